@@ -1,0 +1,1 @@
+"""From a graph to questions and trajectories: walks, certificates, questions, oracle, expert."""

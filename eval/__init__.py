@@ -1,0 +1,1 @@
+"""Run an agent on questions, score it, and report what it did."""

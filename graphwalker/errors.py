@@ -1,0 +1,17 @@
+"""What can go wrong, by whose fault it is: the user's, the graph's, or the policy's."""
+
+
+class GraphWalkerError(Exception):
+    """Base of every error that this package raises on purpose; its text is one line for a person."""
+
+
+class UserError(GraphWalkerError, ValueError):
+    """Bad input: a path, a config key, a file format. Commands print it and exit with code 2."""
+
+
+class GraphError(GraphWalkerError, RuntimeError):
+    """The graph failed (down, damaged, timed out). Never shown to a model, never scored."""
+
+
+class PolicyError(GraphWalkerError, RuntimeError):
+    """The policy failed (API down, engine crashed). Never scored, never trained on."""

@@ -1,0 +1,87 @@
+"""The knowledge graph as agents see it: entities, triples, and a read-only protocol."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol, runtime_checkable
+
+FLATTENED = ".."
+"""Joins the two relations of a hop through a CVT node, as Freebase slices write it: `a.b.c..d.e.f`."""
+
+
+class Direction(StrEnum):
+    """Which end of a relation the entity at hand stands on."""
+
+    OUT = "out"
+    IN = "in"
+
+    @property
+    def reverse(self) -> "Direction":
+        return Direction.IN if self is Direction.OUT else Direction.OUT
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Entity:
+    """A node: `id` is unique in its graph; `name` is `""` for a node without one (a CVT node).
+
+    A literal (a date, a number) is a node too: its id is its N-Triples form, such as
+    `"1961-08-04"^^<http://www.w3.org/2001/XMLSchema#date>`, and its name the lexical value.
+    """
+
+    id: str
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Triple:
+    """One fact. `relation` may be flattened (two relations around a CVT node, joined by `..`)."""
+
+    head: Entity
+    relation: str
+    tail: Entity
+
+
+@runtime_checkable
+class KnowledgeGraph(Protocol):
+    """A read-only graph. Unknown entities and relations give empty results; an outage raises.
+
+    Every list comes in one stable order, the same on every backend:
+    relations by relation id, neighbors and triples by entity id (compared as UTF-8 bytes).
+    Any call may raise `GraphError` when the backend fails; none returns an empty result instead.
+    """
+
+    def resolve(self, name: str) -> list[Entity]:
+        """All entities of that name, best first: exact before case-folded, then most types, then id."""
+        ...
+
+    def name(self, entity_id: str) -> str:
+        """The display name, or `""`."""
+        ...
+
+    def relations(self, entity_id: str, direction: Direction) -> list[tuple[str, int]]:
+        """Distinct relations of the entity in that direction, each with its number of triples."""
+        ...
+
+    def count(self, entity_id: str, relation: str, direction: Direction) -> int:
+        """How many triples the entity has with that relation in that direction."""
+        ...
+
+    def neighbors(
+        self, entity_id: str, relation: str, direction: Direction, limit: int | None = None
+    ) -> list[Entity]:
+        """The entities on the other end, the first `limit` of them (all when `None`)."""
+        ...
+
+    def triples(
+        self,
+        entity_id: str,
+        relations: Sequence[str],
+        direction: Direction,
+        limit: int | None = None,
+    ) -> list[Triple]:
+        """Triples around the entity, at most `limit` per relation, in the order of `relations`."""
+        ...
+
+    def types(self, entity_id: str) -> list[str]:
+        """Type ids such as `people.person`, sorted; empty when the graph has none."""
+        ...

@@ -1,0 +1,75 @@
+"""A policy completes conversations: an oracle, a chat API, a local engine, a model in training."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from graphwalker.errors import PolicyError
+from graphwalker.question import Question
+from graphwalker.trajectory import Message, Turn
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How to draw a completion. `temperature=0` is greedy; `seed` makes sampling repeatable.
+
+    Engines draw with a generator made from (seed, request key, turn), never from a shared one, so
+    results do not depend on the batch that a request happens to share.
+    """
+
+    temperature: float = 0.0
+    top_p: float = 1.0
+    max_tokens: int = 512
+    """Completion tokens per turn."""
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Complete `messages`. `key` names the episode: an engine keeps its token ids and KV cache by it.
+
+    `question` and `turns` (the finished turns of this episode) are there for programmatic policies;
+    a language model reads `messages` alone. `messages` extends the previous request of the same key
+    by one assistant message (our completion) and what followed, unless `restart` is set.
+    """
+
+    key: str
+    messages: tuple[Message, ...]
+    question: Question
+    turns: Sequence[Turn]
+    sampling: Sampling
+    stop: tuple[str, ...] = ()
+    """A completion ends right after the first of these strings, the string included."""
+    restart: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """What a policy wrote. `finish` is `stop` or `length`; ids and log-probabilities where it has them."""
+
+    text: str
+    finish: str = "stop"
+    token_ids: tuple[int, ...] | None = None
+    logprobs: tuple[float, ...] | None = None
+    prompt_tokens: int = 0
+
+
+class Policy(Protocol):
+    """Submit requests, collect completions as they become ready."""
+
+    name: str
+
+    def submit(self, request: Request) -> None:
+        """Queue a request. At most one is pending per key."""
+        ...
+
+    def collect(self) -> list[tuple[str, Completion | PolicyError]]:
+        """At least one finished request as (key, result); blocks. `[]` only when none is pending.
+
+        A request that failed for the policy's own reasons comes back as its `PolicyError`.
+        """
+        ...
+
+    def release(self, key: str) -> None:
+        """The episode of that key is over: whatever was kept for it can go."""
+        ...

@@ -1,0 +1,43 @@
+"""An action protocol: how thoughts, calls and answers are written in a completion."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from graphwalker.tools.base import Call
+
+
+@dataclass(frozen=True, slots=True)
+class FinalAnswer:
+    """The agent's answer: names, in its order, without repeats."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Malformed:
+    """A completion that holds no valid action. `reason` tells the model what to write instead."""
+
+    reason: str
+
+
+Action = Call | FinalAnswer | Malformed
+
+
+class ActionProtocol(Protocol):
+    """Parses completions and renders actions; `parse(render(thought, action)) == (thought, action)`."""
+
+    name: str
+    stop: tuple[str, ...]
+    """Strings that end a completion (kept in it)."""
+
+    def parse(self, completion: str) -> tuple[str, Action]:
+        """The thought and the action of one completion; never raises on model output."""
+        ...
+
+    def render(self, thought: str, action: Call | FinalAnswer) -> str:
+        """The completion that `parse` reads back."""
+        ...
+
+    def observe(self, text: str) -> str:
+        """Wrap an observation for the conversation."""
+        ...

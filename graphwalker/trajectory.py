@@ -1,0 +1,181 @@
+"""The one record of the whole pipeline: what an agent saw, thought, did and answered."""
+
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any
+
+from graphwalker.errors import UserError
+from graphwalker.graphs.base import Entity
+from graphwalker.question import Question
+
+FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One chat message. `role` is `system`, `user` (prompt or observation) or `assistant`."""
+
+    role: str
+    content: str
+
+
+class StopReason(StrEnum):
+    """Why an episode ended. The last two are failures of ours: never scored, never trained on."""
+
+    ANSWERED = "answered"
+    FORCED = "forced"
+    MAX_TURNS = "max_turns"
+    LENGTH = "length"
+    MALFORMED = "malformed"
+    GRAPH_ERROR = "graph_error"
+    POLICY_ERROR = "policy_error"
+
+    @property
+    def ours(self) -> bool:
+        """True where the episode says nothing about the agent."""
+        return self in (StopReason.GRAPH_ERROR, StopReason.POLICY_ERROR)
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One completion and what the environment made of it.
+
+    `context` holds the messages that are new since the previous completion (the whole prompt on
+    the first turn): contexts and completions in order are the exact conversation, so SFT rows and
+    rollouts tokenise the same segments. `restart` marks a context that does not extend the
+    previous one. `observation` is the tool's text alone; `shown` the entities that it displayed,
+    under the names it displayed (grounding and retrieval rates read these, not the text).
+    """
+
+    context: tuple[Message, ...]
+    completion: str
+    thought: str = ""
+    action: dict[str, Any] = field(default_factory=dict)
+    """`{"tool": ..., "arguments": {...}}`, `{"answer": [...]}` or `{"malformed": reason}`."""
+    observation: str = ""
+    shown: tuple[Entity, ...] = ()
+    error: str = ""
+    """Kind of the model's mistake that the observation reports (`unknown_relation`, ...), or `""`."""
+    restart: bool = False
+    token_ids: tuple[int, ...] | None = None
+    logprobs: tuple[float, ...] | None = None
+    graph_calls: int = 0
+    milliseconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Trajectory:
+    """An episode, finished. `answer` is `None` when the agent gave none."""
+
+    question: Question
+    agent: str
+    policy: str
+    turns: tuple[Turn, ...]
+    answer: tuple[str, ...] | None
+    stop: StopReason
+    answer_ids: tuple[str, ...] = ()
+    """Ids behind the answered names, from the episode's name book; `""` where a name is unknown."""
+    sample: int = 0
+    scores: dict[str, float] = field(default_factory=dict)
+    usage: dict[str, float] = field(default_factory=dict)
+    provenance: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def id(self) -> str:
+        return f"{self.question.id}#{self.sample}"
+
+    def conversation(self) -> list[Message]:
+        """Every message in order, the completions as assistant messages."""
+        messages: list[Message] = []
+        for turn in self.turns:
+            messages = list(turn.context) if turn.restart else messages + list(turn.context)
+            messages.append(Message("assistant", turn.completion))
+        return messages
+
+    def with_scores(self, **scores: float) -> "Trajectory":
+        return replace(self, scores={**self.scores, **scores})
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "version": FORMAT_VERSION,
+            "id": self.id,
+            "question": self.question.to_json(),
+            "agent": self.agent,
+            "policy": self.policy,
+            "turns": [_turn_to_json(turn) for turn in self.turns],
+            "answer": None if self.answer is None else list(self.answer),
+            "answer_ids": list(self.answer_ids),
+            "stop": self.stop.value,
+            "sample": self.sample,
+            "scores": self.scores,
+            "usage": self.usage,
+            "provenance": self.provenance,
+        }
+
+    @classmethod
+    def from_json(cls, record: dict[str, Any]) -> "Trajectory":
+        """Read the JSON form. Raises `UserError` for another version or a missing field."""
+        if record.get("version") != FORMAT_VERSION:
+            raise UserError(
+                f"trajectory version {record.get('version')!r} is not {FORMAT_VERSION}: "
+                "this is not a trajectory file, or a newer graphwalker wrote it"
+            )
+        try:
+            return cls(
+                question=Question.from_json(record["question"]),
+                agent=record["agent"],
+                policy=record["policy"],
+                turns=tuple(_turn_from_json(turn) for turn in record["turns"]),
+                answer=None if record["answer"] is None else tuple(record["answer"]),
+                answer_ids=tuple(record.get("answer_ids", ())),
+                stop=StopReason(record["stop"]),
+                sample=int(record.get("sample", 0)),
+                scores=dict(record.get("scores", {})),
+                usage=dict(record.get("usage", {})),
+                provenance=dict(record.get("provenance", {})),
+            )
+        except KeyError as error:
+            raise UserError(f"trajectory record has no field {error.args[0]!r}") from None
+        except (TypeError, AttributeError, ValueError) as error:
+            if isinstance(error, UserError):
+                raise
+            raise UserError(f"trajectory {record.get('id', '?')!r} is malformed: {error}") from None
+
+
+def _turn_to_json(turn: Turn) -> dict[str, Any]:
+    record: dict[str, Any] = {
+        "context": [{"role": m.role, "content": m.content} for m in turn.context],
+        "completion": turn.completion,
+        "thought": turn.thought,
+        "action": turn.action,
+        "observation": turn.observation,
+        "shown": [{"id": e.id, "name": e.name} for e in turn.shown],
+        "error": turn.error,
+        "graph_calls": turn.graph_calls,
+        "milliseconds": turn.milliseconds,
+    }
+    if turn.restart:
+        record["restart"] = True
+    if turn.token_ids is not None:
+        record["token_ids"] = list(turn.token_ids)
+    if turn.logprobs is not None:
+        record["logprobs"] = list(turn.logprobs)
+    return record
+
+
+def _turn_from_json(record: dict[str, Any]) -> Turn:
+    ids, logprobs = record.get("token_ids"), record.get("logprobs")
+    return Turn(
+        context=tuple(Message(m["role"], m["content"]) for m in record["context"]),
+        completion=record["completion"],
+        thought=record.get("thought", ""),
+        action=dict(record.get("action", {})),
+        observation=record.get("observation", ""),
+        shown=tuple(Entity(e["id"], e["name"]) for e in record.get("shown", ())),
+        error=record.get("error", ""),
+        restart=bool(record.get("restart", False)),
+        token_ids=None if ids is None else tuple(ids),
+        logprobs=None if logprobs is None else tuple(logprobs),
+        graph_calls=int(record.get("graph_calls", 0)),
+        milliseconds=float(record.get("milliseconds", 0.0)),
+    )

@@ -1,0 +1,1 @@
+"""SFT and GRPO on trajectories, with TRL as the engine."""
