@@ -1,0 +1,127 @@
+"""Typed configs: YAML plus `a.b=c` overrides into frozen pydantic models, with errors that help."""
+
+import difflib
+import subprocess
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, TypeVar, get_args
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from graphwalker.errors import UserError
+
+
+class Config(BaseModel):
+    """Base of every config: frozen, unknown keys refused, fields documented under the field."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+C = TypeVar("C", bound=Config)
+
+
+def load_config(model: type[C], path: Path | str | None, overrides: Sequence[str] = ()) -> C:
+    """Read YAML at `path` (none: defaults), merge `a.b=c` overrides, validate.
+
+    Raises `UserError` naming the file, the key and the nearest known key.
+    """
+    from omegaconf import OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
+    from yaml import YAMLError
+
+    source = str(path) if path else "command line"
+    for item in overrides:
+        if "=" not in item.lstrip("="):
+            raise UserError(f"override {item!r} is not of the form a.b=c")
+    try:
+        base = OmegaConf.load(_existing(path)) if path else OmegaConf.create({})
+        merged = OmegaConf.merge(base, OmegaConf.from_dotlist(list(overrides)))
+        data = OmegaConf.to_container(merged, resolve=True)
+    except (OmegaConfBaseException, YAMLError, UnicodeDecodeError, ValueError, TypeError) as error:
+        raise UserError(f"{source}: not a valid config: {_first_line(error)}") from None
+    return parse_config(model, data, source)
+
+
+def parse_config(model: type[C], data: Any, source: str) -> C:
+    """Validate plain data. Raises `UserError` with one line for the first problem."""
+    if not isinstance(data, dict):
+        raise UserError(f"{source}: a config must be a mapping of keys to values")
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        raise UserError(f"{source}: {_explain(model, error)}") from None
+
+
+def write_config(config: Config, folder: Path, name: str = "config.yaml") -> Path:
+    """Write the resolved config (and the git commit, where there is one) into a run folder."""
+    from omegaconf import OmegaConf
+
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / name
+    text = OmegaConf.to_yaml(OmegaConf.create(config.model_dump(mode="json")))
+    commit = git_commit()
+    path.write_text(f"# resolved config; git commit {commit or 'unknown'}\n{text}", encoding="utf-8")
+    return path
+
+
+def git_commit() -> str:
+    """The commit of the source tree, `""` where there is none."""
+    try:
+        result = subprocess.run(
+            ["git", "rev-parse", "HEAD"],
+            cwd=Path(__file__).parent,
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return result.stdout.strip() if result.returncode == 0 else ""
+
+
+def describe(model: type[Config], prefix: str = "") -> Iterator[tuple[str, str, str, str]]:
+    """(key, type, default, meaning) of every field, nested ones with dotted keys."""
+    for name, field in model.model_fields.items():
+        nested = _nested_model(field.annotation)
+        if nested is not None:
+            yield from describe(nested, f"{prefix}{name}.")
+            continue
+        default = "(required)" if field.is_required() else repr(field.get_default(call_default_factory=True))
+        kind = getattr(field.annotation, "__name__", None) or str(field.annotation)
+        if get_args(field.annotation):
+            kind = str(field.annotation).replace("typing.", "")
+        yield f"{prefix}{name}", kind, default, " ".join((field.description or "").split())
+
+
+def _nested_model(annotation: Any) -> type[Config] | None:
+    for candidate in (annotation, *get_args(annotation)):
+        if isinstance(candidate, type) and issubclass(candidate, Config):
+            return candidate
+    return None
+
+
+def _existing(path: Path | str) -> Path:
+    path = Path(path)
+    if not path.is_file():
+        raise UserError(f"{path}: no such config file")
+    return path
+
+
+def _explain(model: type[Config], error: ValidationError) -> str:
+    problem = error.errors()[0]
+    key = ".".join(str(part) for part in problem["loc"])
+    if problem["type"] == "extra_forbidden":
+        known = [name for name, *_ in describe(model)]
+        parent, _, last = key.rpartition(".")
+        siblings = [k for k in known if k.startswith(f"{parent}." if parent else "")] or known
+        near = difflib.get_close_matches(key, siblings, n=1, cutoff=0.5)
+        hint = f"; did you mean {near[0]}?" if near else f"; known: {', '.join(known[:12])}"
+        return f"{key} is not a setting ({last!r} unknown){hint}"
+    if problem["type"] == "missing":
+        return f"{key} is required: set it in the file or as {key}=VALUE"
+    return f"{key}: {problem['msg']} (got {problem['input']!r})"
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

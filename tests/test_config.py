@@ -1,0 +1,54 @@
+"""Configs: overrides merge, and a mistake is answered by the nearest key."""
+
+import pytest
+
+from graphwalker.config import Config, describe, load_config
+from graphwalker.errors import UserError
+
+
+class Inner(Config):
+    num_generations: int = 8
+    """Rollouts per question."""
+
+
+class Outer(Config):
+    seed: int = 0
+    """Seed of everything."""
+    trainer: Inner = Inner()
+
+
+def test_overrides_win_over_the_file(tmp_path):
+    path = tmp_path / "c.yaml"
+    path.write_text("seed: 3\ntrainer:\n  num_generations: 4\n")
+    config = load_config(Outer, path, ["trainer.num_generations=16"])
+    assert (config.seed, config.trainer.num_generations) == (3, 16)
+
+
+def test_an_unknown_key_is_answered_by_the_nearest_one():
+    with pytest.raises(UserError, match=r"did you mean trainer\.num_generations"):
+        load_config(Outer, None, ["trainer.num_generation=4"])
+
+
+def test_a_wrong_type_names_key_and_value():
+    with pytest.raises(UserError, match=r"seed: .*got 'many'"):
+        load_config(Outer, None, ["seed=many"])
+
+
+@pytest.mark.parametrize("text", ["seed: [", "- 1\n- 2\n", "a: ${b"])
+def test_a_broken_file_is_named(tmp_path, text):
+    path = tmp_path / "broken.yaml"
+    path.write_text(text)
+    with pytest.raises(UserError, match=r"broken\.yaml"):
+        load_config(Outer, path)
+
+
+def test_a_missing_file_and_a_bare_override_are_refused(tmp_path):
+    with pytest.raises(UserError, match="no such config file"):
+        load_config(Outer, tmp_path / "none.yaml")
+    with pytest.raises(UserError, match="a.b=c"):
+        load_config(Outer, None, ["seed"])
+
+
+def test_describe_lists_nested_fields_with_their_docstrings():
+    rows = {key: (default, meaning) for key, _, default, meaning in describe(Outer)}
+    assert rows["trainer.num_generations"] == ("8", "Rollouts per question.")
