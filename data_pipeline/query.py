@@ -1,0 +1,132 @@
+"""The executable form of a question: branches from topic entities, intersected, then a shared tail."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
+from graphwalker.graphs.flatten import step
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Hop:
+    """One relation in one direction. `relation` may be flattened (`a.b.c..d.e.f`, through a CVT)."""
+
+    relation: str
+    direction: Direction = Direction.OUT
+
+    def __str__(self) -> str:
+        return self.relation if self.direction is Direction.OUT else f"~{self.relation}"
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A path of hops that starts at a topic entity."""
+
+    topic: Entity
+    hops: tuple[Hop, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """Composition: one branch. 2I: two branches of one hop. PI: branches of two and one hop.
+    IP: two branches of one hop and a `tail` of one (structures of GraphWalker Figure 3)."""
+
+    branches: tuple[Branch, ...]
+    tail: tuple[Hop, ...] = ()
+
+    @property
+    def hops(self) -> int:
+        """Longest path from a topic entity to the answers."""
+        return max(len(b.hops) for b in self.branches) + len(self.tail)
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        """What makes two questions the same apart from their entities; branches in sorted order."""
+        parts = sorted("/".join(map(str, b.hops)) for b in self.branches)
+        return (*parts, "/".join(map(str, self.tail))) if self.tail else tuple(parts)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "branches": [
+                {"topic": {"id": b.topic.id, "name": b.topic.name}, "hops": [str(h) for h in b.hops]}
+                for b in self.branches
+            ],
+            "tail": [str(h) for h in self.tail],
+        }
+
+    @classmethod
+    def from_json(cls, record: dict[str, Any]) -> "Query":
+        return cls(
+            tuple(
+                Branch(
+                    Entity(b["topic"]["id"], b["topic"]["name"]),
+                    tuple(parse_hop(h) for h in b["hops"]),
+                )
+                for b in record["branches"]
+            ),
+            tuple(parse_hop(h) for h in record.get("tail", ())),
+        )
+
+
+def parse_hop(text: str) -> Hop:
+    """Inverse of `str(hop)`."""
+    return Hop(text[1:], Direction.IN) if text.startswith("~") else Hop(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """Every frontier of an executed query, in id order: `frontiers[b][k]` after hop k of branch b
+    (hop 0 is the topic), `tail_frontiers` after the intersection, `answers` the last one."""
+
+    frontiers: tuple[tuple[tuple[Entity, ...], ...], ...]
+    tail_frontiers: tuple[tuple[Entity, ...], ...]
+
+    @property
+    def answers(self) -> tuple[Entity, ...]:
+        return self.tail_frontiers[-1]
+
+    @property
+    def widest(self) -> int:
+        """The largest frontier of all."""
+        inner = [len(f) for branch in self.frontiers for f in branch]
+        return max([*inner, *map(len, self.tail_frontiers)])
+
+
+def execute(graph: KnowledgeGraph, query: Query, limit: int = 1000) -> Execution:
+    """Run the query. A frontier is cut at `limit` + 1 entities, enough to see that it is too wide."""
+    branches = tuple(
+        tuple(_walk(graph, (branch.topic,), branch.hops, limit)) for branch in query.branches
+    )
+    meet = branches[0][-1]
+    for other in branches[1:]:
+        ids = {entity.id for entity in other[-1]}
+        meet = tuple(entity for entity in meet if entity.id in ids)
+    return Execution(branches, tuple(_walk(graph, meet, query.tail, limit)))
+
+
+def _walk(
+    graph: KnowledgeGraph, start: tuple[Entity, ...], hops: Sequence[Hop], limit: int
+) -> list[tuple[Entity, ...]]:
+    frontiers = [start]
+    for hop in hops:
+        found: dict[str, Entity] = {}
+        for entity in frontiers[-1]:
+            for neighbor in step(graph, entity.id, hop.relation, hop.direction, limit + 1):
+                found.setdefault(neighbor.id, neighbor)
+            if len(found) > limit:
+                break
+        frontiers.append(tuple(sorted(found.values(), key=lambda e: e.id.encode())))
+    return frontiers
+
+
+def sub_queries(query: Query) -> list[Query]:
+    """The query with one branch left out, for the redundancy test; none for a composition."""
+    if len(query.branches) < 2:
+        return []
+    return [
+        Query(tuple(b for j, b in enumerate(query.branches) if j != i), query.tail)
+        for i in range(len(query.branches))
+    ]
+
+
