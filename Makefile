@@ -1,0 +1,51 @@
+# GraphWalker's commands. Each one sets itself up: Python 3.11+, git and make are all it needs.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format setup clean
+
+PYTHON ?=
+OUT ?= runs/demo
+VENV := .venv
+STAMP := $(VENV)/.ready
+CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+# A tiny model gains nothing past four threads, and test workers each hold a copy of torch.
+FEW := $(shell n=$(CORES); echo $$(( n < 4 ? n : 4 )))
+PYTEST_ARGS ?=
+
+export HF_HUB_OFFLINE ?= 1
+export HF_HUB_DISABLE_TELEMETRY ?= 1
+export TOKENIZERS_PARALLELISM ?= false
+export MPLBACKEND ?= Agg
+
+help: ## show this list
+	@grep -E '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
+	@echo
+	@echo "  make demo QUICK=1        the same road in under four minutes, with lower figures"
+	@echo "  make demo OUT=DIR        write elsewhere than runs/demo"
+	@echo "  make test PYTEST_ARGS=.. for example PYTEST_ARGS='-k walks'"
+	@echo "  make PYTHON=/path/to/python TARGET   choose the interpreter of the environment"
+
+demo: $(STAMP) ## the whole pipeline on this machine, with a report at the end
+	OMP_NUM_THREADS=$${OMP_NUM_THREADS:-$(FEW)} $(VENV)/bin/graphwalker demo --out "$(OUT)" $(if $(QUICK),--quick)
+
+test: $(STAMP) ## the default tests
+	OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest -n $(FEW) --dist loadfile $(PYTEST_ARGS)
+
+lint: $(STAMP) ## ruff, ruff format and pyright
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/pyright
+
+format: $(STAMP) ## let ruff mend and format the code
+	$(VENV)/bin/ruff check --fix .
+	$(VENV)/bin/ruff format .
+
+setup: $(STAMP) ## only make the environment (.venv)
+
+$(STAMP): pyproject.toml constraints.txt scripts/setup.sh
+	PYTHON="$(PYTHON)" ./scripts/setup.sh
+	@touch $@
+
+clean: ## remove the environment and what tools left behind; runs/ stays
+	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
