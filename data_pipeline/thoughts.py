@@ -1,0 +1,111 @@
+"""Thoughts: one short line of why, for every kind of step that an oracle or an expert takes."""
+
+import random
+from collections.abc import Sequence
+
+
+def _pick(rng: random.Random, *forms: str) -> str:
+    return rng.choice(forms)
+
+
+def _about(phrase: str) -> str:
+    """The phrase without its slot: `the director of {x}` is talked about as `the director of it`."""
+    return phrase.replace("{x}", "it")
+
+
+def start(topic: str, phrase: str, rng: random.Random) -> str:
+    """First step: look at the topic entity."""
+    return _pick(
+        rng,
+        f"I start at {topic} and look for {_about(phrase)}.",
+        f"Start at {topic}: I need {_about(phrase)}.",
+    )
+
+
+def choose(phrase: str, relations: Sequence[str], rng: random.Random) -> str:
+    """A relation list was seen; these relations fit the phrase."""
+    fits = "these fit" if len(relations) > 1 else "this relation fits"
+    return _pick(rng, f"For {_about(phrase)}, {fits}.", f"I seek {_about(phrase)}; {fits}.")
+
+
+def move(entity: str, phrase: str, rng: random.Random) -> str:
+    """A step gave an entity; go on from it with the next phrase."""
+    return _pick(
+        rng,
+        f"Found {entity}. Next: {_about(phrase)}.",
+        f"That is {entity}; now {_about(phrase)}.",
+    )
+
+
+def move_many(count: int, entity: str, phrase: str, rng: random.Random) -> str:
+    """A step gave several entities; take them one by one, this one now."""
+    return _pick(
+        rng,
+        f"{count} found. I check {entity} for {_about(phrase)}.",
+        f"{count} found; {entity} now: {_about(phrase)}.",
+    )
+
+
+def branch(topic: str, phrase: str, rng: random.Random) -> str:
+    """One branch of a conjunction is done; begin the other at its own topic entity."""
+    return _pick(
+        rng,
+        f"Now the other condition: {topic}, {_about(phrase)}.",
+        f"Second part, from {topic}: {_about(phrase)}.",
+    )
+
+
+def intersect(names: Sequence[str], phrase: str, rng: random.Random) -> str:
+    """Both branches are known; go on from what they share."""
+    shared = ", ".join(names[:2]) + (" and others" if len(names) > 2 else "")
+    return _pick(
+        rng,
+        f"Both conditions hold for {shared}. Next: {_about(phrase)}.",
+        f"In both: {shared}. Now {_about(phrase)}.",
+    )
+
+
+def answer(names: Sequence[str], rng: random.Random) -> str:
+    """The last step showed the answers. Says how many, the answer itself names them."""
+    if len(names) == 1:
+        return _pick(rng, "That is the answer.", "This answers the question.")
+    return _pick(rng, f"These {len(names)} are the answer.", f"All {len(names)} answer the question.")
+
+
+def answer_both(names: Sequence[str], rng: random.Random) -> str:
+    """A conjunction's answer: what stands in both results."""
+    if len(names) == 1:
+        return _pick(rng, "Only one is in both results.", "One entity meets both conditions.")
+    return _pick(rng, f"{len(names)} are in both results.", f"{len(names)} meet both conditions.")
+
+
+def dead_end(entity: str, phrase: str, rng: random.Random) -> str:
+    """The entity has no relation for the next phrase: the step before it was read wrongly."""
+    return _pick(
+        rng,
+        f"Dead end: {entity} has no relation for {_about(phrase)}.",
+        f"{entity} lists nothing for {_about(phrase)}; wrong turn.",
+    )
+
+
+def wrong_result(phrase: str, rng: random.Random) -> str:
+    """The result is not what the phrase asked for (wrong relation or wrong kind of entity)."""
+    return _pick(
+        rng,
+        f"This is not {_about(phrase)}; wrong relation.",
+        f"Not {_about(phrase)}. I chose a wrong relation.",
+    )
+
+
+def back(entity: str, phrase: str, rng: random.Random) -> str:
+    """Go back to an earlier entity and read its phrase by another relation."""
+    return _pick(
+        rng,
+        f"Back to {entity}: another relation may give {_about(phrase)}.",
+        f"I return to {entity} and try another relation for {_about(phrase)}.",
+    )
+
+
+def mend(error: str, rng: random.Random) -> str:
+    """The tool refused the call; say what was wrong before calling it rightly."""
+    return _pick(rng, f"The call failed: {error}. I correct it.", f"My call was wrong: {error}.")
