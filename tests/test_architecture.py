@@ -1,0 +1,154 @@
+"""The architecture, read from the code: who imports whom, what stays light and small."""
+
+import ast
+import importlib.metadata
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("graphwalker", "data_pipeline", "training", "eval")
+MAY_IMPORT = {
+    "graphwalker": {"graphwalker"},
+    "data_pipeline": {"graphwalker", "data_pipeline"},
+    "training": {"graphwalker", "training"},
+    "eval": {"graphwalker", "eval"},
+}
+LAYERS = ("graphs", "tools", "protocols", "policies", "agents")
+"""Inside graphwalker/: what each layer may import, besides itself and the plain modules."""
+LAYER_MAY_IMPORT = {
+    "graphs": set[str](),
+    "tools": {"graphs"},
+    "protocols": {"graphs", "tools"},
+    "policies": {"graphs", "tools", "protocols"},
+    "agents": {"graphs", "tools", "protocols", "policies"},
+}
+HEAVY = {"torch", "transformers", "trl", "datasets", "accelerate", "vllm", "duckdb", "matplotlib"}
+ENGINES = {"graphwalker/policies/transformers_model.py", "graphwalker/policies/vllm_engine.py"}
+"""Files that only training and engine code imports; `training/` as a whole is one of these."""
+MAX_LINES = 400
+
+
+def sources() -> list[Path]:
+    return [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
+
+
+def label(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def imported(nodes: Iterator[ast.AST]) -> Iterator[str]:
+    """Dotted names that the nodes import; `from a import b` gives `a.b`: b may be a module."""
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def all_imports(path: Path) -> set[str]:
+    return set(imported(ast.walk(ast.parse(path.read_text(encoding="utf-8")))))
+
+
+def module_level(node: ast.AST) -> Iterator[ast.AST]:
+    """Every node that runs when the module is imported, but not `if TYPE_CHECKING:` blocks."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            continue
+        if isinstance(child, ast.If) and ast.unparse(child.test).endswith("TYPE_CHECKING"):
+            continue
+        yield child
+        yield from module_level(child)
+
+
+def loaded_by(statement: str) -> set[str]:
+    """Top-level modules that a fresh interpreter holds after the statement."""
+    code = f"import json, sys; {statement}; print(json.dumps(sorted(sys.modules)))"
+    result = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return {name.partition(".")[0] for name in json.loads(result.stdout)}
+
+
+@pytest.mark.parametrize("path", sources(), ids=label)
+def test_packages_meet_only_in_graphwalker(path: Path) -> None:
+    package = path.relative_to(ROOT).parts[0]
+    ours = {name.partition(".")[0] for name in all_imports(path)} & set(PACKAGES)
+    assert ours <= MAY_IMPORT[package]
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_layers_of_graphwalker_import_only_lower_layers(layer: str) -> None:
+    for path in sorted((ROOT / "graphwalker" / layer).rglob("*.py")):
+        parts = {
+            name.split(".")[1] for name in all_imports(path) if name.startswith("graphwalker.")
+        }
+        assert parts & set(LAYERS) <= LAYER_MAY_IMPORT[layer] | {layer}, label(path)
+
+
+@pytest.mark.parametrize("path", sources(), ids=label)
+def test_heavy_libraries_are_imported_where_they_are_used(path: Path) -> None:
+    if path.is_relative_to(ROOT / "training") or label(path) in ENGINES:
+        return
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    names = {name.partition(".")[0] for name in imported(module_level(tree))}
+    assert not names & HEAVY
+
+
+def test_importing_graphwalker_loads_no_third_party_library() -> None:
+    installed = set(importlib.metadata.packages_distributions())
+    before, after = loaded_by("pass"), loaded_by("import graphwalker")
+    assert (after - before) & installed <= {"graphwalker"}
+
+
+def test_the_command_line_starts_without_heavy_libraries() -> None:
+    assert not loaded_by("import graphwalker.cli") & (HEAVY | {"numpy"})
+
+
+@pytest.mark.parametrize("package", ["training", "eval"])
+def test_no_script_is_named_after_a_dependency(package: str) -> None:
+    # Under `accelerate launch` the script's folder comes first on the path: datasets.py would
+    # replace the library.
+    libraries = set(importlib.metadata.packages_distributions()) | set(sys.stdlib_module_names)
+    names = {path.stem for path in (ROOT / package).glob("*.py")} - {"__init__"}
+    assert not names & (libraries - set(PACKAGES))
+
+
+@pytest.mark.parametrize("path", sources(), ids=label)
+def test_every_file_says_what_it_is_and_stays_small(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    empty = path.name == "__init__.py" and not text.strip()
+    assert empty or ast.get_docstring(ast.parse(text)), (
+        "the first line says which noun the file holds"
+    )
+    assert text.count("\n") <= MAX_LINES
+
+
+def test_every_extra_is_locked() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    wanted = [*project["dependencies"], *extras["train"], *extras["report"], *extras["dev"]]
+    lock = (ROOT / "constraints.txt").read_text(encoding="utf-8").lower().replace("_", "-")
+    locked = set(re.findall(r"^([a-z0-9.-]+)==", lock, flags=re.MULTILINE))
+    assert {re.split(r"[\[<>=~!;]", name)[0].lower() for name in wanted} <= locked
+
+
+def test_the_lock_names_no_build_and_no_local_path() -> None:
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    packages = [line for line in lines if not line.startswith("#")]
+    assert all(re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.]+", line) for line in packages)
+
+
+def test_pre_commit_and_the_lock_agree_on_ruff() -> None:
+    hooks = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
+    lock = (ROOT / "constraints.txt").read_text(encoding="utf-8")
+    pinned = re.search(r"ruff-pre-commit\s+rev: v(\S+)", hooks)
+    assert pinned
+    assert f"\nruff=={pinned[1]}\n" in lock
