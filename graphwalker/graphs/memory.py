@@ -1,0 +1,126 @@
+"""A knowledge graph in dicts: for small graphs, and the reference that others must equal."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+
+from graphwalker.errors import UserError
+from graphwalker.graphs.base import Direction, Entity, Triple
+from graphwalker.graphs.literals import is_literal, literal_name
+from graphwalker.graphs.names import fold, names_nothing
+
+_NO_TYPES: Mapping[str, Sequence[str]] = MappingProxyType({})
+
+
+class MemoryGraph:
+    """A `KnowledgeGraph` built at once from triples of ids, names by id and types by id.
+
+    >>> graph = MemoryGraph([("m.1", "film.film.directed_by", "m.2")], {"m.1": "Alien"})
+    >>> graph.neighbors("m.1", "film.film.directed_by", Direction.OUT)
+    [Entity(id='m.2', name='')]
+    """
+
+    def __init__(
+        self,
+        triples: Iterable[tuple[str, str, str]],
+        names: Mapping[str, str],
+        types: Mapping[str, Sequence[str]] = _NO_TYPES,
+    ) -> None:
+        facts = sorted(set(triples))
+        for head, relation, tail in facts:
+            if is_literal(head):
+                raise UserError(f"a literal cannot be a head: {head} {relation} {tail}")
+        self._names = {i: name for i, name in names.items() if name and not is_literal(i)}
+        self._types = {i: sorted(set(found)) for i, found in types.items()}
+        self._sides = {
+            Direction.OUT: _group(facts),
+            Direction.IN: _group((t, r, h) for h, r, t in facts if not is_literal(t)),
+        }
+        self._named = sorted(i for i, name in self._names.items() if not names_nothing(name))
+        self._folded: dict[str, list[str]] = defaultdict(list)
+        for entity_id in sorted(self._names):
+            self._folded[fold(self._names[entity_id])].append(entity_id)
+        self._relation_counts = Counter(relation for _, relation, _ in facts)
+        self._to_cvts = {
+            Direction.OUT: {r for _, r, t in facts if self._is_cvt(t)},
+            Direction.IN: {r for h, r, _ in facts if self._is_cvt(h)},
+        }
+
+    @property
+    def size(self) -> int:
+        """How many named entities there are; literals and CVT nodes do not count."""
+        return len(self._named)
+
+    def entity_at(self, index: int) -> Entity:
+        """The named entity at that place in id order, `0 <= index < size`."""
+        if not 0 <= index < len(self._named):
+            raise IndexError(index)
+        return self._entity(self._named[index])
+
+    def relation_ids(self) -> list[str]:
+        """Every relation of the graph, sorted."""
+        return sorted(self._relation_counts)
+
+    def relation_count(self, relation: str) -> int:
+        """How many triples have that relation."""
+        return self._relation_counts.get(relation, 0)
+
+    def leads_to_cvts(self, relation: str, direction: Direction) -> bool:
+        """True where a triple of that relation has a CVT node on its other end."""
+        return relation in self._to_cvts[direction]
+
+    def resolve(self, name: str) -> list[Entity]:
+        """All entities of that name; literals have no names to be found by."""
+        found = self._folded.get(fold(name), ()) if name else ()
+        best_first = sorted(
+            found, key=lambda i: (self._names[i] != name, -len(self._types.get(i, ())), i)
+        )
+        return [self._entity(i) for i in best_first]
+
+    def name(self, entity_id: str) -> str:
+        return literal_name(entity_id) if is_literal(entity_id) else self._names.get(entity_id, "")
+
+    def relations(self, entity_id: str, direction: Direction) -> list[tuple[str, int]]:
+        groups = self._sides[direction].get(entity_id, {})
+        return [(relation, len(ends)) for relation, ends in groups.items()]
+
+    def count(self, entity_id: str, relation: str, direction: Direction) -> int:
+        return len(self._ends(entity_id, relation, direction))
+
+    def neighbors(
+        self, entity_id: str, relation: str, direction: Direction, limit: int | None = None
+    ) -> list[Entity]:
+        return [self._entity(i) for i in self._ends(entity_id, relation, direction)[:limit]]
+
+    def triples(
+        self,
+        entity_id: str,
+        relations: Sequence[str],
+        direction: Direction,
+        limit: int | None = None,
+    ) -> list[Triple]:
+        here = self._entity(entity_id)
+        return [
+            Triple(here, r, other) if direction is Direction.OUT else Triple(other, r, here)
+            for r in relations
+            for other in self.neighbors(entity_id, r, direction, limit)
+        ]
+
+    def types(self, entity_id: str) -> list[str]:
+        return list(self._types.get(entity_id, ()))
+
+    def _entity(self, entity_id: str) -> Entity:
+        return Entity(entity_id, self.name(entity_id))
+
+    def _ends(self, entity_id: str, relation: str, direction: Direction) -> Sequence[str]:
+        return self._sides[direction].get(entity_id, {}).get(relation, ())
+
+    def _is_cvt(self, entity_id: str) -> bool:
+        return not is_literal(entity_id) and names_nothing(self._names.get(entity_id, ""))
+
+
+def _group(facts: Iterable[tuple[str, str, str]]) -> dict[str, dict[str, list[str]]]:
+    groups: dict[str, dict[str, list[str]]] = {}
+    for here, relation, other in sorted(facts):
+        groups.setdefault(here, {}).setdefault(relation, []).append(other)
+    return groups
