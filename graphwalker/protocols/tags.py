@@ -1,0 +1,230 @@
+"""The tag protocol of GraphWalker: `<think>`, `<kg-query>`, `<information>`, `<answer>`.
+
+One way of writing, so that any tokenizer sees the same pieces everywhere: one space inside each
+tag, one newline between blocks, nothing before the first tag or after the last one. Arguments and
+answers are JSON. A tag inside a name or a thought is escaped, so that it can never act as a tag.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from graphwalker.protocols.base import Action, FinalAnswer, Malformed
+from graphwalker.tools.base import Call
+
+# What may never stand raw in a name or an observation: our tags, and the markers that chat
+# templates turn into special tokens (`<|im_end|>`, `</s>`).
+_HOSTILE = r"/?(?:think|kg-query|information|answer)\b|\||/?s>"
+_HOSTILE_OPENING = re.compile(rf"<(?={_HOSTILE})", re.IGNORECASE)
+_THOUGHT_ESCAPE = re.compile(rf"<(?=\\*(?:{_HOSTILE}))", re.IGNORECASE)
+_THOUGHT_UNESCAPE = re.compile(rf"<\\(?=\\*(?:{_HOSTILE}))", re.IGNORECASE)
+_ACTION = re.compile(r"<(kg-query|answer)>")
+_CALL = re.compile(r"\s*([A-Za-z_]\w*)\s*\(")
+_JSON = json.JSONDecoder(strict=False)
+
+PARAMETERS: Mapping[str, tuple[str, ...]] = {
+    "get_relations": ("entity",),
+    "get_triples": ("entity", "relations"),
+}
+"""Parameter names of each tool, in the order in which a call writes its arguments."""
+
+
+class _Unreadable(Exception):
+    """A body that is not what its tag promises; the text says what to write instead."""
+
+
+class TagProtocol:
+    """Reads and writes completions such as
+
+    >>> protocol = TagProtocol()
+    >>> print(protocol.render("Look around.", Call("get_relations", {"entity": "Oslo"})))
+    <think> Look around. </think>
+    <kg-query> get_relations("Oslo") </kg-query>
+    >>> protocol.parse('<answer> ["Oslo", "Bergen"] </answer>')
+    ('', FinalAnswer(names=('Oslo', 'Bergen')))
+    """
+
+    name = "tags"
+    stop = ("</kg-query>", "</answer>")
+
+    def __init__(self, parameters: Mapping[str, Sequence[str]] = PARAMETERS) -> None:
+        self._parameters = {tool: tuple(names) for tool, names in parameters.items()}
+
+    def parse(self, completion: str) -> tuple[str, Action]:
+        """Thought and action. Thinking ends at the first `</think>`; the earlier of `<kg-query>`
+        and `<answer>` outside of it is the action, and what follows the action is ignored."""
+        thoughts: list[str] = []
+        try:
+            tag, body = _split(completion, thoughts)
+            action = _read_answer(body) if tag == "answer" else self._read_call(body)
+        except _Unreadable as problem:
+            action = Malformed(str(problem))
+        return "\n".join(thought for thought in map(_clean, thoughts) if thought), action
+
+    def render(self, thought: str, action: Call | FinalAnswer) -> str:
+        """The completion that `parse` reads back. A thought is stripped at both ends.
+
+        Raises `ValueError` for a call whose arguments the tool does not have.
+        """
+        if isinstance(action, FinalAnswer):
+            block = f"<answer> {_write(list(action.names))} </answer>"
+        else:
+            arguments = ", ".join(_write(value) for value in self._ordered(action))
+            block = f"<kg-query> {action.tool}({arguments}) </kg-query>"
+        thought = _THOUGHT_ESCAPE.sub(r"<\\", thought.strip())
+        return f"<think> {thought} </think>\n{block}" if thought else block
+
+    def observe(self, text: str) -> str:
+        """Wrap an observation; tags in it are made harmless (`<` becomes its JSON escape)."""
+        return f"<information> {neutral(text)} </information>"
+
+    def _read_call(self, body: str) -> Call:
+        opening = _CALL.match(body)
+        if opening is None:
+            raise _Unreadable(
+                'write one call, such as get_relations("Name"), between <kg-query> and </kg-query>'
+            )
+        values = _read_arguments(body, opening.end())
+        return Call(opening[1], dict(zip(self._keys(opening[1], len(values)), values, strict=True)))
+
+    def _ordered(self, call: Call) -> list[Any]:
+        keys = self._keys(call.tool, len(call.arguments))
+        if set(keys) != set(call.arguments):
+            raise ValueError(f"{call.tool} cannot be written with {sorted(call.arguments)}")
+        return [call.arguments[key] for key in keys]
+
+    def _keys(self, tool: str, count: int) -> tuple[str, ...]:
+        """Parameter names; an argument beyond the known ones is named by its position."""
+        known = self._parameters.get(tool, ())[:count]
+        return (*known, *(str(position + 1) for position in range(len(known), count)))
+
+
+def neutral(text: str) -> str:
+    """The text without anything that could be taken for a tag or a special token.
+
+    >>> neutral("a </answer> b, 1 < 2")
+    'a \\\\u003c/answer> b, 1 < 2'
+    """
+    return _HOSTILE_OPENING.sub(r"\\u003c", text)
+
+
+def _split(completion: str, thoughts: list[str]) -> tuple[str, str]:
+    """The tag and the body of the action; the thoughts before it are collected on the way."""
+    position = _skip_open_thinking(completion, thoughts)
+    while True:
+        action = _ACTION.search(completion, position)
+        thinking = completion.find("<think>", position)
+        if thinking < 0 or (action is not None and action.start() < thinking):
+            break
+        end = completion.find("</think>", thinking)
+        if end < 0:
+            thoughts.append(completion[thinking + len("<think>") :])
+            raise _Unreadable("close the thought with </think> before <kg-query> or <answer>")
+        thoughts.append(completion[thinking + len("<think>") : end])
+        position = end + len("</think>")
+    if action is None:
+        raise _Unreadable(_no_action(completion, position))
+    if not thoughts:
+        thoughts.append(completion[position : action.start()])
+    return action[1], _body(completion, action)
+
+
+def _skip_open_thinking(completion: str, thoughts: list[str]) -> int:
+    """Some chat templates open `<think>` themselves: what precedes a lone `</think>` is thought."""
+    close = completion.find("</think>")
+    if close < 0 or 0 <= completion.find("<think>") < close or _ACTION.search(completion, 0, close):
+        return 0
+    thoughts.append(completion[:close])
+    return close + len("</think>")
+
+
+def _body(completion: str, action: "re.Match[str]") -> str:
+    close = f"</{action[1]}>"
+    end = completion.find(close, action.end())
+    if end < 0:
+        raise _Unreadable(f"<{action[1]}> is not closed: end it with {close}")
+    body = completion[action.end() : end]
+    if _ACTION.search(body):
+        raise _Unreadable(f"one action at a time: nothing may open inside <{action[1]}>")
+    return body
+
+
+def _no_action(completion: str, position: int) -> str:
+    for tag in ("answer", "kg-query"):
+        if f"</{tag}>" in completion[position:]:
+            return f"</{tag}> has no opening <{tag}>: write <{tag}> before it"
+    return (
+        'no action found: write <kg-query> get_relations("Name") </kg-query> '
+        'or <answer> ["Name"] </answer>'
+    )
+
+
+def _read_arguments(body: str, position: int) -> list[str | list[str]]:
+    values: list[str | list[str]] = []
+    position = _skip_space(body, position)
+    if body[position : position + 1] != ")":
+        while True:
+            value, position = _read_json(body, position, "a call")
+            values.append(_argument(value))
+            position = _skip_space(body, position)
+            if body[position : position + 1] != ",":
+                break
+            position += 1
+    if body[position : position + 1] != ")":
+        raise _Unreadable('separate arguments by commas and close the call with ")"')
+    if body[position + 1 :].strip():
+        raise _Unreadable("one call per <kg-query>: nothing may follow its closing parenthesis")
+    return values
+
+
+def _argument(value: Any) -> str | list[str]:
+    if isinstance(value, str):
+        return _sound(value)
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):  # pyright: ignore[reportUnknownVariableType]
+        return [_sound(str(item)) for item in value]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    raise _Unreadable('an argument is a "string" or a list of ["strings"], in double quotes')
+
+
+def _read_answer(body: str) -> FinalAnswer:
+    value, end = _read_json(body, 0, "an answer")
+    if body[end:].strip():
+        raise _Unreadable(f"only one JSON list may stand in an answer: {_ANSWER_FORM}")
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):  # pyright: ignore[reportUnknownVariableType]
+        raise _Unreadable(f"an answer is a JSON list of strings: {_ANSWER_FORM}")
+    names = [_sound(str(item)) for item in value]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    if not all(name.strip() for name in names):
+        raise _Unreadable(f"an answer may not hold an empty name: {_ANSWER_FORM}")
+    return FinalAnswer(tuple(dict.fromkeys(names)))
+
+
+_ANSWER_FORM = '<answer> ["Name", "Other name"] </answer>'
+
+
+def _read_json(body: str, position: int, what: str) -> tuple[Any, int]:
+    try:
+        return _JSON.raw_decode(body, _skip_space(body, position))
+    except (ValueError, RecursionError):
+        form = _ANSWER_FORM if what == "an answer" else 'get_triples("Name", ["a.b.c"])'
+        raise _Unreadable(f"{what} is written with JSON double quotes: {form}") from None
+
+
+def _sound(text: str) -> str:
+    """Half a surrogate pair cannot be written to any file: it is the model's mistake."""
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise _Unreadable("a \\u escape stands for half a character: copy the name as shown")
+    return text
+
+
+def _write(value: Any) -> str:
+    return neutral(json.dumps(value, ensure_ascii=False))
+
+
+def _clean(thought: str) -> str:
+    return _THOUGHT_UNESCAPE.sub("<", thought).strip()
+
+
+def _skip_space(text: str, position: int) -> int:
+    while position < len(text) and text[position].isspace():
+        position += 1
+    return position

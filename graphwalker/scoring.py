@@ -1,0 +1,200 @@
+"""Our own strict metrics: one module is the metric, the reward and the rejection filter.
+
+Names are compared after Unicode NFKC, case folding, stripping and folding of inner white space;
+nothing else is dropped. Where both sides carry an id, ids are compared instead.
+"""
+
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import comb
+
+from graphwalker.graphs.base import Entity
+from graphwalker.question import Answer
+from graphwalker.trajectory import Trajectory
+
+
+def normalise(name: str) -> str:
+    """The form in which names are compared.
+
+    >>> normalise("  Saint\\u00a0Étienne ")
+    'saint étienne'
+    """
+    return " ".join(
+        unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold()).split()
+    )
+
+
+def exact_match(predictions: Sequence[str], answers: Sequence[str]) -> float:
+    """1 when the predicted set equals the gold set.
+
+    >>> exact_match(["oslo", "Bergen"], ["Bergen", "Oslo"])
+    1.0
+    >>> exact_match(["Oslo"], ["Oslo", "Bergen"])
+    0.0
+    """
+    return _compare_names(predictions, answers).exact
+
+
+def f1(predictions: Sequence[str], answers: Sequence[str]) -> float:
+    """Set F1; both empty is 1, an empty prediction alone is 0.
+
+    >>> round(f1(["Oslo", "Rome"], ["Oslo", "Bergen", "Moss"]), 3), f1([], []), f1([], ["Oslo"])
+    (0.4, 1.0, 0.0)
+    """
+    return _compare_names(predictions, answers).f1
+
+
+def precision(predictions: Sequence[str], answers: Sequence[str]) -> float:
+    """Share of the predictions that are gold answers.
+
+    >>> precision(["Oslo", "Rome"], ["Oslo", "Bergen", "Moss", "Hell"])
+    0.5
+    """
+    return _compare_names(predictions, answers).precision
+
+
+def recall(predictions: Sequence[str], answers: Sequence[str]) -> float:
+    """Share of the gold answers that were predicted.
+
+    >>> recall(["Oslo", "Rome"], ["Oslo", "Bergen", "Moss", "Hell"])
+    0.25
+    """
+    return _compare_names(predictions, answers).recall
+
+
+def pass_at_k(n: int, c: int, k: int) -> float:
+    """Unbiased chance that one of `k` samples is right, from `n` samples of which `c` are.
+
+    >>> pass_at_k(8, 8, 1), pass_at_k(8, 0, 8), round(pass_at_k(4, 1, 2), 3)
+    (1.0, 0.0, 0.5)
+    """
+    if not 0 < k <= n or not 0 <= c <= n:
+        raise ValueError(f"pass@{k} is not defined for {c} right of {n} samples")
+    return 1.0 - comb(n - c, k) / comb(n, k)
+
+
+def score(trajectory: Trajectory) -> dict[str, float]:
+    """Every metric of one episode.
+
+    Raises `ValueError` for an episode that failed for our reasons (`stop.ours`): it says nothing
+    about the agent and has no score.
+    """
+    if trajectory.stop.ours:
+        raise ValueError(f"{trajectory.id} stopped with {trajectory.stop.value}: it has no score")
+    gold = _distinct(trajectory.question.answers)
+    shown = [entity for turn in trajectory.turns for entity in turn.shown]
+    had_error = any(turn.error for turn in trajectory.turns)
+    match = _match(_predictions(trajectory), gold)
+    answered = trajectory.answer is not None
+    scores = {
+        "em": match.exact,
+        "f1": match.f1,
+        "precision": match.precision,
+        "recall": match.recall,
+        "hits1": match.hits1,
+        "hit_any": float(match.found > 0),
+    }
+    if not answered:
+        scores = dict.fromkeys(scores, 0.0)
+    return {
+        **scores,
+        **_retrieval(shown, gold),
+        "grounded": float(_grounded(trajectory, shown)),
+        "had_error": float(had_error),
+        "recovered": float(had_error and scores["em"] == 1.0),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Match:
+    """How predictions meet gold answers; predictions of one gold answer count as one."""
+
+    found: int
+    wrong: int
+    gold: int
+    hits1: float
+
+    @property
+    def precision(self) -> float:
+        predicted = self.found + self.wrong
+        return self.found / predicted if predicted else float(self.gold == 0)
+
+    @property
+    def recall(self) -> float:
+        return self.found / self.gold if self.gold else float(self.wrong == 0)
+
+    @property
+    def f1(self) -> float:
+        total = self.precision + self.recall
+        return 2 * self.precision * self.recall / total if total else 0.0
+
+    @property
+    def exact(self) -> float:
+        return float(self.wrong == 0 and self.found == self.gold)
+
+
+def _compare_names(predictions: Sequence[str], answers: Sequence[str]) -> _Match:
+    predicted = [Entity("", name) for name in predictions]
+    return _match(predicted, _distinct(Answer(name) for name in answers))
+
+
+def _match(predictions: Sequence[Entity], gold: Sequence[Answer]) -> _Match:
+    names = [_names(answer) for answer in gold]
+    found: set[int] = set()
+    wrong: set[str] = set()
+    hits1 = 0.0
+    for rank, prediction in enumerate(predictions):
+        name = normalise(prediction.name)
+        hits = [i for i, answer in enumerate(gold) if _same(prediction, name, answer, names[i])]
+        found.update(hits)
+        if not hits:
+            wrong.add(_id(prediction.id) or name)
+        elif rank == 0:
+            hits1 = 1.0
+    return _Match(len(found), len(wrong), len(gold), hits1)
+
+
+def _same(entity: Entity, name: str, answer: Answer, names: frozenset[str]) -> bool:
+    if _id(entity.id) and _id(answer.id):
+        return entity.id == answer.id
+    return name != "" and name in names
+
+
+def _id(entity_id: str) -> str:
+    """The id, `""` for a literal: values are compared by what they say, not by their datatype."""
+    return "" if entity_id.startswith('"') else entity_id
+
+
+def _names(answer: Answer) -> frozenset[str]:
+    return frozenset(normalise(name) for name in (answer.name, *answer.aliases)) - {""}
+
+
+def _distinct(answers: Iterable[Answer]) -> list[Answer]:
+    found: dict[str, Answer] = {}
+    for answer in answers:
+        found.setdefault(f"id {answer.id}" if _id(answer.id) else normalise(answer.name), answer)
+    return list(found.values())
+
+
+def _predictions(trajectory: Trajectory) -> list[Entity]:
+    names = trajectory.answer or ()
+    ids = (*trajectory.answer_ids, *[""] * len(names))
+    return [Entity(entity_id, name) for name, entity_id in zip(names, ids, strict=False)]
+
+
+def _retrieval(shown: Sequence[Entity], gold: Sequence[Answer]) -> dict[str, float]:
+    """Did an observation show a gold answer, all of them? As entities, never as substrings."""
+    match = _match(shown, gold)
+    everything = bool(gold) and match.found == match.gold
+    return {"retrieval_any": float(match.found > 0), "retrieval_all": float(everything)}
+
+
+def _grounded(trajectory: Trajectory, shown: Sequence[Entity]) -> bool:
+    """Every answered entity was shown in some observation."""
+    predictions = _predictions(trajectory)
+    ids = {entity.id for entity in shown if entity.id}
+    names = {normalise(entity.name) for entity in shown}
+    return bool(predictions) and all(
+        entity.id in ids if entity.id else normalise(entity.name) in names for entity in predictions
+    )
