@@ -43,6 +43,10 @@ class ToolBox(Protocol):
         """The id behind a name that this episode has shown (topic entities included), or `""`."""
         ...
 
+    def topic_names(self) -> tuple[str, ...]:
+        """The topic entities as this episode shows them (namesakes made distinct), for the prompt."""
+        ...
+
     def signatures(self) -> str:
         """The tools described for a prompt, one line each."""
         ...

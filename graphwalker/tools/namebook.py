@@ -1,0 +1,97 @@
+"""The name book of an episode: which shown name stands for which entity."""
+
+import difflib
+import json
+from collections.abc import Iterable
+
+from graphwalker.graphs.base import Entity, KnowledgeGraph
+from graphwalker.graphs.flatten import is_literal
+
+_SPECIAL = frozenset('[]",\\<')
+_NEAR_AMONG = 500
+
+
+def quote(name: str) -> str:
+    """The name as an observation writes it: in JSON quotes only where it would be ambiguous bare.
+
+    >>> quote("Jane Doe"), quote("Washington, D.C.")
+    ('Jane Doe', '"Washington, D.C."')
+    """
+    bare = name and name.isprintable() and name == name.strip() and _SPECIAL.isdisjoint(name)
+    return name if bare else json.dumps(name, ensure_ascii=False)
+
+
+class NameBook:
+    """Shown names and ids, one to one (values of equal text, such as two dates, share a name).
+
+    >>> from graphwalker.graphs.memory import MemoryGraph
+    >>> book = NameBook(MemoryGraph([], {"m.1": "Springfield", "m.2": "Springfield"}))
+    >>> book.show(Entity("m.2", "Springfield")), book.show(Entity("m.1", "Springfield"))
+    ('Springfield', 'Springfield (m.1)')
+    >>> book.find("springfield")
+    Entity(id='m.2', name='Springfield')
+    """
+
+    def __init__(self, graph: KnowledgeGraph) -> None:
+        self._graph = graph
+        self._names: dict[str, str] = {}
+        self._ids: dict[str, str] = {}
+        self._folded: dict[str, set[str]] = {}
+        self._spelled_out: set[str] = set()
+
+    def label(self, entity: Entity) -> str:
+        """The name under which the entity is, or would be, shown."""
+        known = self._names.get(entity.id)
+        if known is not None:
+            return known
+        name = entity.name or entity.id
+        holder = self._ids.get(name)
+        if holder is None or (is_literal(entity.id) and is_literal(holder)):
+            return name
+        suffix = "value" if is_literal(entity.id) else entity.id
+        while name in self._ids:
+            name = f"{name} ({suffix})"
+        return name
+
+    def show(self, entity: Entity) -> str:
+        """Enter the entity as shown; returns its shown name, the same one for the whole episode."""
+        name = self._names.get(entity.id)
+        if name is None:
+            name = self.label(entity)
+            self._names[entity.id] = name
+            self._ids.setdefault(name, entity.id)
+            self._folded.setdefault(name.casefold(), set()).add(name)
+            if name.endswith((entity.id, f"({entity.id})")):
+                self._spelled_out.add(entity.id)
+        return name
+
+    def find(self, name: str) -> Entity | None:
+        """The entity meant by a name: as shown, else as shown up to case, else as the graph knows
+        it (and then entered here). A bare id counts only where this episode has shown it."""
+        shown = self._shown_name(name)
+        if shown is not None:
+            return Entity(self._ids[shown], shown)
+        if name in self._spelled_out:
+            return Entity(name, self._names[name])
+        candidates = self._graph.resolve(name)
+        if not candidates:
+            return None
+        return Entity(candidates[0].id, self.show(candidates[0]))
+
+    def entity_id(self, name: str) -> str:
+        """The id behind a shown name, or `""`; the graph is not asked."""
+        shown = self._shown_name(name)
+        return self._ids[shown] if shown is not None else ""
+
+    def near(self, name: str, count: int = 3) -> list[str]:
+        """Shown names that look like this one, the nearest first."""
+        known: Iterable[str] = list(self._ids)[-_NEAR_AMONG:]
+        folded = {shown.casefold(): shown for shown in known}
+        found = difflib.get_close_matches(name.casefold(), folded, n=count, cutoff=0.6)
+        return [folded[key] for key in found]
+
+    def _shown_name(self, name: str) -> str | None:
+        if name in self._ids:
+            return name
+        same = self._folded.get(name.casefold(), ())
+        return next(iter(same)) if len(same) == 1 else None

@@ -1,0 +1,352 @@
+"""GraphWalker's two tools: `get_relations` and `get_triples`."""
+
+import fnmatch
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from graphwalker.config import Config
+from graphwalker.graphs.base import FLATTENED, Direction, Entity, KnowledgeGraph
+from graphwalker.graphs.flatten import flat_relations, is_literal, step
+from graphwalker.question import Question
+from graphwalker.tools.base import Call, Observation
+from graphwalker.tools.namebook import NameBook, quote
+from graphwalker.tools.ranking import rank_relations, words
+
+# Book-keeping of Freebase, never the answer to a question. GraphWalker's whitelist hides a gold
+# relation in 22 % of CWQ's questions; this list names only what no question asks for.
+BOOK_KEEPING = (
+    "type.object.*",
+    "type.type.instance",
+    "common.topic.alias",
+    "common.topic.article",
+    "common.topic.description",
+    "common.topic.image",
+    "common.topic.official_website",
+    "common.topic.social_media_presence",
+    "common.topic.topic_equivalent_webpage",
+    "common.topic.topical_webpage",
+    "common.topic.webpage",
+    "common.document.*",
+    "common.image.*",
+    "common.webpage.*",
+    "freebase.*",
+    "kg.object_profile.*",
+    "http://www.w3.org/*",
+)
+
+
+class WalkerSettings(Config):
+    """Limits of the tools; the defaults are GraphWalker's."""
+
+    top_relations: int = 20
+    """Relations that get_relations shows, after BM25 ranking (GraphWalker Table 8)."""
+    relations_per_call: int = 4
+    """Relations that one get_triples uses, the first ones of its list."""
+    triples_per_relation: int = 5
+    """Triples shown for each relation and direction."""
+    max_observation_chars: int = 0
+    """Longest observation; it is cut at an entry, with a mark. 0: no limit."""
+    skip_relations: tuple[str, ...] = BOOK_KEEPING
+    """Relations never shown; `*` stands for anything. A flattened one is skipped by either half."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The relations around an entity, each direction with its number of entities."""
+
+    out: dict[str, int]
+    into: dict[str, int]
+
+    def sides(self, relation: str) -> Iterator[tuple[Direction, int]]:
+        """Directions in which the entity has the relation, outgoing first."""
+        if relation in self.out:
+            yield Direction.OUT, self.out[relation]
+        if relation in self.into:
+            yield Direction.IN, self.into[relation]
+
+    @property
+    def relations(self) -> tuple[str, ...]:
+        return tuple(sorted({*self.out, *self.into}))
+
+
+Lister = Callable[[str], Listing]
+
+
+def lister(graph: KnowledgeGraph, settings: WalkerSettings, remembered: int = 8192) -> Lister:
+    """Lists the relations of an entity; episodes that share a lister share what it remembers."""
+    hidden = _skip_test(settings.skip_relations)
+
+    @lru_cache(maxsize=remembered)
+    def list_relations(entity_id: str) -> Listing:
+        out, into = (
+            {r: n for r, n in flat_relations(graph, entity_id, d) if n > 0 and not hidden(r)}
+            for d in (Direction.OUT, Direction.IN)
+        )
+        return Listing(out, into)
+
+    return list_relations
+
+
+class WalkerTools:
+    """The toolbox of one episode: its name book and the relations that it has shown so far."""
+
+    def __init__(
+        self,
+        graph: KnowledgeGraph,
+        question: Question,
+        settings: WalkerSettings | None = None,
+        list_relations: Lister | None = None,
+    ) -> None:
+        self._graph = graph
+        self._question = question
+        self._settings = settings or WalkerSettings()
+        self._list = list_relations or lister(graph, self._settings)
+        self._book = NameBook(graph)
+        self._seen: set[str] = set()
+        self._listed: set[str] = set()
+        self._graph_calls = 0
+        self._topics = tuple(
+            self._book.show(topic) if topic.id else topic.name for topic in question.topic_entities
+        )
+
+    def call(self, call: Call) -> Observation:
+        self._graph_calls = 0
+        arguments = call.arguments
+        if call.tool not in _FORMS:
+            return self._error("unknown_tool", f"there is no {call.tool}; use {_ALL_FORMS}")
+        entity, relations = arguments.get("entity"), arguments.get("relations")
+        wanted = {"entity"} if call.tool == "get_relations" else {"entity", "relations"}
+        if set(arguments) != wanted or not isinstance(entity, str):
+            return self._error("bad_arguments", f"write {_FORMS[call.tool]}")
+        if call.tool == "get_relations":
+            return self._get_relations(entity)
+        if not isinstance(relations, list | tuple) or not relations:
+            return self._error("bad_arguments", f"write {_FORMS[call.tool]}")
+        return self._get_triples(entity, [str(relation) for relation in relations])  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+
+    def entity_id(self, name: str) -> str:
+        return self._book.entity_id(name)
+
+    def topic_names(self) -> tuple[str, ...]:
+        return self._topics
+
+    def signatures(self) -> str:
+        settings = self._settings
+        return (
+            'get_relations("entity"): the relations of an entity, outgoing and incoming, the '
+            f"{settings.top_relations} most relevant ones.\n"
+            'get_triples("entity", ["relation", ...]): the triples of an entity with up to '
+            f"{settings.relations_per_call} relations, up to {settings.triples_per_relation} "
+            "for each relation and direction."
+        )
+
+    def _get_relations(self, name: str) -> Observation:
+        entity = self._find(name)
+        if entity is None:
+            return self._unknown_entity(name)
+        listing = self._list_relations(entity)
+        if not listing.relations:
+            return self._no_relations(entity)
+        self._listed.add(entity.id)
+        query = f"{self._question.text} {entity.name}"
+        ranked = rank_relations(query, listing.relations)[: self._settings.top_relations]
+        text, shown = self._fit(ranked, len(listing.relations))
+        self._seen.update(shown)
+        return Observation(
+            text,
+            relations=shown,
+            hidden=len(listing.relations) - len(shown),
+            graph_calls=self._graph_calls,
+        )
+
+    def _fit(self, ranked: Sequence[str], total: int) -> tuple[str, tuple[str, ...]]:
+        """As many relations as the observation may hold, at least one, and how many are missing."""
+        budget = self._settings.max_observation_chars or None
+        count, length = 0, 0
+        for relation in ranked:
+            length += len(relation) + 2
+            if count and budget is not None and length > budget:
+                break
+            count += 1
+        shown = tuple(ranked[:count])
+        return ", ".join(shown) + _more(total - count), shown
+
+    def _get_triples(self, name: str, requested: Sequence[str]) -> Observation:
+        entity = self._find(name)
+        if entity is None:
+            return self._unknown_entity(name)
+        listing = self._list_relations(entity)
+        if not listing.relations:
+            return self._no_relations(entity)
+        wanted = list(dict.fromkeys(requested))[: self._settings.relations_per_call]
+        usable = [r for r in wanted if r in self._seen and any(listing.sides(r))]
+        unusable = [r for r in wanted if r not in usable]
+        if not usable:
+            return self._refuse(entity, listing, unusable)
+        observation = self._show_triples(entity, listing, usable)
+        if not unusable:
+            return observation
+        refusal = self._refuse(entity, listing, unusable)
+        return Observation(
+            f"{observation.text}\n{refusal.text}",
+            refusal.error,
+            observation.shown,
+            tuple(dict.fromkeys(observation.relations + refusal.relations)),
+            observation.hidden,
+            self._graph_calls,
+        )
+
+    def _show_triples(
+        self, entity: Entity, listing: Listing, relations: Sequence[str]
+    ) -> Observation:
+        page = _Page(self._book, self._settings.max_observation_chars)
+        for relation in relations:
+            for direction, total in listing.sides(relation):
+                ends = self._step(entity, relation, direction)
+                page.add(entity, relation, direction, ends, max(total, len(ends)))
+        if not page.shown:
+            return self._error(
+                "no_triples", f"{quote(entity.name)} has no named entity there; try other relations"
+            )
+        return Observation(
+            page.text,
+            shown=tuple(page.shown.values()),
+            relations=tuple(relations),
+            hidden=page.hidden,
+            graph_calls=self._graph_calls,
+        )
+
+    def _refuse(self, entity: Entity, listing: Listing, relations: Sequence[str]) -> Observation:
+        """Why none of these relations can be followed from here, and what to write instead."""
+        here = quote(entity.name)
+        what = ", ".join(quote(relation[:200]) for relation in relations)
+        unknown = [relation for relation in relations if not any(listing.sides(relation))]
+        if entity.id not in self._listed and not all(r in self._seen for r in relations):
+            return self._error(
+                "not_listed_yet",
+                f"{what} not listed yet; first get_relations({_json(entity.name)}), "
+                "then copy from its list",
+            )
+        if not unknown:
+            return self._error(
+                "not_listed_yet", f"{what} not in any list shown; copy a relation from a list"
+            )
+        near = self._near_relations(listing, unknown)
+        self._seen.update(near)
+        return self._error(
+            "unknown_relation", f"{here} has no {what}; copy one of {', '.join(near)}", near
+        )
+
+    def _near_relations(self, listing: Listing, unknown: Sequence[str]) -> tuple[str, ...]:
+        """Existing relations that share most words with the wrong ones, then by relevance."""
+        asked = {word for relation in unknown for word in words(relation[:200])}
+        ranked = rank_relations(self._question.text, listing.relations)
+        return tuple(sorted(ranked, key=lambda r: -len(asked.intersection(words(r))))[:5])
+
+    def _find(self, name: str) -> Entity | None:
+        before = self._book.entity_id(name)
+        self._graph_calls += not before
+        return self._book.find(name) if name else None
+
+    def _list_relations(self, entity: Entity) -> Listing:
+        self._graph_calls += 2
+        return self._list(entity.id)
+
+    def _step(self, entity: Entity, relation: str, direction: Direction) -> list[Entity]:
+        self._graph_calls += 1
+        limit = self._settings.triples_per_relation
+        return step(self._graph, entity.id, relation, direction, limit)
+
+    def _unknown_entity(self, name: str) -> Observation:
+        near = self._book.near(name) or list(self._topics[:3])
+        copy = f"; copy one of {', '.join(map(quote, near))}" if near else ""
+        return self._error("unknown_entity", f"no entity {quote(name[:200])}{copy}")
+
+    def _no_relations(self, entity: Entity) -> Observation:
+        what = "is a value" if is_literal(entity.id) else "has no relations"
+        return self._error(
+            "no_relations", f"{quote(entity.name)} {what}; go on from another entity"
+        )
+
+    def _error(self, kind: str, text: str, relations: tuple[str, ...] = ()) -> Observation:
+        return Observation(
+            f"Error {kind}: {text}", kind, relations=relations, graph_calls=self._graph_calls
+        )
+
+
+class _Page:
+    """Triples written out until the observation is full; what is left out is counted."""
+
+    def __init__(self, book: NameBook, budget: int) -> None:
+        self.shown: dict[str, Entity] = {}
+        self.hidden = 0
+        self.text = ""
+        self._book = book
+        self._budget = budget
+        self._written: set[str] = set()
+        self._full = False
+
+    def add(
+        self,
+        entity: Entity,
+        relation: str,
+        direction: Direction,
+        ends: Sequence[Entity],
+        total: int,
+    ) -> None:
+        left = total
+        for end in ends:
+            if not self._write(entity, relation, direction, end):
+                break
+            left -= 1
+        self.hidden += left
+        self.text += _more(left) if self.text else ""
+
+    def _write(self, entity: Entity, relation: str, direction: Direction, end: Entity) -> bool:
+        label = self._book.label(end)
+        pair = (entity.name, label) if direction is Direction.OUT else (label, entity.name)
+        entry = f"[{quote(pair[0])}, {relation}, {quote(pair[1])}]"
+        if entry in self._written:  # a relation from an entity to itself, seen from both ends
+            return True
+        separator = ", " if self.text else ""
+        over = len(self.text) + len(separator) + len(entry) > self._budget > 0
+        if self._full or (self.text and over):
+            self._full = True
+            return False
+        self.text += separator + entry
+        self._written.add(entry)
+        self._book.show(end)
+        self.shown.setdefault(entity.id, entity)
+        self.shown.setdefault(end.id, Entity(end.id, label))
+        return True
+
+
+_FORMS = {
+    "get_relations": 'get_relations("entity")',
+    "get_triples": 'get_triples("entity", ["relation", ...])',
+}
+_ALL_FORMS = " or ".join(_FORMS.values())
+
+
+def _more(count: int) -> str:
+    return f" (+{count} more)" if count > 0 else ""
+
+
+def _json(name: str) -> str:
+    quoted = quote(name)
+    return quoted if quoted.startswith('"') else f'"{quoted}"'
+
+
+@lru_cache(maxsize=64)
+def _skip_test(patterns: tuple[str, ...]) -> Callable[[str], bool]:
+    if not patterns:
+        return lambda relation: False
+    match = re.compile("|".join(map(fnmatch.translate, patterns))).match
+
+    @lru_cache(maxsize=65_536)
+    def hidden(relation: str) -> bool:
+        return any(match(half) for half in relation.split(FLATTENED))
+
+    return hidden
