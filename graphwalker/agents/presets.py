@@ -1,0 +1,59 @@
+"""Environments by name: the tools, limits, prompt and agent of a paper, versioned."""
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from graphwalker.agents.base import Agent
+from graphwalker.agents.react import Prompt, ReActAgent
+from graphwalker.graphs.base import KnowledgeGraph
+from graphwalker.protocols.tags import TagProtocol
+from graphwalker.question import Question
+from graphwalker.tools.base import ToolBox
+from graphwalker.tools.walker import WalkerSettings, WalkerTools, lister
+
+VERSION = 1
+"""Raised whenever an environment would show anything else for the same completions."""
+
+
+class EnvironmentConfig(WalkerSettings):
+    """What an agent lives in. The defaults are GraphWalker's; the limits of the tools are here too."""
+
+    preset: Literal["graphwalker"] = "graphwalker"
+    """Which published environment this is."""
+    prompt: str = "graphwalker"
+    """A shipped prompt (`graphwalker`, or `compact` for tiny models), or the path of your own."""
+    max_turns: int = Field(10, ge=1)
+    """Completions before the forced answer; malformed ones count."""
+    max_context_tokens: int = Field(0, ge=0)
+    """Ask for the answer early once the conversation has this many tokens. 0: no limit."""
+
+
+class Environment:
+    """A graph with its tools, and the agent that uses them: the same for data, training and tests."""
+
+    def __init__(self, graph: KnowledgeGraph, config: EnvironmentConfig | None = None) -> None:
+        self.graph = graph
+        self.config = config or EnvironmentConfig()
+        self.protocol = TagProtocol()
+        self.name: str = self.config.preset
+        self.agent: Agent = ReActAgent(
+            self.protocol,
+            Prompt.load(self.config.prompt),
+            self.config.max_turns,
+            self.config.max_context_tokens,
+        )
+        self._list_relations = lister(graph, self.config)
+
+    def toolbox(self, question: Question) -> ToolBox:
+        """Fresh tools for one episode."""
+        return WalkerTools(self.graph, question, self.config, self._list_relations)
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """What a trajectory says about where it was made."""
+        return {
+            "environment": self.config.preset,
+            "environment_version": VERSION,
+            "prompt": self.config.prompt,
+        }

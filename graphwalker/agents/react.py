@@ -1,0 +1,170 @@
+"""GraphWalker's agent: think, query, observe, until it answers or its turns are spent."""
+
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from graphwalker.agents.base import AgentRun, Ask, Log
+from graphwalker.errors import UserError
+from graphwalker.policies.base import Completion
+from graphwalker.protocols.base import Action, ActionProtocol, FinalAnswer, Malformed
+from graphwalker.question import Question
+from graphwalker.tools.base import Call, Observation, ToolBox
+from graphwalker.tools.namebook import quote
+from graphwalker.trajectory import Message, Turn
+
+PROMPTS = Path(__file__).parent.parent / "protocols" / "prompts"
+_FIELD = re.compile(r"\{(question|entities|tools|max_turns)\}")
+_NOTHING = Observation("")
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A prompt text. What stands above a line `---` is the system message, the rest the user's."""
+
+    system: str
+    user: str
+
+    @classmethod
+    def load(cls, name: str) -> "Prompt":
+        """A shipped prompt by name, or the user's own file by path. Raises `UserError`."""
+        path = PROMPTS / f"{name}.md"
+        if not path.is_file():
+            path = Path(name)
+        if not path.is_file():
+            shipped = ", ".join(sorted(p.stem for p in PROMPTS.glob("*.md")))
+            raise UserError(f"{name}: no such prompt; shipped: {shipped}; or give a file's path")
+        text = path.read_text(encoding="utf-8").strip()
+        if "{question}" not in text:
+            raise UserError(f"{path}: a prompt must hold {{question}}")
+        above, line, below = text.partition("\n---\n")
+        return cls(above.strip(), below.strip()) if line else cls("", text)
+
+    def messages(self, values: Mapping[str, str]) -> tuple[Message, ...]:
+        """The messages with `{question}`, `{entities}`, `{tools}`, `{max_turns}` filled in."""
+        parts = [Message("system", self.system)] if self.system else []
+        parts.append(Message("user", self.user))
+        # One pass: a question that contains "{tools}" stays as it is.
+        return tuple(Message(m.role, _FIELD.sub(lambda f: values[f[1]], m.content)) for m in parts)
+
+
+@dataclass(frozen=True, slots=True)
+class ReActAgent:
+    """Builds the generator of an episode. Every completion counts as a turn, malformed ones too;
+    after `max_turns` of them one last message asks for the answer, and only that is accepted."""
+
+    protocol: ActionProtocol
+    prompt: Prompt
+    max_turns: int = 10
+    max_context_tokens: int = 0
+    """Ask for the answer once a conversation is this long (as the policy counts). 0: no limit."""
+
+    def __call__(self, question: Question, tools: ToolBox, log: Log) -> AgentRun:
+        context = self._opening(question, tools)
+        messages = context
+        for turns_left in range(self.max_turns - 1, -1, -1):
+            completion = yield Ask(messages, self.protocol.stop)
+            if _no_room(completion):
+                return None
+            turn, action = self._turn(context, completion, tools)
+            log.turns.append(turn)
+            if isinstance(action, FinalAnswer):
+                return action
+            last = turns_left == 0 or self._is_long(completion)
+            context = (Message("user", self._reply(turn.observation, last)),)
+            messages = (*messages, Message("assistant", completion.text), *context)
+            if last:
+                break
+        completion = yield Ask(messages, self.protocol.stop, forced=True)
+        if _no_room(completion):
+            return None
+        return self._forced(context, completion, log)
+
+    def _opening(self, question: Question, tools: ToolBox) -> tuple[Message, ...]:
+        return self.prompt.messages(
+            {
+                "question": question.text,
+                "entities": ", ".join(map(quote, tools.topic_names())),
+                "tools": tools.signatures(),
+                "max_turns": str(self.max_turns),
+            }
+        )
+
+    def _turn(
+        self, context: tuple[Message, ...], completion: Completion, tools: ToolBox
+    ) -> tuple[Turn, Action]:
+        thought, action = self.protocol.parse(completion.text)
+        started = time.perf_counter()
+        if isinstance(action, Call):
+            seen = tools.call(action)
+        elif isinstance(action, Malformed):
+            seen = Observation(_complaint(action, completion), "malformed")
+        else:
+            seen = _NOTHING
+        elapsed = (time.perf_counter() - started) * 1000
+        return _record(context, completion, thought, action, seen, elapsed), action
+
+    def _forced(
+        self, context: tuple[Message, ...], completion: Completion, log: Log
+    ) -> FinalAnswer | None:
+        thought, action = self.protocol.parse(completion.text)
+        error = {Call: "query_after_budget", Malformed: "malformed"}.get(type(action), "")
+        seen = Observation("", error)
+        log.turns.append(_record(context, completion, thought, action, seen, 0.0))
+        return action if isinstance(action, FinalAnswer) else None
+
+    def _reply(self, observation: str, last: bool) -> str:
+        reply = self.protocol.observe(observation)
+        return f"{reply}\n{FORCE}" if last else reply
+
+    def _is_long(self, completion: Completion) -> bool:
+        used = completion.prompt_tokens + len(completion.token_ids or ())
+        return used >= self.max_context_tokens > 0
+
+
+FORCE = 'No queries are left. Answer now: <answer> ["Name"] </answer>'
+"""Asks for the forced answer, after the last observation and in the same message."""
+
+
+def _no_room(completion: Completion) -> bool:
+    """An engine whose context is full writes nothing and says `length`."""
+    return completion.finish == "length" and not completion.text
+
+
+def _complaint(action: Malformed, completion: Completion) -> str:
+    cut = "your message was cut off, write less; " if completion.finish == "length" else ""
+    return f"Error malformed: {cut}{action.reason}"
+
+
+def _record(
+    context: tuple[Message, ...],
+    completion: Completion,
+    thought: str,
+    action: Action,
+    seen: Observation,
+    milliseconds: float,
+) -> Turn:
+    return Turn(
+        context=context,
+        completion=completion.text,
+        thought=thought,
+        action=_action_json(action),
+        observation=seen.text,
+        shown=seen.shown,
+        error=seen.error,
+        token_ids=completion.token_ids,
+        logprobs=completion.logprobs,
+        graph_calls=seen.graph_calls,
+        milliseconds=milliseconds,
+    )
+
+
+def _action_json(action: Action) -> dict[str, Any]:
+    if isinstance(action, FinalAnswer):
+        return {"answer": list(action.names)}
+    if isinstance(action, Malformed):
+        return {"malformed": action.reason}
+    return {"tool": action.tool, "arguments": action.arguments}

@@ -1,0 +1,236 @@
+"""The one loop: run episodes against a policy, whatever the policy is."""
+
+import logging
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+from graphwalker.agents.base import Ask, Log
+from graphwalker.agents.presets import Environment
+from graphwalker.errors import GraphError, PolicyError
+from graphwalker.policies.base import Completion, Policy, Request, Sampling
+from graphwalker.protocols.base import FinalAnswer
+from graphwalker.question import Question
+from graphwalker.trajectory import StopReason, Trajectory, Turn
+
+log = logging.getLogger(__name__)
+
+_READ_AHEAD = 4
+"""Finished episodes that may wait for a slower, earlier one, as a multiple of the concurrency."""
+
+
+def rollout(
+    questions: Iterable[Question],
+    environment: Environment,
+    policy: Policy,
+    sampling: Sampling,
+    *,
+    samples: int = 1,
+    concurrency: int = 64,
+    retries: int = 1,
+    first_sample: int = 0,
+) -> Iterator[Trajectory]:
+    """Trajectories in question order, then sample order, whatever order they finish in.
+
+    An episode that failed for our reasons is tried again `retries` times with fresh tools, then
+    yielded with that stop reason: set it aside, it says nothing about the agent.
+    """
+    jobs = ((q, s) for q in questions for s in range(first_sample, first_sample + samples))
+    run = _Run(environment, policy, sampling, retries)
+    return run.trajectories(iter(jobs), max(1, concurrency))
+
+
+def untimed(trajectory: Trajectory) -> Trajectory:
+    """The trajectory without its clock readings: equal for equal episodes, byte by byte."""
+    turns = tuple(replace(turn, milliseconds=0.0) for turn in trajectory.turns)
+    usage = {key: value for key, value in trajectory.usage.items() if key != "seconds"}
+    return replace(trajectory, turns=turns, usage=usage)
+
+
+class Episode:
+    """One question, once, with tools of its own. `ask` is what it waits for, `None` at its end."""
+
+    def __init__(self, question: Question, sample: int, environment: Environment) -> None:
+        self.key = f"{question.id}#{sample}"
+        self.question = question
+        self.stop: StopReason | None = None
+        self.ask: Ask | None = None
+        self._sample = sample
+        self._environment = environment
+        self._log = Log()
+        self._tools = environment.toolbox(question)
+        self._agent = environment.agent(question, self._tools, self._log)
+        self._answer: FinalAnswer | None = None
+        self._error = ""
+        self._prompt_tokens = 0
+        self._started = time.perf_counter()
+        self._advance(None)
+
+    @property
+    def turns(self) -> list[Turn]:
+        return self._log.turns
+
+    def feed(self, completion: Completion | PolicyError) -> None:
+        """Go on with what the policy wrote, or end with its failure."""
+        if isinstance(completion, PolicyError):
+            self._agent.close()
+            self._end(StopReason.POLICY_ERROR, completion)
+        else:
+            self._prompt_tokens += completion.prompt_tokens
+            self._advance(completion)
+
+    def trajectory(self, policy: str) -> Trajectory:
+        """The finished record."""
+        if self.stop is None:
+            raise RuntimeError(f"episode {self.key} is not over")
+        names = None if self._answer is None else self._answer.names
+        provenance: dict[str, Any] = dict(self._environment.provenance)
+        if self._error:
+            provenance["error"] = self._error
+        return Trajectory(
+            question=self.question,
+            agent=self._environment.name,
+            policy=policy,
+            turns=tuple(self.turns),
+            answer=names,
+            stop=self.stop,
+            answer_ids=tuple(self._tools.entity_id(name) for name in names or ()),
+            sample=self._sample,
+            usage=self._usage(),
+            provenance=provenance,
+        )
+
+    def _advance(self, completion: Completion | None) -> None:
+        asked = self.ask
+        try:
+            self.ask = next(self._agent) if completion is None else self._agent.send(completion)
+        except StopIteration as end:
+            self._answer = end.value
+            self._end(_stop_reason(self._answer, asked, self.turns, completion))
+        except GraphError as error:
+            self._end(StopReason.GRAPH_ERROR, error)
+
+    def _end(self, stop: StopReason, error: Exception | None = None) -> None:
+        self.ask = None
+        self.stop = stop
+        self._error = str(error) if error is not None else ""
+        self._seconds = time.perf_counter() - self._started
+
+    def _usage(self) -> dict[str, float]:
+        return {
+            "turns": len(self.turns),
+            "graph_calls": sum(turn.graph_calls for turn in self.turns),
+            "prompt_tokens": self._prompt_tokens,
+            "completion_tokens": sum(len(turn.token_ids or ()) for turn in self.turns),
+            "seconds": round(self._seconds, 4),
+        }
+
+
+def _stop_reason(
+    answer: FinalAnswer | None,
+    asked: Ask | None,
+    turns: list[Turn],
+    completion: Completion | None,
+) -> StopReason:
+    forced = asked is not None and asked.forced
+    if answer is not None:
+        return StopReason.FORCED if forced else StopReason.ANSWERED
+    if completion is not None and completion.finish == "length":
+        return StopReason.LENGTH
+    if turns and turns[-1].error == "malformed":
+        return StopReason.MALFORMED
+    return StopReason.MAX_TURNS
+
+
+class _Run:
+    """Episodes in flight, finished ones that wait for their place, and how often each was tried."""
+
+    def __init__(
+        self, environment: Environment, policy: Policy, sampling: Sampling, retries: int
+    ) -> None:
+        self._environment = environment
+        self._policy = policy
+        self._sampling = sampling
+        self._retries = retries
+        self._running: dict[str, tuple[int, Episode]] = {}
+        self._tries: dict[int, int] = {}
+        self._finished: dict[int, Trajectory] = {}
+
+    def trajectories(
+        self, jobs: Iterator[tuple[Question, int]], concurrency: int
+    ) -> Iterator[Trajectory]:
+        started = due = 0
+        try:
+            while True:
+                room = min(
+                    concurrency - len(self._running), due + _READ_AHEAD * concurrency - started
+                )
+                for question, sample in islice(jobs, max(0, room)):
+                    self._start(started, question, sample)
+                    started += 1
+                while due in self._finished:
+                    yield self._finished.pop(due)
+                    due += 1
+                if self._running:
+                    self._collect()
+                elif started == due and room > 0:
+                    return
+        finally:
+            for key in list(self._running):
+                self._policy.release(key)
+
+    def _start(self, place: int, question: Question, sample: int) -> None:
+        episode = Episode(question, sample, self._environment)
+        if episode.key in self._running:
+            raise ValueError(f"question id {question.id!r} appears twice among those in flight")
+        self._running[episode.key] = (place, episode)
+        self._submit(place, episode)
+
+    def _submit(self, place: int, episode: Episode) -> None:
+        """Ask the policy for what the episode waits for, or put the finished episode in place."""
+        while episode.ask is not None:
+            request = Request(
+                key=episode.key,
+                messages=episode.ask.messages,
+                question=episode.question,
+                turns=episode.turns,
+                sampling=self._sampling,
+                stop=episode.ask.stop,
+                restart=episode.ask.restart,
+            )
+            try:
+                self._policy.submit(request)
+                return
+            except PolicyError as error:
+                episode.feed(error)
+        self._finish(place, episode)
+
+    def _collect(self) -> None:
+        try:
+            results = self._policy.collect()
+            lost = PolicyError("the policy returned nothing for a pending request")
+        except PolicyError as error:
+            results, lost = [], error
+        if not results:  # a policy that died, or forgot: every request in flight is lost
+            results = [(key, lost) for key in self._running]
+        for key, completion in results:
+            if key not in self._running:
+                log.warning("a completion came for %s, which is not in flight: dropped", key)
+                continue
+            place, episode = self._running[key]
+            episode.feed(completion)
+            self._submit(place, episode)
+
+    def _finish(self, place: int, episode: Episode) -> None:
+        self._running.pop(episode.key)
+        self._policy.release(episode.key)
+        tries = self._tries.pop(place, 0)
+        trajectory = episode.trajectory(self._policy.name)
+        if trajectory.stop.ours and tries < self._retries:
+            log.warning("%s: %s; trying again", episode.key, trajectory.provenance["error"])
+            self._tries[place] = tries + 1
+            self._start(place, episode.question, trajectory.sample)
+        else:
+            self._finished[place] = trajectory
