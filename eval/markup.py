@@ -1,0 +1,51 @@
+"""HTML written safely: whatever is not already markup is escaped."""
+
+import html
+import re
+from collections.abc import Iterable
+
+# Control characters have no glyph and some are illegal in HTML; a lone surrogate is not text.
+_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+
+
+class Markup(str):
+    """HTML that was made here."""
+
+
+Child = str | int | float | None | Iterable["Child"]
+
+
+def escape(text: object) -> Markup:
+    """Text as HTML that shows it; unprintable characters become U+FFFD."""
+    if isinstance(text, Markup):
+        return text
+    return Markup(html.escape(_UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", str(text))))
+
+
+def fragment(*children: Child) -> Markup:
+    """Children side by side; `None` is nothing, lists are flattened."""
+    return Markup("".join(_render(child) for child in children))
+
+
+def element(name: str, *children: Child, **attributes: str | None) -> Markup:
+    """One element. Attribute names: `class_` is `class`, `aria_label` is `aria-label`.
+
+    >>> element("b", "1 < 2", title='"')
+    '<b title="&quot;">1 &lt; 2</b>'
+    """
+    written = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{escape(value)}"'
+        for key, value in attributes.items()
+        if value is not None
+    )
+    return Markup(f"<{name}{written}>{fragment(*children)}</{name}>")
+
+
+def _render(child: Child) -> str:
+    if child is None:
+        return ""
+    if isinstance(child, str):
+        return escape(child)
+    if isinstance(child, Iterable):
+        return fragment(*child)
+    return escape(child)

@@ -1,0 +1,235 @@
+"""The evaluation run: a greedy and a sampled pass, in files that a killed job resumes."""
+
+import hashlib
+import json
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from eval.records import CONFIG, FAILURES, PREDICTIONS, SAMPLES, Sampled, read_config
+from graphwalker.agents.presets import Environment
+from graphwalker.agents.rollout import rollout
+from graphwalker.errors import UserError
+from graphwalker.jsonl import JsonlAppender, dumps, read_jsonl, write_jsonl
+from graphwalker.policies.base import Policy, Sampling
+from graphwalker.question import Question
+from graphwalker.scoring import score
+from graphwalker.trajectory import Trajectory
+
+log = logging.getLogger(__name__)
+
+Progress = Callable[[int, int], None]
+"""Called with (episodes done, episodes in all) after each episode."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Pass:
+    """Episodes of one file: every question with each of the sample numbers `first` .. `last`."""
+
+    path: Path
+    sampling: Sampling
+    first: int
+    last: int
+    whole: bool
+
+    @property
+    def numbers(self) -> range:
+        return range(self.first, self.last + 1)
+
+
+def evaluate(
+    questions: Iterable[Question],
+    environment: Environment,
+    policy: Policy,
+    out: Path,
+    *,
+    samples: int = 0,
+    temperature: float = 1.0,
+    seed: int = 0,
+    concurrency: int = 64,
+    max_tokens: int = 512,
+    whole_samples: bool = False,
+    identity: Mapping[str, Any] | None = None,
+    progress: Progress | None = None,
+) -> Path:
+    """Run every question greedily (sample 0) and `samples` more times at `temperature`.
+
+    OUT/predictions.jsonl holds the greedy trajectories, OUT/samples.jsonl the sampled episodes
+    (small records, or whole ones with `whole_samples`), OUT/failures.jsonl what failed for our
+    reasons and will be tried again by the next call. `identity` names what else must be the same
+    for a resume, such as the checksum of the weights. Raises `UserError` over another run's folder.
+    """
+    asked = _distinct(questions)
+    greedy = Sampling(temperature=0.0, max_tokens=max_tokens, seed=seed)
+    drawn = Sampling(temperature=temperature, max_tokens=max_tokens, seed=seed)
+    passes = [_Pass(out / PREDICTIONS, greedy, 0, 0, True)]
+    if samples:
+        passes.append(_Pass(out / SAMPLES, drawn, 1, samples, whole_samples))
+    _claim(
+        out,
+        {
+            **_describe(asked, environment, policy),
+            "samples": samples,
+            "temperature": temperature if samples else 0.0,
+            "max_tokens": max_tokens,
+            "seed": seed,
+            "whole_samples": whole_samples,
+            **(identity or {}),
+        },
+    )
+    total = len(asked) * (1 + samples)
+    done = 0
+    (out / FAILURES).unlink(missing_ok=True)
+    for part in passes:
+        done = _run_pass(
+            part,
+            asked,
+            environment,
+            policy,
+            concurrency,
+            out / FAILURES,
+            lambda n, base=done: progress(base + n, total) if progress else None,
+        )
+    return out
+
+
+def _run_pass(
+    part: _Pass,
+    questions: Sequence[Question],
+    environment: Environment,
+    policy: Policy,
+    concurrency: int,
+    failures: Path,
+    tick: Callable[[int], None],
+) -> int:
+    failed = 0
+    with JsonlAppender(part.path) as kept, JsonlAppender(failures) as lost:
+        present = {str(record.get("id")) for record in read_jsonl(part.path)}
+        ended = len(present)
+        tick(ended)
+        for group, first, count in plan(questions, part.numbers, present):
+            for trajectory in rollout(
+                group,
+                environment,
+                policy,
+                part.sampling,
+                samples=count,
+                first_sample=first,
+                concurrency=concurrency,
+            ):
+                if trajectory.stop.ours:
+                    lost.append(trajectory.to_json())
+                    failed += 1
+                else:
+                    kept.append(_record(trajectory, part.whole))
+                ended += 1
+                tick(ended)
+    if failed:
+        log.warning(
+            "%d episodes failed for our reasons (%s); the same command retries them",
+            failed,
+            failures,
+        )
+    _settle(part, questions)
+    return ended
+
+
+def plan(
+    questions: Sequence[Question], numbers: range, done: set[str]
+) -> Iterator[tuple[list[Question], int, int]]:
+    """What is still to run, as (questions, first sample, count) blocks in question order."""
+    block: list[Question] = []
+    span = (0, 0)
+    for question in questions:
+        missing = [n for n in numbers if f"{question.id}#{n}" not in done]
+        for start, count in _spans(missing):
+            if (start, count) != span:
+                if block:
+                    yield block, span[0], span[1]
+                block, span = [], (start, count)
+            block.append(question)
+    if block:
+        yield block, span[0], span[1]
+
+
+def _spans(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Runs of consecutive numbers, as (first, count)."""
+    start = 0
+    for end in range(1, len(numbers) + 1):
+        if end == len(numbers) or numbers[end] != numbers[end - 1] + 1:
+            yield numbers[start], end - start
+            start = end
+
+
+def _record(trajectory: Trajectory, whole: bool) -> dict[str, Any]:
+    scored = trajectory.with_scores(**score(trajectory))
+    return scored.to_json() if whole else Sampled.of(scored).to_json()
+
+
+def _settle(part: _Pass, questions: Sequence[Question]) -> None:
+    """Put the file in question order, where a retried failure was appended late."""
+    order = {
+        f"{question.id}#{number}": place
+        for place, (question, number) in enumerate((q, n) for q in questions for n in part.numbers)
+    }
+    records = list(read_jsonl(part.path))
+    places = [order[record["id"]] for record in records]
+    if places != sorted(places):
+        records.sort(key=lambda record: order[record["id"]])
+        write_jsonl(part.path, records)
+
+
+def _distinct(questions: Iterable[Question]) -> list[Question]:
+    by_id: dict[str, Question] = {}
+    for question in questions:
+        if question.id in by_id:
+            raise UserError(f"question id {question.id!r} appears twice: ids must be distinct")
+        by_id[question.id] = question
+    if not by_id:
+        raise UserError("there are no questions to evaluate")
+    return list(by_id.values())
+
+
+def _describe(
+    questions: Sequence[Question], environment: Environment, policy: Policy
+) -> dict[str, Any]:
+    digest = hashlib.sha256()
+    for question in questions:
+        digest.update(dumps(question.to_json()).encode("utf-8", "surrogatepass"))
+    return {
+        "questions": len(questions),
+        "questions_checksum": digest.hexdigest()[:16],
+        "policy": policy.name,
+        "environment": environment.config.model_dump(mode="json"),
+        "graph": str(getattr(environment.graph, "checksum", "")),
+    }
+
+
+def _claim(out: Path, settings: Mapping[str, Any]) -> None:
+    """Write the settings into a fresh folder, or check that they are those begun there."""
+    before = _flat(read_config(out))
+    if before:
+        now = _flat(json.loads(json.dumps(settings)))
+        for key in sorted({*before, *now}):
+            if before.get(key) != now.get(key):
+                raise UserError(
+                    f"{out / CONFIG}: {key} was {before.get(key)!r} and is now {now.get(key)!r}; "
+                    "choose another output folder, or delete this one to start again"
+                )
+        return
+    if (out / PREDICTIONS).exists():
+        raise UserError(f"{out}: holds {PREDICTIONS} but no {CONFIG}; choose another output folder")
+    out.mkdir(parents=True, exist_ok=True)
+    partial = out / (CONFIG + ".partial")
+    partial.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
+    partial.replace(out / CONFIG)
+
+
+def _flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in settings.items():
+        nested = isinstance(value, dict)
+        flat.update(_flat(value, f"{prefix}{key}.") if nested else {f"{prefix}{key}": value})
+    return flat

@@ -1,0 +1,202 @@
+"""Tables of figures, made once and written as Markdown, HTML or for the terminal."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from eval.markup import Markup, element, fragment
+from eval.metrics import natural
+
+if TYPE_CHECKING:
+    import rich.table
+
+Stage = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A figure with its small print; `share` (0 to 1) shades it in a heatmap."""
+
+    text: str
+    small: str = ""
+    share: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows under a head; the first cell of a row names it."""
+
+    head: tuple[Cell, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    note: str = ""
+
+
+def stage_table(stages: Sequence[Stage]) -> Table:
+    """The main table: a row per stage, with intervals and the gain over the stage before."""
+    columns = {
+        "em": "EM",
+        "f1": "F1",
+        "hits1": "Hits@1",
+        **_pass_columns(stages),
+        "retrieval_all": "Retrieval (all)",
+        "recovery_given_error": "Recovery given error",
+        "answered": "Answered",
+        "turns": "Turns",
+        "graph_calls": "Graph calls",
+    }
+    rows = [
+        (
+            Cell(str(stage["name"]), f"{stage['questions']:,} questions{_lost(stage)}"),
+            *(figure(stage, key) for key in columns),
+            gain_cell(stage.get("gain_over_previous")),
+        )
+        for stage in stages
+    ]
+    head = (Cell("Stage"), *map(Cell, columns.values()), Cell("EM gain over previous"))
+    return Table(head, tuple(rows), "In brackets the 95 % interval; p is McNemar's exact test.")
+
+
+def short_table(stages: Sequence[Stage]) -> Table:
+    """The table that a terminal has room for."""
+    columns = {
+        "f1": "F1",
+        **_pass_columns(stages),
+        "hits1": "Hits@1",
+        "retrieval_all": "Retrieval",
+        "recovery_given_error": "Recovery",
+        "turns": "Turns",
+    }
+    rows = [
+        (
+            Cell(str(stage["name"])),
+            Cell(number(stage.get("em")), brackets(stage.get("em_interval"))),
+            *(Cell(figure(stage, key).text) for key in columns),
+        )
+        for stage in stages
+    ]
+    return Table((Cell("Stage"), Cell("EM"), *map(Cell, columns.values())), tuple(rows))
+
+
+def group_table(
+    stages: Sequence[Stage], key: str, heading: str, metric: str = "em"
+) -> Table | None:
+    """`metric` by group (`by_structure`, `by_hops`, `by_split`): stages down, groups across."""
+    groups = sorted({g for stage in stages for g in stage.get(key, {})}, key=natural)
+    if not groups:
+        return None
+    sizes = {
+        g: max(stage.get(key, {}).get(g, {}).get("questions", 0) for stage in stages)
+        for g in groups
+    }
+    head = (Cell(heading), *(Cell(g, f"{sizes[g]:,} questions") for g in groups))
+    rows = [
+        (
+            Cell(str(stage["name"])),
+            *(figure(stage.get(key, {}).get(g, {}), metric, shade=True) for g in groups),
+        )
+        for stage in stages
+    ]
+    return Table(head, tuple(rows))
+
+
+def figure(row: Mapping[str, Any], key: str, shade: bool = False) -> Cell:
+    """One figure with its interval."""
+    value = row.get(key)
+    if value is None:
+        return Cell("–", "")
+    digits = 2 if key in ("turns", "graph_calls") else 3
+    return Cell(
+        number(value, digits),
+        brackets(row.get(f"{key}_interval"), digits),
+        float(value) if shade else None,
+    )
+
+
+def gain_cell(gain: Mapping[str, Any] | None) -> Cell:
+    """A paired difference: its size, interval and p."""
+    if not gain or gain.get("em") is None:
+        return Cell("–")
+    text = f"{gain['em']:+.3f}"
+    return Cell(text, f"{brackets(gain['em_interval'], sign=True)} {p_value(gain['p'])}")
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """A figure with fixed digits, a dash where there is none."""
+    return "–" if value is None else f"{value:.{digits}f}"
+
+
+def brackets(interval: Sequence[float] | None, digits: int = 3, sign: bool = False) -> str:
+    """`[low, high]`."""
+    if not interval:
+        return ""
+    form = f"{'+' if sign else ''}.{digits}f"
+    return f"[{interval[0]:{form}}, {interval[1]:{form}}]"
+
+
+def p_value(p: float) -> str:
+    """`p = 0.012`, or `p < 0.001`."""
+    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+
+
+def as_markdown(table: Table) -> str:
+    """A GitHub table; names cannot break out of their cell."""
+
+    def line(cells: Sequence[Cell]) -> str:
+        return "| " + " | ".join(_markdown(f"{c.text} {c.small}".strip()) for c in cells) + " |"
+
+    rule = "| --- |" + " ---: |" * (len(table.head) - 1)
+    lines = [line(table.head), rule, *map(line, table.rows)]
+    return "\n".join([*lines, "", table.note] if table.note else lines) + "\n"
+
+
+def as_markup(table: Table) -> Markup:
+    """An HTML table; cells with a `share` are shaded by it (and still show the figure)."""
+    head = element("thead", element("tr", [_th(c, "col") for c in table.head]))
+    rows = [element("tr", _th(row[0], "row"), [_td(c) for c in row[1:]]) for row in table.rows]
+    caption = element("caption", table.note) if table.note else None
+    return element("div", element("table", caption, head, element("tbody", rows)), class_="scroll")
+
+
+def as_terminal(table: Table, title: str = "") -> "rich.table.Table":
+    """A rich table; names are shown as they are, never read as rich's markup."""
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    shown = RichTable(title=Text(_one_line(title)) if title else None, title_justify="left")
+    for place, cell in enumerate(table.head):
+        shown.add_column(Text(_one_line(cell.text)), justify="right" if place else "left")
+    for row in table.rows:
+        shown.add_row(*(Text(_one_line(f"{c.text} {c.small}".strip())) for c in row))
+    return shown
+
+
+def _pass_columns(stages: Sequence[Stage]) -> dict[str, str]:
+    ks = [int(key[5:]) for stage in stages for key in stage if re.fullmatch(r"pass@\d+", key)]
+    return {f"pass@{max(ks)}": f"Pass@{max(ks)}"} if ks else {}
+
+
+def _lost(stage: Stage) -> str:
+    failures = stage.get("failures", 0)
+    return f"; {failures:,} episodes failed for our reasons, not scored" if failures else ""
+
+
+def _th(cell: Cell, scope: str) -> Markup:
+    small = element("small", cell.small) if cell.small else None
+    return element("th", cell.text, small, scope=scope)
+
+
+def _td(cell: Cell) -> Markup:
+    inside = fragment(cell.text, element("small", cell.small) if cell.small else None)
+    if cell.share is None:
+        return element("td", inside)
+    return element("td", inside, class_="heat", style=f"--value:{cell.share:.3f}")
+
+
+def _markdown(text: str) -> str:
+    text = _one_line(text).replace("&", "&amp;").replace("<", "&lt;")
+    return re.sub(r"([\\`*_|\[\]~])", r"\\\1", text)
+
+
+def _one_line(text: str) -> str:
+    return "".join(c if c.isprintable() else " " for c in text)
