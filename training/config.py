@@ -1,0 +1,106 @@
+"""The SFT config: the paper's values as defaults, tiny models by override."""
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from graphwalker.config import Config
+
+
+class SftConfig(Config):
+    """Supervised fine-tuning on trajectories; the loss is on the agent's tokens alone."""
+
+    model: str
+    """Model to start from: a local folder or a Hub name. It brings its tokenizer."""
+    data: tuple[str, ...]
+    """Trajectory files (`.jsonl`, `.jsonl.gz`), read in order."""
+    output_dir: str
+    """Run folder: config, checkpoints, metrics.jsonl, and the model in `final/`."""
+    format: Literal["chatml", "llama3", "inline"] = "chatml"
+    """Layout of messages: `chatml` (Qwen2.5), `llama3`, `inline` (tiny models)."""
+
+    epochs: float = Field(default=2.0, gt=0)
+    """Passes over the data (GraphWalker: 2)."""
+    max_steps: int = Field(default=0, ge=0)
+    """Stop after so many optimizer steps; the learning rate decays to there. 0: by `epochs`."""
+    max_seconds: float = Field(default=0.0, ge=0)
+    """Stop after so many seconds of training; the learning rate decays by the clock where that is
+    faster than by steps. 0: no limit. A run with a limit is not repeatable bit by bit."""
+    batch_size: int = Field(default=32, ge=1)
+    """Rows per optimizer step, over all processes (GraphWalker: 32)."""
+    tokens_per_step: int = Field(default=0, ge=0)
+    """Padded tokens per optimizer step instead of `batch_size` rows. 0: by rows."""
+    gradient_accumulation: int = Field(default=1, ge=1)
+    """Each process splits its share of a step into so many forward passes (saves memory)."""
+    max_length: int = Field(default=4096, ge=1)
+    """Rows longer than this are left out, counted and reported; none is cut (GraphWalker: 4096)."""
+
+    lr: float = Field(default=1e-5, gt=0)
+    """Peak learning rate (GraphWalker: 1e-5; a tiny model from scratch: 3e-3)."""
+    schedule: Literal["cosine", "linear", "constant"] = "cosine"
+    """Decay of the learning rate to zero after the warm-up (GraphWalker: cosine)."""
+    warmup_ratio: float = Field(default=0.03, ge=0, le=1)
+    """Share of the run in which the learning rate rises from zero."""
+    beta1: float = Field(default=0.9, ge=0, lt=1)
+    """AdamW's first moment."""
+    beta2: float = Field(default=0.98, ge=0, lt=1)
+    """AdamW's second moment."""
+    weight_decay: float = Field(default=0.01, ge=0)
+    """AdamW's weight decay."""
+    max_grad_norm: float = Field(default=1.0, ge=0)
+    """Gradients are clipped to this norm; 0: not."""
+
+    dtype: Literal["auto", "float32", "bfloat16"] = "auto"
+    """`auto`: bfloat16 arithmetic on a GPU that has it, float32 on a CPU."""
+    gradient_checkpointing: bool = False
+    """Recompute activations in the backward pass: less memory, slower."""
+    seed: int = 0
+    """Order of the rows."""
+    threads: int = Field(default=0, ge=0)
+    """CPU threads of torch. 0: as many as cores, or `OMP_NUM_THREADS`."""
+
+    save_steps: int = Field(default=200, ge=1)
+    """Optimizer steps between checkpoints."""
+    keep_checkpoints: int = Field(default=2, ge=1)
+    """Older checkpoints are removed."""
+    log_steps: int = Field(default=10, ge=1)
+    """Optimizer steps between lines of metrics.jsonl."""
+    report_to: tuple[str, ...] = ()
+    """Trackers of the Hugging Face Trainer besides metrics.jsonl, such as `wandb`."""
+    progress: bool = True
+    """Show a progress bar (on a terminal)."""
+
+    @model_validator(mode="after")
+    def _data_is_named(self) -> "SftConfig":
+        if not self.data:
+            raise ValueError("data must name at least one trajectory file")
+        return self
+
+
+class TinyModelConfig(Config):
+    """A small Qwen2 made from nothing, with a tokenizer trained on our own text."""
+
+    vocab_size: int = Field(default=4096, ge=300)
+    """Tokens at most: 256 bytes, protocol tags, relation ids and learned words."""
+    atomic_relations: bool = True
+    """Each relation id is one token (3 times faster to learn than ids spelled out)."""
+    layers: int = Field(default=4, ge=1)
+    """Transformer layers."""
+    hidden: int = Field(default=128, ge=8)
+    """Width of the residual stream."""
+    heads: int = Field(default=4, ge=1)
+    """Attention heads; they must divide `hidden` into even sizes."""
+    intermediate: int = Field(default=512, ge=8)
+    """Width of the feed-forward layers."""
+    rope_theta: float = Field(default=10_000.0, gt=0)
+    """Base of the rotary positions."""
+    max_position: int = Field(default=4096, ge=16)
+    """Longest context, in tokens."""
+    seed: int = 0
+    """Initial weights."""
+
+    @model_validator(mode="after")
+    def _heads_divide(self) -> "TinyModelConfig":
+        if self.hidden % (2 * self.heads):
+            raise ValueError(f"hidden {self.hidden} is not a multiple of 2 * heads ({self.heads})")
+        return self
