@@ -1,0 +1,122 @@
+"""A key-value cache whose rows live as long as an episode: slot t of a row holds its token t.
+
+Rows have their own lengths, so a ragged batch has no holes and no shared timeline to compact; a row
+that must rewrite its last slots simply writes them again. `transformers` sees an ordinary `Cache`.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers.cache_utils import Cache, CacheLayerMixin
+
+
+class SlotLayer(CacheLayerMixin):
+    """Keys and values of one layer, shaped (rows, heads, slots, head size)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.plan: Placement | None = None
+
+    def lazy_initialization(self, key_states: Tensor, value_states: Tensor) -> None:
+        self.keys = key_states.new_zeros((0, key_states.shape[1], 0, key_states.shape[3]))
+        self.values = value_states.new_zeros((0, value_states.shape[1], 0, value_states.shape[3]))
+        self.is_initialized = True
+
+    def update(
+        self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any
+    ) -> tuple[Tensor, Tensor]:
+        """Write the new states where the plan says, and return all that the batch attends to."""
+        if not self.is_initialized:
+            self.lazy_initialization(key_states, value_states)
+        plan = self.plan
+        assert plan is not None and self.keys is not None and self.values is not None
+        self.keys, self.values = plan.grown(self.keys), plan.grown(self.values)
+        return plan.write(self.keys, key_states), plan.write(self.values, value_states)
+
+    def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
+        return self.get_seq_length() + query_length, 0
+
+    def get_seq_length(self) -> int:
+        return 0 if self.plan is None else self.plan.width
+
+    def get_max_length(self) -> int:
+        return -1
+
+
+class Placement:
+    """Where the tokens of one forward pass go. `rows=None` means the first rows, without a copy."""
+
+    def __init__(
+        self,
+        rows: Tensor | None,
+        slots: Tensor,
+        valid: Tensor | None,
+        width: int,
+        size: tuple[int, int],
+    ) -> None:
+        """`slots` and `valid` are (batch, tokens); the batch attends to slots `0 .. width - 1`."""
+        self.rows, self.valid, self.width, self.size = rows, valid, width, size
+        self.count = slots.shape[0]
+        index = torch.arange(self.count, device=slots.device) if rows is None else rows
+        if valid is None:
+            self.row_index, self.slot_index = index, slots[:, 0]
+        else:
+            self.row_index = index[:, None].expand_as(slots)[valid]
+            self.slot_index = slots[valid]
+
+    def grown(self, buffer: Tensor) -> Tensor:
+        """The buffer, or a larger copy where the rows or slots do not fit."""
+        rows, slots = self.size
+        if rows <= buffer.shape[0] and slots <= buffer.shape[2]:
+            return buffer
+        rows = max(rows, buffer.shape[0])
+        slots = slots if slots <= buffer.shape[2] else -(-slots * 5 // 4 // 64) * 64
+        larger = buffer.new_zeros(
+            (rows, buffer.shape[1], max(slots, buffer.shape[2]), buffer.shape[3])
+        )
+        larger[: buffer.shape[0], :, : buffer.shape[2]] = buffer
+        return larger
+
+    def write(self, buffer: Tensor, states: Tensor) -> Tensor:
+        states = states.transpose(1, 2)
+        buffer[self.row_index, :, self.slot_index] = (
+            states[:, 0] if self.valid is None else states[self.valid]
+        )
+        if self.rows is None:
+            return buffer[: self.count, :, : self.width]
+        return buffer[:, :, : self.width].index_select(0, self.rows)
+
+
+class RowCache(Cache):
+    """The rows of all live episodes. Give the placement of a forward pass with `place` first."""
+
+    def __init__(self, layers: int) -> None:
+        self.slot_layers = [SlotLayer() for _ in range(layers)]
+        super().__init__(layers=list(self.slot_layers))
+
+    def place(self, plan: Placement) -> None:
+        for layer in self.slot_layers:
+            layer.plan = plan
+
+    def move(self, pairs: list[tuple[int, int]], width: int, swap: bool) -> None:
+        """Copy (or swap) the first `width` slots of rows, given as (from, to)."""
+        if not pairs:
+            return
+        source, target = (torch.tensor(side) for side in zip(*pairs, strict=True))
+        for layer in self.slot_layers:
+            for buffer in (layer.keys, layer.values):
+                if buffer is not None:
+                    _move(
+                        buffer[:, :, :width],
+                        source.to(buffer.device),
+                        target.to(buffer.device),
+                        swap,
+                    )
+
+
+def _move(buffer: Tensor, source: Tensor, target: Tensor, swap: bool) -> None:
+    moved = buffer.index_select(0, source)
+    if swap:
+        buffer.index_copy_(0, source, buffer.index_select(0, target))
+    buffer.index_copy_(0, target, moved)

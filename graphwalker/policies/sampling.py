@@ -1,0 +1,91 @@
+"""Drawing the next token of every row at once, and knowing which tokens may end a turn."""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from graphwalker.policies.base import Request
+
+CONTINUES, ENDS, MAY_END = 0, 1, 2
+
+
+def uniforms(request: Request, count: int) -> "np.ndarray[Any, Any]":
+    """The draws of one turn, from (seed, key, turn) alone, so a batch cannot change them."""
+    digest = hashlib.blake2b(
+        f"{request.sampling.seed}\0{request.key}\0{len(request.turns)}".encode(), digest_size=16
+    )
+    return np.random.Generator(np.random.PCG64(int.from_bytes(digest.digest()))).random(count)
+
+
+def draw(
+    logits: Tensor, draws: Tensor | None, temperatures: Tensor, top_p: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    """(token, log-probability) of each row; a row of temperature 0 takes the likeliest token.
+
+    Log-probabilities are of the distribution at that temperature (at 1 for greedy rows), before
+    `top_p` cuts it: what a trainer computes again. `draws=None` means that every row is greedy.
+    """
+    greedy = temperatures == 0
+    scaled = logits.float() / torch.where(greedy, 1.0, temperatures)[:, None]
+    best, best_token = scaled.max(dim=-1)
+    weights = (scaled - best[:, None]).exp_()
+    if draws is None:
+        token, total = best_token, weights.sum(dim=-1, dtype=torch.float64)
+    else:
+        cumulative = weights.cumsum(dim=-1, dtype=torch.float64)
+        total = cumulative[:, -1]
+        if top_p is not None:
+            weights = _nucleus(weights, total, top_p)
+            cumulative = weights.cumsum(dim=-1, dtype=torch.float64)
+        wanted = draws * cumulative[:, -1]
+        token = torch.searchsorted(cumulative, wanted[:, None], right=True).squeeze(1)
+        token = torch.where(greedy, best_token, token.clamp_(max=logits.shape[-1] - 1))
+    chosen = scaled.gather(1, token[:, None]).squeeze(1)
+    return token, (chosen - best).double().sub_(total.log()).float()
+
+
+def _nucleus(weights: Tensor, total: Tensor, top_p: Tensor) -> Tensor:
+    ordered, index = weights.sort(dim=-1, descending=True)
+    before = ordered.cumsum(dim=-1, dtype=torch.float64) - ordered
+    ordered = ordered.masked_fill(before >= (top_p * total)[:, None], 0.0)
+    return torch.zeros_like(weights).scatter_(1, index, ordered)
+
+
+class StopTokens:
+    """Per set of stop strings: a table over the vocabulary saying which tokens end a turn."""
+
+    def __init__(self, tokenizer: Any, end_ids: Iterable[int], vocabulary: int) -> None:
+        self._tokenizer, self._end_ids, self._size = tokenizer, sorted(end_ids), vocabulary
+        self._texts: list[str] = []
+        self._tables: dict[tuple[str, ...], Tensor] = {}
+
+    def table(self, stop: tuple[str, ...]) -> Tensor:
+        """`ENDS`, `MAY_END` (look at the text) or `CONTINUES` for each token id."""
+        if stop not in self._tables:
+            self._tables[stop] = self._build(stop)
+        return self._tables[stop]
+
+    def reached(self, ids: Sequence[int], stop: tuple[str, ...]) -> bool:
+        """Whether the text of these last tokens holds a stop string."""
+        text = self._tokenizer.decode(ids, skip_special_tokens=False)
+        return any(s in text for s in stop)
+
+    def _build(self, stop: tuple[str, ...]) -> Tensor:
+        table = torch.full((self._size,), CONTINUES, dtype=torch.int8)
+        if stop and not self._texts:
+            known = min(self._size, len(self._tokenizer))
+            self._texts = self._tokenizer.batch_decode(
+                [[i] for i in range(known)], skip_special_tokens=False
+            )
+        tails = {s[-n:] for s in stop for n in range(1, len(s))}
+        for token, text in enumerate(self._texts if stop else ()):
+            if any(s in text for s in stop):
+                table[token] = ENDS
+            elif any(text.startswith(tail) for tail in tails):
+                table[token] = MAY_END
+        table[self._end_ids] = ENDS
+        return table
