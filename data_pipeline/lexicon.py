@@ -1,0 +1,183 @@
+"""The lexicon: how each hop is said, exactly or vaguely, and which hops a phrase may mean."""
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from data_pipeline.phrases import generated_entry
+from data_pipeline.query import Hop, parse_hop
+from graphwalker.graphs.base import FLATTENED, Direction
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """A way to say a hop, with `{x}` for the entity it starts from.
+
+    A noun phrase nests (`the director of {x}`); a clause says the same of the entity that the hop
+    finds (`directed {x}`) and stands after `Who`, `Which film` or `the person who`.
+    A vague phrase fits several relations: only the graph tells which one is meant.
+    """
+
+    text: str
+    vague: bool = False
+    clause: bool = False
+
+    def of(self, inner: str) -> str:
+        """The phrase said of something: `the director of Anna Brek`."""
+        return self.text.replace("{x}", inner)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """All that is known about saying one hop."""
+
+    phrases: tuple[Phrase, ...]
+    clauses: tuple[Phrase, ...]
+    noun: str = "entity"
+    """What the hop finds: `person`, `film`."""
+    source: str = ""
+    """What the hop starts from, `""` when unknown."""
+    plural: str = ""
+    asker: str = "What"
+    """`Who` or `What`: how to ask for what the hop finds."""
+    asks: tuple[str, ...] = ()
+    """Whole questions about it, where a noun phrase would be stiff: `When was {x} born?`."""
+
+
+@dataclass(frozen=True)
+class Lexicon:
+    """Phrases of the hops of one graph. Hand-written where there are any, else made from the id."""
+
+    entries: Mapping[Hop, Entry]
+    meanings: Mapping[str, tuple[Hop, ...]]
+    twins: Mapping[Hop, Hop] = field(default_factory=dict)
+
+    @classmethod
+    def for_graph(cls, relation_ids: Iterable[str]) -> "Lexicon":
+        """The lexicon of a graph that has these relations, plain or natively flattened."""
+        known = set(relation_ids)
+        entries: dict[Hop, Entry] = {}
+        for hop, entry in hand_written().items():
+            if _present(hop.relation, known):
+                entries[hop] = entry
+        for relation in sorted(known):
+            for direction in Direction:
+                hop = Hop(relation, direction)
+                if hop not in entries:
+                    entries[hop] = _generated(hop)
+        return cls(entries, _meanings(entries), _twins(entries))
+
+    def entry(self, hop: Hop) -> Entry:
+        """The entry of a hop; a hop through a CVT that nobody wrote down is made from its id."""
+        return self.entries.get(hop) or _generated(hop)
+
+    def phrases(self, hop: Hop) -> list[Phrase]:
+        """Noun phrases of the hop, exact ones first; never empty."""
+        return list(self.entry(hop).phrases)
+
+    def clauses(self, hop: Hop) -> list[Phrase]:
+        """Predicates about what the hop finds; may be empty."""
+        return list(self.entry(hop).clauses)
+
+    def readings(self, phrase_text: str) -> tuple[Hop, ...]:
+        """Every hop that the phrase may mean (twins included), in a stable order."""
+        return self.meanings.get(phrase_text, ())
+
+    def readings_of(self, phrase_text: str, hop: Hop) -> tuple[Hop, ...]:
+        """The readings of a phrase that was said of `hop`: the true hop first."""
+        return (hop, *(other for other in self.readings(phrase_text) if other != hop))
+
+    def twin(self, hop: Hop) -> Hop | None:
+        """The same fact stored the other way round (`~film.director.film` for
+        `film.film.directed_by`), or `None`."""
+        return self.twins.get(hop)
+
+
+@cache
+def hand_written() -> dict[Hop, Entry]:
+    """The entries of the packaged table `phrases.toml`."""
+    text = files("data_pipeline").joinpath("phrases.toml").read_text(encoding="utf-8")
+    return parse_table(tomllib.loads(text))
+
+
+def parse_table(table: Mapping[str, Any]) -> dict[Hop, Entry]:
+    """Read `[kind]`, `[[relation]]` and `[[vague]]` of a phrase table."""
+    vague = _vague_phrases(table.get("vague", ()))
+    entries: dict[Hop, Entry] = {}
+    for row in table["relation"]:
+        source, target = table["kind"][row["from"]], table["kind"][row["to"]]
+        for direction, start, end in (
+            (Direction.OUT, source, target),
+            (Direction.IN, target, source),
+        ):
+            hop = Hop(row["id"], direction)
+            said = _entry(row.get(str(direction), {}), start, end, vague.get(hop, ()))
+            entries[hop] = said
+            if "twin" in row:
+                entries[Hop(row["twin"], direction.reverse)] = said
+    return entries
+
+
+def _entry(
+    said: Mapping[str, Any],
+    start: Mapping[str, str],
+    end: Mapping[str, str],
+    vague: Iterable[Phrase],
+) -> Entry:
+    clauses = tuple(Phrase(text, clause=True) for text in said.get("clause", ()))
+    exact = tuple(Phrase(text) for text in said.get("say", ()))
+    return Entry(
+        phrases=(*exact, *vague),
+        clauses=clauses,
+        noun=end["noun"],
+        source=start["noun"],
+        plural=end["plural"],
+        asker=end["asker"],
+        asks=tuple(said.get("ask", ())),
+    )
+
+
+def _vague_phrases(rows: Iterable[Mapping[str, Any]]) -> dict[Hop, tuple[Phrase, ...]]:
+    found: dict[Hop, tuple[Phrase, ...]] = {}
+    for row in rows:
+        for text in row["hops"]:
+            hop = parse_hop(text)
+            found[hop] = (*found.get(hop, ()), Phrase(row["say"], vague=True))
+    return found
+
+
+def _present(relation: str, known: set[str]) -> bool:
+    return relation in known or (
+        FLATTENED in relation and all(part in known for part in relation.split(FLATTENED))
+    )
+
+
+def _meanings(entries: Mapping[Hop, Entry]) -> dict[str, tuple[Hop, ...]]:
+    found: dict[str, list[Hop]] = {}
+    for hop in sorted(entries):
+        for phrase in (*entries[hop].phrases, *entries[hop].clauses):
+            found.setdefault(phrase.text, []).append(hop)
+    return {text: tuple(hops) for text, hops in found.items()}
+
+
+def _twins(entries: Mapping[Hop, Entry]) -> dict[Hop, Hop]:
+    by_entry: dict[int, list[Hop]] = {}
+    for hop in sorted(entries):
+        by_entry.setdefault(id(entries[hop]), []).append(hop)
+    pairs = [hops for hops in by_entry.values() if len(hops) == 2]
+    return {a: b for first, second in pairs for a, b in ((first, second), (second, first))}
+
+
+@cache
+def _generated(hop: Hop) -> Entry:
+    said = generated_entry(hop.relation, hop.direction)
+    return Entry(
+        phrases=(Phrase(said.phrase),),
+        clauses=(Phrase(said.clause, clause=True),) if said.clause else (),
+        noun=said.noun,
+        source=said.source,
+        plural=said.plural,
+    )
