@@ -22,7 +22,8 @@ per_node=$((gpus > 0 ? gpus : 1))
 threads=$((SRUN_CPUS_PER_TASK / per_node))
 export OMP_NUM_THREADS=$((threads > 0 ? threads : 1))
 if [ "$nodes" -gt 1 ]; then
-  head_node=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
+  first=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
+  head_node=$(scontrol show node "$first" | sed -n 's/.*NodeAddr=\([^ ]*\).*/\1/p')
 else
   head_node=127.0.0.1
 fi
