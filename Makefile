@@ -34,7 +34,7 @@ test: $(STAMP) ## the default tests
 lint: $(STAMP) ## ruff, ruff format and pyright
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
-	$(VENV)/bin/pyright
+	$(VENV)/bin/pyright --pythonpath $(VENV)/bin/python
 
 format: $(STAMP) ## let ruff mend and format the code
 	$(VENV)/bin/ruff check --fix .
