@@ -63,7 +63,7 @@ class Lexicon:
         for hop, entry in hand_written().items():
             if _present(hop.relation, known):
                 entries[hop] = entry
-        for relation in sorted(known):
+        for relation in sorted(known - _halves_of(entries)):
             for direction in Direction:
                 hop = Hop(relation, direction)
                 if hop not in entries:
@@ -155,6 +155,16 @@ def _present(relation: str, known: set[str]) -> bool:
     )
 
 
+def _halves_of(entries: Mapping[Hop, Entry]) -> set[str]:
+    """Relations to or from a CVT node; nothing but their pairs is ever said."""
+    return {
+        half
+        for hop in entries
+        if FLATTENED in hop.relation
+        for half in hop.relation.split(FLATTENED)
+    }
+
+
 def _meanings(entries: Mapping[Hop, Entry]) -> dict[str, tuple[Hop, ...]]:
     found: dict[str, list[Hop]] = {}
     for hop in sorted(entries):
@@ -178,6 +188,5 @@ def _generated(hop: Hop) -> Entry:
         phrases=(Phrase(said.phrase),),
         clauses=(Phrase(said.clause, clause=True),) if said.clause else (),
         noun=said.noun,
-        source=said.source,
         plural=said.plural,
     )

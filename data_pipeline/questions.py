@@ -1,12 +1,13 @@
 """The programmatic teacher: a query becomes one question, its intermediate entities masked."""
 
 import random
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from data_pipeline.lexicon import Lexicon
-from data_pipeline.query import Hop, Query, parse_hop
+from data_pipeline.lexicon import Lexicon, Phrase
+from data_pipeline.query import Branch, Hop, Query, parse_hop
 from graphwalker.graphs.base import Entity
 
 
@@ -44,6 +45,19 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
+class Said:
+    """A piece of a question: its text and the phrases that made it."""
+
+    text: str
+    phrases: tuple[str, ...] = ()
+
+
+UNSPECIFIC = ("place", "organization", "entity", "person")
+"""Nouns too wide to introduce a topic entity with, as in `the film Anna Brek`."""
+LITERAL = ("date", "year", "number")
+
+
+@dataclass(frozen=True, slots=True)
 class ProgrammaticTeacher:
     """Asks by nesting hand-written or generated phrases; needs no key and no network."""
 
@@ -53,4 +67,160 @@ class ProgrammaticTeacher:
 
     def ask(self, query: Query, answers: Sequence[Entity], rng: random.Random) -> Draft | None:
         """One question, or `None` when it cannot be said well (no phrase, or the answer leaks)."""
-        raise NotImplementedError
+        if not query.branches or not all(branch.hops for branch in query.branches):
+            return None
+        many = len(answers) > 1
+        if len(query.branches) == 1:
+            hops = (*query.branches[0].hops, *query.tail)
+            inner = self._nest(self._topic(query.branches[0], rng), hops[:-1], rng)
+            said = self._ask_last(inner, hops[-1], many, rng)
+            count = len(query.branches[0].hops)
+            text, parts, tail = said.text, (said.phrases[:count],), said.phrases[count:]
+        elif query.tail:
+            shared, parts = self._shared(query, rng)
+            inner = self._nest(Said(shared), query.tail[:-1], rng)
+            said = self._ask_last(inner, query.tail[-1], many, rng)
+            text, tail = said.text, said.phrases
+        else:
+            text, parts = self._ask_both(query, many, rng)
+            tail = ()
+        return self._draft(query, text, parts, tail, answers)
+
+    def _topic(self, branch: Branch, rng: random.Random) -> Said:
+        name = branch.topic.name
+        kind = self.lexicon.entry(branch.hops[0]).source
+        if kind and kind not in UNSPECIFIC and rng.random() < 0.5:
+            return Said(f"the {kind} {name}")
+        return Said(name)
+
+    def _nest(self, inner: Said, hops: Sequence[Hop], rng: random.Random) -> Said:
+        for hop in hops:
+            phrase = self._noun_phrase(hop, inner, rng, vague=self.vague)
+            inner = Said(phrase.of(inner.text), (*inner.phrases, phrase.text))
+        return inner
+
+    def _noun_phrase(self, hop: Hop, inner: Said, rng: random.Random, vague: float) -> Phrase:
+        phrases = self.lexicon.phrases(hop)
+        blurred = [phrase for phrase in phrases if phrase.vague]
+        chosen = blurred if blurred and rng.random() < vague else []
+        chosen = chosen or [phrase for phrase in phrases if not phrase.vague]
+        if inner.phrases or " who " in inner.text or " that " in inner.text:
+            # A noun phrase inside another reads well only at its end.
+            chosen = [phrase for phrase in chosen if phrase.text.endswith("{x}")] or chosen
+        return rng.choice(chosen)
+
+    def _ask_last(self, inner: Said, hop: Hop, many: bool, rng: random.Random) -> Said:
+        entry = self.lexicon.entry(hop)
+        if entry.asks and rng.random() < 0.6:
+            form = rng.choice(entry.asks)
+            return Said(form.replace("{x}", inner.text), (*inner.phrases, form))
+        if entry.clauses and entry.noun not in LITERAL and rng.random() < (0.8 if many else 0.4):
+            clause = rng.choice(entry.clauses)
+            text = _ask_clause(clause.of(inner.text), entry.noun, entry.asker, many, rng)
+            return Said(text, (*inner.phrases, clause.text))
+        phrase = self._noun_phrase(hop, inner, rng, vague=0.0)
+        text = _ask_noun(phrase.of(inner.text), entry.noun, entry.asker, rng)
+        return Said(text, (*inner.phrases, phrase.text))
+
+    def _ask_both(
+        self, query: Query, many: bool, rng: random.Random
+    ) -> tuple[str, tuple[tuple[str, ...], ...]]:
+        noun, asker = self._meeting(query)
+        inners = [self._nest(self._topic(b, rng), b.hops[:-1], rng) for b in query.branches]
+        if rng.random() < 0.25 and not many:
+            ends = [
+                self._noun_phrase(b.hops[-1], inner, rng, vague=0.0)
+                for b, inner in zip(query.branches, inners, strict=True)
+            ]
+            joined = " and ".join(_in_order(ends, inners))
+            word = "Who" if asker == "Who" else f"Which {noun}"
+            return f"{word} is both {joined}?", _parts(inners, ends)
+        ends = [rng.choice(self._clauses(b.hops[-1])) for b in query.branches]
+        joined = " and ".join(_in_order(ends, inners))
+        return _ask_clause(joined, noun, asker, many, rng), _parts(inners, ends)
+
+    def _shared(self, query: Query, rng: random.Random) -> tuple[str, tuple[tuple[str, ...], ...]]:
+        """`the person who directed A and wrote B`, and the phrases of both branches."""
+        noun, _ = self._meeting(query)
+        inners = [self._nest(self._topic(b, rng), b.hops[:-1], rng) for b in query.branches]
+        ends = [rng.choice(self._clauses(b.hops[-1])) for b in query.branches]
+        joined = " and ".join(_in_order(ends, inners))
+        return f"the {noun} {_relative(noun)} {joined}", _parts(inners, ends)
+
+    def _clauses(self, hop: Hop) -> list[Phrase]:
+        clauses = self.lexicon.clauses(hop)
+        return clauses or [
+            Phrase(f"is {phrase.text}", clause=True)
+            for phrase in self.lexicon.phrases(hop)
+            if not phrase.vague
+        ]
+
+    def _meeting(self, query: Query) -> tuple[str, str]:
+        """Noun and question word for what the branches share: the least general of theirs."""
+        entries = [self.lexicon.entry(branch.hops[-1]) for branch in query.branches]
+        known = [e for e in entries if e.noun not in ("entity", "place", "organization")]
+        best = (known or entries)[0]
+        return best.noun, best.asker
+
+    def _draft(
+        self,
+        query: Query,
+        text: str,
+        parts: tuple[tuple[str, ...], ...],
+        tail: tuple[str, ...],
+        answers: Sequence[Entity],
+    ) -> Draft | None:
+        if text.count("?") != 1 or any(mentions(text, answer.name) for answer in answers):
+            return None
+        meaning = self.lexicon.readings_of
+        readings = tuple(
+            tuple(meaning(phrase, hop) for phrase, hop in zip(part, branch.hops, strict=True))
+            for part, branch in zip(parts, query.branches, strict=True)
+        )
+        tail_readings = tuple(meaning(p, h) for p, h in zip(tail, query.tail, strict=True))
+        return Draft(text, parts, tail, readings, tail_readings)
+
+
+def mentions(text: str, name: str) -> bool:
+    """Does the name stand in the text as whole words, whatever the case?"""
+    if not name.strip():
+        return False
+    pattern = rf"(?<!\w){re.escape(name.strip().casefold())}(?!\w)"
+    return re.search(pattern, text.casefold()) is not None
+
+
+def _relative(noun: str) -> str:
+    return "who" if noun == "person" else "that"
+
+
+def _parts(inners: Sequence[Said], ends: Sequence[Phrase]) -> tuple[tuple[str, ...], ...]:
+    return tuple((*inner.phrases, end.text) for inner, end in zip(inners, ends, strict=True))
+
+
+def _in_order(ends: Sequence[Phrase], inners: Sequence[Said]) -> list[str]:
+    """The ends said of their inners, the shortest first, so that `and` joins the right parts."""
+    order = sorted(range(len(ends)), key=lambda i: (len(inners[i].phrases), i))
+    return [ends[i].of(inners[i].text) for i in order]
+
+
+def _ask_noun(phrase: str, noun: str, asker: str, rng: random.Random) -> str:
+    frames = [
+        f"{asker} is {phrase}?",
+        f"Can you name {phrase}?",
+        f"Tell me, {asker.lower()} is {phrase}?",
+    ]
+    if (
+        asker != "Who"
+        and noun not in (*UNSPECIFIC, *LITERAL)
+        and not phrase.startswith(f"the {noun} ")
+    ):
+        frames.append(f"Which {noun} is {phrase}?")
+    return rng.choice(frames)
+
+
+def _ask_clause(clause: str, noun: str, asker: str, many: bool, rng: random.Random) -> str:
+    word = "Who" if asker == "Who" else f"Which {noun}"
+    frames = [f"{word} {clause}?", f"Do you know {word.lower()} {clause}?"]
+    if many:
+        frames.append(f"Can you name every {noun} {_relative(noun)} {clause}?")
+    return rng.choice(frames)
