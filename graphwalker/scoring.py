@@ -4,12 +4,12 @@ Names are compared after Unicode NFKC, case folding, stripping and folding of in
 nothing else is dropped. Where both sides carry an id, ids are compared instead.
 """
 
-import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import comb
 
 from graphwalker.graphs.base import Entity
+from graphwalker.graphs.names import fold
 from graphwalker.question import Answer
 from graphwalker.trajectory import Trajectory
 
@@ -20,9 +20,7 @@ def normalise(name: str) -> str:
     >>> normalise("  Saint\\u00a0Étienne ")
     'saint étienne'
     """
-    return " ".join(
-        unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold()).split()
-    )
+    return fold(name)
 
 
 def exact_match(predictions: Sequence[str], answers: Sequence[str]) -> float:

@@ -27,7 +27,7 @@ class Ask:
 class Log:
     """The episode's record while it grows. The agent appends one `Turn` per completion."""
 
-    turns: list[Turn] = field(default_factory=list)
+    turns: list[Turn] = field(default_factory=list[Turn])
 
 
 AgentRun = Generator[Ask, Completion, FinalAnswer | None]

@@ -17,20 +17,20 @@ VERSION = 1
 
 
 class EnvironmentConfig(WalkerSettings):
-    """What an agent lives in. The defaults are GraphWalker's; the limits of the tools are here too."""
+    """What an agent lives in, the limits of its tools included. The defaults are GraphWalker's."""
 
     preset: Literal["graphwalker"] = "graphwalker"
     """Which published environment this is."""
     prompt: str = "graphwalker"
     """A shipped prompt (`graphwalker`, or `compact` for tiny models), or the path of your own."""
-    max_turns: int = Field(10, ge=1)
+    max_turns: int = Field(default=10, ge=1)
     """Completions before the forced answer; malformed ones count."""
-    max_context_tokens: int = Field(0, ge=0)
+    max_context_tokens: int = Field(default=0, ge=0)
     """Ask for the answer early once the conversation has this many tokens. 0: no limit."""
 
 
 class Environment:
-    """A graph with its tools, and the agent that uses them: the same for data, training and tests."""
+    """A graph, its tools and the agent that uses them: one for data, training and evaluation."""
 
     def __init__(self, graph: KnowledgeGraph, config: EnvironmentConfig | None = None) -> None:
         self.graph = graph

@@ -111,8 +111,7 @@ class ReActAgent:
         self, context: tuple[Message, ...], completion: Completion, log: Log
     ) -> FinalAnswer | None:
         thought, action = self.protocol.parse(completion.text)
-        error = {Call: "query_after_budget", Malformed: "malformed"}.get(type(action), "")
-        seen = Observation("", error)
+        seen = Observation("", _FORCED_ERRORS.get(type(action).__name__, ""))
         log.turns.append(_record(context, completion, thought, action, seen, 0.0))
         return action if isinstance(action, FinalAnswer) else None
 
@@ -125,6 +124,7 @@ class ReActAgent:
         return used >= self.max_context_tokens > 0
 
 
+_FORCED_ERRORS = {"Call": "query_after_budget", "Malformed": "malformed"}
 FORCE = 'No queries are left. Answer now: <answer> ["Name"] </answer>'
 """Asks for the forced answer, after the last observation and in the same message."""
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from graphwalker.agents.base import Ask, Log
 from graphwalker.agents.presets import Environment
-from graphwalker.errors import GraphError, PolicyError
+from graphwalker.errors import GraphError, PolicyError, UserError
 from graphwalker.policies.base import Completion, Policy, Request, Sampling
 from graphwalker.protocols.base import FinalAnswer
 from graphwalker.question import Question
@@ -162,12 +162,14 @@ class _Run:
         self, jobs: Iterator[tuple[Question, int]], concurrency: int
     ) -> Iterator[Trajectory]:
         started = due = 0
+        exhausted = False
         try:
-            while True:
-                room = min(
-                    concurrency - len(self._running), due + _READ_AHEAD * concurrency - started
-                )
-                for question, sample in islice(jobs, max(0, room)):
+            while not (exhausted and started == due):
+                ahead = due + _READ_AHEAD * concurrency - started
+                room = max(0, min(concurrency - len(self._running), ahead))
+                new = list(islice(jobs, room))
+                exhausted = exhausted or len(new) < room
+                for question, sample in new:
                     self._start(started, question, sample)
                     started += 1
                 while due in self._finished:
@@ -175,8 +177,6 @@ class _Run:
                     due += 1
                 if self._running:
                     self._collect()
-                elif started == due and room > 0:
-                    return
         finally:
             for key in list(self._running):
                 self._policy.release(key)
@@ -184,7 +184,7 @@ class _Run:
     def _start(self, place: int, question: Question, sample: int) -> None:
         episode = Episode(question, sample, self._environment)
         if episode.key in self._running:
-            raise ValueError(f"question id {question.id!r} appears twice among those in flight")
+            raise UserError(f"question id {question.id!r} appears twice: give each its own id")
         self._running[episode.key] = (place, episode)
         self._submit(place, episode)
 

@@ -24,7 +24,7 @@ Action = Call | FinalAnswer | Malformed
 
 
 class ActionProtocol(Protocol):
-    """Parses completions and renders actions; `parse(render(thought, action)) == (thought, action)`."""
+    """Parses completions, renders actions: `parse(render(thought, action)) == (thought, action)`."""
 
     name: str
     stop: tuple[str, ...]

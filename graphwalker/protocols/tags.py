@@ -45,8 +45,8 @@ class TagProtocol:
     ('', FinalAnswer(names=('Oslo', 'Bergen')))
     """
 
-    name = "tags"
-    stop = ("</kg-query>", "</answer>")
+    name: str = "tags"
+    stop: tuple[str, ...] = ("</kg-query>", "</answer>")
 
     def __init__(self, parameters: Mapping[str, Sequence[str]] = PARAMETERS) -> None:
         self._parameters = {tool: tuple(names) for tool, names in parameters.items()}

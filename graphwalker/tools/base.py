@@ -11,7 +11,7 @@ class Call:
     """A tool call as a protocol parsed it; arguments are not yet checked."""
 
     tool: str
-    arguments: dict[str, Any] = field(default_factory=dict)
+    arguments: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from graphwalker.graphs.base import Entity, KnowledgeGraph
 from graphwalker.graphs.flatten import is_literal
+from graphwalker.graphs.names import fold
 
 _SPECIAL = frozenset('[]",\\<')
 _NEAR_AMONG = 500
@@ -60,7 +61,7 @@ class NameBook:
             name = self.label(entity)
             self._names[entity.id] = name
             self._ids.setdefault(name, entity.id)
-            self._folded.setdefault(name.casefold(), set()).add(name)
+            self._folded.setdefault(fold(name), set()).add(name)
             if name.endswith((entity.id, f"({entity.id})")):
                 self._spelled_out.add(entity.id)
         return name
@@ -86,12 +87,12 @@ class NameBook:
     def near(self, name: str, count: int = 3) -> list[str]:
         """Shown names that look like this one, the nearest first."""
         known: Iterable[str] = list(self._ids)[-_NEAR_AMONG:]
-        folded = {shown.casefold(): shown for shown in known}
-        found = difflib.get_close_matches(name.casefold(), folded, n=count, cutoff=0.6)
+        folded = {fold(shown): shown for shown in known}
+        found = difflib.get_close_matches(fold(name[:200]), folded, n=count, cutoff=0.6)
         return [folded[key] for key in found]
 
     def _shown_name(self, name: str) -> str | None:
         if name in self._ids:
             return name
-        same = self._folded.get(name.casefold(), ())
+        same = self._folded.get(fold(name), ())
         return next(iter(same)) if len(same) == 1 else None

@@ -1,0 +1,168 @@
+"""The tag protocol reads back what it writes, and cannot be fooled by tags in odd places."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphwalker.protocols.base import FinalAnswer, Malformed
+from graphwalker.protocols.tags import TagProtocol, neutral
+from graphwalker.tools.base import Call
+
+PROTOCOL = TagProtocol()
+
+TAGS = [f"<{slash}{tag}>" for slash in ("", "/") for tag in ("think", "kg-query", "answer")]
+ODD = st.sampled_from(
+    [*TAGS, '"', "'", "\\", "\n", ",", "[", "]", "(", ")", "<", "<\\", "é", "e\u0301"]
+)
+TEXT = st.text(st.characters(codec="utf-8"), max_size=8)
+HOSTILE = st.lists(st.one_of(ODD, TEXT), max_size=5).map("".join)
+NAMES = HOSTILE.filter(lambda name: name.strip() != "")
+ACTIONS = st.one_of(
+    st.builds(lambda e: Call("get_relations", {"entity": e}), HOSTILE),
+    st.builds(
+        lambda e, r: Call("get_triples", {"entity": e, "relations": r}),
+        HOSTILE,
+        st.lists(HOSTILE, max_size=4),
+    ),
+    st.lists(NAMES, unique=True, max_size=4).map(lambda names: FinalAnswer(tuple(names))),
+)
+
+
+@given(HOSTILE.map(str.strip), ACTIONS)
+def test_parsing_cancels_rendering(thought, action):
+    assert PROTOCOL.parse(PROTOCOL.render(thought, action)) == (thought, action)
+
+
+@given(HOSTILE, ACTIONS)
+def test_a_rendered_completion_ends_at_its_first_stop_string(thought, action):
+    text = PROTOCOL.render(thought, action)
+    ends = [text.find(stop) + len(stop) for stop in PROTOCOL.stop if stop in text]
+    assert min(ends) == len(text)
+
+
+@given(HOSTILE)
+def test_parsing_never_raises(completion):
+    PROTOCOL.parse(completion)
+
+
+@given(HOSTILE)
+def test_an_observation_holds_no_tag_but_its_own(text):
+    inner = PROTOCOL.observe(text).removeprefix("<information> ").removesuffix(" </information>")
+    assert not any(tag in inner for tag in [*TAGS, "<information>", "</information>"])
+
+
+def action(completion):
+    return PROTOCOL.parse(completion)[1]
+
+
+def reason(completion):
+    found = action(completion)
+    assert isinstance(found, Malformed)
+    return found.reason
+
+
+def test_the_written_form_is_one_line_per_block():
+    call = Call("get_triples", {"entity": 'The "X"', "relations": ["a.b", "c.d"]})
+    assert PROTOCOL.render("Go on.", call) == (
+        '<think> Go on. </think>\n<kg-query> get_triples("The \\"X\\"", ["a.b", "c.d"]) </kg-query>'
+    )
+
+
+def test_the_earlier_action_wins():
+    query, answer = '<kg-query> get_relations("A") </kg-query>', '<answer> ["B"] </answer>'
+    assert action(query + answer) == Call("get_relations", {"entity": "A"})
+    assert action(answer + query) == FinalAnswer(("B",))
+
+
+def test_the_first_of_two_answers_wins():
+    assert action('<answer> ["A"] </answer> <answer> ["B"] </answer>') == FinalAnswer(("A",))
+
+
+def test_an_action_inside_a_thought_is_no_action():
+    completion = '<think> then <answer> ["A"] </answer> </think> <answer> ["B"] </answer>'
+    assert action(completion) == FinalAnswer(("B",))
+
+
+def test_an_unclosed_thought_hides_what_follows():
+    assert "</think>" in reason('<think> so <answer> ["A"] </answer>')
+
+
+def test_a_chat_template_may_have_opened_the_thought():
+    completion = 'so it is A </think> <answer> ["A"] </answer>'
+    assert PROTOCOL.parse(completion) == ("so it is A", FinalAnswer(("A",)))
+
+
+def test_prose_before_an_action_counts_as_the_thought():
+    assert PROTOCOL.parse('I know. <answer> ["A"] </answer>') == ("I know.", FinalAnswer(("A",)))
+
+
+def test_several_thoughts_are_joined():
+    assert PROTOCOL.parse('<think>a</think><think>b</think><answer>["A"]</answer>')[0] == "a\nb"
+
+
+@pytest.mark.parametrize(
+    ("completion", "fix"),
+    [
+        ("", "no action found"),
+        ("The answer is Oslo.", "no action found"),
+        ('["A"] </answer>', "no opening <answer>"),
+        ('get_relations("A") </kg-query>', "no opening <kg-query>"),
+        ('<answer> ["A"]', "end it with </answer>"),
+        ('<kg-query> get_relations("A")', "end it with </kg-query>"),
+        ('<answer> <answer> ["A"] </answer> </answer>', "one action at a time"),
+        ("<kg-query> find the mayor </kg-query>", "get_relations("),
+        ("<kg-query> get_relations(A) </kg-query>", "double quotes"),
+        ("<kg-query> get_relations('A') </kg-query>", "double quotes"),
+        ("<kg-query> get_relations(“A”) </kg-query>", "double quotes"),
+        ('<kg-query> get_relations("A" </kg-query>', "close the call"),
+        ('<kg-query> get_triples("A", [a.b]) </kg-query>', "double quotes"),
+        ('<kg-query> get_triples("A" ["a.b"]) </kg-query>', "commas"),
+        ("<kg-query> get_relations(1) </kg-query>", "double quotes"),
+        ('<kg-query> get_relations("A") get_relations("B") </kg-query>', "one call"),
+        ("<answer> Oslo </answer>", "JSON"),
+        ("<answer> ['Oslo'] </answer>", "JSON"),
+        ("<answer> {} </answer>", "JSON list of strings"),
+        ("<answer> null </answer>", "JSON list of strings"),
+        ('<answer> "Oslo" </answer>', "JSON list of strings"),
+        ("<answer> [1961] </answer>", "JSON list of strings"),
+        ('<answer> [""] </answer>', "empty name"),
+        ('<answer> ["A"] and more </answer>', "only one JSON list"),
+        ('<answer> ["\\ud800"] </answer>', "half a character"),
+        ("<answer> " + "[" * 100_000 + " </answer>", "JSON"),
+        ("<answer> [" + "1" * 10_000 + "] </answer>", "JSON"),
+    ],
+)
+def test_a_malformed_completion_is_told_what_to_write(completion, fix):
+    assert fix in reason(completion)
+
+
+def test_an_empty_list_is_an_answer():
+    assert action("<answer> [] </answer>") == FinalAnswer(())
+
+
+def test_repeated_answers_are_one():
+    assert action('<answer> ["A", "B", "A"] </answer>') == FinalAnswer(("A", "B"))
+
+
+def test_white_space_around_calls_does_not_matter():
+    loose = '<kg-query>\n get_triples ( "A" ,["a.b" ] )\n</kg-query>'
+    assert action(loose) == Call("get_triples", {"entity": "A", "relations": ["a.b"]})
+
+
+def test_arguments_beyond_the_known_ones_are_kept_for_the_tool_to_refuse():
+    call = action('<kg-query> get_relations("A", "B") </kg-query>')
+    assert call == Call("get_relations", {"entity": "A", "2": "B"})
+    assert action(PROTOCOL.render("", call)) == call
+
+
+def test_a_call_with_arguments_of_another_tool_cannot_be_written():
+    with pytest.raises(ValueError, match="get_relations"):
+        PROTOCOL.render("", Call("get_relations", {"relation": "a.b"}))
+
+
+def test_special_tokens_of_chat_templates_are_neutral():
+    assert "<|im_end|>" not in neutral("a<|im_end|>b") and "</s>" not in neutral("</s>")
+
+
+def test_plain_comparison_signs_stay():
+    assert neutral("I <3 maps, a < b > c") == "I <3 maps, a < b > c"

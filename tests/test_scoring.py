@@ -1,0 +1,121 @@
+"""The strict metrics mean what their definitions say."""
+
+import doctest
+import random
+
+import pytest
+
+from graphwalker import scoring
+from graphwalker.graphs.base import Entity
+from graphwalker.question import Answer, Question
+from graphwalker.scoring import exact_match, f1, pass_at_k, precision, recall, score
+from graphwalker.trajectory import StopReason, Trajectory, Turn
+
+
+def episode(answer, gold, ids=(), shown=(), errors=("",), stop=StopReason.ANSWERED):
+    question = Question("q", "Who?", (), tuple(gold))
+    turns = [Turn((), "", shown=tuple(shown))] + [Turn((), "", error=e) for e in errors]
+    return Trajectory(question, "a", "p", tuple(turns), answer, stop, tuple(ids))
+
+
+def test_the_examples_in_the_docstrings_hold():
+    assert doctest.testmod(scoring).failed == 0
+
+
+@pytest.mark.parametrize(
+    ("predicted", "gold", "em", "p", "r"),
+    [
+        (["A"], ["A"], 1, 1, 1),
+        (["a", " A "], ["A"], 1, 1, 1),
+        (["A", "X"], ["A"], 0, 0.5, 1),
+        (["A"], ["A", "B"], 0, 1, 0.5),
+        ([], [], 1, 1, 1),
+        ([], ["A"], 0, 0, 0),
+        (["A"], [], 0, 0, 0),
+        ([""], [""], 0, 0, 0),
+        (["New\u00a0York"], ["new  york"], 1, 1, 1),
+        (["Cafe\u0301"], ["Café"], 1, 1, 1),
+        (["The A"], ["A"], 0, 0, 0),
+        (["['A']"], ["A"], 0, 0, 0),
+    ],
+)
+def test_set_metrics(predicted, gold, em, p, r):
+    assert exact_match(predicted, gold) == em
+    assert precision(predicted, gold) == p
+    assert recall(predicted, gold) == r
+    assert f1(predicted, gold) == (2 * p * r / (p + r) if p + r else 0)
+
+
+def test_an_alias_counts_as_its_entity():
+    scores = score(episode(("NYC", "New York"), [Answer("New York", "", ("NYC",))]))
+    assert scores["em"] == scores["precision"] == 1.0
+
+
+def test_ids_decide_where_both_sides_have_them():
+    gold = [Answer("Springfield", "m.1")]
+    assert score(episode(("Springfield",), gold, ["m.2"]))["em"] == 0.0
+    assert score(episode(("Springfield (m.1)",), gold, ["m.1"]))["em"] == 1.0
+    assert score(episode(("springfield",), gold, [""]))["em"] == 1.0
+
+
+def test_values_are_compared_by_what_they_say():
+    gold = [Answer("1961", '"1961"^^<gYear>')]
+    assert score(episode(("1961",), gold, ['"1961"^^<integer>']))["em"] == 1.0
+
+
+def test_gold_namesakes_must_both_be_found():
+    gold = [Answer("A", "m.1"), Answer("A", "m.2")]
+    assert score(episode(("A",), gold, ["m.1"]))["recall"] == 0.5
+    assert score(episode(("A", "A (m.2)"), gold, ["m.1", "m.2"]))["em"] == 1.0
+
+
+def test_hits1_looks_at_the_first_prediction_only():
+    scores = score(episode(("X", "A"), [Answer("A")]))
+    assert (scores["hits1"], scores["hit_any"]) == (0.0, 1.0)
+
+
+def test_no_answer_scores_zero_even_without_gold():
+    scores = score(episode(None, [], stop=StopReason.MAX_TURNS))
+    assert scores["em"] == scores["f1"] == scores["grounded"] == 0.0
+
+
+def test_retrieval_is_by_entity_not_by_substring():
+    gold = [Answer("Oslo", "m.1"), Answer("Bergen", "m.2")]
+    near = score(episode(("Oslo",), gold, shown=[Entity("m.9", "Oslo City Hall")]))
+    some = score(episode(("Oslo",), gold, shown=[Entity("m.1", "Oslo")]))
+    every = score(episode(None, gold, shown=[Entity("m.1", "O"), Entity("m.2", "B")]))
+    assert [s["retrieval_any"] for s in (near, some, every)] == [0.0, 1.0, 1.0]
+    assert [s["retrieval_all"] for s in (near, some, every)] == [0.0, 0.0, 1.0]
+
+
+def test_an_answer_not_seen_in_any_observation_is_not_grounded():
+    gold, seen = [Answer("A", "m.1")], [Entity("m.1", "A")]
+    assert score(episode(("A",), gold, ["m.1"], seen))["grounded"] == 1.0
+    assert score(episode(("A",), gold, ["m.1"]))["grounded"] == 0.0
+    assert score(episode(("A", "B"), gold, ["m.1", ""], seen))["grounded"] == 0.0
+
+
+def test_recovery_needs_an_error_and_a_right_answer():
+    gold = [Answer("A")]
+    clean = score(episode(("A",), gold))
+    recovered = score(episode(("A",), gold, errors=("unknown_relation",)))
+    lost = score(episode(("X",), gold, errors=("unknown_relation",)))
+    assert [s["had_error"] for s in (clean, recovered, lost)] == [0.0, 1.0, 1.0]
+    assert [s["recovered"] for s in (clean, recovered, lost)] == [0.0, 1.0, 0.0]
+
+
+def test_a_failure_of_ours_has_no_score():
+    with pytest.raises(ValueError, match="graph_error"):
+        score(episode(None, [], stop=StopReason.GRAPH_ERROR))
+
+
+def test_pass_at_k_equals_drawing_without_replacement():
+    rng = random.Random(0)
+    right = [True] * 3 + [False] * 7
+    drawn = sum(any(rng.sample(right, 4)) for _ in range(20_000)) / 20_000
+    assert pass_at_k(10, 3, 4) == pytest.approx(drawn, abs=0.01)
+
+
+def test_pass_at_k_needs_k_samples():
+    with pytest.raises(ValueError, match="pass@8"):
+        pass_at_k(4, 1, 8)
