@@ -1,4 +1,4 @@
-"""The executable form of a question: branches from topic entities, intersected, then a shared tail."""
+"""The executable form of a question: branches from topic entities, intersected, then a tail."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from graphwalker.graphs.flatten import step
 
 @dataclass(frozen=True, slots=True, order=True)
 class Hop:
-    """One relation in one direction. `relation` may be flattened (`a.b.c..d.e.f`, through a CVT)."""
+    """One relation in one direction; it may be flattened (`a.b.c..d.e.f`, through a CVT)."""
 
     relation: str
     direction: Direction = Direction.OUT
@@ -49,7 +49,10 @@ class Query:
     def to_json(self) -> dict[str, Any]:
         return {
             "branches": [
-                {"topic": {"id": b.topic.id, "name": b.topic.name}, "hops": [str(h) for h in b.hops]}
+                {
+                    "topic": {"id": b.topic.id, "name": b.topic.name},
+                    "hops": [str(h) for h in b.hops],
+                }
                 for b in self.branches
             ],
             "tail": [str(h) for h in self.tail],
@@ -94,7 +97,7 @@ class Execution:
 
 
 def execute(graph: KnowledgeGraph, query: Query, limit: int = 1000) -> Execution:
-    """Run the query. A frontier is cut at `limit` + 1 entities, enough to see that it is too wide."""
+    """Run the query. A frontier is cut at `limit` + 1 entities: enough to see it is too wide."""
     branches = tuple(
         tuple(_walk(graph, (branch.topic,), branch.hops, limit)) for branch in query.branches
     )
@@ -128,5 +131,3 @@ def sub_queries(query: Query) -> list[Query]:
         Query(tuple(b for j, b in enumerate(query.branches) if j != i), query.tail)
         for i in range(len(query.branches))
     ]
-
-

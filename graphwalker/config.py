@@ -60,7 +60,9 @@ def write_config(config: Config, folder: Path, name: str = "config.yaml") -> Pat
     path = folder / name
     text = OmegaConf.to_yaml(OmegaConf.create(config.model_dump(mode="json")))
     commit = git_commit()
-    path.write_text(f"# resolved config; git commit {commit or 'unknown'}\n{text}", encoding="utf-8")
+    path.write_text(
+        f"# resolved config; git commit {commit or 'unknown'}\n{text}", encoding="utf-8"
+    )
     return path
 
 
@@ -87,7 +89,11 @@ def describe(model: type[Config], prefix: str = "") -> Iterator[tuple[str, str, 
         if nested is not None:
             yield from describe(nested, f"{prefix}{name}.")
             continue
-        default = "(required)" if field.is_required() else repr(field.get_default(call_default_factory=True))
+        default = (
+            "(required)"
+            if field.is_required()
+            else repr(field.get_default(call_default_factory=True))
+        )
         kind = getattr(field.annotation, "__name__", None) or str(field.annotation)
         if get_args(field.annotation):
             kind = str(field.annotation).replace("typing.", "")

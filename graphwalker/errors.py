@@ -2,7 +2,7 @@
 
 
 class GraphWalkerError(Exception):
-    """Base of every error that this package raises on purpose; its text is one line for a person."""
+    """Base of every error raised on purpose; its text is one line for a person."""
 
 
 class UserError(GraphWalkerError, ValueError):

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from graphwalker.errors import UserError
 
@@ -109,7 +109,9 @@ def _parse(line: str, path: Path, number: int) -> dict[str, Any]:
     try:
         record = json.loads(line)
     except json.JSONDecodeError as error:
-        raise UserError(f"{path}:{number}: not JSON ({error.msg} at column {error.colno})") from None
+        raise UserError(
+            f"{path}:{number}: not JSON ({error.msg} at column {error.colno})"
+        ) from None
     if not isinstance(record, dict):
         raise UserError(f"{path}:{number}: a record must be a JSON object")
-    return record
+    return cast(dict[str, Any], record)

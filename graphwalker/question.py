@@ -9,7 +9,7 @@ from graphwalker.graphs.base import Entity
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One gold answer. `id` is `""` where a benchmark gives names only; aliases count as the name."""
+    """One gold answer. `id` is `""` where a benchmark has names only; aliases count as the name."""
 
     name: str
     id: str = ""
@@ -18,7 +18,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What an agent is asked. `query` is the executable form where it is known (see certificates)."""
+    """What an agent is asked. `query` is the executable form, where known (see certificates)."""
 
     id: str
     text: str
@@ -30,7 +30,7 @@ class Question:
     hops: int = 0
     """Longest number of hops from a topic entity to the answers; 0 when unknown."""
     split: str = ""
-    query: dict[str, Any] = field(default_factory=dict)
+    query: dict[str, Any] = field(default_factory=dict[str, Any])
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -70,4 +70,6 @@ class Question:
         except KeyError as error:
             raise UserError(f"question record has no field {error.args[0]!r}") from None
         except (TypeError, AttributeError, ValueError) as error:
-            raise UserError(f"question record {record.get('id', '?')!r} is malformed: {error}") from None
+            raise UserError(
+                f"question record {record.get('id', '?')!r} is malformed: {error}"
+            ) from None

@@ -50,12 +50,12 @@ class Turn:
     context: tuple[Message, ...]
     completion: str
     thought: str = ""
-    action: dict[str, Any] = field(default_factory=dict)
+    action: dict[str, Any] = field(default_factory=dict[str, Any])
     """`{"tool": ..., "arguments": {...}}`, `{"answer": [...]}` or `{"malformed": reason}`."""
     observation: str = ""
     shown: tuple[Entity, ...] = ()
     error: str = ""
-    """Kind of the model's mistake that the observation reports (`unknown_relation`, ...), or `""`."""
+    """Kind of mistake that the observation reports (`unknown_relation`, ...), or `""`."""
     restart: bool = False
     token_ids: tuple[int, ...] | None = None
     logprobs: tuple[float, ...] | None = None
@@ -76,9 +76,9 @@ class Trajectory:
     answer_ids: tuple[str, ...] = ()
     """Ids behind the answered names, from the episode's name book; `""` where a name is unknown."""
     sample: int = 0
-    scores: dict[str, float] = field(default_factory=dict)
-    usage: dict[str, float] = field(default_factory=dict)
-    provenance: dict[str, Any] = field(default_factory=dict)
+    scores: dict[str, float] = field(default_factory=dict[str, float])
+    usage: dict[str, float] = field(default_factory=dict[str, float])
+    provenance: dict[str, Any] = field(default_factory=dict[str, Any])
 
     @property
     def id(self) -> str:

@@ -45,7 +45,7 @@ def test_a_broken_file_is_named(tmp_path, text):
 def test_a_missing_file_and_a_bare_override_are_refused(tmp_path):
     with pytest.raises(UserError, match="no such config file"):
         load_config(Outer, tmp_path / "none.yaml")
-    with pytest.raises(UserError, match="a.b=c"):
+    with pytest.raises(UserError, match=r"a\.b=c"):
         load_config(Outer, None, ["seed"])
 
 

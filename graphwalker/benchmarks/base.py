@@ -27,7 +27,7 @@ def load_questions(path: Path | str, limit: int | None = None) -> list[Question]
 
 
 def parse_question(record: dict[str, Any]) -> Question:
-    """One record: a trajectory's or our own form, or the mapped form (`topic_entities` is a dict)."""
+    """One record in our own form, a trajectory's too, or mapped (`topic_entities` is a dict)."""
     if isinstance(record.get("question"), dict):
         record = record["question"]
     if isinstance(record.get("topic_entities"), dict):
@@ -39,15 +39,15 @@ def parse_question(record: dict[str, Any]) -> Question:
 
 
 def _mapped(record: dict[str, Any]) -> Question:
-    """`topic_entities: {id: name}`, `answers: [names]`, `answer_mids`, `answer_aliases: {id: []}`."""
+    """`topic_entities` is {id: name}; `answers`, `answer_mids` are lists, `answer_aliases` {id: []}."""
     try:
         names, ids = list(record["answers"]), list(record["answer_mids"])
-        aliases = record.get("answer_aliases") or {}
+        aliases: dict[str, list[str]] = record.get("answer_aliases") or {}
         if len(names) != len(ids):
             raise UserError(
                 f"question {record['id']!r}: {len(names)} answers but {len(ids)} answer_mids"
             )
-        path = record.get("relation_path") or []
+        path: list[str] = record.get("relation_path") or []
         return Question(
             id=str(record["id"]),
             text=str(record["question"]),
@@ -64,4 +64,6 @@ def _mapped(record: dict[str, Any]) -> Question:
     except KeyError as error:
         raise UserError(f"question record has no field {error.args[0]!r}") from None
     except (TypeError, AttributeError) as error:
-        raise UserError(f"question record {record.get('id', '?')!r} is malformed: {error}") from None
+        raise UserError(
+            f"question record {record.get('id', '?')!r} is malformed: {error}"
+        ) from None

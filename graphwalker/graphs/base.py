@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
 FLATTENED = ".."
-"""Joins the two relations of a hop through a CVT node, as Freebase slices write it: `a.b.c..d.e.f`."""
+"""Joins the two relations of a hop through a CVT node, as Freebase slices do: `a.b.c..d.e.f`."""
 
 
 class Direction(StrEnum):
@@ -51,7 +51,7 @@ class KnowledgeGraph(Protocol):
     """
 
     def resolve(self, name: str) -> list[Entity]:
-        """All entities of that name, best first: exact before case-folded, then most types, then id."""
+        """All entities of that name, best first: exact before case-folded, most types, then id."""
         ...
 
     def name(self, entity_id: str) -> str:

@@ -26,7 +26,7 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Complete `messages`. `key` names the episode: an engine keeps its token ids and KV cache by it.
+    """Complete `messages`. `key` names the episode: engines keep token ids and KV cache by it.
 
     `question` and `turns` (the finished turns of this episode) are there for programmatic policies;
     a language model reads `messages` alone. `messages` extends the previous request of the same key
@@ -45,7 +45,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What a policy wrote. `finish` is `stop` or `length`; ids and log-probabilities where it has them."""
+    """What a policy wrote. `finish` is `stop` or `length`; ids and logprobs where it has them."""
 
     text: str
     finish: str = "stop"
