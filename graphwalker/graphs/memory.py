@@ -43,7 +43,7 @@ class MemoryGraph:
         self._relation_counts = Counter(relation for _, relation, _ in facts)
         self._to_cvts = {
             Direction.OUT: {r for _, r, t in facts if self._is_cvt(t)},
-            Direction.IN: {r for h, r, _ in facts if self._is_cvt(h)},
+            Direction.IN: {r for h, r, t in facts if self._is_cvt(h) and not is_literal(t)},
         }
 
     @property

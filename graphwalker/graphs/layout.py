@@ -1,0 +1,176 @@
+"""The file of a compiled graph: a header that vouches for the sections behind it."""
+
+import hashlib
+import json
+import mmap
+import struct
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from graphwalker.errors import GraphError, UserError
+
+MAGIC = b"GWGRAPH\n"
+FORMAT_VERSION = 1
+FILE_NAME = "graph.gwk"
+CHECKED_BYTES = 16 << 20
+"""Files up to this size have every byte checked on opening; larger ones by `verify`."""
+
+_PREFIX = struct.Struct("<8sII16s")  # magic, format version, header bytes, header digest
+_HEADER_SPACE = 1 << 15
+_WIDTHS = {"B": 1, "H": 2, "I": 4, "Q": 8}
+_BLOCK = 1 << 20
+
+
+def typecode(largest: int) -> str:
+    """The narrowest unsigned integer type that holds `largest`."""
+    return next(code for code, width in _WIDTHS.items() if largest < 1 << 8 * width)
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One array of the file: where it stands, of what integers, and its digest."""
+
+    offset: int
+    bytes: int
+    typecode: str
+    digest: str
+
+
+class Layout:
+    """An open file: read-only views on its sections, shared with every process that maps it."""
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = graph_file(Path(path))
+        with self.path.open("rb") as file:
+            self._header, self.checksum = _read_header(file, self.path)
+            self.map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        self.counts: dict[str, int] = self._header["counts"]
+        self._sections = {n: Section(**s) for n, s in self._header["sections"].items()}
+        self._check_size()
+        if len(self.map) <= CHECKED_BYTES:
+            self.verify()
+
+    def array(self, name: str) -> memoryview:
+        """The integers of a section; indexing gives plain `int`s."""
+        section = self.section(name)
+        view = memoryview(self.map)[section.offset : section.offset + section.bytes]
+        return view.cast(section.typecode)  # type: ignore[call-overload]
+
+    def section(self, name: str) -> Section:
+        try:
+            return self._sections[name]
+        except KeyError:
+            raise GraphError(f"{self.path}: damaged graph file: no section {name}") from None
+
+    def verify(self) -> None:
+        """Check every byte. Raises `GraphError` naming the section that is damaged."""
+        for name, section in self._sections.items():
+            digest = _digest()
+            end = section.offset + section.bytes
+            for start in range(section.offset, end, _BLOCK):
+                digest.update(self.map[start : min(start + _BLOCK, end)])
+            if digest.hexdigest() != section.digest:
+                raise _damaged(self.path, f"section {name} does not match its checksum")
+
+    def _check_size(self) -> None:
+        end = max(s.offset + s.bytes for s in self._sections.values())
+        if len(self.map) < end:
+            raise _damaged(self.path, f"{len(self.map):,} bytes where {end:,} should be")
+
+
+class SectionWriter:
+    """One section while it is built, in a file of its own."""
+
+    def __init__(self, path: Path, code: str) -> None:
+        self.path, self.typecode = path, code
+        self._out = path.open("wb")
+
+    def write(self, data: Any) -> None:
+        """Append bytes, or an array whose integers have the section's type."""
+        self._out.write(data)
+
+    def close(self) -> None:
+        self._out.close()
+
+
+class LayoutWriter:
+    """Gathers sections in a folder, then joins them into one file behind a header."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._sections: dict[str, SectionWriter] = {}
+
+    def section(self, name: str, code: str) -> SectionWriter:
+        writer = SectionWriter(self._folder / f"{name}.section", code)
+        self._sections[name] = writer
+        return writer
+
+    def finish(self, path: Path, counts: Mapping[str, int]) -> None:
+        """Write the file; each section's own file is removed as soon as it is copied."""
+        sections: dict[str, Any] = {}
+        with path.open("wb") as out:
+            out.write(bytes(_HEADER_SPACE))
+            for name, writer in self._sections.items():
+                writer.close()
+                sections[name] = _copy_section(writer, out)
+                writer.path.unlink()
+            header = json.dumps({"counts": dict(counts), "sections": sections}).encode()
+            if _PREFIX.size + len(header) > _HEADER_SPACE:
+                raise GraphError(f"{path}: header of {len(header)} bytes is too long")
+            out.seek(0)
+            digest = _digest(header).digest()
+            out.write(_PREFIX.pack(MAGIC, FORMAT_VERSION, len(header), digest) + header)
+
+
+def graph_file(path: Path) -> Path:
+    """The file behind a path that a person gave: itself, or the one in that folder."""
+    found = path / FILE_NAME if path.is_dir() else path
+    if not found.is_file():
+        raise UserError(f"{path}: no compiled graph here; make one with: graphwalker graph build")
+    return found
+
+
+def _read_header(file: BinaryIO, path: Path) -> tuple[dict[str, Any], str]:
+    prefix = file.read(_PREFIX.size)
+    if prefix[: len(MAGIC)] != MAGIC:
+        raise UserError(f"{path}: not a compiled graph; make one with: graphwalker graph build")
+    if len(prefix) < _PREFIX.size:
+        raise _damaged(path, "the header is cut")
+    _, version, length, digest = _PREFIX.unpack(prefix)
+    if version > FORMAT_VERSION:
+        raise UserError(
+            f"{path}: written in format {version} by a newer GraphWalker; this one reads format "
+            f"{FORMAT_VERSION}: upgrade it, or build the graph again"
+        )
+    header = file.read(length)
+    if version < 1 or _digest(header).digest() != digest:
+        raise _damaged(path, "the header does not match its checksum")
+    if sys.byteorder != "little":
+        raise GraphError(f"{path}: graph files are little-endian and this machine is not")
+    return json.loads(header), digest.hex()
+
+
+def _copy_section(writer: SectionWriter, out: BinaryIO) -> dict[str, Any]:
+    out.write(bytes(-out.tell() % 64))
+    offset, digest = out.tell(), _digest()
+    with writer.path.open("rb") as file:
+        while block := file.read(_BLOCK):
+            digest.update(block)
+            out.write(block)
+    return {
+        "offset": offset,
+        "bytes": out.tell() - offset,
+        "typecode": writer.typecode,
+        "digest": digest.hexdigest(),
+    }
+
+
+def _damaged(path: Path, why: str) -> GraphError:
+    return GraphError(f"{path}: damaged graph file: {why}; build it again")
+
+
+def _digest(data: bytes = b"") -> "hashlib.blake2b":
+    return hashlib.blake2b(data, digest_size=16)
