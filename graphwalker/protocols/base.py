@@ -24,7 +24,7 @@ Action = Call | FinalAnswer | Malformed
 
 
 class ActionProtocol(Protocol):
-    """Parses completions, renders actions: `parse(render(thought, action)) == (thought, action)`."""
+    """Parses completions and renders actions; `parse(render(t, a)) == (t, a)` for every action."""
 
     name: str
     stop: tuple[str, ...]

@@ -16,7 +16,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What a call shows. `error` is the kind of the model's mistake, or `""` when the call was sound.
+    """What a call shows. `error` is the kind of the model's mistake, `""` when the call was sound.
 
     `shown` lists the entities displayed, under the names displayed. A failure of the graph is never
     an observation: it raises `GraphError`.
@@ -33,10 +33,10 @@ class Observation:
 
 
 class ToolBox(Protocol):
-    """The tools of one episode, with its name book (shown name -> entity id). Built per question."""
+    """The tools of one episode with its name book (shown name -> entity id). Built per question."""
 
     def call(self, call: Call) -> Observation:
-        """Run a call. The model's mistake comes back as text; a failure of ours raises `GraphError`."""
+        """Run a call. The model's mistake comes back as text; our failure raises `GraphError`."""
         ...
 
     def entity_id(self, name: str) -> str:
@@ -44,7 +44,7 @@ class ToolBox(Protocol):
         ...
 
     def topic_names(self) -> tuple[str, ...]:
-        """The topic entities as this episode shows them (namesakes made distinct), for the prompt."""
+        """The topic entities as this episode shows them (namesakes made distinct), for prompts."""
         ...
 
     def signatures(self) -> str:

@@ -46,11 +46,9 @@ class NameBook:
         if known is not None:
             return known
         name = entity.name or entity.id
-        holder = self._ids.get(name)
-        if holder is None or (is_literal(entity.id) and is_literal(holder)):
-            return name
-        suffix = "value" if is_literal(entity.id) else entity.id
-        while name in self._ids:
+        value = is_literal(entity.id)
+        suffix = "value" if value else entity.id
+        while name in self._ids and not (value and is_literal(self._ids[name])):
             name = f"{name} ({suffix})"
         return name
 

@@ -1,0 +1,299 @@
+"""get_relations and get_triples: what they show, what they refuse, and under which names."""
+
+import pytest
+
+from graphwalker.errors import GraphError
+from graphwalker.graphs.base import Entity
+from graphwalker.graphs.memory import MemoryGraph
+from graphwalker.question import Question
+from graphwalker.tools.base import Call
+from graphwalker.tools.walker import WalkerSettings, WalkerTools
+
+DIRECTED, BORN = "film.film.directed_by", "people.person.date_of_birth"
+MARRIED = "people.person.spouse_s..people.marriage.spouse"
+TRIPLES = [
+    ("m.alien", DIRECTED, "m.scott"),
+    ("m.blade", DIRECTED, "m.scott"),
+    ("m.alien2", DIRECTED, "m.cameron"),
+    ("m.scott", "people.person.place_of_birth", "m.shields"),
+    ("m.scott", "people.person.spouse_s", "m.cvt1"),
+    ("m.cvt1", "people.marriage.spouse", "m.scott"),
+    ("m.cvt1", "people.marriage.spouse", "m.sandy"),
+    ("m.scott", BORN, '"1937-11-30"^^<date>'),
+    ("m.alien", "type.object.type", "m.type"),
+    ("m.scott", "common.topic.webpage..common.webpage.category", "m.type"),
+    ("m.scott", "people.person.idol", "m.scott"),
+]
+NAMES = {
+    "m.alien": "Alien",
+    "m.alien2": "Alien",
+    "m.blade": "Blade Runner",
+    "m.scott": "Scott, Ridley",
+    "m.cameron": "James Cameron",
+    "m.shields": "South Shields",
+    "m.sandy": "Sandy",
+    "m.type": "Film",
+}
+QUESTION = Question("q", "Who directed the film Alien?", (Entity("m.alien", "Alien"),))
+
+
+def tools(topics=QUESTION.topic_entities, triples=TRIPLES, names=NAMES, **settings):
+    question = Question("q", QUESTION.text, tuple(topics))
+    return WalkerTools(MemoryGraph(triples, names), question, WalkerSettings(**settings))
+
+
+def relations(box, entity):
+    return box.call(Call("get_relations", {"entity": entity}))
+
+
+def triples(box, entity, *wanted):
+    return box.call(Call("get_triples", {"entity": entity, "relations": list(wanted)}))
+
+
+SCOTT = (Entity("m.scott", "Scott, Ridley"),)
+
+
+def test_relations_of_both_directions_are_listed_best_first():
+    seen = relations(tools(SCOTT), "Scott, Ridley")
+    assert set(seen.relations) == {
+        DIRECTED,
+        BORN,
+        MARRIED,
+        "people.person.idol",
+        "people.person.place_of_birth",
+    }
+    assert seen.relations[0] == DIRECTED
+    assert seen.text == ", ".join(seen.relations)
+
+
+def test_book_keeping_relations_are_skipped_and_can_be_configured():
+    assert relations(tools(), "Alien").text == DIRECTED
+    assert "type.object.type" in relations(tools(skip_relations=()), "Alien").relations
+
+
+def test_only_the_top_relations_are_listed_and_the_rest_is_counted():
+    seen = relations(tools(SCOTT, top_relations=2), "Scott, Ridley")
+    assert len(seen.relations) == 2 and seen.hidden == 3
+    assert seen.text.endswith(" (+3 more)")
+
+
+def test_triples_stand_in_brackets_outgoing_first():
+    box = tools(SCOTT)
+    relations(box, "Scott, Ridley")
+    seen = triples(box, "Scott, Ridley", BORN, DIRECTED)
+    assert seen.text == (
+        f'["Scott, Ridley", {BORN}, 1937-11-30], '
+        f'[Alien, {DIRECTED}, "Scott, Ridley"], [Blade Runner, {DIRECTED}, "Scott, Ridley"]'
+    )
+    assert [entity.id for entity in seen.shown] == [
+        "m.scott",
+        '"1937-11-30"^^<date>',
+        "m.alien",
+        "m.blade",
+    ]
+
+
+def test_a_hop_through_a_cvt_shows_no_cvt_and_not_the_entity_itself():
+    box = tools(SCOTT)
+    relations(box, "Scott, Ridley")
+    assert triples(box, "Scott, Ridley", MARRIED).text == f'["Scott, Ridley", {MARRIED}, Sandy]'
+
+
+def test_a_relation_from_an_entity_to_itself_is_shown_once():
+    box = tools(SCOTT)
+    relations(box, "Scott, Ridley")
+    seen = triples(box, "Scott, Ridley", "people.person.idol")
+    assert seen.text.count("[") == 1 and seen.hidden == 0
+
+
+def test_triples_beyond_the_limit_are_counted_per_relation_and_direction():
+    facts = [(f"m.{i:02}", DIRECTED, "m.scott") for i in range(17)]
+    facts += [("m.scott", "a.b.c", f"m.{i:02}") for i in range(6)]
+    names = {"m.scott": "Scott", **{f"m.{i:02}": f"Film {i:02}" for i in range(17)}}
+    box = tools((Entity("m.scott", "Scott"),), facts, names)
+    relations(box, "Scott")
+    seen = triples(box, "Scott", DIRECTED, "a.b.c")
+    assert seen.text.endswith("[Scott, a.b.c, Film 04] (+1 more)")
+    assert f"[Film 04, {DIRECTED}, Scott] (+12 more), [Scott, a.b.c, Film 00]" in seen.text
+    assert seen.hidden == 13
+
+
+def test_only_the_first_four_distinct_relations_are_used():
+    facts = [("m.a", f"r.r.r{i}", "m.b") for i in range(6)]
+    box = tools((Entity("m.a", "A"),), facts, {"m.a": "A", "m.b": "B"})
+    relations(box, "A")
+    wanted = ["r.r.r0", "r.r.r0", "r.r.r1", "r.r.r2", "r.r.r3", "r.r.r4"]
+    assert triples(box, "A", *wanted).relations == ("r.r.r0", "r.r.r1", "r.r.r2", "r.r.r3")
+
+
+def test_an_observation_is_cut_at_an_entry_and_says_what_is_missing():
+    facts = [("m.a", "r.r.r", f"m.{i}") for i in range(5)]
+    names = {"m.a": "A", **{f"m.{i}": f"Name {i}" for i in range(5)}}
+    box = tools((Entity("m.a", "A"),), facts, names, max_observation_chars=45)
+    relations(box, "A")
+    seen = triples(box, "A", "r.r.r")
+    assert seen.text == "[A, r.r.r, Name 0], [A, r.r.r, Name 1] (+3 more)"
+    assert seen.hidden == 3 and len(seen.shown) == 3
+    assert box.entity_id("Name 1") == "m.1" and box.entity_id("Name 2") == ""
+
+
+def test_a_relation_list_is_cut_at_an_entry_and_says_what_is_missing():
+    seen = relations(tools(SCOTT, max_observation_chars=50), "Scott, Ridley")
+    assert len(seen.text) < 65 and seen.text.endswith("more)")
+    assert len(seen.relations) + seen.hidden == 5
+
+
+def test_namesakes_are_shown_distinct_and_understood():
+    box = tools([Entity("m.alien", "Alien"), Entity("m.alien2", "Alien")])
+    assert box.topic_names() == ("Alien", "Alien (m.alien2)")
+    relations(box, "Alien (m.alien2)")
+    seen = triples(box, "Alien (m.alien2)", DIRECTED)
+    assert seen.text == f"[Alien (m.alien2), {DIRECTED}, James Cameron]"
+    assert box.entity_id("Alien (m.alien2)") == "m.alien2"
+
+
+def test_a_namesake_met_later_does_not_take_the_name():
+    box = tools()
+    relations(box, "Alien")
+    triples(box, "Alien", DIRECTED)
+    relations(box, "James Cameron")
+    seen = triples(box, "James Cameron", DIRECTED)
+    assert seen.text == f"[Alien (m.alien2), {DIRECTED}, James Cameron]"
+    assert box.entity_id("Alien") == "m.alien"
+
+
+def test_a_topic_stands_for_its_id_even_when_the_graph_prefers_a_namesake():
+    box = tools([Entity("m.alien2", "Alien")])
+    relations(box, "Alien")
+    assert "James Cameron" in triples(box, "Alien", DIRECTED).text
+
+
+def test_a_name_may_differ_in_case_and_white_space():
+    assert relations(tools(), " alien ").text == DIRECTED
+    assert relations(tools(), "JAMES  cameron").error == ""
+
+
+def test_names_equal_up_to_case_need_the_exact_one():
+    names = {"m.1": "us", "m.2": "US", "m.3": "X"}
+    facts = [("m.1", "a.a.a", "m.3"), ("m.2", "b.b.b", "m.3")]
+    box = tools([Entity("m.1", "us"), Entity("m.2", "US")], facts, names)
+    assert relations(box, "us").text == "a.a.a"
+    assert relations(box, "US").text == "b.b.b"
+
+
+def test_a_bare_id_counts_only_where_it_was_shown():
+    box = tools([Entity("m.alien", "Alien"), Entity("m.alien2", "Alien")])
+    assert relations(box, "m.alien2").error == ""
+    assert relations(box, "m.alien").error == "unknown_entity"
+
+
+def test_an_entity_found_by_the_graph_enters_the_name_book():
+    box = tools()
+    assert box.entity_id("Blade Runner") == ""
+    relations(box, "blade runner")
+    assert box.entity_id("Blade Runner") == "m.blade"
+
+
+def test_an_unknown_entity_is_told_the_nearest_shown_name():
+    seen = relations(tools(), "Aliens")
+    assert seen.error == "unknown_entity" and "copy one of Alien" in seen.text
+
+
+@pytest.mark.parametrize("entity", ["", " ", "\x00", "x" * 100_000, "\u2028", "</information>"])
+def test_odd_names_are_unknown_entities_and_echoed_short(entity):
+    seen = relations(tools(), entity)
+    assert seen.error == "unknown_entity" and len(seen.text) < 600
+
+
+def test_triples_need_a_listed_relation():
+    seen = triples(tools(), "Alien", DIRECTED)
+    assert seen.error == "not_listed_yet" and 'get_relations("Alien")' in seen.text
+
+
+def test_a_relation_that_was_cut_from_the_list_is_not_listed():
+    box = tools(SCOTT, top_relations=1)
+    relations(box, "Scott, Ridley")
+    assert triples(box, "Scott, Ridley", BORN).error == "not_listed_yet"
+
+
+def test_a_relation_shown_for_another_entity_may_be_used():
+    box = tools()
+    relations(box, "Alien")
+    assert triples(box, "Blade Runner", DIRECTED).error == ""
+
+
+def test_an_unknown_relation_is_told_the_nearest_ones_here():
+    box = tools(SCOTT)
+    relations(box, "Scott, Ridley")
+    seen = triples(box, "Scott, Ridley", "people.person.birth_place")
+    assert seen.error == "unknown_relation"
+    assert "copy one of people.person.place_of_birth, " in seen.text
+    assert triples(box, "Scott, Ridley", seen.relations[0]).error == ""
+
+
+def test_a_relation_of_another_entity_is_unknown_here():
+    box = tools()
+    relations(box, "Scott, Ridley")
+    seen = triples(box, "Alien", BORN)
+    assert seen.error == "unknown_relation" and seen.relations == (DIRECTED,)
+
+
+def test_sound_relations_are_answered_beside_unknown_ones():
+    box = tools()
+    relations(box, "Alien")
+    seen = triples(box, "Alien", "x.y.z", DIRECTED)
+    first, second = seen.text.split("\n")
+    assert first == f'[Alien, {DIRECTED}, "Scott, Ridley"]'
+    assert second.startswith("Error unknown_relation: Alien has no x.y.z;")
+    assert seen.error == "unknown_relation" and len(seen.shown) == 2
+
+
+def test_a_value_is_no_entity_to_go_on_from():
+    box = tools(SCOTT)
+    relations(box, "Scott, Ridley")
+    triples(box, "Scott, Ridley", BORN)
+    seen = relations(box, "1937-11-30")
+    assert seen.error == "no_relations" and "is a value" in seen.text
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        Call("get_relations"),
+        Call("get_relations", {"entity": ["Alien"]}),
+        Call("get_relations", {"entity": "Alien", "2": "x"}),
+        Call("get_triples", {"entity": "Alien"}),
+        Call("get_triples", {"entity": "Alien", "relations": DIRECTED}),
+        Call("get_triples", {"entity": "Alien", "relations": []}),
+    ],
+)
+def test_bad_arguments_are_told_the_form(call):
+    seen = tools().call(call)
+    assert seen.error == "bad_arguments" and f'write {call.tool}("entity"' in seen.text
+
+
+def test_an_unknown_tool_is_told_the_known_ones():
+    seen = tools().call(Call("search", {"1": "x"}))
+    assert seen.error == "unknown_tool" and "get_relations" in seen.text
+
+
+class BrokenGraph(MemoryGraph):
+    """A graph that is down."""
+
+    def relations(self, entity_id, direction):
+        raise GraphError("down")
+
+
+def test_an_outage_is_never_an_observation():
+    box = WalkerTools(BrokenGraph(TRIPLES, NAMES), QUESTION)
+    with pytest.raises(GraphError):
+        relations(box, "Alien")
+
+
+def test_equal_calls_show_equal_text_in_fresh_episodes():
+    def walk():
+        box = tools(SCOTT)
+        first = relations(box, "Scott, Ridley")
+        return first, triples(box, "Scott, Ridley", *first.relations)
+
+    assert walk() == walk()
