@@ -39,7 +39,7 @@ def parse_question(record: dict[str, Any]) -> Question:
 
 
 def _mapped(record: dict[str, Any]) -> Question:
-    """`topic_entities` is {id: name}; `answers`, `answer_mids` are lists, `answer_aliases` {id: []}."""
+    """`topic_entities` {id: name}; lists `answers`, `answer_mids`; `answer_aliases` {id: []}."""
     try:
         names, ids = list(record["answers"]), list(record["answer_mids"])
         aliases: dict[str, list[str]] = record.get("answer_aliases") or {}
