@@ -1,0 +1,64 @@
+"""The command line of a training script: `--config FILE` and `a.b=c` overrides, nothing else."""
+
+import logging
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from graphwalker.config import Config, describe, load_config
+from graphwalker.errors import GraphWalkerError, UserError
+
+C = TypeVar("C", bound=Config)
+
+
+def run_command(
+    name: str, model: type[C], run: Callable[[C], Path], arguments: Sequence[str] | None = None
+) -> int:
+    """Parse, run, and turn the user's mistakes into one line and exit code 2."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    if any(word in ("-h", "--help") for word in arguments):
+        sys.stdout.write(_help(name, model))
+        return 0
+    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
+    for noisy in ("httpx", "filelock", "datasets", "accelerate"):
+        logging.getLogger(noisy).setLevel(logging.WARNING)
+    try:
+        path, overrides = parse_arguments(arguments)
+        result = run(load_config(model, path, overrides))
+    except UserError as error:
+        sys.stderr.write(f"{name}: {error}\n")
+        return 2
+    except GraphWalkerError as error:
+        sys.stderr.write(f"{name}: {error}\n")
+        return 1
+    if os.environ.get("RANK", "0") == "0":
+        sys.stdout.write(f"{result}\n")
+    return 0
+
+
+def parse_arguments(arguments: Sequence[str]) -> tuple[str | None, list[str]]:
+    """`--config FILE` (or `--config=FILE`) and overrides. Raises `UserError` for anything else."""
+    path, overrides, words = None, [], iter(arguments)
+    for word in words:
+        if word == "--config":
+            path = next(words, None)
+            if path is None:
+                raise UserError("--config needs a file")
+        elif word.startswith("--config="):
+            path = word.partition("=")[2]
+        elif word.startswith("-") or "=" not in word:
+            raise UserError(f"{word!r} is not understood; use --config FILE and KEY=VALUE")
+        else:
+            overrides.append(word)
+    return path, overrides
+
+
+def _help(name: str, model: type[Config]) -> str:
+    lines = [f"usage: {name} --config FILE [KEY=VALUE ...]", "", "Settings (default): meaning"]
+    for key, _, default, meaning in describe(model):
+        lines.append(f"  {key} ({default}): {meaning}")
+    return "\n".join(lines) + "\n"

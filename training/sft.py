@@ -1,0 +1,91 @@
+"""Supervised fine-tuning: TRL's trainer on pre-tokenised rows, loss on the agent's tokens alone.
+
+accelerate launch training/sft.py --config configs/sft.yaml output_dir=runs/sft lr=2e-5
+"""
+
+import logging
+import os
+import sys
+from pathlib import Path
+
+from graphwalker.errors import UserError
+from training.checkpoints import (
+    claim_facts,
+    claim_folder,
+    digest,
+    finished,
+    last_checkpoint,
+)
+from training.command import run_command
+from training.config import SftConfig
+from training.sft_data import plan_steps, read_rows
+
+log = logging.getLogger(__name__)
+
+FREE_KEYS = ("progress", "threads", "log_steps", "report_to", "keep_checkpoints")
+"""Settings that may differ when a run goes on."""
+
+
+def run_sft(config: SftConfig) -> Path:
+    """Train, or go on where a killed run stopped; returns the folder of the final model.
+
+    A finished run is left as it is. Raises `UserError` for a folder made with another config or
+    other data.
+    """
+    out = Path(config.output_dir)
+    if _rank() == 0:
+        claim_folder(config, out, FREE_KEYS)
+        claim_facts(out, "inputs", _inputs(config))
+    if finished(out):
+        log.info("%s is finished", out / "final")
+        return out / "final"
+    return _train(config, out)
+
+
+def _train(config: SftConfig, out: Path) -> Path:
+    import torch
+    from transformers import AutoTokenizer
+
+    from training.sft_trainer import PlannedTrainer
+
+    if config.threads:
+        torch.set_num_threads(config.threads)
+    tokenizer = AutoTokenizer.from_pretrained(config.model)
+    rows = read_rows(config, tokenizer)
+    if _rank() == 0:
+        facts = rows.facts()
+        claim_facts(out, "data", facts)
+        log.info("%s", ", ".join(f"{name} {value:,}" for name, value in facts.items()))
+    plan = plan_steps(rows.lengths, config, _processes() * config.gradient_accumulation)
+    start = last_checkpoint(out)
+    trainer = PlannedTrainer(config, tokenizer, rows, plan, start, (_rank(), _processes()))
+    trainer.train(resume_from_checkpoint=str(out / f"checkpoint-{start}") if start else None)
+    partial, final = out / "final.partial", out / "final"
+    trainer.save_model(str(partial))
+    trainer.accelerator.wait_for_everyone()
+    if _rank() == 0:
+        (partial / "training_args.bin").unlink(missing_ok=True)
+        partial.rename(final)
+    return final
+
+
+def _inputs(config: SftConfig) -> dict[str, str]:
+    """What the run reads, by content: a folder is not continued after its inputs have changed."""
+    for path in config.data:
+        if not Path(path).is_file():
+            raise UserError(f"{path}: no such trajectory file")
+    model = Path(config.model)
+    facts = {path: digest(Path(path)) for path in config.data}
+    return {**facts, config.model: digest(model)} if model.is_dir() else facts
+
+
+def _rank() -> int:
+    return int(os.environ.get("RANK", "0"))
+
+
+def _processes() -> int:
+    return int(os.environ.get("WORLD_SIZE", "1"))
+
+
+if __name__ == "__main__":
+    sys.exit(run_command("training/sft.py", SftConfig, run_sft))

@@ -1,0 +1,183 @@
+"""TRL's SFT trainer on a planned run: our batches and schedule, logits where they are trained."""
+
+import functools
+import math
+import types
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.nn.functional import cross_entropy
+from torch.utils.data import DataLoader
+from transformers import AutoModelForCausalLM, PreTrainedModel, PrinterCallback
+from trl import SFTConfig as TrlConfig
+from trl import SFTTrainer
+
+from graphwalker.tokens import IGNORED
+from training.checkpoints import mark_complete
+from training.config import SftConfig
+from training.run_log import RunLog
+from training.sft_data import Collator, Plan, PlannedRows, Rows, as_dataset
+
+_SCALED_HEADS = ("final_logit_softcapping", "logit_scale", "logits_scaling", "lm_head_multiplier")
+
+
+class PlannedTrainer(SFTTrainer):
+    """Runs a plan: the whole run is one epoch over the planned forward passes of this process."""
+
+    def __init__(
+        self,
+        config: SftConfig,
+        tokenizer: Any,
+        rows: Rows,
+        plan: Plan,
+        start: int,
+        process: tuple[int, int] = (0, 1),
+    ) -> None:
+        model = AutoModelForCausalLM.from_pretrained(config.model, dtype=torch.float32)
+        self._config, self._plan, self._process = config, plan, process
+        lengths = rows.lengths
+        tokens = list(accumulate(_tokens(step, lengths) for step in plan))
+        show = config.progress and process[0] == 0
+        self._log = RunLog(Path(config.output_dir), start, tokens, config.max_seconds, show)
+        super().__init__(
+            model=model,
+            args=trainer_arguments(config, len(plan)),
+            train_dataset=as_dataset(rows),
+            processing_class=tokenizer,
+            data_collator=Collator(tokenizer.pad_token_id),
+            callbacks=[self._log],
+        )
+        self.remove_callback(PrinterCallback)
+        # On a GPU, TRL's own loss scores trained positions only, in Triton kernels.
+        self._lean = self.args.device.type == "cpu" and lean_loss_fits(model)
+        if self._lean:
+            add_trained_loss(model)
+
+    def get_train_dataloader(self) -> DataLoader:
+        rank, processes = self._process
+        mine = [part for step in self._plan for part in step[rank::processes]]
+        return DataLoader(
+            PlannedRows(self.train_dataset),  # type: ignore[arg-type]
+            batch_sampler=mine,
+            collate_fn=self.data_collator,
+            pin_memory=self.args.device.type == "cuda",
+        )
+
+    def compute_loss(
+        self,
+        model: Any,
+        inputs: dict[str, Any],
+        return_outputs: bool = False,
+        num_items_in_batch: Any = None,
+    ) -> Any:
+        if not self._lean or return_outputs:
+            return super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
+        total = model(input_ids=inputs["input_ids"], labels=inputs["labels"], trained_loss=True)[
+            "loss"
+        ]
+        if num_items_in_batch is None:
+            return total / max(1, int((inputs["labels"][:, 1:] != IGNORED).sum()))
+        # The count is over all processes, and DDP averages their gradients.
+        return total / num_items_in_batch * self.accelerator.num_processes
+
+    def create_scheduler(self, num_training_steps: int, optimizer: Any = None) -> Any:
+        if self.lr_scheduler is None:
+            factor = functools.partial(self._factor, num_training_steps)
+            optimizer = optimizer or self.optimizer
+            self.lr_scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, factor)
+        return self.lr_scheduler
+
+    def _factor(self, steps: int, step: int) -> float:
+        done = step / steps
+        if self._config.max_seconds:
+            done = max(done, self._log.seconds / self._config.max_seconds)
+        return lr_factor(self._config, min(1.0, done), steps)
+
+    def floating_point_ops(self, inputs: Any) -> int:
+        return 0  # counted nowhere
+
+    def create_model_card(self, *_: Any, **__: Any) -> None:
+        """None: the run folder says how the model was made."""
+
+    def _save_checkpoint(self, model: Any, trial: Any) -> None:
+        super()._save_checkpoint(model, trial)
+        self.accelerator.wait_for_everyone()
+        if self.is_world_process_zero():
+            folder = Path(self._config.output_dir)
+            mark_complete(folder, self.state.global_step, self._config.keep_checkpoints)
+
+
+def trainer_arguments(config: SftConfig, steps: int) -> TrlConfig:
+    """Our settings in TRL's words; what costs time or cuts rows is off."""
+    on_gpu = torch.cuda.is_available()
+    bf16 = config.dtype == "bfloat16" or (
+        config.dtype == "auto" and on_gpu and torch.cuda.is_bf16_supported()
+    )
+    return TrlConfig(
+        output_dir=config.output_dir,
+        max_steps=steps,
+        gradient_accumulation_steps=config.gradient_accumulation,
+        learning_rate=config.lr,
+        optim="adamw_torch_fused",
+        adam_beta1=config.beta1,
+        adam_beta2=config.beta2,
+        weight_decay=config.weight_decay,
+        max_grad_norm=config.max_grad_norm,
+        bf16=bf16,
+        gradient_checkpointing=config.gradient_checkpointing,
+        seed=config.seed,
+        logging_steps=config.log_steps,
+        logging_nan_inf_filter=False,
+        save_strategy="steps",
+        save_steps=config.save_steps,
+        report_to=list(config.report_to) or "none",
+        disable_tqdm=True,
+        dataset_kwargs={"skip_prepare_dataset": True},
+        max_length=None,
+        packing=False,
+        remove_unused_columns=False,
+    )
+
+
+def lr_factor(config: SftConfig, done: float, steps: int) -> float:
+    """Share of the peak learning rate when `done` (0 to 1) of the run lies behind."""
+    warmup = config.warmup_ratio
+    if done < warmup:
+        return (done + 1 / steps) / (warmup + 1 / steps)
+    rest = (done - warmup) / max(1e-9, 1 - warmup)
+    if config.schedule == "linear":
+        return 1 - rest
+    return 0.5 * (1 + math.cos(math.pi * rest)) if config.schedule == "cosine" else 1.0
+
+
+def lean_loss_fits(model: PreTrainedModel) -> bool:
+    """True for models whose logits are just the head applied to the hidden states."""
+    config = model.config.get_text_config()
+    return not any(getattr(config, name, None) for name in _SCALED_HEADS)
+
+
+def add_trained_loss(model: PreTrainedModel) -> None:
+    """Let `model(input_ids, labels, trained_loss=True)` return the summed loss of trained tokens.
+
+    The rows are padded on the right, so causal attention needs no mask, and the head is applied
+    at trained positions only: the same loss as the model's own, at half the time for a tiny model.
+    """
+    original = model.forward
+
+    @functools.wraps(type(model).forward)
+    def forward(self: Any, *args: Any, trained_loss: bool = False, **kwargs: Any) -> Any:
+        if not trained_loss:
+            return original(*args, **kwargs)
+        labels = kwargs["labels"][:, 1:]
+        hidden = self.base_model(input_ids=kwargs["input_ids"], use_cache=False).last_hidden_state
+        trained = labels != IGNORED
+        logits = self.get_output_embeddings()(hidden[:, :-1][trained])
+        return {"loss": cross_entropy(logits.float(), labels[trained], reduction="sum")}
+
+    model.forward = types.MethodType(forward, model)
+
+
+def _tokens(step: list[list[int]], lengths: list[int]) -> int:
+    return sum(lengths[row] for part in step for row in part if row >= 0)
