@@ -1,0 +1,204 @@
+"""One attempt: from a number to a walk, its question, its certificate and the oracle's trajectory."""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from data_pipeline import quality
+from data_pipeline.certificates import FRONTIER_LIMIT, leaks, other_reading, walk_fault
+from data_pipeline.config import SamplingConfig
+from data_pipeline.lexicon import Lexicon
+from data_pipeline.oracle import OraclePolicy, phrases_of
+from data_pipeline.query import Query, execute
+from data_pipeline.questions import Draft, ProgrammaticTeacher
+from data_pipeline.seeds import SeededGraph, Seeds
+from data_pipeline.splits import TRAIN, Splits
+from data_pipeline.walks import Walk, Walker, WalkRules, walk_rng
+from graphwalker.agents.presets import Environment
+from graphwalker.agents.rollout import rollout, untimed
+from graphwalker.config import Config
+from graphwalker.errors import GraphError
+from graphwalker.graphs.base import Entity
+from graphwalker.graphs.compiled import open_graph
+from graphwalker.policies.base import Sampling
+from graphwalker.question import Answer, Question
+from graphwalker.scoring import score
+from graphwalker.tools.walker import lister
+from graphwalker.trajectory import Trajectory
+
+SPLIT_TRIES = 200
+"""Walks drawn within one attempt until one falls into the wanted split."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """Why an attempt was given up, and at which stage."""
+
+    stage: str
+    reason: str
+    detail: str = ""
+
+    def to_json(self, attempt_id: str) -> dict[str, Any]:
+        record = {"id": attempt_id, "stage": self.stage, "reason": self.reason}
+        return {**record, "detail": self.detail} if self.detail else record
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """A walk that may be asked, with its executed answers."""
+
+    id: str
+    walk: Walk
+    answers: tuple[Entity, ...]
+    split: str
+
+    def to_json(self) -> dict[str, Any]:
+        answers = [{"id": e.id, "name": e.name} for e in self.answers]
+        return {"id": self.id, "split": self.split, **self.walk.to_json(), "answers": answers}
+
+    @classmethod
+    def from_json(cls, record: dict[str, Any]) -> "Sampled":
+        answers = tuple(Entity(e["id"], e["name"]) for e in record["answers"])
+        return cls(record["id"], Walk.from_json(record), answers, record["split"])
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """What came of one attempt: a drop, or a question (with its trajectory where it was solved)."""
+
+    id: str
+    sampled: Sampled | None = None
+    question: Question | None = None
+    trajectory: Trajectory | None = None
+    drop: Drop | None = None
+
+
+class Maker:
+    """Makes attempts on one graph. Nothing that it does depends on earlier attempts."""
+
+    def __init__(self, graph: SeededGraph, config: SamplingConfig, dataset: str = "synth") -> None:
+        self.graph = graph
+        self.config = config
+        self.dataset = dataset
+        lexicon = Lexicon.for_graph(graph.relation_ids())
+        self._splits = Splits(config.splits, lexicon.twin)
+        self._teacher = ProgrammaticTeacher(lexicon, config.vague)
+        seeds = Seeds(graph, config.seeds_file, config.predicates_file)
+        rules = WalkRules(
+            config.min_degree, config.max_degree, config.literals, self._usable_topic
+        )
+        self._environment = Environment(graph, config.environment)
+        self._walker = Walker(graph, seeds, rules, lister(graph, config.environment))
+        self._oracle = OraclePolicy(graph, self._environment.protocol, config.seed)
+
+    def attempt(self, structure: str, index: int) -> Attempt:
+        """The whole road of one attempt, ended by its first drop."""
+        name = f"{structure}/{index}"
+        sampled = self.sample(structure, index)
+        if isinstance(sampled, Drop):
+            return Attempt(name, drop=sampled)
+        question = self.ask(sampled)
+        if isinstance(question, Drop):
+            return Attempt(name, sampled, drop=question)
+        trajectory = self.certify(question)
+        if isinstance(trajectory, Drop):
+            return Attempt(name, sampled, drop=trajectory)
+        return Attempt(name, sampled, trajectory.question, trajectory)
+
+    def sample(self, structure: str, index: int) -> Sampled | Drop:
+        """A walk of the wanted split whose executed query can be asked."""
+        config = self.config
+        rng = walk_rng(config.seed, structure, index)
+        found = self._in_split(structure, rng)
+        if isinstance(found, Drop):
+            return found
+        walk, split = found
+        run = execute(self.graph, walk.query, FRONTIER_LIMIT)
+        fault = walk_fault(self.graph, walk.query, run, config.max_answers, config.max_frontier)
+        if fault:
+            return Drop("walk", fault)
+        return Sampled(f"{structure}/{index}", walk, run.answers, split)
+
+    def _in_split(self, structure: str, rng: random.Random) -> tuple[Walk, str] | Drop:
+        for tries in range(SPLIT_TRIES):
+            walk = self._walker.sample(structure, rng)
+            if isinstance(walk, str):
+                if tries == 0:
+                    return Drop("walk", walk)
+                continue
+            split = self._splits.of(walk.query)
+            if self.config.split in ("any", split):
+                return walk, split
+        return Drop("walk", "other_split")
+
+    def ask(self, sampled: Sampled) -> Question | Drop:
+        """The question of a walk, as the teacher words it."""
+        structure, _, index = sampled.id.rpartition("/")
+        query = sampled.walk.query
+        rng = walk_rng(self.config.seed, structure, int(index), "question")
+        draft = self._teacher.ask(query, sampled.answers, rng)
+        if draft is None:
+            return Drop("question", "no_wording")
+        said = {key: value for key, value in draft.to_json().items() if key != "text"}
+        return Question(
+            id=f"{self.dataset}/{self.config.split}/{self.config.seed}/{sampled.id}",
+            text=draft.text,
+            topic_entities=tuple(branch.topic for branch in query.branches),
+            answers=tuple(Answer(entity.name, entity.id) for entity in sampled.answers),
+            dataset=self.dataset,
+            structure=structure,
+            hops=query.hops,
+            split=sampled.split,
+            query={**query.to_json(), "path": list(self._splits.path(query)), "said": said},
+        )
+
+    def certify(self, question: Question) -> Trajectory | Drop:
+        """The oracle's trajectory of a question that passes every certificate."""
+        query, draft = Query.from_json(question.query), phrases_of(question)
+        answers = [Entity(answer.id, answer.name) for answer in question.answers]
+        verdict = quality.judge(question.text, query, draft)
+        if not verdict.kept:
+            return Drop("filter", "quality", ", ".join(verdict.reasons))
+        if leaks(question.text, answers):
+            return Drop("certificate", "leak")
+        rival = other_reading(self.graph, query, draft, answers)
+        if rival:
+            return Drop("certificate", "ambiguous_reading", rival)
+        return self.solve(question)
+
+    def solve(self, question: Question) -> Trajectory | Drop:
+        """The oracle's own run: the proof that the environment lets the question be answered."""
+        run = rollout([question], self._environment, self._oracle, Sampling(), concurrency=1)
+        trajectory = untimed(next(run))
+        if trajectory.stop.ours:
+            raise GraphError(f"{question.id}: {trajectory.provenance.get('error', 'failed')}")
+        scores = score(trajectory)
+        if scores["em"] == 1.0 and scores["retrieval_all"] == 1.0:
+            return trajectory.with_scores(**scores)
+        return Drop("certificate", "unsolvable", _why_unsolved(trajectory))
+
+    def _usable_topic(self, entity_id: str) -> bool:
+        if self.config.split == "any":
+            return True
+        held_out = self._splits.entity_held_out(entity_id)
+        return held_out is not (self.config.split == TRAIN)
+
+
+def _why_unsolved(trajectory: Trajectory) -> str:
+    error = next((turn.error for turn in trajectory.turns if turn.error), "")
+    return error or ("not_shown" if trajectory.answer is not None else trajectory.stop.value)
+
+
+def attempt_maker(graph: Path, config: Config) -> Callable[[tuple[str, int]], Attempt]:
+    """For workers: opens the graph, returns the function of (structure, index)."""
+    assert isinstance(config, SamplingConfig)
+    maker = Maker(open_graph(graph), config)
+    return lambda job: maker.attempt(*job)
+
+
+def question_set_maker(graph: Path, config: Config) -> Callable[[tuple[str, int]], Attempt]:
+    """As `attempt_maker`, without the trajectories: they were only the proof."""
+    make = attempt_maker(graph, config)
+    return lambda job: replace(make(job), trajectory=None)

@@ -1,0 +1,139 @@
+"""Certificates: why a walk's question has exactly its answers, or why it was dropped."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
+
+from data_pipeline.query import Branch, Execution, Hop, Query, execute, sub_queries
+from data_pipeline.questions import Draft
+from graphwalker.graphs.base import Entity, KnowledgeGraph
+
+FRONTIER_LIMIT = 200
+"""Entities after which an execution stops: far more than any environment shows."""
+MAX_READINGS = 512
+"""Combinations of readings that are executed; a question with more is dropped."""
+
+
+def walk_fault(
+    graph: KnowledgeGraph, query: Query, run: Execution, max_answers: int, max_frontier: int
+) -> str:
+    """Why the executed query cannot be asked, or `""`."""
+    answers = run.answers
+    topics = {branch.topic.id for branch in query.branches}
+    if not answers:
+        return "no_answers"
+    if len(answers) > max_answers:
+        return "too_many_answers"
+    if run.widest > max_frontier:
+        return "frontier_too_wide"
+    if any(entity.id in topics for entity in answers):
+        return "topic_in_answers"
+    if len({entity.name for entity in answers}) < len(answers) or not all(
+        entity.name for entity in answers
+    ):
+        return "answers_share_a_name"
+    return "shortcut" if has_shortcut(graph, query, run) else ""
+
+
+def has_shortcut(graph: KnowledgeGraph, query: Query, run: Execution) -> bool:
+    """Whether a part of the query already gives the same answers: its structure is not needed."""
+    gold = _ids(run.answers)
+    for part in (*sub_queries(query), *_shorter(query)):
+        if _ids(execute(graph, part, FRONTIER_LIMIT).answers) == gold:
+            return True
+    return False
+
+
+def _shorter(query: Query) -> Iterator[Query]:
+    """Compositions with one hop left out, or cut short: proper sub-paths from the same topic."""
+    if len(query.branches) > 1:
+        return
+    topic, hops = query.branches[0].topic, query.branches[0].hops
+    paths = {hops[:k] for k in range(1, len(hops))}
+    paths |= {hops[:k] + hops[k + 1 :] for k in range(len(hops))} - {()}
+    for path in sorted(paths):
+        yield Query((Branch(topic, path),))
+
+
+def leaks(text: str, answers: Iterable[Entity]) -> bool:
+    """Whether the question names one of its answers."""
+    folded = f" {_words(text)} "
+    return any(f" {_words(entity.name)} " in folded for entity in answers)
+
+
+def other_reading(
+    graph: KnowledgeGraph, query: Query, draft: Draft, answers: Sequence[Entity]
+) -> str:
+    """A reading of the phrases that gives other answers, described; `""` where there is none.
+
+    Readings that give nothing are no rival: the graph tells the reader that they were not meant.
+    """
+    gold = _ids(answers)
+    choices = [hop_readings for branch in draft.readings for hop_readings in branch]
+    choices += list(draft.tail_readings)
+    if _size(choices) > MAX_READINGS:
+        return "more readings than can be checked"
+    if _size(choices) == 1:
+        return ""
+    ends = [
+        _branch_ends(graph, branch.topic, readings)
+        for branch, readings in zip(query.branches, draft.readings, strict=True)
+    ]
+    for combination in product(*ends):
+        hops, frontiers = zip(*combination, strict=True)
+        meet = _meet(frontiers)
+        for tail, end in _ends(graph, meet, draft.tail_readings):
+            if end and _ids(end) != gold:
+                return " & ".join("/".join(map(str, path)) for path in (*hops, tail) if path)
+    return ""
+
+
+def _branch_ends(
+    graph: KnowledgeGraph, topic: Entity, readings: Sequence[Sequence[Hop]]
+) -> list[tuple[tuple[Hop, ...], tuple[Entity, ...]]]:
+    """Where each reading of a branch ends, one path per distinct end, dead ends left out."""
+    found: dict[frozenset[str], tuple[tuple[Hop, ...], tuple[Entity, ...]]] = {}
+    for path, end in _ends(graph, (topic,), readings):
+        if end:
+            found.setdefault(_ids(end), (path, end))
+    return list(found.values())
+
+
+def _ends(
+    graph: KnowledgeGraph, start: tuple[Entity, ...], readings: Sequence[Sequence[Hop]]
+) -> Iterator[tuple[tuple[Hop, ...], tuple[Entity, ...]]]:
+    if not readings or not start:
+        yield (), start
+        return
+    for hop in readings[0]:
+        frontier = _frontier(graph, start, hop)
+        for path, end in _ends(graph, frontier, readings[1:]):
+            yield (hop, *path), end
+
+
+def _frontier(graph: KnowledgeGraph, start: Sequence[Entity], hop: Hop) -> tuple[Entity, ...]:
+    found: dict[str, Entity] = {}
+    for entity in start:
+        one = Query((Branch(entity, (hop,)),))
+        found.update((e.id, e) for e in execute(graph, one, FRONTIER_LIMIT).answers)
+    return tuple(found.values())
+
+
+def _meet(frontiers: Sequence[Sequence[Entity]]) -> tuple[Entity, ...]:
+    shared = frozenset.intersection(*map(_ids, frontiers))
+    return tuple(entity for entity in frontiers[0] if entity.id in shared)
+
+
+def _size(choices: Sequence[Sequence[Hop]]) -> int:
+    size = 1
+    for readings in choices:
+        size *= len(readings)
+    return size
+
+
+def _ids(entities: Iterable[Entity]) -> frozenset[str]:
+    return frozenset(entity.id for entity in entities)
+
+
+def _words(text: str) -> str:
+    kept = (c if c.isalnum() else " " for c in text.casefold())
+    return " ".join("".join(kept).split())

@@ -1,0 +1,115 @@
+"""Settings of the data pipeline: what to sample, how much of it, and under which environment."""
+
+from typing import Literal
+
+from pydantic import Field, field_validator
+
+from data_pipeline.walks import STRUCTURES
+from graphwalker.agents.presets import EnvironmentConfig
+from graphwalker.config import Config
+
+# GraphWalker Table 6, the structures of GraphSynth.
+TABLE_6 = {"2-hop": 1982.0, "3-hop": 4920.0, "4-hop": 1778.0, "5-hop": 576.0, "2I": 5599.0}
+# GraphRoll is drawn from CWQ: short compositions and conjunctions.
+CWQ_LIKE = {"2-hop": 4.0, "3-hop": 2.0, "4-hop": 1.0, "2I": 3.0}
+
+
+class SplitConfig(Config):
+    """What is held out for testing: a share of the entities and a share of the relation paths."""
+
+    seed: int = 0
+    entity_share: float = Field(default=0.2, ge=0.0, lt=1.0)
+    """Share of the entities that are topics of test questions only."""
+    path_share: float = Field(default=0.2, ge=0.0, lt=1.0)
+    """Share of the relation paths that only `test-path` questions take."""
+
+
+class SamplingConfig(Config):
+    """How walks are sampled and certified."""
+
+    seed: int = 0
+    min_degree: int = Field(default=1, ge=1)
+    """GraphWalker Eq. 1: fewest neighbors that a sampled relation may have."""
+    max_degree: int = Field(default=5, ge=1)
+    """GraphWalker Eq. 1: most neighbors; more than the environment shows cannot be answered."""
+    max_answers: int = Field(default=5, ge=1)
+    """A question with more answers is dropped as ambiguous."""
+    max_frontier: int = Field(default=5, ge=1)
+    """Most entities on any intermediate stand of the walk: each one costs the agent a turn."""
+    literals: bool = False
+    """Whether a date or a number may be the answer."""
+    seeds_file: str = ""
+    """Entity ids to start from, one a line; empty: every named entity of the graph."""
+    predicates_file: str = ""
+    """Relation ids that a walk may use, one a line; empty: all of the graph."""
+    vague: float = Field(default=0.5, ge=0.0, le=1.0)
+    """Share of phrases that could mean more than one relation."""
+    split: Literal["train", "test-entity", "test-path", "any"] = "train"
+    """Which side of the hold-out to sample; `any` ignores it."""
+    splits: SplitConfig = SplitConfig()
+    environment: EnvironmentConfig = EnvironmentConfig()
+    workers: int = Field(default=1, ge=1)
+    """Processes. The files made are the same for any number."""
+
+
+class SynthConfig(SamplingConfig):
+    """GraphSynth: how many trajectories, of which structures."""
+
+    count: int = Field(default=5000, ge=1)
+    mix: dict[str, float] = TABLE_6
+    """Weight of each structure; defaults to GraphWalker Table 6."""
+    max_path_share: float = Field(default=1.0, gt=0.0, le=1.0)
+    """Most of a structure's questions that may take one and the same relation path."""
+    max_attempts: int = Field(default=500, ge=1)
+    """Attempts per wanted record before a structure is given up as too rare in this graph."""
+
+    @field_validator("mix")
+    @classmethod
+    def _known_structures(cls, mix: dict[str, float]) -> dict[str, float]:
+        return checked_mix(mix)
+
+
+class ExpertConfig(Config):
+    """GraphRoll: expert trajectories that err and recover, kept by rejection."""
+
+    seed: int = 0
+    count: int = Field(default=2000, ge=1)
+    mix: dict[str, float] = CWQ_LIKE
+    """Weight of each structure in the stratified sample of questions."""
+    error_rate: float = Field(default=0.5, ge=0.0, le=1.0)
+    """Share of episodes with a slip of the expert, on top of its honest wrong readings."""
+    environment: EnvironmentConfig = EnvironmentConfig()
+    workers: int = Field(default=1, ge=1)
+    """Processes. The file made is the same for any number."""
+
+    @field_validator("mix")
+    @classmethod
+    def _known_structures(cls, mix: dict[str, float]) -> dict[str, float]:
+        return checked_mix(mix)
+
+
+def checked_mix(mix: dict[str, float]) -> dict[str, float]:
+    """The mix, or `ValueError` naming an unknown structure or weights that add up to nothing."""
+    for structure, weight in mix.items():
+        if structure not in STRUCTURES:
+            raise ValueError(f"unknown structure {structure!r}; known: {', '.join(STRUCTURES)}")
+        if weight < 0:
+            raise ValueError(f"{structure}: a weight cannot be negative")
+    if sum(mix.values()) <= 0:
+        raise ValueError("the weights add up to 0")
+    return mix
+
+
+def quotas(mix: dict[str, float], count: int) -> dict[str, int]:
+    """Exactly `count` records shared out by weight (largest remainders, ties in the mix's order).
+
+    >>> quotas({"2-hop": 1, "2I": 2}, 10)
+    {'2-hop': 3, '2I': 7}
+    """
+    total = sum(mix.values())
+    exact = {name: count * weight / total for name, weight in mix.items()}
+    shares = {name: int(value) for name, value in exact.items()}
+    order = sorted(exact, key=lambda name: shares[name] - exact[name])
+    for name in order[: count - sum(shares.values())]:
+        shares[name] += 1
+    return {name: share for name, share in shares.items() if share}

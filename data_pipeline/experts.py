@@ -1,0 +1,84 @@
+"""The expert: a policy that knows the phrases, not their right reading; it errs and recovers."""
+
+import random
+from collections.abc import Sequence
+from typing import Any
+
+from data_pipeline.oracle import Plan, PlannedPolicy, View, closing, phrases_of
+from data_pipeline.query import Hop, Query
+from data_pipeline.search import OutOfTurns, Search, Slot
+from data_pipeline.slips import SLIPS
+from graphwalker.graphs.base import Entity, KnowledgeGraph
+from graphwalker.protocols.base import ActionProtocol
+from graphwalker.question import Question
+
+
+class ExpertPolicy(PlannedPolicy):
+    """Searches: takes a reading by its seeded prior, looks at what comes back, and goes back to the
+    earlier entity when the graph contradicts it. Never reads the gold hops, nor the answers.
+
+    A share `error_rate` of its episodes holds a slip on top of the honest wrong readings.
+    """
+
+    name = "expert"
+
+    def __init__(
+        self,
+        graph: KnowledgeGraph,
+        protocol: ActionProtocol,
+        *,
+        max_turns: int = 10,
+        error_rate: float = 0.5,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(graph, protocol)
+        self._max_turns = max_turns
+        self._error_rate = error_rate
+        self._seed = seed
+        self._searches: dict[str, Search] = {}
+
+    def plan(self, key: str, question: Question) -> Plan:
+        rng = random.Random(f"{self._seed}/{key}/expert")
+        said = phrases_of(question)
+        branches = [_slots(p, r, rng) for p, r in zip(said.phrases, said.readings, strict=True)]
+        tail = _slots(said.tail_phrases, said.tail_readings, rng)
+        search = Search(View(self.graph, question.topic_entities), rng, self._max_turns)
+        if rng.random() < self._error_rate:
+            hops = sum(map(len, branches)) + len(tail)
+            search.plan_slip(rng.randrange(hops), rng.choice(SLIPS))
+        self._searches[key] = search
+        topics = [branch.topic for branch in Query.from_json(question.query).branches]
+        return _episode(search, topics, branches, tail)
+
+    def errors(self, key: str) -> list[dict[str, Any]]:
+        """What went wrong in the episode, by turn, and the turn that put it right; forgets it."""
+        search = self._searches.pop(key, None)
+        return search.errors if search else []
+
+
+def _episode(
+    search: Search,
+    topics: Sequence[Entity],
+    branches: Sequence[Sequence[Slot]],
+    tail: Sequence[Slot],
+) -> Plan:
+    try:
+        answers = yield from search.run(topics, branches, tail)
+    except OutOfTurns:
+        answers = []
+    both = len(branches) > 1 and not tail
+    thought, action = closing(search.view, answers, both, search.rng)
+    yield search.speak(thought), action
+
+
+def _slots(
+    phrases: Sequence[str], readings: Sequence[Sequence[Hop]], rng: random.Random
+) -> list[Slot]:
+    """The readings in the order of the expert's prior: drafts put the true one first, it must not
+    know that."""
+    slots: list[Slot] = []
+    for phrase, hops in zip(phrases, readings, strict=True):
+        prior = sorted(hops)
+        rng.shuffle(prior)
+        slots.append(Slot(phrase, tuple(prior)))
+    return slots

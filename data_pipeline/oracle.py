@@ -1,0 +1,193 @@
+"""The oracle: a policy that knows the query and speaks its next action."""
+
+import random
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Iterable, Sequence
+
+from data_pipeline import thoughts
+from data_pipeline.query import Branch, Hop, Query
+from data_pipeline.questions import Draft
+from graphwalker.errors import PolicyError
+from graphwalker.graphs.base import Entity, KnowledgeGraph
+from graphwalker.graphs.flatten import step
+from graphwalker.policies.base import Completion, Request
+from graphwalker.protocols.base import ActionProtocol, FinalAnswer
+from graphwalker.question import Question
+from graphwalker.tools.base import Call
+from graphwalker.trajectory import Turn
+
+Move = tuple[str, Call | FinalAnswer]
+Plan = Generator[Move, Turn, None]
+"""Yields (thought, action), is sent the turn that came of it."""
+
+
+class PlannedPolicy(ABC):
+    """A policy whose episodes are generators: each completion is the plan's next action, spoken in
+    the environment's protocol."""
+
+    name = "planned"
+
+    def __init__(self, graph: KnowledgeGraph, protocol: ActionProtocol) -> None:
+        self.graph = graph
+        self._protocol = protocol
+        self._plans: dict[str, Plan] = {}
+        self._done: list[tuple[str, Completion | PolicyError]] = []
+
+    @abstractmethod
+    def plan(self, key: str, question: Question) -> Plan:
+        """The episode of one question."""
+
+    def submit(self, request: Request) -> None:
+        try:
+            if request.turns:
+                thought, action = self._plans[request.key].send(request.turns[-1])
+            else:
+                plan = self._plans[request.key] = self.plan(request.key, request.question)
+                thought, action = next(plan)
+        except (StopIteration, KeyError):
+            error = PolicyError(f"{self.name}: the plan of {request.key} has no further step")
+            self._done.append((request.key, error))
+            return
+        self._done.append((request.key, Completion(self._protocol.render(thought, action))))
+
+    def collect(self) -> list[tuple[str, Completion | PolicyError]]:
+        done, self._done = self._done, []
+        return done
+
+    def release(self, key: str) -> None:
+        self._plans.pop(key, None)
+
+
+class View:
+    """What an episode has seen so far: names by entity id, and every relation listed."""
+
+    def __init__(self, graph: KnowledgeGraph, topics: Iterable[Entity]) -> None:
+        self._graph = graph
+        self._names = {entity.id: entity.name for entity in topics}
+        self.listed: set[str] = set()
+
+    def see(self, turn: Turn) -> None:
+        self._names.update((entity.id, entity.name) for entity in turn.shown)
+        if turn.action.get("tool") == "get_relations" and not turn.error:
+            self.listed.update(relations_in(turn.observation))
+
+    def name(self, entity: Entity) -> str:
+        """The name under which the episode knows the entity."""
+        return self._names.get(entity.id, entity.name)
+
+    def entities(self) -> list[Entity]:
+        """Every entity that the episode knows, as shown, in the order of appearance."""
+        return [Entity(entity_id, name) for entity_id, name in self._names.items()]
+
+    def found(self, turn: Turn, entity: Entity, hop: Hop) -> list[Entity]:
+        """The entities that the turn shows at the end of that hop, as shown."""
+        shown = {e.id: e for e in turn.shown}
+        ends = step(self._graph, entity.id, hop.relation, hop.direction)
+        return [shown[end.id] for end in ends if end.id in shown]
+
+
+class OraclePolicy(PlannedPolicy):
+    """Takes the walk of the question's query in the fewest turns; never guesses.
+
+    A step that the environment does not show (the relation ranked out, an entity cut off) ends the
+    plan with what was found: the trajectory then fails its certificate.
+    """
+
+    name = "oracle"
+
+    def __init__(self, graph: KnowledgeGraph, protocol: ActionProtocol, seed: int = 0) -> None:
+        super().__init__(graph, protocol)
+        self._seed = seed
+
+    def plan(self, key: str, question: Question) -> Plan:
+        rng = random.Random(f"{self._seed}/{question.id}/oracle")
+        query, said = Query.from_json(question.query), phrases_of(question)
+        view = View(self.graph, question.topic_entities)
+        ends: list[list[Entity]] = []
+        for branch, phrases in zip(query.branches, said.phrases, strict=True):
+            ends.append((yield from _branch(view, branch, phrases, bool(ends), rng)))
+        answers = shared(ends)
+        for k, (hop, phrase) in enumerate(zip(query.tail, said.tail_phrases, strict=True)):
+            names = [view.name(entity) for entity in answers]
+            why = thoughts.intersect(names, phrase, rng) if k == 0 else ""
+            answers = yield from _hop(view, answers, hop, phrase, why, rng)
+        yield closing(view, answers, len(query.branches) > 1 and not query.tail, rng)
+
+
+def _branch(
+    view: View, branch: Branch, phrases: Sequence[str], second: bool, rng: random.Random
+) -> Generator[Move, Turn, list[Entity]]:
+    frontier = [branch.topic]
+    for k, (hop, phrase) in enumerate(zip(branch.hops, phrases, strict=True)):
+        begin = thoughts.branch if second else thoughts.start
+        why = begin(view.name(branch.topic), phrase, rng) if k == 0 else ""
+        frontier = yield from _hop(view, frontier, hop, phrase, why, rng)
+    return frontier
+
+
+def _hop(
+    view: View, frontier: list[Entity], hop: Hop, phrase: str, why: str, rng: random.Random
+) -> Generator[Move, Turn, list[Entity]]:
+    for entity in frontier:
+        if hop.relation in view.listed:
+            break
+        why = why or moving(view, frontier, entity, phrase, rng)
+        view.see((yield why, look(view, entity)))
+        why = ""
+    if hop.relation not in view.listed:
+        return []
+    found: dict[str, Entity] = {}
+    for k, entity in enumerate(frontier):
+        if not why:
+            why = (
+                thoughts.choose(phrase, [hop.relation], rng)
+                if k == 0
+                else thoughts.move_many(len(frontier), view.name(entity), phrase, rng)
+            )
+        turn = yield why, ask(view, entity, hop.relation)
+        why = ""
+        view.see(turn)
+        found.update((e.id, e) for e in view.found(turn, entity, hop))
+    return list(found.values())
+
+
+def look(view: View, entity: Entity) -> Call:
+    return Call("get_relations", {"entity": view.name(entity)})
+
+
+def ask(view: View, entity: Entity, relation: str) -> Call:
+    return Call("get_triples", {"entity": view.name(entity), "relations": [relation]})
+
+
+def moving(
+    view: View, frontier: Sequence[Entity], entity: Entity, phrase: str, rng: random.Random
+) -> str:
+    """The thought of going on from one of the entities that a step found."""
+    if len(frontier) > 1:
+        return thoughts.move_many(len(frontier), view.name(entity), phrase, rng)
+    return thoughts.move(view.name(entity), phrase, rng)
+
+
+def closing(view: View, answers: Sequence[Entity], both: bool, rng: random.Random) -> Move:
+    """The last step: the answers, as shown."""
+    names = tuple(view.name(entity) for entity in answers)
+    why = (thoughts.answer_both if both else thoughts.answer)(names, rng)
+    return why, FinalAnswer(names)
+
+
+def shared(ends: Sequence[Sequence[Entity]]) -> list[Entity]:
+    """The entities that every branch leads to, in the order of the first."""
+    kept = set.intersection(*({entity.id for entity in end} for end in ends))
+    return [entity for entity in ends[0] if entity.id in kept]
+
+
+def phrases_of(question: Question) -> Draft:
+    """How the question was said, as `certified` put it beside its query."""
+    return Draft.from_json({"text": question.text, **question.query["said"]})
+
+
+def relations_in(observation: str) -> set[str]:
+    """Every word of a listing that may be a relation id."""
+    for mark in ',;:()[]"<>':
+        observation = observation.replace(mark, " ")
+    return set(observation.split())

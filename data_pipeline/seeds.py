@@ -1,0 +1,70 @@
+"""Seeds: where walks may start and which predicates they may take."""
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+from graphwalker.errors import UserError
+from graphwalker.graphs.base import Entity, KnowledgeGraph
+
+
+class SeededGraph(KnowledgeGraph, Protocol):
+    """A graph that can also draw its named entities by number."""
+
+    @property
+    def size(self) -> int: ...
+
+    def entity_at(self, i: int) -> Entity: ...
+
+
+class Seeds:
+    """The seed set E and the predicate set P of GraphWalker Algorithm 1; by default the graph's."""
+
+    def __init__(self, graph: SeededGraph, entities: str = "", predicates: str = "") -> None:
+        self._graph = graph
+        self._entities = [_named(graph, e, entities) for e in _lines(entities)] if entities else []
+        self._predicates = frozenset(_lines(predicates)) if predicates else None
+        if not self._entities and graph.size == 0:
+            raise UserError("the graph has no named entities to start a walk from")
+
+    def draw(self, rng: random.Random, usable: Callable[[str], bool], tries: int) -> Entity | None:
+        """An entity drawn uniformly among the usable ones; `None` when `tries` draws find none."""
+        for _ in range(tries):
+            entity = self._any(rng)
+            if usable(entity.id):
+                return entity
+        return None
+
+    def allows(self, relation: str) -> bool:
+        """Whether a walk may take the relation (both halves, when it is flattened)."""
+        if self._predicates is None or relation in self._predicates:
+            return True
+        halves = relation.split("..")
+        return len(halves) == 2 and all(half in self._predicates for half in halves)
+
+    def _any(self, rng: random.Random) -> Entity:
+        if self._entities:
+            return self._entities[rng.randrange(len(self._entities))]
+        return self._graph.entity_at(rng.randrange(self._graph.size))
+
+
+def _lines(path: str) -> list[str]:
+    file = Path(path)
+    if not file.is_file():
+        raise UserError(f"{path}: no such file")
+    try:
+        text = file.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path}: not UTF-8 text ({error.reason})") from None
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if not lines:
+        raise UserError(f"{path}: empty; write one id a line")
+    return lines
+
+
+def _named(graph: SeededGraph, entity_id: str, source: str) -> Entity:
+    name = graph.name(entity_id)
+    if not name:
+        raise UserError(f"{source}: {entity_id!r} is not a named entity of this graph")
+    return Entity(entity_id, name)

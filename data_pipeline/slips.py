@@ -1,0 +1,101 @@
+"""Slips of the expert: calls that a careful reader would not make, shown wrong by the graph."""
+
+from collections.abc import Generator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from data_pipeline import thoughts
+from graphwalker.graphs.base import Entity
+from graphwalker.graphs.flatten import is_literal
+
+if TYPE_CHECKING:
+    from data_pipeline.search import Search, Slot
+
+SLIPS = ("wrong_relation", "dead_end", "wrong_entity", "unlisted_relation")
+"""Kinds of injected slips; wrong readings of vague phrases come on top of them by themselves."""
+
+Steps = Generator[Any, Any, Any]
+
+
+def slip_before_listing(
+    search: "Search", kind: str, frontier: Sequence[Entity], slot: "Slot", opening: str
+) -> Steps:
+    """Guess a relation from memory: the environment answers that it was never listed.
+
+    Returns the opening thought, `""` once it is spoken.
+    """
+    relation = slot.readings[0].relation
+    if kind != "unlisted_relation" or relation in search.view.listed:
+        return opening
+    why = opening or thoughts.choose(slot.phrase, [relation], search.rng)
+    turn = yield from search.ask(frontier[0], relation, why)
+    if turn.error:
+        search.err(kind, relation)
+        search.say(thoughts.mend(turn.error, search.rng))
+    return ""
+
+
+def slip_after_listing(
+    search: "Search",
+    kind: str,
+    frontier: Sequence[Entity],
+    slot: "Slot",
+    later: Sequence["Slot"],
+) -> Steps:
+    """Take a wrong relation, follow it into a dead end, or ask an entity seen before."""
+    if kind == "wrong_entity":
+        yield from _wrong_entity(search, frontier, slot)
+    elif kind in ("wrong_relation", "dead_end"):
+        found = yield from _wrong_relation(search, kind, frontier[0], slot)
+        if found and kind == "dead_end" and later:
+            yield from _walk_into(search, found[0], later[0])
+            search.say(thoughts.back(search.view.name(frontier[0]), slot.phrase, search.rng))
+        elif found is not None:
+            search.say(thoughts.wrong_result(slot.phrase, search.rng))
+
+
+def _wrong_entity(search: "Search", frontier: Sequence[Entity], slot: "Slot") -> Steps:
+    """Ask an entity seen earlier for what only the frontier has."""
+    hops = search.listed(frontier, slot)
+    here = {entity.id for entity in frontier}
+    others = [e for e in search.view.entities() if e.id not in here and not is_literal(e.id)]
+    if not hops or not others:
+        return
+    entity = others[search.rng.randrange(len(others))]
+    why = thoughts.choose(slot.phrase, [hops[0].relation], search.rng)
+    turn = yield from search.ask(entity, hops[0].relation, why)
+    search.err("wrong_entity", search.view.name(entity))
+    mended = thoughts.mend(turn.error, search.rng) if turn.error else ""
+    search.say(mended or thoughts.wrong_result(slot.phrase, search.rng))
+
+
+def _wrong_relation(search: "Search", kind: str, entity: Entity, slot: "Slot") -> Steps:
+    """Take the listed relation that looks most like the right ones.
+
+    Returns what it found, `None` where there is no other relation to take.
+    """
+    meant = {hop.relation for hop in slot.readings}
+    rivals = sorted(r for r in search.listings.get(entity.id, ()) if r not in meant and "." in r)
+    if not rivals:
+        return None
+    likeness = {r: max(_common_words(r, m) for m in meant) for r in rivals}
+    best = max(likeness.values())
+    relation = search.rng.choice([r for r in rivals if likeness[r] == best])
+    why = thoughts.choose(slot.phrase, [relation], search.rng)
+    turn = yield from search.ask(entity, relation, why)
+    search.err(kind, relation)
+    return [e for e in turn.shown if e.id != entity.id and not is_literal(e.id)]
+
+
+def _walk_into(search: "Search", entity: Entity, slot: "Slot") -> Steps:
+    """Go on from a wrong entity and see that nothing there fits the next phrase."""
+    name = search.view.name(entity)
+    yield from search.look(entity, thoughts.move(name, slot.phrase, search.rng))
+    search.say(thoughts.dead_end(name, slot.phrase, search.rng))
+
+
+def _common_words(one: str, other: str) -> int:
+    return len(_words(one) & _words(other))
+
+
+def _words(relation: str) -> set[str]:
+    return set(relation.replace(".", " ").replace("_", " ").split())

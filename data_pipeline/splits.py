@@ -1,0 +1,85 @@
+"""Held-out splits: which questions test unseen entities, which unseen relation paths."""
+
+from collections.abc import Callable, Iterable
+from hashlib import blake2b
+
+from data_pipeline.config import SplitConfig
+from data_pipeline.query import Branch, Hop, Query
+from graphwalker.errors import UserError
+from graphwalker.question import Question
+
+Twin = Callable[[Hop], Hop | None]
+"""The same fact stored the other way round, where the graph has that."""
+
+TRAIN, TEST_ENTITY, TEST_PATH = "train", "test-entity", "test-path"
+
+
+class Splits:
+    """Hash-based, so that every machine and every run holds out the same entities and paths."""
+
+    def __init__(self, config: SplitConfig, twin: Twin | None = None) -> None:
+        self.config = config
+        self._twin = twin or (lambda hop: None)
+
+    def entity_held_out(self, entity_id: str) -> bool:
+        return _share(f"{self.config.seed}/entity/{entity_id}") < self.config.entity_share
+
+    def path_held_out(self, query: Query) -> bool:
+        key = " & ".join(self.path(query))
+        return _share(f"{self.config.seed}/path/{key}") < self.config.path_share
+
+    def path(self, query: Query) -> tuple[str, ...]:
+        """The relation path, with one spelling for a relation and its inverse twin: a held-out path
+        must not be trained on under the other spelling."""
+        branches = tuple(Branch(b.topic, self._spelled(b.hops)) for b in query.branches)
+        return Query(branches, self._spelled(query.tail)).path
+
+    def _spelled(self, hops: tuple[Hop, ...]) -> tuple[Hop, ...]:
+        return tuple(min(hop, self._twin(hop) or hop) for hop in hops)
+
+    def of(self, query: Query) -> str:
+        """The split of a query; `""` for a mix that neither trains nor tests."""
+        held_out = [self.entity_held_out(branch.topic.id) for branch in query.branches]
+        if all(held_out):
+            return TEST_PATH if self.path_held_out(query) else TEST_ENTITY
+        return "" if any(held_out) or self.path_held_out(query) else TRAIN
+
+
+def leakage(train: Iterable[Question], test: Iterable[Question]) -> dict[str, int]:
+    """What test questions share with training: topics, texts, for `test-path` relation paths."""
+    topics: set[str] = set()
+    texts: set[str] = set()
+    paths: set[tuple[str, ...]] = set()
+    for question in train:
+        topics.update(entity.id for entity in question.topic_entities)
+        texts.add(question.text.casefold())
+        paths.add(_path(question))
+    found = {"questions": 0, "shared_topics": 0, "shared_texts": 0, "shared_paths": 0}
+    for question in test:
+        found["questions"] += 1
+        found["shared_topics"] += any(entity.id in topics for entity in question.topic_entities)
+        found["shared_texts"] += question.text.casefold() in texts
+        found["shared_paths"] += question.split == TEST_PATH and _path(question) in paths
+    return found
+
+
+def check_leakage(train: Iterable[Question], test: Iterable[Question]) -> dict[str, int]:
+    """`leakage`, refusing any: raises `UserError` that names what is shared."""
+    found = leakage(train, test)
+    shared = {name: n for name, n in found.items() if name.startswith("shared") and n}
+    if shared:
+        raise UserError(
+            f"test questions leak into training ({shared}): make both sets with the same "
+            "splits.seed, splits.entity_share and splits.path_share"
+        )
+    return found
+
+
+def _path(question: Question) -> tuple[str, ...]:
+    if "path" in question.query:
+        return tuple(question.query["path"])
+    return Query.from_json(question.query).path if question.query else ("",)
+
+
+def _share(key: str) -> float:
+    return int.from_bytes(blake2b(key.encode(), digest_size=8).digest()) / 2**64

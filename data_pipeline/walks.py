@@ -1,0 +1,205 @@
+"""Constrained random walks: each becomes the executable query of one question."""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from data_pipeline.query import Branch, Hop, Query
+from data_pipeline.seeds import SeededGraph, Seeds
+from graphwalker.graphs.base import Direction, Entity
+from graphwalker.graphs.flatten import is_literal, step
+from graphwalker.tools.walker import Lister, WalkerSettings, lister
+
+STRUCTURES: dict[str, tuple[tuple[int, ...], int]] = {
+    "1-hop": ((1,), 0),
+    "2-hop": ((2,), 0),
+    "3-hop": ((3,), 0),
+    "4-hop": ((4,), 0),
+    "5-hop": ((5,), 0),
+    "2I": ((1, 1), 0),
+    "PI": ((2, 1), 0),
+    "IP": ((1, 1), 1),
+}
+"""Hops of each branch and of the shared tail (GraphWalker Figure 3)."""
+
+HOP_TRIES = 12
+"""Relations tried at an entity before the walk is given up there."""
+TOPIC_TRIES = 200
+BACKWARD_LIMIT = 100
+"""Entities considered as the second topic of a conjunction, of one relation."""
+
+
+@dataclass(frozen=True, slots=True)
+class WalkRules:
+    """What a walk may do. `usable_topic` keeps held-out entities apart."""
+
+    min_degree: int = 1
+    max_degree: int = 5
+    literals: bool = False
+    usable_topic: Callable[[str], bool] = lambda _: True
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """A sampled query, and the entities that the walk stood on: branch by branch, tail last."""
+
+    structure: str
+    query: Query
+    visited: tuple[tuple[Entity, ...], ...]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "structure": self.structure,
+            "query": self.query.to_json(),
+            "visited": [[{"id": e.id, "name": e.name} for e in path] for path in self.visited],
+        }
+
+    @classmethod
+    def from_json(cls, record: dict[str, Any]) -> "Walk":
+        return cls(
+            record["structure"],
+            Query.from_json(record["query"]),
+            tuple(tuple(Entity(e["id"], e["name"]) for e in p) for p in record["visited"]),
+        )
+
+
+class Walker:
+    """Samples walks on one graph. Holds nothing but a cache: a walk depends on its `rng` alone."""
+
+    def __init__(
+        self, graph: SeededGraph, seeds: Seeds, rules: WalkRules, relations: Lister | None = None
+    ) -> None:
+        """`relations` lists what an agent would be shown; by default, all of an entity's."""
+        self.graph = graph
+        self.seeds = seeds
+        self.rules = rules
+        self._relations = relations or lister(graph, WalkerSettings())
+        self._hops = lru_cache(maxsize=100_000)(self._list_hops)
+        self._step = lru_cache(maxsize=200_000)(self._take_step)
+
+    def sample(self, structure: str, rng: random.Random) -> Walk | str:
+        """A walk of the structure, or the reason why this attempt found none."""
+        lengths, tail_length = STRUCTURES[structure]
+        topic = self.seeds.draw(rng, self.rules.usable_topic, TOPIC_TRIES)
+        if topic is None:
+            return "no_topic"
+        conjunction = len(lengths) > 1
+        first = self._forward(topic, lengths[0], rng, set(), final=not tail_length)
+        if first is None:
+            return "dead_end"
+        if conjunction and not self._branching(first):
+            return "trivial_branch"
+        paths, branches = [first.entities], [Branch(topic, first.hops)]
+        seen = {entity.id for entity in first.entities}
+        for _ in lengths[1:]:
+            found = self._backward(first.entities[-1], first.hops[-1], rng, seen)
+            if found is None:
+                return "no_second_topic"
+            second, hop = found
+            seen.add(second.id)
+            paths.append((second, first.entities[-1]))
+            branches.append(Branch(second, (hop,)))
+        if not tail_length:
+            return Walk(structure, Query(tuple(branches)), tuple(paths))
+        tail = self._forward(first.entities[-1], tail_length, rng, seen, final=True)
+        if tail is None:
+            return "dead_end"
+        return Walk(structure, Query(tuple(branches), tail.hops), (*paths, tail.entities))
+
+    def _forward(
+        self, start: Entity, length: int, rng: random.Random, seen: set[str], final: bool
+    ) -> "_Path | None":
+        path = _Path((start,), ())
+        avoid = seen | {start.id}
+        for k in range(length):
+            taken = self._one_hop(path, rng, avoid, last=final and k == length - 1)
+            if taken is None:
+                return None
+            hop, entity = taken
+            path = _Path((*path.entities, entity), (*path.hops, hop))
+            avoid.add(entity.id)
+        return path
+
+    def _one_hop(
+        self, path: "_Path", rng: random.Random, avoid: set[str], last: bool
+    ) -> tuple[Hop, Entity] | None:
+        here = path.entities[-1]
+        before = path.entities[-2].id if len(path.entities) > 1 else ""
+        for hop in self._some_hops(here, rng):
+            found = self._step(here.id, hop, self.rules.max_degree + 1)
+            # GraphWalker Eq. 1: neither trivially unique nor excessively branching.
+            if not self.rules.min_degree <= len(found) <= self.rules.max_degree:
+                continue
+            if any(entity.id == before for entity in found):
+                continue  # this hop undoes the one before
+            if not self._kind_allowed(found, last):
+                continue
+            targets = [entity for entity in found if entity.id not in avoid]
+            if targets:
+                return hop, targets[rng.randrange(len(targets))]
+        return None
+
+    def _backward(
+        self, meet: Entity, taken: Hop, rng: random.Random, seen: set[str]
+    ) -> tuple[Entity, Hop] | None:
+        """A second topic and the hop that leads from it to where the branches meet."""
+        for hop in self._some_hops(meet, rng):
+            back = Hop(hop.relation, hop.direction.reverse)
+            topics = [
+                entity
+                for entity in self._step(meet.id, hop, BACKWARD_LIMIT)
+                if entity.id not in seen
+                and not is_literal(entity.id)
+                and self.rules.usable_topic(entity.id)
+            ]
+            if not topics:
+                continue
+            topic = topics[rng.randrange(len(topics))]
+            degree = len(self._step(topic.id, back, self.rules.max_degree + 1))
+            if max(2, self.rules.min_degree) <= degree <= self.rules.max_degree:
+                return topic, back
+        return None
+
+    def _branching(self, path: "_Path") -> bool:
+        """Whether the branch can lead to several entities: else the other branch adds nothing."""
+        return any(
+            len(self._step(entity.id, hop, self.rules.max_degree + 1)) > 1
+            for entity, hop in zip(path.entities, path.hops, strict=False)
+        )
+
+    def _some_hops(self, entity: Entity, rng: random.Random) -> list[Hop]:
+        hops = self._hops(entity.id)
+        return rng.sample(hops, min(HOP_TRIES, len(hops)))
+
+    def _list_hops(self, entity_id: str) -> list[Hop]:
+        listing = self._relations(entity_id)
+        sides = ((Direction.OUT, listing.out), (Direction.IN, listing.into))
+        return [Hop(r, d) for d, side in sides for r in side if self.seeds.allows(r)]
+
+    def _take_step(self, entity_id: str, hop: Hop, limit: int) -> list[Entity]:
+        return step(self.graph, entity_id, hop.relation, hop.direction, limit)
+
+    def _kind_allowed(self, found: list[Entity], last: bool) -> bool:
+        if not any(is_literal(entity.id) for entity in found):
+            return True
+        return last and self.rules.literals
+
+
+@dataclass(frozen=True, slots=True)
+class _Path:
+    entities: tuple[Entity, ...]
+    hops: tuple[Hop, ...]
+
+
+def sample_walk(
+    graph: SeededGraph, structure: str, rng: random.Random, rules: WalkRules | None = None
+) -> Walk | str:
+    """One walk from any entity of the graph, or the reason why this attempt found none."""
+    return Walker(graph, Seeds(graph), rules or WalkRules()).sample(structure, rng)
+
+
+def walk_rng(seed: int, structure: str, index: int, purpose: str = "walk") -> random.Random:
+    """The generator of one attempt: the same on any machine, for any number of workers."""
+    return random.Random(f"{seed}/{structure}/{index}/{purpose}")
