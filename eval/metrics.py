@@ -163,8 +163,9 @@ def _costs(kept: Sequence[Trajectory]) -> dict[str, list[float]]:
         "turns": [float(len(t.turns)) for t in kept],
         "graph_calls": [float(sum(turn.graph_calls for turn in t.turns)) for t in kept],
     }
-    if all("completion_tokens" in t.usage for t in kept):
-        costs["tokens"] = [t.usage["completion_tokens"] for t in kept]
+    tokens = [t.usage.get("completion_tokens", 0.0) for t in kept]
+    if any(tokens):  # a policy without token ids counts none
+        costs["tokens"] = tokens
     return costs
 
 

@@ -7,7 +7,7 @@ from string import Template
 from typing import Any
 
 from eval.markup import Markup, element, escape, fragment
-from eval.tables import as_markup, brackets, group_table, number, stage_table
+from eval.tables import as_markup, brackets, conduct_table, group_table, number, score_table
 from eval.viewer import Walk, walk_markup
 
 Report = Mapping[str, Any]
@@ -18,8 +18,10 @@ GLOSSARY = {
     "Hits@1": "the first answer given is a gold answer",
     "Pass@k": "chance that at least one of k sampled episodes has EM 1 (unbiased estimate)",
     "Retrieval (all)": "every gold answer stood in an observation as an entity",
-    "Recovery given error": "share with EM 1 among the episodes that made an erroneous query",
-    "Gain": "difference to the stage before on the same questions: paired bootstrap interval, "
+    "Recovery given error": "share with EM 1 among the episodes that made an erroneous query; "
+    "(all): an erroneous query and EM 1, over all questions",
+    "Answered, Forced": "gave an answer at all; gave it only when asked to after the last turn",
+    "EM gain": "difference to the stage before on the same questions: paired bootstrap interval, "
     "McNemar's exact p",
 }
 
@@ -29,7 +31,12 @@ def render_page(report: Report, walks: Sequence[Walk], plots: Mapping[str, Marku
     stages = report["stages"]
     body = fragment(
         _head(report),
-        _section("Stage by stage", _plot(plots, "stages"), as_markup(stage_table(stages))),
+        _section(
+            "Stage by stage",
+            _plot(plots, "stages"),
+            as_markup(score_table(stages)),
+            as_markup(conduct_table(stages)),
+        ),
         _section("Where it is right", *_groups(stages)),
         _section("Pass@k", _plot(plots, "pass")) if "pass" in plots else None,
         _section("Training", _plot(plots, "training")) if "training" in plots else None,

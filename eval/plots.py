@@ -43,7 +43,7 @@ def stage_bars(stages: Sequence[Mapping[str, Any]], metrics: Mapping[str, str]) 
     if not shown:
         return None
     width = 0.8 / len(shown)
-    with _figure("stages", max(6.4, 1.1 + 2.0 * len(stages)), 3.4) as (figure, svg):
+    with _figure("stages", min(10.5, max(6.4, 1.1 + 2.0 * len(stages))), 3.6) as (figure, svg):
         axes = figure.subplots()
         for i, (key, label) in enumerate(shown.items()):
             xs = [s - 0.4 + width * (i + 0.5) for s in range(len(stages))]
@@ -77,7 +77,7 @@ def pass_curves(stages: Sequence[Mapping[str, Any]]) -> Markup | None:
     lines = [(name, points) for name, points in lines if len(points) > 1]
     if not lines:
         return None
-    with _figure("pass", 6.4, 3.4) as (figure, svg):
+    with _figure("pass", 7.2, 3.6) as (figure, svg):
         axes = figure.subplots()
         for i, (name, points) in enumerate(lines):
             axes.plot(
@@ -150,7 +150,8 @@ class _Svg:
             svg = svg.replace(colour, f"var({variable})")
         # A presentation attribute cannot hold a variable, a style can.
         svg = re.sub(r'\b(fill|stroke)="(var\([^)]*\))"', r'style="\1: \2"', svg)
-        svg = re.sub(r'\swidth="[^"]*pt"', "", svg, count=1)
+        # As wide as drawn, or as the page is where that is less.
+        svg = re.sub(r'\swidth="([^"]*pt)"', r' style="max-width: \1"', svg, count=1)
         svg = re.sub(r'\sheight="[^"]*pt"', "", svg, count=1)
         return Markup(svg.replace("<svg", f'<svg role="img" aria-label="{escape(description)}"', 1))
 
@@ -161,7 +162,7 @@ def _figure(name: str, width: float, height: float) -> Any:
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    style = {
+    style: Any = {
         "svg.fonttype": "none",
         "svg.hashsalt": name,
         "font.family": "sans-serif",

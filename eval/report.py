@@ -18,7 +18,14 @@ from eval.metrics import INTERVALS, paired, summarise
 from eval.page import headline, render_page
 from eval.plots import Curve, pass_curves, stage_bars, training_curves
 from eval.records import Run, read_run
-from eval.tables import as_markdown, as_terminal, group_table, short_table, stage_table
+from eval.tables import (
+    as_markdown,
+    as_terminal,
+    conduct_table,
+    group_table,
+    score_table,
+    short_table,
+)
 from eval.viewer import Walk, choose
 from graphwalker.config import git_commit
 from graphwalker.errors import UserError
@@ -86,7 +93,12 @@ def render_markdown(report: Mapping[str, Any]) -> str:
     """The tables of the report as Markdown."""
     stages = report["stages"]
     title = " ".join(str(report["title"]).split())
-    parts = [f"# {title}\n", headline(report) + "\n", as_markdown(stage_table(stages))]
+    parts = [
+        f"# {title}\n",
+        headline(report) + "\n",
+        as_markdown(score_table(stages)),
+        as_markdown(conduct_table(stages)),
+    ]
     for key, heading in (("by_structure", "structure"), ("by_hops", "hops"), ("by_split", "split")):
         table = group_table(stages, key, "Stage")
         if table:

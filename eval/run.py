@@ -4,13 +4,13 @@ import hashlib
 import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from eval.records import CONFIG, FAILURES, PREDICTIONS, SAMPLES, Sampled, read_config
 from graphwalker.agents.presets import Environment
-from graphwalker.agents.rollout import rollout
+from graphwalker.agents.rollout import rollout, untimed
 from graphwalker.errors import UserError
 from graphwalker.jsonl import JsonlAppender, dumps, read_jsonl, write_jsonl
 from graphwalker.policies.base import Policy, Sampling
@@ -165,7 +165,14 @@ def _spans(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
 
 def _record(trajectory: Trajectory, whole: bool) -> dict[str, Any]:
     scored = trajectory.with_scores(**score(trajectory))
-    return scored.to_json() if whole else Sampled.of(scored).to_json()
+    return _lean(scored).to_json() if whole else Sampled.of(scored).to_json()
+
+
+def _lean(trajectory: Trajectory) -> Trajectory:
+    """Without clock readings and log-probabilities, whose last digits depend on the batch: the
+    same run writes the same bytes."""
+    turns = tuple(replace(turn, logprobs=None) for turn in trajectory.turns)
+    return untimed(replace(trajectory, turns=turns))
 
 
 def _settle(part: _Pass, questions: Sequence[Question]) -> None:
@@ -202,7 +209,8 @@ def _describe(
         "questions": len(questions),
         "questions_checksum": digest.hexdigest()[:16],
         "policy": policy.name,
-        "environment": environment.config.model_dump(mode="json"),
+        **environment.provenance,
+        "environment_settings": environment.config.model_dump(mode="json"),
         "graph": str(getattr(environment.graph, "checksum", "")),
     }
 

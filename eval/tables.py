@@ -32,36 +32,48 @@ class Table:
     note: str = ""
 
 
-def stage_table(stages: Sequence[Stage]) -> Table:
-    """The main table: a row per stage, with intervals and the gain over the stage before."""
-    columns = {
-        "em": "EM",
-        "f1": "F1",
-        "hits1": "Hits@1",
-        **_pass_columns(stages),
-        "retrieval_all": "Retrieval (all)",
-        "recovery_given_error": "Recovery given error",
-        "answered": "Answered",
-        "turns": "Turns",
-        "graph_calls": "Graph calls",
-    }
+def score_table(stages: Sequence[Stage]) -> Table:
+    """How right each stage is, and what it gained over the stage before."""
+    columns = {"f1": "F1", "hits1": "Hits@1", **_pass_columns(stages)}
     rows = [
         (
-            Cell(str(stage["name"]), f"{stage['questions']:,} questions{_lost(stage)}"),
-            *(figure(stage, key) for key in columns),
+            Cell(str(stage["name"]), f"{stage['questions']:,} questions"),
+            figure(stage, "em"),
             gain_cell(stage.get("gain_over_previous")),
+            *(figure(stage, key) for key in columns),
         )
         for stage in stages
     ]
-    head = (Cell("Stage"), *map(Cell, columns.values()), Cell("EM gain over previous"))
-    return Table(head, tuple(rows), "In brackets the 95 % interval; p is McNemar's exact test.")
+    head = (Cell("Stage"), Cell("EM"), Cell("EM gain"), *map(Cell, columns.values()))
+    return Table(head, tuple(rows), "In brackets the 95 % interval.")
+
+
+def conduct_table(stages: Sequence[Stage]) -> Table:
+    """How each stage goes about it: what it found, how it recovers and ends, what it costs."""
+    columns = {
+        "retrieval_any": "Retrieval (any)",
+        "retrieval_all": "Retrieval (all)",
+        "recovery_all": "Recovery (all)",
+        "recovery_given_error": "Recovery given error",
+        "answered": "Answered",
+        "forced": "Forced",
+        "turns": "Turns",
+        "graph_calls": "Graph calls",
+        "tokens": "Tokens",
+    }
+    shown = {key: label for key, label in columns.items() if any(key in s for s in stages)}
+    rows = [
+        (Cell(str(stage["name"]), _lost(stage)), *(figure(stage, key) for key in shown))
+        for stage in stages
+    ]
+    return Table((Cell("Stage"), *map(Cell, shown.values())), tuple(rows))
 
 
 def short_table(stages: Sequence[Stage]) -> Table:
-    """The table that a terminal has room for."""
+    """The table that a terminal of 80 columns has room for."""
     columns = {
         "f1": "F1",
-        **_pass_columns(stages),
+        **dict(list(_pass_columns(stages).items())[-1:]),
         "hits1": "Hits@1",
         "retrieval_all": "Retrieval",
         "recovery_given_error": "Recovery",
@@ -70,7 +82,7 @@ def short_table(stages: Sequence[Stage]) -> Table:
     rows = [
         (
             Cell(str(stage["name"])),
-            Cell(number(stage.get("em")), brackets(stage.get("em_interval"))),
+            Cell(number(stage.get("em")), brackets(stage.get("em_interval"), 2)),
             *(Cell(figure(stage, key).text) for key in columns),
         )
         for stage in stages
@@ -105,7 +117,7 @@ def figure(row: Mapping[str, Any], key: str, shade: bool = False) -> Cell:
     value = row.get(key)
     if value is None:
         return Cell("–", "")
-    digits = 2 if key in ("turns", "graph_calls") else 3
+    digits = {"turns": 2, "graph_calls": 2, "tokens": 0}.get(key, 3)
     return Cell(
         number(value, digits),
         brackets(row.get(f"{key}_interval"), digits),
@@ -155,17 +167,24 @@ def as_markup(table: Table) -> Markup:
     head = element("thead", element("tr", [_th(c, "col") for c in table.head]))
     rows = [element("tr", _th(row[0], "row"), [_td(c) for c in row[1:]]) for row in table.rows]
     caption = element("caption", table.note) if table.note else None
-    return element("div", element("table", caption, head, element("tbody", rows)), class_="scroll")
+    look = "heats" if any(c.share is not None for row in table.rows for c in row) else None
+    body = element("table", caption, head, element("tbody", rows), class_=look)
+    return element("div", body, class_="scroll")
 
 
 def as_terminal(table: Table, title: str = "") -> "rich.table.Table":
     """A rich table; names are shown as they are, never read as rich's markup."""
+    from rich import box
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    shown = RichTable(title=Text(_one_line(title)) if title else None, title_justify="left")
+    named = Text(_one_line(title), style="bold") if title else None
+    shown = RichTable(
+        title=named, title_justify="left", box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 0)
+    )
     for place, cell in enumerate(table.head):
-        shown.add_column(Text(_one_line(cell.text)), justify="right" if place else "left")
+        justify = "right" if place else "left"
+        shown.add_column(Text(_one_line(cell.text)), justify=justify, no_wrap=bool(place))
     for row in table.rows:
         shown.add_row(*(Text(_one_line(f"{c.text} {c.small}".strip())) for c in row))
     return shown
@@ -173,12 +192,12 @@ def as_terminal(table: Table, title: str = "") -> "rich.table.Table":
 
 def _pass_columns(stages: Sequence[Stage]) -> dict[str, str]:
     ks = [int(key[5:]) for stage in stages for key in stage if re.fullmatch(r"pass@\d+", key)]
-    return {f"pass@{max(ks)}": f"Pass@{max(ks)}"} if ks else {}
+    return {f"pass@{k}": f"Pass@{k}" for k in sorted({min(ks), max(ks)})} if ks else {}
 
 
 def _lost(stage: Stage) -> str:
     failures = stage.get("failures", 0)
-    return f"; {failures:,} episodes failed for our reasons, not scored" if failures else ""
+    return f"{failures:,} failed episodes, not scored" if failures else ""
 
 
 def _th(cell: Cell, scope: str) -> Markup:
