@@ -9,7 +9,7 @@ def _pick(rng: random.Random, *forms: str) -> str:
 
 
 def _about(phrase: str) -> str:
-    """The phrase without its slot: `the director of {x}` is talked about as `the director of it`."""
+    """The phrase without its slot: `the director of {x}` becomes `the director of it`."""
     return phrase.replace("{x}", "it")
 
 
@@ -69,7 +69,7 @@ def answer(names: Sequence[str], rng: random.Random) -> str:
     """The last step showed the answers. Says how many, the answer itself names them."""
     if len(names) == 1:
         return _pick(rng, "That is the answer.", "This answers the question.")
-    return _pick(rng, f"These {len(names)} are the answer.", f"All {len(names)} answer the question.")
+    return _pick(rng, f"These {len(names)} are the answer.", f"All {len(names)} are answers.")
 
 
 def answer_both(names: Sequence[str], rng: random.Random) -> str:

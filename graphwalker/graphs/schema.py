@@ -29,7 +29,7 @@ class Kind:
 @dataclass(frozen=True, slots=True)
 class Fact:
     """A plain relation. `target` is a kind, a kind with a role (`person/director`), or a literal
-    (`date`, `integer`, `height`); `roles` limits which persons have it; `twin` is its inverse id."""
+    (`date`, `integer`, `height`); `roles` limits who has it; `twin` is its inverse id."""
 
     relation: str
     source: str
