@@ -1,4 +1,4 @@
-"""One attempt: from a number to a walk, its question, its certificate and the oracle's trajectory."""
+"""One attempt: from a number to a walk, its question, its certificate, the oracle's trajectory."""
 
 import random
 from collections.abc import Callable
@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from data_pipeline import quality
-from data_pipeline.certificates import FRONTIER_LIMIT, leaks, other_reading, walk_fault
+from data_pipeline.certificates import FRONTIER_LIMIT, is_ragged, leaks, other_reading, walk_fault
 from data_pipeline.config import SamplingConfig
 from data_pipeline.lexicon import Lexicon
 from data_pipeline.oracle import OraclePolicy, phrases_of
 from data_pipeline.query import Query, execute
-from data_pipeline.questions import Draft, ProgrammaticTeacher
+from data_pipeline.questions import ProgrammaticTeacher
 from data_pipeline.seeds import SeededGraph, Seeds
 from data_pipeline.splits import TRAIN, Splits
 from data_pipeline.walks import Walk, Walker, WalkRules, walk_rng
@@ -86,9 +86,7 @@ class Maker:
         self._splits = Splits(config.splits, lexicon.twin)
         self._teacher = ProgrammaticTeacher(lexicon, config.vague)
         seeds = Seeds(graph, config.seeds_file, config.predicates_file)
-        rules = WalkRules(
-            config.min_degree, config.max_degree, config.literals, self._usable_topic
-        )
+        rules = WalkRules(config.min_degree, config.max_degree, config.literals, self._usable_topic)
         self._environment = Environment(graph, config.environment)
         self._walker = Walker(graph, seeds, rules, lister(graph, config.environment))
         self._oracle = OraclePolicy(graph, self._environment.protocol, config.seed)
@@ -117,6 +115,8 @@ class Maker:
         walk, split = found
         run = execute(self.graph, walk.query, FRONTIER_LIMIT)
         fault = walk_fault(self.graph, walk.query, run, config.max_answers, config.max_frontier)
+        if not fault and not config.ragged and is_ragged(self.graph, walk.query, run):
+            fault = "ragged_frontier"
         if fault:
             return Drop("walk", fault)
         return Sampled(f"{structure}/{index}", walk, run.answers, split)
@@ -187,8 +187,9 @@ class Maker:
 
 
 def _why_unsolved(trajectory: Trajectory) -> str:
-    error = next((turn.error for turn in trajectory.turns if turn.error), "")
-    return error or ("not_shown" if trajectory.answer is not None else trajectory.stop.value)
+    if trajectory.answer is None:
+        return "out_of_turns"
+    return "not_shown" if trajectory.answer else "relation_not_listed"
 
 
 def attempt_maker(graph: Path, config: Config) -> Callable[[tuple[str, int]], Attempt]:

@@ -6,6 +6,7 @@ from itertools import product
 from data_pipeline.query import Branch, Execution, Hop, Query, execute, sub_queries
 from data_pipeline.questions import Draft
 from graphwalker.graphs.base import Entity, KnowledgeGraph
+from graphwalker.graphs.flatten import step
 
 FRONTIER_LIMIT = 200
 """Entities after which an execution stops: far more than any environment shows."""
@@ -32,6 +33,18 @@ def walk_fault(
     ):
         return "answers_share_a_name"
     return "shortcut" if has_shortcut(graph, query, run) else ""
+
+
+def is_ragged(graph: KnowledgeGraph, query: Query, run: Execution) -> bool:
+    """Whether some entity on the way has no next hop: the agent would meet an error there."""
+    paths = [*zip((b.hops for b in query.branches), run.frontiers, strict=True)]
+    paths.append((query.tail, run.tail_frontiers))
+    return any(
+        not step(graph, entity.id, hop.relation, hop.direction, 1)
+        for hops, frontiers in paths
+        for hop, frontier in zip(hops, frontiers, strict=False)
+        for entity in frontier
+    )
 
 
 def has_shortcut(graph: KnowledgeGraph, query: Query, run: Execution) -> bool:

@@ -16,7 +16,8 @@ TOP_RELATIONS = 30
 def describe(records: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Distributions over questions or trajectories (as their JSON records)."""
     counts: dict[str, Counter[Any]] = {
-        name: Counter() for name in ("structures", "hops", "splits", "answers", "turns", "relations")
+        name: Counter()
+        for name in ("structures", "hops", "splits", "answers", "turns", "relations")
     }
     paths: set[tuple[str, ...]] = set()
     topics: set[str] = set()
@@ -86,8 +87,8 @@ def markdown(card: Mapping[str, Any]) -> str:
         f"{card['count']} records, made by the stage `{card['stage']}` from {card['attempts']} "
         f"attempts (yield {card['yield']:.1%}).",
         f"Seed {card['config'].get('seed')}; graph checksum `{card['graph'].get('checksum', '')}`.",
-        f"{card['distinct_topic_entities']} topic entities, {card['distinct_relations']} relations, "
-        f"{card['distinct_relation_paths']} relation paths.",
+        f"{card['distinct_topic_entities']} topic entities, {card['distinct_relations']} "
+        f"relations, {card['distinct_relation_paths']} relation paths.",
     ]
     titles = {
         "structures": "structure",

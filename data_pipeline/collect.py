@@ -1,0 +1,186 @@
+"""GraphRoll: expert episodes over a stratified sample of questions, kept by rejection."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from data_pipeline.config import ExpertConfig, quotas
+from data_pipeline.experts import ExpertPolicy
+from data_pipeline.ledger import Ledger, Progress, open_run
+from data_pipeline.pool import Pool
+from data_pipeline.stats import write_card
+from graphwalker.agents.presets import Environment
+from graphwalker.agents.rollout import rollout, untimed
+from graphwalker.config import Config
+from graphwalker.errors import GraphError, UserError
+from graphwalker.graphs.compiled import open_graph
+from graphwalker.jsonl import read_records
+from graphwalker.policies.base import Sampling
+from graphwalker.question import Question
+from graphwalker.scoring import score
+from graphwalker.trajectory import Trajectory
+
+GRAPHROLL, DROPPED = "graphroll.jsonl", "dropped.jsonl"
+
+
+class Expert:
+    """Runs the expert on one question at a time."""
+
+    def __init__(self, graph: Any, config: ExpertConfig) -> None:
+        self._environment = Environment(graph, config.environment)
+        self._policy = ExpertPolicy(
+            graph,
+            self._environment.protocol,
+            max_turns=config.environment.max_turns,
+            error_rate=config.error_rate,
+            seed=config.seed,
+        )
+
+    def trajectory(self, question: Question) -> Trajectory:
+        """The scored episode; its provenance lists what went wrong in it, turn by turn."""
+        run = rollout([question], self._environment, self._policy, Sampling(), concurrency=1)
+        done = untimed(next(run))
+        errors = self._policy.errors(done.id)
+        if done.stop.ours:
+            raise GraphError(f"{question.id}: {done.provenance.get('error', 'failed')}")
+        done.provenance["errors"] = errors
+        return done.with_scores(**score(done))
+
+
+def collect_experts(
+    graph: Path,
+    config: ExpertConfig,
+    questions: Path,
+    out: Path,
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Collect `config.count` expert trajectories; writes graphroll.jsonl, dropped.jsonl, the card.
+
+    `questions` is a file of certified questions (`questions.jsonl` of a question set). They are
+    taken in its order, by structure; one that the expert fails is replaced by the next.
+    """
+    about = {"checksum": open_graph(graph).checksum}
+    open_run(out, "experts", config, about, {"questions": str(questions)})
+    by_structure = _by_structure(questions)
+    with (
+        Ledger(out, [], [GRAPHROLL, DROPPED]) as ledger,
+        Pool[Question, Trajectory](expert_maker, graph, config, config.workers) as pool,
+    ):
+        goal = _Goal(config, by_structure, ledger, str(questions))
+        streams = {
+            name: pool.results(islice(by_structure[name], goal.tried[name], None))
+            for name in goal.quota
+        }
+        while (structure := goal.next_structure()) is not None:
+            trajectory = next(streams[structure])
+            reason = fault(trajectory)
+            ledger.write(_records(trajectory, reason))
+            goal.count(structure, kept=not reason)
+            if progress and not reason:
+                progress(goal.kept.total(), config.count, "experts")
+    return write_card(out, "experts", config, about, GRAPHROLL, _recovery(out / GRAPHROLL))
+
+
+def fault(trajectory: Trajectory) -> str:
+    """Why the trajectory is rejected, `""` when it is kept (GraphWalker section 2.2.2)."""
+    if trajectory.answer is None:
+        return trajectory.stop.value
+    if trajectory.scores["em"] != 1.0:
+        return "wrong_answer" if trajectory.answer else "gave_up"
+    return "" if trajectory.scores["grounded"] == 1.0 else "not_grounded"
+
+
+def expert_maker(graph: Path, config: Config) -> Callable[[Question], Trajectory]:
+    """For workers: opens the graph, returns the function of a question."""
+    assert isinstance(config, ExpertConfig)
+    return Expert(open_graph(graph), config).trajectory
+
+
+class _Goal:
+    """Which structure comes next, and how many of its questions are used up."""
+
+    def __init__(
+        self,
+        config: ExpertConfig,
+        questions: dict[str, list[Question]],
+        ledger: Ledger,
+        source: str,
+    ) -> None:
+        self.quota = quotas(config.mix, config.count)
+        self.kept: Counter[str] = Counter()
+        self.tried: Counter[str] = Counter()
+        self._left = {name: len(questions.get(name, ())) for name in self.quota}
+        self._source = source
+        for name in (GRAPHROLL, DROPPED):
+            for record in ledger.records(name):
+                structure = record.get("structure") or record["question"]["structure"]
+                self._add(structure, name == GRAPHROLL)
+        self._check()
+
+    def next_structure(self) -> str | None:
+        open_ones = [name for name in self.quota if self.kept[name] < self.quota[name]]
+        return min(open_ones, key=lambda n: self.kept[n] / self.quota[n]) if open_ones else None
+
+    def count(self, structure: str, kept: bool) -> None:
+        self._add(structure, kept)
+        self._check()
+
+    def _add(self, structure: str, kept: bool) -> None:
+        self.tried[structure] += 1
+        self.kept[structure] += kept
+        self._left[structure] -= 1
+
+    def _check(self) -> None:
+        """Raises `UserError` when the file has too few questions of a structure."""
+        for name, wanted in self.quota.items():
+            if self._left[name] < wanted - self.kept[name]:
+                raise UserError(
+                    f"{self._source}: {self.kept[name]} trajectories of {wanted} made, and too few "
+                    f"{name} questions left: make more questions, ask for fewer trajectories, "
+                    f"or set mix.{name}=0"
+                )
+
+
+def _by_structure(path: Path) -> dict[str, list[Question]]:
+    found: dict[str, list[Question]] = {}
+    for question in read_records(path, Question.from_json):
+        if "said" not in question.query:
+            raise UserError(
+                f"{path}: {question.id} has no phrases; use questions made by this tool"
+            )
+        found.setdefault(question.structure, []).append(question)
+    return found
+
+
+def _records(trajectory: Trajectory, reason: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    if not reason:
+        yield GRAPHROLL, trajectory.to_json()
+        return
+    yield (
+        DROPPED,
+        {
+            "id": trajectory.id,
+            "structure": trajectory.question.structure,
+            "stage": "expert",
+            "reason": reason,
+            "errors": [error["kind"] for error in trajectory.provenance["errors"]],
+        },
+    )
+
+
+def _recovery(path: Path) -> dict[str, Any]:
+    """What went wrong and was put right, over the kept trajectories."""
+    errors: Counter[str] = Counter()
+    erring = total = 0
+    for trajectory in read_records(path, Trajectory.from_json):
+        found = trajectory.provenance["errors"]
+        errors.update(error["kind"] for error in found)
+        erring += bool(found)
+        total += 1
+    return {
+        "with_an_error": erring,
+        "share_with_an_error": round(erring / total, 4) if total else 0.0,
+        "errors": dict(sorted(errors.items())),
+    }
