@@ -4,9 +4,10 @@ from itertools import pairwise
 
 import pytest
 
+from graphwalker.agents.episode import Episode
 from graphwalker.agents.presets import Environment, EnvironmentConfig
 from graphwalker.agents.react import FORCE, Prompt
-from graphwalker.agents.rollout import Episode, rollout, untimed
+from graphwalker.agents.rollout import rollout, untimed
 from graphwalker.errors import GraphError, PolicyError, UserError
 from graphwalker.graphs.base import Entity
 from graphwalker.graphs.memory import MemoryGraph

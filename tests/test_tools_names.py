@@ -1,5 +1,6 @@
 """Shown names are unambiguous, whatever the names are."""
 
+import doctest
 import json
 
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 
 from graphwalker.graphs.base import Entity
 from graphwalker.graphs.memory import MemoryGraph
+from graphwalker.tools import namebook, ranking
 from graphwalker.tools.namebook import NameBook, quote
 from graphwalker.tools.ranking import rank_relations
 
@@ -99,3 +101,8 @@ def test_ranking_equals_plain_bm25():
     scores = BM25Okapi(texts).get_scores(["who", "directed", "the", "film"])
     best = [relations[i] for i in sorted(range(4), key=lambda i: (-scores[i], relations[i]))]
     assert list(rank_relations("Who directed the film?", relations)) == best
+
+
+@pytest.mark.parametrize("module", [namebook, ranking])
+def test_the_examples_in_the_docstrings_hold(module):
+    assert doctest.testmod(module).failed == 0

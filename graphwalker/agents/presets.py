@@ -10,7 +10,9 @@ from graphwalker.graphs.base import KnowledgeGraph
 from graphwalker.protocols.tags import TagProtocol
 from graphwalker.question import Question
 from graphwalker.tools.base import ToolBox
-from graphwalker.tools.walker import WalkerSettings, WalkerTools, lister
+from graphwalker.tools.listing import lister
+from graphwalker.tools.settings import WalkerSettings
+from graphwalker.tools.walker import WalkerTools
 
 VERSION = 1
 """Raised whenever an environment would show anything else for the same completions."""

@@ -18,7 +18,7 @@ def words(text: str) -> tuple[str, ...]:
     return tuple(_WORD.findall(text.casefold()))
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=16_384)
 def rank_relations(query: str, relations: tuple[str, ...]) -> tuple[str, ...]:
     """The relations, best first; equal scores by relation id, whatever the order they came in.
 
@@ -28,13 +28,15 @@ def rank_relations(query: str, relations: tuple[str, ...]) -> tuple[str, ...]:
     ordered = tuple(sorted(set(relations)))
     if len(ordered) < 2:
         return ordered
+    index = _index(ordered)
+    known = [word for word in words(query) if word in index.idf]  # the others score nothing
     # Rounded, so that a tie stays a tie whatever order of additions numpy chose.
-    scores = [round(float(score), 9) for score in _index(ordered).get_scores(list(words(query)))]
+    scores = [round(float(score), 9) for score in index.get_scores(known)]
     order = sorted(range(len(ordered)), key=lambda i: (-scores[i], ordered[i]))
     return tuple(ordered[i] for i in order)
 
 
-@lru_cache(maxsize=8_192)
+@lru_cache(maxsize=1_024)
 def _index(relations: Sequence[str]) -> Any:
     """Entities of one type share their relations, so the index is often there already."""
     from rank_bm25 import BM25Okapi  # pyright: ignore[reportMissingTypeStubs]

@@ -1,92 +1,19 @@
 """GraphWalker's two tools: `get_relations` and `get_triples`."""
 
-import fnmatch
-import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Sequence
 
-from graphwalker.config import Config
-from graphwalker.graphs.base import FLATTENED, Direction, Entity, KnowledgeGraph
-from graphwalker.graphs.flatten import flat_relations, is_literal, step
+from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
+from graphwalker.graphs.flatten import is_literal, step
 from graphwalker.question import Question
 from graphwalker.tools.base import Call, Observation
+from graphwalker.tools.listing import Lister, Listing, lister
 from graphwalker.tools.namebook import NameBook, quote
+from graphwalker.tools.page import Page, more
 from graphwalker.tools.ranking import rank_relations, words
-
-# Book-keeping of Freebase, never the answer to a question. GraphWalker's whitelist hides a gold
-# relation in 22 % of CWQ's questions; this list names only what no question asks for.
-BOOK_KEEPING = (
-    "type.object.*",
-    "type.type.instance",
-    "common.topic.alias",
-    "common.topic.article",
-    "common.topic.description",
-    "common.topic.image",
-    "common.topic.official_website",
-    "common.topic.social_media_presence",
-    "common.topic.topic_equivalent_webpage",
-    "common.topic.topical_webpage",
-    "common.topic.webpage",
-    "common.document.*",
-    "common.image.*",
-    "common.webpage.*",
-    "freebase.*",
-    "kg.object_profile.*",
-    "http://www.w3.org/*",
-)
+from graphwalker.tools.settings import WalkerSettings
 
 
-class WalkerSettings(Config):
-    """Limits of the tools; the defaults are GraphWalker's."""
-
-    top_relations: int = 20
-    """Relations that get_relations shows, after BM25 ranking (GraphWalker Table 8)."""
-    relations_per_call: int = 4
-    """Relations that one get_triples uses, the first ones of its list."""
-    triples_per_relation: int = 5
-    """Triples shown for each relation and direction."""
-    max_observation_chars: int = 0
-    """Longest observation; it is cut at an entry, with a mark. 0: no limit."""
-    skip_relations: tuple[str, ...] = BOOK_KEEPING
-    """Relations never shown; `*` stands for anything. A flattened one is skipped by either half."""
-
-
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """The relations around an entity, each direction with its number of entities."""
-
-    out: dict[str, int]
-    into: dict[str, int]
-
-    def sides(self, relation: str) -> Iterator[tuple[Direction, int]]:
-        """Directions in which the entity has the relation, outgoing first."""
-        if relation in self.out:
-            yield Direction.OUT, self.out[relation]
-        if relation in self.into:
-            yield Direction.IN, self.into[relation]
-
-    @property
-    def relations(self) -> tuple[str, ...]:
-        return tuple(sorted({*self.out, *self.into}))
-
-
-Lister = Callable[[str], Listing]
-
-
-def lister(graph: KnowledgeGraph, settings: WalkerSettings, remembered: int = 8192) -> Lister:
-    """Lists the relations of an entity; episodes that share a lister share what it remembers."""
-    hidden = _skip_test(settings.skip_relations)
-
-    @lru_cache(maxsize=remembered)
-    def list_relations(entity_id: str) -> Listing:
-        out, into = (
-            {r: n for r, n in flat_relations(graph, entity_id, d) if n > 0 and not hidden(r)}
-            for d in (Direction.OUT, Direction.IN)
-        )
-        return Listing(out, into)
-
-    return list_relations
+__all__ = ["Lister", "Listing", "WalkerSettings", "WalkerTools", "lister"]
 
 
 class WalkerTools:
@@ -171,7 +98,7 @@ class WalkerTools:
                 break
             count += 1
         shown = tuple(ranked[:count])
-        return ", ".join(shown) + _more(total - count), shown
+        return ", ".join(shown) + more(total - count), shown
 
     def _get_triples(self, name: str, requested: Sequence[str]) -> Observation:
         entity = self._find(name)
@@ -201,7 +128,7 @@ class WalkerTools:
     def _show_triples(
         self, entity: Entity, listing: Listing, relations: Sequence[str]
     ) -> Observation:
-        page = _Page(self._book, self._settings.max_observation_chars)
+        page = Page(self._book, self._settings.max_observation_chars)
         for relation in relations:
             for direction, total in listing.sides(relation):
                 ends = self._step(entity, relation, direction)
@@ -276,53 +203,6 @@ class WalkerTools:
         )
 
 
-class _Page:
-    """Triples written out until the observation is full; what is left out is counted."""
-
-    def __init__(self, book: NameBook, budget: int) -> None:
-        self.shown: dict[str, Entity] = {}
-        self.hidden = 0
-        self.text = ""
-        self._book = book
-        self._budget = budget
-        self._written: set[str] = set()
-        self._full = False
-
-    def add(
-        self,
-        entity: Entity,
-        relation: str,
-        direction: Direction,
-        ends: Sequence[Entity],
-        total: int,
-    ) -> None:
-        left = total
-        for end in ends:
-            if not self._write(entity, relation, direction, end):
-                break
-            left -= 1
-        self.hidden += left
-        self.text += _more(left) if self.text else ""
-
-    def _write(self, entity: Entity, relation: str, direction: Direction, end: Entity) -> bool:
-        label = self._book.label(end)
-        pair = (entity.name, label) if direction is Direction.OUT else (label, entity.name)
-        entry = f"[{quote(pair[0])}, {relation}, {quote(pair[1])}]"
-        if entry in self._written:  # a relation from an entity to itself, seen from both ends
-            return True
-        separator = ", " if self.text else ""
-        over = len(self.text) + len(separator) + len(entry) > self._budget > 0
-        if self._full or (self.text and over):
-            self._full = True
-            return False
-        self.text += separator + entry
-        self._written.add(entry)
-        self._book.show(end)
-        self.shown.setdefault(entity.id, entity)
-        self.shown.setdefault(end.id, Entity(end.id, label))
-        return True
-
-
 _FORMS = {
     "get_relations": 'get_relations("entity")',
     "get_triples": 'get_triples("entity", ["relation", ...])',
@@ -330,23 +210,6 @@ _FORMS = {
 _ALL_FORMS = " or ".join(_FORMS.values())
 
 
-def _more(count: int) -> str:
-    return f" (+{count} more)" if count > 0 else ""
-
-
 def _json(name: str) -> str:
     quoted = quote(name)
     return quoted if quoted.startswith('"') else f'"{quoted}"'
-
-
-@lru_cache(maxsize=64)
-def _skip_test(patterns: tuple[str, ...]) -> Callable[[str], bool]:
-    if not patterns:
-        return lambda relation: False
-    match = re.compile("|".join(map(fnmatch.translate, patterns))).match
-
-    @lru_cache(maxsize=65_536)
-    def hidden(relation: str) -> bool:
-        return any(match(half) for half in relation.split(FLATTENED))
-
-    return hidden

@@ -1,0 +1,107 @@
+"""An episode: one question, one agent, one toolbox, driven from ask to ask until it is over."""
+
+import time
+from typing import Any
+
+from graphwalker.agents.base import Ask, Log
+from graphwalker.agents.presets import Environment
+from graphwalker.errors import GraphError, PolicyError
+from graphwalker.policies.base import Completion
+from graphwalker.protocols.base import FinalAnswer
+from graphwalker.question import Question
+from graphwalker.trajectory import StopReason, Trajectory, Turn
+
+
+class Episode:
+    """One question, once, with tools of its own. `ask` is what it waits for, `None` at its end."""
+
+    def __init__(self, question: Question, sample: int, environment: Environment) -> None:
+        self.key = f"{question.id}#{sample}"
+        self.question = question
+        self.stop: StopReason | None = None
+        self.ask: Ask | None = None
+        self._sample = sample
+        self._environment = environment
+        self._log = Log()
+        self._tools = environment.toolbox(question)
+        self._agent = environment.agent(question, self._tools, self._log)
+        self._answer: FinalAnswer | None = None
+        self._error = ""
+        self._prompt_tokens = 0
+        self._started = time.perf_counter()
+        self._advance(None)
+
+    @property
+    def turns(self) -> list[Turn]:
+        return self._log.turns
+
+    def feed(self, completion: Completion | PolicyError) -> None:
+        """Go on with what the policy wrote, or end with its failure."""
+        if isinstance(completion, PolicyError):
+            self._agent.close()
+            self._end(StopReason.POLICY_ERROR, completion)
+        else:
+            self._prompt_tokens += completion.prompt_tokens
+            self._advance(completion)
+
+    def trajectory(self, policy: str) -> Trajectory:
+        """The finished record."""
+        if self.stop is None:
+            raise RuntimeError(f"episode {self.key} is not over")
+        names = None if self._answer is None else self._answer.names
+        provenance: dict[str, Any] = dict(self._environment.provenance)
+        if self._error:
+            provenance["error"] = self._error
+        return Trajectory(
+            question=self.question,
+            agent=self._environment.name,
+            policy=policy,
+            turns=tuple(self.turns),
+            answer=names,
+            stop=self.stop,
+            answer_ids=tuple(self._tools.entity_id(name) for name in names or ()),
+            sample=self._sample,
+            usage=self._usage(),
+            provenance=provenance,
+        )
+
+    def _advance(self, completion: Completion | None) -> None:
+        asked = self.ask
+        try:
+            self.ask = next(self._agent) if completion is None else self._agent.send(completion)
+        except StopIteration as end:
+            self._answer = end.value
+            self._end(_stop_reason(self._answer, asked, self.turns, completion))
+        except GraphError as error:
+            self._end(StopReason.GRAPH_ERROR, error)
+
+    def _end(self, stop: StopReason, error: Exception | None = None) -> None:
+        self.ask = None
+        self.stop = stop
+        self._error = str(error) if error is not None else ""
+        self._seconds = time.perf_counter() - self._started
+
+    def _usage(self) -> dict[str, float]:
+        return {
+            "turns": len(self.turns),
+            "graph_calls": sum(turn.graph_calls for turn in self.turns),
+            "prompt_tokens": self._prompt_tokens,
+            "completion_tokens": sum(len(turn.token_ids or ()) for turn in self.turns),
+            "seconds": round(self._seconds, 4),
+        }
+
+
+def _stop_reason(
+    answer: FinalAnswer | None,
+    asked: Ask | None,
+    turns: list[Turn],
+    completion: Completion | None,
+) -> StopReason:
+    forced = asked is not None and asked.forced
+    if answer is not None:
+        return StopReason.FORCED if forced else StopReason.ANSWERED
+    if completion is not None and completion.finish == "length":
+        return StopReason.LENGTH
+    if turns and turns[-1].error == "malformed":
+        return StopReason.MALFORMED
+    return StopReason.MAX_TURNS

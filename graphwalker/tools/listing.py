@@ -1,0 +1,61 @@
+"""The listing of an entity: its relations in both directions, book-keeping left out."""
+
+import fnmatch
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from graphwalker.graphs.base import FLATTENED, Direction, KnowledgeGraph
+from graphwalker.graphs.flatten import flat_relations
+from graphwalker.tools.settings import WalkerSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The relations around an entity, each direction with its number of entities."""
+
+    out: dict[str, int]
+    into: dict[str, int]
+
+    def sides(self, relation: str) -> Iterator[tuple[Direction, int]]:
+        """Directions in which the entity has the relation, outgoing first."""
+        if relation in self.out:
+            yield Direction.OUT, self.out[relation]
+        if relation in self.into:
+            yield Direction.IN, self.into[relation]
+
+    @property
+    def relations(self) -> tuple[str, ...]:
+        return tuple(sorted({*self.out, *self.into}))
+
+
+Lister = Callable[[str], Listing]
+
+
+def lister(graph: KnowledgeGraph, settings: WalkerSettings, remembered: int = 8192) -> Lister:
+    """Lists the relations of an entity; episodes that share a lister share what it remembers."""
+    hidden = _skip_test(settings.skip_relations)
+
+    @lru_cache(maxsize=remembered)
+    def list_relations(entity_id: str) -> Listing:
+        out, into = (
+            {r: n for r, n in flat_relations(graph, entity_id, d) if n > 0 and not hidden(r)}
+            for d in (Direction.OUT, Direction.IN)
+        )
+        return Listing(out, into)
+
+    return list_relations
+
+
+@lru_cache(maxsize=64)
+def _skip_test(patterns: tuple[str, ...]) -> Callable[[str], bool]:
+    if not patterns:
+        return lambda relation: False
+    match = re.compile("|".join(map(fnmatch.translate, patterns))).match
+
+    @lru_cache(maxsize=65_536)
+    def hidden(relation: str) -> bool:
+        return any(match(half) for half in relation.split(FLATTENED))
+
+    return hidden

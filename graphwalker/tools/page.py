@@ -1,0 +1,58 @@
+"""A page of triples: written until it is full, what is left out is counted."""
+
+from collections.abc import Sequence
+
+from graphwalker.graphs.base import Direction, Entity
+from graphwalker.tools.namebook import NameBook, quote
+
+
+class Page:
+    """Triples written out until the observation is full; what is left out is counted."""
+
+    def __init__(self, book: NameBook, budget: int) -> None:
+        self.shown: dict[str, Entity] = {}
+        self.hidden = 0
+        self.text = ""
+        self._book = book
+        self._budget = budget
+        self._written: set[str] = set()
+        self._full = False
+
+    def add(
+        self,
+        entity: Entity,
+        relation: str,
+        direction: Direction,
+        ends: Sequence[Entity],
+        total: int,
+    ) -> None:
+        left = total
+        for end in ends:
+            if not self._write(entity, relation, direction, end):
+                break
+            left -= 1
+        self.hidden += left
+        self.text += more(left) if self.text else ""
+
+    def _write(self, entity: Entity, relation: str, direction: Direction, end: Entity) -> bool:
+        label = self._book.label(end)
+        pair = (entity.name, label) if direction is Direction.OUT else (label, entity.name)
+        entry = f"[{quote(pair[0])}, {relation}, {quote(pair[1])}]"
+        if entry in self._written:  # a relation from an entity to itself, seen from both ends
+            return True
+        separator = ", " if self.text else ""
+        over = len(self.text) + len(separator) + len(entry) > self._budget > 0
+        if self._full or (self.text and over):
+            self._full = True
+            return False
+        self.text += separator + entry
+        self._written.add(entry)
+        self._book.show(end)
+        self.shown.setdefault(entity.id, entity)
+        self.shown.setdefault(end.id, Entity(end.id, label))
+        return True
+
+
+def more(count: int) -> str:
+    """The mark of entries that are not shown."""
+    return f" (+{count} more)" if count > 0 else ""
