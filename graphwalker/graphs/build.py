@@ -1,10 +1,13 @@
 """Compiling a graph: rows go into DuckDB, come back sorted, and are written as arrays."""
 
+import glob
 import logging
+import os
+import platform
 import shutil
-import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -38,20 +41,45 @@ def build_graph(
     """
     started, say = time.perf_counter(), progress or log.info
     out, faults = Path(out), Faults()
-    if out.exists() and not out.is_dir():
-        raise UserError(f"{out}: is a file; give a folder for the graph")
-    out.parent.mkdir(parents=True, exist_ok=True)
-    work = Path(tempfile.mkdtemp(prefix=f".{out.name}.building-", dir=out.parent))
-    try:
+    with _workplace(out) as work:
         with Sorter(work / "sort", memory_limit) as sorter:
             _read(sorter, faults, list(map(Path, triples)), names, types, say)
             _Compiler(sorter, LayoutWriter(work), say).write(work / FILE_NAME, names is None)
         out.mkdir(exist_ok=True)
         (work / FILE_NAME).replace(out / FILE_NAME)
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
     seconds = round(time.perf_counter() - started, 3)
     return {**open_graph(out).info(), "malformed": faults.count, "seconds": seconds}
+
+
+@contextmanager
+def _workplace(out: Path) -> Generator[Path, None, None]:
+    """A folder beside `out`, gone afterwards; what a killed build left there is swept away."""
+    if out.exists() and not out.is_dir():
+        raise UserError(f"{out}: is a file; give a folder for the graph")
+    prefix = f".{out.name}.building-{platform.node()}-"
+    work = out.with_name(f"{prefix}{os.getpid()}")
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        for old in out.parent.glob(f"{glob.escape(prefix)}*"):
+            if old == work or not _is_running(old.name.removeprefix(prefix)):
+                shutil.rmtree(old, ignore_errors=True)
+        work.mkdir()
+        yield work
+    except OSError as error:
+        where = error.filename or out
+        raise UserError(f"{where}: {error.strerror or error}; the graph was not built") from None
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def _is_running(process: str) -> bool:
+    try:
+        os.kill(int(process), 0)
+    except (ProcessLookupError, ValueError):
+        return False
+    except PermissionError:
+        pass
+    return True
 
 
 def _read(

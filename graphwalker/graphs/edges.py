@@ -75,12 +75,12 @@ class _Run:
         """Where a group and where an edge begins. Raises `GraphError` if the rows are unsorted."""
         rows = np.stack([node, relation, other]).astype(np.int64)
         before = np.full((3, 1), -1) if self._last is None else self._last
-        step = np.diff(np.concatenate([before, rows], axis=1), axis=1)
+        step: Array = np.diff(np.concatenate([before, rows], axis=1), axis=1)
         self._last = rows[:, -1:]
         new_node, new_relation = step[0] != 0, step[1] != 0
         new_group = new_node | new_relation
-        rising = np.where(new_node, step[0], np.where(new_relation, step[1], step[2]))
-        if (rising < 0).any():
+        falls = (step[0] < 0) | ~new_node & (step[1] < 0) | ~new_group & (step[2] < 0)
+        if falls.any():
             raise GraphError("the sorter gave rows out of order")
         return new_group, new_group | (step[2] != 0)
 

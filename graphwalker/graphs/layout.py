@@ -44,9 +44,12 @@ class Layout:
 
     def __init__(self, path: Path | str) -> None:
         self.path = graph_file(Path(path))
-        with self.path.open("rb") as file:
-            self._header, self.checksum = _read_header(file, self.path)
-            self.map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        try:
+            with self.path.open("rb") as file:
+                self._header, self.checksum = _read_header(file, self.path)
+                self.map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        except OSError as error:
+            raise UserError(f"{self.path}: cannot be opened ({error.strerror})") from None
         self.counts: dict[str, int] = self._header["counts"]
         self._sections = {n: Section(**s) for n, s in self._header["sections"].items()}
         self._check_size()
@@ -145,7 +148,7 @@ def _read_header(file: BinaryIO, path: Path) -> tuple[dict[str, Any], str]:
             f"{path}: written in format {version} by a newer GraphWalker; this one reads format "
             f"{FORMAT_VERSION}: upgrade it, or build the graph again"
         )
-    header = file.read(length)
+    header = file.read(min(length, _HEADER_SPACE))
     if version < 1 or _digest(header).digest() != digest:
         raise _damaged(path, "the header does not match its checksum")
     if sys.byteorder != "little":

@@ -22,12 +22,13 @@ def literal_id(lexical: str, suffix: str = "") -> str:
 def literal_name(literal: str) -> str:
     """The lexical value of a literal's id."""
     end = literal.rfind('"')
-    text = literal[1:end] if end > 0 else literal[1:]
-    return unescape(text) if "\\" in text else text
+    return unescape(literal[1:end] if end > 0 else literal[1:])
 
 
 def unescape(text: str) -> str:
     """Decode N-Triples escapes. Raises `UserError` for one that the format does not have."""
+    if "\\" not in text:
+        return text
     decoded = _ESCAPE.sub(_decode, text)
     try:
         # Two \\u escapes may spell one character outside the basic plane.

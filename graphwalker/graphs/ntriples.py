@@ -8,9 +8,10 @@ from graphwalker.graphs.literals import literal_id, unescape
 FREEBASE = "http://rdf.freebase.com/ns/"
 XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
 
-_IRI = r'<([^<>"{}|^`\x00-\x20]*)>'
+_CHARACTERS = r'[^<>"{}|^`\x00-\x20]+'
+_IRI = rf"<(?:{re.escape(FREEBASE)})?({_CHARACTERS})>"
 _BLANK = r"(_:[^\s<>\"]+)"
-_LITERAL = rf'("(?:[^"\\]|\\.)*")(?:(@[A-Za-z]+(?:-[A-Za-z0-9]+)*)|\^\^{_IRI})?'
+_LITERAL = rf'("(?:[^"\\]|\\.)*")(?:(@[A-Za-z]+(?:-[A-Za-z0-9]+)*)|\^\^<({_CHARACTERS})>)?'
 _LINE = re.compile(
     rf"\s*(?:{_IRI}|{_BLANK})\s*{_IRI}\s*(?:{_IRI}|{_BLANK}|{_LITERAL})\s*\.\s*(?:#.*)?", re.DOTALL
 )
@@ -29,10 +30,13 @@ def parse_line(line: str) -> tuple[str, str, str] | None:
             return None
         raise UserError("not an N-Triples line: <subject> <predicate> <object> .")
     subject, blank, predicate, tail, tail_blank, quoted, language, datatype = match.groups()
-    head = blank or _iri_id(subject)
+    if "\\" in line:
+        subject, predicate, tail = (
+            iri and _unescape_iri(iri) for iri in (subject, predicate, tail)
+        )
     if quoted is not None:
-        return head, _iri_id(predicate), _literal(quoted, language, datatype)
-    return head, _iri_id(predicate), tail_blank or _iri_id(tail)
+        tail = _literal(quoted, language, datatype)
+    return blank or subject, predicate, tail_blank or tail
 
 
 def parse_literal(text: str) -> str:
@@ -50,20 +54,16 @@ def language(literal: str) -> str | None:
 
 
 def _literal(quoted: str, tag: str | None, datatype: str | None) -> str:
-    inner = quoted[1:-1]
-    text = unescape(inner) if "\\" in inner else inner
+    text = unescape(quoted[1:-1])
     if tag is not None:
         return literal_id(text, tag)
     if datatype is None or datatype == XSD_STRING:
         return literal_id(text)
-    return literal_id(text, f"^^<{unescape(datatype) if chr(92) in datatype else datatype}>")
+    return literal_id(text, f"^^<{unescape(datatype)}>")
 
 
-def _iri_id(iri: str) -> str:
-    if "\\" in iri:
-        iri = unescape(iri)
-    if iri.startswith(FREEBASE):
-        iri = iri[len(FREEBASE) :]
-    if not iri or iri.startswith('"'):
+def _unescape_iri(iri: str) -> str:
+    plain = unescape(iri).removeprefix(FREEBASE)
+    if not plain or plain.startswith('"'):
         raise UserError("an empty or unusable IRI")
-    return iri
+    return plain

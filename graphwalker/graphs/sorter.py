@@ -125,7 +125,7 @@ def _column(values: tuple[str | int, ...]) -> Any:
 def _connect(folder: Path, memory_limit: str) -> "DuckDBPyConnection":
     import duckdb
 
-    settings: dict[str, str] = {
+    settings: dict[str, str | bool | int | float | list[str]] = {
         "temp_directory": str(folder / "spill"),
         "memory_limit": memory_limit,
         # Without it DuckDB gives sorted rows back out of order.

@@ -134,7 +134,7 @@ def _preference(tag: str) -> int:
 
 def _is_header(line: str) -> bool:
     fields = [field.strip().lower() for field in line.split("\t")[:2]]
-    return len(fields) == 2 and all(map(set.__contains__, _HEADERS, fields))
+    return len(fields) == 2 and fields[0] in _HEADERS[0] and fields[1] in _HEADERS[1]
 
 
 def _is_ntriples(path: Path) -> bool:
