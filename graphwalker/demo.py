@@ -1,0 +1,264 @@
+"""The whole road on an embedded graph: world, data, three training stages, evaluation, report."""
+
+import json
+import time
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import Field
+
+from graphwalker import console
+from graphwalker.config import Config, load_config, parse_config, write_config
+from graphwalker.errors import UserError
+
+T = TypeVar("T")
+Settings = dict[str, Any]
+
+SHIPPED = {False: "demo.yaml", True: "demo-quick.yaml"}
+
+
+class DemoConfig(Config):
+    """`graphwalker demo`: the settings of every stage, each checked by the stage itself."""
+
+    seed: int = 0
+    """Seed of the world, the data, the weights and every draw."""
+    entities: int = Field(default=3000, ge=200)
+    """Named entities of the fictional world."""
+    environment: Settings = {}
+    """Tools, limits and prompt, the same for data, training and evaluation."""
+    synth: Settings = {}
+    """GraphSynth (see `graphwalker config synth`)."""
+    rl_questions: Settings = {}
+    """Training questions for the expert and for GRPO: other walks than GraphSynth's."""
+    experts: Settings = {}
+    """GraphRoll (see `graphwalker config experts`)."""
+    tests: dict[str, Settings] = {}
+    """Held-out question sets by split (`test-entity`, `test-path`)."""
+    model: Settings = {}
+    """The tiny model (see `graphwalker config model`)."""
+    sft1: Settings = {}
+    """SFT stage 1 on GraphSynth (see `graphwalker config sft`)."""
+    sft2: Settings = {}
+    """SFT stage 2 on GraphRoll."""
+    grpo: Settings = {}
+    """GRPO (see `graphwalker config grpo`)."""
+    eval: Settings = {}
+    """Evaluation of each stage (see `graphwalker config eval`)."""
+
+
+def shipped_config(quick: bool) -> Path:
+    """The demo's settings, from the source tree or the installed package."""
+    here = Path(__file__).parent
+    for folder in (here.parent / "configs", here / "configs"):
+        if (folder / SHIPPED[quick]).is_file():
+            return folder / SHIPPED[quick]
+    raise UserError(f"{SHIPPED[quick]} is missing from this installation: reinstall graphwalker")
+
+
+def run_demo(out: Path, config: Path, overrides: list[str]) -> dict[str, Any]:
+    """Run every stage that is not finished yet, then write and show the report."""
+    demo = Demo(out, load_config(DemoConfig, config, overrides))
+    demo.make_data()
+    demo.train()
+    return demo.report()
+
+
+class Demo:
+    """One run folder. Every stage goes on where a killed run of the same settings stopped."""
+
+    def __init__(self, out: Path, config: DemoConfig) -> None:
+        self.out, self.config = out, config
+        self.graph = out / "world" / "graph"
+        self.seconds = _Seconds(out / "seconds.json")
+        write_config(config, out)
+
+    # --- data
+
+    def make_data(self) -> None:
+        make_world = _load("graphwalker.graphs.synthetic:make_world")
+        if not self.graph.exists():
+            self._step(
+                "world",
+                lambda _: make_world(self.config.entities, self.config.seed, self.out / "world"),
+            )
+        self._step("GraphSynth", self._synthesize)
+        self._step("held-out questions", self._hold_out)
+        self._step("questions for RL", self._rl_questions)
+        self._step("GraphRoll", self._collect)
+
+    def _synthesize(self, tick: console.Tick) -> None:
+        config = self._parsed("data_pipeline.config:SynthConfig", "synth", seed=self.config.seed)
+        run = _load("data_pipeline.synthesize:synthesize")
+        run(self.graph, config, self.out / "synth", tick)
+
+    def _rl_questions(self, tick: console.Tick) -> None:
+        values = {"seed": self.config.seed + 1, **self.config.synth, **self.config.rl_questions}
+        self._questions("rl", {"split": "train", **values}, tick)
+
+    def _hold_out(self, tick: console.Tick) -> None:
+        for number, (split, values) in enumerate(self.config.tests.items()):
+            values = {"seed": self.config.seed + 2 + number, **self.config.synth, **values}
+            self._questions(split, {**values, "split": split}, tick)
+        self._merge_tests()
+
+    def _questions(self, name: str, values: Settings, tick: console.Tick) -> None:
+        config = self._parsed("data_pipeline.config:SynthConfig", name, values)
+        run = _load("data_pipeline.synthesize:make_questions")
+        run(self.graph, config, self.out / "questions" / name, tick)
+
+    def _merge_tests(self) -> None:
+        """One test file, checked against the training questions for leakage."""
+        load_questions = _load("graphwalker.benchmarks.base:load_questions")
+        write_jsonl = _load("graphwalker.jsonl:write_jsonl")
+        train = load_questions(self.out / "synth" / "questions.jsonl")
+        test = [
+            question
+            for split in self.config.tests
+            for question in load_questions(self.out / "questions" / split / "questions.jsonl")
+        ]
+        _load("data_pipeline.splits:check_leakage")(train, test)
+        write_jsonl(self.test_file, [question.to_json() for question in test])
+
+    def _collect(self, tick: console.Tick) -> None:
+        config = self._parsed("data_pipeline.config:ExpertConfig", "experts", seed=self.config.seed)
+        run = _load("data_pipeline.collect:collect_experts")
+        run(self.graph, config, self.rl_file, self.out / "graphroll", tick)
+
+    # --- training
+
+    def train(self) -> None:
+        self._step("tiny model", self._make_model)
+        data = {"sft1": "synth/graphsynth.jsonl", "sft2": "graphroll/graphroll.jsonl"}
+        parents = {"sft1": self.out / "model", "sft2": self.out / "sft1" / "final"}
+        for name, title in (("sft1", "SFT stage 1"), ("sft2", "SFT stage 2")):
+            values = {
+                "model": str(parents[name]),
+                "data": [str(self.out / data[name])],
+                "output_dir": str(self.out / name),
+                "seed": self.config.seed,
+                **getattr(self.config, name),
+            }
+            config = self._parsed("training.config:SftConfig", name, values)
+            self._step(title, lambda _, c=config: _load("training.sft:run_sft")(c))
+        self._step("GRPO", self._grpo)
+
+    def _make_model(self, _: console.Tick) -> None:
+        values = {"seed": self.config.seed, **self.config.model}
+        config = self._parsed("training.config:TinyModelConfig", "model", values)
+        read_records = _load("graphwalker.jsonl:read_records")
+        parse = _load("graphwalker.trajectory:Trajectory").from_json
+        trajectories = read_records(self.out / "synth" / "graphsynth.jsonl", parse)
+        texts = _load("training.tiny:conversation_texts")(trajectories)
+        relations = _load("graphwalker.graphs.relations:shown_relations")(self.graph)
+        _load("training.tiny:make_tiny")(config, texts, relations, self.out / "model")
+
+    def _grpo(self, _: console.Tick) -> None:
+        values = {
+            "model": str(self.out / "sft2" / "final"),
+            "questions": str(self.rl_file),
+            "graph": str(self.graph),
+            "output_dir": str(self.out / "grpo"),
+            "environment": self.config.environment,
+            "seed": self.config.seed,
+            **self.config.grpo,
+        }
+        config = self._parsed("training.grpo_config:GrpoConfig", "grpo", values)
+        _load("training.grpo:run_grpo")(config)
+
+    # --- evaluation
+
+    @property
+    def test_file(self) -> Path:
+        return self.out / "questions" / "test.jsonl"
+
+    @property
+    def rl_file(self) -> Path:
+        return self.out / "questions" / "rl" / "questions.jsonl"
+
+    def report(self) -> dict[str, Any]:
+        """Evaluate every stage, write the report, print its table."""
+        stage_result = _load("eval.report:StageResult")
+        models = {
+            "untrained": ("model", ""),
+            "SFT stage 1": ("sft1/final", "sft1"),
+            "SFT stage 2": ("sft2/final", "sft2"),
+            "GRPO": ("grpo/final", "grpo"),
+        }
+        stages = []
+        for name, (model, run) in models.items():
+            folder = self.out / "eval" / (run or name)
+            self._step(f"evaluate {name}", lambda tick, m=model, f=folder: self._eval(m, f, tick))
+            metrics = self.out / run / "metrics.jsonl" if run else None
+            stages.append(stage_result(name, folder, metrics, self.seconds.of(name)))
+        report = _load("eval.report:write_report")(
+            self.out,
+            stages,
+            self.config.model_dump(mode="json"),
+            self.config.seed,
+            "GraphWalker demo: one agent, from nothing",
+            {
+                "seconds": self.seconds.all,
+                "total_seconds": round(sum(self.seconds.all.values()), 1),
+            },
+        )
+        console.out.print(_load("eval.report:console_table")(report))
+        console.out.print(f"Report: {(self.out / 'report.html').resolve()}", soft_wrap=True)
+        return report
+
+    def _eval(self, model: str, folder: Path, tick: console.Tick) -> None:
+        values = {
+            "graph": str(self.graph),
+            "questions": str(self.test_file),
+            "output_dir": str(folder),
+            "environment": self.config.environment,
+            "seed": self.config.seed,
+            **self.config.eval,
+            "policy": {"model": str(self.out / model), **self.config.eval.get("policy", {})},
+        }
+        config = self._parsed("eval.config:EvalConfig", "eval", values)
+        _load("eval.config:run_eval")(config, tick)
+
+    # --- plumbing
+
+    def _parsed(self, model: str, name: str, values: Settings | None = None, **more: Any) -> Any:
+        if values is None:
+            values = {**more, **getattr(self.config, name)}
+        fields = _load(model).model_fields
+        if "environment" in fields:
+            values = {**values, "environment": self.config.environment}
+        return parse_config(_load(model), values, f"demo settings, {name}")
+
+    def _step(self, title: str, work: Callable[[console.Tick], T]) -> T:
+        console.note(f"{title} ...")
+        started = time.monotonic()
+        try:
+            with console.progress(title) as tick:
+                return work(tick)
+        finally:
+            self.seconds.add(title, time.monotonic() - started)
+
+
+class _Seconds:
+    """Seconds spent per step, kept over resumes."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.all: dict[str, float] = {}
+        if path.is_file():
+            self.all = json.loads(path.read_text(encoding="utf-8"))
+
+    def of(self, step: str) -> float:
+        return self.all.get(step, 0.0)
+
+    def add(self, step: str, seconds: float) -> None:
+        self.all[step] = round(self.all.get(step, 0.0) + seconds, 1)
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._path.write_text(json.dumps(self.all, indent=1) + "\n", encoding="utf-8")
+
+
+def _load(name: str) -> Any:
+    """`package.module:attribute`: this root names other packages only as strings."""
+    module, _, attribute = name.partition(":")
+    return getattr(import_module(module), attribute)

@@ -1,0 +1,65 @@
+"""Policies from settings: which model, from where, how large its batches are."""
+
+import hashlib
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from graphwalker.config import Config
+from graphwalker.errors import UserError
+from graphwalker.policies.base import Policy
+
+
+class PolicyConfig(Config):
+    """A local model served by transformers, with its KV cache kept across turns."""
+
+    model: str
+    """A local model folder (or a Hub name that is already on this machine)."""
+    format: Literal["chatml", "llama3", "inline"] = "chatml"
+    """Layout of messages: `chatml` (Qwen2.5), `llama3`, `inline` (tiny models)."""
+    batch_size: int = Field(default=256, ge=1)
+    """Episodes decoded at once. Greedy answers do not depend on it."""
+    max_context: int = Field(default=0, ge=0)
+    """Tokens of a whole episode. 0: what the model allows."""
+    device: str = "auto"
+    """`cpu`, `cuda`, ...; `auto` takes a GPU where there is one."""
+
+
+def load_policy(config: PolicyConfig) -> Policy:
+    """The policy, ready. Raises `UserError` for a folder that holds no model."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    from graphwalker.policies.transformers_model import TransformersPolicy
+    from graphwalker.tokens import chat_format
+
+    device = config.device
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    dtype = torch.bfloat16 if device.startswith("cuda") else torch.float32
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(config.model)
+        model = AutoModelForCausalLM.from_pretrained(config.model, dtype=dtype)
+    except (OSError, ValueError) as error:
+        line = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise UserError(f"{config.model}: no model could be loaded from here ({line})") from None
+    return TransformersPolicy(
+        model.to(device).eval(),
+        tokenizer,
+        chat_format(config.format),
+        batch_size=config.batch_size,
+        max_context=config.max_context or None,
+        name=Path(config.model).name,
+    )
+
+
+def weights_checksum(folder: Path | str) -> str:
+    """Short digest of a local folder's weights, `""` for a Hub name: tells runs apart on resume."""
+    digest = hashlib.sha256()
+    files = sorted(Path(folder).glob("*.safetensors"))
+    for path in files:
+        with path.open("rb") as file:
+            while block := file.read(1 << 20):
+                digest.update(block)
+    return digest.hexdigest()[:16] if files else ""
