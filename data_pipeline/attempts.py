@@ -11,7 +11,7 @@ from data_pipeline.certificates import FRONTIER_LIMIT, is_ragged, leaks, other_r
 from data_pipeline.config import SamplingConfig
 from data_pipeline.lexicon import Lexicon
 from data_pipeline.oracle import OraclePolicy, phrases_of
-from data_pipeline.query import Query, execute
+from data_pipeline.query import Execution, Query, execute
 from data_pipeline.questions import ProgrammaticTeacher
 from data_pipeline.seeds import SeededGraph, Seeds
 from data_pipeline.splits import TRAIN, Splits
@@ -25,7 +25,7 @@ from graphwalker.graphs.compiled import open_graph
 from graphwalker.policies.base import Sampling
 from graphwalker.question import Answer, Question
 from graphwalker.scoring import score
-from graphwalker.tools.walker import lister
+from graphwalker.tools.listing import lister
 from graphwalker.trajectory import Trajectory
 
 SPLIT_TRIES = 200
@@ -158,7 +158,8 @@ class Maker:
         """The oracle's trajectory of a question that passes every certificate."""
         query, draft = Query.from_json(question.query), phrases_of(question)
         answers = [Entity(answer.id, answer.name) for answer in question.answers]
-        verdict = quality.judge(question.text, query, draft)
+        run = execute(self.graph, query, FRONTIER_LIMIT)
+        verdict = quality.judge(question.text, query, draft, (), _between(run))
         if not verdict.kept:
             return Drop("filter", "quality", ", ".join(verdict.reasons))
         if leaks(question.text, answers):
@@ -184,6 +185,14 @@ class Maker:
             return True
         held_out = self._splits.entity_held_out(entity_id)
         return held_out is not (self.config.split == TRAIN)
+
+
+def _between(run: Execution) -> list[Entity]:
+    """The entities that a question must not name: neither topics nor answers."""
+    inner = [frontier for branch in run.frontiers for frontier in branch[1:]]
+    answers = set(run.answers)
+    found = dict.fromkeys(e for frontier in (*inner, *run.tail_frontiers) for e in frontier)
+    return [entity for entity in found if entity not in answers]
 
 
 def _why_unsolved(trajectory: Trajectory) -> str:

@@ -62,8 +62,8 @@ def _shorter(query: Query) -> Iterator[Query]:
         return
     topic, hops = query.branches[0].topic, query.branches[0].hops
     paths = {hops[:k] for k in range(1, len(hops))}
-    paths |= {hops[:k] + hops[k + 1 :] for k in range(len(hops))} - {()}
-    for path in sorted(paths):
+    paths |= {hops[:k] + hops[k + 1 :] for k in range(len(hops))}
+    for path in sorted(path for path in paths if path):
         yield Query((Branch(topic, path),))
 
 

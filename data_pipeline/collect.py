@@ -148,7 +148,8 @@ def _by_structure(path: Path) -> dict[str, list[Question]]:
     for question in read_records(path, Question.from_json):
         if "said" not in question.query:
             raise UserError(
-                f"{path}: {question.id} has no phrases; use questions made by this tool"
+                f"{path}: {question.id} has no phrases for an expert to read: make the questions "
+                "with `graphwalker questions`"
             )
         found.setdefault(question.structure, []).append(question)
     return found

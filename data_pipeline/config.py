@@ -37,7 +37,7 @@ class SamplingConfig(Config):
     max_frontier: int = Field(default=5, ge=1)
     """Most entities on any intermediate stand of the walk: each one costs the agent a turn."""
     ragged: bool = False
-    """Whether an entity on the way may lack the next relation: the oracle then meets an error there."""
+    """Whether an entity on the way may lack the next relation; the oracle meets an error there."""
     literals: bool = False
     """Whether a date or a number may be the answer."""
     seeds_file: str = ""

@@ -7,7 +7,7 @@ from typing import Any
 from data_pipeline.oracle import Plan, PlannedPolicy, View, closing, phrases_of
 from data_pipeline.query import Hop, Query
 from data_pipeline.search import OutOfTurns, Search, Slot
-from data_pipeline.slips import SLIPS
+from data_pipeline.slips import SLIPS, places
 from graphwalker.graphs.base import Entity, KnowledgeGraph
 from graphwalker.protocols.base import ActionProtocol
 from graphwalker.question import Question
@@ -44,8 +44,8 @@ class ExpertPolicy(PlannedPolicy):
         tail = _slots(said.tail_phrases, said.tail_readings, rng)
         search = Search(View(self.graph, question.topic_entities), rng, self._max_turns)
         if rng.random() < self._error_rate:
-            hops = sum(map(len, branches)) + len(tail)
-            search.plan_slip(rng.randrange(hops), rng.choice(SLIPS))
+            kind = rng.choice(SLIPS)
+            search.plan_slip(rng.choice(places(kind, [*map(len, branches), len(tail)])), kind)
         self._searches[key] = search
         topics = [branch.topic for branch in Query.from_json(question.query).branches]
         return _episode(search, topics, branches, tail)

@@ -119,7 +119,7 @@ class Search:
             if path in dead:
                 tried.add(hop)
                 continue
-            if tried:
+            if tried and (frontier[0].id, hop.relation) not in self._asked:
                 self.say(thoughts.back(self.view.name(frontier[0]), slot.phrase, self.rng))
             tried.add(hop)
             done = yield from self._try(frontier, hop, slots, path, dead, number)
@@ -143,6 +143,8 @@ class Search:
     ) -> Steps:
         found = yield from self._follow(frontier, hop, slots[0].phrase)
         _, at = self._asked[frontier[0].id, hop.relation]
+        if not found and Hop(hop.relation, hop.direction.reverse) in slots[0].readings:
+            return None  # the same triples, read from their other end, are not another try
         if not found:
             self.err("wrong_relation", str(hop), at)
             self.say(thoughts.wrong_result(slots[0].phrase, self.rng))
@@ -166,7 +168,9 @@ class Search:
             if not again and self.listed(frontier, slot):
                 break
             if entity.id not in self.listings:
-                why = opening or moving(self.view, frontier, entity, slot.phrase, self.rng)
+                why = opening
+                if not why and not self._pending:
+                    why = moving(self.view, frontier, entity, slot.phrase, self.rng)
                 opening = ""
                 yield from self.look(entity, why)
         self.say(opening)

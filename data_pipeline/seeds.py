@@ -10,12 +10,14 @@ from graphwalker.graphs.base import Entity, KnowledgeGraph
 
 
 class SeededGraph(KnowledgeGraph, Protocol):
-    """A graph that can also draw its named entities by number."""
+    """A graph that also has its named entities by number, and knows its relations."""
 
     @property
     def size(self) -> int: ...
 
-    def entity_at(self, i: int) -> Entity: ...
+    def entity_at(self, index: int) -> Entity: ...
+
+    def relation_ids(self) -> list[str]: ...
 
 
 class Seeds:

@@ -13,6 +13,17 @@ if TYPE_CHECKING:
 SLIPS = ("wrong_relation", "dead_end", "wrong_entity", "unlisted_relation")
 """Kinds of injected slips; wrong readings of vague phrases come on top of them by themselves."""
 
+
+def places(kind: str, lengths: Sequence[int]) -> list[int]:
+    """The hops (counted over the paths of those lengths) at which such a slip can be made; all of
+    them where no hop is better than another."""
+    hops = list(range(sum(lengths)))
+    ends = {sum(lengths[: k + 1]) - 1 for k in range(len(lengths))}
+    if kind == "dead_end":  # it needs a next hop to miss
+        return [hop for hop in hops if hop not in ends] or hops
+    return hops[1:] or hops if kind == "wrong_entity" else hops
+
+
 Steps = Generator[Any, Any, Any]
 
 
@@ -45,8 +56,9 @@ def slip_after_listing(
     if kind == "wrong_entity":
         yield from _wrong_entity(search, frontier, slot)
     elif kind in ("wrong_relation", "dead_end"):
+        kind = kind if later else "wrong_relation"
         found = yield from _wrong_relation(search, kind, frontier[0], slot)
-        if found and kind == "dead_end" and later:
+        if found and kind == "dead_end":
             yield from _walk_into(search, found[0], later[0])
             search.say(thoughts.back(search.view.name(frontier[0]), slot.phrase, search.rng))
         elif found is not None:

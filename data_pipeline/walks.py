@@ -10,7 +10,8 @@ from data_pipeline.query import Branch, Hop, Query
 from data_pipeline.seeds import SeededGraph, Seeds
 from graphwalker.graphs.base import Direction, Entity
 from graphwalker.graphs.flatten import is_literal, step
-from graphwalker.tools.walker import Lister, WalkerSettings, lister
+from graphwalker.tools.listing import Lister, lister
+from graphwalker.tools.settings import WalkerSettings
 
 STRUCTURES: dict[str, tuple[tuple[int, ...], int]] = {
     "1-hop": ((1,), 0),
