@@ -12,7 +12,6 @@ from graphwalker.tools.page import Page, more
 from graphwalker.tools.ranking import rank_relations, words
 from graphwalker.tools.settings import WalkerSettings
 
-
 __all__ = ["Lister", "Listing", "WalkerSettings", "WalkerTools", "lister"]
 
 
