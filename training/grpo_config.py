@@ -1,0 +1,96 @@
+"""The GRPO config: GraphWalker's values as defaults, tiny models by override."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from graphwalker.agents.presets import EnvironmentConfig
+from graphwalker.config import Config
+
+
+class GrpoConfig(Config):
+    """Reinforcement learning in the environment; the reward is strict set EM of the answer."""
+
+    model: str
+    """Model to start from, and the reference of the KL term: a local folder or a Hub name."""
+    questions: str
+    """Training questions (`.jsonl`, `.jsonl.gz`); those of trajectory files count too."""
+    graph: str
+    """Compiled graph that the agent walks."""
+    output_dir: str
+    """Run folder: config, checkpoints, metrics.jsonl, trajectories.jsonl, the model in `final/`."""
+    format: Literal["chatml", "llama3", "inline"] = "chatml"
+    """Layout of messages: `chatml` (Qwen2.5), `llama3`, `inline` (tiny models)."""
+    environment: EnvironmentConfig = EnvironmentConfig()
+    """What the agent lives in; the same as for the SFT data and the evaluation."""
+
+    prompts_per_step: int = Field(default=64, ge=1)
+    """Questions per step (GraphWalker: 64)."""
+    samples: int = Field(default=8, ge=2)
+    """Episodes per question, compared with each other (GraphWalker: 8)."""
+    steps: int = Field(default=100, ge=1)
+    """Optimizer steps, each on new episodes (GraphWalker: 100)."""
+    max_seconds: float = Field(default=0.0, ge=0)
+    """Stop after the step that passes this time. 0: no limit. Such a run is not repeatable."""
+    temperature: float = Field(default=1.0, gt=0)
+    """Of sampling and of the trained distribution (GraphWalker: 1.0)."""
+    max_turn_tokens: int = Field(default=512, ge=1)
+    """Tokens of one completion."""
+    max_prompt_tokens: int = Field(default=4096, ge=1)
+    """Tokens of the first prompt (GraphWalker: 4096)."""
+    max_response_tokens: int = Field(default=8192, ge=1)
+    """Tokens after it, observations included (GraphWalker: 8192)."""
+
+    lr: float = Field(default=1e-6, gt=0)
+    """Learning rate (GraphWalker: 1e-6)."""
+    schedule: Literal["constant", "linear", "cosine"] = "constant"
+    """Learning rate after the warm-up (GraphWalker's code: constant)."""
+    warmup_steps: int = Field(default=0, ge=0)
+    """Steps in which the learning rate rises from zero."""
+    beta: float = Field(default=0.001, ge=0)
+    """Weight of the KL term (GraphWalker: 0.001). 0: no reference model, which is faster."""
+    clip_low: float = Field(default=0.2, gt=0)
+    """Lower clip of the probability ratio (GraphWalker's code: 0.2)."""
+    clip_high: float = Field(default=0.28, gt=0)
+    """Upper clip (GraphWalker's code: 0.28)."""
+    loss_type: Literal["grpo", "bnpo", "dr_grpo", "dapo"] = "grpo"
+    """TRL's name of the objective; `grpo` is the paper's mean over each sequence."""
+    scale_rewards: Literal["group", "batch", "none"] = "group"
+    """What the advantages are divided by the deviation of."""
+    beta1: float = Field(default=0.9, ge=0, lt=1)
+    """AdamW's first moment."""
+    beta2: float = Field(default=0.98, ge=0, lt=1)
+    """AdamW's second moment (GraphWalker's code: 0.98)."""
+    weight_decay: float = Field(default=0.01, ge=0)
+    """AdamW's weight decay (GraphWalker's code: 0.01)."""
+    max_grad_norm: float = Field(default=1.0, ge=0)
+    """Gradients are clipped to this norm; 0: not."""
+
+    micro_batch: int = Field(default=8, ge=1)
+    """Episodes per forward and backward pass of one process."""
+    engine_batch: int = Field(default=256, ge=1)
+    """Episodes that are decoded together."""
+    dtype: Literal["auto", "float32", "bfloat16"] = "auto"
+    """`auto`: bfloat16 arithmetic on a GPU that has it, float32 on a CPU."""
+    gradient_checkpointing: bool = False
+    """Recompute activations in the backward pass: less memory, slower."""
+    threads: int = Field(default=0, ge=0)
+    """CPU threads of torch. 0: as many as cores, or `OMP_NUM_THREADS`."""
+    seed: int = 0
+    """Order of the questions, and every draw of a token."""
+
+    min_answered: float = Field(default=0.2, ge=0, le=1)
+    """The alarm rings below this share of episodes that end with an answer."""
+    min_valid_actions: float = Field(default=0.2, ge=0, le=1)
+    """The alarm rings below this share of completions that hold a valid action."""
+    alarm_steps: int = Field(default=5, ge=0)
+    """Steps in a row below a limit that stop the run. 0: never."""
+
+    save_steps: int = Field(default=10, ge=1)
+    """Optimizer steps between checkpoints."""
+    keep_checkpoints: int = Field(default=2, ge=1)
+    """Older checkpoints are removed."""
+    trajectories_per_step: int = Field(default=4, ge=0)
+    """Episodes of each step that are written to trajectories.jsonl, to be read."""
+    report_to: tuple[str, ...] = ()
+    """Trackers of the Hugging Face Trainer besides metrics.jsonl, such as `wandb`."""
