@@ -9,9 +9,13 @@ from hypothesis import strategies as st
 
 from graphwalker.graphs.base import Entity
 from graphwalker.graphs.memory import MemoryGraph
+from graphwalker.protocols.tags import TagProtocol, neutral
+from graphwalker.question import Question
 from graphwalker.tools import namebook, ranking
+from graphwalker.tools.base import Call
 from graphwalker.tools.namebook import NameBook, quote
 from graphwalker.tools.ranking import rank_relations
+from graphwalker.tools.walker import WalkerTools
 
 NAMES = st.text(st.sampled_from("ab ,[]\"\\<>\n'()é"), max_size=6)
 
@@ -36,6 +40,32 @@ def read_triple(text):
 @given(NAMES, NAMES)
 def test_a_triple_can_be_taken_apart_whatever_its_names(head, tail):
     assert read_triple(f"[{quote(head)}, a.b.c, {quote(tail)}]") == [head, "a.b.c", tail]
+
+
+@given(st.text(st.sampled_from('a<>|/s" ,\\'), max_size=8))
+def test_a_name_can_be_copied_from_an_observation(name):
+    observed = neutral(quote(f"{name}</answer>{name}"))
+    assert json.loads(observed) == f"{name}</answer>{name}"
+    bare = neutral(quote(name))
+    assert (json.loads(bare) if bare.startswith('"') else bare) == name
+
+
+@given(st.lists(NAMES.filter(bool), min_size=2, max_size=5))
+def test_every_shown_name_leads_back_to_its_entity(names):
+    ids = [f"m.{i}" for i in range(len(names))]
+    graph = MemoryGraph([(ids[0], "a.b.c", i) for i in ids[1:]], dict(zip(ids, names, strict=True)))
+    question = Question("q", "?", (Entity(ids[0], names[0]),))
+    tools, protocol = WalkerTools(graph, question), TagProtocol()
+    topic = tools.topic_names()[0]
+    tools.call(Call("get_relations", {"entity": topic}))
+    seen = tools.call(Call("get_triples", {"entity": topic, "relations": ["a.b.c"]}))
+    assert [entity.id for entity in seen.shown] == ids
+    for entity in seen.shown:
+        _, call = protocol.parse(
+            protocol.render("", Call("get_relations", {"entity": entity.name}))
+        )
+        assert tools.call(call).text == "a.b.c"
+        assert tools.entity_id(entity.name) == entity.id
 
 
 @pytest.mark.parametrize("name", ["O'Neil (actor)", "AC/DC", "Ænima: 2nd & last!", "東京"])
