@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from data_pipeline.questions import Draft, mentions
 from data_pipeline.query import Query
+from data_pipeline.questions import Draft, mentions
 from graphwalker.graphs.base import Entity
 
 KEEP_FROM = 9.0
@@ -15,7 +15,7 @@ LONGEST = 70
 _RELATION_ID = re.compile(r"\b[a-z_]+\.[a-z_]+\.[a-z_]+|\.\.|_|\b[mg]\.[0-9a-z]")
 _DOUBLED = re.compile(r"\b(\w+) \1\b", re.IGNORECASE)
 _DETERMINERS = re.compile(r"\b(the|a|an) (the|a|an)\b", re.IGNORECASE)
-_DANGLING = re.compile(r"\b(of|that|who|and|is|the|by|in|for)\s*(\?|,|$)")
+_DANGLING = re.compile(r"\b(that|who|whose|and|the|a|an)\s*(\?|,|$)")
 _AN = re.compile(r"\ba [aeio]|\ban [^aeiouh]", re.IGNORECASE)
 
 

@@ -46,14 +46,27 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A piece of a question: its text and the phrases that made it."""
+    """A piece of a question: its text, the phrases that made it, and a topic's kind of thing."""
 
     text: str
     phrases: tuple[str, ...] = ()
+    kind: str = ""
+
+    @property
+    def nested(self) -> bool:
+        """A phrase, not a mere name."""
+        return bool(self.phrases) or " and " in self.text
+
+    def within(self, form: str, rng: random.Random) -> str:
+        """The form said of this piece; now and then a topic is introduced: `the film Anna Brek`."""
+        if self.kind and self.kind not in form and rng.random() < 0.5:
+            return form.replace("{x}", f"the {self.kind} {self.text}")
+        return form.replace("{x}", self.text)
 
 
+INTRODUCED = ("film", "book", "album", "song", "band", "company", "school", "team", "city")
+"""Kinds that a topic entity may be introduced with, as in `the film Anna Brek`."""
 UNSPECIFIC = ("place", "organization", "entity", "person")
-"""Nouns too wide to introduce a topic entity with, as in `the film Anna Brek`."""
 LITERAL = ("date", "year", "number")
 
 
@@ -72,7 +85,7 @@ class ProgrammaticTeacher:
         many = len(answers) > 1
         if len(query.branches) == 1:
             hops = (*query.branches[0].hops, *query.tail)
-            inner = self._nest(self._topic(query.branches[0], rng), hops[:-1], rng)
+            inner = self._nest(self._topic(query.branches[0]), hops[:-1], rng)
             said = self._ask_last(inner, hops[-1], many, rng)
             count = len(query.branches[0].hops)
             text, parts, tail = said.text, (said.phrases[:count],), said.phrases[count:]
@@ -86,17 +99,14 @@ class ProgrammaticTeacher:
             tail = ()
         return self._draft(query, text, parts, tail, answers)
 
-    def _topic(self, branch: Branch, rng: random.Random) -> Said:
-        name = branch.topic.name
+    def _topic(self, branch: Branch) -> Said:
         kind = self.lexicon.entry(branch.hops[0]).source
-        if kind and kind not in UNSPECIFIC and rng.random() < 0.5:
-            return Said(f"the {kind} {name}")
-        return Said(name)
+        return Said(branch.topic.name, kind=kind if kind in INTRODUCED else "")
 
     def _nest(self, inner: Said, hops: Sequence[Hop], rng: random.Random) -> Said:
         for hop in hops:
             phrase = self._noun_phrase(hop, inner, rng, vague=self.vague)
-            inner = Said(phrase.of(inner.text), (*inner.phrases, phrase.text))
+            inner = Said(inner.within(phrase.text, rng), (*inner.phrases, phrase.text))
         return inner
 
     def _noun_phrase(self, hop: Hop, inner: Said, rng: random.Random, vague: float) -> Phrase:
@@ -104,47 +114,49 @@ class ProgrammaticTeacher:
         blurred = [phrase for phrase in phrases if phrase.vague]
         chosen = blurred if blurred and rng.random() < vague else []
         chosen = chosen or [phrase for phrase in phrases if not phrase.vague]
-        if inner.phrases or " who " in inner.text or " that " in inner.text:
+        if inner.nested:
             # A noun phrase inside another reads well only at its end.
             chosen = [phrase for phrase in chosen if phrase.text.endswith("{x}")] or chosen
         return rng.choice(chosen)
 
     def _ask_last(self, inner: Said, hop: Hop, many: bool, rng: random.Random) -> Said:
         entry = self.lexicon.entry(hop)
-        if entry.asks and rng.random() < 0.6:
-            form = rng.choice(entry.asks)
-            return Said(form.replace("{x}", inner.text), (*inner.phrases, form))
-        if entry.clauses and entry.noun not in LITERAL and rng.random() < (0.8 if many else 0.4):
-            clause = rng.choice(entry.clauses)
-            text = _ask_clause(clause.of(inner.text), entry.noun, entry.asker, many, rng)
-            return Said(text, (*inner.phrases, clause.text))
-        phrase = self._noun_phrase(hop, inner, rng, vague=0.0)
-        text = _ask_noun(phrase.of(inner.text), entry.noun, entry.asker, rng)
-        return Said(text, (*inner.phrases, phrase.text))
+        asks = [ask for ask in entry.asks if _reads_well(ask, inner)]
+        if asks and rng.random() < 0.6:
+            form = rng.choice(asks)
+            return Said(inner.within(form, rng), (*inner.phrases, form))
+        clauses = [clause.text for clause in entry.clauses if _predicates(clause.text, entry.noun)]
+        if clauses and rng.random() < (0.8 if many else 0.4):
+            form = rng.choice(clauses)
+            text = _ask_clause(inner.within(form, rng), entry.noun, entry.asker, many, rng)
+            return Said(text, (*inner.phrases, form))
+        form = self._noun_phrase(hop, inner, rng, vague=0.0).text
+        text = _ask_noun(inner.within(form, rng), entry.noun, entry.asker, rng)
+        return Said(text, (*inner.phrases, form))
 
     def _ask_both(
         self, query: Query, many: bool, rng: random.Random
     ) -> tuple[str, tuple[tuple[str, ...], ...]]:
         noun, asker = self._meeting(query)
-        inners = [self._nest(self._topic(b, rng), b.hops[:-1], rng) for b in query.branches]
-        if rng.random() < 0.25 and not many:
+        inners = [self._nest(self._topic(b), b.hops[:-1], rng) for b in query.branches]
+        ends = [rng.choice(self._clauses(b.hops[-1])) for b in query.branches]
+        plain = all(_predicates(end.text, noun) for end in ends)
+        if not plain or (rng.random() < 0.25 and not many):
             ends = [
                 self._noun_phrase(b.hops[-1], inner, rng, vague=0.0)
                 for b, inner in zip(query.branches, inners, strict=True)
             ]
-            joined = " and ".join(_in_order(ends, inners))
-            word = "Who" if asker == "Who" else f"Which {noun}"
-            return f"{word} is both {joined}?", _parts(inners, ends)
-        ends = [rng.choice(self._clauses(b.hops[-1])) for b in query.branches]
-        joined = " and ".join(_in_order(ends, inners))
+            joined = " and ".join(_in_order(ends, inners, rng))
+            return f"{asker} is both {joined}?", _parts(inners, ends)
+        joined = " and ".join(_in_order(ends, inners, rng))
         return _ask_clause(joined, noun, asker, many, rng), _parts(inners, ends)
 
     def _shared(self, query: Query, rng: random.Random) -> tuple[str, tuple[tuple[str, ...], ...]]:
         """`the person who directed A and wrote B`, and the phrases of both branches."""
         noun, _ = self._meeting(query)
-        inners = [self._nest(self._topic(b, rng), b.hops[:-1], rng) for b in query.branches]
+        inners = [self._nest(self._topic(b), b.hops[:-1], rng) for b in query.branches]
         ends = [rng.choice(self._clauses(b.hops[-1])) for b in query.branches]
-        joined = " and ".join(_in_order(ends, inners))
+        joined = " and ".join(_in_order(ends, inners, rng))
         return f"the {noun} {_relative(noun)} {joined}", _parts(inners, ends)
 
     def _clauses(self, hop: Hop) -> list[Phrase]:
@@ -197,10 +209,24 @@ def _parts(inners: Sequence[Said], ends: Sequence[Phrase]) -> tuple[tuple[str, .
     return tuple((*inner.phrases, end.text) for inner, end in zip(inners, ends, strict=True))
 
 
-def _in_order(ends: Sequence[Phrase], inners: Sequence[Said]) -> list[str]:
+def _reads_well(form: str, inner: Said) -> bool:
+    """A form with words after its slot takes only what ends on a name."""
+    return form.endswith("{x}?") or (
+        len(inner.phrases) <= 1
+        and " and " not in inner.text
+        and all(phrase.endswith("{x}") for phrase in inner.phrases)
+    )
+
+
+def _predicates(clause: str, noun: str) -> bool:
+    """May the clause follow `Which NOUN`? Not `Which genre is the genre of ...`."""
+    return noun not in LITERAL and noun not in clause and f" {noun.split()[-1]} " not in clause
+
+
+def _in_order(ends: Sequence[Phrase], inners: Sequence[Said], rng: random.Random) -> list[str]:
     """The ends said of their inners, the shortest first, so that `and` joins the right parts."""
     order = sorted(range(len(ends)), key=lambda i: (len(inners[i].phrases), i))
-    return [ends[i].of(inners[i].text) for i in order]
+    return [inners[i].within(ends[i].text, rng) for i in order]
 
 
 def _ask_noun(phrase: str, noun: str, asker: str, rng: random.Random) -> str:

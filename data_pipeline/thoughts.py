@@ -10,7 +10,10 @@ def _pick(rng: random.Random, *forms: str) -> str:
 
 def _about(phrase: str) -> str:
     """The phrase without its slot: `the director of {x}` becomes `the director of it`."""
-    return phrase.replace("{x}", "it")
+    said = phrase.replace("{x}", "it")
+    if said.endswith("?"):
+        return said[0].lower() + said[1:-1]
+    return said if said.startswith("the ") else f"what {said}"
 
 
 def start(topic: str, phrase: str, rng: random.Random) -> str:

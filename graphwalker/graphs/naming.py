@@ -37,6 +37,7 @@ _HALLS = ("Arena", "Stadium", "Park", "Dome")
 _PRIZES = ("Prize", "Medal", "Award", "Trophy")
 _CAUSES = ("Unity", "Liberty", "Progress", "Heritage", "Labour", "Reform")
 _COINS = ("crown", "mark", "dinar", "florin", "taler")
+_REAL = {"Women", "Salad", "Person", "Sister", "Dialect", "Titan"}
 _PREFIXES = ("New", "Port", "East", "Upper", "Lake", "Mount")
 
 
@@ -77,7 +78,7 @@ def _word(rng: random.Random, endings: tuple[str, ...], taken: set[str], accents
             place = next(i for i, letter in enumerate(word) if letter in "aeiou")
             word = word[:place] + word[place].translate(_ACCENTS) + word[place + 1 :]
         word = word.capitalize()
-        if 4 <= len(word) <= 10 and word not in taken:
+        if 4 <= len(word) <= 10 and word not in taken and word not in _REAL:
             taken.add(word)
             return word
 

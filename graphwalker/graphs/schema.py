@@ -8,9 +8,9 @@ means is then settled by what the graph holds. `skew` above 1 makes hubs.
 from dataclasses import dataclass
 
 ROLES = (
-    *("actor", "actor", "director", "author", "athlete", "actor", "musician", "executive"),
+    *("actor", "writer", "director", "author", "athlete", "actor", "musician", "executive"),
     *("writer", "producer", "athlete", "politician", "actor", "author", "composer", "editor"),
-    *("executive", "musician", "athlete", "coach"),
+    *("executive", "musician", "director", "coach", "producer", "athlete", "actor", "executive"),
 )
 """Roles by position in a block of persons: a role's members are found without a list of them."""
 
@@ -71,7 +71,7 @@ SCREEN = ("director", "writer", "producer", "actor")
 
 KINDS: dict[str, Kind] = {
     "person": Kind(("people.person",)),
-    "film": Kind(("film.film", "award.award_winning_work"), 0.12),
+    "film": Kind(("film.film", "award.award_winning_work"), 0.11),
     "book": Kind(("book.book", "book.written_work"), 0.07),
     "series": Kind(("book.literary_series",), 0.008),
     "album": Kind(("music.album",), 0.04),
@@ -271,7 +271,6 @@ FACTS: tuple[Fact, ...] = (
     Fact("book.written_work.part_of_series", "book", "series", 0.35),
     Fact("book.written_work.next_in_series", "book", "book", 0.12),
     # education
-    Fact("location.location.containedby", "school", "city", 0.9),
     Fact("education.educational_institution.sports_teams", "school", "team", 0.3),
     # government
     Fact("government.political_party.ideology", "party", "ideology", 0.9, 2),
@@ -401,6 +400,12 @@ MEDIATED: tuple[Mediated, ...] = (
         "company",
         (Slot("location.mailing_address.citytown", "city", skew=1.4),),
         0.8,
+    ),
+    Mediated(
+        "organization.organization.headquarters",
+        "school",
+        (Slot("location.mailing_address.citytown", "city", skew=1.2),),
+        0.9,
     ),
     Mediated(
         "organization.organization.headquarters",

@@ -30,6 +30,8 @@ from graphwalker.graphs.world_files import WorldFiles
 
 SMALLEST, LARGEST = 1_000, 10_000_000
 BLOCK = len(ROLES)
+_STRIDE = 7
+_BACK = pow(_STRIDE, -1, BLOCK)
 _DIGITS = "0123456789bcdfghjklmnpqrstvwxyz_"
 _XSD = "http://www.w3.org/2001/XMLSchema#"
 _SLOTS = {role: tuple(i for i, r in enumerate(ROLES) if r == role) for role in set(ROLES)}
@@ -253,7 +255,7 @@ class _Facts:
 def _mate(offset: int, turn: int) -> int:
     """Whom a person of an even block may marry: somebody in the next block, so of the same age."""
     block, slot = divmod(offset, BLOCK)
-    return (block + 1) * BLOCK + (slot * 7 + 3 + turn) % BLOCK
+    return (block + 1) * BLOCK + (slot * _STRIDE + 3 + turn) % BLOCK
 
 
 def _spouse_side(offset: int) -> int:
@@ -261,7 +263,7 @@ def _spouse_side(offset: int) -> int:
     block, slot = divmod(offset, BLOCK)
     if block % 2 == 0:
         return _mate(offset, 0)
-    return (block - 1) * BLOCK + (slot - 3) * 3 % BLOCK
+    return (block - 1) * BLOCK + (slot - 3) * _BACK % BLOCK
 
 
 def _family(world: World, offset: int) -> tuple[int, list[int]]:
