@@ -4,8 +4,11 @@ import html
 import re
 from collections.abc import Iterable
 
-# Control characters have no glyph and some are illegal in HTML; a lone surrogate is not text.
-_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+# Control characters have no glyph and some are illegal in HTML; a lone surrogate is not text;
+# an override of the writing direction would turn around what stands after it.
+_UNPRINTABLE = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
+)
 
 
 class Markup(str):

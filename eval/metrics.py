@@ -23,6 +23,7 @@ INTERVALS = (
 Interval = tuple[float, float]
 
 RATES = ("em", "f1", "precision", "recall", "hits1", "hit_any", "retrieval_any", "retrieval_all")
+_NEEDED = {*RATES, "had_error", "recovered"}
 
 
 def wilson(successes: int, n: int) -> Interval:
@@ -145,7 +146,7 @@ def mcnemar(won: int, lost: int) -> float:
 
 
 def _scored(trajectory: Trajectory) -> Trajectory:
-    if "em" in trajectory.scores:
+    if trajectory.scores.keys() >= _NEEDED:
         return trajectory
     return trajectory.with_scores(**score(trajectory))
 

@@ -107,16 +107,17 @@ def _walks(walks: Sequence[Walk], stages: Sequence[Mapping[str, Any]]) -> Markup
 
 def _making(report: Report) -> list[Markup | None]:
     parts: list[Markup | None] = []
-    blocks = {
+    blocks: dict[str, Mapping[str, Any]] = {
         "Versions": report["versions"],
         "Hardware": report["hardware"],
         "Seconds": {k: f"{v:,.1f}" for k, v in report["seconds"].items()},
-        "Config": flat({**report["config"], "seed": report["seed"]}),
     }
     for title, facts in blocks.items():
         if facts:
             parts += [element("h3", title), _facts(facts)]
-    return parts
+    config = flat({**report["config"], "seed": report["seed"]})
+    title = element("summary", f"Config ({len(config)} settings)")
+    return [*parts, element("details", title, _facts(config), class_="config")]
 
 
 def _facts(facts: Mapping[str, Any]) -> Markup:

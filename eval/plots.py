@@ -196,7 +196,7 @@ def _dress(axes: "Axes", label: str, top: float | None) -> None:
         axes.set_yticks([0, 0.25, 0.5, 0.75, 1.0])
     axes.grid(axis="y", color=FAINT, linewidth=0.8)
     axes.set_axisbelow(True)
-    axes.tick_params(colors=INK, length=0)
+    axes.tick_params(colors=INK, length=0, pad=7)
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
     axes.spines["bottom"].set_color(INK)

@@ -37,7 +37,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 PACKAGES = ("torch", "transformers", "trl", "numpy", "duckdb")
-CURVES = {"loss": "loss", "reward": "reward", "em": "EM of rollouts", "entropy": "entropy"}
+# What a log shows: rewards and signs of collapse where it holds rewards, else the loss.
+RL_CURVES = {"reward": "reward", "em": "EM", "entropy": "entropy", "turns": "turns"}
+SFT_CURVES = {"loss": "loss"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,11 +148,14 @@ def read_curves(stages: Sequence[StageResult]) -> list[Curve]:
             continue
         # A resumed run may have logged a step twice: the last record of a step stands.
         records = {r["step"]: r for r in read_jsonl(stage.train_metrics) if _finite(r.get("step"))}
-        for key, label in CURVES.items():
+        found: list[Curve] = []
+        for key, label in (RL_CURVES if _holds(records, "reward") else SFT_CURVES).items():
             points = [(s, records[s][key]) for s in sorted(records) if _finite(records[s].get(key))]
-            if len(points) > 1:
-                steps, values = zip(*points, strict=True)
-                curves.append(Curve(stage.name, label, steps, values))
+            steps, values = tuple(s for s, _ in points), tuple(v for _, v in points)
+            # A reward that is the EM is one curve, not two.
+            if len(points) > 1 and values not in [curve.values for curve in found]:
+                found.append(Curve(stage.name, label, steps, values))
+        curves += found
     return curves
 
 
@@ -196,6 +201,10 @@ def _plots(
         "training": training_curves(read_curves(stages)),
     }
     return {name: svg for name, svg in drawn.items() if svg is not None}
+
+
+def _holds(records: Mapping[float, Mapping[str, Any]], key: str) -> bool:
+    return any(_finite(record.get(key)) for record in records.values())
 
 
 def _version(package: str) -> str:

@@ -181,10 +181,9 @@ def _settle(part: _Pass, questions: Sequence[Question]) -> None:
         f"{question.id}#{number}": place
         for place, (question, number) in enumerate((q, n) for q in questions for n in part.numbers)
     }
-    records = list(read_jsonl(part.path))
-    places = [order[record["id"]] for record in records]
+    places = [order[record["id"]] for record in read_jsonl(part.path)]
     if places != sorted(places):
-        records.sort(key=lambda record: order[record["id"]])
+        records = sorted(read_jsonl(part.path), key=lambda record: order[record["id"]])
         write_jsonl(part.path, records)
 
 
