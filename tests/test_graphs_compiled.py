@@ -116,6 +116,23 @@ def test_any_graph_is_the_same_compiled(world, tmp_path_factory: pytest.TempPath
     )
 
 
+def test_hops_through_many_cvt_nodes_are_the_same_compiled(tmp_path: Path) -> None:
+    rng = random.Random(0)
+    named, cvts = [f"e{i:02d}" for i in range(12)], [f"m.{i:04d}" for i in range(1200)]
+    facts = [("e00", "r", cvt) for cvt in cvts]
+    facts += [(rng.choice(cvts), rng.choice("rst"), rng.choice(named + cvts)) for _ in range(3000)]
+    facts += [(rng.choice(named), rng.choice("rst"), rng.choice(named + cvts)) for _ in range(60)]
+    names = {node: node.upper() for node in named}
+    compiled, memory = compile_tsv(tmp_path, facts, names, {}), MemoryGraph(facts, names)
+    assert_equal(compiled, memory, {*named, *cvts[:5]})
+    for node in named:
+        for way in Direction:
+            for relation, _ in flat_relations(compiled, node, way):
+                assert (
+                    step(compiled, node, relation, way) == step(memory, node, relation, way) != []
+                )
+
+
 def test_the_order_of_lines_does_not_change_a_byte(tmp_path: Path, toy: CompiledGraph) -> None:
     facts, names = list(TOY_TRIPLES), list(TOY_NAMES.items())
     random.Random(0).shuffle(facts)

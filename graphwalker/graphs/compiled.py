@@ -1,11 +1,11 @@
 """The compiled graph: memory-mapped arrays that answer in microseconds, whatever the degree."""
 
-from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from zlib import crc32
 
-from graphwalker.graphs.base import Direction, Entity, Triple
+from graphwalker.graphs.arrays import Buckets, Lists, Side, all_strings, raw_strings, strings
+from graphwalker.graphs.base import FLATTENED, Direction, Entity, Triple
+from graphwalker.graphs.flatten import CVTS_PER_RELATION, RELATIONS_PER_CVT
 from graphwalker.graphs.layout import FORMAT_VERSION, Layout
 from graphwalker.graphs.literals import is_literal, literal_name
 from graphwalker.graphs.names import fold
@@ -30,18 +30,19 @@ class CompiledGraph:
         self.path = layout.path
         self.checksum = layout.checksum
         self.size = layout.counts["entities"]
-        self._id = _strings(layout, "id")
-        self._name = _strings(layout, "name")
-        self._raw_id = _raw_strings(layout, "id")
-        self._by_id = _Buckets(layout, "id")
-        self._by_name = _Buckets(layout, "name")
+        self._id = strings(layout, "id")
+        self._name = strings(layout, "name")
+        self._raw_id = raw_strings(layout, "id")
+        self._by_id = Buckets(layout, "id")
+        self._by_name = Buckets(layout, "name")
         self._entities = layout.array("entities")
-        self._types = _Lists(layout, "type")
-        self._type_ids = _all_strings(layout, "type_id", layout.counts["types"])
-        self._relation_ids = _all_strings(layout, "relation_id", layout.counts["relations"])
+        self._is_cvt = layout.array("is_cvt")
+        self._types = Lists(layout, "type")
+        self._type_ids = all_strings(layout, "type_id", layout.counts["types"])
+        self._relation_ids = all_strings(layout, "relation_id", layout.counts["relations"])
         self._relation_at = {r: i for i, r in enumerate(self._relation_ids)}
         self._relation_counts = layout.array("relation_counts")
-        self._sides = {d: _Side(layout, d.value) for d in Direction}
+        self._sides = {d: Side(layout, d.value) for d in Direction}
 
     @classmethod
     def open(cls, path: Path | str) -> "CompiledGraph":
@@ -140,6 +141,59 @@ class CompiledGraph:
         node = self._find(entity_id)
         return [self._type_ids[t] for t in self._types.get(node)] if node >= 0 else []
 
+    def flat_relations(self, entity_id: str, direction: Direction) -> list[tuple[str, int]]:
+        """What `flatten.flat_relations` gives, on node numbers."""
+        node = self._find(entity_id)
+        if node < 0:
+            return []
+        side, ids, is_cvt = self._sides[direction], self._relation_ids, self._is_cvt
+        listed: dict[str, int] = {}
+        pairs: dict[str, int] = {}
+        for group in range(side.groups[node], side.groups[node + 1]):
+            number, start, end = side.relations[group], side.starts[group], side.starts[group + 1]
+            relation = ids[number]
+            listed[relation] = end - start
+            if side.to_cvts[number]:
+                ends = side.nodes[start : min(end, start + CVTS_PER_RELATION)]
+                cvts = [n for n in ends if is_cvt[n]]
+                listed[relation] = end - start - len(cvts) if len(cvts) < len(ends) else 0
+                if FLATTENED not in relation:
+                    for far, others in self._around(node, cvts, side).items():
+                        out = direction is Direction.OUT
+                        pair = (relation, ids[far]) if out else (ids[far], relation)
+                        if FLATTENED not in pair[0]:
+                            pairs[FLATTENED.join(pair)] = len(others)
+        return sorted((r, count) for r, count in {**pairs, **listed}.items() if count)
+
+    def cross_cvts(
+        self, entity_id: str, near: str, far: str, direction: Direction, limit: int | None
+    ) -> list[Entity]:
+        """The entities behind the CVT nodes at the end of `near`, over `far`, in id order."""
+        node, number = self._find(entity_id), self._relation_at.get(far)
+        start, end = self._run(node, near, direction)
+        if start == end or number is None:
+            return []
+        side, is_cvt = self._sides[direction], self._is_cvt
+        found: set[int] = set()
+        for cvt in side.nodes[start:end]:
+            if is_cvt[cvt]:
+                first, last = side.run(cvt, number)
+                found.update(side.nodes[first:last])
+        found.discard(node)
+        return [self._entity(n) for n in sorted(n for n in found if not is_cvt[n])[:limit]]
+
+    def _around(self, node: int, cvts: Sequence[int], side: Side) -> dict[int, set[int]]:
+        """What lies one hop behind the CVT nodes: node numbers by relation number."""
+        found: dict[int, set[int]] = {}
+        groups, relations, starts, is_cvt = side.groups, side.relations, side.starts, self._is_cvt
+        for cvt in cvts:
+            first = groups[cvt]
+            for group in range(first, min(groups[cvt + 1], first + RELATIONS_PER_CVT)):
+                for other in side.nodes[starts[group] : starts[group + 1]]:
+                    if other != node and not is_cvt[other]:
+                        found.setdefault(relations[group], set()).add(other)
+        return found
+
     def _find(self, entity_id: str) -> int:
         raw = _bytes(entity_id)
         for node in self._by_id.find(raw):
@@ -152,12 +206,7 @@ class CompiledGraph:
         number = self._relation_at.get(relation)
         if node < 0 or number is None:
             return 0, 0
-        side = self._sides[direction]
-        end = side.groups[node + 1]
-        group = bisect_left(side.relations, number, side.groups[node], end)
-        if group == end or side.relations[group] != number:
-            return 0, 0
-        return side.starts[group], side.starts[group + 1]
+        return self._sides[direction].run(node, number)
 
     def _ends(
         self, node: int, relation: str, direction: Direction, limit: int | None
@@ -170,58 +219,6 @@ class CompiledGraph:
     def _entity(self, node: int) -> Entity:
         entity_id = self._id(node)
         return Entity(entity_id, self._name(node) or _literal_or_nothing(entity_id))
-
-
-class _Side:
-    """The edges as seen from one end: node -> groups -> destinations."""
-
-    def __init__(self, layout: Layout, side: str) -> None:
-        self.groups = layout.array(f"{side}_groups")
-        self.relations = layout.array(f"{side}_relations")
-        self.starts = layout.array(f"{side}_starts")
-        self.nodes = layout.array(f"{side}_nodes")
-        self.to_cvts = layout.array(f"{side}_to_cvts")
-
-
-class _Lists:
-    """A list of numbers for each node."""
-
-    def __init__(self, layout: Layout, name: str) -> None:
-        self._starts = layout.array(f"{name}_starts")
-        self._items = layout.array(f"{name}_items")
-
-    def get(self, index: int) -> memoryview:
-        return self._items[self._starts[index] : self._starts[index + 1]]
-
-
-class _Buckets(_Lists):
-    """Nodes by the leading bits of a hash; the caller compares the strings themselves."""
-
-    def __init__(self, layout: Layout, name: str) -> None:
-        super().__init__(layout, f"{name}_bucket")
-        self._shift = bucket_shift(len(self._starts) - 1)
-
-    def find(self, key: bytes) -> memoryview:
-        return self.get(crc32(key) >> self._shift)
-
-
-def bucket_shift(buckets: int) -> int:
-    """How far a 32-bit hash is shifted to number that many buckets, a power of two."""
-    return 33 - buckets.bit_length()
-
-
-def _raw_strings(layout: Layout, name: str) -> Callable[[int], bytes]:
-    ends, base, data = layout.array(f"{name}_ends"), layout.section(name).offset, layout.map
-    return lambda i: data[base + ends[i] : base + ends[i + 1]]
-
-
-def _strings(layout: Layout, name: str) -> Callable[[int], str]:
-    ends, base, data = layout.array(f"{name}_ends"), layout.section(name).offset, layout.map
-    return lambda i: data[base + ends[i] : base + ends[i + 1]].decode()
-
-
-def _all_strings(layout: Layout, name: str, count: int) -> list[str]:
-    return [_strings(layout, name)(i) for i in range(count)]
 
 
 def _bytes(text: str) -> bytes:

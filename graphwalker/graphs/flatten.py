@@ -1,6 +1,7 @@
 """Hops through CVT nodes: two relations around a node without a name, shown as one `r1..r2`."""
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import Protocol, cast
 
 from graphwalker.graphs.base import FLATTENED, Direction, Entity, KnowledgeGraph
 from graphwalker.graphs.literals import is_literal
@@ -13,6 +14,20 @@ RELATIONS_PER_CVT = 50
 
 CVTS_PER_RELATION = 1000
 """CVT nodes looked at to list what lies behind one relation; counts beyond are lower bounds."""
+
+
+class CrossesCvts(Protocol):
+    """What a graph may offer to go through CVT nodes faster than over its neighbors."""
+
+    def flat_relations(self, entity_id: str, direction: Direction) -> list[tuple[str, int]]:
+        """Exactly what the function of that name gives without it."""
+        ...
+
+    def cross_cvts(
+        self, entity_id: str, near: str, far: str, direction: Direction, limit: int | None
+    ) -> list[Entity]:
+        """The entities at `far` of the CVT nodes at `near` of the entity, but not itself."""
+        ...
 
 
 def is_cvt(graph: KnowledgeGraph, entity: Entity) -> bool:
@@ -31,6 +46,8 @@ def flat_relations(
     CVT node to another entity: outgoing `entity -r1-> cvt -r2-> x`, incoming `x -r1-> cvt -r2->
     entity`. Every one of them is accepted by `step`.
     """
+    if native := _crossing(graph):
+        return native.flat_relations(entity_id, direction)
     plain = dict(graph.relations(entity_id, direction))
     leads_to_cvts = _cvt_test(graph)
     listed: dict[str, int] = {}
@@ -67,6 +84,8 @@ def step(
         return []
     first, _, second = relation.partition(FLATTENED)
     near, far = (first, second) if direction is Direction.OUT else (second, first)
+    if native := _crossing(graph):
+        return native.cross_cvts(entity_id, near, far, direction, limit)
     others: dict[str, Entity] = {}
     for cvt in filter(_nameless, graph.neighbors(entity_id, near, direction)):
         for other in graph.neighbors(cvt.id, far, direction):
@@ -118,6 +137,10 @@ def _cvt_test(graph: KnowledgeGraph) -> Callable[[str, Direction], bool]:
     """A graph that knows its mediated relations spares us a look at every neighbor."""
     known: Callable[[str, Direction], bool] | None = getattr(graph, "leads_to_cvts", None)
     return known or _always
+
+
+def _crossing(graph: KnowledgeGraph) -> CrossesCvts | None:
+    return cast(CrossesCvts, graph) if hasattr(graph, "cross_cvts") else None
 
 
 def _always(relation: str, direction: Direction) -> bool:

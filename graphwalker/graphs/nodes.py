@@ -7,7 +7,7 @@ from zlib import crc32
 import numpy as np
 
 from graphwalker.errors import GraphError
-from graphwalker.graphs.compiled import bucket_shift
+from graphwalker.graphs.arrays import bucket_shift
 from graphwalker.graphs.edges import write_ints
 from graphwalker.graphs.layout import LayoutWriter, typecode
 from graphwalker.graphs.literals import is_literal
@@ -75,6 +75,7 @@ def write_nodes(sorter: Sorter, writer: LayoutWriter, ids_are_names: bool) -> No
         if chunk.name_keys:
             name_keys.extend(list(np.array(chunk.name_keys, dtype=np.uint32).T.copy()))
         first += len(chunk.ids)
+    writer.section("is_cvt", "B").write(nodes.is_cvt.tobytes())
     _write_buckets(sorter, writer, "id", "key, node")
     _write_buckets(sorter, writer, "name", "key, types DESC, node")
     return nodes
