@@ -28,7 +28,8 @@ class EnvironmentConfig(WalkerSettings):
     max_turns: int = Field(default=10, ge=1)
     """Completions before the forced answer; malformed ones count."""
     max_context_tokens: int = Field(default=0, ge=0)
-    """Ask for the answer early once the conversation has this many tokens. 0: no limit."""
+    """Ask for the answer early once the conversation has this many tokens, as the policy counts
+    them. Leave room below the engine's own limit for one observation and one completion. 0: off."""
 
 
 class Environment:

@@ -1,5 +1,7 @@
 """Settings of the walker's tools, with GraphWalker's numbers."""
 
+from pydantic import Field
+
 from graphwalker.config import Config
 
 # Book-keeping of Freebase, never the answer to a question. GraphWalker's whitelist hides a gold
@@ -28,13 +30,13 @@ BOOK_KEEPING = (
 class WalkerSettings(Config):
     """Limits of the tools; the defaults are GraphWalker's."""
 
-    top_relations: int = 20
+    top_relations: int = Field(default=20, ge=1)
     """Relations that get_relations shows, after BM25 ranking (GraphWalker Table 8)."""
-    relations_per_call: int = 4
+    relations_per_call: int = Field(default=4, ge=1)
     """Relations that one get_triples uses, the first ones of its list."""
-    triples_per_relation: int = 5
+    triples_per_relation: int = Field(default=5, ge=1)
     """Triples shown for each relation and direction."""
-    max_observation_chars: int = 0
+    max_observation_chars: int = Field(default=0, ge=0)
     """Longest observation; it is cut at an entry, with a mark. 0: no limit."""
     skip_relations: tuple[str, ...] = BOOK_KEEPING
     """Relations never shown; `*` stands for anything. A flattened one is skipped by either half."""
