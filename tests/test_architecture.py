@@ -8,9 +8,13 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
+
+from graphwalker.config import load_config, parse_config
+from graphwalker.demo import DemoConfig
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("graphwalker", "data_pipeline", "training", "eval")
@@ -159,6 +163,35 @@ def test_pre_commit_and_the_lock_agree_on_ruff() -> None:
     pinned = re.search(r"ruff-pre-commit\s+rev: v(\S+)", hooks)
     assert pinned
     assert f"\nruff=={pinned[1]}\n" in lock
+
+
+STAGES = {
+    "environment": "graphwalker.agents.presets:EnvironmentConfig",
+    "synth": "data_pipeline.config:SynthConfig",
+    "rl_questions": "data_pipeline.config:SynthConfig",
+    "experts": "data_pipeline.config:ExpertConfig",
+    "model": "training.config:TinyModelConfig",
+    "sft1": "training.config:SftConfig",
+    "sft2": "training.config:SftConfig",
+    "grpo": "training.grpo_config:GrpoConfig",
+    "eval": "eval.config:EvalConfig",
+}
+PATHS = {"model": "m", "data": ["d"], "questions": "q", "graph": "g", "output_dir": "o"}
+"""What a run fills in by itself."""
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "configs").glob("demo*.yaml")), ids=label)
+def test_every_demo_config_loads_with_the_settings_of_each_stage(path: Path) -> None:
+    demo = load_config(DemoConfig, path)
+    stages = [(name, getattr(demo, name)) for name in STAGES]
+    for name, values in [*stages, *(("synth", {**demo.synth, **t}) for t in demo.tests.values())]:
+        module, _, attribute = STAGES[name].partition(":")
+        model = getattr(import_module(module), attribute)
+        required = {key for key, field in model.model_fields.items() if field.is_required()}
+        given = {key: value for key, value in PATHS.items() if key in required}
+        if "policy" in model.model_fields:
+            values = {**values, "policy": {"model": "m", **values.get("policy", {})}}
+        parse_config(model, {**given, **values}, f"{path.name}, {name}")
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "configs/accelerate").glob("*.yaml")), ids=label)
