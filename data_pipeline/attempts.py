@@ -1,8 +1,7 @@
 """One attempt: from a number to a walk, its question, its certificate, the oracle's trajectory."""
 
 import random
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -53,15 +52,25 @@ class Sampled:
     walk: Walk
     answers: tuple[Entity, ...]
     split: str
+    path: tuple[str, ...]
+    """Its relation path, in the one spelling that splits go by."""
 
     def to_json(self) -> dict[str, Any]:
-        answers = [{"id": e.id, "name": e.name} for e in self.answers]
-        return {"id": self.id, "split": self.split, **self.walk.to_json(), "answers": answers}
+        record = self.walk.to_json()
+        return {
+            "id": self.id,
+            **record,
+            "query": {**record["query"], "path": list(self.path)},
+            "hops": self.walk.query.hops,
+            "split": self.split,
+            "answers": [{"id": e.id, "name": e.name} for e in self.answers],
+        }
 
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> "Sampled":
         answers = tuple(Entity(e["id"], e["name"]) for e in record["answers"])
-        return cls(record["id"], Walk.from_json(record), answers, record["split"])
+        path = tuple(record["query"]["path"])
+        return cls(record["id"], Walk.from_json(record), answers, record["split"], path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +128,8 @@ class Maker:
             fault = "ragged_frontier"
         if fault:
             return Drop("walk", fault)
-        return Sampled(f"{structure}/{index}", walk, run.answers, split)
+        path = self._splits.path(walk.query)
+        return Sampled(f"{structure}/{index}", walk, run.answers, split, path)
 
     def _in_split(self, structure: str, rng: random.Random) -> tuple[Walk, str] | Drop:
         for tries in range(SPLIT_TRIES):
@@ -151,7 +161,7 @@ class Maker:
             structure=structure,
             hops=query.hops,
             split=sampled.split,
-            query={**query.to_json(), "path": list(self._splits.path(query)), "said": said},
+            query={**query.to_json(), "path": list(sampled.path), "said": said},
         )
 
     def certify(self, question: Question) -> Trajectory | Drop:
@@ -201,14 +211,7 @@ def _why_unsolved(trajectory: Trajectory) -> str:
     return "not_shown" if trajectory.answer else "relation_not_listed"
 
 
-def attempt_maker(graph: Path, config: Config) -> Callable[[tuple[str, int]], Attempt]:
-    """For workers: opens the graph, returns the function of (structure, index)."""
+def open_maker(graph: Path, config: Config) -> Maker:
+    """A maker of its own for each worker process."""
     assert isinstance(config, SamplingConfig)
-    maker = Maker(open_graph(graph), config)
-    return lambda job: maker.attempt(*job)
-
-
-def question_set_maker(graph: Path, config: Config) -> Callable[[tuple[str, int]], Attempt]:
-    """As `attempt_maker`, without the trajectories: they were only the proof."""
-    make = attempt_maker(graph, config)
-    return lambda job: replace(make(job), trajectory=None)
+    return Maker(open_graph(graph), config)

@@ -58,12 +58,12 @@ def has_shortcut(graph: KnowledgeGraph, query: Query, run: Execution) -> bool:
 
 def _shorter(query: Query) -> Iterator[Query]:
     """Compositions with one hop left out, or cut short: proper sub-paths from the same topic."""
-    if len(query.branches) > 1:
+    if len(query.branches) != 1:
         return
     topic, hops = query.branches[0].topic, query.branches[0].hops
     paths = {hops[:k] for k in range(1, len(hops))}
     paths |= {hops[:k] + hops[k + 1 :] for k in range(len(hops))}
-    for path in sorted(path for path in paths if path):
+    for path in sorted(path for path in paths if len(path) > 0):
         yield Query((Branch(topic, path),))
 
 

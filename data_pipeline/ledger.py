@@ -3,7 +3,7 @@
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,7 @@ class Ledger:
         for name, record in unit:
             self._appenders[name].append(dict(record))
 
-    def records(self, name: str) -> Iterable[dict[str, Any]]:
+    def records(self, name: str) -> Iterator[dict[str, Any]]:
         return read_jsonl(self.out / name)
 
     def close(self) -> None:

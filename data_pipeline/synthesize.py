@@ -1,21 +1,45 @@
 """GraphSynth: certified questions with the oracle's trajectories, exactly as many as asked for."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 from typing import Any
 
-from data_pipeline.attempts import Attempt, Drop, attempt_maker, question_set_maker
+from data_pipeline.attempts import Attempt, Drop, open_maker
 from data_pipeline.config import SynthConfig, quotas
 from data_pipeline.ledger import Ledger, Progress, open_run
-from data_pipeline.pool import Build, Pool
+from data_pipeline.pool import Pool
 from data_pipeline.stats import write_card
+from graphwalker.config import Config
 from graphwalker.errors import UserError
 from graphwalker.graphs.compiled import open_graph
 
 WALKS, QUESTIONS, DROPPED = "walks.jsonl", "questions.jsonl", "dropped.jsonl"
 GRAPHSYNTH = "graphsynth.jsonl"
+
+Job = tuple[str, int]
+"""Structure and number of an attempt."""
+Records = Iterator[tuple[str, dict[str, Any]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What a run makes: of each job, by `build`; written as `files`, the last one its product."""
+
+    name: str
+    build: Callable[[Path, Config], Callable[[Job], Attempt]]
+    files: tuple[str, ...]
+
+    @property
+    def product(self) -> str:
+        return self.files[-1]
+
+    @property
+    def asked(self) -> str:
+        """The file that tells which questions (or bare walks) were made already."""
+        return QUESTIONS if QUESTIONS in self.files else WALKS
 
 
 def synthesize(
@@ -28,7 +52,8 @@ def synthesize(
     the data card. The same command goes on where a killed one stopped; any number of workers
     makes the same bytes.
     """
-    return _make(graph, config, out, "synth", attempt_maker, _synth_records, progress)
+    stage = Stage("synth", _whole, (WALKS, QUESTIONS, GRAPHSYNTH))
+    return make(graph, config, out, stage, progress)
 
 
 def make_questions(
@@ -38,39 +63,74 @@ def make_questions(
 
     Writes walks.jsonl, questions.jsonl, dropped.jsonl and the data card.
     """
-    return _make(graph, config, out, "questions", question_set_maker, _question_records, progress)
+    return make(graph, config, out, Stage("questions", _proven, (WALKS, QUESTIONS)), progress)
 
 
-Records = Iterator[tuple[str, dict[str, Any]]]
+def make_walks(
+    graph: Path, config: SynthConfig, out: Path, progress: Progress | None = None
+) -> dict[str, Any]:
+    """Sample walks alone, in the exact mix: walks.jsonl, dropped.jsonl and the data card."""
+    return make(graph, config, out, Stage("walk", _walk, (WALKS,)), progress)
 
 
-def _make(
+def make(
     graph: Path,
     config: SynthConfig,
     out: Path,
-    stage: str,
-    build: Build,
-    records: Callable[[Attempt], Records],
+    stage: Stage,
     progress: Progress | None,
 ) -> dict[str, Any]:
-    opened = open_graph(graph)
-    about = {"checksum": opened.checksum}
-    open_run(out, stage, config, about)
-    made = GRAPHSYNTH if build is attempt_maker else QUESTIONS
-    files = [WALKS, QUESTIONS] if made == GRAPHSYNTH else [WALKS]
+    """Attempt after attempt, always of the structure furthest behind, until the mix is full."""
+    about = {"checksum": open_graph(graph).checksum}
+    open_run(out, stage.name, config, about)
     with (
-        Ledger(out, files, [made, DROPPED]) as ledger,
-        Pool[tuple[str, int], Attempt](build, graph, config, config.workers) as pool,
+        Ledger(out, stage.files[:-1], [stage.product, DROPPED]) as ledger,
+        Pool[Job, Attempt](stage.build, graph, config, config.workers) as pool,
     ):
-        goal = _Goal(config, ledger)
+        goal = _Goal(config, ledger, ledger.records(stage.asked))
         streams = {name: pool.results(_jobs(name, goal.tried[name])) for name in goal.quota}
         while (structure := goal.next_structure()) is not None:
             attempt = goal.judged(structure, next(streams[structure]))
             ledger.write(records(attempt))
             goal.count(structure, attempt)
             if progress and attempt.drop is None:
-                progress(goal.kept.total(), config.count, stage)
-    return write_card(out, stage, config, about, made)
+                progress(goal.kept.total(), config.count, stage.name)
+    return write_card(out, stage.name, config, about, stage.product)
+
+
+def records(attempt: Attempt) -> Records:
+    """The lines that an attempt adds, its ending last."""
+    if attempt.sampled is not None:
+        yield WALKS, attempt.sampled.to_json()
+    if attempt.question is not None:
+        yield QUESTIONS, {**attempt.question.to_json(), "unit": attempt.id}
+    if attempt.trajectory is not None:
+        yield GRAPHSYNTH, {**attempt.trajectory.to_json(), "unit": attempt.id}
+    if attempt.drop is not None:
+        yield DROPPED, attempt.drop.to_json(attempt.id)
+
+
+def _whole(graph: Path, config: Config) -> Callable[[Job], Attempt]:
+    maker = open_maker(graph, config)
+    return lambda job: maker.attempt(*job)
+
+
+def _proven(graph: Path, config: Config) -> Callable[[Job], Attempt]:
+    maker = open_maker(graph, config)
+    return lambda job: replace(maker.attempt(*job), trajectory=None)
+
+
+def _walk(graph: Path, config: Config) -> Callable[[Job], Attempt]:
+    maker = open_maker(graph, config)
+
+    def sample(job: Job) -> Attempt:
+        found = maker.sample(*job)
+        name = "/".join(map(str, job))
+        if isinstance(found, Drop):
+            return Attempt(name, drop=found)
+        return Attempt(name, sampled=found)
+
+    return sample
 
 
 def _jobs(structure: str, start: int) -> Iterator[tuple[str, int]]:
@@ -80,7 +140,7 @@ def _jobs(structure: str, start: int) -> Iterator[tuple[str, int]]:
 class _Goal:
     """Which structure to attempt next, and what the records made so far rule out."""
 
-    def __init__(self, config: SynthConfig, ledger: Ledger) -> None:
+    def __init__(self, config: SynthConfig, ledger: Ledger, kept: Iterator[dict[str, Any]]) -> None:
         self.config = config
         self.quota = quotas(config.mix, config.count)
         self.tried: Counter[str] = Counter(unit.rpartition("/")[0] for unit in ledger.finished)
@@ -88,9 +148,9 @@ class _Goal:
         self._texts: set[str] = set()
         self._queries: set[str] = set()
         self._paths: Counter[tuple[str, ...]] = Counter()
-        for record in ledger.records(QUESTIONS):
+        for record in kept:
             self.kept[record["structure"]] += 1
-            self._remember(record["question"], record["query"], record["structure"])
+            self._remember(record)
 
     def next_structure(self) -> str | None:
         """The structure that is furthest behind its quota; `None` when all are full."""
@@ -101,18 +161,20 @@ class _Goal:
 
     def judged(self, structure: str, attempt: Attempt) -> Attempt:
         """The attempt, dropped when an earlier one asked the same or filled its path's share."""
-        question = attempt.question
-        if question is None:
+        found = attempt.question or attempt.sampled
+        if attempt.drop is not None or found is None:
             return attempt
+        record = found.to_json()
         reason = ""
-        if question.text.casefold() in self._texts or _key(question.query) in self._queries:
+        if _text(record) in self._texts or query_key(record["query"]) in self._queries:
             reason = "duplicate"
-        elif self._paths[(structure, *question.query["path"])] >= self._path_limit(structure):
+        elif self._paths[structure, *record["query"]["path"]] >= self._path_limit(structure):
             reason = "path_share"
         if not reason:
-            self._remember(question.text, question.query, structure)
+            self._remember(record)
             return attempt
-        return Attempt(attempt.id, attempt.sampled, drop=Drop("certificate", reason))
+        sampled = attempt.sampled if attempt.question else None
+        return Attempt(attempt.id, sampled, drop=Drop("certificate", reason))
 
     def count(self, structure: str, attempt: Attempt) -> None:
         """Raises `UserError` when the structure turns out too rare in this graph."""
@@ -129,33 +191,18 @@ class _Goal:
     def _path_limit(self, structure: str) -> int:
         return max(1, int(self.config.max_path_share * self.quota[structure]))
 
-    def _remember(self, text: str, query: dict[str, Any], structure: str) -> None:
-        self._texts.add(text.casefold())
-        self._queries.add(_key(query))
-        self._paths[(structure, *query["path"])] += 1
+    def _remember(self, record: Mapping[str, Any]) -> None:
+        self._texts.add(_text(record))
+        self._queries.add(query_key(record["query"]))
+        self._paths[record["structure"], *record["query"]["path"]] += 1
 
 
-def _key(query: dict[str, Any]) -> str:
+def query_key(query: Mapping[str, Any]) -> str:
     """The same for two spellings of one query: topics with the path of each, in any order."""
     branches = sorted("/".join((b["topic"]["id"], *b["hops"])) for b in query["branches"])
     return " & ".join((*branches, *query["tail"]))
 
 
-def _synth_records(attempt: Attempt) -> Records:
-    if attempt.sampled is not None:
-        yield WALKS, attempt.sampled.to_json()
-    if attempt.drop is not None:
-        yield DROPPED, attempt.drop.to_json(attempt.id)
-        return
-    assert attempt.question is not None and attempt.trajectory is not None
-    yield QUESTIONS, {**attempt.question.to_json(), "unit": attempt.id}
-    yield GRAPHSYNTH, {**attempt.trajectory.to_json(), "unit": attempt.id}
-
-
-def _question_records(attempt: Attempt) -> Records:
-    if attempt.sampled is not None:
-        yield WALKS, attempt.sampled.to_json()
-    if attempt.drop is not None:
-        yield DROPPED, attempt.drop.to_json(attempt.id)
-    elif attempt.question is not None:
-        yield QUESTIONS, {**attempt.question.to_json(), "unit": attempt.id}
+def _text(record: Mapping[str, Any]) -> str:
+    """The question as it is compared; a bare walk has none, its id stands in."""
+    return str(record.get("question", record["id"])).casefold()

@@ -82,19 +82,20 @@ class Walker:
 
     def sample(self, structure: str, rng: random.Random) -> Walk | str:
         """A walk of the structure, or the reason why this attempt found none."""
-        lengths, tail_length = STRUCTURES[structure]
+        (length, *others), tail_length = STRUCTURES[structure]
         topic = self.seeds.draw(rng, self.rules.usable_topic, TOPIC_TRIES)
         if topic is None:
             return "no_topic"
-        conjunction = len(lengths) > 1
-        first = self._forward(topic, lengths[0], rng, set(), final=not tail_length)
+        # A branch that leads to one entity alone would make the other branch needless.
+        least = 2 if others and length == 1 else 1
+        first = self._forward(topic, length, rng, set(), not tail_length, least)
         if first is None:
             return "dead_end"
-        if conjunction and not self._branching(first):
+        if others and not self._branching(first):
             return "trivial_branch"
         paths, branches = [first.entities], [Branch(topic, first.hops)]
         seen = {entity.id for entity in first.entities}
-        for _ in lengths[1:]:
+        for _ in others:
             found = self._backward(first.entities[-1], first.hops[-1], rng, seen)
             if found is None:
                 return "no_second_topic"
@@ -104,18 +105,24 @@ class Walker:
             branches.append(Branch(second, (hop,)))
         if not tail_length:
             return Walk(structure, Query(tuple(branches)), tuple(paths))
-        tail = self._forward(first.entities[-1], tail_length, rng, seen, final=True)
+        tail = self._forward(first.entities[-1], tail_length, rng, seen, True)
         if tail is None:
             return "dead_end"
         return Walk(structure, Query(tuple(branches), tail.hops), (*paths, tail.entities))
 
     def _forward(
-        self, start: Entity, length: int, rng: random.Random, seen: set[str], final: bool
+        self,
+        start: Entity,
+        length: int,
+        rng: random.Random,
+        seen: set[str],
+        final: bool,
+        least: int = 1,
     ) -> "_Path | None":
         path = _Path((start,), ())
         avoid = seen | {start.id}
         for k in range(length):
-            taken = self._one_hop(path, rng, avoid, last=final and k == length - 1)
+            taken = self._one_hop(path, rng, avoid, final and k == length - 1, least)
             if taken is None:
                 return None
             hop, entity = taken
@@ -124,14 +131,14 @@ class Walker:
         return path
 
     def _one_hop(
-        self, path: "_Path", rng: random.Random, avoid: set[str], last: bool
+        self, path: "_Path", rng: random.Random, avoid: set[str], last: bool, least: int
     ) -> tuple[Hop, Entity] | None:
         here = path.entities[-1]
         before = path.entities[-2].id if len(path.entities) > 1 else ""
         for hop in self._some_hops(here, rng):
             found = self._step(here.id, hop, self.rules.max_degree + 1)
             # GraphWalker Eq. 1: neither trivially unique nor excessively branching.
-            if not self.rules.min_degree <= len(found) <= self.rules.max_degree:
+            if not max(least, self.rules.min_degree) <= len(found) <= self.rules.max_degree:
                 continue
             if any(entity.id == before for entity in found):
                 continue  # this hop undoes the one before
