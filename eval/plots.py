@@ -125,13 +125,12 @@ def training_curves(curves: Sequence[Curve]) -> Markup | None:
 
 
 def running_mean(values: Sequence[float]) -> list[float]:
-    """Mean over a trailing window of a twentieth of the curve; short curves stay as they are."""
-    window = len(values) // 20
-    if window < 2:
+    """Mean over a centred window of a twentieth of the curve; short curves stay as they are."""
+    reach = len(values) // 40
+    if not reach:
         return list(values)
-    return [
-        sum(values[max(0, i - window + 1) : i + 1]) / min(i + 1, window) for i in range(len(values))
-    ]
+    windows = (values[max(0, i - reach) : i + reach + 1] for i in range(len(values)))
+    return [sum(window) / len(window) for window in windows]
 
 
 class _Svg:

@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -197,6 +198,15 @@ def test_a_report_of_a_run_without_questions_says_so(tmp_path: Path) -> None:
     assert "no scored questions" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
 
 
+def test_without_matplotlib_the_report_has_its_tables(
+    stages: list[StageResult], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    write_report(tmp_path, stages)
+    page = Reader((tmp_path / "report.html").read_text(encoding="utf-8"))
+    assert "svg" not in page.tags and "Where it is right" in page.text
+
+
 def test_a_report_without_stages_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="stage"):
         write_report(tmp_path, [])
@@ -239,6 +249,7 @@ def test_a_reward_that_is_the_em_is_drawn_once_and_its_loss_not_at_all(tmp_path:
 def test_running_mean_leaves_short_curves_alone() -> None:
     assert running_mean([1.0, 3.0]) == [1.0, 3.0]
     assert running_mean([0.0, 1.0] * 20)[-1] == 0.5
+    assert running_mean([0.0, 3.0, 0.0] * 20)[30] == 1.0
 
 
 def test_plots_take_their_colours_from_the_page() -> None:
