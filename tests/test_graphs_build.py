@@ -100,6 +100,20 @@ def test_malformed_lines_are_skipped_counted_and_named(
     ]
 
 
+def test_a_header_row_and_a_byte_order_mark_are_not_data(tmp_path: Path) -> None:
+    facts = put(tmp_path / "t.tsv", f"\ufeffhead\trelation\ttail\n{GOOD}")
+    names = put(tmp_path / "n.tsv", "\ufeffm.1\tAnn\nid\tname\n")
+    graph = build(tmp_path, facts, names=names)
+    assert graph.info()["triples"] == 1
+    assert (graph.name("m.1"), graph.name("id")) == ("Ann", "name")
+
+
+def test_too_little_memory_says_what_to_raise(tmp_path: Path) -> None:
+    path = put(tmp_path / "t.tsv", "".join(f"m.{i}\ta.b.c\tm.{i}x\n" for i in range(60_000)))
+    with pytest.raises(UserError, match="memory_limit"):
+        build(tmp_path, path, memory_limit="2MB")
+
+
 def test_too_many_malformed_lines_stop_the_build(tmp_path: Path) -> None:
     path = put(tmp_path / "t.tsv", GOOD + "broken\n" * 101)
     with pytest.raises(UserError, match=r"t\.tsv:102: .*more than 100 malformed lines.*:2: "):

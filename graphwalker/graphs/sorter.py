@@ -1,6 +1,7 @@
 """DuckDB as an external sorter: takes rows in any number, gives them back in order, in chunks."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -69,16 +70,10 @@ class Sorter:
             yield [np.asarray(arrays[name]) for name in columns]
 
     def _execute(self, sql: str) -> "DuckDBPyConnection":
-        import duckdb
-
         for table in self._tables:
             table.flush()
-        try:
+        with _explained():
             return self._db.execute(sql)
-        except duckdb.OutOfMemoryException:
-            raise UserError("memory_limit is too small for this graph: raise it") from None
-        except duckdb.IOException as error:
-            raise GraphError(f"building the graph: {str(error).splitlines()[0]}") from error
 
 
 class _Table:
@@ -101,8 +96,22 @@ class _Table:
     def extend(self, columns: Sequence[Any]) -> None:
         """Add many rows at once, as one numpy array for each column."""
         self._db.register("batch", dict(zip(self._columns, columns, strict=True)))
-        self._db.execute(f"INSERT INTO {self._name} SELECT * FROM batch")
+        with _explained():
+            self._db.execute(f"INSERT INTO {self._name} SELECT * FROM batch")
         self._db.unregister("batch")
+
+
+@contextmanager
+def _explained() -> Generator[None, None, None]:
+    """DuckDB's errors in our words."""
+    import duckdb
+
+    try:
+        yield
+    except duckdb.OutOfMemoryException:
+        raise UserError("memory_limit is too small for this graph: raise it") from None
+    except duckdb.IOException as error:
+        raise GraphError(f"building the graph: {str(error).splitlines()[0]}") from error
 
 
 def string_sink(sorter: Sorter) -> Sink:

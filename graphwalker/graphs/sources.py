@@ -3,6 +3,7 @@
 import gzip
 import logging
 import zlib
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -153,6 +154,8 @@ def _lines(path: Path, faults: Faults) -> Iterator[tuple[int, str]]:
     with _open(path) as file:
         try:
             for number, raw in enumerate(file, start=1):
+                if number == 1:
+                    raw = raw.removeprefix(BOM_UTF8)
                 try:
                     yield number, raw.rstrip(b"\r\n").decode()
                 except UnicodeDecodeError as error:
