@@ -189,4 +189,5 @@ def _generated(hop: Hop) -> Entry:
         clauses=(Phrase(said.clause, clause=True),) if said.clause else (),
         noun=said.noun,
         plural=said.plural,
+        asker=said.asker,
     )

@@ -66,7 +66,7 @@ class Said:
 
 INTRODUCED = ("film", "book", "album", "song", "band", "company", "school", "team", "city")
 """Kinds that a topic entity may be introduced with, as in `the film Anna Brek`."""
-UNSPECIFIC = ("place", "organization", "entity", "person")
+UNSPECIFIC = ("place", "organization", "entity", "thing", "person")
 LITERAL = ("date", "year", "number")
 
 
@@ -170,7 +170,7 @@ class ProgrammaticTeacher:
     def _meeting(self, query: Query) -> tuple[str, str]:
         """Noun and question word for what the branches share: the least general of theirs."""
         entries = [self.lexicon.entry(branch.hops[-1]) for branch in query.branches]
-        known = [e for e in entries if e.noun not in ("entity", "place", "organization")]
+        known = [e for e in entries if e.noun not in UNSPECIFIC[:4]]
         best = (known or entries)[0]
         return best.noun, best.asker
 

@@ -60,8 +60,8 @@ def make_words(entities: int, seed: int) -> Words:
         return tuple(_word(rng, endings, taken, accents) for _ in range(int(count)))
 
     return Words(
-        first=words(150 * root, _FIRST_ENDINGS, 0.03),
-        surname=words(200 * root, _SURNAME_ENDINGS, 0.03),
+        first=words(110 * root, _FIRST_ENDINGS, 0.03),
+        surname=words(150 * root, _SURNAME_ENDINGS, 0.03),
         place=words(220 * root, _PLACE_ENDINGS),
         land=words(400, _LAND_ENDINGS),
     )

@@ -216,7 +216,10 @@ FACTS: tuple[Fact, ...] = (
     Fact("location.country.official_language", "country", "language", 1.0, 2, 1.2),
     Fact("location.country.currency_used", "country", "currency", 1.0, 1, 1.3),
     Fact("location.country.form_of_government", "country", "government", 0.9),
-    Fact("location.location.containedby", "arena", "city", 0.9),
+    Fact(
+        *("location.location.containedby", "arena", "city", 0.9),
+        twin="location.location.contains",
+    ),
     # organization
     Fact(
         *("organization.organization.founders", "company", "person/executive", 0.8, 3, 1.2),
@@ -225,9 +228,15 @@ FACTS: tuple[Fact, ...] = (
     Fact("organization.organization.date_founded", "company", "date", 0.8),
     Fact("organization.organization.place_founded", "company", "city", 0.6, 1, 1.4),
     Fact("business.business_operation.industry", "company", "industry", 0.9, 2, 1.3),
-    Fact("organization.organization.founders", "school", "person/executive", 0.5, 1, 1.2),
+    Fact(
+        *("organization.organization.founders", "school", "person/executive", 0.5, 1, 1.2),
+        twin="organization.organization_founder.organizations_founded",
+    ),
     Fact("organization.organization.date_founded", "school", "date", 0.8),
-    Fact("organization.organization.founders", "party", "person/politician", 0.9, 2, 1.2),
+    Fact(
+        *("organization.organization.founders", "party", "person/politician", 0.9, 2, 1.2),
+        twin="organization.organization_founder.organizations_founded",
+    ),
     # sports
     Fact("sports.sports_team.sport", "team", "sport", 1.0, 1, 1.3),
     Fact("sports.sports_team.location", "team", "city", 0.9, 1, 1.4),
