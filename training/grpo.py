@@ -5,6 +5,7 @@ accelerate launch training/grpo.py --config configs/grpo.yaml output_dir=runs/gr
 
 import logging
 import os
+import random
 import sys
 from pathlib import Path
 from typing import Any
@@ -96,12 +97,25 @@ def make_trainer(
         model=config.model,
         reward_funcs=exact_match_reward,
         args=_arguments(config),
-        train_dataset=Dataset.from_dict({"prompt": [q.id for q in questions]}),
+        train_dataset=Dataset.from_dict({"prompt": question_order(config, questions)}),
         processing_class=tokenizer,
         callbacks=[Clock(record, config.max_seconds)],
     )
     trainer.remove_callback(PrinterCallback)
     return trainer
+
+
+def question_order(config: GrpoConfig, questions: list[Question]) -> list[str]:
+    """The question ids of all steps, no question twice in a step.
+
+    One list instead of TRL's shuffle, which a resumed run would begin anew in its second epoch.
+    """
+    rng, whole = random.Random(config.seed), config.steps * config.prompts_per_step
+    order: list[str] = []
+    per_round = len(questions) - len(questions) % config.prompts_per_step
+    while len(order) < whole:
+        order += rng.sample([question.id for question in questions], per_round)
+    return order[:whole]
 
 
 def _world(config: GrpoConfig) -> tuple[list[Question], Environment]:
@@ -124,6 +138,7 @@ def _arguments(config: GrpoConfig) -> Any:
         output_dir=config.output_dir,
         seed=config.seed,
         max_steps=config.steps,
+        shuffle_dataset=False,
         num_generations=config.samples,
         per_device_train_batch_size=config.micro_batch,
         gradient_accumulation_steps=_accumulation(config),
