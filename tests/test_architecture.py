@@ -180,6 +180,24 @@ PATHS = {"model": "m", "data": ["d"], "questions": "q", "graph": "g", "output_di
 """What a run fills in by itself."""
 
 
+@pytest.mark.parametrize(
+    ("name", "model"),
+    [("sft", "training.config:SftConfig"), ("grpo", "training.grpo_config:GrpoConfig")],
+)
+def test_the_papers_values_are_written_out_and_are_the_defaults(name: str, model: str) -> None:
+    module, _, attribute = model.partition(":")
+    kind = getattr(import_module(module), attribute)
+    config = load_config(kind, ROOT / f"configs/{name}.yaml")
+    own = {*PATHS, "gradient_accumulation", "gradient_checkpointing", "micro_batch"}
+    for key, field in kind.model_fields.items():
+        assert key in own or getattr(config, key) == field.get_default(call_default_factory=True)
+
+
+def test_no_config_is_left_unread() -> None:
+    names = {path.name for path in (ROOT / "configs").glob("*.yaml")}
+    assert {name for name in names if not name.startswith("demo")} == {"sft.yaml", "grpo.yaml"}
+
+
 @pytest.mark.parametrize("path", sorted((ROOT / "configs").glob("demo*.yaml")), ids=label)
 def test_every_demo_config_loads_with_the_settings_of_each_stage(path: Path) -> None:
     demo = load_config(DemoConfig, path)
