@@ -131,7 +131,8 @@ class ProgrammaticTeacher:
             text = _ask_clause(inner.within(form, rng), entry.noun, entry.asker, many, rng)
             return Said(text, (*inner.phrases, form))
         form = self._noun_phrase(hop, inner, rng, vague=0.0).text
-        text = _ask_noun(inner.within(form, rng), entry.noun, entry.asker, rng)
+        noun = entry.noun if _predicates(form, entry.noun) else ""
+        text = _ask_noun(inner.within(form, rng), noun, entry.asker, rng)
         return Said(text, (*inner.phrases, form))
 
     def _ask_both(
@@ -147,7 +148,9 @@ class ProgrammaticTeacher:
                 for b, inner in zip(query.branches, inners, strict=True)
             ]
             joined = " and ".join(_in_order(ends, inners, rng))
-            return f"{asker} is both {joined}?", _parts(inners, ends)
+            apart = all(_predicates(end.text, noun) for end in ends)
+            word = f"Which {noun}" if apart and asker != "Who" else asker
+            return f"{word} is both {joined}?", _parts(inners, ends)
         joined = " and ".join(_in_order(ends, inners, rng))
         return _ask_clause(joined, noun, asker, many, rng), _parts(inners, ends)
 
@@ -235,11 +238,7 @@ def _ask_noun(phrase: str, noun: str, asker: str, rng: random.Random) -> str:
         f"Can you name {phrase}?",
         f"Tell me, {asker.lower()} is {phrase}?",
     ]
-    if (
-        asker != "Who"
-        and noun not in (*UNSPECIFIC, *LITERAL)
-        and not phrase.startswith(f"the {noun} ")
-    ):
+    if asker != "Who" and noun and noun not in UNSPECIFIC:
         frames.append(f"Which {noun} is {phrase}?")
     return rng.choice(frames)
 
