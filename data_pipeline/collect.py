@@ -8,7 +8,7 @@ from typing import Any
 
 from data_pipeline.config import ExpertConfig, quotas
 from data_pipeline.experts import ExpertPolicy
-from data_pipeline.ledger import Ledger, Progress, open_run
+from data_pipeline.ledger import Ledger, Progress, file_checksum, open_run
 from data_pipeline.pool import Pool
 from data_pipeline.stats import write_card
 from graphwalker.agents.presets import Environment
@@ -62,7 +62,7 @@ def collect_experts(
     taken in its order, by structure; one that the expert fails is replaced by the next.
     """
     about = {"checksum": open_graph(graph).checksum}
-    open_run(out, "experts", config, about, {"questions": str(questions)})
+    open_run(out, "experts", config, about, {"questions": file_checksum(questions)})
     by_structure = _by_structure(questions)
     with (
         Ledger(out, [], [GRAPHROLL, DROPPED]) as ledger,

@@ -1,5 +1,6 @@
 """The ledger of a stage's folder: what is finished, appended in order, resumable after a kill."""
 
+import hashlib
 import json
 import os
 from collections import Counter
@@ -94,6 +95,14 @@ def open_run(
             f"{out} was made with another {difference}: "
             "choose another --out, or remove the folder to start again"
         )
+
+
+def file_checksum(path: Path) -> str:
+    """Tells one source file from another, wherever it lies. Raises `UserError` for none."""
+    if not path.is_file():
+        raise UserError(f"{path}: no such file")
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "blake2b").hexdigest()[:16]
 
 
 def _difference(found: Any, wanted: Any, key: str = "") -> str:

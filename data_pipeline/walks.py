@@ -96,7 +96,7 @@ class Walker:
         paths, branches = [first.entities], [Branch(topic, first.hops)]
         seen = {entity.id for entity in first.entities}
         for _ in others:
-            found = self._backward(first.entities[-1], first.hops[-1], rng, seen)
+            found = self._backward(first.entities[-1], rng, seen)
             if found is None:
                 return "no_second_topic"
             second, hop = found
@@ -150,7 +150,7 @@ class Walker:
         return None
 
     def _backward(
-        self, meet: Entity, taken: Hop, rng: random.Random, seen: set[str]
+        self, meet: Entity, rng: random.Random, seen: set[str]
     ) -> tuple[Entity, Hop] | None:
         """A second topic and the hop that leads from it to where the branches meet."""
         for hop in self._some_hops(meet, rng):
