@@ -79,7 +79,7 @@ class Lexicon:
         return list(self.entry(hop).phrases)
 
     def clauses(self, hop: Hop) -> list[Phrase]:
-        """Predicates about what the hop finds; may be empty."""
+        """Predicates about what the hop finds, exact ones first; may be empty."""
         return list(self.entry(hop).clauses)
 
     def readings(self, phrase_text: str) -> tuple[Hop, ...]:
@@ -130,8 +130,8 @@ def _entry(
     clauses = tuple(Phrase(text, clause=True) for text in said.get("clause", ()))
     exact = tuple(Phrase(text) for text in said.get("say", ()))
     return Entry(
-        phrases=(*exact, *vague),
-        clauses=clauses,
+        phrases=(*exact, *(phrase for phrase in vague if not phrase.clause)),
+        clauses=(*clauses, *(phrase for phrase in vague if phrase.clause)),
         noun=end["noun"],
         source=start["noun"],
         plural=end["plural"],
@@ -145,7 +145,8 @@ def _vague_phrases(rows: Iterable[Mapping[str, Any]]) -> dict[Hop, tuple[Phrase,
     for row in rows:
         for text in row["hops"]:
             hop = parse_hop(text)
-            found[hop] = (*found.get(hop, ()), Phrase(row["say"], vague=True))
+            said = (Phrase(row["say"], vague=True), Phrase(row["clause"], vague=True, clause=True))
+            found[hop] = (*found.get(hop, ()), *said)
     return found
 
 

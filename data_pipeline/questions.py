@@ -76,7 +76,8 @@ class ProgrammaticTeacher:
 
     lexicon: Lexicon
     vague: float = 0.5
-    """Probability of a vague phrase for a hop that has one and is not the last (0 to 1)."""
+    """Probability of a vague phrase for a hop that has one and is not the last of its question.
+    Of the branches that meet, at most one ends vaguely: the other tells which relation is meant."""
 
     def ask(self, query: Query, answers: Sequence[Entity], rng: random.Random) -> Draft | None:
         """One question, or `None` when it cannot be said well (no phrase, or the answer leaks)."""
@@ -125,7 +126,11 @@ class ProgrammaticTeacher:
         if asks and rng.random() < 0.6:
             form = rng.choice(asks)
             return Said(inner.within(form, rng), (*inner.phrases, form))
-        clauses = [clause.text for clause in entry.clauses if _predicates(clause.text, entry.noun)]
+        clauses = [
+            clause.text
+            for clause in entry.clauses
+            if not clause.vague and _predicates(clause.text, entry.noun)
+        ]
         if clauses and rng.random() < (0.8 if many else 0.4):
             form = rng.choice(clauses)
             text = _ask_clause(inner.within(form, rng), entry.noun, entry.asker, many, rng)
@@ -140,12 +145,12 @@ class ProgrammaticTeacher:
     ) -> tuple[str, tuple[tuple[str, ...], ...]]:
         noun, asker = self._meeting(query)
         inners = [self._nest(self._topic(b), b.hops[:-1], rng) for b in query.branches]
-        ends = [rng.choice(self._clauses(b.hops[-1])) for b in query.branches]
+        ends = self._ends(query, rng)
         plain = all(_predicates(end.text, noun) for end in ends)
         if not plain or (rng.random() < 0.25 and not many):
             ends = [
-                self._noun_phrase(b.hops[-1], inner, rng, vague=0.0)
-                for b, inner in zip(query.branches, inners, strict=True)
+                self._noun_phrase(b.hops[-1], inner, rng, vague=float(end.vague))
+                for b, inner, end in zip(query.branches, inners, ends, strict=True)
             ]
             joined = " and ".join(_in_order(ends, inners, rng))
             apart = all(_predicates(end.text, noun) for end in ends)
@@ -158,12 +163,21 @@ class ProgrammaticTeacher:
         """`the person who directed A and wrote B`, and the phrases of both branches."""
         noun, _ = self._meeting(query)
         inners = [self._nest(self._topic(b), b.hops[:-1], rng) for b in query.branches]
-        ends = [rng.choice(self._clauses(b.hops[-1])) for b in query.branches]
+        ends = self._ends(query, rng)
         joined = " and ".join(_in_order(ends, inners, rng))
         return f"the {noun} {_relative(noun)} {joined}", _parts(inners, ends)
 
+    def _ends(self, query: Query, rng: random.Random) -> list[Phrase]:
+        """A clause for the last hop of every branch."""
+        ends = [rng.choice(self._clauses(branch.hops[-1])) for branch in query.branches]
+        chosen = rng.randrange(len(ends))
+        blurred = [c for c in self.lexicon.clauses(query.branches[chosen].hops[-1]) if c.vague]
+        if blurred and rng.random() < self.vague:
+            ends[chosen] = rng.choice(blurred)
+        return ends
+
     def _clauses(self, hop: Hop) -> list[Phrase]:
-        clauses = self.lexicon.clauses(hop)
+        clauses = [clause for clause in self.lexicon.clauses(hop) if not clause.vague]
         return clauses or [
             Phrase(f"is {phrase.text}", clause=True)
             for phrase in self.lexicon.phrases(hop)

@@ -30,6 +30,11 @@ _NOUNS = (
     *("Horizon", "Kingdom", "Locket", "Maze", "Oath", "Pearl", "Quarry", "Ribbon", "Sparrow"),
     *("Tide", "Violet", "Whisper", "Arrow", "Bell"),
 )
+_BANDS = tuple(
+    f"{noun[:-1]}ies" if noun.endswith("ry") else f"{noun}s"
+    for noun in _NOUNS
+    if noun not in ("Compass", "Bridge", "Engine")
+)
 _ANIMALS = ("Falcons", "Bears", "Herons", "Wolves", "Otters", "Stags", "Rams", "Lynxes", "Hawks")
 _TRADES = ("Works", "Group", "Partners", "Industries", "Holdings", "Brothers", "Trading", "Labs")
 _SCHOOLS = ("University", "College", "Institute", "Academy")
@@ -119,8 +124,8 @@ def _language(words: Words, _: random.Random, offset: int) -> str:
 
 def _band(words: Words, rng: random.Random, _: int) -> str:
     if rng.random() < 0.5:
-        return f"The {rng.choice(_ADJECTIVES)} {rng.choice(_NOUNS)}s"
-    return f"{rng.choice(words.place)} {rng.choice(_NOUNS)}s"
+        return f"The {rng.choice(_ADJECTIVES)} {rng.choice(_BANDS)}"
+    return f"{rng.choice(words.place)} {rng.choice(_BANDS)}"
 
 
 def _joined(part: str, endings: tuple[str, ...]) -> Callable[[Words, random.Random, int], str]:
