@@ -91,8 +91,8 @@ class Lexicon:
         return (hop, *(other for other in self.readings(phrase_text) if other != hop))
 
     def twin(self, hop: Hop) -> Hop | None:
-        """The same fact stored the other way round (`~film.director.film` for
-        `film.film.directed_by`), or `None`."""
+        """The same fact seen the other way round: `~film.director.film` for
+        `film.film.directed_by`, a symmetric relation (a marriage) reversed; else `None`."""
         return self.twins.get(hop)
 
 
@@ -115,6 +115,8 @@ def parse_table(table: Mapping[str, Any]) -> dict[Hop, Entry]:
         ):
             hop = Hop(row["id"], direction)
             said = _entry(row.get(str(direction), {}), start, end, vague.get(hop, ()))
+            if direction is Direction.IN and row["in"] == row["out"]:
+                said = entries[Hop(row["id"], Direction.OUT)]  # symmetric, as a marriage is
             entries[hop] = said
             if "twin" in row:
                 entries[Hop(row["twin"], direction.reverse)] = said

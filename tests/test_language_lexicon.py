@@ -90,6 +90,11 @@ def test_a_twin_is_the_same_fact_the_other_way_round() -> None:
     assert WORLD.twin(Hop("film.film.genre")) is None
 
 
+def test_a_symmetric_relation_is_its_own_twin() -> None:
+    assert WORLD.twin(Hop(SPOUSE)) == Hop(SPOUSE, Direction.IN)
+    assert WORLD.entry(Hop(SPOUSE)) == WORLD.entry(Hop(SPOUSE, Direction.IN))
+
+
 def test_halves_of_a_written_pair_are_not_said_on_their_own() -> None:
     assert Hop("people.marriage.spouse") not in WORLD.entries
     assert WORLD.readings("the spouse of {x}") == tuple(

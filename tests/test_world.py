@@ -10,6 +10,7 @@ import pytest
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Direction
 from graphwalker.graphs.compiled import CompiledGraph, open_graph
+from graphwalker.graphs.flatten import step
 from graphwalker.graphs.schema import FACTS, KINDS, PARENTS, relation_ids
 from graphwalker.graphs.synthetic import World, make_world
 
@@ -102,6 +103,21 @@ def test_a_marriage_is_seen_from_both_sides(folder: Path) -> None:
     sides = Counter(tail for _, relation, tail in rows if relation == "people.person.spouse_s")
     assert couples and all(len(both) == 2 for both in couples.values())
     assert set(sides.values()) == {2}
+
+
+def test_symmetric_relations_look_the_same_from_either_end(graph: CompiledGraph) -> None:
+    pairs = (
+        "people.person.spouse_s..people.marriage.spouse",
+        "people.person.sibling_s..people.sibling_relationship.sibling",
+        "location.location.adjoin_s..location.adjoining_relationship.adjoins",
+    )
+    found = 0
+    for i in range(graph.size):
+        for pair in pairs:
+            out = step(graph, graph.entity_at(i).id, pair, Direction.OUT)
+            assert out == step(graph, graph.entity_at(i).id, pair, Direction.IN)
+            found += len(out)
+    assert found > 100
 
 
 def test_dates_and_numbers_are_typed_literals(folder: Path) -> None:

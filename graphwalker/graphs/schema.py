@@ -448,6 +448,8 @@ MEDIATED: tuple[Mediated, ...] = (
         "country",
         (Slot("location.adjoining_relationship.adjoins", "country"),),
         *(0.7, 2),
+        home="location.adjoining_relationship.adjoins",
+        back="location.location.adjoin_s",
     ),
 )
 
