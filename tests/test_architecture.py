@@ -35,6 +35,7 @@ LAYER_MAY_IMPORT = {
 }
 HEAVY = {"torch", "transformers", "trl", "datasets", "accelerate", "vllm", "duckdb", "matplotlib"}
 ENGINES = {
+    "graphwalker.policies.decoding",
     "graphwalker.policies.kv_cache",
     "graphwalker.policies.sampling",
     "graphwalker.policies.transformers_model",

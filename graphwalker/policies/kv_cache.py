@@ -15,7 +15,7 @@ class SlotLayer(CacheLayerMixin):
     """Keys and values of one layer, shaped (rows, heads, slots, head size)."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # pyright: ignore[reportUnknownMemberType]
         self.plan: Placement | None = None
 
     def lazy_initialization(self, key_states: Tensor, value_states: Tensor) -> None:
