@@ -62,8 +62,8 @@ class SynthConfig(SamplingConfig):
     """Weight of each structure; defaults to GraphWalker Table 6."""
     max_path_share: float = Field(default=1.0, gt=0.0, le=1.0)
     """Most of a structure's questions that may take one and the same relation path."""
-    max_attempts: int = Field(default=500, ge=1)
-    """Attempts per wanted record before a structure is given up as too rare in this graph."""
+    max_attempts: int = Field(default=3000, ge=1)
+    """Attempts in a row without a record, after which a structure is given up as used up."""
 
     @field_validator("mix")
     @classmethod

@@ -9,7 +9,7 @@ from typing import Any
 
 from data_pipeline.attempts import Attempt, Drop, open_maker
 from data_pipeline.config import SynthConfig, quotas
-from data_pipeline.ledger import Ledger, Progress, open_run
+from data_pipeline.ledger import Ledger, Progress, open_run, unit_of
 from data_pipeline.pool import Pool
 from data_pipeline.stats import write_card
 from graphwalker.config import Config
@@ -145,19 +145,27 @@ class _Goal:
         self.quota = quotas(config.mix, config.count)
         self.tried: Counter[str] = Counter(unit.rpartition("/")[0] for unit in ledger.finished)
         self.kept: Counter[str] = Counter()
+        self._productive: Counter[str] = Counter()  # attempts up to the last one that was kept
         self._texts: set[str] = set()
         self._queries: set[str] = set()
         self._paths: Counter[tuple[str, ...]] = Counter()
         for record in kept:
-            self.kept[record["structure"]] += 1
+            structure, _, number = unit_of(record).rpartition("/")
+            self.kept[structure] += 1
+            self._productive[structure] = int(number) + 1
             self._remember(record)
 
     def next_structure(self) -> str | None:
-        """The structure that is furthest behind its quota; `None` when all are full."""
+        """The structure that is furthest behind its quota; `None` when all are full.
+
+        Raises `UserError` when the graph seems to have no more of it.
+        """
         open_ones = [name for name in self.quota if self.kept[name] < self.quota[name]]
         if not open_ones:
             return None
-        return min(open_ones, key=lambda name: self.kept[name] / self.quota[name])
+        structure = min(open_ones, key=lambda name: self.kept[name] / self.quota[name])
+        self._check(structure)
+        return structure
 
     def judged(self, structure: str, attempt: Attempt) -> Attempt:
         """The attempt, dropped when an earlier one asked the same or filled its path's share."""
@@ -177,15 +185,18 @@ class _Goal:
         return Attempt(attempt.id, sampled, drop=Drop("certificate", reason))
 
     def count(self, structure: str, attempt: Attempt) -> None:
-        """Raises `UserError` when the structure turns out too rare in this graph."""
         self.tried[structure] += 1
-        self.kept[structure] += attempt.drop is None
-        wanted, tried = self.quota[structure], self.tried[structure]
-        if tried >= self.config.max_attempts * (wanted + 1) > 0 and self.kept[structure] < wanted:
+        if attempt.drop is None:
+            self.kept[structure] += 1
+            self._productive[structure] = self.tried[structure]
+
+    def _check(self, structure: str) -> None:
+        limit = self.config.max_attempts
+        if self.tried[structure] - self._productive[structure] >= limit:
             raise UserError(
-                f"{structure}: {self.kept[structure]} of {wanted} made after {tried} attempts; ask "
-                f"for fewer, leave it out of the mix (mix.{structure}=0), or raise max_attempts; "
-                "dropped.jsonl has the reasons"
+                f"{structure}: {self.kept[structure]} of {self.quota[structure]} made, none in the "
+                f"last {limit} attempts (dropped.jsonl has the reasons): ask for fewer, "
+                f"weigh it less (mix.{structure}=...), or take a larger graph"
             )
 
     def _path_limit(self, structure: str) -> int:
