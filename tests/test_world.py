@@ -11,8 +11,11 @@ from graphwalker.errors import UserError
 from graphwalker.graphs.base import Direction
 from graphwalker.graphs.compiled import CompiledGraph, open_graph
 from graphwalker.graphs.flatten import step
-from graphwalker.graphs.schema import FACTS, KINDS, PARENTS, relation_ids
-from graphwalker.graphs.synthetic import World, make_world
+from graphwalker.graphs.kinds import KINDS
+from graphwalker.graphs.schema import FACTS, PARENTS, relation_ids
+from graphwalker.graphs.synthetic import make_world
+from graphwalker.graphs.world import World
+from graphwalker.graphs.world_facts import entity_triples
 
 
 @pytest.fixture(scope="module")
@@ -56,13 +59,13 @@ def test_the_same_seed_writes_the_same_bytes(folder: Path, tmp_path: Path) -> No
 
 def test_another_seed_makes_another_world() -> None:
     first, second = World(1000, 1), World(1000, 2)
-    assert list(first.triples("film", 3)) != list(second.triples("film", 3))
+    assert list(entity_triples(first, "film", 3)) != list(entity_triples(second, "film", 3))
 
 
 def test_an_entity_does_not_depend_on_the_others() -> None:
     world, again = World(5000, 3), World(5000, 3)
-    whole = [list(world.triples("person", offset)) for offset in range(60)]
-    assert list(again.triples("person", 59)) == whole[59]
+    whole = [list(entity_triples(world, "person", offset)) for offset in range(60)]
+    assert list(entity_triples(again, "person", 59)) == whole[59]
 
 
 def test_both_formats_hold_the_same_triples(folder: Path, tmp_path: Path) -> None:
@@ -150,7 +153,7 @@ def test_parents_are_older_than_their_children() -> None:
     pairs = [
         (ids[head], ids[tail])
         for p in range(world.people)
-        for head, relation, tail in world.triples("person", p)
+        for head, relation, tail in entity_triples(world, "person", p)
         if relation == PARENTS.relation
     ]
     assert len(pairs) > 100
@@ -160,7 +163,7 @@ def test_parents_are_older_than_their_children() -> None:
 
 
 def _birth_year(world: World, person: int) -> int:
-    for _, relation, tail in world.triples("person", person):
+    for _, relation, tail in entity_triples(world, "person", person):
         if relation == "people.person.date_of_birth":
             return int(tail[1:5])
     return 0
@@ -169,7 +172,7 @@ def _birth_year(world: World, person: int) -> int:
 def test_about_half_of_the_directors_have_any_given_fact() -> None:
     world = World(3000, 0)
     having = [
-        any(r == "people.person.education" for _, r, _ in world.triples("person", offset))
+        any(r == "people.person.education" for _, r, _ in entity_triples(world, "person", offset))
         for offset in range(2, 960, 24)
     ]
     assert 0.25 < sum(having) / len(having) < 0.75
@@ -178,7 +181,7 @@ def test_about_half_of_the_directors_have_any_given_fact() -> None:
 def test_large_worlds_need_no_list_of_entities() -> None:
     world = World(10_000_000, 0)
     assert sum(span.count for span in world.spans.values()) == 10_000_000
-    assert list(world.triples("film", 999_999))
+    assert list(entity_triples(world, "film", 999_999))
     assert len(world.words.first) < 20_000
 
 
