@@ -41,16 +41,14 @@ class RunLog(TrainerCallback):
 
     def on_step_end(
         self, args: Any, state: TrainerState, control: TrainerControl, **_: Any
-    ) -> TrainerControl:
+    ) -> None:
         if self._max_seconds and self.seconds >= self._max_seconds:
             control.should_training_stop = control.should_log = True
         if control.should_save:  # so that a line never spans a checkpoint
             control.should_log = True
-        return control
 
-    def on_log(
-        self, args: Any, state: TrainerState, control: Any, logs: dict[str, float], **_: Any
-    ) -> None:
+    def on_log(self, args: Any, state: TrainerState, control: Any, **values: Any) -> None:
+        logs: dict[str, float] = values["logs"]
         if "loss" not in logs:
             return
         step, seconds = state.global_step, self.seconds

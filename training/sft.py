@@ -45,9 +45,11 @@ def run_sft(config: SftConfig) -> Path:
 def _train(config: SftConfig, out: Path) -> Path:
     import torch
     from transformers import AutoTokenizer
+    from transformers.utils.logging import disable_progress_bar
 
     from training.sft_trainer import PlannedTrainer
 
+    disable_progress_bar()  # "Loading weights": ours is the only bar
     if config.threads:
         torch.set_num_threads(config.threads)
     tokenizer = AutoTokenizer.from_pretrained(config.model)

@@ -11,8 +11,8 @@ import torch
 from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader
 from transformers import AutoModelForCausalLM, PreTrainedModel, PrinterCallback
-from trl import SFTConfig as TrlConfig
-from trl import SFTTrainer
+from trl.trainer.sft_config import SFTConfig as TrlConfig
+from trl.trainer.sft_trainer import SFTTrainer
 
 from graphwalker.tokens import IGNORED
 from training.checkpoints import mark_complete

@@ -35,6 +35,9 @@ def make_tiny(
     """Write tokenizer and model to the folder `out` (whole or not at all; kept if it is there)."""
     if out.is_dir():
         return out
+    from transformers.utils.logging import disable_progress_bar
+
+    disable_progress_bar()
     partial = out.with_name(out.name + ".partial")
     shutil.rmtree(partial, ignore_errors=True)
     relations = relation_ids if config.atomic_relations else ()
@@ -114,18 +117,18 @@ def _train(texts: Iterable[str], vocab_size: int) -> Any:
     tokenizer = Tokenizer(models.BPE(continuing_subword_prefix=_CONTINUES))
     _lay_out(tokenizer)
     trainer = trainers.BpeTrainer(
-        vocab_size=max(2 * len(alphabet), vocab_size - len(TAGS) - 2) - len(alphabet),
+        vocab_size=max(2 * len(alphabet), vocab_size - len(TAGS) - 2),
         min_frequency=2,
         show_progress=False,
         initial_alphabet=alphabet,
         continuing_subword_prefix=_CONTINUES,
+        # Every byte must be there as a continuation too, or a rare character would vanish; named
+        # beforehand, they have the same ids each time.
+        special_tokens=[_CONTINUES + character for character in alphabet],
     )
     tokenizer.train_from_iterator(texts, trainer)
-    # Every byte must be there as a continuation too, or a rare character would vanish.
     state = json.loads(tokenizer.to_str())
-    vocabulary = state["model"]["vocab"]
-    for character in alphabet:
-        vocabulary.setdefault(_CONTINUES + character, len(vocabulary))
+    state["added_tokens"] = []  # they are plain parts of words, not special
     return Tokenizer.from_str(json.dumps(state))
 
 
