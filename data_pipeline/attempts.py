@@ -25,7 +25,7 @@ from graphwalker.policies.base import Sampling
 from graphwalker.question import Answer, Question
 from graphwalker.scoring import score
 from graphwalker.tools.listing import lister
-from graphwalker.trajectory import Trajectory
+from graphwalker.trajectory import StopReason, Trajectory
 
 SPLIT_TRIES = 200
 """Walks drawn within one attempt until one falls into the wanted split."""
@@ -183,8 +183,10 @@ class Maker:
         """The oracle's own run: the proof that the environment lets the question be answered."""
         run = rollout([question], self._environment, self._oracle, Sampling(), concurrency=1)
         trajectory = untimed(next(run))
+        if trajectory.stop is StopReason.GRAPH_ERROR:
+            raise GraphError(f"{question.id}: {trajectory.provenance['error']}")
         if trajectory.stop.ours:
-            raise GraphError(f"{question.id}: {trajectory.provenance.get('error', 'failed')}")
+            return Drop("certificate", "unsolvable", trajectory.stop.value)
         scores = score(trajectory)
         if scores["em"] == 1.0 and scores["retrieval_all"] == 1.0:
             return trajectory.with_scores(**scores)

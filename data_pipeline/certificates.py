@@ -26,10 +26,12 @@ def walk_fault(
         return "too_many_answers"
     if run.widest > max_frontier:
         return "frontier_too_wide"
+    if len({branch.topic.name for branch in query.branches}) < len(query.branches):
+        return "topics_share_a_name"
     if any(entity.id in topics for entity in answers):
         return "topic_in_answers"
     if len({entity.name for entity in answers}) < len(answers) or not all(
-        entity.name for entity in answers
+        entity.name.strip() for entity in answers
     ):
         return "answers_share_a_name"
     return "shortcut" if has_shortcut(graph, query, run) else ""

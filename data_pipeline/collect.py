@@ -20,7 +20,7 @@ from graphwalker.jsonl import read_records
 from graphwalker.policies.base import Sampling
 from graphwalker.question import Question
 from graphwalker.scoring import score
-from graphwalker.trajectory import Trajectory
+from graphwalker.trajectory import StopReason, Trajectory
 
 GRAPHROLL, DROPPED = "graphroll.jsonl", "dropped.jsonl"
 
@@ -43,10 +43,10 @@ class Expert:
         run = rollout([question], self._environment, self._policy, Sampling(), concurrency=1)
         done = untimed(next(run))
         errors = self._policy.errors(done.id)
-        if done.stop.ours:
-            raise GraphError(f"{question.id}: {done.provenance.get('error', 'failed')}")
+        if done.stop is StopReason.GRAPH_ERROR:
+            raise GraphError(f"{question.id}: {done.provenance['error']}")
         done.provenance["errors"] = errors
-        return done.with_scores(**score(done))
+        return done if done.stop.ours else done.with_scores(**score(done))
 
 
 def collect_experts(
@@ -85,7 +85,7 @@ def collect_experts(
 
 def fault(trajectory: Trajectory) -> str:
     """Why the trajectory is rejected, `""` when it is kept (GraphWalker section 2.2.2)."""
-    if trajectory.answer is None:
+    if trajectory.answer is None or trajectory.stop.ours:
         return trajectory.stop.value
     if trajectory.scores["em"] != 1.0:
         return "wrong_answer" if trajectory.answer else "gave_up"

@@ -79,6 +79,8 @@ def open_run(
     wanted = {"stage": stage, "graph": dict(graph), **more, "config": settings}
     wanted = json.loads(json.dumps(wanted))
     path = out / RUN
+    if not path.is_file() and any(out.glob("*.jsonl")):
+        raise UserError(f"{out} holds files of another making: choose another --out")
     if not path.is_file():
         write_config(config, out)
         partial = path.with_suffix(".partial")

@@ -218,9 +218,12 @@ class Search:
         said, self._pending = [*self._pending, thought], []
         return " ".join(filter(None, said))
 
-    def err(self, kind: str, what: str, turn: int | None = None) -> None:
+    def err(self, kind: str, what: str, turn: int | None = None, slip: bool = False) -> None:
+        """Note what went wrong at a turn (the last one): by an injected slip, or honestly."""
         at = self._turn if turn is None else turn
-        self.errors.append({"turn": at, "kind": kind, "what": what, "recovered": False})
+        self.errors.append(
+            {"turn": at, "kind": kind, "what": what, "slip": slip, "recovered": False}
+        )
 
     def recover(self) -> None:
         """The search came through: what went wrong was put right."""

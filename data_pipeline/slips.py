@@ -40,7 +40,7 @@ def slip_before_listing(
     why = opening or thoughts.choose(slot.phrase, [relation], search.rng)
     turn = yield from search.ask(frontier[0], relation, why)
     if turn.error:
-        search.err(kind, relation)
+        search.err(kind, relation, slip=True)
         search.say(thoughts.mend(turn.error, search.rng))
     return ""
 
@@ -75,7 +75,7 @@ def _wrong_entity(search: "Search", frontier: Sequence[Entity], slot: "Slot") ->
     entity = others[search.rng.randrange(len(others))]
     why = thoughts.choose(slot.phrase, [hops[0].relation], search.rng)
     turn = yield from search.ask(entity, hops[0].relation, why)
-    search.err("wrong_entity", search.view.name(entity))
+    search.err("wrong_entity", search.view.name(entity), slip=True)
     mended = thoughts.mend(turn.error, search.rng) if turn.error else ""
     search.say(mended or thoughts.wrong_result(slot.phrase, search.rng))
 
@@ -94,7 +94,7 @@ def _wrong_relation(search: "Search", kind: str, entity: Entity, slot: "Slot") -
     relation = search.rng.choice([r for r in rivals if likeness[r] == best])
     why = thoughts.choose(slot.phrase, [relation], search.rng)
     turn = yield from search.ask(entity, relation, why)
-    search.err(kind, relation)
+    search.err(kind, relation, slip=True)
     return [e for e in turn.shown if e.id != entity.id and not is_literal(e.id)]
 
 

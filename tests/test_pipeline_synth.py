@@ -149,6 +149,13 @@ def test_another_config_is_refused_by_the_key_that_differs(graph, synth):
         synthesize(graph, SynthConfig(count=120, max_degree=4), synth)
 
 
+def test_a_folder_with_other_files_is_refused(graph, tmp_path):
+    (tmp_path / "mine.jsonl").write_text("{}\n")
+    with pytest.raises(UserError, match="another making"):
+        synthesize(graph, SynthConfig(count=5), tmp_path)
+    assert [p.name for p in tmp_path.iterdir()] == ["mine.jsonl"]
+
+
 def test_another_stage_is_refused(graph, synth):
     with pytest.raises(UserError, match="stage"):
         make_questions(graph, SynthConfig(count=120), synth)

@@ -118,8 +118,8 @@ def test_a_walk_back_to_its_topic_is_dropped():
 
 
 def test_a_conjunction_that_one_branch_answers_is_dropped():
-    bob = Branch(Entity("m.0film1"), (Hop("film.film.written_by"),))
-    other = Branch(Entity("m.0city2"), (parse_hop("~people.person.place_of_birth"),))
+    bob = Branch(Entity("m.0film1", "The Glass Harbor"), (Hop("film.film.written_by"),))
+    other = Branch(Entity("m.0city2", "Port Sable"), (parse_hop("~people.person.place_of_birth"),))
     assert fault(Query((bob, other))) == "shortcut"
 
 
@@ -128,9 +128,23 @@ def test_a_composition_that_a_shorter_path_answers_is_dropped():
     assert fault(parents) == "shortcut"
 
 
+def test_two_topics_of_one_name_are_dropped():
+    city = Branch(Entity("m.0city1", "Springfield"), (parse_hop("~people.person.place_of_birth"),))
+    film = Branch(Entity("m.0film3", "Springfield"), (Hop("film.film.directed_by"),))
+    graph = MemoryGraph(
+        [
+            ("m.0zoe", "people.person.place_of_birth", "m.0city1"),
+            ("m.0film3", "film.film.directed_by", "m.0zoe"),
+        ],
+        {"m.0zoe": "Zoë", "m.0city1": "Springfield", "m.0film3": "Springfield"},
+    )
+    query = Query((city, film))
+    assert walk_fault(graph, query, execute(graph, query), 5, 5) == "topics_share_a_name"
+
+
 def test_a_needed_conjunction_is_kept():
-    born = Branch(Entity("m.0city2"), (parse_hop("~people.person.place_of_birth"),))
-    child = Branch(Entity("m.0eve"), (Hop("people.person.parents"),))
+    born = Branch(Entity("m.0city2", "Port Sable"), (parse_hop("~people.person.place_of_birth"),))
+    child = Branch(Entity("m.0eve", "Eve Mbeki-Lindqvist"), (Hop("people.person.parents"),))
     assert fault(Query((born, child))) == ""
 
 
