@@ -156,7 +156,8 @@ def experts(
 ) -> None:
     """GraphRoll: an expert that errs and recovers, kept where it ends right and grounded.
 
-    Example: graphwalker experts --graph runs/graph --questions runs/rl/questions.jsonl --out runs/roll
+    Example: graphwalker experts --graph runs/graph --questions runs/rl/questions.jsonl
+    --out runs/roll
     """
     chosen = settings("experts", config, overrides, count=count, seed=seed, workers=workers)
     collect = load("data_pipeline.collect:collect_experts")
@@ -223,8 +224,8 @@ def ask(
 ) -> None:
     """Ask one question and watch the agent walk. --config and a.b=c set the environment.
 
-    Example: graphwalker ask "Who directed Anna Brek?" --topic "Anna Brek" --graph runs/demo/world/graph
-    --model runs/demo/grpo/final prompt=compact
+    Example: graphwalker ask "Who directed Anna Brek?" --topic "Anna Brek"
+    --graph runs/demo/world/graph --model runs/demo/grpo/final prompt=compact
     """
     environment = settings("environment", config, overrides)
     policy_config = load("graphwalker.config:parse_config")(

@@ -1,9 +1,9 @@
 """What a person sees in the terminal: notes, tables, progress bars, and an agent's turns."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 from rich.console import Console
 from rich.markup import escape
@@ -43,7 +43,7 @@ class _Rate(ProgressColumn):
 
 
 @contextmanager
-def progress(label: str) -> Iterator[Tick]:
+def progress(label: str) -> Generator[Tick]:
     """A bar with rate and remaining time on a terminal; a line every 15 seconds elsewhere."""
     if not err.is_terminal:
         yield _lines(label)
@@ -94,7 +94,7 @@ def facts(title: str, rows: Mapping[str, Any]) -> None:
 def _flat(rows: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
     for key, value in rows.items():
         if isinstance(value, Mapping):
-            yield from _flat(value, f"{prefix}{key}.")
+            yield from _flat(cast(Mapping[str, Any], value), f"{prefix}{key}.")
         elif isinstance(value, int) and not isinstance(value, bool):
             yield f"{prefix}{key}", f"{value:,}"
         elif isinstance(value, float):

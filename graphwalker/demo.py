@@ -186,7 +186,7 @@ class Demo:
             "SFT stage 2": ("sft2/final", "sft2"),
             "GRPO": ("grpo/final", "grpo"),
         }
-        stages = []
+        stages: list[Any] = []
         for name, (model, run) in models.items():
             folder = self.out / "eval" / (run or name)
             self._step(f"evaluate {name}", lambda tick, m=model, f=folder: self._eval(m, f, tick))

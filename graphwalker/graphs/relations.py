@@ -1,4 +1,4 @@
-"""The relation ids that a graph can show: its own, and the flattened ones through its CVT nodes."""
+"""The relation ids that a graph can show: its own, and flattened ones through its CVT nodes."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from graphwalker.graphs.flatten import flat_relations
 
 
 def shown_relations(path: Path | str, entities: int = 20_000) -> list[str]:
-    """Sorted ids as the environment lists them, found around up to `entities` evenly spread ones."""
+    """Sorted ids as the environment lists them, found around `entities` evenly spread ones."""
     graph = open_graph(Path(path))
     stride = max(1, graph.size // entities)
     found: set[str] = set()

@@ -2,7 +2,7 @@
 
 import hashlib
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -29,7 +29,6 @@ class PolicyConfig(Config):
 def load_policy(config: PolicyConfig) -> Policy:
     """The policy, ready. Raises `UserError` for a folder that holds no model."""
     import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
 
     from graphwalker.policies.transformers_model import TransformersPolicy
     from graphwalker.tokens import chat_format
@@ -39,8 +38,7 @@ def load_policy(config: PolicyConfig) -> Policy:
         device = "cuda" if torch.cuda.is_available() else "cpu"
     dtype = torch.bfloat16 if device.startswith("cuda") else torch.float32
     try:
-        tokenizer = AutoTokenizer.from_pretrained(config.model)
-        model = AutoModelForCausalLM.from_pretrained(config.model, dtype=dtype)
+        tokenizer, model = _load(config.model, dtype)
     except (OSError, ValueError) as error:
         line = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise UserError(f"{config.model}: no model could be loaded from here ({line})") from None
@@ -52,6 +50,14 @@ def load_policy(config: PolicyConfig) -> Policy:
         max_context=config.max_context or None,
         name=Path(config.model).name,
     )
+
+
+def _load(name: str, dtype: Any) -> tuple[Any, Any]:
+    import transformers
+
+    library: Any = transformers  # its loaders are not typed
+    tokenizer = library.AutoTokenizer.from_pretrained(name)
+    return tokenizer, library.AutoModelForCausalLM.from_pretrained(name, dtype=dtype)
 
 
 def weights_checksum(folder: Path | str) -> str:
