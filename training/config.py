@@ -90,6 +90,9 @@ class TinyModelConfig(Config):
     """Width of the residual stream."""
     heads: int = Field(default=4, ge=1)
     """Attention heads; they must divide `hidden` into even sizes."""
+    kv_heads: int = Field(default=0, ge=0)
+    """Heads of keys and values, shared by groups of attention heads; fewer make rollouts faster.
+    0: as many as `heads`."""
     intermediate: int = Field(default=512, ge=8)
     """Width of the feed-forward layers."""
     rope_theta: float = Field(default=10_000.0, gt=0)
@@ -103,4 +106,6 @@ class TinyModelConfig(Config):
     def _heads_divide(self) -> "TinyModelConfig":
         if self.hidden % (2 * self.heads):
             raise ValueError(f"hidden {self.hidden} is not a multiple of 2 * heads ({self.heads})")
+        if self.kv_heads and self.heads % self.kv_heads:
+            raise ValueError(f"kv_heads {self.kv_heads} do not divide heads {self.heads}")
         return self

@@ -14,7 +14,7 @@ from torch import Tensor
 from graphwalker.errors import PolicyError, UserError
 from graphwalker.policies.base import Completion, Request
 from graphwalker.policies.decoding import Batch, Episode, Job
-from graphwalker.policies.kv_cache import Placement, RowCache
+from graphwalker.policies.kv_cache import Placement, RowCache, shared_heads_read_once
 from graphwalker.policies.sampling import StopTokens
 from graphwalker.tokens import ChatFormat, end_of_turn_id, extension_ids, prompt_ids
 from graphwalker.trajectory import Message
@@ -69,7 +69,7 @@ class TransformersPolicy:
         training = self.model.training
         self.model.eval()
         try:
-            with torch.inference_mode():
+            with torch.inference_mode(), shared_heads_read_once(self.model):
                 for start in range(0, len(requests), self.batch_size):
                     results += self._complete(requests[start : start + self.batch_size])
         finally:
