@@ -16,6 +16,19 @@ TAGS = tuple(
     for tag in ("think", "kg-query", "information", "answer")
     for slash in ("", "/")
 )
+# What the tag protocol writes between thoughts, names and relations: one token for each piece.
+PIECES = (
+    "<think> ",
+    ' </think>\n<kg-query> get_relations("',
+    ' </think>\n<kg-query> get_triples("',
+    ' </think>\n<answer> ["',
+    '", ["',
+    '") </kg-query>',
+    '"]) </kg-query>',
+    '"] </answer>',
+    "<information> ",
+    " </information>",
+)
 END_OF_TURN = FORMATS["inline"].end_of_turn
 PAD = "<|endoftext|>"
 
@@ -58,9 +71,9 @@ def make_tokenizer(
     from transformers import PreTrainedTokenizerFast
 
     relations = [r for r in sorted(set(relation_ids)) if re.fullmatch(r"[!-~]+", r)]
-    tokenizer = _train(_between(texts, [*TAGS, *relations]), vocab_size - len(relations))
+    tokenizer = _train(_between(texts, [*TAGS, *PIECES, *relations]), vocab_size - len(relations))
     tokenizer.add_special_tokens([PAD, END_OF_TURN])
-    tokenizer.add_tokens([AddedToken(tag, normalized=False) for tag in TAGS])
+    tokenizer.add_tokens([AddedToken(tag, normalized=False) for tag in (*TAGS, *PIECES)])
     # `single_word`: a word right after a relation id would read as if a space stood between.
     tokenizer.add_tokens([AddedToken(r, normalized=False, single_word=True) for r in relations])
     result = PreTrainedTokenizerFast(
@@ -88,7 +101,7 @@ def make_model(config: TinyModelConfig, tokenizer: Any) -> Any:
         intermediate_size=config.intermediate,
         num_hidden_layers=config.layers,
         num_attention_heads=config.heads,
-        num_key_value_heads=config.heads,
+        num_key_value_heads=config.kv_heads or config.heads,
         max_position_embeddings=config.max_position,
         rope_parameters={"rope_type": "default", "rope_theta": config.rope_theta},
         tie_word_embeddings=True,
@@ -117,7 +130,7 @@ def _train(texts: Iterable[str], vocab_size: int) -> Any:
     tokenizer = Tokenizer(models.BPE(continuing_subword_prefix=_CONTINUES))
     _lay_out(tokenizer)
     trainer = trainers.BpeTrainer(
-        vocab_size=max(2 * len(alphabet), vocab_size - len(TAGS) - 2),
+        vocab_size=max(2 * len(alphabet), vocab_size - len(TAGS) - len(PIECES) - 2),
         min_frequency=2,
         show_progress=False,
         initial_alphabet=alphabet,
@@ -151,7 +164,8 @@ def _lay_out(tokenizer: Any) -> None:
     )
     tokenizer.decoder = decoders.Sequence(
         [
-            decoders.Replace(Regex(rf"\A(?!{_CONTINUES})"), _GAP_AS_BYTE_LEVEL),
+            # A piece (it holds white space) takes no gap: it neither begins nor ends with a word.
+            decoders.Replace(Regex(rf"\A(?!{_CONTINUES}|\S*\s)"), _GAP_AS_BYTE_LEVEL),
             decoders.Replace(_CONTINUES, ""),
             decoders.ByteLevel(),
             decoders.Replace(Regex(rf"(?<=\w){_GAP}(?=\w)"), " "),
