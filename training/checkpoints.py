@@ -33,9 +33,9 @@ def claim_folder(config: Config, folder: Path, free: Collection[str] = ()) -> No
             if key not in free and ours.get(key) != theirs.get(key):
                 raise _other_run(folder, key, theirs.get(key), ours.get(key))
         return
-    if folder.is_dir() and any(folder.iterdir()):
+    if folder.is_dir() and any(file.suffix != ".partial" for file in folder.iterdir()):
         raise UserError(f"{folder}: not empty and not a run folder; choose another output_dir")
-    write_config(config, folder)
+    write_config(config, folder, "config.yaml.partial").replace(path)
 
 
 def claim_facts(folder: Path, name: str, facts: dict[str, Any]) -> None:

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from accelerate.utils import broadcast_object_list
 from transformers import TrainerCallback, TrainerControl, TrainerState
 
 from graphwalker.jsonl import JsonlAppender
@@ -30,6 +31,8 @@ class RunLog(TrainerCallback):
         self._metrics = JsonlAppender(folder / "metrics.jsonl")
         self._bar = _Bar(len(tokens), start) if show and sys.stderr.isatty() else None
         self._said = 0.0
+        self.agreed_seconds = self._before
+        """The first process's clock after the last step, where `max_seconds` needs one."""
 
     @property
     def seconds(self) -> float:
@@ -42,7 +45,9 @@ class RunLog(TrainerCallback):
     def on_step_end(
         self, args: Any, state: TrainerState, control: TrainerControl, **_: Any
     ) -> None:
-        if self._max_seconds and self.seconds >= self._max_seconds:
+        if self._max_seconds:  # processes that stopped at different steps would hang
+            self.agreed_seconds = float(broadcast_object_list([self.seconds])[0])
+        if self._max_seconds and self.agreed_seconds >= self._max_seconds:
             control.should_training_stop = control.should_log = True
         if control.should_save:  # so that a line never spans a checkpoint
             control.should_log = True

@@ -52,7 +52,10 @@ def _train(config: SftConfig, out: Path) -> Path:
     disable_progress_bar()  # "Loading weights": ours is the only bar
     if config.threads:
         torch.set_num_threads(config.threads)
-    tokenizer = AutoTokenizer.from_pretrained(config.model)
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(config.model)
+    except OSError:
+        raise UserError(f"model: {config.model}: no such folder, nor a model on the Hub") from None
     rows = read_rows(config, tokenizer)
     if _rank() == 0:
         facts = rows.facts()
@@ -77,6 +80,8 @@ def _inputs(config: SftConfig) -> dict[str, str]:
         if not Path(path).is_file():
             raise UserError(f"{path}: no such trajectory file")
     model = Path(config.model)
+    if not model.is_dir() and config.model.count("/") != 1:
+        raise UserError(f"model: {model}: no such folder (a Hub name reads owner/name)")
     facts = {path: digest(Path(path)) for path in config.data}
     return {**facts, config.model: digest(model)} if model.is_dir() else facts
 

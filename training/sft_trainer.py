@@ -43,10 +43,10 @@ class PlannedTrainer(SFTTrainer):
         self._log = RunLog(Path(config.output_dir), start, tokens, config.max_seconds, show)
         super().__init__(
             model=model,
-            args=trainer_arguments(config, len(plan)),
+            args=trainer_arguments(config, len(plan), process[1]),
             train_dataset=as_dataset(rows),
             processing_class=tokenizer,
-            data_collator=Collator(tokenizer.pad_token_id),
+            data_collator=Collator(_pad_id(tokenizer)),
             callbacks=[self._log],
         )
         self.remove_callback(PrinterCallback)
@@ -92,7 +92,7 @@ class PlannedTrainer(SFTTrainer):
     def _factor(self, steps: int, step: int) -> float:
         done = step / steps
         if self._config.max_seconds:
-            done = max(done, self._log.seconds / self._config.max_seconds)
+            done = max(done, self._log.agreed_seconds / self._config.max_seconds)
         return lr_factor(self._config, min(1.0, done), steps)
 
     def floating_point_ops(self, inputs: Any) -> int:
@@ -109,7 +109,7 @@ class PlannedTrainer(SFTTrainer):
             mark_complete(folder, self.state.global_step, self._config.keep_checkpoints)
 
 
-def trainer_arguments(config: SftConfig, steps: int) -> TrlConfig:
+def trainer_arguments(config: SftConfig, steps: int, processes: int = 1) -> TrlConfig:
     """Our settings in TRL's words; what costs time or cuts rows is off."""
     on_gpu = torch.cuda.is_available()
     bf16 = config.dtype == "bfloat16" or (
@@ -117,6 +117,9 @@ def trainer_arguments(config: SftConfig, steps: int) -> TrlConfig:
     )
     return TrlConfig(
         output_dir=config.output_dir,
+        use_cpu=not on_gpu,
+        ddp_backend="gloo" if processes > 1 and not on_gpu else None,
+        ddp_find_unused_parameters=False,
         max_steps=steps,
         gradient_accumulation_steps=config.gradient_accumulation,
         learning_rate=config.lr,
@@ -177,6 +180,11 @@ def add_trained_loss(model: PreTrainedModel) -> None:
         return {"loss": cross_entropy(logits.float(), labels[trained], reduction="sum")}
 
     model.forward = types.MethodType(forward, model)
+
+
+def _pad_id(tokenizer: Any) -> int:
+    pad = tokenizer.pad_token_id
+    return int(tokenizer.eos_token_id if pad is None else pad)
 
 
 def _tokens(step: list[list[int]], lengths: list[int]) -> int:
