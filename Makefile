@@ -15,6 +15,7 @@ PYTEST_ARGS ?=
 export HF_HUB_OFFLINE ?= 1
 export HF_HUB_DISABLE_TELEMETRY ?= 1
 export TOKENIZERS_PARALLELISM ?= false
+export HF_HUB_DISABLE_PROGRESS_BARS ?= 1
 export MPLBACKEND ?= Agg
 
 help: ## show this list

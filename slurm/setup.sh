@@ -13,6 +13,7 @@ source "$venv/bin/activate"
 # Compute nodes often have no network; models and data come from local folders or a filled cache.
 export HF_HUB_OFFLINE=${HF_HUB_OFFLINE:-1}
 export HF_HUB_DISABLE_TELEMETRY=1
+export HF_HUB_DISABLE_PROGRESS_BARS=1
 export TOKENIZERS_PARALLELISM=false
 export SRUN_CPUS_PER_TASK=${SLURM_CPUS_PER_TASK:-1} # since Slurm 22.05 srun does not inherit it
 
