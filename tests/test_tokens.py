@@ -185,6 +185,7 @@ def test_tags_and_relations_are_one_token(atom, tokenizer) -> None:
 
 
 PIECES = [*" aB1_\"',.()[]<>\n\t\x1d\x1e\x1f", "é", "\u0301", "\u200d", "日", "Ⅳ", "ğ"]
+PIECES += ["<think> ", ' </think>\n<kg-query> get_triples("', '", ["', '"]) </kg-query>']
 PIECES += ["<think>", "</answer>", *RELATIONS, "..", "<|im_end|>", "<|endoftext|>"]
 
 
