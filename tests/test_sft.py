@@ -236,6 +236,7 @@ def test_a_model_folder_that_is_not_there_is_named(place) -> None:
 
     with pytest.raises(UserError, match=r"model: runs/none/final: no such folder"):
         run_sft(settings(place, output_dir=str(place / "nomodel"), model="runs/none/final"))
+    assert not (place / "nomodel").exists()
 
 
 def test_a_half_written_checkpoint_is_not_taken(tmp_path) -> None:

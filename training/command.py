@@ -60,5 +60,5 @@ def parse_arguments(arguments: Sequence[str]) -> tuple[str | None, list[str]]:
 def _help(name: str, model: type[Config]) -> str:
     lines = [f"usage: {name} --config FILE [KEY=VALUE ...]", "", "Settings (default): meaning"]
     for key, _, default, meaning in describe(model):
-        lines.append(f"  {key} ({default}): {meaning}")
+        lines.append(f"  {key} ({default.strip('()')}): {meaning}")
     return "\n".join(lines) + "\n"

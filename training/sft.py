@@ -33,9 +33,10 @@ def run_sft(config: SftConfig) -> Path:
     other data.
     """
     out = Path(config.output_dir)
+    inputs = _inputs(config)
     if _rank() == 0:
         claim_folder(config, out, FREE_KEYS)
-        claim_facts(out, "inputs", _inputs(config))
+        claim_facts(out, "inputs", inputs)
     if finished(out):
         log.info("%s is finished", out / "final")
         return out / "final"
