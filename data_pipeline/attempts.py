@@ -1,7 +1,7 @@
 """One attempt: from a number to a walk, its question, its certificate, the oracle's trajectory."""
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ from data_pipeline.certificates import FRONTIER_LIMIT, is_ragged, leaks, other_r
 from data_pipeline.config import SamplingConfig
 from data_pipeline.lexicon import Lexicon
 from data_pipeline.oracle import OraclePolicy, phrases_of
-from data_pipeline.query import Execution, Query, execute
+from data_pipeline.query import Execution, Hop, Query, execute, own_side
 from data_pipeline.questions import ProgrammaticTeacher
 from data_pipeline.seeds import SeededGraph, Seeds
 from data_pipeline.splits import TRAIN, Splits
@@ -98,7 +98,10 @@ class Maker:
         rules = WalkRules(config.min_degree, config.max_degree, config.literals, self._usable_topic)
         self._environment = Environment(graph, config.environment)
         self._walker = Walker(graph, seeds, rules, lister(graph, config.environment))
-        self._oracle = OraclePolicy(graph, self._environment.protocol, config.seed)
+        self._twin = lexicon.twin
+        self._oracle = OraclePolicy(
+            graph, self._environment.protocol, config.seed, config.plain_thoughts
+        )
 
     def attempt(self, structure: str, index: int) -> Attempt:
         """The whole road of one attempt, ended by its first drop."""
@@ -123,6 +126,7 @@ class Maker:
             return found
         walk, split = found
         run = execute(self.graph, walk.query, FRONTIER_LIMIT)
+        walk = self._own_side(walk, run)
         fault = walk_fault(self.graph, walk.query, run, config.max_answers, config.max_frontier)
         if not fault and not config.ragged and is_ragged(self.graph, walk.query, run):
             fault = "ragged_frontier"
@@ -142,6 +146,19 @@ class Maker:
             if self.config.split in ("any", split):
                 return walk, split
         return Drop("walk", "other_split")
+
+    def _own_side(self, walk: Walk, run: Execution) -> Walk:
+        """The walk with every hop told from its own entity's side, where the graph agrees: of two
+        inverse twins always the same one, so that nothing is learned by halves."""
+        query = walk.query
+        branches = tuple(replace(b, hops=self._told(b.hops)) for b in query.branches)
+        told = Query(branches, self._told(query.tail))
+        if told == query or execute(self.graph, told, FRONTIER_LIMIT) != run:
+            return walk
+        return replace(walk, query=told)
+
+    def _told(self, hops: tuple[Hop, ...]) -> tuple[Hop, ...]:
+        return tuple(min(hop, self._twin(hop) or hop, key=own_side) for hop in hops)
 
     def ask(self, sampled: Sampled) -> Question | Drop:
         """The question of a walk, as the teacher words it."""

@@ -9,6 +9,7 @@ from typing import Any
 from data_pipeline.config import ExpertConfig, quotas
 from data_pipeline.experts import ExpertPolicy
 from data_pipeline.ledger import Ledger, Progress, file_checksum, open_run
+from data_pipeline.lexicon import Lexicon
 from data_pipeline.pool import Pool
 from data_pipeline.stats import write_card
 from graphwalker.agents.presets import Environment
@@ -36,6 +37,8 @@ class Expert:
             max_turns=config.environment.max_turns,
             error_rate=config.error_rate,
             seed=config.seed,
+            plain=config.plain_thoughts,
+            twin=Lexicon.for_graph(graph.relation_ids()).twin,
         )
 
     def trajectory(self, question: Question) -> Trajectory:

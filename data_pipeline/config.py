@@ -46,6 +46,8 @@ class SamplingConfig(Config):
     """Relation ids that a walk may use, one a line; empty: all of the graph."""
     vague: float = Field(default=0.5, ge=0.0, le=1.0)
     """Share of phrases that could mean more than one relation."""
+    plain_thoughts: bool = False
+    """One form for every kind of thought: less for a tiny model to learn."""
     split: Literal["train", "test-entity", "test-path", "any"] = "train"
     """Which side of the hold-out to sample; `any` ignores it."""
     splits: SplitConfig = SplitConfig()
@@ -80,6 +82,8 @@ class ExpertConfig(Config):
     """Weight of each structure in the stratified sample of questions."""
     error_rate: float = Field(default=0.5, ge=0.0, le=1.0)
     """Share of episodes with a slip of the expert, on top of its honest wrong readings."""
+    plain_thoughts: bool = False
+    """One form for every kind of thought: less for a tiny model to learn."""
     environment: EnvironmentConfig = EnvironmentConfig()
     workers: int = Field(default=1, ge=1)
     """Processes. The file made is the same for any number."""

@@ -1,11 +1,11 @@
 """The expert: a policy that knows the phrases, not their right reading; it errs and recovers."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from data_pipeline.oracle import Plan, PlannedPolicy, View, closing, phrases_of
-from data_pipeline.query import Hop, Query
+from data_pipeline.query import Hop, Query, own_side
 from data_pipeline.search import OutOfTurns, Search, Slot
 from data_pipeline.slips import SLIPS, places
 from graphwalker.graphs.base import Entity, KnowledgeGraph
@@ -30,8 +30,12 @@ class ExpertPolicy(PlannedPolicy):
         max_turns: int = 10,
         error_rate: float = 0.5,
         seed: int = 0,
+        plain: bool = False,
+        twin: Callable[[Hop], Hop | None] = lambda hop: None,
     ) -> None:
+        """`plain`: every kind of thought has one form; `twin`: a hop's inverse, the same to it."""
         super().__init__(graph, protocol)
+        self._plain, self._twin = plain, twin
         self._max_turns = max_turns
         self._error_rate = error_rate
         self._seed = seed
@@ -40,9 +44,13 @@ class ExpertPolicy(PlannedPolicy):
     def plan(self, key: str, question: Question) -> Plan:
         rng = random.Random(f"{self._seed}/{key}/expert")
         said = phrases_of(question)
-        branches = [_slots(p, r, rng) for p, r in zip(said.phrases, said.readings, strict=True)]
-        tail = _slots(said.tail_phrases, said.tail_readings, rng)
-        search = Search(View(self.graph, question.topic_entities), rng, self._max_turns)
+        branches = [
+            _slots(p, r, rng, self._twin) for p, r in zip(said.phrases, said.readings, strict=True)
+        ]
+        tail = _slots(said.tail_phrases, said.tail_readings, rng, self._twin)
+        search = Search(
+            View(self.graph, question.topic_entities), rng, self._max_turns, self._plain
+        )
         if rng.random() < self._error_rate:
             kind = rng.choice(SLIPS)
             search.plan_slip(rng.choice(places(kind, [*map(len, branches), len(tail)])), kind)
@@ -72,13 +80,18 @@ def _episode(
 
 
 def _slots(
-    phrases: Sequence[str], readings: Sequence[Sequence[Hop]], rng: random.Random
+    phrases: Sequence[str],
+    readings: Sequence[Sequence[Hop]],
+    rng: random.Random,
+    twin: Callable[[Hop], Hop | None],
 ) -> list[Slot]:
     """The readings in the order of the expert's prior: drafts put the true one first, it must not
-    know that."""
+    know that. Of two inverse twins, the one told from the entity's own side comes first."""
     slots: list[Slot] = []
     for phrase, hops in zip(phrases, readings, strict=True):
         prior = sorted(hops)
         rng.shuffle(prior)
+        place = {hop: k for k, hop in enumerate(prior)}
+        prior.sort(key=lambda h: (min(place[h], place.get(twin(h) or h, place[h])), own_side(h)))
         slots.append(Slot(phrase, tuple(prior)))
     return slots

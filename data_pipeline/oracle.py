@@ -95,12 +95,16 @@ class OraclePolicy(PlannedPolicy):
 
     name = "oracle"
 
-    def __init__(self, graph: KnowledgeGraph, protocol: ActionProtocol, seed: int = 0) -> None:
+    def __init__(
+        self, graph: KnowledgeGraph, protocol: ActionProtocol, seed: int = 0, plain: bool = False
+    ) -> None:
+        """`plain`: every kind of thought has one form only."""
         super().__init__(graph, protocol)
         self._seed = seed
+        self._plain = plain
 
     def plan(self, key: str, question: Question) -> Plan:
-        rng = random.Random(f"{self._seed}/{question.id}/oracle")
+        rng = None if self._plain else random.Random(f"{self._seed}/{question.id}/oracle")
         query, said = Query.from_json(question.query), phrases_of(question)
         view = View(self.graph, question.topic_entities)
         ends: list[list[Entity]] = []
@@ -115,7 +119,7 @@ class OraclePolicy(PlannedPolicy):
 
 
 def _branch(
-    view: View, branch: Branch, phrases: Sequence[str], second: bool, rng: random.Random
+    view: View, branch: Branch, phrases: Sequence[str], second: bool, rng: thoughts.Voice
 ) -> Generator[Move, Turn, list[Entity]]:
     frontier = [branch.topic]
     for k, (hop, phrase) in enumerate(zip(branch.hops, phrases, strict=True)):
@@ -126,7 +130,7 @@ def _branch(
 
 
 def _hop(
-    view: View, frontier: list[Entity], hop: Hop, phrase: str, why: str, rng: random.Random
+    view: View, frontier: list[Entity], hop: Hop, phrase: str, why: str, rng: thoughts.Voice
 ) -> Generator[Move, Turn, list[Entity]]:
     for entity in frontier:
         if hop.relation in view.listed:
@@ -160,7 +164,7 @@ def ask(view: View, entity: Entity, relation: str) -> Call:
 
 
 def moving(
-    view: View, frontier: Sequence[Entity], entity: Entity, phrase: str, rng: random.Random
+    view: View, frontier: Sequence[Entity], entity: Entity, phrase: str, rng: thoughts.Voice
 ) -> str:
     """The thought of going on from one of the entities that a step found."""
     if len(frontier) > 1:
@@ -168,7 +172,7 @@ def moving(
     return thoughts.move(view.name(entity), phrase, rng)
 
 
-def closing(view: View, answers: Sequence[Entity], both: bool, rng: random.Random) -> Move:
+def closing(view: View, answers: Sequence[Entity], both: bool, rng: thoughts.Voice) -> Move:
     """The last step: the answers, as shown."""
     names = tuple(view.name(entity) for entity in answers)
     why = (thoughts.answer_both if both else thoughts.answer)(names, rng)

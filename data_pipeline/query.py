@@ -72,6 +72,11 @@ class Query:
         )
 
 
+def own_side(hop: Hop) -> tuple[bool, str]:
+    """Sorts inverse twins: first the relation that goes out of the entity at hand."""
+    return hop.direction is Direction.IN, hop.relation
+
+
 def parse_hop(text: str) -> Hop:
     """Inverse of `str(hop)`."""
     return Hop(text[1:], Direction.IN) if text.startswith("~") else Hop(text)

@@ -34,9 +34,10 @@ class Slot:
 class Search:
     """The state of one episode: what was listed, what was asked, what went wrong."""
 
-    def __init__(self, view: View, rng: random.Random, max_turns: int) -> None:
+    def __init__(self, view: View, rng: random.Random, max_turns: int, plain: bool = False) -> None:
         self.view = view
         self.rng = rng
+        self.voice = None if plain else rng
         self.errors: list[dict[str, Any]] = []
         self.listings: dict[str, set[str]] = {}
         self._asked: dict[tuple[str, str], tuple[Turn, int]] = {}
@@ -59,7 +60,7 @@ class Search:
             ends: list[tuple[Taken, list[Entity]]] = []
             for b, (topic, slots) in enumerate(zip(topics, branches, strict=True)):
                 begin = thoughts.branch if b else thoughts.start
-                opening = begin(self.view.name(topic), slots[0].phrase, self.rng)
+                opening = begin(self.view.name(topic), slots[0].phrase, self.voice)
                 number = sum(map(len, branches[:b]))
                 opening, opened = ("" if b in opened else opening), opened | {b}
                 found = yield from self._path([topic], slots, (), dead[b], number, opening)
@@ -76,7 +77,7 @@ class Search:
 
     def _tail(self, meet: list[Entity], tail: Sequence[Slot], number: int) -> Steps:
         names = [self.view.name(entity) for entity in meet]
-        opening = thoughts.intersect(names, tail[0].phrase, self.rng)
+        opening = thoughts.intersect(names, tail[0].phrase, self.voice)
         found = yield from self._path(meet, tail, (), set(), number, opening)
         return [] if found is None else found[1]
 
@@ -91,7 +92,7 @@ class Search:
         path = ends[b][0]
         dead[b].add(path)
         self.err("wrong_relation", str(path[-1]))
-        self.say(thoughts.wrong_result(branches[b][-1].phrase, self.rng))
+        self.say(thoughts.wrong_result(branches[b][-1].phrase, self.voice))
 
     def _path(
         self,
@@ -120,7 +121,7 @@ class Search:
                 tried.add(hop)
                 continue
             if tried and (frontier[0].id, hop.relation) not in self._asked:
-                self.say(thoughts.back(self.view.name(frontier[0]), slot.phrase, self.rng))
+                self.say(thoughts.back(self.view.name(frontier[0]), slot.phrase, self.voice))
             tried.add(hop)
             done = yield from self._try(frontier, hop, slots, path, dead, number)
             if done is not None:
@@ -129,7 +130,7 @@ class Search:
             if len(tried) == len(self.listed(frontier, slot)):
                 yield from self._list(frontier[:1], slot, "", again=True)
         if not tried:
-            self.say(thoughts.dead_end(self.view.name(frontier[0]), slot.phrase, self.rng))
+            self.say(thoughts.dead_end(self.view.name(frontier[0]), slot.phrase, self.voice))
         return None
 
     def _try(
@@ -147,7 +148,7 @@ class Search:
             return None  # the same triples, read from their other end, are not another try
         if not found:
             self.err("wrong_relation", str(hop), at)
-            self.say(thoughts.wrong_result(slots[0].phrase, self.rng))
+            self.say(thoughts.wrong_result(slots[0].phrase, self.voice))
             return None
         done = yield from self._path(found, slots[1:], path, dead, number + 1)
         if done is None:
@@ -170,7 +171,7 @@ class Search:
             if entity.id not in self.listings:
                 why = opening
                 if not why and not self._pending:
-                    why = moving(self.view, frontier, entity, slot.phrase, self.rng)
+                    why = moving(self.view, frontier, entity, slot.phrase, self.voice)
                 opening = ""
                 yield from self.look(entity, why)
         self.say(opening)
@@ -184,9 +185,9 @@ class Search:
         for k, entity in enumerate(frontier):
             if (entity.id, hop.relation) not in self._asked:
                 why = (
-                    thoughts.move_many(len(frontier), self.view.name(entity), phrase, self.rng)
+                    thoughts.move_many(len(frontier), self.view.name(entity), phrase, self.voice)
                     if k
-                    else thoughts.choose(phrase, [hop.relation], self.rng)
+                    else thoughts.choose(phrase, [hop.relation], self.voice)
                 )
                 yield from self.ask(entity, hop.relation, why)
             turn, _ = self._asked[entity.id, hop.relation]

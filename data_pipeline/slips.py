@@ -37,11 +37,11 @@ def slip_before_listing(
     relation = slot.readings[0].relation
     if kind != "unlisted_relation" or relation in search.view.listed:
         return opening
-    why = opening or thoughts.choose(slot.phrase, [relation], search.rng)
+    why = opening or thoughts.choose(slot.phrase, [relation], search.voice)
     turn = yield from search.ask(frontier[0], relation, why)
     if turn.error:
         search.err(kind, relation, slip=True)
-        search.say(thoughts.mend(turn.error, search.rng))
+        search.say(thoughts.mend(turn.error, search.voice))
     return ""
 
 
@@ -60,9 +60,9 @@ def slip_after_listing(
         found = yield from _wrong_relation(search, kind, frontier[0], slot)
         if found and kind == "dead_end":
             yield from _walk_into(search, found[0], later[0])
-            search.say(thoughts.back(search.view.name(frontier[0]), slot.phrase, search.rng))
+            search.say(thoughts.back(search.view.name(frontier[0]), slot.phrase, search.voice))
         elif found is not None:
-            search.say(thoughts.wrong_result(slot.phrase, search.rng))
+            search.say(thoughts.wrong_result(slot.phrase, search.voice))
 
 
 def _wrong_entity(search: "Search", frontier: Sequence[Entity], slot: "Slot") -> Steps:
@@ -73,11 +73,11 @@ def _wrong_entity(search: "Search", frontier: Sequence[Entity], slot: "Slot") ->
     if not hops or not others:
         return
     entity = others[search.rng.randrange(len(others))]
-    why = thoughts.choose(slot.phrase, [hops[0].relation], search.rng)
+    why = thoughts.choose(slot.phrase, [hops[0].relation], search.voice)
     turn = yield from search.ask(entity, hops[0].relation, why)
     search.err("wrong_entity", search.view.name(entity), slip=True)
-    mended = thoughts.mend(turn.error, search.rng) if turn.error else ""
-    search.say(mended or thoughts.wrong_result(slot.phrase, search.rng))
+    mended = thoughts.mend(turn.error, search.voice) if turn.error else ""
+    search.say(mended or thoughts.wrong_result(slot.phrase, search.voice))
 
 
 def _wrong_relation(search: "Search", kind: str, entity: Entity, slot: "Slot") -> Steps:
@@ -92,7 +92,7 @@ def _wrong_relation(search: "Search", kind: str, entity: Entity, slot: "Slot") -
     likeness = {r: max(_common_words(r, m) for m in meant) for r in rivals}
     best = max(likeness.values())
     relation = search.rng.choice([r for r in rivals if likeness[r] == best])
-    why = thoughts.choose(slot.phrase, [relation], search.rng)
+    why = thoughts.choose(slot.phrase, [relation], search.voice)
     turn = yield from search.ask(entity, relation, why)
     search.err(kind, relation, slip=True)
     return [e for e in turn.shown if e.id != entity.id and not is_literal(e.id)]
@@ -101,8 +101,8 @@ def _wrong_relation(search: "Search", kind: str, entity: Entity, slot: "Slot") -
 def _walk_into(search: "Search", entity: Entity, slot: "Slot") -> Steps:
     """Go on from a wrong entity and see that nothing there fits the next phrase."""
     name = search.view.name(entity)
-    yield from search.look(entity, thoughts.move(name, slot.phrase, search.rng))
-    search.say(thoughts.dead_end(name, slot.phrase, search.rng))
+    yield from search.look(entity, thoughts.move(name, slot.phrase, search.voice))
+    search.say(thoughts.dead_end(name, slot.phrase, search.voice))
 
 
 def _common_words(one: str, other: str) -> int:

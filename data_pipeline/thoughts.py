@@ -3,9 +3,12 @@
 import random
 from collections.abc import Sequence
 
+Voice = random.Random | None
+"""Draws among the forms of a thought; `None` is the plain voice: always the first, shortest one."""
 
-def _pick(rng: random.Random, *forms: str) -> str:
-    return rng.choice(forms)
+
+def _pick(rng: Voice, *forms: str) -> str:
+    return forms[0] if rng is None else rng.choice(forms)
 
 
 def _about(phrase: str) -> str:
@@ -16,49 +19,49 @@ def _about(phrase: str) -> str:
     return said if said.startswith("the ") else f"what {said}"
 
 
-def start(topic: str, phrase: str, rng: random.Random) -> str:
+def start(topic: str, phrase: str, rng: Voice) -> str:
     """First step: look at the topic entity."""
     return _pick(
         rng,
+        f"Start at {topic}: {_about(phrase)}.",
         f"I start at {topic} and look for {_about(phrase)}.",
-        f"Start at {topic}: I need {_about(phrase)}.",
     )
 
 
-def choose(phrase: str, relations: Sequence[str], rng: random.Random) -> str:
+def choose(phrase: str, relations: Sequence[str], rng: Voice) -> str:
     """A relation list was seen; these relations fit the phrase."""
-    fits = "these fit" if len(relations) > 1 else "this relation fits"
+    fits = "these fit" if len(relations) > 1 else "this fits"
     return _pick(rng, f"For {_about(phrase)}, {fits}.", f"I seek {_about(phrase)}; {fits}.")
 
 
-def move(entity: str, phrase: str, rng: random.Random) -> str:
+def move(entity: str, phrase: str, rng: Voice) -> str:
     """A step gave an entity; go on from it with the next phrase."""
     return _pick(
         rng,
+        f"Now {entity}: {_about(phrase)}.",
         f"Found {entity}. Next: {_about(phrase)}.",
-        f"That is {entity}; now {_about(phrase)}.",
     )
 
 
-def move_many(count: int, entity: str, phrase: str, rng: random.Random) -> str:
+def move_many(count: int, entity: str, phrase: str, rng: Voice) -> str:
     """A step gave several entities; take them one by one, this one now."""
     return _pick(
         rng,
+        f"Of {count}, now {entity}: {_about(phrase)}.",
         f"{count} found. I check {entity} for {_about(phrase)}.",
-        f"{count} found; {entity} now: {_about(phrase)}.",
     )
 
 
-def branch(topic: str, phrase: str, rng: random.Random) -> str:
+def branch(topic: str, phrase: str, rng: Voice) -> str:
     """One branch of a conjunction is done; begin the other at its own topic entity."""
     return _pick(
         rng,
-        f"Now the other condition: {topic}, {_about(phrase)}.",
         f"Second part, from {topic}: {_about(phrase)}.",
+        f"Now the other condition: {topic}, {_about(phrase)}.",
     )
 
 
-def intersect(names: Sequence[str], phrase: str, rng: random.Random) -> str:
+def intersect(names: Sequence[str], phrase: str, rng: Voice) -> str:
     """Both branches are known; go on from what they share."""
     shared = ", ".join(names[:2]) + (" and others" if len(names) > 2 else "")
     return _pick(
@@ -68,21 +71,21 @@ def intersect(names: Sequence[str], phrase: str, rng: random.Random) -> str:
     )
 
 
-def answer(names: Sequence[str], rng: random.Random) -> str:
+def answer(names: Sequence[str], rng: Voice) -> str:
     """The last step showed the answers. Says how many, the answer itself names them."""
     if len(names) == 1:
         return _pick(rng, "That is the answer.", "This answers the question.")
     return _pick(rng, f"These {len(names)} are the answer.", f"All {len(names)} are answers.")
 
 
-def answer_both(names: Sequence[str], rng: random.Random) -> str:
+def answer_both(names: Sequence[str], rng: Voice) -> str:
     """A conjunction's answer: what stands in both results."""
     if len(names) == 1:
         return _pick(rng, "Only one is in both results.", "One entity meets both conditions.")
     return _pick(rng, f"{len(names)} are in both results.", f"{len(names)} meet both conditions.")
 
 
-def dead_end(entity: str, phrase: str, rng: random.Random) -> str:
+def dead_end(entity: str, phrase: str, rng: Voice) -> str:
     """The entity has no relation for the next phrase: the step before it was read wrongly."""
     return _pick(
         rng,
@@ -91,7 +94,7 @@ def dead_end(entity: str, phrase: str, rng: random.Random) -> str:
     )
 
 
-def wrong_result(phrase: str, rng: random.Random) -> str:
+def wrong_result(phrase: str, rng: Voice) -> str:
     """The result is not what the phrase asked for (wrong relation or wrong kind of entity)."""
     return _pick(
         rng,
@@ -100,7 +103,7 @@ def wrong_result(phrase: str, rng: random.Random) -> str:
     )
 
 
-def back(entity: str, phrase: str, rng: random.Random) -> str:
+def back(entity: str, phrase: str, rng: Voice) -> str:
     """Go back to an earlier entity and read its phrase by another relation."""
     return _pick(
         rng,
@@ -109,6 +112,6 @@ def back(entity: str, phrase: str, rng: random.Random) -> str:
     )
 
 
-def mend(error: str, rng: random.Random) -> str:
+def mend(error: str, rng: Voice) -> str:
     """The tool refused the call; say what was wrong before calling it rightly."""
     return _pick(rng, f"The call failed: {error}. I correct it.", f"My call was wrong: {error}.")
