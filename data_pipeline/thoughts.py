@@ -23,7 +23,7 @@ def start(topic: str, phrase: str, rng: Voice) -> str:
     """First step: look at the topic entity."""
     return _pick(
         rng,
-        f"Start at {topic}: {_about(phrase)}.",
+        f"Start at {topic}.",
         f"I start at {topic} and look for {_about(phrase)}.",
     )
 
@@ -38,7 +38,7 @@ def move(entity: str, phrase: str, rng: Voice) -> str:
     """A step gave an entity; go on from it with the next phrase."""
     return _pick(
         rng,
-        f"Now {entity}: {_about(phrase)}.",
+        f"Now {entity}.",
         f"Found {entity}. Next: {_about(phrase)}.",
     )
 
@@ -47,7 +47,7 @@ def move_many(count: int, entity: str, phrase: str, rng: Voice) -> str:
     """A step gave several entities; take them one by one, this one now."""
     return _pick(
         rng,
-        f"Of {count}, now {entity}: {_about(phrase)}.",
+        f"Of {count}, now {entity}.",
         f"{count} found. I check {entity} for {_about(phrase)}.",
     )
 
