@@ -117,11 +117,14 @@ def graph_info(
 # --- data pipeline
 
 
-def _stage(title: str, run: Callable[[Any], Any]) -> None:
+CARD = ("stage", "count", "attempts", "yield", "structures", "splits", "dropped")
+"""What the terminal shows of a data card; the card itself lies in the folder."""
+
+
+def _stage(title: str, run: Callable[[Any], dict[str, Any]]) -> None:
     with load("graphwalker.console:progress")(title) as tick:
-        info = run(tick)
-    if isinstance(info, dict):
-        load("graphwalker.console:facts")(title, info)
+        card = run(tick)
+    load("graphwalker.console:facts")(title, {key: card[key] for key in CARD if key in card})
 
 
 @app.command()
@@ -141,6 +144,73 @@ def synth(
     chosen = settings("synth", config, overrides, count=count, seed=seed, workers=workers)
     make = load("data_pipeline.synthesize:synthesize")
     _stage("synth", lambda tick: make(graph, chosen, out, tick))
+
+
+@app.command()
+def walk(
+    graph: GraphOption,
+    out: OutOption,
+    config: ConfigOption = None,
+    overrides: Overrides = None,
+    count: Annotated[int | None, typer.Option("--count", min=1, help="Walks.")] = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="Same seed, same records.")] = None,
+    workers: WorkersOption = None,
+) -> None:
+    """Step 1 of `synth`: constrained random walks with their executed answer sets.
+
+    Example: graphwalker walk --graph runs/graph --count 1000 --out runs/walks
+    """
+    chosen = settings("synth", config, overrides, count=count, seed=seed, workers=workers)
+    make = load("data_pipeline.synthesize:make_walks")
+    _stage("walk", lambda tick: make(graph, chosen, out, tick))
+
+
+@app.command()
+def questions(
+    graph: GraphOption,
+    out: OutOption,
+    walks: Annotated[
+        Path | None, typer.Option("--walks", help="walks.jsonl of `graphwalker walk`.")
+    ] = None,
+    config: ConfigOption = None,
+    overrides: Overrides = None,
+    count: Annotated[
+        int | None, typer.Option("--count", min=1, help="Certified questions, without --walks.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="Same seed, same records.")] = None,
+    workers: WorkersOption = None,
+) -> None:
+    """Step 2 of `synth`: walks become questions. Without --walks: a whole certified question set.
+
+    A question set is for evaluation or RL; `split=test-entity` and `split=test-path` hold out.
+
+    Example: graphwalker questions --graph runs/graph --walks runs/walks/walks.jsonl --out runs/q
+    """
+    chosen = settings("synth", config, overrides, count=count, seed=seed, workers=workers)
+    if walks is None:
+        make = load("data_pipeline.synthesize:make_questions")
+        _stage("questions", lambda tick: make(graph, chosen, out, tick))
+    else:
+        word = load("data_pipeline.stages:word_questions")
+        _stage("questions", lambda tick: word(graph, chosen, walks, out, tick))
+
+
+@app.command("filter")
+def filter_questions(
+    graph: GraphOption,
+    questions: Annotated[Path, typer.Option("--questions", help="questions.jsonl of step 2.")],
+    out: OutOption,
+    config: ConfigOption = None,
+    overrides: Overrides = None,
+    workers: WorkersOption = None,
+) -> None:
+    """Step 3 of `synth`: keep what passes the quality filter and every certificate.
+
+    Example: graphwalker filter --graph runs/graph --questions runs/q/questions.jsonl --out runs/kept
+    """
+    chosen = settings("synth", config, overrides, workers=workers)
+    keep = load("data_pipeline.stages:filter_questions")
+    _stage("filter", lambda tick: keep(graph, chosen, questions, out, tick))
 
 
 @app.command()

@@ -41,6 +41,10 @@ class SftConfig(Config):
     """Decay of the learning rate to zero after the warm-up (GraphWalker: cosine)."""
     warmup_ratio: float = Field(default=0.03, ge=0, le=1)
     """Share of the run in which the learning rate rises from zero."""
+    optimizer: Literal["adamw", "muon"] = "adamw"
+    """`muon`: Muon for the matrices of the layers and AdamW for the rest; for models from scratch."""
+    muon_lr: float = Field(default=0.01, gt=0)
+    """Muon's peak learning rate; `lr` is AdamW's."""
     beta1: float = Field(default=0.9, ge=0, lt=1)
     """AdamW's first moment."""
     beta2: float = Field(default=0.98, ge=0, lt=1)
@@ -88,15 +92,17 @@ class TinyModelConfig(Config):
     """Transformer layers."""
     hidden: int = Field(default=128, ge=8)
     """Width of the residual stream."""
-    heads: int = Field(default=4, ge=1)
+    heads: int = Field(default=2, ge=1)
     """Attention heads; they must divide `hidden` into even sizes."""
     kv_heads: int = Field(default=0, ge=0)
     """Heads of keys and values, shared by groups of attention heads; fewer make rollouts faster.
     0: as many as `heads`."""
     intermediate: int = Field(default=512, ge=8)
     """Width of the feed-forward layers."""
-    rope_theta: float = Field(default=10_000.0, gt=0)
-    """Base of the rotary positions."""
+    rope_theta: float = Field(default=1_000_000.0, gt=0)
+    """Base of the rotary positions. High, as small heads match names by what turns slowly."""
+    init_std: float = Field(default=0.06, gt=0)
+    """Spread of the initial weights; a narrow model learns slowly from the usual 0.02."""
     max_position: int = Field(default=4096, ge=16)
     """Longest context, in tokens."""
     seed: int = 0

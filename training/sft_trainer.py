@@ -17,6 +17,7 @@ from trl.trainer.sft_trainer import SFTTrainer
 from graphwalker.tokens import IGNORED
 from training.checkpoints import mark_complete
 from training.config import SftConfig
+from training.optimizers import muon_adamw
 from training.run_log import RunLog
 from training.sft_data import Collator, Plan, PlannedRows, Rows, as_dataset
 
@@ -81,6 +82,18 @@ class PlannedTrainer(SFTTrainer):
             return total / max(1, int((inputs["labels"][:, 1:] != IGNORED).sum()))
         # The count is over all processes, and DDP averages their gradients.
         return total / num_items_in_batch * self.accelerator.num_processes
+
+    def create_optimizer(self, model: Any = None) -> torch.optim.Optimizer:
+        if self.optimizer is None and self._config.optimizer == "muon":
+            config = self._config
+            self.optimizer = muon_adamw(
+                self.model if model is None else model,
+                config.lr,
+                config.muon_lr,
+                (config.beta1, config.beta2),
+                config.weight_decay,
+            )
+        return super().create_optimizer(model)
 
     def create_scheduler(self, num_training_steps: int, optimizer: Any = None) -> Any:
         if self.lr_scheduler is None:

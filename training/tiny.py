@@ -105,6 +105,7 @@ def make_model(config: TinyModelConfig, tokenizer: Any) -> Any:
         max_position_embeddings=config.max_position,
         rope_parameters={"rope_type": "default", "rope_theta": config.rope_theta},
         tie_word_embeddings=True,
+        initializer_range=config.init_std,
         use_sliding_window=False,
         bos_token_id=None,
         eos_token_id=tokenizer.eos_token_id,
