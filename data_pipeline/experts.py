@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from data_pipeline.oracle import Plan, PlannedPolicy, View, closing, phrases_of
+from data_pipeline.oracle import Plan, PlannedPolicy, View, closing, narrated, phrases_of
 from data_pipeline.query import Hop, Query, own_side
 from data_pipeline.search import OutOfTurns, Search, Slot
 from data_pipeline.slips import SLIPS, places
@@ -48,15 +48,14 @@ class ExpertPolicy(PlannedPolicy):
             _slots(p, r, rng, self._twin) for p, r in zip(said.phrases, said.readings, strict=True)
         ]
         tail = _slots(said.tail_phrases, said.tail_readings, rng, self._twin)
-        search = Search(
-            View(self.graph, question.topic_entities), rng, self._max_turns, self._plain
-        )
+        view = View(self.graph, question.topic_entities)
+        search = Search(view, rng, self._max_turns, self._plain)
         if rng.random() < self._error_rate:
             kind = rng.choice(SLIPS)
             search.plan_slip(rng.choice(places(kind, [*map(len, branches), len(tail)])), kind)
         self._searches[key] = search
         topics = [branch.topic for branch in Query.from_json(question.query).branches]
-        return _episode(search, topics, branches, tail)
+        return narrated(view, _episode(search, topics, branches, tail), search.voice)
 
     def errors(self, key: str) -> list[dict[str, Any]]:
         """What went wrong in the episode, by turn, and the turn that put it right; forgets it."""
@@ -75,7 +74,7 @@ def _episode(
     except OutOfTurns:
         answers = []
     both = len(branches) > 1 and not tail
-    thought, action = closing(search.view, answers, both, search.rng)
+    thought, action = closing(search.view, answers, both, search.voice)
     yield search.speak(thought), action
 
 

@@ -65,8 +65,11 @@ class View:
         self._graph = graph
         self._names = {entity.id: entity.name for entity in topics}
         self.listed: set[str] = set()
+        self._last: Turn | None = None
+        self._fresh: list[Entity] = []
 
     def see(self, turn: Turn) -> None:
+        self._last = turn
         self._names.update((entity.id, entity.name) for entity in turn.shown)
         if turn.action.get("tool") == "get_relations" and not turn.error:
             self.listed.update(relations_in(turn.observation))
@@ -83,7 +86,26 @@ class View:
         """The entities that the turn shows at the end of that hop, as shown."""
         shown = {e.id: e for e in turn.shown}
         ends = step(self._graph, entity.id, hop.relation, hop.direction)
-        return [shown[end.id] for end in ends if end.id in shown]
+        found = [shown[end.id] for end in ends if end.id in shown]
+        if turn is self._last:
+            self._fresh = found
+        return found
+
+    def news(self, voice: thoughts.Voice) -> str:
+        """What the last turn gave, told once; `""` when it was told or was nothing."""
+        fresh, self._fresh = self._fresh, []
+        return thoughts.found([self.name(entity) for entity in fresh], voice) if fresh else ""
+
+
+def narrated(view: View, plan: Plan, voice: thoughts.Voice) -> Plan:
+    """The plan, each thought opened by what the turn before it gave."""
+    try:
+        thought, action = next(plan)
+        while True:
+            turn = yield " ".join(filter(None, (view.news(voice), thought))), action
+            thought, action = plan.send(turn)
+    except StopIteration:
+        return
 
 
 class OraclePolicy(PlannedPolicy):
@@ -105,8 +127,11 @@ class OraclePolicy(PlannedPolicy):
 
     def plan(self, key: str, question: Question) -> Plan:
         rng = None if self._plain else random.Random(f"{self._seed}/{question.id}/oracle")
-        query, said = Query.from_json(question.query), phrases_of(question)
         view = View(self.graph, question.topic_entities)
+        return narrated(view, self._steps(view, question, rng), rng)
+
+    def _steps(self, view: View, question: Question, rng: thoughts.Voice) -> Plan:
+        query, said = Query.from_json(question.query), phrases_of(question)
         ends: list[list[Entity]] = []
         for branch, phrases in zip(query.branches, said.phrases, strict=True):
             ends.append((yield from _branch(view, branch, phrases, bool(ends), rng)))

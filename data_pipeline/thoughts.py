@@ -34,12 +34,17 @@ def choose(phrase: str, relations: Sequence[str], rng: Voice) -> str:
     return _pick(rng, f"For {_about(phrase)}, {fits}.", f"I seek {_about(phrase)}; {fits}.")
 
 
+def found(names: Sequence[str], rng: Voice) -> str:
+    """What a step gave, told before anything is made of it."""
+    return _pick(rng, f"Found {', '.join(names)}.", f"This gives {', '.join(names)}.")
+
+
 def move(entity: str, phrase: str, rng: Voice) -> str:
     """A step gave an entity; go on from it with the next phrase."""
     return _pick(
         rng,
-        f"Now {entity}.",
-        f"Found {entity}. Next: {_about(phrase)}.",
+        "Go on from it.",
+        f"Next, from {entity}: {_about(phrase)}.",
     )
 
 
@@ -48,7 +53,7 @@ def move_many(count: int, entity: str, phrase: str, rng: Voice) -> str:
     return _pick(
         rng,
         f"Of {count}, now {entity}.",
-        f"{count} found. I check {entity} for {_about(phrase)}.",
+        f"One of {count}: I check {entity} for {_about(phrase)}.",
     )
 
 
@@ -81,8 +86,8 @@ def answer(names: Sequence[str], rng: Voice) -> str:
 def answer_both(names: Sequence[str], rng: Voice) -> str:
     """A conjunction's answer: what stands in both results."""
     if len(names) == 1:
-        return _pick(rng, "Only one is in both results.", "One entity meets both conditions.")
-    return _pick(rng, f"{len(names)} are in both results.", f"{len(names)} meet both conditions.")
+        return _pick(rng, f"In both: {names[0]}.", "One entity meets both conditions.")
+    return _pick(rng, f"In both: {', '.join(names)}.", f"{len(names)} meet both conditions.")
 
 
 def dead_end(entity: str, phrase: str, rng: Voice) -> str:

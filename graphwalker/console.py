@@ -34,6 +34,10 @@ def note(text: str) -> None:
     err.print(escape(text), highlight=False)
 
 
+def silent(*_: object) -> None:
+    """A tick for work that shows its own progress."""
+
+
 class _Rate(ProgressColumn):
     """Records per second."""
 

@@ -16,6 +16,8 @@ from graphwalker.errors import UserError
 T = TypeVar("T")
 Settings = dict[str, Any]
 
+GRPO = "grpo/final"
+HEADLINE = ("questions", "em", "em_interval", "f1", "hits1", "hit_any", "retrieval_any")
 SHIPPED = {False: "demo.yaml", True: "demo-quick.yaml"}
 
 
@@ -24,7 +26,9 @@ class DemoConfig(Config):
 
     seed: int = 0
     """Seed of the world, the data, the weights and every draw."""
-    entities: int = Field(default=3000, ge=200)
+    graph: str = ""
+    """A compiled graph of your own to walk; empty: a fictional world is made."""
+    entities: int = Field(default=3000, ge=1000)
     """Named entities of the fictional world."""
     environment: Settings = {}
     """Tools, limits and prompt, the same for data, training and evaluation."""
@@ -46,6 +50,8 @@ class DemoConfig(Config):
     """GRPO (see `graphwalker config grpo`)."""
     eval: Settings = {}
     """Evaluation of each stage (see `graphwalker config eval`)."""
+    benchmarks: dict[str, str] = {}
+    """Question files (name: path) that the last stage answers greedily besides the test set."""
 
 
 def shipped_config(quick: bool) -> Path:
@@ -70,23 +76,23 @@ class Demo:
 
     def __init__(self, out: Path, config: DemoConfig) -> None:
         self.out, self.config = out, config
-        self.graph = out / "world" / "graph"
+        self.graph = Path(config.graph) if config.graph else out / "world" / "graph"
         self.seconds = _Seconds(out / "seconds.json")
         write_config(config, out)
 
     # --- data
 
     def make_data(self) -> None:
-        make_world = _load("graphwalker.graphs.synthetic:make_world")
-        if not self.graph.exists():
-            self._step(
-                "world",
-                lambda _: make_world(self.config.entities, self.config.seed, self.out / "world"),
-            )
+        if not self.config.graph and not self.graph.exists():
+            self._step("world", self._make_world)
         self._step("GraphSynth", self._synthesize)
-        self._step("held-out questions", self._hold_out)
         self._step("questions for RL", self._rl_questions)
+        self._step("held-out questions", self._hold_out)
         self._step("GraphRoll", self._collect)
+
+    def _make_world(self, _: console.Tick) -> None:
+        make = _load("graphwalker.graphs.synthetic:make_world")
+        make(self.config.entities, self.config.seed, self.out / "world")
 
     def _synthesize(self, tick: console.Tick) -> None:
         config = self._parsed("data_pipeline.config:SynthConfig", "synth", seed=self.config.seed)
@@ -113,6 +119,7 @@ class Demo:
         load_questions = _load("graphwalker.benchmarks.base:load_questions")
         write_jsonl = _load("graphwalker.jsonl:write_jsonl")
         train = load_questions(self.out / "synth" / "questions.jsonl")
+        train += load_questions(self.rl_file)
         test = [
             question
             for split in self.config.tests
@@ -141,8 +148,8 @@ class Demo:
                 **getattr(self.config, name),
             }
             config = self._parsed("training.config:SftConfig", name, values)
-            self._step(title, lambda _, c=config: _load("training.sft:run_sft")(c))
-        self._step("GRPO", self._grpo)
+            self._step(title, lambda _, c=config: _load("training.sft:run_sft")(c), bar=False)
+        self._step("GRPO", self._grpo, bar=False)
 
     def _make_model(self, _: console.Tick) -> None:
         values = {"seed": self.config.seed, **self.config.model}
@@ -184,7 +191,7 @@ class Demo:
             "untrained": ("model", ""),
             "SFT stage 1": ("sft1/final", "sft1"),
             "SFT stage 2": ("sft2/final", "sft2"),
-            "GRPO": ("grpo/final", "grpo"),
+            "GRPO": (GRPO, "grpo"),
         }
         stages: list[Any] = []
         for name, (model, run) in models.items():
@@ -199,6 +206,7 @@ class Demo:
             self.config.seed,
             "GraphWalker demo: one agent, from nothing",
             {
+                "benchmarks": self._benchmarks(),
                 "seconds": self.seconds.all,
                 "total_seconds": round(sum(self.seconds.all.values()), 1),
             },
@@ -207,7 +215,21 @@ class Demo:
         console.out.print(f"Report: {(self.out / 'report.html').resolve()}", soft_wrap=True)
         return report
 
-    def _eval(self, model: str, folder: Path, tick: console.Tick) -> None:
+    def _benchmarks(self) -> dict[str, Any]:
+        """Figures of the last stage on question files from elsewhere."""
+        figures: dict[str, Any] = {}
+        for name, path in self.config.benchmarks.items():
+            folder = self.out / "eval" / f"benchmark-{name}"
+            more = {"questions": path, "samples": 0}
+            self._step(f"benchmark {name}", lambda t, f=folder, m=more: self._eval(GRPO, f, t, m))
+            run = _load("eval.records:read_run")(folder)
+            figures[name] = _load("eval.metrics:summarise")(run.trajectories)
+            console.facts(f"benchmark {name}", {k: figures[name][k] for k in HEADLINE})
+        return figures
+
+    def _eval(
+        self, model: str, folder: Path, tick: console.Tick, more: Settings | None = None
+    ) -> None:
         values = {
             "graph": str(self.graph),
             "questions": str(self.test_file),
@@ -215,6 +237,7 @@ class Demo:
             "environment": self.config.environment,
             "seed": self.config.seed,
             **self.config.eval,
+            **(more or {}),
             "policy": {"model": str(self.out / model), **self.config.eval.get("policy", {})},
         }
         config = self._parsed("eval.config:EvalConfig", "eval", values)
@@ -230,10 +253,13 @@ class Demo:
             values = {**values, "environment": self.config.environment}
         return parse_config(_load(model), values, f"demo settings, {name}")
 
-    def _step(self, title: str, work: Callable[[console.Tick], T]) -> T:
+    def _step(self, title: str, work: Callable[[console.Tick], T], bar: bool = True) -> T:
+        """Run a step and keep its seconds. Training shows bars of its own."""
         console.note(f"{title} ...")
         started = time.monotonic()
         try:
+            if not bar:
+                return work(console.silent)
             with console.progress(title) as tick:
                 return work(tick)
         finally:
