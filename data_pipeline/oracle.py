@@ -109,7 +109,7 @@ def narrated(view: View, plan: Plan, voice: thoughts.Voice) -> Plan:
 
 
 class OraclePolicy(PlannedPolicy):
-    """Takes the walk of the question's query in the fewest turns; never guesses.
+    """Takes the walk of the question's query, each hop a look and its queries; never guesses.
 
     A step that the environment does not show (the relation ranked out, an entity cut off) ends the
     plan with what was found: the trajectory then fails its certificate.
@@ -158,11 +158,11 @@ def _hop(
     view: View, frontier: list[Entity], hop: Hop, phrase: str, why: str, rng: thoughts.Voice
 ) -> Generator[Move, Turn, list[Entity]]:
     for entity in frontier:
-        if hop.relation in view.listed:
-            break
         why = why or moving(view, frontier, entity, phrase, rng)
         view.see((yield why, look(view, entity)))
         why = ""
+        if hop.relation in view.listed:
+            break
     if hop.relation not in view.listed:
         return []
     found: dict[str, Entity] = {}

@@ -166,7 +166,8 @@ class Search:
     ) -> Steps:
         """Look at the frontier until a relation that fits the phrase has been listed."""
         for entity in frontier[:2]:
-            if not again and self.listed(frontier, slot):
+            seen = any(e.id in self.listings for e in frontier)
+            if not again and seen and self.listed(frontier, slot):
                 break
             if entity.id not in self.listings:
                 why = opening
