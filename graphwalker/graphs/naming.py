@@ -92,18 +92,18 @@ def _person(words: Words, rng: random.Random, _: int) -> str:
     surname = rng.choice(words.surname)
     if rng.random() < 0.03:
         surname = f"O'{surname}"
-    if rng.random() < 0.12:
+    if rng.random() < 0.04:
         return f"{rng.choice(words.first)} {rng.choice(words.first)} {surname}"
     return f"{rng.choice(words.first)} {surname}"
 
 
 def _title(words: Words, rng: random.Random, _: int) -> str:
     form, noun = rng.random(), rng.choice(_NOUNS)
-    if form < 0.35:
-        return f"{rng.choice(_ADJECTIVES)} {noun}"
     if form < 0.6:
+        return f"{rng.choice(_ADJECTIVES)} {noun}"
+    if form < 0.66:
         return f"The {rng.choice(_ADJECTIVES)} {noun}"
-    if form < 0.75:
+    if form < 0.7:
         return f"{rng.choice(words.first)}'s {noun}"
     return f"{rng.choice(words.place)} {noun}"
 
@@ -123,7 +123,7 @@ def _language(words: Words, _: random.Random, offset: int) -> str:
 
 
 def _band(words: Words, rng: random.Random, _: int) -> str:
-    if rng.random() < 0.5:
+    if rng.random() < 0.2:
         return f"The {rng.choice(_ADJECTIVES)} {rng.choice(_BANDS)}"
     return f"{rng.choice(words.place)} {rng.choice(_BANDS)}"
 
