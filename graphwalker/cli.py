@@ -206,7 +206,7 @@ def filter_questions(
 ) -> None:
     """Step 3 of `synth`: keep what passes the quality filter and every certificate.
 
-    Example: graphwalker filter --graph runs/graph --questions runs/q/questions.jsonl --out runs/kept
+    Example: graphwalker filter --graph runs/graph --questions runs/q/questions.jsonl --out runs/f
     """
     chosen = settings("synth", config, overrides, workers=workers)
     keep = load("data_pipeline.stages:filter_questions")

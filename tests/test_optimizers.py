@@ -1,4 +1,4 @@
-"""The optimizer of models from scratch: orthogonal moves, one state, the same steps after a reload."""
+"""The optimizer of models from scratch: orthogonal moves, one state, equal steps after a reload."""
 
 import pytest
 

@@ -42,7 +42,7 @@ class SftConfig(Config):
     warmup_ratio: float = Field(default=0.03, ge=0, le=1)
     """Share of the run in which the learning rate rises from zero."""
     optimizer: Literal["adamw", "muon"] = "adamw"
-    """`muon`: Muon for the matrices of the layers and AdamW for the rest; for models from scratch."""
+    """`muon`: Muon for the layers' matrices, AdamW for the rest; for models from scratch."""
     muon_lr: float = Field(default=0.01, gt=0)
     """Muon's peak learning rate; `lr` is AdamW's."""
     beta1: float = Field(default=0.9, ge=0, lt=1)

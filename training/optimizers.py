@@ -80,6 +80,4 @@ def muon_adamw(
         if parameter.requires_grad:
             inside = parameter.ndim == 2 and id(parameter) not in tables
             (matrices if inside else rest).append(parameter)
-    return MuonAdamW(
-        matrices, rest, muon_lr=muon_lr, lr=lr, betas=betas, weight_decay=weight_decay
-    )
+    return MuonAdamW(matrices, rest, muon_lr=muon_lr, lr=lr, betas=betas, weight_decay=weight_decay)
