@@ -82,6 +82,16 @@ class View:
         """Every entity that the episode knows, as shown, in the order of appearance."""
         return [Entity(entity_id, name) for entity_id, name in self._names.items()]
 
+    def garbled(self, name: str, rng: random.Random) -> str:
+        """The name with the last word of another known one, where no entity is called so."""
+        others = sorted({known.split()[-1] for known in self._names.values() if known != name})
+        rng.shuffle(others)
+        for word in others:
+            mixed = " ".join([*name.split()[:-1], word])
+            if mixed != name and not self._graph.resolve(mixed):
+                return mixed
+        return ""
+
     def found(self, turn: Turn, entity: Entity, hop: Hop) -> list[Entity]:
         """The entities that the turn shows at the end of that hop, as shown."""
         shown = {e.id: e for e in turn.shown}

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 from data_pipeline import thoughts
 from graphwalker.graphs.base import Entity
 from graphwalker.graphs.flatten import is_literal
+from graphwalker.tools.base import Call
 
 if TYPE_CHECKING:
     from data_pipeline.search import Search, Slot
 
-SLIPS = ("wrong_relation", "dead_end", "wrong_entity", "unlisted_relation")
+SLIPS = ("wrong_relation", "dead_end", "wrong_entity", "unlisted_relation", "misspelled_name")
 """Kinds of injected slips; wrong readings of vague phrases come on top of them by themselves."""
 
 
@@ -30,10 +31,12 @@ Steps = Generator[Any, Any, Any]
 def slip_before_listing(
     search: "Search", kind: str, frontier: Sequence[Entity], slot: "Slot", opening: str
 ) -> Steps:
-    """Guess a relation from memory: the environment answers that it was never listed.
+    """Guess a relation or garble a name: the environment answers that there is no such thing.
 
     Returns the opening thought, `""` once it is spoken.
     """
+    if kind == "misspelled_name":
+        return (yield from _misspelled(search, frontier[0], slot, opening))
     relation = slot.readings[0].relation
     if kind != "unlisted_relation" or relation in search.view.listed:
         return opening
@@ -42,6 +45,19 @@ def slip_before_listing(
     if turn.error:
         search.err(kind, relation, slip=True)
         search.say(thoughts.mend(turn.error, search.voice))
+    return ""
+
+
+def _misspelled(search: "Search", entity: Entity, slot: "Slot", opening: str) -> Steps:
+    """Ask for a name whose end belongs to another entity, as small models do."""
+    name = search.view.name(entity)
+    garbled = search.view.garbled(name, search.rng)
+    if not garbled:
+        return opening
+    why = (opening or thoughts.move(name, slot.phrase, search.voice)).replace(name, garbled)
+    turn = yield from search.do(why, Call("get_relations", {"entity": garbled}))
+    search.err("misspelled_name", garbled, slip=True)
+    search.say(thoughts.mend(turn.error, search.voice))
     return ""
 
 

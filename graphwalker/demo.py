@@ -159,7 +159,9 @@ class Demo:
         trajectories = read_records(self.out / "synth" / "graphsynth.jsonl", parse)
         texts = _load("training.tiny:conversation_texts")(trajectories)
         relations = _load("graphwalker.graphs.relations:shown_relations")(self.graph)
-        _load("training.tiny:make_tiny")(config, texts, relations, self.out / "model")
+        graph = _load("graphwalker.graphs.compiled:open_graph")(self.graph)
+        names = (graph.entity_at(i).name for i in range(graph.size))
+        _load("training.tiny:make_tiny")(config, texts, relations, self.out / "model", names)
 
     def _grpo(self, _: console.Tick) -> None:
         values = {

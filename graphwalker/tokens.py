@@ -13,7 +13,7 @@ ended the turn, the engine appends that token itself; `logprobs` has one entry p
 really sampled, so it is then one shorter than `token_ids`, and GRPO leaves the appended token out.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -147,15 +147,30 @@ def end_of_turn_id(fmt: ChatFormat, tokenizer: Tokenizer) -> int:
     return int(token)
 
 
-def training_rows(trajectory: Trajectory, fmt: ChatFormat, tokenizer: Tokenizer) -> list[Row]:
-    """One row per unbroken context: a turn that restarts its context opens a new row."""
+def training_rows(
+    trajectory: Trajectory,
+    fmt: ChatFormat,
+    tokenizer: Tokenizer,
+    untrained: Collection[int] = (),
+) -> list[Row]:
+    """One row per unbroken context: a turn that restarts its context opens a new row.
+
+    Turns whose number is in `untrained` are read as context only.
+    """
     contexts: list[list[tuple[Message, Turn | None]]] = []
-    for turn in trajectory.turns:
+    silent: list[set[int]] = []
+    for number, turn in enumerate(trajectory.turns):
         if turn.restart or not contexts:
             contexts.append([])
+            silent.append(set())
         contexts[-1] += [(message, None) for message in turn.context]
+        if number in untrained:
+            silent[-1].add(len(contexts[-1]))
         contexts[-1].append((Message("assistant", turn.completion), turn))
-    return [_row(_segments(context, fmt, tokenizer)) for context in contexts]
+    return [
+        _row(_segments(context, fmt, tokenizer, places))
+        for context, places in zip(contexts, silent, strict=True)
+    ]
 
 
 def training_row(trajectory: Trajectory, fmt: ChatFormat, tokenizer: Tokenizer) -> Row:
@@ -167,16 +182,19 @@ def training_row(trajectory: Trajectory, fmt: ChatFormat, tokenizer: Tokenizer) 
 
 
 def _segments(
-    messages: Sequence[tuple[Message, Turn | None]], fmt: ChatFormat, tokenizer: Tokenizer
+    messages: Sequence[tuple[Message, Turn | None]],
+    fmt: ChatFormat,
+    tokenizer: Tokenizer,
+    silent: Collection[int] = (),
 ) -> list[Segment]:
     segments: list[Segment] = []
     lead = _markup(fmt.begin, tokenizer) if messages else []
-    for message, turn in messages:
+    for place, (message, turn) in enumerate(messages):
         if message.role == "assistant":
             lead += _markup(fmt.prefixes["assistant"], tokenizer)
             segments.append(Segment(tuple(lead), trained=False))
             ids = _turn_ids(message.content, turn, fmt, tokenizer)
-            segments.append(Segment(tuple(ids), trained=True))
+            segments.append(Segment(tuple(ids), trained=place not in silent))
             lead = _markup(fmt.after_turn, tokenizer)
         else:
             lead += _context_ids(message, fmt, tokenizer)

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -299,3 +300,16 @@ def test_a_word_that_is_no_override_is_refused() -> None:
     assert parse_arguments(["--config", "x.yaml", "a.b=c"]) == ("x.yaml", ["a.b=c"])
     with pytest.raises(UserError, match="--lr"):
         parse_arguments(["--lr", "3"])
+
+
+def test_slips_of_an_expert_are_context_and_their_recovery_is_trained(place, tokenizer) -> None:
+    slipped = replace(walk(3), provenance={"errors": [{"turn": 0, "slip": True}]})
+    write_jsonl(place / "slipped.jsonl", [slipped.to_json()])
+    data = (str(place / "slipped.jsonl"),)
+    texts = []
+    for masked in (False, True):
+        (row,) = read_rows(settings(place, data=data, mask_slips=masked), tokenizer).rows
+        texts.append(tokenizer.decode([label for label in row.labels if label >= 0]))
+    end = FORMATS["inline"].end_of_turn
+    assert texts[0] == "".join(turn.completion + end for turn in slipped.turns)
+    assert texts[1] == "".join(turn.completion + end for turn in slipped.turns[1:])

@@ -220,3 +220,20 @@ def test_a_saved_tiny_agent_loads_by_the_auto_classes(tmp_path) -> None:
     assert isinstance(model, Qwen2ForCausalLM)
     assert model.config.vocab_size == len(again)
     assert list(folder.glob("*.safetensors"))
+
+
+def test_a_name_can_be_one_token_and_texts_stay_whole() -> None:
+    from training.tiny import make_tokenizer
+
+    names = ["Anna Kovar", "Jedova", "O'Neil Bay", "x"]
+    texts = ['get_triples("Anna Kovar", ["a.b.c"])', "Start at Jedova."] * 3
+    tokenizer = make_tokenizer(texts, ["a.b.c"], 1500, names=names)
+    for name in names[:3]:
+        assert len(tokenizer.encode(name)) == 1
+    for text in (
+        *texts,
+        "from Anna Kovar: Jedova wrote",
+        "Anna Kovars Jedova,Anna Kovar JedovaAnna Kovar",
+        "[Anna Kovar, a.b.c, O'Neil Bay], [Jedova]",
+    ):
+        assert tokenizer.decode(tokenizer.encode(text)) == text

@@ -35,6 +35,10 @@ class SftConfig(Config):
     max_length: int = Field(default=4096, ge=1)
     """Rows longer than this are left out, counted and reported; none is cut (GraphWalker: 4096)."""
 
+    mask_slips: bool = False
+    """No loss on turns in which an expert was made to err: the recovery is learned, not the error
+    (the paper trains on both)."""
+
     lr: float = Field(default=1e-5, gt=0)
     """Peak learning rate (GraphWalker: 1e-5; a tiny model from scratch: 3e-3)."""
     schedule: Literal["cosine", "linear", "constant"] = "cosine"
@@ -88,6 +92,9 @@ class TinyModelConfig(Config):
     """Tokens at most: 256 bytes, protocol tags, relation ids and learned words."""
     atomic_relations: bool = True
     """Each relation id is one token (3 times faster to learn than ids spelled out)."""
+    atomic_names: bool = False
+    """Each entity name of the graph is one token, so that a name is copied in one step. For small
+    worlds: the vocabulary must hold them all."""
     layers: int = Field(default=4, ge=1)
     """Transformer layers."""
     hidden: int = Field(default=128, ge=8)

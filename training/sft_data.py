@@ -58,7 +58,8 @@ def read_rows(config: SftConfig, tokenizer: Any) -> Rows:
         if trajectory.stop.ours:
             result.failed += 1
             continue
-        for row in training_rows(trajectory, fmt, tokenizer):
+        slips = _slips(trajectory) if config.mask_slips else set()
+        for row in training_rows(trajectory, fmt, tokenizer, slips):
             result.longest = max(result.longest, len(row.input_ids))
             if len(row.input_ids) > config.max_length:
                 result.too_long += 1
@@ -78,6 +79,11 @@ def read_rows(config: SftConfig, tokenizer: Any) -> Rows:
             result.longest,
         )
     return result
+
+
+def _slips(trajectory: Trajectory) -> set[int]:
+    """Turns in which an expert was made to err, as its provenance lists them."""
+    return {e["turn"] for e in trajectory.provenance.get("errors", ()) if e.get("slip")}
 
 
 def plan_steps(lengths: Sequence[int], config: SftConfig, passes: int) -> Plan:

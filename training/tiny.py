@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from graphwalker.errors import UserError
 from graphwalker.tokens import FORMATS
 from graphwalker.trajectory import Trajectory
 from training.config import TinyModelConfig
@@ -43,9 +44,16 @@ _GAP_AS_BYTE_LEVEL = chr(0x11F)
 
 
 def make_tiny(
-    config: TinyModelConfig, texts: Iterable[str], relation_ids: Iterable[str], out: Path
+    config: TinyModelConfig,
+    texts: Iterable[str],
+    relation_ids: Iterable[str],
+    out: Path,
+    names: Iterable[str] = (),
 ) -> Path:
-    """Write tokenizer and model to the folder `out` (whole or not at all; kept if it is there)."""
+    """Write tokenizer and model to the folder `out` (whole or not at all; kept if it is there).
+
+    `names` are those of the graph's entities; they count where `atomic_names` is set.
+    """
     if out.is_dir():
         return out
     from transformers.utils.logging import disable_progress_bar
@@ -54,16 +62,21 @@ def make_tiny(
     partial = out.with_name(out.name + ".partial")
     shutil.rmtree(partial, ignore_errors=True)
     relations = relation_ids if config.atomic_relations else ()
-    tokenizer = make_tokenizer(texts, relations, config.vocab_size, partial)
+    whole = names if config.atomic_names else ()
+    tokenizer = make_tokenizer(texts, relations, config.vocab_size, partial, whole)
     make_model(config, tokenizer).save_pretrained(partial)
     partial.rename(out)
     return out
 
 
 def make_tokenizer(
-    texts: Iterable[str], relation_ids: Iterable[str], vocab_size: int, out: Path | None = None
+    texts: Iterable[str],
+    relation_ids: Iterable[str],
+    vocab_size: int,
+    out: Path | None = None,
+    names: Iterable[str] = (),
 ) -> Any:
-    """Train a lossless byte-level BPE; tags and relation ids are single tokens.
+    """Train a lossless byte-level BPE; tags, relation ids and `names` are single tokens.
 
     Relation ids that are not plain ASCII without spaces are spelled out instead.
     """
@@ -71,11 +84,16 @@ def make_tokenizer(
     from transformers import PreTrainedTokenizerFast
 
     relations = [r for r in sorted(set(relation_ids)) if re.fullmatch(r"[!-~]+", r)]
-    tokenizer = _train(_between(texts, [*TAGS, *PIECES, *relations]), vocab_size - len(relations))
+    entities = sorted({name for name in names if re.fullmatch(r"\w.*\w", name)} - {*relations})
+    learned = vocab_size - len(relations) - len(entities)
+    if entities and learned < 600:
+        raise UserError(f"vocab_size {vocab_size} is too small for {len(entities)} entity names")
+    tokenizer = _train(_between(texts, [*TAGS, *PIECES, *relations, *entities]), learned)
     tokenizer.add_special_tokens([PAD, END_OF_TURN])
     tokenizer.add_tokens([AddedToken(tag, normalized=False) for tag in (*TAGS, *PIECES)])
     # `single_word`: a word right after a relation id would read as if a space stood between.
-    tokenizer.add_tokens([AddedToken(r, normalized=False, single_word=True) for r in relations])
+    whole = [*relations, *entities]
+    tokenizer.add_tokens([AddedToken(w, normalized=False, single_word=True) for w in whole])
     result = PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         eos_token=END_OF_TURN,
