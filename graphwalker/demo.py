@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import Callable
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,6 +18,8 @@ T = TypeVar("T")
 Settings = dict[str, Any]
 
 GRPO = "grpo/final"
+TEXTS = 2000
+"""Trajectories that the tokenizer learns its words from."""
 HEADLINE = ("questions", "em", "em_interval", "f1", "hits1", "hit_any", "retrieval_any")
 SHIPPED = {False: "demo.yaml", True: "demo-quick.yaml"}
 
@@ -157,7 +160,7 @@ class Demo:
         read_records = _load("graphwalker.jsonl:read_records")
         parse = _load("graphwalker.trajectory:Trajectory").from_json
         trajectories = read_records(self.out / "synth" / "graphsynth.jsonl", parse)
-        texts = _load("training.tiny:conversation_texts")(trajectories)
+        texts = _load("training.tiny:conversation_texts")(islice(trajectories, TEXTS))
         relations = _load("graphwalker.graphs.relations:shown_relations")(self.graph)
         graph = _load("graphwalker.graphs.compiled:open_graph")(self.graph)
         names = (graph.entity_at(i).name for i in range(graph.size))

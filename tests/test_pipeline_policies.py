@@ -148,13 +148,16 @@ def test_every_kind_of_slip_happens_and_is_put_right():
         "wrong_relation",
         "dead_end",
         "wrong_entity",
+        "misspelled_name",
         "unlisted_relation",
     }
     assert all(run.scores["em"] == 1.0 for run in runs)
     for run in runs:
         for error in run.provenance["errors"]:
             turn = run.turns[error["turn"]]
-            assert turn.action["tool"] == "get_triples"
+            garbled = error["kind"] == "misspelled_name"
+            assert turn.action["tool"] == ("get_relations" if garbled else "get_triples")
+            assert turn.error == "unknown_entity" or not garbled
             if error["kind"] == "unlisted_relation":
                 assert turn.error == "not_listed_yet"
 
