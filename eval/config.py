@@ -29,6 +29,8 @@ class EvalConfig(Config):
     """Use the first so many questions. 0: all."""
     samples: int = Field(default=0, ge=0)
     """Sampled episodes per question for Pass@k, besides the greedy one."""
+    sampled_questions: int = Field(default=0, ge=0)
+    """Sample for this many questions only, evenly spread over the file. 0: for all."""
     temperature: float = Field(default=1.0, gt=0)
     """Of the sampled episodes."""
     max_tokens: int = Field(default=512, ge=1)
@@ -49,6 +51,7 @@ def run_eval(config: EvalConfig, progress: Progress | None = None) -> Path:
         load_policy(config.policy),
         Path(config.output_dir),
         samples=config.samples,
+        sampled_questions=config.sampled_questions,
         temperature=config.temperature,
         seed=config.seed,
         concurrency=config.concurrency,

@@ -46,6 +46,7 @@ def evaluate(
     out: Path,
     *,
     samples: int = 0,
+    sampled_questions: int = 0,
     temperature: float = 1.0,
     seed: int = 0,
     concurrency: int = 64,
@@ -54,7 +55,8 @@ def evaluate(
     identity: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
 ) -> Path:
-    """Run every question greedily (sample 0) and `samples` more times at `temperature`.
+    """Run every question greedily (sample 0) and `samples` more times at `temperature`, or only
+    `sampled_questions` of them, evenly spread.
 
     OUT/predictions.jsonl holds the greedy trajectories, OUT/samples.jsonl the sampled episodes
     (small records, or whole ones with `whole_samples`), OUT/failures.jsonl what failed for our
@@ -64,14 +66,16 @@ def evaluate(
     asked = _distinct(questions)
     greedy = Sampling(temperature=0.0, max_tokens=max_tokens, seed=seed)
     drawn = Sampling(temperature=temperature, max_tokens=max_tokens, seed=seed)
-    passes = [_Pass(out / PREDICTIONS, greedy, 0, 0, True)]
+    chosen = spread(asked, sampled_questions) if sampled_questions else asked
+    passes = [(_Pass(out / PREDICTIONS, greedy, 0, 0, True), asked)]
     if samples:
-        passes.append(_Pass(out / SAMPLES, drawn, 1, samples, whole_samples))
+        passes.append((_Pass(out / SAMPLES, drawn, 1, samples, whole_samples), chosen))
     _claim(
         out,
         {
             **_describe(asked, environment, policy),
             "samples": samples,
+            **({"sampled_questions": sampled_questions} if sampled_questions else {}),
             "temperature": temperature if samples else 0.0,
             "max_tokens": max_tokens,
             "seed": seed,
@@ -79,13 +83,13 @@ def evaluate(
             **(identity or {}),
         },
     )
-    total = len(asked) * (1 + samples)
+    total = len(asked) + len(chosen) * samples
     done = 0
     (out / FAILURES).unlink(missing_ok=True)
-    for part in passes:
+    for part, questions_of_part in passes:
         done = _run_pass(
             part,
-            asked,
+            questions_of_part,
             environment,
             policy,
             concurrency,
@@ -93,6 +97,16 @@ def evaluate(
             lambda n, base=done: progress(base + n, total) if progress else None,
         )
     return out
+
+
+def spread(questions: Sequence[Question], count: int) -> list[Question]:
+    """`count` questions at even distances, so that every part of the file is there.
+
+    >>> spread(["a", "b", "c", "d"], 2)  # type: ignore[list-item]
+    ['a', 'c']
+    """
+    count = min(count, len(questions))
+    return [questions[i * len(questions) // count] for i in range(count)]
 
 
 def _run_pass(
