@@ -41,18 +41,18 @@ class MuonAdamW(torch.optim.AdamW):
         for group in self.param_groups:
             for weight in group["params"] if group["muon"] else ():
                 if weight.grad is not None:
-                    self._move(weight, float(group["lr"]))
+                    self._move(weight, weight.grad, float(group["lr"]))
                     weight.grad = None  # so that AdamW passes it by
         return super().step(closure)  # type: ignore[arg-type]
 
-    def _move(self, weight: Tensor, lr: float) -> None:
+    def _move(self, weight: Tensor, gradient: Tensor, lr: float) -> None:
         state = self.state[weight]
         if not state:
             state["step"] = torch.zeros(())  # AdamW looks for it when a checkpoint is loaded
             state["momentum"] = torch.zeros_like(weight)
         state["step"] += 1
-        momentum = state["momentum"].lerp_(weight.grad, 1 - MOMENTUM)
-        ahead = weight.grad.lerp(momentum, MOMENTUM)
+        momentum = state["momentum"].lerp_(gradient, 1 - MOMENTUM)
+        ahead = gradient.lerp(momentum, MOMENTUM)
         rows, columns = weight.shape
         weight.add_(orthogonal(ahead), alpha=-lr * max(1.0, rows / columns) ** 0.5)
 

@@ -86,8 +86,9 @@ class PlannedTrainer(SFTTrainer):
     def create_optimizer(self, model: Any = None) -> torch.optim.Optimizer:
         if self.optimizer is None and self._config.optimizer == "muon":
             config = self._config
+            trained: Any = self.model if model is None else model
             self.optimizer = muon_adamw(
-                self.model if model is None else model,
+                trained,
                 config.lr,
                 config.muon_lr,
                 (config.beta1, config.beta2),
