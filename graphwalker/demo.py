@@ -3,7 +3,6 @@
 import json
 import time
 from collections.abc import Callable
-from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,6 +10,7 @@ from typing import Any, TypeVar
 from pydantic import Field
 
 from graphwalker import console
+from graphwalker.cli import load as _load
 from graphwalker.config import Config, load_config, parse_config, write_config
 from graphwalker.errors import UserError
 
@@ -287,9 +287,3 @@ class _Seconds:
         self.all[step] = round(self.all.get(step, 0.0) + seconds, 1)
         self._path.parent.mkdir(parents=True, exist_ok=True)
         self._path.write_text(json.dumps(self.all, indent=1) + "\n", encoding="utf-8")
-
-
-def _load(name: str) -> Any:
-    """`package.module:attribute`: this root names other packages only as strings."""
-    module, _, attribute = name.partition(":")
-    return getattr(import_module(module), attribute)
