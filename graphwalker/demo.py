@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from pydantic import Field
 
 from graphwalker import console
-from graphwalker.cli import load as _load
+from graphwalker.commands.shared import load as _load
 from graphwalker.config import Config, load_config, parse_config, write_config
 from graphwalker.errors import UserError
 

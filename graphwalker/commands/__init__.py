@@ -1,0 +1,1 @@
+"""The commands of `graphwalker`, a module for each group."""

@@ -1,0 +1,125 @@
+"""Agents at work: `eval`, `report`, `compare`, `ask`, `demo`, and `config` for every setting."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from graphwalker.commands.shared import (
+    CONFIGS,
+    ConfigOption,
+    GraphOption,
+    OutOption,
+    Overrides,
+    SeedOption,
+    load,
+    settings,
+)
+from graphwalker.errors import GraphWalkerError, UserError
+
+app = typer.Typer()
+
+
+@app.command("eval")
+def evaluate(config: ConfigOption = None, overrides: Overrides = None) -> None:
+    """Run an agent on questions and score it.
+
+    Example: graphwalker eval graph=runs/graph questions=q.jsonl policy.model=runs/sft/final
+    policy.format=inline output_dir=runs/eval samples=8
+    """
+    chosen = settings("eval", config, overrides)
+    with load("graphwalker.console:progress")("evaluate") as tick:
+        folder = load("eval.config:run_eval")(chosen, tick)
+    report([folder], folder, seed=chosen.seed)
+
+
+@app.command()
+def report(
+    runs: Annotated[list[Path], typer.Argument(help="Folders of evaluation runs, first to last.")],
+    out: OutOption,
+    title: Annotated[
+        str, typer.Option("--title", help="Heading of the page.")
+    ] = "GraphWalker report",
+    seed: SeedOption = 0,
+) -> None:
+    """Tables and one self-contained HTML page from evaluation runs."""
+    stage = load("eval.report:StageResult")
+    made = load("eval.report:write_report")(
+        out, [stage(r.name, r) for r in runs], None, seed, title
+    )
+    console = load("graphwalker.console:out")
+    console.print(load("eval.report:console_table")(made))
+    console.print(f"Report: {(out / 'report.html').resolve()}", soft_wrap=True)
+
+
+@app.command()
+def compare(
+    a: Annotated[Path, typer.Argument(help="An evaluation run.")],
+    b: Annotated[Path, typer.Argument(help="Another one, on the same questions.")],
+) -> None:
+    """The paired difference of two runs: bootstrap interval and McNemar's test."""
+    result = load("eval.compare:compare")(a, b)
+    load("graphwalker.console:out").print(load("eval.compare:comparison_table")(result))
+
+
+@app.command()
+def ask(
+    question: Annotated[str, typer.Argument(help="The question, in quotes.")],
+    topic: Annotated[
+        list[str], typer.Option("--topic", help="Topic entity (name or id); repeatable.")
+    ],
+    graph: GraphOption,
+    model: Annotated[Path, typer.Option("--model", help="A model folder, as training leaves it.")],
+    config: ConfigOption = None,
+    overrides: Overrides = None,
+    layout: Annotated[str, typer.Option("--format", help="chatml, llama3 or inline.")] = "inline",
+    max_tokens: Annotated[int, typer.Option(help="Completion tokens per turn.")] = 512,
+) -> None:
+    """Ask one question and watch the agent walk. --config and a.b=c set the environment.
+
+    Example: graphwalker ask "Who directed Anna Brek?" --topic "Anna Brek"
+    --graph runs/demo/world/graph --model runs/demo/grpo/final prompt=compact
+    """
+    environment = settings("environment", config, overrides)
+    policy_config = load("graphwalker.config:parse_config")(
+        load("graphwalker.policies.load:PolicyConfig"),
+        {"model": str(model), "format": layout},
+        "--model, --format",
+    )
+    opened = load("graphwalker.graphs.compiled:open_graph")(graph)
+    trajectory = load("graphwalker.ask:ask")(
+        question,
+        topic,
+        load("graphwalker.agents.presets:Environment")(opened, environment),
+        load("graphwalker.policies.load:load_policy")(policy_config),
+        max_tokens=max_tokens,
+        show=load("graphwalker.console:show_turn"),
+    )
+    load("graphwalker.console:show_answer")(trajectory)
+    if trajectory.stop.ours:
+        raise GraphWalkerError(trajectory.provenance.get("error", trajectory.stop.value))
+
+
+@app.command()
+def demo(
+    out: OutOption = Path("runs/demo"),
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Lower figures in under 4 minutes.")
+    ] = False,
+    config: ConfigOption = None,
+    overrides: Overrides = None,
+) -> None:
+    """The whole road on a laptop: a world, its data, three training stages, a report."""
+    path = config or load("graphwalker.demo:shipped_config")(quick)
+    load("graphwalker.demo:run_demo")(out, path, overrides or [])
+
+
+@app.command("config")
+def show_config(
+    name: Annotated[str, typer.Argument(help=f"One of: {', '.join(CONFIGS)}.")],
+) -> None:
+    """Every setting of a config: its type, default and meaning."""
+    if name not in CONFIGS:
+        raise UserError(f"no config is named {name!r}; known: {', '.join(CONFIGS)}")
+    rows = load("graphwalker.config:describe")(load(CONFIGS[name]))
+    load("graphwalker.console:settings_table")(name, rows)
