@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from graphwalker import cli
+from graphwalker.commands import shared
 from graphwalker.graphs.build import build_graph
 
 
@@ -84,6 +85,6 @@ def test_every_command_teaches_itself():
 
 
 def test_every_config_can_be_described(capsys):
-    for name in cli.CONFIGS:
+    for name in shared.CONFIGS:
         cli.show_config(name)
     assert "GraphWalker" in capsys.readouterr().out
