@@ -1,0 +1,1 @@
+"""Benchmarks: scripts that measure, print a table and leave their figures in `results/`."""
