@@ -15,6 +15,7 @@ from graphwalker.jsonl import dumps
 from graphwalker.policies.base import Completion, Sampling
 from graphwalker.policies.scripted import ScriptedPolicy
 from graphwalker.question import Question
+from graphwalker.scoring import score
 from graphwalker.trajectory import Message, StopReason, Trajectory
 
 GRAPH = MemoryGraph(
@@ -95,6 +96,36 @@ def test_a_query_in_place_of_the_forced_answer_ends_without_answer():
 
 def test_nonsense_in_place_of_the_forced_answer_is_malformed():
     assert play(LOOK, "hm", max_turns=1).stop is StopReason.MALFORMED
+
+
+def test_three_malformed_turns_in_a_row_end_the_episode_without_a_forced_answer():
+    done = play("hm", LOOK, "hm", "hm", "hm", DONE)
+    assert (done.stop, done.answer, len(done.turns)) == (StopReason.MALFORMED, None, 5)
+    assert [turn.error for turn in done.turns[2:]] == ["malformed"] * 3
+    assert done.turns[-1].observation == ""  # the agent never read a reply to it
+    assert score(done)["em"] == 0.0
+
+
+def test_malformed_turns_that_were_cut_off_end_the_episode_as_malformed():
+    done = play(*[Completion("never an action", "length", (1,))] * 3, DONE)
+    assert (done.stop, len(done.turns)) == (StopReason.MALFORMED, 3)
+
+
+def test_without_a_limit_malformed_turns_last_until_the_forced_answer():
+    done = play(*["hm"] * 10, DONE, max_malformed=0)
+    assert (done.stop, len(done.turns)) == (StopReason.FORCED, 11)
+
+
+def test_a_call_that_is_repeated_forces_the_answer_where_that_is_asked_for():
+    done = play(STEP, LOOK, LOOK, LOOK, DONE, stop_repeats=2)
+    assert (done.stop, len(done.turns)) == (StopReason.FORCED, 5)
+    assert done.turns[4].context[0].content.endswith(FORCE)
+
+
+@pytest.mark.parametrize("repeats", [0, 3])
+def test_calls_may_repeat_up_to_the_limit(repeats):
+    done = play(LOOK, LOOK, LOOK, STEP, DONE, stop_repeats=repeats)
+    assert (done.stop, len(done.turns)) == (StopReason.ANSWERED, 5)
 
 
 def test_the_paper_gives_ten_turns_and_then_one_forced_answer():

@@ -100,8 +100,9 @@ def _stop_reason(
     forced = asked is not None and asked.forced
     if answer is not None:
         return StopReason.FORCED if forced else StopReason.ANSWERED
-    if completion is not None and completion.finish == "length":
+    cut = completion if completion is not None and completion.finish == "length" else None
+    if cut is not None and (forced or not cut.text):  # no room for an answer
         return StopReason.LENGTH
     if turns and turns[-1].error == "malformed":
         return StopReason.MALFORMED
-    return StopReason.MAX_TURNS
+    return StopReason.LENGTH if cut else StopReason.MAX_TURNS

@@ -14,7 +14,7 @@ from graphwalker.tools.listing import lister
 from graphwalker.tools.settings import WalkerSettings
 from graphwalker.tools.walker import WalkerTools
 
-VERSION = 1
+VERSION = 2
 """Raised whenever an environment would show anything else for the same completions."""
 
 
@@ -30,6 +30,11 @@ class EnvironmentConfig(WalkerSettings):
     max_context_tokens: int = Field(default=0, ge=0)
     """Ask for the answer early once the conversation has this many tokens, as the policy counts
     them. Leave room below the engine's own limit for one observation and one completion. 0: off."""
+    max_malformed: int = Field(default=3, ge=0)
+    """So many malformed completions in a row end the episode as `malformed`: who cannot write an
+    action is not asked for an answer. 0: only the turn budget ends it, as in the released code."""
+    stop_repeats: int = Field(default=0, ge=0)
+    """Ask for the answer early once the same call was repeated so many times in a row. 0: off."""
 
 
 class Environment:
@@ -45,6 +50,8 @@ class Environment:
             Prompt.load(self.config.prompt),
             self.config.max_turns,
             self.config.max_context_tokens,
+            self.config.max_malformed,
+            self.config.stop_repeats,
         )
         self._list_relations = lister(graph, self.config)
 

@@ -2,8 +2,8 @@
 
 import re
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -61,10 +61,15 @@ class ReActAgent:
     max_turns: int = 10
     max_context_tokens: int = 0
     """Ask for the answer once a conversation is this long (as the policy counts). 0: no limit."""
+    max_malformed: int = 3
+    """So many malformed turns in a row end the episode, no answer asked for. 0: never."""
+    stop_repeats: int = 0
+    """Ask for the answer once a call was repeated so many times in a row. 0: never."""
 
     def __call__(self, question: Question, tools: ToolBox, log: Log) -> AgentRun:
         context = self._opening(question, tools)
         messages = context
+        actions: list[Action] = []
         for turns_left in range(self.max_turns - 1, -1, -1):
             completion = yield Ask(messages, self.protocol.stop)
             if _no_room(completion):
@@ -73,7 +78,11 @@ class ReActAgent:
             log.turns.append(turn)
             if isinstance(action, FinalAnswer):
                 return action
-            last = turns_left == 0 or self._is_long(completion)
+            actions.append(action)
+            if self._writes_no_action(actions):
+                log.turns[-1] = replace(turn, observation="")  # nobody is there to read it
+                return None
+            last = turns_left == 0 or self._is_long(completion) or self._repeats(actions)
             context = (Message("user", self._reply(turn.observation, last)),)
             messages = (*messages, Message("assistant", completion.text), *context)
             if last:
@@ -122,6 +131,18 @@ class ReActAgent:
     def _is_long(self, completion: Completion) -> bool:
         used = completion.prompt_tokens + len(completion.token_ids or ())
         return used >= self.max_context_tokens > 0
+
+    def _writes_no_action(self, actions: Sequence[Action]) -> bool:
+        latest = actions[-self.max_malformed :]
+        return len(latest) == self.max_malformed and all(
+            isinstance(action, Malformed) for action in latest
+        )
+
+    def _repeats(self, actions: Sequence[Action]) -> bool:
+        latest = actions[-self.stop_repeats - 1 :]
+        return len(latest) > self.stop_repeats > 0 and all(
+            isinstance(action, Call) and action == latest[0] for action in latest
+        )
 
 
 _FORCED_ERRORS = {"Call": "query_after_budget", "Malformed": "malformed"}
