@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 FLATTENED = ".."
 """Joins the two relations of a hop through a CVT node, as Freebase slices do: `a.b.c..d.e.f`."""
@@ -41,6 +41,22 @@ class Triple:
     tail: Entity
 
 
+class Side(NamedTuple):
+    """One side of an entity: its outgoing or its incoming triples."""
+
+    entity_id: str
+    direction: Direction
+
+
+class Step(NamedTuple):
+    """A look from an entity along a relation, for the first `limit` entities (all when `None`)."""
+
+    entity_id: str
+    relation: str
+    direction: Direction
+    limit: int | None = None
+
+
 @runtime_checkable
 class KnowledgeGraph(Protocol):
     """A read-only graph. Unknown entities and relations give empty results; an outage raises.
@@ -48,6 +64,10 @@ class KnowledgeGraph(Protocol):
     Every list comes in one stable order, the same on every backend:
     relations by relation id, neighbors and triples by entity id (compared as UTF-8 bytes).
     Any call may raise `GraphError` when the backend fails; none returns an empty result instead.
+
+    The batched forms (`..._many`) give exactly what the single ones give, one answer for each
+    item asked, in the order asked. A class that inherits from this protocol has them for free;
+    a backend whose calls are round trips overrides them so that one call is one round trip.
     """
 
     def resolve(self, name: str) -> list[Entity]:
@@ -85,3 +105,30 @@ class KnowledgeGraph(Protocol):
     def types(self, entity_id: str) -> list[str]:
         """Type ids such as `people.person`, sorted; empty when the graph has none."""
         ...
+
+    def names_many(self, entity_ids: Sequence[str]) -> list[str]:
+        """`name` of each."""
+        return [self.name(entity_id) for entity_id in entity_ids]
+
+    def relations_many(self, sides: Sequence[Side]) -> list[list[tuple[str, int]]]:
+        """`relations` of each side."""
+        return [self.relations(entity_id, direction) for entity_id, direction in sides]
+
+    def neighbors_many(self, steps: Sequence[Step]) -> list[list[Entity]]:
+        """`neighbors` of each step."""
+        return [self.neighbors(*step) for step in steps]
+
+    def triples_many(
+        self,
+        sides: Sequence[Side],
+        relations: Sequence[str] | None = None,
+        limit: int | None = None,
+    ) -> list[list[Triple]]:
+        """`triples` of each side over `relations`; over all that a side has when `None`."""
+        found: list[list[Triple]] = []
+        for entity_id, direction in sides:
+            wanted = relations
+            if wanted is None:
+                wanted = [relation for relation, _ in self.relations(entity_id, direction)]
+            found.append(self.triples(entity_id, wanted, direction, limit))
+        return found

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from graphwalker.graphs.arrays import Buckets, Lists, Side, all_strings, raw_strings, strings
-from graphwalker.graphs.base import FLATTENED, Direction, Entity, Triple
+from graphwalker.graphs.base import FLATTENED, Direction, Entity, KnowledgeGraph, Triple
 from graphwalker.graphs.flatten import CVTS_PER_RELATION, RELATIONS_PER_CVT
 from graphwalker.graphs.layout import FORMAT_VERSION, Layout
 from graphwalker.graphs.literals import is_literal, literal_name
@@ -16,7 +16,7 @@ def open_graph(path: Path | str) -> "CompiledGraph":
     return CompiledGraph(Layout(path))
 
 
-class CompiledGraph:
+class CompiledGraph(KnowledgeGraph):
     """A `KnowledgeGraph` over one read-only file; safe to share among threads and processes.
 
     Nodes are integers in the order of their ids as UTF-8 bytes. For each direction a node has a

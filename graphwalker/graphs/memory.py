@@ -5,14 +5,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 from graphwalker.errors import UserError
-from graphwalker.graphs.base import Direction, Entity, Triple
+from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Triple
 from graphwalker.graphs.literals import is_literal, literal_name
 from graphwalker.graphs.names import fold, names_nothing
 
 _NO_TYPES: Mapping[str, Sequence[str]] = MappingProxyType({})
 
 
-class MemoryGraph:
+class MemoryGraph(KnowledgeGraph):
     """A `KnowledgeGraph` built at once from triples of ids, names by id and types by id.
 
     >>> graph = MemoryGraph([("m.1", "film.film.directed_by", "m.2")], {"m.1": "Alien"})

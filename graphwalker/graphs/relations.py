@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from graphwalker.graphs.base import Direction
+from graphwalker.graphs.base import Direction, Side
 from graphwalker.graphs.compiled import open_graph
-from graphwalker.graphs.flatten import flat_relations
+from graphwalker.graphs.flatten import flat_relations_many
 
 
 def shown_relations(path: Path | str, entities: int = 20_000) -> list[str]:
@@ -14,6 +14,6 @@ def shown_relations(path: Path | str, entities: int = 20_000) -> list[str]:
     found: set[str] = set()
     for index in range(0, graph.size, stride):
         entity = graph.entity_at(index)
-        for direction in Direction:
-            found.update(relation for relation, _ in flat_relations(graph, entity.id, direction))
+        for listed in flat_relations_many(graph, [Side(entity.id, d) for d in Direction]):
+            found.update(relation for relation, _ in listed)
     return sorted(found)

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from graphwalker.graphs.base import FLATTENED, Direction, KnowledgeGraph
-from graphwalker.graphs.flatten import flat_relations
+from graphwalker.graphs.base import FLATTENED, Direction, KnowledgeGraph, Side
+from graphwalker.graphs.flatten import flat_relations_many
 from graphwalker.tools.settings import WalkerSettings
 
 
@@ -39,9 +39,10 @@ def lister(graph: KnowledgeGraph, settings: WalkerSettings, remembered: int = 81
 
     @lru_cache(maxsize=remembered)
     def list_relations(entity_id: str) -> Listing:
+        sides = [Side(entity_id, Direction.OUT), Side(entity_id, Direction.IN)]
         out, into = (
-            {r: n for r, n in flat_relations(graph, entity_id, d) if n > 0 and not hidden(r)}
-            for d in (Direction.OUT, Direction.IN)
+            {r: n for r, n in listed if n > 0 and not hidden(r)}
+            for listed in flat_relations_many(graph, sides)
         )
         return Listing(out, into)
 

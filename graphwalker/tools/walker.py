@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
-from graphwalker.graphs.flatten import is_literal, step
+from graphwalker.graphs.base import Entity, KnowledgeGraph, Step
+from graphwalker.graphs.flatten import is_literal, step_many
 from graphwalker.question import Question
 from graphwalker.tools.base import Call, Observation
 from graphwalker.tools.listing import Lister, Listing, lister
@@ -128,10 +128,12 @@ class WalkerTools:
         self, entity: Entity, listing: Listing, relations: Sequence[str]
     ) -> Observation:
         page = Page(self._book, self._settings.max_observation_chars)
-        for relation in relations:
-            for direction, total in listing.sides(relation):
-                ends = self._step(entity, relation, direction)
-                page.add(entity, relation, direction, ends, max(total, len(ends)))
+        hops = [(r, direction, total) for r in relations for direction, total in listing.sides(r)]
+        limit = self._settings.triples_per_relation
+        self._graph_calls += len(hops)
+        found = step_many(self._graph, [Step(entity.id, r, d, limit) for r, d, _ in hops])
+        for (relation, direction, total), ends in zip(hops, found, strict=True):
+            page.add(entity, relation, direction, ends, max(total, len(ends)))
         if not page.shown:
             return self._error(
                 "no_triples", f"{quote(entity.name)} has no named entity there; try other relations"
@@ -179,11 +181,6 @@ class WalkerTools:
     def _list_relations(self, entity: Entity) -> Listing:
         self._graph_calls += 2
         return self._list(entity.id)
-
-    def _step(self, entity: Entity, relation: str, direction: Direction) -> list[Entity]:
-        self._graph_calls += 1
-        limit = self._settings.triples_per_relation
-        return step(self._graph, entity.id, relation, direction, limit)
 
     def _unknown_entity(self, name: str) -> Observation:
         near = self._book.near(name) or list(self._topics[:3])
