@@ -44,7 +44,7 @@ def render_page(report: Report, walks: Sequence[Walk], plots: Mapping[str, Marku
         _section("What the figures mean", _facts(GLOSSARY), _note(report["intervals"] + ".")),
         _section("How this was made", *_making(report)),
     )
-    here = Path(__file__).parent
+    here = Path(__file__).parent / "assets"
     return Template((here / "page.html").read_text(encoding="utf-8")).substitute(
         title=escape(report["title"]),
         css=(here / "page.css").read_text(encoding="utf-8"),
