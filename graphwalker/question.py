@@ -31,9 +31,11 @@ class Question:
     """Longest number of hops from a topic entity to the answers; 0 when unknown."""
     split: str = ""
     query: dict[str, Any] = field(default_factory=dict[str, Any])
+    facets: dict[str, str] = field(default_factory=dict[str, str])
+    """What else a benchmark groups its questions by: `level`, `function`, `domain`."""
 
     def to_json(self) -> dict[str, Any]:
-        return {
+        record: dict[str, Any] = {
             "id": self.id,
             "question": self.text,
             "topic_entities": [{"id": e.id, "name": e.name} for e in self.topic_entities],
@@ -46,6 +48,7 @@ class Question:
             "split": self.split,
             "query": self.query,
         }
+        return {**record, "facets": self.facets} if self.facets else record
 
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> "Question":
@@ -66,6 +69,7 @@ class Question:
                 hops=int(record.get("hops", 0)),
                 split=str(record.get("split", "")),
                 query=dict(record.get("query") or {}),
+                facets=dict(record.get("facets") or {}),
             )
         except KeyError as error:
             raise UserError(f"question record has no field {error.args[0]!r}") from None
