@@ -36,6 +36,7 @@ class Expert:
             self._environment.protocol,
             max_turns=config.environment.max_turns,
             error_rate=config.error_rate,
+            slips=config.slips,
             seed=config.seed,
             plain=config.plain_thoughts,
             twin=Lexicon.for_graph(graph.relation_ids()).twin,

@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator
 
+from data_pipeline.slips import SLIPS
 from data_pipeline.walks import STRUCTURES
 from graphwalker.agents.presets import EnvironmentConfig
 from graphwalker.config import Config
@@ -82,6 +83,8 @@ class ExpertConfig(Config):
     """Weight of each structure in the stratified sample of questions."""
     error_rate: float = Field(default=0.5, ge=0.0, le=1.0)
     """Share of episodes with a slip of the expert, on top of its honest wrong readings."""
+    slips: tuple[str, ...] = SLIPS
+    """Kinds of slips to draw from; a kind named twice is drawn twice as often."""
     plain_thoughts: bool = False
     """One form for every kind of thought: less for a tiny model to learn."""
     environment: EnvironmentConfig = EnvironmentConfig()
@@ -92,6 +95,15 @@ class ExpertConfig(Config):
     @classmethod
     def _known_structures(cls, mix: dict[str, float]) -> dict[str, float]:
         return checked_mix(mix)
+
+    @field_validator("slips")
+    @classmethod
+    def _known_slips(cls, slips: tuple[str, ...]) -> tuple[str, ...]:
+        if unknown := sorted(set(slips) - set(SLIPS)):
+            raise ValueError(f"unknown slip {unknown[0]!r}; known: {', '.join(SLIPS)}")
+        if not slips:
+            raise ValueError("no slip is named; for an expert without slips set error_rate to 0")
+        return slips
 
 
 def checked_mix(mix: dict[str, float]) -> dict[str, float]:

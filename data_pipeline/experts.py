@@ -29,6 +29,7 @@ class ExpertPolicy(PlannedPolicy):
         *,
         max_turns: int = 10,
         error_rate: float = 0.5,
+        slips: Sequence[str] = SLIPS,
         seed: int = 0,
         plain: bool = False,
         twin: Callable[[Hop], Hop | None] = lambda hop: None,
@@ -37,7 +38,7 @@ class ExpertPolicy(PlannedPolicy):
         super().__init__(graph, protocol)
         self._plain, self._twin = plain, twin
         self._max_turns = max_turns
-        self._error_rate = error_rate
+        self._error_rate, self._slips = error_rate, slips
         self._seed = seed
         self._searches: dict[str, Search] = {}
 
@@ -51,7 +52,7 @@ class ExpertPolicy(PlannedPolicy):
         view = View(self.graph, question.topic_entities)
         search = Search(view, rng, self._max_turns, self._plain)
         if rng.random() < self._error_rate:
-            kind = rng.choice(SLIPS)
+            kind = rng.choice(self._slips)
             search.plan_slip(rng.choice(places(kind, [*map(len, branches), len(tail)])), kind)
         self._searches[key] = search
         topics = [branch.topic for branch in Query.from_json(question.query).branches]

@@ -11,7 +11,14 @@ from graphwalker.tools.base import Call
 if TYPE_CHECKING:
     from data_pipeline.search import Search, Slot
 
-SLIPS = ("wrong_relation", "dead_end", "wrong_entity", "unlisted_relation", "misspelled_name")
+SLIPS = (
+    "wrong_relation",
+    "dead_end",
+    "wrong_entity",
+    "unlisted_relation",
+    "foreign_relation",
+    "misspelled_name",
+)
 """Kinds of injected slips; wrong readings of vague phrases come on top of them by themselves."""
 
 
@@ -68,9 +75,11 @@ def slip_after_listing(
     slot: "Slot",
     later: Sequence["Slot"],
 ) -> Steps:
-    """Take a wrong relation, follow it into a dead end, or ask an entity seen before."""
+    """Take a wrong relation, follow it into a dead end, or ask for what an entity does not have."""
     if kind == "wrong_entity":
         yield from _wrong_entity(search, frontier, slot)
+    elif kind == "foreign_relation":
+        yield from _foreign_relation(search, frontier[0], slot)
     elif kind in ("wrong_relation", "dead_end"):
         kind = kind if later else "wrong_relation"
         found = yield from _wrong_relation(search, kind, frontier[0], slot)
@@ -94,6 +103,21 @@ def _wrong_entity(search: "Search", frontier: Sequence[Entity], slot: "Slot") ->
     search.err("wrong_entity", search.view.name(entity), slip=True)
     mended = thoughts.mend(turn.error, search.voice) if turn.error else ""
     search.say(mended or thoughts.wrong_result(slot.phrase, search.voice))
+
+
+def _foreign_relation(search: "Search", entity: Entity, slot: "Slot") -> Steps:
+    """Trust the phrase more than the list: ask for a relation that other entities have."""
+    own = search.listings.get(entity.id, set())
+    read = sorted({hop.relation for hop in slot.readings} - own)
+    rivals = read or sorted(r for r in search.view.listed - own if "." in r)
+    if not rivals or not search.listed([entity], slot):
+        return
+    relation = search.rng.choice(rivals)
+    why = thoughts.choose(slot.phrase, [relation], search.voice)
+    turn = yield from search.ask(entity, relation, why)
+    if turn.error:
+        search.err("foreign_relation", relation, slip=True)
+        search.say(thoughts.mend(turn.error, search.voice))
 
 
 def _wrong_relation(search: "Search", kind: str, entity: Entity, slot: "Slot") -> Steps:

@@ -150,6 +150,7 @@ def test_every_kind_of_slip_happens_and_is_put_right():
         "wrong_entity",
         "misspelled_name",
         "unlisted_relation",
+        "foreign_relation",
     }
     assert all(run.scores["em"] == 1.0 for run in runs)
     for run in runs:
@@ -160,6 +161,8 @@ def test_every_kind_of_slip_happens_and_is_put_right():
             assert turn.error == "unknown_entity" or not garbled
             if error["kind"] == "unlisted_relation":
                 assert turn.error == "not_listed_yet"
+            if error["kind"] == "foreign_relation":
+                assert turn.error == "unknown_relation"
 
 
 def test_the_same_seed_errs_the_same_way():

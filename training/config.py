@@ -110,6 +110,9 @@ class TinyModelConfig(Config):
     """Base of the rotary positions. High, as small heads match names by what turns slowly."""
     init_std: float = Field(default=0.06, gt=0)
     """Spread of the initial weights; a narrow model learns slowly from the usual 0.02."""
+    induction: bool = False
+    """Start with an induction circuit in the first two layers, which copies from the context
+    (`training/mimetic.py`); it saves most of the tokens that learning to copy names takes."""
     max_position: int = Field(default=4096, ge=16)
     """Longest context, in tokens."""
     seed: int = 0
@@ -121,4 +124,8 @@ class TinyModelConfig(Config):
             raise ValueError(f"hidden {self.hidden} is not a multiple of 2 * heads ({self.heads})")
         if self.kv_heads and self.heads % self.kv_heads:
             raise ValueError(f"kv_heads {self.kv_heads} do not divide heads {self.heads}")
+        if self.induction and (self.layers < 2 or self.heads > 2 or self.kv_heads not in (0, 2)):
+            raise ValueError(
+                "induction needs 2 or more layers, 1 or 2 heads, and no shared kv_heads"
+            )
         return self

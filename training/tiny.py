@@ -11,6 +11,7 @@ from graphwalker.errors import UserError
 from graphwalker.tokens import FORMATS
 from graphwalker.trajectory import Trajectory
 from training.config import TinyModelConfig
+from training.mimetic import plant_induction
 
 TAGS = tuple(
     f"<{slash}{tag}>"
@@ -132,7 +133,10 @@ def make_model(config: TinyModelConfig, tokenizer: Any) -> Any:
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
-        return Qwen2ForCausalLM(shape)
+        model = Qwen2ForCausalLM(shape)
+        if config.induction:
+            plant_induction(model, config.init_std)
+        return model
 
 
 def conversation_texts(trajectories: Iterable[Trajectory]) -> Iterator[str]:
