@@ -1,7 +1,7 @@
 """Figures of a run: means with 95 % intervals, breakdowns, Pass@k; paired differences of two runs.
 
-Intervals: Wilson's score interval where every value is 0 or 1 (it stays honest at 0 and at n), else
-the percentile bootstrap over questions.
+Intervals are those of `eval.intervals`: Wilson's where every value is 0 or 1 (it stays honest at 0
+and at n), else the percentile bootstrap over questions.
 """
 
 import math
@@ -10,56 +10,26 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from eval.intervals import INTERVALS, Interval, bootstrap, mean_interval, wilson
 from eval.records import Sampled
 from graphwalker.scoring import pass_at_k, score
 from graphwalker.trajectory import StopReason, Trajectory
 
-RESAMPLES = 2000
-Z95 = 1.959963984540054
-INTERVALS = (
-    "95 %: Wilson score where every value is 0 or 1, else percentile bootstrap over questions "
-    f"({RESAMPLES:,} resamples)"
-)
-Interval = tuple[float, float]
+__all__ = [  # with the intervals, so that a run's figures come from one module
+    "INTERVALS",
+    "Interval",
+    "bootstrap",
+    "mcnemar",
+    "mean_interval",
+    "natural",
+    "paired",
+    "pass_by_question",
+    "summarise",
+    "wilson",
+]
 
 RATES = ("em", "f1", "precision", "recall", "hits1", "hit_any", "retrieval_any", "retrieval_all")
 _NEEDED = {*RATES, "had_error", "recovered"}
-
-
-def wilson(successes: int, n: int) -> Interval:
-    """Wilson's 95 % score interval of a proportion."""
-    if n == 0:
-        return (0.0, 1.0)
-    share = successes / n
-    scale = 1 + Z95**2 / n
-    centre = (share + Z95**2 / (2 * n)) / scale
-    half = Z95 / scale * math.sqrt(share * (1 - share) / n + Z95**2 / (4 * n * n))
-    low = 0.0 if successes == 0 else max(0.0, centre - half)
-    high = 1.0 if successes == n else min(1.0, centre + half)
-    return (low, high)
-
-
-def bootstrap(values: Sequence[float], seed: int, resamples: int = RESAMPLES) -> Interval:
-    """Percentile 95 % interval of the mean, resampling questions; the same for the same seed."""
-    import numpy as np
-
-    data = np.asarray(values, dtype=float)
-    rng = np.random.default_rng(seed)
-    means = np.empty(resamples)
-    # Blocks keep memory flat; the draws do not depend on the block size.
-    for start in range(0, resamples, 100):
-        size = min(100, resamples - start)
-        means[start : start + size] = data[rng.integers(0, len(data), (size, len(data)))].mean(1)
-    low, high = np.percentile(means, [2.5, 97.5])
-    return (float(low), float(high))
-
-
-def mean_interval(values: Sequence[float], seed: int, share: bool = True) -> tuple[float, Interval]:
-    """The mean and its interval by the rule above; `share` is False for counts such as turns."""
-    mean = sum(values) / len(values)
-    if share and all(value in (0, 1) for value in values):
-        return mean, wilson(int(sum(values)), len(values))
-    return mean, bootstrap(values, seed)
 
 
 def summarise(

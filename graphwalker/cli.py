@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from graphwalker.commands import agents, data, graph
+from graphwalker.commands import agents, data, graph, score
 from graphwalker.errors import GraphWalkerError, UserError
 
 app = typer.Typer(
@@ -23,7 +23,7 @@ app = typer.Typer(
 )
 
 app.add_typer(graph.app, name="graph")
-for group in (data, agents):
+for group in (data, agents, score):
     app.add_typer(group.app)
 
 

@@ -72,6 +72,28 @@ def pass_at_k(n: int, c: int, k: int) -> float:
     return 1.0 - comb(n - c, k) / comb(n, k)
 
 
+def compare(predictions: Sequence[Entity] | None, answers: Iterable[Answer]) -> dict[str, float]:
+    """`em`, `f1`, `precision`, `recall`, `hits1` and `hit_any` of predictions, best first.
+
+    Ids decide where both sides have them, else names and aliases. `None` means that no answer was
+    given: every score is 0, even without gold answers.
+
+    >>> found = compare([Entity("m.1", "Springfield")], [Answer("Springfield", "m.2")])
+    >>> found["em"], compare(None, [])["em"], compare([], [])["em"]
+    (0.0, 0.0, 1.0)
+    """
+    match = _match(predictions or (), _distinct(answers))
+    scores = {
+        "em": match.exact,
+        "f1": match.f1,
+        "precision": match.precision,
+        "recall": match.recall,
+        "hits1": match.hits1,
+        "hit_any": float(match.found > 0),
+    }
+    return scores if predictions is not None else dict.fromkeys(scores, 0.0)
+
+
 def score(trajectory: Trajectory) -> dict[str, float]:
     """Every metric of one episode.
 
@@ -83,18 +105,7 @@ def score(trajectory: Trajectory) -> dict[str, float]:
     gold = _distinct(trajectory.question.answers)
     shown = [entity for turn in trajectory.turns for entity in turn.shown]
     had_error = any(turn.error for turn in trajectory.turns)
-    match = _match(_predictions(trajectory), gold)
-    answered = trajectory.answer is not None
-    scores = {
-        "em": match.exact,
-        "f1": match.f1,
-        "precision": match.precision,
-        "recall": match.recall,
-        "hits1": match.hits1,
-        "hit_any": float(match.found > 0),
-    }
-    if not answered:
-        scores = dict.fromkeys(scores, 0.0)
+    scores = compare(predicted_entities(trajectory), gold)
     return {
         **scores,
         **_retrieval(shown, gold),
@@ -138,25 +149,26 @@ def _compare_names(predictions: Sequence[str], answers: Sequence[str]) -> _Match
 
 
 def _match(predictions: Sequence[Entity], gold: Sequence[Answer]) -> _Match:
-    names = [_names(answer) for answer in gold]
+    with_id = {_id(answer.id): i for i, answer in enumerate(gold) if _id(answer.id)}
+    with_name: dict[str, list[int]] = {}
+    for i, answer in enumerate(gold):
+        for name in _names(answer):
+            with_name.setdefault(name, []).append(i)
     found: set[int] = set()
     wrong: set[str] = set()
     hits1 = 0.0
     for rank, prediction in enumerate(predictions):
-        name = normalise(prediction.name)
-        hits = [i for i, answer in enumerate(gold) if _same(prediction, name, answer, names[i])]
+        id_, name = _id(prediction.id), normalise(prediction.name)
+        # Where both sides have ids, they decide; a name then says nothing.
+        hits = [i for i in with_name.get(name, ()) if not (id_ and _id(gold[i].id))]
+        if id_ in with_id:
+            hits.append(with_id[id_])
         found.update(hits)
         if not hits:
-            wrong.add(_id(prediction.id) or name)
+            wrong.add(id_ or name)
         elif rank == 0:
             hits1 = 1.0
     return _Match(len(found), len(wrong), len(gold), hits1)
-
-
-def _same(entity: Entity, name: str, answer: Answer, names: frozenset[str]) -> bool:
-    if _id(entity.id) and _id(answer.id):
-        return entity.id == answer.id
-    return name != "" and name in names
 
 
 def _id(entity_id: str) -> str:
@@ -175,8 +187,11 @@ def _distinct(answers: Iterable[Answer]) -> list[Answer]:
     return list(found.values())
 
 
-def _predictions(trajectory: Trajectory) -> list[Entity]:
-    names = trajectory.answer or ()
+def predicted_entities(trajectory: Trajectory) -> list[Entity] | None:
+    """The answered entities, each with the id behind its name, `""` where it has none."""
+    if trajectory.answer is None:
+        return None
+    names = trajectory.answer
     ids = (*trajectory.answer_ids, *[""] * len(names))
     return [Entity(entity_id, name) for name, entity_id in zip(names, ids, strict=False)]
 
@@ -190,7 +205,7 @@ def _retrieval(shown: Sequence[Entity], gold: Sequence[Answer]) -> dict[str, flo
 
 def _grounded(trajectory: Trajectory, shown: Sequence[Entity]) -> bool:
     """Every answered entity was shown in some observation."""
-    predictions = _predictions(trajectory)
+    predictions = predicted_entities(trajectory)
     ids = {entity.id for entity in shown if entity.id}
     names = {normalise(entity.name) for entity in shown}
     return bool(predictions) and all(

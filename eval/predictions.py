@@ -1,0 +1,236 @@
+"""Anyone's predictions: records of a file, each checked, whatever system wrote it.
+
+Our form is one JSON object a line (or a JSON array of them):
+
+    {"id": "q1", "predictions": ["Oslo"], "answers": ["Oslo"], "samples": [["Oslo"], ["Rome"]]}
+
+An answer may be an object with `name`, `id` and `aliases`, a prediction one with `name` and `id`.
+Optional: `samples` (for Pass@k), `parses` (lists of answers, WebQSP), `rows` and `gold_rows`
+(JSON objects, GraphWalk), `judge` (a judge's verdict, true or false).
+"""
+
+import gzip
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from io import TextIOWrapper
+from pathlib import Path
+from typing import Any
+
+from graphwalker.errors import UserError
+from graphwalker.graphs.base import Entity
+from graphwalker.question import Answer
+
+Predicted = tuple[Entity, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One question's predictions and answers. `predictions` is `None` where there was no answer."""
+
+    id: str
+    answers: tuple[Answer, ...] = ()
+    predictions: Predicted | None = None
+    samples: tuple[Predicted | None, ...] = ()
+    parses: tuple[tuple[Answer, ...], ...] = ()
+    rows: tuple[Mapping[str, Any], ...] | None = None
+    gold_rows: tuple[Mapping[str, Any], ...] = ()
+    judge: bool | None = None
+    raw: str | None = None
+    """The whole answer text, where a published script reads that (ToG, KG-R1)."""
+    passed: tuple[bool, ...] = ()
+    """Of a run of ours: which sampled episodes were right, their ids considered."""
+    scored: Mapping[str, float] = field(default_factory=dict[str, float])
+    """Scores that only an episode has (retrieval, recovery), from a run of ours."""
+    has_predictions: bool = True
+    """False for a record with samples or rows only."""
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The predictions as strings; empty where there was no answer."""
+        return () if self.predictions is None else tuple(p.name for p in self.predictions)
+
+    @property
+    def golds(self) -> tuple[str, ...]:
+        """The answers as strings, one each: the name, or the id of one without a name."""
+        return tuple(answer.name or answer.id for answer in self.answers)
+
+
+class BadField(ValueError):
+    """A field that cannot be read; the reader adds file and line."""
+
+
+Parse = Callable[[dict[str, Any]], Record]
+
+
+def read_file(path: Path, parse: Parse) -> Iterator[Record]:
+    """Records of a `.jsonl`, `.json` (array) or gzipped file, in order, one at a time.
+
+    Raises `UserError` naming file, line (of an array: record) and field.
+    """
+    for place, record in _objects(path):
+        try:
+            if not isinstance(record, dict):
+                raise BadField("a record must be a JSON object")
+            parsed = parse(record)
+        except BadField as error:
+            raise UserError(f"{place}: {error}") from None
+        yield parsed
+
+
+def parse_ours(record: dict[str, Any]) -> Record:
+    """Our own form. Raises `BadField`."""
+    answers = read_answers(record, "answers") if "answers" in record else None
+    known = {answer.id for answer in answers or () if answer.id}
+    has_rows = "rows" in record or "gold_rows" in record
+    if answers is None and not has_rows:
+        raise BadField("field 'answers' is missing")
+    if not {"predictions", "samples", "rows"} & record.keys():
+        raise BadField("field 'predictions' is missing")
+    return Record(
+        id=read_id(record),
+        answers=answers or (),
+        predictions=_predicted(record.get("predictions"), "predictions", known),
+        samples=tuple(
+            _predicted(sample, f"samples[{i}]", known)
+            for i, sample in enumerate(_list(record.get("samples", []), "samples"))
+        ),
+        parses=tuple(
+            read_answers({"parses": parse}, "parses")
+            for parse in _list(record.get("parses", []), "parses")
+        ),
+        rows=_rows(record, "rows") if has_rows else None,
+        gold_rows=_rows(record, "gold_rows") if has_rows else (),
+        judge=_judge(record),
+        has_predictions="predictions" in record,
+    )
+
+
+def read_id(record: dict[str, Any]) -> str:
+    """The record's id, a string or a whole number. Raises `BadField`."""
+    for key in ("id", "uid"):
+        if isinstance(record.get(key), str | int) and not isinstance(record[key], bool):
+            return str(record[key])
+    raise BadField("field 'id' is missing or no string")
+
+
+def read_answers(record: dict[str, Any], key: str) -> tuple[Answer, ...]:
+    """The gold answers under `key`. Raises `BadField`."""
+    values = _list(record[key], key)
+    return tuple(_answer(value, f"{key}[{i}]") for i, value in enumerate(values))
+
+
+def as_entity(value: Any, where: str, known: set[str]) -> Entity:
+    """One prediction: a string (perhaps the id of a gold answer), an object, or null for none."""
+    if value is None:
+        return Entity("", "")
+    if isinstance(value, str):
+        return Entity(value if value in known else "", value)
+    if isinstance(value, dict):
+        return Entity(_text(value, "id", where), _text(value, "name", where))
+    raise BadField(f"field '{where}' must be a string, got {_say(value)}")
+
+
+def _predicted(value: Any, where: str, known: set[str]) -> Predicted | None:
+    if value is None:
+        return None
+    values = _list(value, where)
+    return tuple(as_entity(each, f"{where}[{i}]", known) for i, each in enumerate(values))
+
+
+def _answer(value: Any, where: str) -> Answer:
+    if isinstance(value, str):
+        return Answer(value)
+    if not isinstance(value, dict):
+        raise BadField(f"field '{where}' must be a string or an object, got {_say(value)}")
+    name, id_ = _text(value, "name", where), _text(value, "id", where)
+    if not name and not id_:
+        raise BadField(f"field '{where}' has neither a name nor an id")
+    aliases = _list(value.get("aliases") or [], f"{where}.aliases")
+    for alias in aliases:
+        if not isinstance(alias, str):
+            raise BadField(f"field '{where}.aliases' must hold strings, got {_say(alias)}")
+    return Answer(name, id_, tuple(aliases))
+
+
+def _text(value: dict[str, Any], key: str, where: str) -> str:
+    found = value.get(key)
+    if found is not None and not isinstance(found, str):
+        raise BadField(f"field '{where}.{key}' must be a string, got {_say(found)}")
+    return found or ""
+
+
+def _list(value: Any, where: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise BadField(f"field '{where}' must be a list, got {_say(value)}")
+    return value
+
+
+def _rows(record: dict[str, Any], key: str) -> tuple[Mapping[str, Any], ...]:
+    rows = _list(record.get(key), key)
+    for row in rows:
+        if not isinstance(row, dict):
+            raise BadField(f"field '{key}' must hold JSON objects, got {_say(row)}")
+    return tuple(rows)
+
+
+def _judge(record: dict[str, Any]) -> bool | None:
+    verdict = record.get("judge")
+    if verdict is None or verdict in (True, False):
+        return None if verdict is None else bool(verdict)
+    raise BadField(f"field 'judge' must be true or false, got {_say(verdict)}")
+
+
+def _say(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 40 else text[:37] + "..."
+
+
+def _objects(path: Path) -> Iterator[tuple[str, Any]]:
+    """Every record with where it stands, for an error to name."""
+    if not path.is_file():
+        raise UserError(f"{path}: no such file")
+    try:
+        with _open(path) as lines:
+            array = _is_array(lines)
+        if array:
+            with _open(path) as lines:
+                yield from _array(path, lines)
+        else:
+            with _open(path) as lines:
+                yield from _lines(path, lines)
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path}: not UTF-8 text ({error.reason})") from None
+    except (gzip.BadGzipFile, EOFError) as error:
+        raise UserError(f"{path}: damaged gzip file ({error})") from None
+
+
+def _open(path: Path) -> TextIOWrapper:
+    if path.suffix == ".gz":
+        return gzip.open(path, "rt", encoding="utf-8-sig")  # type: ignore[return-value]
+    return path.open(encoding="utf-8-sig")
+
+
+def _is_array(lines: TextIOWrapper) -> bool:
+    first = next((line.strip() for line in lines if line.strip()), "")
+    return first.startswith("[")
+
+
+def _lines(path: Path, lines: TextIOWrapper) -> Iterator[tuple[str, Any]]:
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            place = f"{path}:{number}"
+            try:
+                yield place, json.loads(line)
+            except json.JSONDecodeError as error:
+                told = f"{error.msg} at column {error.colno}"
+                raise UserError(f"{place}: not JSON ({told})") from None
+
+
+def _array(path: Path, lines: TextIOWrapper) -> Iterator[tuple[str, Any]]:
+    try:
+        records = json.load(lines)
+    except json.JSONDecodeError as error:
+        told = f"{error.msg} at column {error.colno}"
+        raise UserError(f"{path}:{error.lineno}: not JSON ({told})") from None
+    yield from ((f"{path}: record {i}", record) for i, record in enumerate(records, start=1))
