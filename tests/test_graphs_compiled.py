@@ -13,7 +13,7 @@ from graphwalker.graphs.base import Direction, KnowledgeGraph
 from graphwalker.graphs.build import build_graph
 from graphwalker.graphs.compiled import CompiledGraph, open_graph
 from graphwalker.graphs.flatten import flat_relations, step
-from graphwalker.graphs.layout import FILE_NAME
+from graphwalker.graphs.layout import FILE_NAME, FORMAT_VERSION
 from graphwalker.graphs.literals import is_literal, literal_id
 from graphwalker.graphs.memory import MemoryGraph
 from toy import TOY_NAMES, TOY_TRIPLES, TOY_TYPES, toy_graph
@@ -148,7 +148,7 @@ def test_info_counts_what_is_there(toy: CompiledGraph) -> None:
     assert info["nodes"] == len(nodes_of(TOY_TRIPLES) | set(TOY_NAMES))
     assert info["entities"] == toy.size == len(TOY_NAMES)
     assert info["literals"] == len([n for n in nodes_of(TOY_TRIPLES) if is_literal(n)])
-    assert (info["checksum"], info["format_version"]) == (toy.checksum, 1)
+    assert (info["checksum"], info["format_version"]) == (toy.checksum, FORMAT_VERSION)
 
 
 def damaged(toy: CompiledGraph, tmp_path: Path, change) -> Path:

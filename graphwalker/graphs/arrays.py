@@ -5,36 +5,38 @@ from collections.abc import Callable
 from zlib import crc32
 
 from graphwalker.graphs.layout import Layout
+from graphwalker.graphs.offsets import read_offsets
 
 
 class Side:
     """The edges as seen from one end: node -> groups -> destinations."""
 
     def __init__(self, layout: Layout, side: str) -> None:
-        self.groups = layout.array(f"{side}_groups")
+        self.groups = read_offsets(layout, f"{side}_groups")
         self.relations = layout.array(f"{side}_relations")
-        self.starts = layout.array(f"{side}_starts")
+        self.starts = read_offsets(layout, f"{side}_starts")
         self.nodes = layout.array(f"{side}_nodes")
         self.to_cvts = layout.array(f"{side}_to_cvts")
 
     def run(self, node: int, relation: int) -> tuple[int, int]:
         """Where the node's destinations over that relation stand; an empty run if it has none."""
-        end = self.groups[node + 1]
-        group = bisect_left(self.relations, relation, self.groups[node], end)
+        first, end = self.groups.span(node)
+        group = bisect_left(self.relations, relation, first, end)
         if group == end or self.relations[group] != relation:
             return 0, 0
-        return self.starts[group], self.starts[group + 1]
+        return self.starts.span(group)
 
 
 class Lists:
     """A list of numbers for each node."""
 
     def __init__(self, layout: Layout, name: str) -> None:
-        self._starts = layout.array(f"{name}_starts")
+        self._starts = read_offsets(layout, f"{name}_starts")
         self._items = layout.array(f"{name}_items")
 
     def get(self, index: int) -> memoryview:
-        return self._items[self._starts[index] : self._starts[index + 1]]
+        start, end = self._starts.span(index)
+        return self._items[start:end]
 
 
 class Buckets(Lists):
@@ -54,13 +56,27 @@ def bucket_shift(buckets: int) -> int:
 
 
 def raw_strings(layout: Layout, name: str) -> Callable[[int], bytes]:
-    ends, base, data = layout.array(f"{name}_ends"), layout.section(name).offset, layout.map
-    return lambda i: data[base + ends[i] : base + ends[i + 1]]
+    """Reads the string of a number, as UTF-8 bytes."""
+    span = read_offsets(layout, f"{name}_ends").span
+    base, data = layout.section(name).offset, layout.map
+
+    def read(index: int) -> bytes:
+        start, end = span(index)
+        return data[base + start : base + end]
+
+    return read
 
 
 def strings(layout: Layout, name: str) -> Callable[[int], str]:
-    ends, base, data = layout.array(f"{name}_ends"), layout.section(name).offset, layout.map
-    return lambda i: data[base + ends[i] : base + ends[i + 1]].decode()
+    """Reads the string of a number."""
+    span = read_offsets(layout, f"{name}_ends").span
+    base, data = layout.section(name).offset, layout.map
+
+    def read(index: int) -> str:
+        start, end = span(index)
+        return data[base + start : base + end].decode()
+
+    return read
 
 
 def all_strings(layout: Layout, name: str, count: int) -> list[str]:

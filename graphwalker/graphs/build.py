@@ -11,14 +11,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Direction
 from graphwalker.graphs.compiled import open_graph
-from graphwalker.graphs.edges import write_ints, write_side
+from graphwalker.graphs.edges import write_side
 from graphwalker.graphs.layout import FILE_NAME, LayoutWriter, typecode
 from graphwalker.graphs.nodes import Nodes, Strings, write_nodes
+from graphwalker.graphs.offsets import StartsWriter, write_ints
 from graphwalker.graphs.sorter import Sorter, string_sink
 from graphwalker.graphs.sources import Faults, read_names, read_triples, read_types
 
@@ -133,23 +132,24 @@ class _Compiler:
 
     def _write_list(self, name: str, sql: str) -> int:
         strings = [text.encode() for text in self._sorter.strings(sql)]
-        Strings(self._writer, name, sum(map(len, strings))).write(strings)
+        written = Strings(self._writer, name, sum(map(len, strings)))
+        written.write(strings)
+        written.close()
         return len(strings)
 
     def _write_types(self, nodes: int, types: int) -> None:
         sorter = self._sorter
-        starts = self._writer.section("type_starts", typecode(sorter.rows("typed")))
+        starts = StartsWriter(self._writer, "type_starts", nodes, sorter.rows("typed"))
         items = self._writer.section("type_items", typecode(types))
         sorter.run(
             "CREATE TABLE type_number AS SELECT typed.n, numbered.k FROM typed JOIN (SELECT type,"
             " (row_number() OVER (ORDER BY type) - 1)::UINTEGER k FROM (SELECT DISTINCT type FROM"
             " typed)) numbered USING (type) ORDER BY typed.n, numbered.k"
         )
-        sizes = np.zeros(nodes + 1, dtype=np.uint32)
         for node, kind in sorter.chunks("type_number", ["n", "k"]):
-            np.add.at(sizes, node.astype(np.int64) + 1, 1)
+            starts.add(node)
             write_ints(items, kind)
-        write_ints(starts, np.cumsum(sizes, dtype=np.uint64))
+        starts.close()
 
     def _write_edges(self, nodes: Nodes, relations: int) -> int:
         sorter, most = self._sorter, self._sorter.rows("edge")

@@ -6,7 +6,7 @@ from pathlib import Path
 from graphwalker.graphs.arrays import Buckets, Lists, Side, all_strings, raw_strings, strings
 from graphwalker.graphs.base import FLATTENED, Direction, Entity, KnowledgeGraph, Triple
 from graphwalker.graphs.flatten import CVTS_PER_RELATION, RELATIONS_PER_CVT
-from graphwalker.graphs.layout import FORMAT_VERSION, Layout
+from graphwalker.graphs.layout import Layout
 from graphwalker.graphs.literals import is_literal, literal_name
 from graphwalker.graphs.names import fold
 
@@ -54,7 +54,7 @@ class CompiledGraph(KnowledgeGraph):
         return {
             **self._layout.counts,
             "bytes": len(self._layout.map),
-            "format_version": FORMAT_VERSION,
+            "format_version": self._layout.version,
             "checksum": self.checksum,
         }
 
@@ -106,8 +106,8 @@ class CompiledGraph(KnowledgeGraph):
         if node < 0:
             return []
         side, ids = self._sides[direction], self._relation_ids
-        first, end = side.groups[node], side.groups[node + 1]
-        starts = side.starts[first : end + 1].tolist()
+        first, end = side.groups.span(node)
+        starts = side.starts.between(first, end + 1)
         return [
             (ids[relation], starts[i + 1] - starts[i])
             for i, relation in enumerate(side.relations[first:end])
@@ -149,8 +149,10 @@ class CompiledGraph(KnowledgeGraph):
         side, ids, is_cvt = self._sides[direction], self._relation_ids, self._is_cvt
         listed: dict[str, int] = {}
         pairs: dict[str, int] = {}
-        for group in range(side.groups[node], side.groups[node + 1]):
-            number, start, end = side.relations[group], side.starts[group], side.starts[group + 1]
+        first, last = side.groups.span(node)
+        starts = side.starts.between(first, last + 1)
+        for i, number in enumerate(side.relations[first:last]):
+            start, end = starts[i], starts[i + 1]
             relation = ids[number]
             listed[relation] = end - start
             if side.to_cvts[number]:
@@ -187,11 +189,13 @@ class CompiledGraph(KnowledgeGraph):
         found: dict[int, set[int]] = {}
         groups, relations, starts, is_cvt = side.groups, side.relations, side.starts, self._is_cvt
         for cvt in cvts:
-            first = groups[cvt]
-            for group in range(first, min(groups[cvt + 1], first + RELATIONS_PER_CVT)):
-                for other in side.nodes[starts[group] : starts[group + 1]]:
+            first, last = groups.span(cvt)
+            last = min(last, first + RELATIONS_PER_CVT)
+            ends = starts.between(first, last + 1)
+            for i, relation in enumerate(relations[first:last]):
+                for other in side.nodes[ends[i] : ends[i + 1]]:
                     if other != node and not is_cvt[other]:
-                        found.setdefault(relations[group], set()).add(other)
+                        found.setdefault(relation, set()).add(other)
         return found
 
     def _find(self, entity_id: str) -> int:

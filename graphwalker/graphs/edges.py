@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from graphwalker.errors import GraphError
-from graphwalker.graphs.layout import LayoutWriter, SectionWriter, typecode
+from graphwalker.graphs.layout import LayoutWriter, typecode
+from graphwalker.graphs.offsets import OffsetsWriter, StartsWriter, write_ints
 
 Array = np.ndarray[Any, Any]
 
@@ -43,11 +44,10 @@ class _Run:
         self, writer: LayoutWriter, side: str, nodes: int, relations: int, most_edges: int
     ) -> None:
         self._relations = writer.section(f"{side}_relations", typecode(relations))
-        self._starts = writer.section(f"{side}_starts", typecode(most_edges))
+        self._starts = OffsetsWriter(writer, f"{side}_starts", most_edges)
         self._nodes = writer.section(f"{side}_nodes", "I")
-        self._groups = writer.section(f"{side}_groups", typecode(most_edges))
+        self._groups = StartsWriter(writer, f"{side}_groups", nodes, most_edges)
         self._to_cvts = writer.section(f"{side}_to_cvts", "B")
-        self._groups_of = np.zeros(nodes + 1, dtype=np.uint32)
         self._cvts = np.zeros(relations, dtype=np.uint8)
         self._counts = np.zeros(relations, dtype=np.int64)
         self._edges = 0
@@ -56,18 +56,19 @@ class _Run:
     def add(self, node: Array, relation: Array, other: Array, is_cvt: Array) -> None:
         new_group, new_edge = self._news(node, relation, other)
         starts = self._edges + np.cumsum(new_edge)[new_group] - 1
-        write_ints(self._starts, starts)
+        self._starts.write(starts)
         write_ints(self._relations, relation[new_group])
         write_ints(self._nodes, other[new_edge])
-        np.add.at(self._groups_of, node[new_group].astype(np.int64) + 1, 1)
+        self._groups.add(node[new_group].astype(np.int64))
         kept = relation[new_edge]
         self._counts += np.bincount(kept, minlength=len(self._counts))
         self._cvts[kept[is_cvt[other[new_edge]]]] = 1
         self._edges += int(new_edge.sum())
 
     def finish(self) -> Side:
-        write_ints(self._starts, np.array([self._edges]))
-        write_ints(self._groups, np.cumsum(self._groups_of, dtype=np.uint64))
+        self._starts.write(np.array([self._edges]))
+        self._starts.close()
+        self._groups.close()
         self._to_cvts.write(self._cvts.tobytes())
         return Side(self._edges, self._counts)
 
@@ -83,9 +84,3 @@ class _Run:
         if falls.any():
             raise GraphError("the sorter gave rows out of order")
         return new_group, new_group | (step[2] != 0)
-
-
-def write_ints(section: SectionWriter, values: Array) -> None:
-    """Append integers in the section's type, little-endian."""
-    width = {"B": "u1", "H": "<u2", "I": "<u4", "Q": "<u8"}[section.typecode]
-    section.write(values.astype(width).tobytes())

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import mmap
+import os
 import struct
 import sys
 from collections.abc import Mapping
@@ -13,9 +14,11 @@ from typing import Any, BinaryIO
 from graphwalker.errors import GraphError, UserError
 
 MAGIC = b"GWGRAPH\n"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+OLDEST_VERSION = 1
+"""Offsets were plain integers then, which is still how small graphs have them."""
 FILE_NAME = "graph.gwk"
-CHECKED_BYTES = 16 << 20
+CHECKED_BYTES = 4 << 20
 """Files up to this size have every byte checked on opening; larger ones by `verify`."""
 
 _PREFIX = struct.Struct("<8sII16s")  # magic, format version, header bytes, header digest
@@ -46,7 +49,7 @@ class Layout:
         self.path = graph_file(Path(path))
         try:
             with self.path.open("rb") as file:
-                self._header, self.checksum = _read_header(file, self.path)
+                self.version, self._header, self.checksum = _read_header(file, self.path)
                 self.map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         except OSError as error:
             raise UserError(f"{self.path}: cannot be opened ({error.strerror})") from None
@@ -61,6 +64,13 @@ class Layout:
         section = self.section(name)
         view = memoryview(self.map)[section.offset : section.offset + section.bytes]
         return view.cast(section.typecode)  # type: ignore[call-overload]
+
+    def has(self, name: str) -> bool:
+        """Whether the file has a section of that name."""
+        return name in self._sections
+
+    def section_names(self) -> list[str]:
+        return list(self._sections)
 
     def section(self, name: str) -> Section:
         try:
@@ -89,14 +99,21 @@ class SectionWriter:
 
     def __init__(self, path: Path, code: str) -> None:
         self.path, self.typecode = path, code
-        self._out = path.open("wb")
+        self._out: BinaryIO | None = None
 
     def write(self, data: Any) -> None:
         """Append bytes, or an array whose integers have the section's type."""
+        if self._out is None:
+            self._out = self.path.open("wb")
         self._out.write(data)
 
     def close(self) -> None:
-        self._out.close()
+        """Put what was written on the disk. A section nothing was written to is empty."""
+        self.write(b"")
+        if self._out is not None and not self._out.closed:
+            self._out.flush()
+            os.fsync(self._out.fileno())
+            self._out.close()
 
 
 class LayoutWriter:
@@ -105,27 +122,40 @@ class LayoutWriter:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._sections: dict[str, SectionWriter] = {}
+        self._closed: dict[str, str] = {}
 
     def section(self, name: str, code: str) -> SectionWriter:
         writer = SectionWriter(self._folder / f"{name}.section", code)
         self._sections[name] = writer
         return writer
 
+    def close_sections(self) -> dict[str, str]:
+        """Put the sections so far on the disk: typecodes by name, for `adopt` in a later run."""
+        for name, writer in self._sections.items():
+            writer.close()
+            self._closed[name] = writer.typecode
+        self._sections.clear()
+        return dict(self._closed)
+
+    def adopt(self, sections: Mapping[str, str]) -> None:
+        """Take over sections that an earlier run closed."""
+        self._closed = dict(sections)
+
     def finish(self, path: Path, counts: Mapping[str, int]) -> None:
-        """Write the file; each section's own file is removed as soon as it is copied."""
+        """Write the file from all sections, in the order of their names."""
         sections: dict[str, Any] = {}
         with path.open("wb") as out:
             out.write(bytes(_HEADER_SPACE))
-            for name, writer in self._sections.items():
-                writer.close()
-                sections[name] = _copy_section(writer, out)
-                writer.path.unlink()
+            for name, code in sorted(self.close_sections().items()):
+                sections[name] = _copy_section(self._folder / f"{name}.section", code, out)
             header = json.dumps({"counts": dict(counts), "sections": sections}).encode()
             if _PREFIX.size + len(header) > _HEADER_SPACE:
                 raise GraphError(f"{path}: header of {len(header)} bytes is too long")
             out.seek(0)
             digest = _digest(header).digest()
             out.write(_PREFIX.pack(MAGIC, FORMAT_VERSION, len(header), digest) + header)
+            out.flush()
+            os.fsync(out.fileno())
 
 
 def graph_file(path: Path) -> Path:
@@ -136,7 +166,7 @@ def graph_file(path: Path) -> Path:
     return found
 
 
-def _read_header(file: BinaryIO, path: Path) -> tuple[dict[str, Any], str]:
+def _read_header(file: BinaryIO, path: Path) -> tuple[int, dict[str, Any], str]:
     prefix = file.read(_PREFIX.size)
     if prefix[: len(MAGIC)] != MAGIC:
         raise UserError(f"{path}: not a compiled graph; make one with: graphwalker graph build")
@@ -149,26 +179,22 @@ def _read_header(file: BinaryIO, path: Path) -> tuple[dict[str, Any], str]:
             f"{FORMAT_VERSION}: upgrade it, or build the graph again"
         )
     header = file.read(min(length, _HEADER_SPACE))
-    if version < 1 or _digest(header).digest() != digest:
+    if version < OLDEST_VERSION or _digest(header).digest() != digest:
         raise _damaged(path, "the header does not match its checksum")
     if sys.byteorder != "little":
         raise GraphError(f"{path}: graph files are little-endian and this machine is not")
-    return json.loads(header), digest.hex()
+    return version, json.loads(header), digest.hex()
 
 
-def _copy_section(writer: SectionWriter, out: BinaryIO) -> dict[str, Any]:
+def _copy_section(path: Path, code: str, out: BinaryIO) -> dict[str, Any]:
     out.write(bytes(-out.tell() % 64))
     offset, digest = out.tell(), _digest()
-    with writer.path.open("rb") as file:
+    with path.open("rb") as file:
         while block := file.read(_BLOCK):
             digest.update(block)
             out.write(block)
-    return {
-        "offset": offset,
-        "bytes": out.tell() - offset,
-        "typecode": writer.typecode,
-        "digest": digest.hexdigest(),
-    }
+    size = out.tell() - offset
+    return {"offset": offset, "bytes": size, "typecode": code, "digest": digest.hexdigest()}
 
 
 def _damaged(path: Path, why: str) -> GraphError:

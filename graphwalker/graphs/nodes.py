@@ -8,10 +8,10 @@ import numpy as np
 
 from graphwalker.errors import GraphError
 from graphwalker.graphs.arrays import bucket_shift
-from graphwalker.graphs.edges import write_ints
-from graphwalker.graphs.layout import LayoutWriter, typecode
+from graphwalker.graphs.layout import LayoutWriter
 from graphwalker.graphs.literals import is_literal
 from graphwalker.graphs.names import fold, names_nothing
+from graphwalker.graphs.offsets import OffsetsWriter, StartsWriter, write_ints
 from graphwalker.graphs.sorter import Sorter
 
 
@@ -40,16 +40,19 @@ class Strings:
 
     def __init__(self, writer: LayoutWriter, name: str, most_bytes: int) -> None:
         self._data = writer.section(name, "B")
-        self._ends = writer.section(f"{name}_ends", typecode(most_bytes))
+        self._ends = OffsetsWriter(writer, f"{name}_ends", most_bytes)
         self._end = 0
-        write_ints(self._ends, np.zeros(1, dtype=np.uint8))
+        self._ends.write(np.zeros(1, dtype=np.int64))
 
     def write(self, strings: list[bytes]) -> None:
         ends = self._end + np.cumsum([len(s) for s in strings], dtype=np.int64)
         if strings:
             self._end = int(ends[-1])
         self._data.write(b"".join(strings))
-        write_ints(self._ends, ends)
+        self._ends.write(ends)
+
+    def close(self) -> None:
+        self._ends.close()
 
 
 def write_nodes(sorter: Sorter, writer: LayoutWriter, ids_are_names: bool) -> Nodes:
@@ -75,6 +78,8 @@ def write_nodes(sorter: Sorter, writer: LayoutWriter, ids_are_names: bool) -> No
         if chunk.name_keys:
             name_keys.extend(list(np.array(chunk.name_keys, dtype=np.uint32).T.copy()))
         first += len(chunk.ids)
+    ids.close()
+    names.close()
     writer.section("is_cvt", "B").write(nodes.is_cvt.tobytes())
     _write_buckets(sorter, writer, "id", "key, node")
     _write_buckets(sorter, writer, "name", "key, types DESC, node")
@@ -110,17 +115,16 @@ def _write_buckets(sorter: Sorter, writer: LayoutWriter, name: str, order: str) 
     sorter.run(f"CREATE TABLE {table} AS SELECT key, node FROM {name}_key ORDER BY {order}")
     buckets = 1 << min(32, max(0, rows - 1).bit_length())
     shift = bucket_shift(buckets)
-    sizes = np.zeros(buckets + 1, dtype=np.uint32)
-    starts = writer.section(f"{name}_bucket_starts", typecode(rows))
+    starts = StartsWriter(writer, f"{name}_bucket_starts", buckets, rows)
     items = writer.section(f"{name}_bucket_items", "I")
     last = 0
     for key, node in sorter.chunks(table, ["key", "node"]):
         if key[0] < last or (np.diff(key.astype(np.int64)) < 0).any():
             raise GraphError("the sorter gave rows out of order")
         last = key[-1]
-        np.add.at(sizes, (key.astype(np.int64) >> shift) + 1, 1)
+        starts.add(key.astype(np.int64) >> shift)
         write_ints(items, node)
-    write_ints(starts, np.cumsum(sizes, dtype=np.uint64))
+    starts.close()
 
 
 def _assert_ascending(last: bytes, ids: list[bytes]) -> bytes:
