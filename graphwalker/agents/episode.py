@@ -28,6 +28,8 @@ class Episode:
         self._answer: FinalAnswer | None = None
         self._error = ""
         self._prompt_tokens = 0
+        self._completion_tokens = 0
+        self._cost = 0.0
         self._started = time.perf_counter()
         self._advance(None)
 
@@ -42,6 +44,10 @@ class Episode:
             self._end(StopReason.POLICY_ERROR, completion)
         else:
             self._prompt_tokens += completion.prompt_tokens
+            self._completion_tokens += completion.completion_tokens or len(
+                completion.token_ids or ()
+            )
+            self._cost += completion.cost
             self._advance(completion)
 
     def trajectory(self, policy: str) -> Trajectory:
@@ -82,13 +88,14 @@ class Episode:
         self._seconds = time.perf_counter() - self._started
 
     def _usage(self) -> dict[str, float]:
-        return {
+        usage = {
             "turns": len(self.turns),
             "graph_calls": sum(turn.graph_calls for turn in self.turns),
             "prompt_tokens": self._prompt_tokens,
-            "completion_tokens": sum(len(turn.token_ids or ()) for turn in self.turns),
+            "completion_tokens": self._completion_tokens,
             "seconds": round(self._seconds, 4),
         }
+        return {**usage, "cost": round(self._cost, 9)} if self._cost else usage
 
 
 def _stop_reason(

@@ -45,13 +45,18 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What a policy wrote. `finish` is `stop` or `length`; ids and logprobs where it has them."""
+    """What a policy wrote. `finish` is `stop` or `length`; ids and logprobs where it has them.
+
+    `completion_tokens` is for policies without ids; `cost` is money, in the currency of the prices.
+    """
 
     text: str
     finish: str = "stop"
     token_ids: tuple[int, ...] | None = None
     logprobs: tuple[float, ...] | None = None
     prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: float = 0.0
 
 
 class Policy(Protocol):

@@ -9,13 +9,17 @@ from pydantic import Field
 from graphwalker.config import Config
 from graphwalker.errors import UserError
 from graphwalker.policies.base import Policy
+from graphwalker.policies.chat_api_config import ChatApiConfig
+from graphwalker.policies.chat_api_ledger import Spent
 
 
 class PolicyConfig(Config):
-    """A local model served by transformers, with its KV cache kept across turns."""
+    """The model: a local one, its KV cache kept across turns, or one behind an API (`api`)."""
 
     model: str
-    """A local model folder (or a Hub name that is already on this machine)."""
+    """A local model folder (or a Hub name that is already on this machine), or the API's name."""
+    api: ChatApiConfig | None = None
+    """An OpenAI-compatible server that has the model; `api.base_url=...` is enough. None: local."""
     format: Literal["chatml", "llama3", "inline"] = "chatml"
     """Layout of messages: `chatml` (Qwen2.5), `llama3`, `inline` (tiny models)."""
     batch_size: int = Field(default=256, ge=1)
@@ -26,8 +30,15 @@ class PolicyConfig(Config):
     """`cpu`, `cuda`, ...; `auto` takes a GPU where there is one."""
 
 
-def load_policy(config: PolicyConfig) -> Policy:
-    """The policy, ready. Raises `UserError` for a folder that holds no model."""
+def load_policy(config: PolicyConfig, spent: Spent | None = None) -> Policy:
+    """The policy, ready. `spent` is what earlier parts of the run cost (for caps of an API).
+
+    Raises `UserError` for a folder that holds no model.
+    """
+    if config.api is not None:
+        from graphwalker.policies.chat_api import ChatPolicy
+
+        return ChatPolicy(config.model, config.api, spent)
     import torch
 
     from graphwalker.policies.transformers_model import TransformersPolicy

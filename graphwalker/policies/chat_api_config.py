@@ -1,0 +1,86 @@
+"""Settings of an OpenAI-compatible server: where it is, how hard to press it, what it may cost."""
+
+from ipaddress import ip_address
+from typing import Any, Literal, Self
+from urllib.parse import SplitResult, urlsplit
+
+from pydantic import Field, field_validator, model_validator
+
+from graphwalker.config import Config
+
+
+class Prices(Config):
+    """Money per million tokens, in one currency of your choice. 0: not counted."""
+
+    prompt_per_million: float = Field(default=0.0, ge=0)
+    """Price of a million prompt tokens."""
+    completion_per_million: float = Field(default=0.0, ge=0)
+    """Price of a million completion tokens."""
+    max_cost: float = Field(default=0.0, ge=0)
+    """The run never spends more; requests that might are refused. 0: no cap."""
+    max_total_tokens: int = Field(default=0, ge=0)
+    """The same for prompt and completion tokens together. 0: no cap."""
+
+    @model_validator(mode="after")
+    def _a_cap_needs_prices(self) -> Self:
+        if self.max_cost and not (self.prompt_per_million or self.completion_per_million):
+            raise ValueError("max_cost needs prices: set prompt_per_million")
+        return self
+
+
+class ChatApiConfig(Config):
+    """A server with `POST {base_url}/chat/completions`: OpenAI, DeepSeek, vLLM, SGLang, ..."""
+
+    base_url: str = "https://api.openai.com/v1"
+    """Address up to and without `/chat/completions`."""
+    api_key_env: str = "OPENAI_API_KEY"
+    """Environment variable that holds the key; the key is never logged. Empty: send none."""
+    concurrency: int = Field(default=16, ge=1)
+    """Requests under way at once."""
+    timeout_s: float = Field(default=120.0, gt=0)
+    """Seconds without a byte before an attempt is given up."""
+    retries: int = Field(default=6, ge=0)
+    """Further attempts after rate limits, server errors, timeouts and cut-off answers."""
+    backoff_s: float = Field(default=1.0, ge=0)
+    """The first wait is drawn from 0 to this; the range doubles with every attempt."""
+    max_backoff_s: float = Field(default=60.0, ge=0)
+    """Longest wait, a server's Retry-After included."""
+    requests_per_minute: float = Field(default=0.0, ge=0)
+    """Requests are spaced evenly to stay below this. 0: no limit."""
+    tokens_per_minute: float = Field(default=0.0, ge=0)
+    """The same for tokens, as estimated before each request. 0: no limit."""
+    token_limit_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    """How the server calls the limit of a completion (newer OpenAI models take the second)."""
+    send_stop: bool = True
+    """Let the server cut at the end of an action. Off for models that refuse `stop`: completions
+    are then cut here, and what follows is paid for."""
+    body: dict[str, Any] = {}
+    """Merged into every request; a field set to null is left out (`body: {seed: null}`)."""
+    prices: Prices = Prices()
+    """What tokens cost and what may be spent."""
+
+    @field_validator("base_url")
+    @classmethod
+    def _is_plain_http_address(cls, value: str) -> str:
+        parts = urlsplit(value)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError("must be an http or https address such as http://127.0.0.1:8000/v1")
+        if parts.username or parts.password or parts.query or parts.fragment:
+            raise ValueError("must hold no password, query or fragment; keys go into api_key_env")
+        return value.rstrip("/")
+
+    @property
+    def is_private(self) -> bool:
+        """True where a key cannot be read on its way: https, or this machine."""
+        parts = urlsplit(self.base_url)
+        return parts.scheme == "https" or _is_loopback(parts)
+
+
+def _is_loopback(parts: SplitResult) -> bool:
+    host = parts.hostname or ""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False

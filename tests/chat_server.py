@@ -1,0 +1,112 @@
+"""A small hand-written chat API over real HTTP: it answers well, late, badly, or not at all."""
+
+import json
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+
+@dataclass
+class Act:
+    """What the server does with one request."""
+
+    text: str = "ok"
+    status: int = 200
+    finish: str = "stop"
+    headers: dict[str, str] = field(default_factory=dict)
+    delay_s: float = 0.0
+    cut_to: int | None = None
+    """Send only so many bytes of the body, whole as far as HTTP is concerned."""
+    hang_up: bool = False
+    body: dict[str, Any] | None = None
+    """The body in place of a completion."""
+    usage: dict[str, int] | None = field(
+        default_factory=lambda: {"prompt_tokens": 10, "completion_tokens": 5}
+    )
+    extra: dict[str, Any] = field(default_factory=dict)
+    """Further fields of the choice."""
+
+
+class ChatServer:
+    """Plays `acts` in the order in which requests arrive; the last one again and again."""
+
+    def __init__(self, acts: Sequence[Act], url: str) -> None:
+        self.url = url
+        self.requests: list[dict[str, Any]] = []
+        self.headers: list[dict[str, str]] = []
+        self.times: list[float] = []
+        self.most_at_once = 0
+        self._acts = list(acts)
+        self._at_once = 0
+        self._lock = threading.Lock()
+
+    def take(self, request: dict[str, Any], headers: dict[str, str]) -> Act:
+        with self._lock:
+            self.requests.append(request)
+            self.headers.append(headers)
+            self.times.append(time.monotonic())
+            self._at_once += 1
+            self.most_at_once = max(self.most_at_once, self._at_once)
+            return self._acts.pop(0) if len(self._acts) > 1 else self._acts[0]
+
+    def done(self) -> None:
+        with self._lock:
+            self._at_once -= 1
+
+
+@contextmanager
+def serve(*acts: Act) -> Iterator[ChatServer]:
+    """The server on a port of its own, for as long as the block lasts."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            length = int(self.headers["Content-Length"])
+            act = chat.take(json.loads(self.rfile.read(length)), dict(self.headers))
+            time.sleep(act.delay_s)
+            chat.done()
+            if act.hang_up:
+                self.close_connection = True
+                return
+            body = json.dumps(act.body or completion(act)).encode()[: act.cut_to]
+            self.send_response(act.status)
+            for name, value in {**act.headers, "Content-Length": str(len(body))}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    class Server(ThreadingHTTPServer):
+        daemon_threads = True
+
+        def handle_error(self, request: object, client_address: object) -> None:
+            pass  # a client that timed out is gone before its answer
+
+    httpd = Server(("127.0.0.1", 0), Handler)
+    chat = ChatServer(acts, f"http://127.0.0.1:{httpd.server_address[1]}/v1")
+    thread = threading.Thread(target=httpd.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield chat
+    finally:
+        httpd.shutdown()
+        thread.join()
+        httpd.server_close()
+
+
+def completion(act: Act) -> dict[str, Any]:
+    choice = {
+        "index": 0,
+        "message": {"role": "assistant", "content": act.text},
+        "finish_reason": act.finish,
+        **act.extra,
+    }
+    usage = {} if act.usage is None else {"usage": act.usage}
+    return {"object": "chat.completion", "choices": [choice], **usage}
