@@ -1,0 +1,174 @@
+"""A view of a graph that leaves out some of its relations or triples."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side, Step, Triple
+from graphwalker.graphs.names import names_nothing
+
+LOOKED_AT = 10_000
+"""Triples of one relation looked at to count what a view leaves out; those beyond count as kept."""
+
+
+class FilteredGraph(KnowledgeGraph):
+    """Shows `graph` without what `keeps_relation` and `keeps` refuse; a subclass overrides them.
+
+    Counts are exact up to `LOOKED_AT` triples of one relation, and upper bounds beyond.
+    Batched calls stay batched, so a view over an endpoint costs a few round trips, not hundreds.
+    """
+
+    def __init__(self, graph: KnowledgeGraph) -> None:
+        self.graph = graph
+        self._leads: Any = getattr(graph, "leads_to_cvts", None)
+        self._is_cvt_end: Any = getattr(graph, "is_cvt_end", None)
+
+    def keeps_relation(self, relation: str) -> bool:
+        """Whether triples of that relation are shown at all."""
+        return True
+
+    def sifts(self, relation: str, direction: Direction) -> bool:
+        """Whether some triples of that relation may be left out, seen from that side."""
+        return False
+
+    def keeps(self, head_id: str, relation: str, tail_id: str) -> bool:
+        """Whether that triple is shown; asked only where `sifts`."""
+        return True
+
+    def leads_to_cvts(self, relation: str, direction: Direction) -> bool:
+        """As the graph beneath knows it; True where it does not know."""
+        return self._leads is None or self._leads(relation, direction)
+
+    def is_cvt_end(self, end: Entity, relation: str, direction: Direction) -> bool:
+        """As the graph beneath knows it, else by the lack of a name."""
+        if self._is_cvt_end is not None:
+            return self._is_cvt_end(end, relation, direction)
+        return names_nothing(end.name)
+
+    def resolve(self, name: str) -> list[Entity]:
+        return self.graph.resolve(name)
+
+    def name(self, entity_id: str) -> str:
+        return self.graph.name(entity_id)
+
+    def types(self, entity_id: str) -> list[str]:
+        return self.graph.types(entity_id)
+
+    def names_many(self, entity_ids: Sequence[str]) -> list[str]:
+        return self.graph.names_many(entity_ids)
+
+    def relations(self, entity_id: str, direction: Direction) -> list[tuple[str, int]]:
+        return self.relations_many([Side(entity_id, direction)])[0]
+
+    def relations_many(self, sides: Sequence[Side]) -> list[list[tuple[str, int]]]:
+        listed = [
+            [(r, n) for r, n in relations if self.keeps_relation(r)]
+            for relations in self.graph.relations_many(sides)
+        ]
+        looks = [
+            Step(side.entity_id, relation, side.direction, LOOKED_AT)
+            for side, relations in zip(sides, listed, strict=True)
+            for relation, _ in relations
+            if self.sifts(relation, side.direction)
+        ]
+        gone = self._left_out(looks)
+        counted = [
+            [(r, n - gone.get(Step(*_looked(side, r)), 0)) for r, n in relations]
+            for side, relations in zip(sides, listed, strict=True)
+        ]
+        return [[(r, n) for r, n in relations if n > 0] for relations in counted]
+
+    def count(self, entity_id: str, relation: str, direction: Direction) -> int:
+        if not self.keeps_relation(relation):
+            return 0
+        count = self.graph.count(entity_id, relation, direction)
+        if not count or not self.sifts(relation, direction):
+            return count
+        look = Step(entity_id, relation, direction, LOOKED_AT)
+        return count - self._left_out([look])[look]
+
+    def neighbors(
+        self, entity_id: str, relation: str, direction: Direction, limit: int | None = None
+    ) -> list[Entity]:
+        return self.neighbors_many([Step(entity_id, relation, direction, limit)])[0]
+
+    def neighbors_many(self, steps: Sequence[Step]) -> list[list[Entity]]:
+        """Asks for more than is wanted where triples are left out, and again until it is enough."""
+        found: dict[Step, list[Entity]] = {s: [] for s in steps if not self.keeps_relation(s[1])}
+        open_steps = {s: _asked(s, self.sifts(s[1], s[2])) for s in steps if s not in found}
+        while open_steps:
+            asked = list(open_steps.values())
+            answers = self.graph.neighbors_many(asked) if asked else []
+            for step, look, ends in zip(list(open_steps), asked, answers, strict=True):
+                kept = self._sift(step, ends)
+                enough = step.limit is None or len(kept) >= step.limit
+                if enough or look.limit is None or len(ends) < look.limit:
+                    found[step] = kept[: step.limit]
+                    del open_steps[step]
+                else:
+                    open_steps[step] = look._replace(limit=look.limit * 4)
+        return [list(found[step]) for step in steps]
+
+    def triples(
+        self,
+        entity_id: str,
+        relations: Sequence[str],
+        direction: Direction,
+        limit: int | None = None,
+    ) -> list[Triple]:
+        return self.triples_many([Side(entity_id, direction)], relations, limit)[0]
+
+    def triples_many(
+        self,
+        sides: Sequence[Side],
+        relations: Sequence[str] | None = None,
+        limit: int | None = None,
+    ) -> list[list[Triple]]:
+        kept = None if relations is None else [r for r in relations if self.keeps_relation(r)]
+        if limit is None or not any(self.sifts(r, s.direction) for r in kept or () for s in sides):
+            found = self.graph.triples_many(sides, kept, limit)
+            return [
+                [t for t in triples if self._shows(t, side.direction)]
+                for side, triples in zip(sides, found, strict=True)
+            ]
+        return [self._triples_by_step(side, kept or (), limit) for side in sides]
+
+    def _triples_by_step(self, side: Side, relations: Sequence[str], limit: int) -> list[Triple]:
+        here = Entity(side.entity_id, self.name(side.entity_id))
+        steps = [Step(side.entity_id, r, side.direction, limit) for r in relations]
+        out = side.direction is Direction.OUT
+        return [
+            Triple(here, step.relation, end) if out else Triple(end, step.relation, here)
+            for step, ends in zip(steps, self.neighbors_many(steps), strict=True)
+            for end in ends
+        ]
+
+    def _shows(self, triple: Triple, direction: Direction) -> bool:
+        head, relation, tail = triple.head.id, triple.relation, triple.tail.id
+        if not self.keeps_relation(relation):
+            return False
+        return not self.sifts(relation, direction) or self.keeps(head, relation, tail)
+
+    def _sift(self, step: Step, ends: list[Entity]) -> list[Entity]:
+        if not self.sifts(step.relation, step.direction):
+            return ends
+        if step.direction is Direction.OUT:
+            return [e for e in ends if self.keeps(step.entity_id, step.relation, e.id)]
+        return [e for e in ends if self.keeps(e.id, step.relation, step.entity_id)]
+
+    def _left_out(self, looks: list[Step]) -> dict[Step, int]:
+        found = self.graph.neighbors_many(looks) if looks else []
+        return {
+            look: len(ends) - len(self._sift(look, ends))
+            for look, ends in zip(looks, found, strict=True)
+        }
+
+
+def _looked(side: Side, relation: str) -> tuple[str, str, Direction, int]:
+    return (side.entity_id, relation, side.direction, LOOKED_AT)
+
+
+def _asked(step: Step, sifted: bool) -> Step:
+    """What to ask for at first: twice as many, and a few, where some may be left out."""
+    if step.limit is None or not sifted:
+        return step
+    return step._replace(limit=max(8, step.limit * 2))
