@@ -51,6 +51,7 @@ class ExpertPolicy(PlannedPolicy):
         tail = _slots(said.tail_phrases, said.tail_readings, rng, self._twin)
         view = View(self.graph, question.topic_entities)
         search = Search(view, rng, self._max_turns, self._plain)
+        search.stubborn = rng.random() < self._error_rate
         if rng.random() < self._error_rate:
             kind = rng.choice(self._slips)
             search.plan_slip(rng.choice(places(kind, [*map(len, branches), len(tail)])), kind)

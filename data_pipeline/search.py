@@ -8,7 +8,7 @@ from typing import Any
 from data_pipeline import thoughts
 from data_pipeline.oracle import Move, View, ask, look, moving, relations_in, shared
 from data_pipeline.query import Hop
-from data_pipeline.slips import slip_after_listing, slip_before_listing
+from data_pipeline.slips import insist, slip_after_listing, slip_before_listing
 from graphwalker.graphs.base import Entity
 from graphwalker.tools.base import Call
 from graphwalker.trajectory import Turn
@@ -45,6 +45,8 @@ class Search:
         self._turn = -1
         self._pending: list[str] = []
         self._slip_at, self._slip = -1, ""
+        self.stubborn = False
+        """Whether it may ask for a relation that is not listed before it sees a dead end."""
 
     def plan_slip(self, hop: int, kind: str) -> None:
         """Slip once, at that hop of the question (counted over branches and tail)."""
@@ -130,6 +132,7 @@ class Search:
             if len(tried) == len(self.listed(frontier, slot)):
                 yield from self._list(frontier[:1], slot, "", again=True)
         if not tried:
+            yield from insist(self, frontier[0], slot)
             self.say(thoughts.dead_end(self.view.name(frontier[0]), slot.phrase, self.voice))
         return None
 

@@ -21,6 +21,9 @@ SLIPS = (
 )
 """Kinds of injected slips; wrong readings of vague phrases come on top of them by themselves."""
 
+INSISTS = 0.5
+"""Share of dead ends at which a stubborn expert first asks for what is not listed."""
+
 
 def places(kind: str, lengths: Sequence[int]) -> list[int]:
     """The hops (counted over the paths of those lengths) at which such a slip can be made; all of
@@ -142,7 +145,19 @@ def _walk_into(search: "Search", entity: Entity, slot: "Slot") -> Steps:
     """Go on from a wrong entity and see that nothing there fits the next phrase."""
     name = search.view.name(entity)
     yield from search.look(entity, thoughts.move(name, slot.phrase, search.voice))
+    yield from insist(search, entity, slot)
     search.say(thoughts.dead_end(name, slot.phrase, search.voice))
+
+
+def insist(search: "Search", entity: Entity, slot: "Slot") -> Steps:
+    """At a dead end, now and then, ask for the relation that the phrase wants all the same."""
+    own = search.listings.get(entity.id, set())
+    wanted = [hop.relation for hop in slot.readings if hop.relation not in own]
+    if search.stubborn and wanted and search.rng.random() < INSISTS:
+        why = thoughts.choose(slot.phrase, wanted[:1], search.voice)
+        turn = yield from search.ask(entity, wanted[0], why)
+        search.err("foreign_relation", wanted[0], slip=True)
+        search.say(thoughts.fault(turn.error, search.voice) if turn.error else "")
 
 
 def _common_words(one: str, other: str) -> int:

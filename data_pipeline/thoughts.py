@@ -120,3 +120,8 @@ def back(entity: str, phrase: str, rng: Voice) -> str:
 def mend(error: str, rng: Voice) -> str:
     """The tool refused the call; say what was wrong before calling it rightly."""
     return _pick(rng, f"The call failed: {error}. I correct it.", f"My call was wrong: {error}.")
+
+
+def fault(error: str, rng: Voice) -> str:
+    """The tool refused the call, and no other call of that kind would do."""
+    return _pick(rng, f"The call failed: {error}.", f"Refused: {error}.")

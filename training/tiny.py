@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,8 @@ def make_tiny(
 ) -> Path:
     """Write tokenizer and model to the folder `out` (whole or not at all; kept if it is there).
 
-    `names` are those of the graph's entities; they count where `atomic_names` is set.
+    `names` are those of the graph's entities: the tokenizer learns their words, or takes each name
+    for one token where `atomic_names` is set.
     """
     if out.is_dir():
         return out
@@ -63,7 +65,10 @@ def make_tiny(
     partial = out.with_name(out.name + ".partial")
     shutil.rmtree(partial, ignore_errors=True)
     relations = relation_ids if config.atomic_relations else ()
-    whole = names if config.atomic_names else ()
+    known = list(names)
+    if not config.atomic_names:
+        texts = chain(texts, known, known)  # twice, so that a word of one rare name is learned too
+    whole = known if config.atomic_names else ()
     tokenizer = make_tokenizer(texts, relations, config.vocab_size, partial, whole)
     make_model(config, tokenizer).save_pretrained(partial)
     partial.rename(out)
