@@ -18,11 +18,18 @@ class Markup(str):
 Child = str | int | float | None | Iterable["Child"]
 
 
+def clean(text: object) -> str:
+    """Text with unprintable characters as U+FFFD.
+
+    >>> clean("a\\x00b") == "a\\N{REPLACEMENT CHARACTER}b"
+    True
+    """
+    return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", str(text))
+
+
 def escape(text: object) -> Markup:
     """Text as HTML that shows it; unprintable characters become U+FFFD."""
-    if isinstance(text, Markup):
-        return text
-    return Markup(html.escape(_UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", str(text))))
+    return text if isinstance(text, Markup) else Markup(html.escape(clean(text)))
 
 
 def fragment(*children: Child) -> Markup:

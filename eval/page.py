@@ -1,14 +1,23 @@
-"""The report as one self-contained HTML page: no script, no network, readable without colour."""
+"""The report as one self-contained HTML page: no network, readable without colour or script."""
 
 import json
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
 from string import Template
 from typing import Any
 
 from eval.markup import Markup, element, escape, fragment
+from eval.page_assets import (
+    FOLDER,
+    data_elements,
+    explorer,
+    policy,
+    script_elements,
+    scripts,
+    styles,
+)
 from eval.tables import as_markup, brackets, conduct_table, group_table, number, score_table
 from eval.viewer import Walk, walk_markup
+from eval.viewer_book import Book
 
 Report = Mapping[str, Any]
 
@@ -26,10 +35,27 @@ GLOSSARY = {
 }
 
 
-def render_page(report: Report, walks: Sequence[Walk], plots: Mapping[str, Markup]) -> str:
-    """The whole page. Every name and every word of a model is escaped."""
+def render_page(
+    report: Report, walks: Sequence[Walk], plots: Mapping[str, Markup], book: Book
+) -> Iterator[str]:
+    """The whole page, piece by piece. Every name and every word of a model is escaped or packed."""
+    texts = scripts()
+    frame = Template((FOLDER / "page.html").read_text(encoding="utf-8")).substitute(
+        policy=policy(texts),
+        title=escape(report["title"]),
+        css=styles(),
+        body=_body(report, walks, plots),
+    )
+    before, _, after = frame.rpartition("<!-- data -->\n")
+    yield before
+    yield from data_elements(book.parts())
+    yield from script_elements(texts)
+    yield after
+
+
+def _body(report: Report, walks: Sequence[Walk], plots: Mapping[str, Markup]) -> Markup:
     stages = report["stages"]
-    body = fragment(
+    return fragment(
         _head(report),
         _section(
             "Stage by stage",
@@ -37,18 +63,13 @@ def render_page(report: Report, walks: Sequence[Walk], plots: Mapping[str, Marku
             as_markup(score_table(stages)),
             as_markup(conduct_table(stages)),
         ),
-        _section("Where it is right", *_groups(stages)),
+        _section("Where it is right", _plot(plots, "structures"), *_groups(stages)),
         _section("Pass@k", _plot(plots, "pass")) if "pass" in plots else None,
         _section("Training", _plot(plots, "training")) if "training" in plots else None,
+        explorer(),
         _walks(walks, stages),
         _section("What the figures mean", _facts(GLOSSARY), _note(report["intervals"] + ".")),
         _section("How this was made", *_making(report)),
-    )
-    here = Path(__file__).parent / "assets"
-    return Template((here / "page.html").read_text(encoding="utf-8")).substitute(
-        title=escape(report["title"]),
-        css=(here / "page.css").read_text(encoding="utf-8"),
-        body=body,
     )
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from eval.markup import Markup, escape
+from eval.metrics import natural
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,8 +21,10 @@ SERIES = tuple(f"#01030{i}" for i in range(1, 7))
 _VARIABLES = {INK: "--ink", FAINT: "--line", PAPER: "--paper"} | {
     colour: f"--series-{i}" for i, colour in enumerate(SERIES, start=1)
 }
-HATCHES = ("", "////", "....", "xxxx")
+HATCHES = ("", "////", "....", "xxxx", "----", "oooo")
 MARKERS = ("o", "s", "^", "D", "v", "P")
+MOST_FIGURES = 16
+"""Bars of one plot that have their figure written over them; more would overlap."""
 DASHES = ("-", "--", "-.", ":", (0, (6, 1)), (0, (1, 1)))
 
 
@@ -42,33 +45,67 @@ def stage_bars(stages: Sequence[Mapping[str, Any]], metrics: Mapping[str, str]) 
     }
     if not shown:
         return None
-    width = 0.8 / len(shown)
-    with _figure("stages", min(10.5, max(6.4, 1.1 + 2.0 * len(stages))), 3.6) as (figure, svg):
+    series = [(label, [_bar(stage, key) for stage in stages]) for key, label in shown.items()]
+    names = [_plain(stage["name"]) for stage in stages]
+    svg = _bars("stages", names, series, "share of questions")
+    return svg.finish("Scores of each stage with 95 % intervals")
+
+
+def group_bars(stages: Sequence[Mapping[str, Any]], key: str, metric: str = "em") -> Markup | None:
+    """Bars per group (`by_structure`, `by_hops`), one hatch per stage: the left half of
+    GraphWalker's Figure 9. `None` where there is nothing to set side by side."""
+    groups = sorted({g for stage in stages for g in stage.get(key, {})}, key=natural)
+    if len(groups) < 2:
+        return None
+    series = [
+        (_plain(stage["name"]), [_bar(stage.get(key, {}).get(g, {}), metric) for g in groups])
+        for stage in stages
+    ]
+    svg = _bars("structures", [_plain(g) for g in groups], series, "EM")
+    return svg.finish("EM of each stage by structure with 95 % intervals")
+
+
+Bar = tuple[float, float, float]
+"""Height, and the ends of its interval."""
+
+
+def _bar(row: Mapping[str, Any], key: str) -> Bar | None:
+    value = row.get(key)
+    if value is None:
+        return None
+    low, high = row.get(f"{key}_interval") or (value, value)
+    return float(value), float(low), float(high)
+
+
+def _bars(
+    name: str, places: Sequence[str], series: Sequence[tuple[str, Sequence[Bar | None]]], what: str
+) -> "_Svg":
+    """Grouped bars: a group per place, a hatch per series; the figure stands over each bar."""
+    width = 0.8 / len(series)
+    figure_width = min(10.5, max(6.4, 1.1 + 0.55 * len(places) * (len(series) + 1)))
+    with _figure(name, figure_width, 3.6) as (figure, svg):
         axes = figure.subplots()
-        for i, (key, label) in enumerate(shown.items()):
-            xs = [s - 0.4 + width * (i + 0.5) for s in range(len(stages))]
-            ys = [float(stage.get(key) or 0) for stage in stages]
+        for i, (label, bars) in enumerate(series):
+            drawn = [(x - 0.4 + width * (i + 0.5), bar) for x, bar in enumerate(bars) if bar]
             axes.bar(
-                xs,
-                ys,
+                [x for x, _ in drawn],
+                [bar[0] for _, bar in drawn],
                 width * 0.92,
-                color=SERIES[i],
+                color=SERIES[i % len(SERIES)],
                 alpha=0.85,
                 label=label,
                 hatch=HATCHES[i % len(HATCHES)],
                 edgecolor=PAPER,
                 linewidth=0.5,
             )
-            for x, y, stage in zip(xs, ys, stages, strict=True):
-                low, high = stage.get(f"{key}_interval") or (y, y)
+            for x, (y, low, high) in drawn:
                 axes.plot([x, x], [low, high], color=INK, linewidth=1.2, solid_capstyle="butt")
-                axes.text(
-                    x, high + 0.02, f"{y:.2f}", ha="center", va="bottom", color=INK, fontsize=9
-                )
-        _dress(axes, "share of questions", top=1.12)
-        axes.set_xticks(range(len(stages)), [_plain(stage["name"]) for stage in stages])
-        _legend(axes, len(shown))
-    return svg.finish("Scores of each stage with 95 % intervals")
+                if len(places) * len(series) <= MOST_FIGURES:
+                    axes.text(x, high + 0.02, f"{y:.2f}", ha="center", color=INK, fontsize=9)
+        _dress(axes, what, top=1.12)
+        axes.set_xticks(range(len(places)), places)
+        _legend(axes, min(4, len(series)))
+    return svg
 
 
 def pass_curves(stages: Sequence[Mapping[str, Any]]) -> Markup | None:

@@ -1,13 +1,13 @@
 """What an evaluation run leaves on disk: greedy trajectories, small sampled records, failures."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from graphwalker.errors import UserError
-from graphwalker.jsonl import read_records
+from graphwalker.jsonl import read_jsonl, read_records
 from graphwalker.trajectory import StopReason, Trajectory
 
 PREDICTIONS = "predictions.jsonl"
@@ -76,22 +76,45 @@ class Run:
     config: dict[str, Any] = field(default_factory=dict)
 
 
-def read_run(folder: Path | str) -> Run:
-    """Read a run's folder, or a lone predictions file. `UserError` names what is missing."""
+def read_run(
+    folder: Path | str,
+    keep: Callable[[Trajectory], Trajectory] = lambda trajectory: trajectory,
+    keep_sample: Callable[[Sampled], Sampled] = lambda sample: sample,
+) -> Run:
+    """Read a run's folder, or a lone predictions file. `UserError` names what is missing.
+
+    `keep` is given each trajectory (failures included) as it is read, and returns what stays in
+    memory: whoever needs a run's figures only hands back a leaner one. `keep_sample` likewise.
+    """
     folder = Path(folder)
+
+    def walk(record: dict[str, Any]) -> Trajectory:
+        return keep(Trajectory.from_json(record))
+
+    def sampled(record: dict[str, Any]) -> Sampled:
+        return keep_sample(Sampled.from_json(record))
+
     if folder.is_file():
-        return Run(folder, list(read_records(folder, Trajectory.from_json)), [], [])
+        return Run(folder, list(read_records(folder, walk)), [], [])
     if not (folder / PREDICTIONS).is_file():
         raise UserError(
             f"{folder}: not an evaluation run (no {PREDICTIONS}); make one with: graphwalker eval"
         )
     return Run(
         folder,
-        list(read_records(folder / PREDICTIONS, Trajectory.from_json)),
-        _optional(folder / SAMPLES, Sampled.from_json),
-        _optional(folder / FAILURES, Trajectory.from_json),
+        list(read_records(folder / PREDICTIONS, walk)),
+        _optional(folder / SAMPLES, sampled),
+        _optional(folder / FAILURES, walk),
         read_config(folder),
     )
+
+
+def read_chosen(folder: Path | str, ids: Collection[str]) -> dict[str, Trajectory]:
+    """The trajectories of a run that have these ids, whole, by id."""
+    folder = Path(folder)
+    path = folder if folder.is_file() else folder / PREDICTIONS
+    found = (record for record in read_jsonl(path) if record.get("id") in ids)
+    return {trajectory.id: trajectory for trajectory in map(Trajectory.from_json, found)}
 
 
 def read_config(folder: Path) -> dict[str, Any]:

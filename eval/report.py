@@ -6,18 +6,18 @@ import math
 import os
 import platform
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eval.markup import Markup
-from eval.metrics import INTERVALS, paired, summarise
+from eval.metrics import INTERVALS, RATES, paired, summarise
 from eval.page import headline, render_page
-from eval.plots import Curve, pass_curves, stage_bars, training_curves
-from eval.records import Run, read_run
+from eval.plots import Curve, group_bars, pass_curves, stage_bars, training_curves
+from eval.records import Run, Sampled, read_chosen, read_run
 from eval.tables import (
     as_markdown,
     as_terminal,
@@ -27,9 +27,12 @@ from eval.tables import (
     short_table,
 )
 from eval.viewer import Walk, choose
+from eval.viewer_book import Book
 from graphwalker.config import git_commit
 from graphwalker.errors import UserError
 from graphwalker.jsonl import read_jsonl
+from graphwalker.scoring import score
+from graphwalker.trajectory import Trajectory, Turn
 
 if TYPE_CHECKING:
     import rich.table
@@ -67,7 +70,8 @@ def write_report(
     """
     if not stages:
         raise UserError("a report needs at least one stage")
-    runs = [read_run(stage.folder) for stage in stages]
+    book = Book()
+    runs = [_read(stage, book) for stage in stages]
     facts = dict(extra or {})
     steps = facts.pop("seconds", {})
     report: dict[str, Any] = {
@@ -84,9 +88,9 @@ def write_report(
     walks = _walks(stages, runs)
     report["walks"] = [walk.trajectory.id for walk in walks]
     out.mkdir(parents=True, exist_ok=True)
-    page = render_page(report, walks, _plots(report["stages"], stages))
-    _write(out / "report.json", json.dumps(report, indent=2, ensure_ascii=False) + "\n")
-    _write(out / "report.md", render_markdown(report))
+    page = render_page(report, walks, _plots(report["stages"], stages), book)
+    _write(out / "report.json", [json.dumps(report, indent=2, ensure_ascii=False), "\n"])
+    _write(out / "report.md", [render_markdown(report)])
     _write(out / "report.html", page)
     return report
 
@@ -176,14 +180,50 @@ def _stage_records(
     return records
 
 
+def _read(stage: StageResult, book: Book) -> Run:
+    """A stage's run without its words: those go into the book, packed, as they are read."""
+    book.open_run(stage.name)
+
+    def keep(trajectory: Trajectory) -> Trajectory:
+        scored = _scored(trajectory)
+        if scored.sample == 0 or not scored.stop.ours:
+            book.add(scored)
+        return lean(scored)
+
+    def keep_sample(sample: Sampled) -> Sampled:
+        if not sample.stop.ours:
+            book.add_sample(sample.question_id, sample.scores["em"] == 1)
+        return replace(sample, answer=None, scores={"em": sample.scores.get("em", 0.0)})
+
+    return read_run(stage.folder, keep, keep_sample)
+
+
+def lean(trajectory: Trajectory) -> Trajectory:
+    """What figures need: scores, costs, the question without its query; no words, no token ids."""
+    turns = tuple(
+        Turn((), "", error=t.error, graph_calls=t.graph_calls, milliseconds=t.milliseconds)
+        for t in trajectory.turns
+    )
+    question = replace(trajectory.question, query={})
+    return replace(trajectory, question=question, turns=turns, provenance={})
+
+
+def _scored(trajectory: Trajectory) -> Trajectory:
+    if trajectory.stop.ours or trajectory.scores.keys() >= {*RATES, "had_error", "recovered"}:
+        return trajectory
+    return trajectory.with_scores(**score(trajectory))
+
+
 def _walks(stages: Sequence[StageResult], runs: Sequence[Run]) -> list[Walk]:
     by_stage = [
         (stage.name, {t.id: t for t in run.trajectories})
         for stage, run in zip(stages[:-1], runs[:-1], strict=True)
     ]
+    chosen = [trajectory.id for trajectory in choose(runs[-1].trajectories)]
+    whole = read_chosen(stages[-1].folder, set(chosen))
     return [
-        Walk(t, {name: found[t.id] for name, found in by_stage if t.id in found})
-        for t in choose(runs[-1].trajectories)
+        Walk(_scored(whole[i]), {name: found[i] for name, found in by_stage if i in found})
+        for i in chosen
     ]
 
 
@@ -197,6 +237,7 @@ def _plots(
     metrics = {"em": "EM", "f1": "F1"} | ({f"pass@{ks[-1]}": f"Pass@{ks[-1]}"} if ks else {})
     drawn = {
         "stages": stage_bars(records, metrics),
+        "structures": group_bars(records, "by_structure"),
         "pass": pass_curves(records),
         "training": training_curves(read_curves(stages)),
     }
@@ -227,8 +268,9 @@ def _finite(value: object) -> bool:
     return isinstance(value, int | float) and math.isfinite(value)
 
 
-def _write(path: Path, text: str) -> None:
+def _write(path: Path, parts: Iterable[str]) -> None:
     """Whole or not at all; a lone surrogate of a model's output becomes a question mark."""
     partial = path.with_name(path.name + ".partial")
-    partial.write_text(text, encoding="utf-8", errors="replace")
+    with partial.open("w", encoding="utf-8", errors="replace", newline="\n") as file:
+        file.writelines(parts)
     partial.replace(path)

@@ -86,7 +86,7 @@ def verdict(trajectory: Trajectory) -> Markup:
 def given(trajectory: Trajectory) -> Markup:
     """The answered names, or why there are none."""
     if trajectory.answer is None:
-        return element("em", f"none ({_ENDS[trajectory.stop]})")
+        return element("em", f"none ({ENDS[trajectory.stop]})")
     if not trajectory.answer:
         return element("em", "an empty list")
     return _names(trajectory.answer)
@@ -103,7 +103,7 @@ def written(action: Mapping[str, Any]) -> str:
     return f"no valid action: {action.get('malformed', 'unreadable')}"
 
 
-_ENDS = {
+ENDS = {
     StopReason.ANSWERED: "answered",
     StopReason.FORCED: "asked to answer after the last turn",
     StopReason.MAX_TURNS: "the turn budget ran out",
@@ -147,7 +147,7 @@ def _scores(trajectory: Trajectory) -> Markup:
         for label, key in shown.items()
         if key in trajectory.scores
     ]
-    ended = f"ended: {_ENDS[trajectory.stop]}"
+    ended = f"ended: {ENDS[trajectory.stop]}"
     return element("p", " · ".join([*figures, ended]), class_="note")
 
 

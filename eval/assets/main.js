@@ -1,0 +1,29 @@
+// Starts the explorer: unpack the table, show it, and follow the address (`#q=ID&run=N`).
+
+async function start() {
+  const data = await readTable();
+  $("explorer").hidden = !data.rows.length;
+  const viewer = new Viewer(data);
+  const table = new Table(data, (row) => viewer.open(row));
+  viewer.table = table;
+  const follow = () => {
+    const asked = new URLSearchParams(location.hash.slice(1));
+    const row = asked.has("q") && data.rows.find(({ id }) => id === asked.get("q"));
+    if (row) viewer.open(row, Number(asked.get("run") ?? data.names.length - 1));
+  };
+  window.addEventListener("hashchange", follow);
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "/" || viewer.dialog.open || event.target.matches("input, select")) return;
+    event.preventDefault();
+    $("find").focus();
+  });
+  follow();
+  performance.mark("explorer-ready");
+}
+
+if (typeof DecompressionStream === "undefined") {
+  $("explorer").hidden = false;
+  $("explorer").replaceChildren(make("p", { class: "note" }, "This browser is too old for the table of questions (it lacks DecompressionStream); all figures stand above."));
+} else {
+  start();
+}
