@@ -108,11 +108,9 @@ class SectionWriter:
         self._out.write(data)
 
     def close(self) -> None:
-        """Put what was written on the disk. A section nothing was written to is empty."""
+        """A section that nothing was written to is empty."""
         self.write(b"")
-        if self._out is not None and not self._out.closed:
-            self._out.flush()
-            os.fsync(self._out.fileno())
+        if self._out is not None:
             self._out.close()
 
 
@@ -122,31 +120,35 @@ class LayoutWriter:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._sections: dict[str, SectionWriter] = {}
-        self._closed: dict[str, str] = {}
+        self._closed: dict[str, tuple[str, int]] = {}
 
     def section(self, name: str, code: str) -> SectionWriter:
         writer = SectionWriter(self._folder / f"{name}.section", code)
         self._sections[name] = writer
         return writer
 
-    def close_sections(self) -> dict[str, str]:
-        """Put the sections so far on the disk: typecodes by name, for `adopt` in a later run."""
+    def close_sections(self) -> dict[str, tuple[str, int]]:
+        """Close the sections so far: typecodes and sizes by name, for `adopt` in a later run."""
         for name, writer in self._sections.items():
             writer.close()
-            self._closed[name] = writer.typecode
+            self._closed[name] = writer.typecode, writer.path.stat().st_size
         self._sections.clear()
         return dict(self._closed)
 
-    def adopt(self, sections: Mapping[str, str]) -> None:
-        """Take over sections that an earlier run closed."""
-        self._closed = dict(sections)
+    def adopt(self, sections: Mapping[str, tuple[str, int]]) -> None:
+        """Take over sections that an earlier run closed. Raises `GraphError` for one not whole."""
+        for name, (_, size) in sections.items():
+            path = self._folder / f"{name}.section"
+            if not path.is_file() or path.stat().st_size != size:
+                raise GraphError(f"{path}: damaged since it was written; remove {self._folder}")
+        self._closed = {name: (code, size) for name, (code, size) in sections.items()}
 
     def finish(self, path: Path, counts: Mapping[str, int]) -> None:
         """Write the file from all sections, in the order of their names."""
         sections: dict[str, Any] = {}
         with path.open("wb") as out:
             out.write(bytes(_HEADER_SPACE))
-            for name, code in sorted(self.close_sections().items()):
+            for name, (code, _) in sorted(self.close_sections().items()):
                 sections[name] = _copy_section(self._folder / f"{name}.section", code, out)
             header = json.dumps({"counts": dict(counts), "sections": sections}).encode()
             if _PREFIX.size + len(header) > _HEADER_SPACE:

@@ -12,7 +12,7 @@ from graphwalker.graphs.layout import LayoutWriter
 from graphwalker.graphs.literals import is_literal
 from graphwalker.graphs.names import fold, names_nothing
 from graphwalker.graphs.offsets import OffsetsWriter, StartsWriter, write_ints
-from graphwalker.graphs.sorter import Sorter
+from graphwalker.graphs.sorter import STRING_ROWS, Sorter
 
 
 @dataclass(slots=True)
@@ -66,7 +66,7 @@ def write_nodes(sorter: Sorter, writer: LayoutWriter, ids_are_names: bool) -> No
     name_keys = sorter.table("name_key", key="UINTEGER", types="UINTEGER", node="UINTEGER")
     nodes = Nodes(np.zeros(sorter.rows("label"), dtype=bool))
     first, last = 0, b""
-    for columns in sorter.chunks("label", ["id", "name", "types"]):
+    for columns in sorter.chunks("label", ["id", "name", "types"], STRING_ROWS):
         chunk = _read_chunk(columns, first, ids_are_names, nodes)
         last = _assert_ascending(last, chunk.ids)
         ids.write(chunk.ids)
@@ -112,7 +112,9 @@ def _read_chunk(columns: list[Any], first: int, ids_are_names: bool, nodes: Node
 def _write_buckets(sorter: Sorter, writer: LayoutWriter, name: str, order: str) -> None:
     """Nodes by hash: about as many buckets as rows, those of one bucket side by side."""
     table, rows = f"{name}_sorted", sorter.rows(f"{name}_key")
-    sorter.run(f"CREATE TABLE {table} AS SELECT key, node FROM {name}_key ORDER BY {order}")
+    sorter.run(
+        f"CREATE OR REPLACE TABLE {table} AS SELECT key, node FROM {name}_key ORDER BY {order}"
+    )
     buckets = 1 << min(32, max(0, rows - 1).bit_length())
     shift = bucket_shift(buckets)
     starts = StartsWriter(writer, f"{name}_bucket_starts", buckets, rows)
@@ -125,6 +127,8 @@ def _write_buckets(sorter: Sorter, writer: LayoutWriter, name: str, order: str) 
         starts.add(key.astype(np.int64) >> shift)
         write_ints(items, node)
     starts.close()
+    for done in (table, f"{name}_key"):
+        sorter.run(f"DROP TABLE {done}")
 
 
 def _assert_ascending(last: bytes, ids: list[bytes]) -> bytes:

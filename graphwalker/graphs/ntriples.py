@@ -11,11 +11,23 @@ XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
 _CHARACTERS = r'[^<>"{}|^`\x00-\x20]+'
 _IRI = rf"<(?:{re.escape(FREEBASE)})?({_CHARACTERS})>"
 _BLANK = r"(_:[^\s<>\"]+)"
-_LITERAL = rf'("(?:[^"\\]|\\.)*")(?:(@[A-Za-z]+(?:-[A-Za-z0-9]+)*)|\^\^<({_CHARACTERS})>)?'
+# Possessive, so that a literal of megabytes costs no memory for steps back.
+_LITERAL = rf'("(?:[^"\\]++|\\.)*+")(?:(@[A-Za-z]+(?:-[A-Za-z0-9]+)*)|\^\^<({_CHARACTERS})>)?'
 _LINE = re.compile(
     rf"\s*(?:{_IRI}|{_BLANK})\s*{_IRI}\s*(?:{_IRI}|{_BLANK}|{_LITERAL})\s*\.\s*(?:#.*)?", re.DOTALL
 )
 _LITERAL_ONLY = re.compile(_LITERAL, re.DOTALL)
+
+# What a line mostly is: no blank node, nothing escaped, its literal in its one spelling already.
+_COMMON_IRI = rf"<(?:{re.escape(FREEBASE)})?([^<>\"{{}}|^`\\\x00-\x20]+)>"
+_COMMON_TYPE = rf"\^\^<(?!{re.escape(XSD_STRING)}>)[^<>\"{{}}|^`\\\x00-\x20]+>"
+_COMMON_LITERAL = rf'"[^"\\\n\r\t]*+"(?:@[A-Za-z]+(?:-[A-Za-z0-9]+)*|{_COMMON_TYPE})?'
+_COMMON_LINES = re.compile(
+    rf"^{_COMMON_IRI}[ \t]*{_COMMON_IRI}[ \t]*(?:{_COMMON_IRI}|({_COMMON_LITERAL}))[ \t]*\.[ \t]*$"
+    r"|^(.*)$",
+    re.MULTILINE,
+)
+_COMMON_ONLY = re.compile(_COMMON_LITERAL)
 
 
 def parse_line(line: str) -> tuple[str, str, str] | None:
@@ -39,8 +51,19 @@ def parse_line(line: str) -> tuple[str, str, str] | None:
     return blank or subject, predicate, tail_blank or tail
 
 
+def parse_lines(text: str) -> list[tuple[str, str, str, str, str]]:
+    """Each line as (subject, predicate, object, literal, line), all in one pass.
+
+    An empty object means a literal; a line that is anything but common, an empty one included,
+    comes as text in the last place, for `parse_line`.
+    """
+    return _COMMON_LINES.findall(text)
+
+
 def parse_literal(text: str) -> str:
     """The one spelling of a literal written in N-Triples form. Raises `UserError` if it is not."""
+    if _COMMON_ONLY.fullmatch(text):
+        return text
     match = _LITERAL_ONLY.fullmatch(text)
     if match is None:
         raise UserError(f'not a literal in N-Triples form ("text", "text"@en): {text[:80]}')

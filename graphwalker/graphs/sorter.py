@@ -1,5 +1,6 @@
 """DuckDB as an external sorter: takes rows in any number, gives them back in order, in chunks."""
 
+import re
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,22 +10,33 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphwalker.errors import GraphError, UserError
-from graphwalker.graphs.sources import Sink
+from graphwalker.graphs.phases import LimitError
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-BATCH_ROWS = 50_000
 CHUNK_ROWS = 500_000
+STRING_ROWS = 50_000
+_SHARE = 0.6
+"""Of the memory limit for DuckDB; the rest is for what stands in Python and numpy meanwhile."""
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)i?B?\s*", re.IGNORECASE)
 
 
 class Sorter:
-    """A scratch database in a folder. Memory stays under its limit; the rest goes to disk."""
+    """A scratch database in a folder; it survives a kill if it is `kept`, at the price of waiting
+    for the disk. Memory stays under its limit; the rest goes to disk, `disk_limit` bytes of it at
+    most (checked from statement to statement)."""
 
-    def __init__(self, folder: Path, memory_limit: str) -> None:
-        folder.mkdir(parents=True)
-        self._db = _connect(folder, memory_limit)
-        self._tables: list[_Table] = []
+    def __init__(
+        self, folder: Path, memory_limit: str, disk_limit: str | None = None, kept: bool = True
+    ) -> None:
+        memory = size_of("memory_limit", memory_limit)
+        self._disk = size_of("disk_limit", disk_limit) if disk_limit else None
+        folder.mkdir(parents=True, exist_ok=True)
+        self._folder = folder
+        with self._explained():
+            self._db = _connect(folder, max(1 << 20, int(memory * _SHARE)), kept)
 
     def __enter__(self) -> "Sorter":
         return self
@@ -37,16 +49,27 @@ class Sorter:
     ) -> None:
         self._db.close()
 
-    def table(self, name: str, /, **columns: str) -> "_Table":
-        """A new table; its `add` takes rows, one at a time."""
-        self.run(f"CREATE TABLE {name} ({', '.join(f'{c} {t}' for c, t in columns.items())})")
-        table = _Table(self._db, name, list(columns))
-        self._tables.append(table)
-        return table
+    def table(self, name: str, /, **columns: str) -> "Table":
+        """A new, empty table of that name."""
+        listed = ", ".join(f"{column} {kind}" for column, kind in columns.items())
+        self.run(f"CREATE OR REPLACE TABLE {name} ({listed})")
+        return Table(self, name, list(columns))
+
+    def existing(self, name: str, /, **columns: str) -> "Table":
+        """The table of that name, made if it is not there."""
+        listed = ", ".join(f"{column} {kind}" for column, kind in columns.items())
+        self.run(f"CREATE TABLE IF NOT EXISTS {name} ({listed})")
+        return Table(self, name, list(columns))
 
     def run(self, sql: str) -> None:
-        """Run a statement on all rows added so far."""
         self._execute(sql)
+
+    def insert(self, table: str, columns: dict[str, Any]) -> None:
+        """Append rows, given as one array for each column."""
+        with self._explained():
+            self._db.register("batch", columns)
+            self._execute(f"INSERT INTO {table} SELECT * FROM batch")
+            self._db.unregister("batch")
 
     def rows(self, table: str) -> int:
         return self.scalar(f"SELECT count(*) FROM {table}")
@@ -59,71 +82,75 @@ class Sorter:
         """A short list: relations or types, never nodes."""
         return [row[0] for row in self._execute(sql).fetchall()]
 
-    def chunks(self, table: str, columns: Sequence[str]) -> Iterator[list[Any]]:
+    def records(self, sql: str) -> list[tuple[Any, ...]]:
+        """A short result, row by row."""
+        return self._execute(sql).fetchall()
+
+    def chunks(self, table: str, columns: Sequence[str], rows: int = 0) -> Iterator[list[Any]]:
         """The table's rows in the order in which it was made, as numpy arrays by column."""
-        rows = self.rows(table)
-        picked = ", ".join(columns)
-        for start in range(0, rows, CHUNK_ROWS):
-            end = start + CHUNK_ROWS
-            sql = f"SELECT {picked} FROM {table} WHERE rowid >= {start} AND rowid < {end}"
+        total, picked, step = self.rows(table), ", ".join(columns), rows or CHUNK_ROWS
+        for start in range(0, total, step):
+            sql = f"SELECT {picked} FROM {table} WHERE rowid >= {start} AND rowid < {start + step}"
             arrays = self._execute(sql).fetchnumpy()
             yield [np.asarray(arrays[name]) for name in columns]
 
     def _execute(self, sql: str) -> "DuckDBPyConnection":
-        for table in self._tables:
-            table.flush()
-        with _explained():
+        with self._explained():
+            if self._disk is not None:
+                self._db.execute(f"SET max_temp_directory_size = '{self._disk_left()}B'")
             return self._db.execute(sql)
 
+    def _disk_left(self) -> int:
+        assert self._disk is not None
+        spill = self._folder / "spill"
+        used = sum(f.stat().st_size for f in self._folder.iterdir() if f.is_file())
+        if used > self._disk or spill.is_file():
+            raise LimitError(f"disk_limit is too small for this graph: {used:,} bytes so far")
+        return self._disk - used
 
-class _Table:
-    """Rows on their way into a table, in batches."""
+    @contextmanager
+    def _explained(self) -> Generator[None, None, None]:
+        """DuckDB's errors in our words."""
+        import duckdb
 
-    def __init__(self, db: "DuckDBPyConnection", name: str, columns: list[str]) -> None:
-        self._db, self._name, self._columns = db, name, columns
-        self._rows: list[tuple[str | int, ...]] = []
+        try:
+            yield
+        except duckdb.Error as error:
+            text = str(error).splitlines()[0] if str(error) else type(error).__name__
+            if "max_temp_directory_size" in str(error) and self._disk is not None:
+                raise LimitError("disk_limit is too small for this graph: raise it") from None
+            if "space left" in text or "max_temp_directory_size" in str(error):
+                raise LimitError(f"{self._folder.parent}: the disk is full") from None
+            if isinstance(error, duckdb.OutOfMemoryException):
+                why = "memory_limit is too small for this graph: raise it"
+                raise LimitError(why) from None
+            raise GraphError(f"building the graph: {text}") from error
 
-    def add(self, row: tuple[str | int, ...]) -> None:
-        self._rows.append(row)
-        if len(self._rows) >= BATCH_ROWS:
-            self.flush()
 
-    def flush(self) -> None:
-        if self._rows:
-            self.extend([_column(values) for values in zip(*self._rows, strict=True)])
-            self._rows = []
+class Table:
+    """A table that takes rows by column."""
+
+    def __init__(self, sorter: Sorter, name: str, columns: list[str]) -> None:
+        self._sorter, self._name, self._columns = sorter, name, columns
 
     def extend(self, columns: Sequence[Any]) -> None:
-        """Add many rows at once, as one numpy array for each column."""
-        self._db.register("batch", dict(zip(self._columns, columns, strict=True)))
-        with _explained():
-            self._db.execute(f"INSERT INTO {self._name} SELECT * FROM batch")
-        self._db.unregister("batch")
+        """Add rows, as one list or numpy array for each column."""
+        if len(columns[0]):
+            arrays = map(_column, columns)
+            self._sorter.insert(self._name, dict(zip(self._columns, arrays, strict=True)))
 
 
-@contextmanager
-def _explained() -> Generator[None, None, None]:
-    """DuckDB's errors in our words."""
-    import duckdb
-
-    try:
-        yield
-    except duckdb.OutOfMemoryException:
-        raise UserError("memory_limit is too small for this graph: raise it") from None
-    except duckdb.IOException as error:
-        raise GraphError(f"building the graph: {str(error).splitlines()[0]}") from error
+def size_of(setting: str, text: str) -> int:
+    """Bytes of a size such as 2GB or 500 MiB, in steps of 1,024. Raises `UserError`."""
+    match = _SIZE.fullmatch(text)
+    if match is None or not float(match[1]):
+        raise UserError(f"{setting}={text!r}: not a size; write it as 2GB")
+    return int(float(match[1]) * _UNITS[match[2].upper()])
 
 
-def string_sink(sorter: Sorter) -> Sink:
-    """Tables `fact`, `name` and `type` for what the source files hold."""
-    fact = sorter.table("fact", h="VARCHAR", r="VARCHAR", t="VARCHAR")
-    name = sorter.table("name", id="VARCHAR", name="VARCHAR", rank="BIGINT", line="BIGINT")
-    kind = sorter.table("type", id="VARCHAR", type="VARCHAR")
-    lines = iter(range(1 << 62))
-    return Sink(fact.add, lambda row: name.add((*row, next(lines))), kind.add)
-
-
-def _column(values: tuple[str | int, ...]) -> Any:
+def _column(values: Any) -> Any:
+    if hasattr(values, "dtype"):
+        return values
     if isinstance(values[0], int):
         return np.array(values, dtype=np.int64)
     column = np.empty(len(values), dtype=object)
@@ -131,18 +158,15 @@ def _column(values: tuple[str | int, ...]) -> Any:
     return column
 
 
-def _connect(folder: Path, memory_limit: str) -> "DuckDBPyConnection":
+def _connect(folder: Path, memory_bytes: int, kept: bool) -> "DuckDBPyConnection":
     import duckdb
 
     settings: dict[str, str | bool | int | float | list[str]] = {
         "temp_directory": str(folder / "spill"),
-        "memory_limit": memory_limit,
+        "memory_limit": f"{memory_bytes}B",
         # Without it DuckDB gives sorted rows back out of order.
         "preserve_insertion_order": "true",
         "autoinstall_known_extensions": "false",
     }
-    try:
-        return duckdb.connect(str(folder / "sort.duckdb"), config=settings)
-    except (duckdb.ParserException, duckdb.InvalidInputException) as error:
-        why = str(error).splitlines()[0]
-        raise UserError(f"memory_limit={memory_limit!r}: {why}; write it as 2GB") from None
+    database = str(folder / "sort.duckdb") if kept else ":memory:"
+    return duckdb.connect(database, config=settings)

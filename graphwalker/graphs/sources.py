@@ -1,127 +1,271 @@
 """Input files of a graph: triples, names and types as rows, and what to do with bad lines."""
 
-import gzip
-import logging
-import zlib
-from codecs import BOM_UTF8
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, cast
 
 from graphwalker.errors import UserError
+from graphwalker.graphs.blocks import Block, first_byte, read_blocks
+from graphwalker.graphs.filters import Filters
 from graphwalker.graphs.literals import is_literal, literal_name
-from graphwalker.graphs.ntriples import language, parse_line, parse_literal
-
-log = logging.getLogger(__name__)
-
-FAULT_LIMIT = 100
-"""Malformed lines that a build skips and counts; one more stops it."""
+from graphwalker.graphs.ntriples import language, parse_line, parse_lines, parse_literal
+from graphwalker.graphs.rejects import Rejects
 
 TYPE_RELATIONS = {"type.object.type", "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"}
 NAME_RELATIONS = {"type.object.name": 0, "http://www.w3.org/2000/01/rdf-schema#label": 1}
 _HEADERS = ({"mid", "id", "head", "subject"}, {"name", "type", "relation", "predicate"})
+_NAMES, _TYPES, _DROPPED = -1, -2, -3
 
 
-class Faults:
-    """The malformed lines of a build: skipped, counted, named; too many stop it."""
+@dataclass(slots=True)
+class Rows:
+    """What was read and not yet stored. A relation is a number from `Relations`."""
 
-    def __init__(self, limit: int = FAULT_LIMIT) -> None:
-        self.count = 0
-        self.first = ""
-        self._limit = limit
+    heads: list[str] = field(default_factory=list[str])
+    relations: list[int] = field(default_factory=list[int])
+    tails: list[str] = field(default_factory=list[str])
+    names: list[tuple[str, str, int, int]] = field(default_factory=list[tuple[str, str, int, int]])
+    """Id, name, rank (the lowest wins), and a number that grows from line to line."""
+    types: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
 
-    def add(self, path: Path, number: int, why: str) -> None:
-        """Raises `UserError` once there are more than the limit."""
-        self.count += 1
-        where = f"{path}:{number}: {why}"
-        self.first = self.first or where
-        if self.count > self._limit:
-            raise UserError(
-                f"{where}; more than {self._limit} malformed lines, the first {self.first}"
-            )
-        if self.count <= 10:
-            log.warning("skipped %s", where)
+    def __len__(self) -> int:
+        return len(self.heads) + len(self.names) + len(self.types)
+
+    def add(self, head: str, relation: int, tail: str) -> None:
+        self.heads.append(head)
+        self.relations.append(relation)
+        self.tails.append(tail)
 
 
-class Sink:
-    """Where rows go: each field takes one row of that kind."""
+class Relations(dict[str, int]):
+    """What happens to a line, by its relation: a number from 0 on, or one of `_NAMES` and so on."""
+
+    def __init__(self, filters: Filters, known: list[str]) -> None:
+        super().__init__({relation: number for number, relation in enumerate(known)})
+        self.listed = known
+        self._keeps = filters.relation_test()
+
+    def __missing__(self, relation: str) -> int:
+        found = _DROPPED
+        if self._keeps(relation):
+            found = len(self.listed)
+            self.listed.append(relation)
+        self[relation] = found
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One input file: `kind` is triples, names or types; `number` is its place among all files."""
+
+    path: Path
+    kind: str
+    number: int
+
+    def reader(self, filters: Filters, relations: Relations, rejects: Rejects) -> "Reader":
+        if self.kind == "names":
+            return NameReader(self, filters, rejects)
+        if self.kind == "types":
+            return TypeReader(self, filters, rejects)
+        if _is_ntriples(self.path):
+            return NTriplesReader(self, filters, rejects, relations)
+        return TsvReader(self, filters, rejects, relations)
+
+
+class Reader:
+    """Turns the blocks of one file into rows. `dropped` counts what the filters left out."""
+
+    def __init__(self, source: Source, filters: Filters, rejects: Rejects) -> None:
+        self.path, self.rejects = source.path, rejects
+        self.kept: int = 0
+        self.dropped: int = 0
+        self._line_base = source.number << 40
+        self._keeps_node = filters.node_test()
+        self._keeps_language = filters.language_test()
+
+    def blocks(self, after: int, rows: Rows) -> Iterator[Block]:
+        """Each block, once its rows are in `rows`; the lines up to `after` are skipped."""
+        for block in read_blocks(self.path, after):
+            if block.broken:
+                self._read_around(block, rows)
+            else:
+                self.read(block.first, block.text.split("\n"), rows)
+            yield block
+
+    def read(self, first: int, lines: list[str], rows: Rows) -> None:
+        """Turn lines into rows; `first` is the number of the first of them."""
+        raise NotImplementedError
+
+    def _read_around(self, block: Block, rows: Rows) -> None:
+        """Lines that cannot be read are rejected in their turn."""
+        lines, first = block.text.split("\n"), block.first
+        for number, why, line in block.broken:
+            self.read(first, lines[first - block.first : number - block.first], rows)
+            self.rejects.add(self.path, number, why, line)
+            first = number + 1
+        self.read(first, lines[first - block.first :], rows)
+
+    def _reject(self, number: int, why: str, line: str) -> None:
+        self.rejects.add(self.path, number, why, line)
+
+    def _keeps(self, head: str, tail: str) -> bool:
+        """Whether the ends of a triple pass the filters of namespaces and languages."""
+        if is_literal(tail):
+            if self._keeps_language is not None:
+                tag = language(tail)
+                if tag is not None and not self._keeps_language(tag):
+                    return False
+        elif self._keeps_node is not None and not self._keeps_node(tail):
+            return False
+        return self._keeps_node is None or self._keeps_node(head)
+
+
+class NameReader(Reader):
+    """Names: TSV with id and name in the first two columns, others ignored; the first one wins."""
+
+    def read(self, first: int, lines: list[str], rows: Rows) -> None:
+        for number, line in enumerate(lines, start=first):
+            fields = line.split("\t", 2)
+            if len(fields) < 2 or not fields[0]:
+                if line:
+                    self._reject(number, "expected id<TAB>name", line)
+            elif fields[1] and not is_literal(fields[0]) and not _is_header(number, fields):
+                rows.names.append((fields[0], fields[1], 0, self._line_base + number))
+                self.kept += 1
+
+
+class TypeReader(Reader):
+    """Types: TSV of id and type, one pair on each line."""
+
+    def read(self, first: int, lines: list[str], rows: Rows) -> None:
+        for number, line in enumerate(lines, start=first):
+            fields = line.split("\t", 2)
+            if len(fields) < 2 or not fields[0] or not fields[1]:
+                if line:
+                    self._reject(number, "expected id<TAB>type", line)
+            elif not _is_header(number, fields):
+                rows.types.append((fields[0], fields[1]))
+                self.kept += 1
+
+
+class TripleReader(Reader):
+    """What the two forms of triples share."""
 
     def __init__(
-        self,
-        fact: Callable[[tuple[str, str, str]], None],
-        name: Callable[[tuple[str, str, int]], None],
-        type: Callable[[tuple[str, str]], None],
+        self, source: Source, filters: Filters, rejects: Rejects, relations: Relations
     ) -> None:
-        self.fact, self.name, self.type = fact, name, type
+        super().__init__(source, filters, rejects)
+        self._relations = relations
+        self._sifts = self._keeps_node is not None or self._keeps_language is not None
+
+    def _add(self, rows: Rows, head: str, number: int, tail: str) -> None:
+        if number < 0 or (self._sifts and not self._keeps(head, tail)):
+            self.dropped += 1
+            return
+        rows.add(head, number, tail)
+        self.kept += 1
 
 
-def read_triples(path: Path, sink: Sink, faults: Faults) -> None:
-    """Send the rows of a TSV or N-Triples file to the sink. Raises `UserError` naming the file."""
-    before, lines = faults.count, 0
-    parse = _send_ntriple if _is_ntriples(path) else _send_tsv_triple
-    for number, line in _lines(path, faults):
-        if number == 1 and _is_header(line):
-            continue
+class TsvReader(TripleReader):
+    """Triples as head, relation, tail; a literal is written as in N-Triples."""
+
+    def read(self, first: int, lines: list[str], rows: Rows) -> None:
+        relations = self._relations
+        for number, line in enumerate(lines, start=first):
+            fields = line.split("\t")
+            if len(fields) != 3 or not all(fields) or (number == 1 and _is_header(1, fields)):
+                if line and not _is_header(number, fields):
+                    found = f"found {len(fields)} columns"
+                    self._reject(number, f"expected head<TAB>relation<TAB>tail, {found}", line)
+                continue
+            head, relation, tail = fields
+            try:
+                if is_literal(head):
+                    raise UserError(f"a literal cannot be a head: {head[:80]}")
+                tail = parse_literal(tail) if is_literal(tail) else tail
+            except UserError as error:
+                self._reject(number, str(error), line)
+                continue
+            self._add(rows, head, relations[relation], tail)
+
+
+class NTriplesReader(TripleReader):
+    """Triples as N-Triples, the names and types of the graph among them."""
+
+    def __init__(
+        self, source: Source, filters: Filters, rejects: Rejects, relations: Relations
+    ) -> None:
+        super().__init__(source, filters, rejects, relations)
+        self._routes = _Routes(relations)
+
+    def read(self, first: int, lines: list[str], rows: Rows) -> None:
+        routes, add, special = self._routes, self._add, self._special
+        for number, fields in enumerate(parse_lines("\n".join(lines)), start=first):
+            head, relation, tail, literal, line = fields
+            if not head:
+                if line:
+                    self._read_odd(number, line, rows)
+                continue
+            route = routes[relation]
+            if route >= 0:
+                add(rows, head, route, tail or literal)
+            elif route == _DROPPED:
+                self.dropped += 1
+            else:
+                special(rows, number, head, relation, tail or literal)
+
+    def _read_odd(self, number: int, line: str, rows: Rows) -> None:
         try:
-            lines += parse(line, sink)
+            triple = parse_line(line)
         except UserError as error:
-            faults.add(path, number, str(error))
-    if not lines:
-        raise UserError(
-            f"{path}: no triples" + (f"; {faults.first}" if faults.count > before else "")
+            self._reject(number, str(error), line)
+            return
+        if triple is not None:
+            self._special(rows, number, *triple)
+
+    def _special(self, rows: Rows, number: int, head: str, relation: str, tail: str) -> None:
+        """A line whose relation names or types its subject, or is left out, or is not seen yet."""
+        if relation in NAME_RELATIONS and is_literal(tail) and language(tail) is not None:
+            self._name(rows, number, head, relation, tail)
+        elif relation in TYPE_RELATIONS and not is_literal(tail):
+            if self._keeps_node is not None and not self._keeps_node(head):
+                self.dropped += 1
+                return
+            rows.types.append((head, tail))
+            self.kept += 1
+        else:
+            self._add(rows, head, self._relations[relation], tail)
+
+    def _name(self, rows: Rows, number: int, head: str, relation: str, literal: str) -> None:
+        tag = language(literal) or ""
+        if not self._keeps(head, literal):
+            self.dropped += 1
+            return
+        self.kept += 1
+        if name := literal_name(literal):
+            rank = _preference(tag) + NAME_RELATIONS[relation]
+            rows.names.append((head, name, rank, self._line_base + number))
+
+
+class _Routes(dict[str, int]):
+    """The number of a relation, below 0 for one whose lines need a closer look."""
+
+    def __init__(self, relations: Relations) -> None:
+        super().__init__(
+            dict.fromkeys(TYPE_RELATIONS, _TYPES) | dict.fromkeys(NAME_RELATIONS, _NAMES)
         )
+        self._relations = relations
+
+    def __missing__(self, relation: str) -> int:
+        self[relation] = found = self._relations[relation]
+        return found
 
 
-def read_names(path: Path, sink: Sink, faults: Faults) -> None:
-    """Names: TSV with id and name in the first two columns, others ignored. The first name wins."""
-    for number, line in _lines(path, faults):
-        fields = line.split("\t")
-        if len(fields) < 2 or not fields[0]:
-            if line:
-                faults.add(path, number, "expected id<TAB>name")
-        elif not (number == 1 and _is_header(line)) and fields[1] and not is_literal(fields[0]):
-            sink.name((fields[0], fields[1], 0))
-
-
-def read_types(path: Path, sink: Sink, faults: Faults) -> None:
-    """Types: TSV of id and type, one pair on each line."""
-    for number, line in _lines(path, faults):
-        fields = line.split("\t")
-        if len(fields) < 2 or not fields[0] or not fields[1]:
-            if line:
-                faults.add(path, number, "expected id<TAB>type")
-        elif not (number == 1 and _is_header(line)):
-            sink.type((fields[0], fields[1]))
-
-
-def _send_tsv_triple(line: str, sink: Sink) -> int:
-    fields = line.split("\t")
-    if len(fields) != 3 or not all(fields):
-        if not line:
-            return 0
-        raise UserError(f"expected head<TAB>relation<TAB>tail, found {len(fields)} columns")
-    head, relation, tail = fields
-    if is_literal(head):
-        raise UserError(f"a literal cannot be a head: {head[:80]}")
-    sink.fact((head, relation, parse_literal(tail) if is_literal(tail) else tail))
-    return 1
-
-
-def _send_ntriple(line: str, sink: Sink) -> int:
-    triple = parse_line(line)
-    if triple is None:
-        return 0
-    head, relation, tail = triple
-    if is_literal(tail):
-        if relation in NAME_RELATIONS and (tag := language(tail)) is not None:
-            if name := literal_name(tail):
-                sink.name((head, name, _preference(tag) + NAME_RELATIONS[relation]))
-            return 1
-    elif relation in TYPE_RELATIONS:
-        sink.type((head, tail))
-        return 1
-    sink.fact(triple)
-    return 1
+def check_read(reader: Reader, source: Source, rejected: int) -> None:
+    """Raises `UserError` for a file of triples that had none; `rejected` lines were malformed."""
+    if source.kind == "triples" and not reader.kept and not reader.dropped:
+        why = f"; {reader.rejects.first}" if rejected else ""
+        raise UserError(f"{source.path}: no triples{why}")
 
 
 def _preference(tag: str) -> int:
@@ -133,38 +277,15 @@ def _preference(tag: str) -> int:
     return 8 if tag else 6
 
 
-def _is_header(line: str) -> bool:
-    fields = [field.strip().lower() for field in line.split("\t")[:2]]
-    return len(fields) == 2 and fields[0] in _HEADERS[0] and fields[1] in _HEADERS[1]
+def _is_header(number: int, fields: list[str]) -> bool:
+    if number != 1 or len(fields) < 2:
+        return False
+    first, second = (field.strip().lower() for field in fields[:2])
+    return first in _HEADERS[0] and second in _HEADERS[1]
 
 
 def _is_ntriples(path: Path) -> bool:
     name = path.name.removesuffix(".gz")
     if name.endswith((".nt", ".tsv", ".txt")):
         return name.endswith(".nt")
-    with _open(path) as file:
-        try:
-            return file.read(1) in (b"<", b"_", b"#")
-        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-            raise UserError(f"{path}: damaged gzip file ({error})") from None
-
-
-def _lines(path: Path, faults: Faults) -> Iterator[tuple[int, str]]:
-    number = 0
-    with _open(path) as file:
-        try:
-            for number, raw in enumerate(file, start=1):
-                if number == 1:
-                    raw = raw.removeprefix(BOM_UTF8)
-                try:
-                    yield number, raw.rstrip(b"\r\n").decode()
-                except UnicodeDecodeError as error:
-                    faults.add(path, number, f"not UTF-8 text ({error.reason})")
-        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-            raise UserError(f"{path}: damaged gzip file after line {number} ({error})") from None
-
-
-def _open(path: Path) -> BinaryIO:
-    if not path.is_file():
-        raise UserError(f"{path}: no such file")
-    return cast(BinaryIO, gzip.open(path) if path.suffix == ".gz" else path.open("rb"))
+    return first_byte(path) in (b"<", b"_", b"#")

@@ -1,0 +1,62 @@
+"""Filters of a build: which relations, namespaces and languages of its input go into the graph."""
+
+import fnmatch
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from graphwalker.graphs.ntriples import FREEBASE
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What to keep; with nothing given, everything. Names and types are no triples: they stay.
+
+    `relations` is a whitelist of relation ids. `keep` and `drop` are patterns over relation ids
+    (`film.*`). `namespaces` are the beginnings that the IRIs of nodes and relations may have;
+    an id without a scheme, such as `m.0d05w3`, is in Freebase's. `languages` are those that
+    names and texts may have (`en` keeps `en-GB`, too); texts without a language stay.
+    """
+
+    relations: frozenset[str] | None = None
+    keep: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+    namespaces: tuple[str, ...] = ()
+    languages: tuple[str, ...] = ()
+
+    def relation_test(self) -> Callable[[str], bool]:
+        """Whether triples of a relation are kept."""
+        kept, dropped = _patterns(self.keep), _patterns(self.drop)
+        in_namespace = self.node_test()
+
+        def test(relation: str) -> bool:
+            if self.relations is not None and relation not in self.relations:
+                return False
+            if (kept is not None and not kept(relation)) or (
+                dropped is not None and dropped(relation)
+            ):
+                return False
+            return in_namespace is None or in_namespace(relation)
+
+        return test
+
+    def node_test(self) -> Callable[[str], bool] | None:
+        """Whether a node (not a literal) is in a namespace that is kept; `None` for all."""
+        if not self.namespaces:
+            return None
+        freebase, beginnings = FREEBASE in self.namespaces, self.namespaces
+        return lambda node: node.startswith(beginnings) or (freebase and ":" not in node)
+
+    def language_test(self) -> Callable[[str], bool] | None:
+        """Whether texts with that language tag (`""` for none) are kept; `None` for all."""
+        if not self.languages:
+            return None
+        wanted = {language.lower() for language in self.languages}
+        return lambda tag: not tag or tag in wanted or tag.partition("-")[0] in wanted
+
+
+def _patterns(patterns: tuple[str, ...]) -> Callable[[str], bool] | None:
+    if not patterns:
+        return None
+    match = re.compile("|".join(map(fnmatch.translate, patterns))).match
+    return lambda relation: match(relation) is not None

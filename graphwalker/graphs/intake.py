@@ -1,0 +1,105 @@
+"""The intake of a build: input files as rows into the sorter, a step at a time, resumable."""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from graphwalker.graphs.blocks import Block
+from graphwalker.graphs.filters import Filters
+from graphwalker.graphs.phases import Phases
+from graphwalker.graphs.rejects import Rejects
+from graphwalker.graphs.sorter import Sorter, Table
+from graphwalker.graphs.sources import Reader, Relations, Rows, Source, check_read
+
+STORED_ROWS = 200_000
+"""Rows stored at once; a killed build reads again what came after the last ones."""
+_SAY_EVERY_S = 5.0
+_TABLES = {
+    "fact": {"h": "VARCHAR", "r": "UINTEGER", "t": "VARCHAR"},
+    "relation_number": {"r": "VARCHAR", "k": "UINTEGER"},
+    "name": {"id": "VARCHAR", "name": "VARCHAR", "rank": "BIGINT", "line": "BIGINT"},
+    "type": {"id": "VARCHAR", "type": "VARCHAR"},
+}
+
+
+class Intake:
+    """Tables `fact` (h, r, t), `relation_number` (r, k), `name` and `type` from input files."""
+
+    def __init__(
+        self,
+        sorter: Sorter,
+        phases: Phases,
+        filters: Filters,
+        rejects: Rejects,
+        say: Callable[[str], None],
+    ) -> None:
+        self._sorter, self._phases, self._say = sorter, phases, say
+        self._filters, self._rejects = filters, rejects
+        self._tables: dict[str, Table] = {}
+        self._stored_relations = 0
+        self._counts: dict[str, int] = phases.get("counts", {"lines": 0, "filtered": 0})
+        rejects.restore(phases.get("rejects", rejects.save()))
+
+    def read(self, sources: Sequence[Source]) -> None:
+        """Read what is not read yet. Raises `UserError` naming file and line."""
+        if self._phases.done("read") is not None:
+            return
+        self._tables = {name: self._sorter.existing(name, **_TABLES[name]) for name in _TABLES}
+        relations = Relations(self._filters, self._known())
+        reading, after = self._phases.get("reading", (0, 0))
+        for source in sources[reading:]:
+            self._read_one(source, relations, after if source.number == reading else 0)
+        self._rejects.close()
+        self._phases.finish("read", {"relations": len(relations.listed)})
+
+    def told(self) -> dict[str, Any]:
+        """Lines read, and how many were malformed or left out by the filters."""
+        return {**self._counts, "malformed": self._rejects.count}
+
+    def _read_one(self, source: Source, relations: Relations, after: int) -> None:
+        self._say(f"reading {source.path}" + (f" from line {after + 1:,}" if after else ""))
+        rejected, rows, said = self._rejects.count, Rows(), time.monotonic()
+        reader = source.reader(self._filters, relations, self._rejects)
+        stored = line = after
+        for block in reader.blocks(after, rows):
+            line = block.last
+            if len(rows) >= STORED_ROWS:
+                self._store(rows, relations)
+                self._note(source, line, line - stored, reader)
+                rows, stored = Rows(), line
+            if time.monotonic() - said > _SAY_EVERY_S:
+                said = time.monotonic()
+                self._say(_standing(source, block, line))
+        self._store(rows, relations)
+        if not after:
+            check_read(reader, source, self._rejects.count - rejected)
+        self._note(source, line, line - stored, reader, finished=True)
+
+    def _store(self, rows: Rows, relations: Relations) -> None:
+        known = self._stored_relations
+        new = relations.listed[known:]
+        self._tables["relation_number"].extend([new, list(range(known, len(relations.listed)))])
+        self._stored_relations = len(relations.listed)
+        self._tables["fact"].extend([rows.heads, rows.relations, rows.tails])
+        for name, listed in (("name", rows.names), ("type", rows.types)):
+            if listed:
+                self._tables[name].extend(list(zip(*listed, strict=True)))
+
+    def _note(
+        self, source: Source, line: int, lines: int, reader: Reader, finished: bool = False
+    ) -> None:
+        self._counts["lines"] += lines
+        self._counts["filtered"] += reader.dropped
+        reader.dropped = 0
+        reading = (source.number + 1, 0) if finished else (source.number, line)
+        self._phases.put(reading=reading, counts=self._counts, rejects=self._rejects.save())
+
+    def _known(self) -> list[str]:
+        listed = self._sorter.records("SELECT r FROM relation_number ORDER BY k")
+        self._stored_relations = len(listed)
+        return [relation for (relation,) in listed]
+
+
+def _standing(source: Source, block: Block, line: int) -> str:
+    share = 100 * block.position / max(1, block.size)
+    return f"reading {source.path}: {share:.0f} %, {line:,} lines"
