@@ -15,6 +15,7 @@ from eval.page_assets import (
     scripts,
     styles,
 )
+from eval.page_published import published_markup
 from eval.tables import as_markup, brackets, conduct_table, group_table, number, score_table
 from eval.viewer import Walk, walk_markup
 from eval.viewer_book import Book
@@ -68,6 +69,7 @@ def _body(report: Report, walks: Sequence[Walk], plots: Mapping[str, Markup]) ->
         _section("Training", _plot(plots, "training")) if "training" in plots else None,
         explorer(),
         _walks(walks, stages),
+        published_markup(report.get("published", ())),
         _section("What the figures mean", _facts(GLOSSARY), _note(report["intervals"] + ".")),
         _section("How this was made", *_making(report)),
     )

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from eval.markup import Markup
 from eval.metrics import INTERVALS, RATES, paired, summarise
 from eval.page import headline, render_page
+from eval.page_published import published_markdown, published_record
 from eval.plots import Curve, group_bars, pass_curves, stage_bars, training_curves
 from eval.records import Run, Sampled, read_chosen, read_run
 from eval.tables import (
@@ -63,8 +64,12 @@ def write_report(
     title: str = "GraphWalker report",
     extra: Mapping[str, Any] | None = None,
     ks: Sequence[int] = (1, 2, 4, 8),
+    published: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Write OUT/report.json, report.md, report.html and return what report.json holds.
+
+    `published` names tables of the papers to set beside the runs (`eval.published`). Memory holds
+    scores and packed walks, never a run's words: a report of 10,000 questions needs little of it.
 
     `extra` is merged into the report; its `seconds` (step -> seconds) join those of the stages.
     """
@@ -85,6 +90,8 @@ def write_report(
         "seconds": {**steps, **{s.name: s.seconds for s in stages if s.seconds}},
         **facts,
     }
+    measured = [(s.name, r.trajectories) for s, r in zip(stages, runs, strict=True)]
+    report["published"] = [published_record(name, measured) for name in published]
     walks = _walks(stages, runs)
     report["walks"] = [walk.trajectory.id for walk in walks]
     out.mkdir(parents=True, exist_ok=True)
@@ -109,6 +116,7 @@ def render_markdown(report: Mapping[str, Any]) -> str:
         table = group_table(stages, key, "Stage")
         if table:
             parts += [f"## EM by {heading}\n", as_markdown(table)]
+    parts += published_markdown(report["published"])
     parts.append("## How this was made\n")
     facts = {**report["versions"], **report["hardware"], "seed": report["seed"]}
     facts |= {f"seconds: {name}": round(value, 1) for name, value in report["seconds"].items()}

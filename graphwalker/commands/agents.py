@@ -41,11 +41,19 @@ def report(
         str, typer.Option("--title", help="Heading of the page.")
     ] = "GraphWalker report",
     seed: SeedOption = 0,
+    published: Annotated[
+        list[str] | None,
+        typer.Option("--published", help="A paper's table beside the runs; repeatable."),
+    ] = None,
 ) -> None:
-    """Tables and one self-contained HTML page from evaluation runs."""
+    """Tables and one self-contained HTML page from evaluation runs.
+
+    Example: graphwalker report runs/base runs/tuned --out runs/report --published graphwalker-table2
+    """
     stage = load("eval.report:StageResult")
+    stages = [stage(r.name, r) for r in runs]
     made = load("eval.report:write_report")(
-        out, [stage(r.name, r) for r in runs], None, seed, title
+        out, stages, None, seed, title, published=published or ()
     )
     console = load("graphwalker.console:out")
     console.print(load("eval.report:console_table")(made))
