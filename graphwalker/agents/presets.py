@@ -7,6 +7,7 @@ from pydantic import Field
 from graphwalker.agents.base import Agent
 from graphwalker.agents.react import Prompt, ReActAgent
 from graphwalker.graphs.base import KnowledgeGraph
+from graphwalker.graphs.layers import GraphLayers, with_layers
 from graphwalker.protocols.tags import TagProtocol
 from graphwalker.question import Question
 from graphwalker.tools.base import ToolBox
@@ -14,7 +15,7 @@ from graphwalker.tools.listing import lister
 from graphwalker.tools.settings import WalkerSettings
 from graphwalker.tools.walker import WalkerTools
 
-VERSION = 2
+VERSION = 3
 """Raised whenever an environment would show anything else for the same completions."""
 
 
@@ -35,14 +36,16 @@ class EnvironmentConfig(WalkerSettings):
     action is not asked for an answer. 0: only the turn budget ends it, as in the released code."""
     stop_repeats: int = Field(default=0, ge=0)
     """Ask for the answer early once the same call was repeated so many times in a row. 0: off."""
+    layers: GraphLayers = GraphLayers()
+    """Views laid over the graph: aliases, schema, whitelist, hidden triples, Wikidata."""
 
 
 class Environment:
     """A graph, its tools and the agent that uses them: one for data, training and evaluation."""
 
     def __init__(self, graph: KnowledgeGraph, config: EnvironmentConfig | None = None) -> None:
-        self.graph = graph
         self.config = config or EnvironmentConfig()
+        self.graph = with_layers(graph, self.config.layers)
         self.protocol = TagProtocol()
         self.name: str = self.config.preset
         self.agent: Agent = ReActAgent(
@@ -53,7 +56,7 @@ class Environment:
             self.config.max_malformed,
             self.config.stop_repeats,
         )
-        self._list_relations = lister(graph, self.config)
+        self._list_relations = lister(self.graph, self.config)
 
     def toolbox(self, question: Question) -> ToolBox:
         """Fresh tools for one episode."""

@@ -21,6 +21,7 @@ class FilteredGraph(KnowledgeGraph):
         self.graph = graph
         self._leads: Any = getattr(graph, "leads_to_cvts", None)
         self._is_cvt_end: Any = getattr(graph, "is_cvt_end", None)
+        self._twin_of: Any = getattr(graph, "twin_of", None)
 
     def keeps_relation(self, relation: str) -> bool:
         """Whether triples of that relation are shown at all."""
@@ -43,6 +44,10 @@ class FilteredGraph(KnowledgeGraph):
         if self._is_cvt_end is not None:
             return self._is_cvt_end(end, relation, direction)
         return names_nothing(end.name)
+
+    def twin_of(self, relation: str) -> str:
+        """As the graph beneath knows it; `""` where it does not know inverses."""
+        return self._twin_of(relation) if self._twin_of is not None else ""
 
     def resolve(self, name: str) -> list[Entity]:
         return self.graph.resolve(name)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
+from graphwalker.errors import UserError
 from graphwalker.graphs.base import FLATTENED, Direction, KnowledgeGraph, Side
 from graphwalker.graphs.flatten import flat_relations_many
 from graphwalker.tools.settings import WalkerSettings
@@ -36,6 +37,9 @@ Lister = Callable[[str], Listing]
 def lister(graph: KnowledgeGraph, settings: WalkerSettings, remembered: int = 8192) -> Lister:
     """Lists the relations of an entity; episodes that share a lister share what it remembers."""
     hidden = _skip_test(settings.skip_relations)
+    twin_of: Callable[[str], str] | None = getattr(graph, "twin_of", None)
+    if settings.hide_twins and twin_of is None:
+        raise UserError("hide_twins needs inverses: set layers.freebase_schema")
 
     @lru_cache(maxsize=remembered)
     def list_relations(entity_id: str) -> Listing:
@@ -44,6 +48,8 @@ def lister(graph: KnowledgeGraph, settings: WalkerSettings, remembered: int = 81
             {r: n for r, n in listed if n > 0 and not hidden(r)}
             for listed in flat_relations_many(graph, sides)
         )
+        if settings.hide_twins and twin_of:
+            into = {r: n for r, n in into.items() if out.get(twin_of(r), 0) < n}
         return Listing(out, into)
 
     return list_relations

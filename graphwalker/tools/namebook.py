@@ -39,6 +39,7 @@ class NameBook:
         self._ids: dict[str, str] = {}
         self._folded: dict[str, set[str]] = {}
         self._spelled_out: set[str] = set()
+        self._namesakes: dict[str, list[Entity]] = {}
 
     def label(self, entity: Entity) -> str:
         """The name under which the entity is, or would be, shown."""
@@ -75,7 +76,14 @@ class NameBook:
         candidates = self._graph.resolve(name)
         if not candidates:
             return None
-        return Entity(candidates[0].id, self.show(candidates[0]))
+        chosen = Entity(candidates[0].id, self.show(candidates[0]))
+        self._namesakes[chosen.id] = candidates[1:]
+        return chosen
+
+    def take_namesakes(self, entity_id: str) -> list[Entity]:
+        """The others among which the entity was chosen when it was first found by its name; once
+        taken they count as told."""
+        return self._namesakes.pop(entity_id, [])
 
     def entity_id(self, name: str) -> str:
         """The id behind a shown name, or `""`; the graph is not asked."""

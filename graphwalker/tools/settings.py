@@ -37,6 +37,10 @@ class WalkerSettings(Config):
     triples_per_relation: int = Field(default=5, ge=1)
     """Triples shown for each relation and direction."""
     max_observation_chars: int = Field(default=0, ge=0)
-    """Longest observation; it is cut at an entry, with a mark. 0: no limit."""
+    """Longest observation; it is cut at an entry, with a mark. 0: no limit. The note that a name
+    has several bearers comes on top."""
     skip_relations: tuple[str, ...] = BOOK_KEEPING
     """Relations never shown; `*` stands for anything. A flattened one is skipped by either half."""
+    hide_twins: bool = False
+    """Leave out an incoming relation whose inverse is among the outgoing ones and says as much.
+    Inverses are known where the layers name a `freebase_schema`."""

@@ -1,6 +1,7 @@
 """GraphWalker's two tools: `get_relations` and `get_triples`."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from graphwalker.graphs.base import Entity, KnowledgeGraph, Step
 from graphwalker.graphs.flatten import is_literal, step_many
@@ -13,6 +14,9 @@ from graphwalker.tools.ranking import rank_relations, words
 from graphwalker.tools.settings import WalkerSettings
 
 __all__ = ["Lister", "Listing", "WalkerSettings", "WalkerTools", "lister"]
+
+NAMESAKES_TOLD = 3
+"""Namesakes that an observation names when a name meant several entities."""
 
 
 class WalkerTools:
@@ -33,12 +37,17 @@ class WalkerTools:
         self._seen: set[str] = set()
         self._listed: set[str] = set()
         self._graph_calls = 0
+        self._found: Entity | None = None
         self._topics = tuple(
             self._book.show(topic) if topic.id else topic.name for topic in question.topic_entities
         )
 
     def call(self, call: Call) -> Observation:
         self._graph_calls = 0
+        self._found = None
+        return self._tell_namesakes(self._run(call))
+
+    def _run(self, call: Call) -> Observation:
         arguments = call.arguments
         if call.tool not in _FORMS:
             return self._error("unknown_tool", f"there is no {call.tool}; use {_ALL_FORMS}")
@@ -176,7 +185,22 @@ class WalkerTools:
     def _find(self, name: str) -> Entity | None:
         before = self._book.entity_id(name)
         self._graph_calls += not before
-        return self._book.find(name) if name else None
+        self._found = self._book.find(name) if name else None
+        return self._found
+
+    def _tell_namesakes(self, seen: Observation) -> Observation:
+        """A name that means several entities is said to, and how the others are called here."""
+        others = self._book.take_namesakes(self._found.id) if self._found else []
+        if self._found is None or not others:
+            return seen
+        told = [Entity(other.id, self._book.show(other)) for other in others[:NAMESAKES_TOLD]]
+        names = ", ".join(quote(entity.name) for entity in told)
+        text = (
+            f"{seen.text}\nNote: {len(others) + 1} entities match that name; "
+            f"this is {quote(self._found.name)}, others are {names}{more(len(others) - len(told))}"
+        )
+        shown = tuple(dict.fromkeys((*seen.shown, *told)))
+        return replace(seen, text=text, shown=shown, hidden=seen.hidden + len(others) - len(told))
 
     def _list_relations(self, entity: Entity) -> Listing:
         self._graph_calls += 2

@@ -1,0 +1,210 @@
+"""An index of names and aliases: what people search in when they do not know a name exactly."""
+
+import difflib
+import sqlite3
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from threading import Lock
+from typing import Any, Protocol
+
+from graphwalker.errors import UserError
+from graphwalker.graphs.base import Direction, Entity
+from graphwalker.graphs.literals import is_literal, literal_name
+from graphwalker.graphs.names import fold, names_nothing
+
+FILE_NAME = "names.sqlite"
+ALIAS_RELATIONS = ("common.topic.alias", "http://www.w3.org/2004/02/skos/core#altLabel")
+_KIND = "graphwalker names 1"
+_CANDIDATES = 300
+_TRIGRAMS = 48
+_BATCH = 10_000
+
+Row = tuple[str, str, bool, int]
+"""Id, a name of the entity, whether that is an alias, and the entity's number of types."""
+
+
+class ListedGraph(Protocol):
+    """A graph whose named entities can be gone through."""
+
+    @property
+    def size(self) -> int: ...
+    def entity_at(self, index: int) -> Entity: ...
+    def types(self, entity_id: str) -> list[str]: ...
+    def name(self, entity_id: str) -> str: ...
+    def relation_count(self, relation: str) -> int: ...
+    def neighbors(
+        self, entity_id: str, relation: str, direction: Direction, limit: int | None = None
+    ) -> list[Entity]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An entity that a search found: `score` is 1 for its very name; `alias` is what matched,
+    where that is not the name."""
+
+    entity: Entity
+    score: float
+    alias: str = ""
+
+
+class NameIndex:
+    """Names and aliases in a SQLite database, found exactly, case-folded, or by their look."""
+
+    def __init__(self, database: sqlite3.Connection) -> None:
+        self._database = database
+        self._lock = Lock()
+
+    def about(self, key: str) -> str:
+        """What was noted when the index was made, such as its graph's `checksum`; `""` if not."""
+        rows = self._rows("SELECT value FROM about WHERE key = ?", (key,))
+        return rows[0][0] if rows else ""
+
+    def resolve(self, name: str) -> list[Entity]:
+        """All entities of that name or alias: names before aliases, exact before case-folded,
+        most types, then id."""
+        query = "SELECT id, name, alias, types FROM names WHERE folded = ?"
+        rows = self._rows(query, (fold(name),))
+        rows.sort(key=lambda row: (row[2], row[1] != name, -row[3], row[0].encode()))
+        return self._entities(dict.fromkeys(row[0] for row in rows)) if name else []
+
+    def search(self, text: str, limit: int = 10) -> list[Found]:
+        """Entities whose name or alias looks most like `text`, the best first."""
+        wanted = fold(text)
+        best: dict[str, tuple[float, bool, int, str]] = {}
+        for entity_id, name, alias, types in self._candidates(wanted):
+            score = _likeness(wanted, fold(name))
+            rank = (score, not alias, types, name)
+            best[entity_id] = max(best.get(entity_id, rank), rank)
+        order = sorted(best, key=lambda i: (*(-x for x in best[i][:3]), i.encode()))[:limit]
+        names = {entity.id: entity for entity in self._entities(order)}
+        return [
+            Found(names[i], round(best[i][0], 3), "" if best[i][1] else best[i][3]) for i in order
+        ]
+
+    def _candidates(self, wanted: str) -> list[tuple[str, str, int, int]]:
+        if not wanted:
+            return []
+        columns = "SELECT id, name, alias, types FROM names"
+        found = self._rows(
+            f"{columns} WHERE folded >= ? AND folded < ? ORDER BY folded, types DESC LIMIT ?",
+            (wanted, wanted + "\U0010ffff", _CANDIDATES),
+        )
+        trigrams = list(dict.fromkeys(wanted[i : i + 3] for i in range(len(wanted) - 2)))
+        if trigrams:
+            quoted = (f'"{t.replace(chr(34), chr(34) * 2)}"' for t in trigrams[:_TRIGRAMS])
+            found += self._rows(
+                f"{columns} WHERE rowid IN (SELECT rowid FROM looks WHERE looks MATCH ? "
+                "ORDER BY rank LIMIT ?)",
+                (" OR ".join(quoted), _CANDIDATES),
+            )
+        return found
+
+    def _entities(self, ids: Iterable[str]) -> list[Entity]:
+        query = "SELECT name FROM names WHERE id = ? AND NOT alias"
+        found = [(i, self._rows(query, (i,))) for i in ids]
+        return [Entity(i, rows[0][0] if rows else "") for i, rows in found]
+
+    def _rows(self, query: str, values: tuple[Any, ...]) -> list[Any]:
+        with self._lock:
+            return self._database.execute(query, values).fetchall()
+
+
+def open_index(path: Path | str, checksum: str = "") -> NameIndex:
+    """Open what `build_index` wrote; `checksum` is that of the graph which it must belong to.
+
+    Raises `UserError` for a file that is not such an index.
+    """
+    if not Path(path).is_file():
+        raise UserError(f"{path}: no such index; make it with `graphwalker graph index`")
+    try:
+        database = sqlite3.connect(f"file:{Path(path)}?mode=ro", uri=True, check_same_thread=False)
+        kind = database.execute("SELECT value FROM about WHERE key = 'kind'").fetchone()
+    except sqlite3.DatabaseError as error:
+        raise UserError(f"{path}: not an index of names ({error})") from None
+    if kind != (_KIND,):
+        raise UserError(f"{path}: an index of another version; make it again")
+    index = NameIndex(database)
+    if checksum and index.about("checksum") not in ("", checksum):
+        raise UserError(
+            f"{path}: the index of another graph; make it with `graphwalker graph index`"
+        )
+    return index
+
+
+def build_index(rows: Iterable[Row], path: Path | str = ":memory:", **about: str) -> NameIndex:
+    """Write an index; a file replaces an older one only once it is whole."""
+    in_memory = path == ":memory:"
+    partial = path if in_memory else Path(f"{path}.partial")
+    if not in_memory:
+        Path(partial).unlink(missing_ok=True)
+    database = sqlite3.connect(str(partial), check_same_thread=False)
+    database.executescript(_TABLES)
+    notes = [("kind", _KIND), *about.items()]
+    database.executemany("INSERT INTO about VALUES (?, ?)", notes)
+    numbered = ((i, name, fold(name), int(alias), types) for i, name, alias, types in rows)
+    while batch := list(islice(numbered, _BATCH)):
+        database.executemany("INSERT INTO names VALUES (?, ?, ?, ?, ?)", batch)
+    database.executescript(_INDEXES)
+    database.commit()
+    if in_memory:
+        return NameIndex(database)
+    database.close()
+    Path(partial).replace(path)
+    return open_index(path)
+
+
+def name_rows(graph: ListedGraph, aliases: Iterable[tuple[str, str]] = ()) -> Iterator[Row]:
+    """The names of a graph, its alias triples, and `aliases` (id, alias) from elsewhere."""
+    relations = [r for r in ALIAS_RELATIONS if graph.relation_count(r)]
+    for index in range(graph.size):
+        entity = graph.entity_at(index)
+        types = len(graph.types(entity.id))
+        yield entity.id, entity.name, False, types
+        for relation in relations:
+            for other in graph.neighbors(entity.id, relation, Direction.OUT):
+                if is_literal(other.id) and other.name:
+                    yield entity.id, literal_name(other.id), True, types
+    for entity_id, alias in aliases:
+        if alias and not names_nothing(graph.name(entity_id)):
+            yield entity_id, alias, True, len(graph.types(entity_id))
+
+
+def read_aliases(path: Path | str) -> Iterator[tuple[str, str]]:
+    """(id, alias) from lines `id<TAB>alias`. Raises `UserError` naming file and line."""
+    path = Path(path)
+    if not path.is_file():
+        raise UserError(f"{path}: no such file")
+    with path.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, start=1):
+            fields = line.rstrip("\r\n").split("\t")
+            if len(fields) != 2 or not all(fields):
+                if line.strip():
+                    raise UserError(f"{path}:{number}: expected id<TAB>alias")
+                continue
+            yield fields[0], fields[1]
+
+
+def _likeness(wanted: str, name: str) -> float:
+    """0 to 1; a name that begins with what was typed counts as near."""
+    if wanted == name:
+        return 1.0
+    ratio = difflib.SequenceMatcher(None, wanted, name, autojunk=False).ratio()
+    return max(ratio, 0.9 * (0.5 + len(wanted) / len(name) / 2) if name.startswith(wanted) else 0)
+
+
+_TABLES = """
+PRAGMA journal_mode=OFF;
+PRAGMA synchronous=OFF;
+CREATE TABLE about (key TEXT PRIMARY KEY, value TEXT);
+CREATE TABLE names (id TEXT, name TEXT, folded TEXT, alias INTEGER, types INTEGER);
+"""
+_INDEXES = """
+CREATE INDEX by_folded ON names (folded);
+CREATE INDEX by_id ON names (id);
+CREATE VIRTUAL TABLE looks USING fts5(
+    folded, content='names', tokenize="trigram case_sensitive 1", detail=none
+);
+INSERT INTO looks (looks) VALUES ('rebuild');
+"""
