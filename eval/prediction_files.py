@@ -7,8 +7,7 @@ needs the questions beside it.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,10 @@ from eval.compat_papers import kg_r1_items
 from eval.predictions import (
     BadField,
     Parse,
+    Predicted,
     Record,
+    as_entity,
+    ids_of,
     parse_ours,
     read_answers,
     read_file,
@@ -25,7 +27,6 @@ from eval.predictions import (
 from eval.records import PREDICTIONS, SAMPLES, Sampled
 from graphwalker.benchmarks.base import load_questions
 from graphwalker.errors import UserError
-from graphwalker.graphs.base import Entity
 from graphwalker.jsonl import read_records
 from graphwalker.question import Answer
 from graphwalker.scoring import predicted_entities, score
@@ -81,7 +82,7 @@ def parse_rog(record: dict[str, Any], gold: Gold) -> Record:
     else:
         raise BadField("field 'prediction' must be a string or a list of strings")
     answers = _gold_answers(record, "ground_truth", gold)
-    return Record(read_id(record), answers, tuple(Entity("", text) for text in texts))
+    return Record(read_id(record), answers, _entities(texts, answers))
 
 
 def parse_tog(record: dict[str, Any], gold: Gold) -> Record:
@@ -96,10 +97,11 @@ def parse_tog(record: dict[str, Any], gold: Gold) -> Record:
     if not isinstance(question, str):
         raise BadField("field 'question' is missing or no string")
     braced = re.findall(r"\{([^{}]*)\}", results)
+    answers = _gold_answers(record, "answers", gold)
     return Record(
         id=str(record.get("id", question)),
-        answers=_gold_answers(record, "answers", gold),
-        predictions=tuple(Entity("", text.strip()) for text in braced or [results]),
+        answers=answers,
+        predictions=_entities([text.strip() for text in braced or [results]], answers),
         raw=results,
     )
 
@@ -116,12 +118,18 @@ def parse_kg_r1(record: dict[str, Any], gold: Gold) -> Record:
     tag = _ANSWER.search(_INFORMATION.sub("", response))
     text = tag[1] if tag else ""
     items = [item for item in kg_r1_items(text) if item.strip()]
+    answers = _gold_answers(record, "ground_truth", gold)
     return Record(
         id=read_id(record),
-        answers=_gold_answers(record, "ground_truth", gold),
-        predictions=tuple(Entity("", item) for item in items) if tag else None,
+        answers=answers,
+        predictions=_entities(items, answers) if tag else None,
         raw=text,
     )
+
+
+def _entities(texts: Iterable[str], answers: Iterable[Answer]) -> Predicted:
+    known = ids_of(answers)
+    return tuple(as_entity(text, "prediction", known) for text in texts)
 
 
 def _gold_answers(record: dict[str, Any], key: str, gold: Gold) -> tuple[Answer, ...]:
@@ -155,11 +163,9 @@ _FAILED = Record(id="", has_predictions=False)
 
 
 def _parse_own(record: dict[str, Any], gold: Gold) -> Record:
-    if "turns" in record:
+    if isinstance(record.get("turns"), list) and "predictions" not in record:
         return of_trajectory(_trajectory(record))
-    if "answers" not in record and str(record.get("id")) in gold:
-        return replace(parse_ours({**record, "answers": []}), answers=gold[str(record["id"])])
-    return parse_ours(record)
+    return parse_ours(record, gold.get(str(record.get("id"))))
 
 
 def _trajectory(record: dict[str, Any]) -> Trajectory:

@@ -11,7 +11,7 @@ Optional: `samples` (for Pass@k), `parses` (lists of answers, WebQSP), `rows` an
 
 import gzip
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from io import TextIOWrapper
 from pathlib import Path
@@ -78,10 +78,11 @@ def read_file(path: Path, parse: Parse) -> Iterator[Record]:
         yield parsed
 
 
-def parse_ours(record: dict[str, Any]) -> Record:
-    """Our own form. Raises `BadField`."""
-    answers = read_answers(record, "answers") if "answers" in record else None
-    known = {answer.id for answer in answers or () if answer.id}
+def parse_ours(record: dict[str, Any], answers: tuple[Answer, ...] | None = None) -> Record:
+    """Our own form; `answers` are the gold of a record that carries none. Raises `BadField`."""
+    if "answers" in record:
+        answers = read_answers(record, "answers")
+    known = ids_of(answers or ())
     has_rows = "rows" in record or "gold_rows" in record
     if answers is None and not has_rows:
         raise BadField("field 'answers' is missing")
@@ -118,6 +119,11 @@ def read_answers(record: dict[str, Any], key: str) -> tuple[Answer, ...]:
     """The gold answers under `key`. Raises `BadField`."""
     values = _list(record[key], key)
     return tuple(_answer(value, f"{key}[{i}]") for i, value in enumerate(values))
+
+
+def ids_of(answers: Iterable[Answer]) -> set[str]:
+    """The ids of gold answers: a prediction that is one of them is taken as an id."""
+    return {answer.id for answer in answers if answer.id}
 
 
 def as_entity(value: Any, where: str, known: set[str]) -> Entity:

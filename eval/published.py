@@ -89,7 +89,12 @@ def load_published(name: str, folder: Path = FOLDER) -> PublishedTable:
 
 def _table(name: str, data: dict[str, Any]) -> PublishedTable:
     columns = tuple(
-        Column(*(_text(column, key) for key in ("key", "label", "dataset", "metric")))
+        Column(
+            key=_text(column, "key"),
+            label=_text(column, "label"),
+            dataset=_text(column, "dataset"),
+            metric=_text(column, "metric"),
+        )
         for column in data["columns"]
     )
     keys = [column.key for column in columns]
@@ -99,8 +104,17 @@ def _table(name: str, data: dict[str, Any]) -> PublishedTable:
     labels = [(row.group, row.label) for row in rows]
     if not rows or len(set(labels)) != len(labels):
         raise ValueError("rows must be there and differ in group, method or backbone")
-    texts = (_text(data, key) for key in ("title", "paper", "source", "unit", "metric"))
-    return PublishedTable(name, *texts, tuple(map(str, data["notes"])), columns, rows)
+    return PublishedTable(
+        name=name,
+        title=_text(data, "title"),
+        paper=_text(data, "paper"),
+        source=_text(data, "source"),
+        unit=_text(data, "unit"),
+        metric=_text(data, "metric"),
+        notes=tuple(map(str, data["notes"])),
+        columns=columns,
+        rows=rows,
+    )
 
 
 def _row(row: dict[str, Any], keys: list[str]) -> Row:
