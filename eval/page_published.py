@@ -5,7 +5,7 @@ from typing import Any
 
 from eval.markup import Markup, element, fragment
 from eval.predictions import Record
-from eval.published import Column, PublishedTable, load_published
+from eval.published import Column, PublishedTable
 from eval.score import score_record
 from eval.score_names import METRICS
 from eval.tables import Cell, Table, as_markdown, as_markup
@@ -15,14 +15,14 @@ from graphwalker.trajectory import Trajectory
 Published = Mapping[str, Any]
 
 
-def published_record(name: str, runs: Sequence[tuple[str, Sequence[Trajectory]]]) -> dict[str, Any]:
-    """A published table by its name as JSON, with what each run (name, trajectories) reaches.
+def published_record(
+    table: PublishedTable, runs: Sequence[tuple[str, Sequence[Trajectory]]]
+) -> dict[str, Any]:
+    """A published table as JSON, with what each run (name, trajectories) reaches.
 
     `ours[i]["values"]` holds a figure where the run has scored questions of the column's dataset
-    and the column's metric is one of ours, made by exactly that metric. Raises `UserError` for an
-    unknown name.
+    and the column's metric is one that we compute, made by exactly that metric.
     """
-    table = load_published(name)
     return {
         "name": table.name,
         "title": table.title,
@@ -117,4 +117,9 @@ def _table(record: Published) -> Table:
 
 def _cells(row: Mapping[str, Any], keys: Sequence[str]) -> list[Cell]:
     values = [row["values"].get(key) for key in keys]
-    return [Cell("–" if value is None else f"{value:.4g}") for value in values]
+    return [Cell("–" if value is None else _figure(value)) for value in values]
+
+
+def _figure(value: float) -> str:
+    """One digit after the point, or as many as were printed (two at most)."""
+    return f"{value:.1f}" if round(value, 1) == round(value, 2) else f"{value:.2f}"

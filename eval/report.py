@@ -18,6 +18,7 @@ from eval.metrics import INTERVALS, RATES, paired, summarise
 from eval.page import headline, render_page
 from eval.page_published import published_markdown, published_record
 from eval.plots import Curve, group_bars, pass_curves, stage_bars, training_curves
+from eval.published import load_published
 from eval.records import Run, Sampled, read_chosen, read_run
 from eval.tables import (
     as_markdown,
@@ -75,6 +76,7 @@ def write_report(
     """
     if not stages:
         raise UserError("a report needs at least one stage")
+    tables = [load_published(name) for name in published]
     book = Book()
     runs = [_read(stage, book) for stage in stages]
     facts = dict(extra or {})
@@ -91,7 +93,7 @@ def write_report(
         **facts,
     }
     measured = [(s.name, r.trajectories) for s, r in zip(stages, runs, strict=True)]
-    report["published"] = [published_record(name, measured) for name in published]
+    report["published"] = [published_record(table, measured) for table in tables]
     walks = _walks(stages, runs)
     report["walks"] = [walk.trajectory.id for walk in walks]
     out.mkdir(parents=True, exist_ok=True)

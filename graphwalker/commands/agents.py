@@ -48,7 +48,7 @@ def report(
 ) -> None:
     """Tables and one self-contained HTML page from evaluation runs.
 
-    Example: graphwalker report runs/base runs/tuned --out runs/report --published graphwalker-table2
+    Example: graphwalker report runs/a runs/b --out runs/report --published graphwalker-table2
     """
     stage = load("eval.report:StageResult")
     stages = [stage(r.name, r) for r in runs]
