@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from graphwalker.commands import agents, data, graph, score
+from graphwalker.commands import agents, benchmark, data, graph, names, score
 from graphwalker.errors import GraphWalkerError, UserError
 
 app = typer.Typer(
@@ -22,8 +22,10 @@ app = typer.Typer(
     rich_markup_mode="markdown",
 )
 
+graph.app.command("index")(names.index)
+graph.app.command("search")(names.search)
 app.add_typer(graph.app, name="graph")
-for group in (data, agents, score):
+for group in (data, benchmark, agents, score):
     app.add_typer(group.app)
 
 

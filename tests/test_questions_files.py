@@ -38,8 +38,9 @@ def test_both_forms_load_with_ids_and_aliases(tmp_path):
     [
         ({"id": "q1"}, "stands there twice"),
         ({"answer_mids": []}, "1 answers but 0 answer_mids"),
-        ({"answers": None}, "malformed"),
+        ({"answers": None}, "record 2 .*field 'answers' is null"),
         ({"topic_entities": []}, "record 2"),
+        ({"topic_entities": {}}, "record 2 .*has no topic entity"),
         ({"topic_entities": None}, "record 2"),
     ],
 )
@@ -51,7 +52,7 @@ def test_a_damaged_record_is_named(tmp_path, change, message):
 
 def test_a_missing_field_is_named(tmp_path):
     record = {k: v for k, v in MAPPED.items() if k != "answers"}
-    with pytest.raises(UserError, match="record 1: question record has no field 'answers'"):
+    with pytest.raises(UserError, match=r"record 1 \(q2\): has no field 'answers'"):
         load_questions(write(tmp_path / "q.jsonl", record))
 
 

@@ -1,0 +1,60 @@
+"""GrailQA (Gu et al., 2021): Freebase questions at three levels of generalisation."""
+
+from graphwalker.benchmarks.answers import distinct, literal, need_freebase_id
+from graphwalker.benchmarks.fields import Field, optional_text
+from graphwalker.benchmarks.forms import Form, Source
+from graphwalker.benchmarks.freebase import topics
+from graphwalker.errors import UserError
+from graphwalker.graphs.base import Entity
+from graphwalker.question import Answer, Question
+
+LEVELS = ("i.i.d.", "compositional", "zero-shot")
+
+
+def parse(record: Field, number: int, source: Source) -> Question:
+    """One record; the level is the structure, the number of edges the hops."""
+    level = record.get("level").text()
+    if level not in LEVELS:
+        raise UserError(f"field 'level' must be one of {', '.join(LEVELS)}, not {level!r}")
+    linked = record.find("topic_entity")
+    domains = record.find("domains")
+    return Question(
+        id=record.get("qid").key(),
+        text=record.get("question").text(),
+        topic_entities=topics(linked) if linked else _graph_topics(record.get("graph_query")),
+        answers=distinct(_answer(item) for item in record.get("answer").items()),
+        dataset=source.dataset,
+        structure=level,
+        hops=record.get("num_edge").whole(),
+        split=source.split,
+        query={
+            "sparql": optional_text(record, "sparql_query"),
+            "s_expression": optional_text(record, "s_expression"),
+        },
+        facets={
+            "level": level,
+            "function": optional_text(record, "function"),
+            "domain": (domains.texts() or [""])[0] if domains else "",
+        },
+    )
+
+
+def _answer(item: Field) -> Answer:
+    kind, argument = item.get("answer_type"), item.get("answer_argument")
+    if kind.text() == "Entity":
+        return Answer(optional_text(item, "entity_name"), need_freebase_id(argument))
+    if kind.text() == "Value":
+        return literal(argument.key())
+    raise UserError(f"field {kind.path!r} must be Entity or Value, not {kind.value!r}")
+
+
+def _graph_topics(graph: Field) -> tuple[Entity, ...]:
+    nodes = graph.get("nodes").items()
+    return tuple(
+        Entity(need_freebase_id(node.get("id")), optional_text(node, "friendly_name"))
+        for node in nodes
+        if node.get("node_type").text() == "entity"
+    )
+
+
+FORMS = (Form("GrailQA", ("grailqa",), parse, frozenset({"qid", "graph_query"})),)

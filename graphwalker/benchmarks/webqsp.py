@@ -1,0 +1,93 @@
+"""WebQSP (Yih et al., 2016): real search questions over Freebase, each with its parses."""
+
+from typing import Any
+
+from graphwalker.benchmarks.answers import distinct, literal, need_freebase_id
+from graphwalker.benchmarks.fields import Field, optional_text
+from graphwalker.benchmarks.forms import Form, Source
+from graphwalker.benchmarks.freebase import topics
+from graphwalker.errors import UserError
+from graphwalker.graphs.base import Entity
+from graphwalker.question import Answer, Question
+
+
+def parse(record: Field, number: int, source: Source) -> Question:
+    """A record of `Questions`. Its answers are those of all its parses, each once; what every
+    parse answers stays in `query["parses"]`, for metrics that take the best parse.
+    """
+    parses = record.get("Parses").items()
+    if not parses:
+        raise UserError("field 'Parses' is empty")
+    read = [_parse(one) for one in parses]
+    chain = _chain(parses[0])
+    question_id = record.get("QuestionId").key()
+    return Question(
+        id=question_id,
+        text=record.get("RawQuestion").text(),
+        topic_entities=_topics(record, parses),
+        answers=distinct(answer for answers, _ in read for answer in answers),
+        dataset=source.dataset,
+        structure=f"{len(chain)}-hop" if chain else "",
+        hops=len(chain),
+        split=source.split or _split(question_id),
+        query={"parses": [facts for _, facts in read]},
+        facets={"constraints": str(len(_items(parses[0], "Constraints")))},
+    )
+
+
+def _parse(field: Field) -> tuple[list[Answer], dict[str, Any]]:
+    answers = [_answer(item) for item in field.get("Answers").items()]
+    facts = {
+        "id": optional_text(field, "ParseId"),
+        "sparql": optional_text(field, "Sparql"),
+        "chain": _chain(field),
+        "answers": [answer.id if _is_entity(answer) else answer.name for answer in answers],
+    }
+    return answers, facts
+
+
+def _answer(item: Field) -> Answer:
+    kind, argument = item.get("AnswerType"), item.get("AnswerArgument")
+    if kind.text() == "Entity":
+        return Answer(optional_text(item, "EntityName"), need_freebase_id(argument))
+    if kind.text() == "Value":
+        return literal(argument.text())
+    raise UserError(f"field {kind.path!r} must be Entity or Value, not {kind.value!r}")
+
+
+def _is_entity(answer: Answer) -> bool:
+    return not answer.id.startswith('"')
+
+
+def _topics(record: Field, parses: list[Field]) -> tuple[Entity, ...]:
+    """Every parse's topic entity; the release with linked entities has `topic_entity` itself."""
+    linked = record.find("topic_entity")
+    if linked:
+        return topics(linked)
+    found: dict[str, Entity] = {}
+    for field in parses:
+        if field.has("TopicEntityMid"):
+            mid = need_freebase_id(field.get("TopicEntityMid"))
+            found.setdefault(mid, Entity(mid, optional_text(field, "TopicEntityName")))
+    return tuple(found.values())
+
+
+def _chain(field: Field) -> list[str]:
+    return [item.text() for item in _items(field, "InferentialChain")]
+
+
+def _items(field: Field, key: str) -> list[Field]:
+    found = field.find(key)
+    return found.items() if found else []
+
+
+def _split(question_id: str) -> str:
+    name = question_id.partition("-")[0]
+    return {"WebQTrn": "train", "WebQTest": "test"}.get(name, "")
+
+
+_NEEDS = frozenset({"QuestionId", "Parses"})
+FORMS = (
+    Form("WebQSP", ("webqsp",), parse, _NEEDS, wrapper="Questions"),
+    Form("WebQSP as a bare list", ("webqsp",), parse, _NEEDS),
+)
