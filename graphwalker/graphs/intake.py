@@ -11,8 +11,6 @@ from graphwalker.graphs.rejects import Rejects
 from graphwalker.graphs.sorter import Sorter, Table
 from graphwalker.graphs.sources import Reader, Relations, Rows, Source, check_read
 
-STORED_ROWS = 200_000
-"""Rows stored at once; a killed build reads again what came after the last ones."""
 _SAY_EVERY_S = 5.0
 _TABLES = {
     "fact": {"h": "VARCHAR", "r": "UINTEGER", "t": "VARCHAR"},
@@ -58,22 +56,19 @@ class Intake:
 
     def _read_one(self, source: Source, relations: Relations, after: int) -> None:
         self._say(f"reading {source.path}" + (f" from line {after + 1:,}" if after else ""))
-        rejected, rows, said = self._rejects.count, Rows(), time.monotonic()
+        rejected, said = self._rejects.count, time.monotonic()
         reader = source.reader(self._filters, relations, self._rejects)
-        stored = line = after
-        for block in reader.blocks(after, rows):
+        line = after
+        for block, rows in reader.blocks(after):
+            self._store(rows, relations)
+            self._note((source.number, block.last), block.last - line, reader)
             line = block.last
-            if len(rows) >= STORED_ROWS:
-                self._store(rows, relations)
-                self._note(source, line, line - stored, reader)
-                rows, stored = Rows(), line
             if time.monotonic() - said > _SAY_EVERY_S:
                 said = time.monotonic()
-                self._say(_standing(source, block, line))
-        self._store(rows, relations)
+                self._say(_standing(source, block))
         if not after:
             check_read(reader, source, self._rejects.count - rejected)
-        self._note(source, line, line - stored, reader, finished=True)
+        self._note((source.number + 1, 0), 0, reader)
 
     def _store(self, rows: Rows, relations: Relations) -> None:
         known = self._stored_relations
@@ -85,13 +80,11 @@ class Intake:
             if listed:
                 self._tables[name].extend(list(zip(*listed, strict=True)))
 
-    def _note(
-        self, source: Source, line: int, lines: int, reader: Reader, finished: bool = False
-    ) -> None:
+    def _note(self, reading: tuple[int, int], lines: int, reader: Reader) -> None:
+        """Where to go on: the number of a source, and its last line that is stored."""
         self._counts["lines"] += lines
         self._counts["filtered"] += reader.dropped
         reader.dropped = 0
-        reading = (source.number + 1, 0) if finished else (source.number, line)
         self._phases.put(reading=reading, counts=self._counts, rejects=self._rejects.save())
 
     def _known(self) -> list[str]:
@@ -100,6 +93,6 @@ class Intake:
         return [relation for (relation,) in listed]
 
 
-def _standing(source: Source, block: Block, line: int) -> str:
+def _standing(source: Source, block: Block) -> str:
     share = 100 * block.position / max(1, block.size)
-    return f"reading {source.path}: {share:.0f} %, {line:,} lines"
+    return f"reading {source.path}: {share:.0f} %, {block.last:,} lines"

@@ -89,17 +89,20 @@ def workplace(out: Path, plan_name: str) -> Generator[Path, None, None]:
                 _sweep(old)
         with _locked(work) as locked:
             if not locked:
-                raise LimitError(f"{out}: another process is building this graph")
+                raise LimitError(f"{out}: another process is building it")
             yield work
-    except LimitError:
-        raise
+    except LimitError as error:
+        raise LimitError(f"{error}; the graph was not built{_KEPT.format(work)}") from None
     except OSError as error:
         why = f"{error.filename or out}: {error.strerror or error}; the graph was not built"
-        raise LimitError(f"{why}; the same command goes on, or remove {work}") from None
+        raise LimitError(why + _KEPT.format(work)) from None
     except Exception:
         shutil.rmtree(work, ignore_errors=True)
         raise
     shutil.rmtree(work, ignore_errors=True)
+
+
+_KEPT = "; the same command goes on where it was, or remove {}"
 
 
 def _stat(path: Path) -> os.stat_result | None:

@@ -119,8 +119,9 @@ class Sorter:
             text = str(error).splitlines()[0] if str(error) else type(error).__name__
             if "max_temp_directory_size" in str(error) and self._disk is not None:
                 raise LimitError("disk_limit is too small for this graph: raise it") from None
-            if "space left" in text or "max_temp_directory_size" in str(error):
-                raise LimitError(f"{self._folder.parent}: the disk is full") from None
+            if "Could not write" in text or "max_temp_directory_size" in str(error):
+                why = text.rpartition(": ")[2]
+                raise LimitError(f"{self._folder.parent}: cannot be written to ({why})") from None
             if isinstance(error, duckdb.OutOfMemoryException):
                 why = "memory_limit is too small for this graph: raise it"
                 raise LimitError(why) from None

@@ -83,14 +83,15 @@ class Reader:
         self._keeps_node = filters.node_test()
         self._keeps_language = filters.language_test()
 
-    def blocks(self, after: int, rows: Rows) -> Iterator[Block]:
-        """Each block, once its rows are in `rows`; the lines up to `after` are skipped."""
+    def blocks(self, after: int) -> Iterator[tuple[Block, Rows]]:
+        """Each block with its rows; the lines up to `after` are skipped."""
         for block in read_blocks(self.path, after):
+            rows = Rows()
             if block.broken:
                 self._read_around(block, rows)
             else:
                 self.read(block.first, block.text.split("\n"), rows)
-            yield block
+            yield block, rows
 
     def read(self, first: int, lines: list[str], rows: Rows) -> None:
         """Turn lines into rows; `first` is the number of the first of them."""
