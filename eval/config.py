@@ -1,15 +1,21 @@
 """Settings of an evaluation: which questions, over which graph, by which policy."""
 
+import time
+from contextlib import ExitStack
 from pathlib import Path
 
 from pydantic import Field
 
-from eval.run import Progress, evaluate
+from eval.run import Progress, evaluate_with
+from eval.run_players import Crew, Player, Solo
+from eval.run_usage import read_spent, write_spent
 from graphwalker.agents.presets import Environment, EnvironmentConfig
 from graphwalker.benchmarks.base import load_questions
 from graphwalker.config import Config
+from graphwalker.errors import UserError
 from graphwalker.graphs.compiled import open_graph
-from graphwalker.policies.load import PolicyConfig, load_policy, weights_checksum
+from graphwalker.policies.chat_api import ChatPolicy
+from graphwalker.policies.load import PolicyConfig, load_policy, policy_identity, policy_name
 
 
 class EvalConfig(Config):
@@ -36,26 +42,82 @@ class EvalConfig(Config):
     max_tokens: int = Field(default=512, ge=1)
     """Completion tokens per turn."""
     concurrency: int = Field(default=256, ge=1)
-    """Episodes under way at once."""
+    """Episodes under way at once, in each worker."""
+    workers: int = Field(default=1, ge=1)
+    """Processes, each with the model on a device of its own (GPUs in turn). Any number gives the
+    same files. For local models; an API has `policy.api.concurrency`."""
+    retries: int = Field(default=1, ge=0)
+    """Further tries of an episode that failed for our reasons, before it is set aside."""
     seed: int = 0
     """Of sampling and of the bootstrap."""
 
 
 def run_eval(config: EvalConfig, progress: Progress | None = None) -> Path:
     """Evaluate as the config says; returns the folder of the run."""
+    out = Path(config.output_dir)
     questions = load_questions(config.questions, config.limit or None)
-    environment = Environment(open_graph(Path(config.graph)), config.environment)
-    return evaluate(
-        questions,
-        environment,
-        load_policy(config.policy),
-        Path(config.output_dir),
-        samples=config.samples,
-        sampled_questions=config.sampled_questions,
-        temperature=config.temperature,
-        seed=config.seed,
-        concurrency=config.concurrency,
-        max_tokens=config.max_tokens,
-        identity={"weights": weights_checksum(config.policy.model)},
-        progress=progress,
-    )
+    environment = _environment(config)
+    with ExitStack() as stack:
+        player, tick = _player(config, environment, out, progress, stack)
+        return evaluate_with(
+            player,
+            questions,
+            out,
+            samples=config.samples,
+            sampled_questions=config.sampled_questions,
+            temperature=config.temperature,
+            seed=config.seed,
+            max_tokens=config.max_tokens,
+            identity=policy_identity(config.policy),
+            progress=tick,
+        )
+
+
+def _environment(config: EvalConfig) -> Environment:
+    return Environment(open_graph(Path(config.graph)), config.environment)
+
+
+def _player(
+    config: EvalConfig,
+    environment: Environment,
+    out: Path,
+    progress: Progress | None,
+    stack: ExitStack,
+) -> tuple[Player, Progress | None]:
+    if config.workers > 1:
+        if config.policy.api is not None:
+            raise UserError("workers is for local models: raise policy.api.concurrency instead")
+        name = policy_name(config.policy)
+        crew = Crew(build_solo, config, config.workers, environment, name, chunk=config.concurrency)
+        return stack.enter_context(crew), progress
+    policy = load_policy(config.policy, read_spent(out))
+    if isinstance(policy, ChatPolicy):
+        progress = _booked(policy, out, progress, stack)
+    return Solo(environment, policy, config.concurrency, config.retries), progress
+
+
+def build_solo(config: EvalConfig, worker: int) -> Solo:
+    """What one worker of a crew plays with: the graph and the model, opened in its process."""
+    policy = load_policy(config.policy, worker=worker)
+    return Solo(_environment(config), policy, config.concurrency, config.retries)
+
+
+def _booked(policy: ChatPolicy, out: Path, progress: Progress | None, stack: ExitStack) -> Progress:
+    """Progress that also writes down, each second and at the end, what the API was paid."""
+    said = 0.0
+
+    def tick(done: int, total: int) -> None:
+        nonlocal said
+        if time.monotonic() - said > 1:
+            said = time.monotonic()
+            write_spent(out, policy.ledger.spent)
+        if progress is not None:
+            progress(done, total)
+
+    def close() -> None:
+        policy.close()
+        if out.is_dir():
+            write_spent(out, policy.ledger.spent)
+
+    stack.callback(close)
+    return tick

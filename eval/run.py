@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from eval.records import CONFIG, FAILURES, PREDICTIONS, SAMPLES, Sampled, read_config
+from eval.run_players import Player, Solo
+from eval.run_usage import USAGE, usage_record
 from graphwalker.agents.presets import Environment
-from graphwalker.agents.rollout import rollout, untimed
+from graphwalker.agents.rollout import untimed
 from graphwalker.errors import UserError
 from graphwalker.jsonl import JsonlAppender, dumps, read_jsonl, write_jsonl
 from graphwalker.policies.base import Policy, Sampling
@@ -51,6 +53,37 @@ def evaluate(
     seed: int = 0,
     concurrency: int = 64,
     max_tokens: int = 512,
+    retries: int = 1,
+    whole_samples: bool = False,
+    identity: Mapping[str, Any] | None = None,
+    progress: Progress | None = None,
+) -> Path:
+    """`evaluate_with` one player: this process, `concurrency` episodes at once."""
+    return evaluate_with(
+        Solo(environment, policy, concurrency, retries),
+        questions,
+        out,
+        samples=samples,
+        sampled_questions=sampled_questions,
+        temperature=temperature,
+        seed=seed,
+        max_tokens=max_tokens,
+        whole_samples=whole_samples,
+        identity=identity,
+        progress=progress,
+    )
+
+
+def evaluate_with(
+    player: Player,
+    questions: Iterable[Question],
+    out: Path,
+    *,
+    samples: int = 0,
+    sampled_questions: int = 0,
+    temperature: float = 1.0,
+    seed: int = 0,
+    max_tokens: int = 512,
     whole_samples: bool = False,
     identity: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
@@ -59,9 +92,10 @@ def evaluate(
     `sampled_questions` of them, evenly spread.
 
     OUT/predictions.jsonl holds the greedy trajectories, OUT/samples.jsonl the sampled episodes
-    (small records, or whole ones with `whole_samples`), OUT/failures.jsonl what failed for our
-    reasons and will be tried again by the next call. `identity` names what else must be the same
-    for a resume, such as the checksum of the weights. Raises `UserError` over another run's folder.
+    (small records, or whole ones with `whole_samples`), OUT/usage.jsonl what each episode cost,
+    OUT/failures.jsonl what failed for our reasons and will be tried again by the next call. All but
+    the usage are the same bytes for any player. `identity` names what else must be the same for a
+    resume, such as the checksum of the weights. Raises `UserError` over another run's folder.
     """
     asked = _distinct(questions)
     greedy = Sampling(temperature=0.0, max_tokens=max_tokens, seed=seed)
@@ -73,7 +107,7 @@ def evaluate(
     _claim(
         out,
         {
-            **_describe(asked, environment, policy),
+            **_describe(asked, player),
             "samples": samples,
             **({"sampled_questions": sampled_questions} if sampled_questions else {}),
             "temperature": temperature if samples else 0.0,
@@ -90,10 +124,8 @@ def evaluate(
         done = _run_pass(
             part,
             questions_of_part,
-            environment,
-            policy,
-            concurrency,
-            out / FAILURES,
+            player,
+            out,
             lambda n, base=done: progress(base + n, total) if progress else None,
         )
     return out
@@ -112,27 +144,22 @@ def spread(questions: Sequence[Question], count: int) -> list[Question]:
 def _run_pass(
     part: _Pass,
     questions: Sequence[Question],
-    environment: Environment,
-    policy: Policy,
-    concurrency: int,
-    failures: Path,
+    player: Player,
+    out: Path,
     tick: Callable[[int], None],
 ) -> int:
     failed = 0
-    with JsonlAppender(part.path) as kept, JsonlAppender(failures) as lost:
+    with (
+        JsonlAppender(part.path) as kept,
+        JsonlAppender(out / FAILURES) as lost,
+        JsonlAppender(out / USAGE) as used,
+    ):
         present = {str(record.get("id")) for record in read_jsonl(part.path)}
         ended = len(present)
         tick(ended)
         for group, first, count in plan(questions, part.numbers, present):
-            for trajectory in rollout(
-                group,
-                environment,
-                policy,
-                part.sampling,
-                samples=count,
-                first_sample=first,
-                concurrency=concurrency,
-            ):
+            for trajectory in player.play(group, part.sampling, count, first):
+                used.append(usage_record(trajectory))
                 if trajectory.stop.ours:
                     lost.append(trajectory.to_json())
                     failed += 1
@@ -144,7 +171,7 @@ def _run_pass(
         log.warning(
             "%d episodes failed for our reasons (%s); the same command retries them",
             failed,
-            failures,
+            out / FAILURES,
         )
     _settle(part, questions)
     return ended
@@ -212,16 +239,15 @@ def _distinct(questions: Iterable[Question]) -> list[Question]:
     return list(by_id.values())
 
 
-def _describe(
-    questions: Sequence[Question], environment: Environment, policy: Policy
-) -> dict[str, Any]:
+def _describe(questions: Sequence[Question], player: Player) -> dict[str, Any]:
+    environment = player.environment
     digest = hashlib.sha256()
     for question in questions:
         digest.update(dumps(question.to_json()).encode("utf-8", "surrogatepass"))
     return {
         "questions": len(questions),
         "questions_checksum": digest.hexdigest()[:16],
-        "policy": policy.name,
+        "policy": player.policy_name,
         **environment.provenance,
         "environment_settings": environment.config.model_dump(mode="json"),
         "graph": str(getattr(environment.graph, "checksum", "")),

@@ -8,10 +8,13 @@ import pytest
 
 from eval.compare import compare
 from eval.records import PREDICTIONS, SAMPLES, Sampled, read_run
-from eval.run import evaluate, plan
+from eval.run import evaluate, evaluate_with, plan
+from eval.run_players import Crew, Solo
+from eval.run_usage import USAGE, read_spent, read_usage, usage_figures, write_spent
 from eval_toy import toy_environment, toy_questions, trained_script, untrained_script
 from graphwalker.errors import PolicyError, UserError
 from graphwalker.policies.base import Completion
+from graphwalker.policies.chat_api_ledger import Spent
 from graphwalker.policies.scripted import ScriptedPolicy
 from graphwalker.question import Question
 
@@ -167,3 +170,53 @@ def test_two_runs_are_compared_on_their_questions(tmp_path: Path) -> None:
     result = compare(a, b)
     assert (result["em_a"], result["em_b"], result["won"], result["lost"]) == (0, 0.75, 6, 0)
     assert result["p"] == pytest.approx(2 / 2**6)
+
+
+def scripted_solo(fail: str, worker: int) -> Solo:
+    """What a worker of the crew builds; `fail` names what goes wrong there."""
+    if fail == "build":
+        raise UserError(f"worker {worker}: no such model")
+    return Solo(toy_environment(), ScriptedPolicy(trained_script()), concurrency=2)
+
+
+def crew_run(out: Path, fail: str = "", workers: int = 3) -> Path:
+    with Crew(scripted_solo, fail, workers, toy_environment(), "scripted", chunk=4) as crew:
+        return evaluate_with(crew, toy_questions(), out, samples=2)
+
+
+def test_a_crew_of_processes_writes_the_same_bytes(tmp_path: Path) -> None:
+    a, b = run(tmp_path / "a", samples=2), crew_run(tmp_path / "b")
+    for name in (PREDICTIONS, SAMPLES, "config.json"):
+        assert (a / name).read_bytes() == (b / name).read_bytes()
+
+
+def test_what_is_wrong_in_a_worker_is_said_as_the_users_mistake(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"worker \d: no such model"):
+        crew_run(tmp_path / "run", "build", workers=2)
+
+
+def test_every_episode_leaves_what_it_cost(tmp_path: Path) -> None:
+    records = read_usage(run(tmp_path / "run", samples=1))
+    assert [record["id"] for record in records][:2] == ["q01#0", "q02#0"] and len(records) == 16
+    assert records[0]["turns"] == 3 and records[0]["graph_calls"] > 0
+    assert records[0]["seconds"] >= records[0]["graph_seconds"] >= 0
+    figures = usage_figures(records)
+    assert figures["episodes"] == 16 and figures["turns"]["total"] == sum(
+        record["turns"] for record in records
+    )
+
+
+def test_an_episode_that_was_written_twice_counts_once(tmp_path: Path) -> None:
+    folder = run(tmp_path / "run")
+    lines = (folder / USAGE).read_text(encoding="utf-8")
+    (folder / USAGE).write_text(lines + lines.splitlines(keepends=True)[0], encoding="utf-8")
+    assert len(read_usage(folder)) == 8
+
+
+def test_what_an_api_was_paid_is_kept_over_resumes(tmp_path: Path) -> None:
+    assert read_spent(tmp_path) == Spent()
+    write_spent(tmp_path, Spent(2, 30, 4, 0.25))
+    assert read_spent(tmp_path) == Spent(2, 30, 4, 0.25)
+    (tmp_path / "spent.json").write_text("{")
+    with pytest.raises(UserError, match=r"spent.json: damaged"):
+        read_spent(tmp_path)

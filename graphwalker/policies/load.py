@@ -30,8 +30,9 @@ class PolicyConfig(Config):
     """`cpu`, `cuda`, ...; `auto` takes a GPU where there is one."""
 
 
-def load_policy(config: PolicyConfig, spent: Spent | None = None) -> Policy:
-    """The policy, ready. `spent` is what earlier parts of the run cost (for caps of an API).
+def load_policy(config: PolicyConfig, spent: Spent | None = None, *, worker: int = 0) -> Policy:
+    """The policy, ready. `spent` is what earlier parts of the run cost (for caps of an API);
+    `worker` numbers the processes that share a machine's GPUs.
 
     Raises `UserError` for a folder that holds no model.
     """
@@ -47,6 +48,8 @@ def load_policy(config: PolicyConfig, spent: Spent | None = None) -> Policy:
     device = config.device
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
+    if device == "cuda":
+        device = f"cuda:{worker % torch.cuda.device_count()}"
     dtype = torch.bfloat16 if device.startswith("cuda") else torch.float32
     try:
         tokenizer, model = _load(config.model, dtype)
@@ -59,8 +62,29 @@ def load_policy(config: PolicyConfig, spent: Spent | None = None) -> Policy:
         chat_format(config.format),
         batch_size=config.batch_size,
         max_context=config.max_context or None,
-        name=Path(config.model).name,
+        name=policy_name(config),
     )
+
+
+def policy_name(config: PolicyConfig) -> str:
+    """What records call the policy."""
+    return config.model if config.api is not None else Path(config.model).name
+
+
+def policy_identity(config: PolicyConfig) -> dict[str, Any]:
+    """What must be the same for a run to be resumed: the weights and how they are spoken to, but
+    not where they run or how many at once."""
+    if config.api is None:
+        return {
+            "weights": weights_checksum(config.model),
+            "format": config.format,
+            "max_context": config.max_context,
+        }
+    return {
+        "api": config.api.base_url,
+        "api_body": config.api.body,
+        "api_send_stop": config.api.send_stop,
+    }
 
 
 def _load(name: str, dtype: Any) -> tuple[Any, Any]:
