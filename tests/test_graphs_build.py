@@ -64,7 +64,7 @@ def test_several_files_are_one_graph(tmp_path: Path) -> None:
 
 
 def test_english_names_are_preferred_then_a_names_file_wins(tmp_path: Path) -> None:
-    names = ['"Wien"@de', '"Vindobona"', '"Vienna"@en', '"Vienna, AU"@en-GB', '"Second"@en']
+    names = ['"Wien"@de', '"Vindobona"', '"Vienna"@en', '"Vienna, AU"@en-GB', '"Wiener"@en']
     lines = [f"<{NS}m.1> <{NS}type.object.name> {name} .\n" for name in names]
     lines += [f"<{NS}m.2> <{LABEL}> {name} .\n" for name in names[:2]]
     lines += [f"<{NS}m.1> <{NS}a.b.c> <{NS}m.2> .\n"]

@@ -148,13 +148,14 @@ _NUMBERING = (
         "CREATE OR REPLACE TABLE typed AS SELECT DISTINCT node.rowid::UINTEGER n, type FROM type"
         " JOIN node USING (id)",
     ),
-    # The best name is the one of lowest rank, the first line among equals.
+    # The best name is the one of lowest rank: among equals the first line of a names file, the
+    # least text of an RDF file, whose triples have no order that other backends could know.
     (
         "choosing names",
         "CREATE OR REPLACE TABLE label AS SELECT id, coalesce(best, '') AS name,"
         " coalesce(types, 0) AS types FROM (SELECT rowid::UINTEGER n, id FROM node)"
-        " LEFT JOIN (SELECT id, arg_min(name, (rank::HUGEINT << 60) + line) best"
-        " FROM name GROUP BY id) USING (id)"
+        " LEFT JOIN (SELECT id, min({'rank': rank, 'line': CASE WHEN rank = 0 THEN line ELSE 0 END,"
+        " 'name': name}).name best FROM name GROUP BY id) USING (id)"
         " LEFT JOIN (SELECT n, count(*) types FROM typed GROUP BY n) USING (n) ORDER BY n",
     ),
 )
