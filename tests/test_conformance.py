@@ -1,0 +1,188 @@
+"""Every backend keeps every rule and shows an agent the very same text."""
+
+import gzip
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from backends import compiled, embedded, in_memory, write
+from graphwalker.graphs.base import Direction, Entity
+from graphwalker.graphs.conformance import check_graph
+from graphwalker.graphs.hidden import HiddenGraph
+from graphwalker.graphs.literals import literal_id
+from graphwalker.graphs.oxigraph import load_store
+from graphwalker.graphs.sparql import SparqlGraph
+from graphwalker.question import Question
+from graphwalker.tools.base import Call
+from graphwalker.tools.walker import WalkerTools
+from sparql_endpoint import serve
+from toy import TOY_NAMES, TOY_TRIPLES, TOY_TYPES
+
+TOY = (TOY_TRIPLES, TOY_NAMES, TOY_TYPES)
+XSD = "http://www.w3.org/2001/XMLSchema#"
+PITFALLS = (
+    [
+        # A loop through a CVT node; a CVT node behind a CVT node.
+        ("m.a", "x.y.spouse", "m.cvt1"),
+        ("m.cvt1", "x.marriage.of", "m.a"),
+        ("m.cvt1", "x.marriage.of", "m.b"),
+        ("m.cvt1", "x.marriage.next", "m.cvt2"),
+        ("m.cvt2", "x.marriage.of", "m.c"),
+        # A relation to itself; the same fact both ways; a native pair beside its halves.
+        ("m.a", "x.y.knows", "m.a"),
+        ("m.a", "x.y.children", "m.b"),
+        ("m.b", "x.y.parents", "m.a"),
+        ("m.a", "x.y.spouse..x.marriage.of", "m.c"),
+        # An entity that has no name, with facts of its own.
+        ("m.a", "x.y.friend", "m.unnamed"),
+        ("m.unnamed", "x.y.lives_in", "m.c"),
+        # A relation that leads to CVT nodes, to entities and to values.
+        *(("m.b", "x.y.mixed", f"m.cvt{i}") for i in range(1, 9)),
+        ("m.b", "x.y.mixed", "m.z1"),
+        ("m.b", "x.y.mixed", literal_id("1999-12-31", f"^^<{XSD}date>")),
+        # The same text in several languages, plain, and typed.
+        *(("m.c", "x.y.motto", literal_id("Onward", tag)) for tag in ("@en", "@de", "@en-GB", "")),
+        ("m.c", "x.y.motto", literal_id('say "hi", \\o/\n\tbye', "@en")),
+        ("m.c", "x.y.born", literal_id("1961", f"^^<{XSD}gYear>")),
+        *(("m.hub", "x.y.member", f"m.p{i:03d}") for i in range(300)),
+    ],
+    {
+        "m.a": 'Ann "A", [Jr.] <x>\\',
+        "m.b": "O'Neil, Bob",
+        "m.c": "Zoe\u0301 & Co.",
+        "m.z1": "springfield",
+        "m.z2": "Springfield",
+        "m.z3": "SPRINGFIELD ",
+        "m.hub": "Hub {?x} %s $1",
+        "m.named_by_id": "m.0abc",
+        **{f"m.p{i:03d}": f"Member {i % 150}" for i in range(300)},
+    },
+    {"m.z2": ["a.b", "a.c"], "m.z1": ["a.b"], "m.cvt1": ["x.marriage"]},
+)
+FB15K = Path(__file__).resolve().parents[2] / "shared/data/fb15k"
+
+
+def through_http(path, stack):
+    """The graph behind a SPARQL endpoint."""
+    return SparqlGraph(stack.enter_context(serve(load_store([path]))), attempts=1)
+
+
+BACKENDS = {
+    "compiled": lambda path, stack: compiled(path),
+    "oxigraph": lambda path, stack: embedded(path),
+    "sparql": through_http,
+}
+
+
+def topics(names):
+    return [Entity(i, name) for i, name in sorted(names.items())]
+
+
+def observations(graph, entities):
+    """Everything the two tools say about the entities, each in an episode of its own."""
+    for topic in entities:
+        tools = WalkerTools(graph, Question("q", "Who is married where?", (topic,)))
+        shown = tools.topic_names()[0]
+        listed = tools.call(Call("get_relations", {"entity": shown}))
+        yield listed
+        relations = [*listed.relations, "x.y.wrong"]
+        for start in range(0, len(relations), 4):
+            wanted = {"entity": shown, "relations": relations[start : start + 4]}
+            yield tools.call(Call("get_triples", wanted))
+        for name in (topic.name.upper(), topic.id, f"{topic.name} x"):
+            yield tools.call(Call("get_relations", {"entity": name}))
+
+
+@pytest.fixture(scope="module", params=BACKENDS)
+def backend(request, tmp_path_factory):
+    """Opens graphs on one backend; closes them when the module is done."""
+    with ExitStack() as stack:
+
+        def open_backend(*parts):
+            path = write(tmp_path_factory.mktemp("conformance") / "g", *parts)
+            return BACKENDS[request.param](path, stack)
+
+        yield open_backend
+
+
+@pytest.mark.parametrize("parts", [TOY, PITFALLS], ids=["toy", "pitfalls"])
+def test_a_backend_keeps_every_rule(backend, parts):
+    nodes = [*topics(parts[1]), Entity("m.cvt1"), Entity("m.unnamed"), Entity("m.nobody")]
+    assert list(check_graph(backend(*parts), nodes[:12] + nodes[-3:])) == []
+
+
+@pytest.mark.parametrize("parts", [TOY, PITFALLS], ids=["toy", "pitfalls"])
+def test_a_backend_shows_what_the_reference_shows(backend, parts):
+    entities = [e for e in topics(parts[1]) if not e.id.startswith("m.p1")]
+    seen = list(observations(backend(*parts), entities))
+    assert seen == list(observations(in_memory(*parts), entities))
+
+
+def test_an_incomplete_graph_is_the_same_on_a_backend(backend):
+    entities = topics(TOY_NAMES)[:12]
+    views = [HiddenGraph(graph, 0.4, seed=3) for graph in (backend(*TOY), in_memory(*TOY))]
+    assert list(observations(views[0], entities)) == list(observations(views[1], entities))
+
+
+def test_a_name_in_several_languages_is_shown_in_english(backend):
+    names = {"m.1": "Cologne", "m.2": "Aachen"}
+    more = [("m.1", "Köln", "de"), ("m.1", "Colonia", "es"), ("m.3", "Zürich", "de")]
+    graph = backend([("m.1", "a.b.near", "m.2"), ("m.2", "a.b.near", "m.3")], names, {}, more)
+    assert [graph.name(i) for i in ("m.1", "m.2", "m.3")] == ["Cologne", "Aachen", "Zürich"]
+    assert graph.neighbors("m.2", "a.b.near", Direction.OUT) == [Entity("m.3", "Zürich")]
+
+
+def test_the_first_in_order_of_two_english_names_is_shown(backend):
+    graph = backend([("m.1", "a.b.c", "m.2")], {"m.1": "One"}, {}, [("m.1", "Another one", "en")])
+    assert graph.name("m.1") == "Another one"
+
+
+NODES = ["a", "b", "c", "x", "y"]
+RELATIONS = ["r.r.r", "s.s.s", "r.r.r..s.s.s"]
+VALUES = [literal_id(text, tag) for text in ("v", 'q"\\') for tag in ("", "@en", f"^^<{XSD}date>")]
+WORLDS = st.tuples(
+    st.lists(
+        st.tuples(
+            st.sampled_from(NODES), st.sampled_from(RELATIONS), st.sampled_from(NODES + VALUES)
+        ),
+        min_size=1,
+        max_size=24,
+    ),
+    st.dictionaries(
+        st.sampled_from("abc"), st.sampled_from(["N", "n", 'N"', "N\\", "m.0x", "ß SS"])
+    ),
+    st.dictionaries(st.sampled_from("abc"), st.lists(st.sampled_from(["t.u", "t.v"]), max_size=2)),
+)
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@given(WORLDS)
+def test_any_graph_is_the_same_on_every_backend(world):
+    facts, names, types = world
+    entities = [Entity(i, names.get(i, "")) for i in NODES]
+    reference = in_memory(facts, names, types)
+    expected = list(observations(reference, topics(names)))
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        path = write(Path(folder) / "g", facts, names, types)
+        for name, open_backend in BACKENDS.items():
+            graph = open_backend(path, stack)
+            assert list(observations(graph, topics(names))) == expected, name
+            assert list(check_graph(graph, entities)) == [], name
+
+
+def fb15k():
+    """Triples, names and types of the real slice, all of them."""
+
+    def rows(name):
+        with gzip.open(FB15K / name, "rt", encoding="utf-8") as lines:
+            return [line.rstrip("\n").split("\t") for line in lines]
+
+    types = {}
+    for mid, kind in rows("entity_types.tsv.gz"):
+        types.setdefault(mid, []).append(kind)
+    names = {row[0]: row[1] for row in rows("entities.tsv.gz")[1:]}
+    return [tuple(row) for row in rows("triples.tsv.gz")], names, types
