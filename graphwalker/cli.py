@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from graphwalker.commands import agents, benchmark, data, graph, names, score
+from graphwalker.commands import agents, benchmark, data, graph, names, score, virtuoso
 from graphwalker.errors import GraphWalkerError, UserError
 
 app = typer.Typer(
@@ -25,6 +25,7 @@ app = typer.Typer(
 graph.app.command("index")(names.index)
 graph.app.command("search")(names.search)
 app.add_typer(graph.app, name="graph")
+app.add_typer(virtuoso.app, name="virtuoso")
 for group in (data, benchmark, agents, score):
     app.add_typer(group.app)
 

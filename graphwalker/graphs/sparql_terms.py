@@ -1,0 +1,89 @@
+"""Terms of SPARQL: ids written as IRIs, answers read back as ids, which predicates name things."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from graphwalker.graphs.literals import is_literal, literal_id
+from graphwalker.graphs.ntriples import FREEBASE, XSD_STRING
+
+RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
+RDFS_LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
+
+Binding = Mapping[str, str]
+"""One value of a SPARQL JSON answer: `type`, `value`, and `xml:lang` or `datatype`."""
+
+_ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|urn:")
+_NOT_IN_AN_IRI = re.compile(r'[\x00-\x20<>"{}|^`\\]')
+_QUOTED = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"})
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """How a graph writes ids, names and types. The defaults are Freebase's."""
+
+    prefix: str = FREEBASE
+    """Ids stand for IRIs behind this prefix; an id that is an IRI itself stands for itself."""
+    name: str = "type.object.name"
+    """The predicate that names entities."""
+    type: str = "type.object.type"
+    """The predicate that gives entities their types."""
+    hidden: tuple[str, ...] = ("type.object.type", RDF_TYPE, RDFS_LABEL)
+    """Predicates that are no relations, besides `name`."""
+    languages: tuple[str, ...] = ("en", "")
+    """Tags under which a name typed by an agent is looked up; `""` is a text without one.
+    What is shown may be in any language, English first."""
+    folded: str = "urn:graphwalker:folded"
+    """The predicate of a graph's index of case-folded names, which `graphwalker virtuoso load`
+    adds; without it only exact names are found."""
+
+    def hides(self, relation: str) -> bool:
+        """True for names and types, which are no relations."""
+        return relation == self.name or relation in self.hidden or relation == self.folded
+
+    def iri(self, node_id: str) -> str | None:
+        """The id as `<IRI>`; `None` for what no IRI can be: such an id is in no RDF graph.
+
+        >>> Vocabulary().iri("m.0f8l9c"), Vocabulary().iri('m.1> . } DROP ALL #')
+        ('<http://rdf.freebase.com/ns/m.0f8l9c>', None)
+        """
+        if not node_id or is_literal(node_id) or node_id.startswith("_:"):
+            return None
+        iri = node_id if _ABSOLUTE.match(node_id) else self.prefix + node_id
+        return None if _NOT_IN_AN_IRI.search(iri) or not _is_text(iri) else f"<{iri}>"
+
+    def node_id(self, binding: Binding) -> str:
+        """The id of an answer's value."""
+        value, kind = binding["value"], binding["type"]
+        if kind == "uri":
+            return value.removeprefix(self.prefix) or value
+        if kind == "bnode":
+            return value if ":" in value else f"_:{value}"
+        if tag := binding.get("xml:lang"):
+            return literal_id(value, f"@{tag}")
+        datatype = binding.get("datatype", XSD_STRING)
+        return literal_id(value, "" if datatype == XSD_STRING else f"^^<{datatype}>")
+
+
+def text(value: str, language: str = "") -> str | None:
+    """A literal in SPARQL, escaped; `None` for what a query cannot hold (half a surrogate pair).
+
+    >>> text('say "hi"', "en")
+    '"say \\\\"hi\\\\""@en'
+    """
+    if not _is_text(value):
+        return None
+    escaped = _CONTROL.sub(lambda m: f"\\u{ord(m[0]):04X}", value.translate(_QUOTED))
+    return f'"{escaped}"' + (f"@{language}" if language else "")
+
+
+def name_rank(binding: Binding) -> tuple[int, str]:
+    """Among the names of one entity the least is shown: English, a dialect, none, any other."""
+    tag = binding.get("xml:lang", "").lower()
+    rank = 0 if tag == "en" else 1 if tag.startswith("en-") else 3 if tag else 2
+    return rank, binding["value"]
+
+
+def _is_text(value: str) -> bool:
+    return not any("\ud800" <= character <= "\udfff" for character in value)
