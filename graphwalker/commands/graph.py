@@ -31,18 +31,76 @@ def build(
         list[Path], typer.Option("--triples", help="TSV or N-Triples, plain or .gz; repeatable.")
     ],
     out: OutOption,
-    names: Annotated[Path | None, typer.Option("--names", help="TSV: id, name.")] = None,
-    types: Annotated[Path | None, typer.Option("--types", help="TSV: id, type.")] = None,
-    memory_limit: Annotated[str, typer.Option(help="Memory for sorting.")] = "2GB",
+    names: Annotated[
+        list[Path] | None, typer.Option("--names", help="TSV: id, name; repeatable.")
+    ] = None,
+    types: Annotated[
+        list[Path] | None, typer.Option("--types", help="TSV: id, type; repeatable.")
+    ] = None,
+    freebase: Annotated[
+        bool, typer.Option("--freebase", help="A Freebase dump: its own ids, English, no schema.")
+    ] = False,
+    language: Annotated[
+        list[str] | None, typer.Option(help="Keep names and texts of this language; repeatable.")
+    ] = None,
+    predicates: Annotated[
+        Path | None, typer.Option(help="Keep only these relations: a JSON list, plain or .gz.")
+    ] = None,
+    keep: Annotated[
+        list[str] | None, typer.Option(help="Keep only relations like this (film.*); repeatable.")
+    ] = None,
+    drop: Annotated[
+        list[str] | None, typer.Option(help="Leave out relations like this; repeatable.")
+    ] = None,
+    namespace: Annotated[
+        list[str] | None, typer.Option(help="Keep only IRIs that begin so; repeatable.")
+    ] = None,
+    memory_limit: Annotated[str, typer.Option(help="Memory of the build.")] = "2GB",
+    disk_limit: Annotated[str | None, typer.Option(help="Temporary files of the build.")] = None,
+    max_malformed: Annotated[
+        int | None, typer.Option(min=0, help="Malformed lines that are skipped; one more stops.")
+    ] = None,
+    rejects: Annotated[
+        Path | None, typer.Option(help="Malformed lines go here. [default: OUT/rejects.tsv]")
+    ] = None,
 ) -> None:
     """Compile triples into a memory-mapped graph that opens in milliseconds.
 
+    A build that was killed goes on where it was when the same command is typed again.
+
     Example: graphwalker graph build --triples kb.tsv.gz --names names.tsv --out runs/graph
+
+    Example: graphwalker graph build --freebase --triples freebase-rdf-latest.gz --out freebase
     """
-    note = load("graphwalker.console:note")
-    build = load("graphwalker.graphs.build:build_graph")
-    info = build(triples, out, names=names, types=types, memory_limit=memory_limit, progress=note)
+    given = {
+        "relations": load("graphwalker.graphs.freebase_schema:load_predicates")(predicates)
+        if predicates
+        else None,
+        "keep": tuple(keep or ()),
+        "drop": tuple(drop or ()),
+        "namespaces": tuple(namespace or ()),
+        "languages": tuple(language or ()),
+    }
+    limit = "graphwalker.graphs.freebase_dump:MALFORMED" if freebase else _REJECT_LIMIT
+    info = load("graphwalker.graphs.build:build_graph")(
+        triples,
+        out,
+        names=names,
+        types=types,
+        memory_limit=memory_limit,
+        disk_limit=disk_limit,
+        filters=load(f"graphwalker.graphs.{_FILTERS[freebase]}")(
+            **{key: value for key, value in given.items() if value}
+        ),
+        max_malformed=load(limit) if max_malformed is None else max_malformed,
+        rejects=rejects,
+        progress=load("graphwalker.console:note"),
+    )
     load("graphwalker.console:facts")(str(out), info)
+
+
+_FILTERS = {False: "filters:Filters", True: "freebase_dump:dump_filters"}
+_REJECT_LIMIT = "graphwalker.graphs.rejects:REJECT_LIMIT"
 
 
 @app.command("info")
@@ -56,3 +114,20 @@ def info(
         typer.echo(load("graphwalker.jsonl:dumps")(info))
     else:
         load("graphwalker.console:facts")(str(graph), info)
+
+
+@app.command("check")
+def check(
+    graph: Annotated[Path, typer.Argument(help="A compiled graph.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Check a compiled graph from end to end: checksums, order, counts, look-ups both ways.
+
+    Example: graphwalker graph check runs/graph
+    """
+    note = load("graphwalker.console:note")
+    found = load("graphwalker.graphs.check:check_graph")(graph, progress=note)
+    if as_json:
+        typer.echo(load("graphwalker.jsonl:dumps")(found))
+    else:
+        load("graphwalker.console:facts")("sound", found)

@@ -67,7 +67,7 @@ def build_graph(
             intake.read(sources)
             Compiler(sorter, phases, say).write(work / FILE_NAME, ids_are_names=names is None)
         seconds = round(time.perf_counter() - started, 3)
-        told = {**settings, **intake.told(), "seconds": seconds}
+        told = {"filters": filters.told(), **intake.told(), "seconds": seconds}
         _publish(work, out, {"inputs": [str(s.path) for s in sources], **told})
     counted = {"malformed": record.count, "filtered": told["filtered"], "seconds": seconds}
     return {**open_graph(out).info(), **counted}
@@ -91,7 +91,7 @@ def _several(paths: Path | Sequence[Path] | None) -> Sequence[Path]:
 
 def _publish(work: Path, out: Path, told: dict[str, Any]) -> None:
     """Move what was built to its place, the graph itself last, so that it is never half there."""
-    text = json.dumps(told, indent=2, default=sorted, ensure_ascii=False)
+    text = json.dumps(told, indent=2, ensure_ascii=False)
     (work / BUILD_NAME).write_text(text + "\n", encoding="utf-8")
     is_new = not out.exists()
     try:

@@ -1,5 +1,6 @@
 """The compiled graph: memory-mapped arrays that answer in microseconds, whatever the degree."""
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -67,6 +68,21 @@ class CompiledGraph(KnowledgeGraph):
         if not 0 <= index < self.size:
             raise IndexError(index)
         return self._entity(self._entities[index])
+
+    def node_at(self, number: int) -> Entity:
+        """Any node, literals and CVT nodes included, by its place in id order."""
+        return self._entity(number)
+
+    def node_number(self, entity_id: str) -> int:
+        """The place of a node in id order, -1 for one that is not there."""
+        return self._find(entity_id)
+
+    def linked(self, entity_id: str, relation: str, other_id: str, direction: Direction) -> bool:
+        """Whether the other node is among the entity's neighbors there, however many there are."""
+        start, end = self._run(self._find(entity_id), relation, direction)
+        other, nodes = self._find(other_id), self._sides[direction].nodes
+        at = bisect_left(nodes, other, start, end)
+        return at < end and nodes[at] == other
 
     def relation_ids(self) -> list[str]:
         """Every relation of the graph, sorted."""

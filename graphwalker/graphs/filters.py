@@ -4,6 +4,7 @@ import fnmatch
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from graphwalker.graphs.ntriples import FREEBASE
 
@@ -23,6 +24,18 @@ class Filters:
     drop: tuple[str, ...] = ()
     namespaces: tuple[str, ...] = ()
     languages: tuple[str, ...] = ()
+
+    def told(self) -> dict[str, Any]:
+        """The filters that are set, for the record; of a whitelist only its size."""
+        listed: dict[str, Any] = {
+            "keep": self.keep,
+            "drop": self.drop,
+            "namespaces": self.namespaces,
+            "languages": self.languages,
+        }
+        if self.relations is not None:
+            listed["whitelisted relations"] = len(self.relations)
+        return {key: value for key, value in listed.items() if value}
 
     def relation_test(self) -> Callable[[str], bool]:
         """Whether triples of a relation are kept."""
