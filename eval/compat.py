@@ -9,14 +9,15 @@ import re
 import string
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 Strings = Sequence[str]
 
 _KEPT_FORMS = 1 << 16
 """Normal forms kept in memory: every metric of a family asks for the same ones."""
-_PUNCTUATION = str.maketrans("", "", string.punctuation)
-_ARTICLES = re.compile(r"\b(a|an|the)\b")
-_GRAPHWALKER_ARTICLES = re.compile(r"\b(a|an)\b")
+_PUNCTUATION = re.compile(f"[{re.escape(string.punctuation)}]")
+_ARTICLES = re.compile(r"\b(?:a|an|the)\b")
+_GRAPHWALKER_ARTICLES = re.compile(r"\b(?:a|an)\b")
 
 
 @lru_cache(_KEPT_FORMS)
@@ -26,7 +27,7 @@ def squad_form(text: str) -> str:
     >>> squad_form("The  Beatles!"), squad_form("U.S.A."), squad_form("The The")
     ('beatles', 'usa', '')
     """
-    return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
+    return " ".join(_ARTICLES.sub(" ", _PUNCTUATION.sub("", text.lower())).split())
 
 
 @lru_cache(_KEPT_FORMS)
@@ -62,11 +63,11 @@ def graphwalker_em(predictions: Strings, answers: Strings) -> float:
     """
     golds = [graphwalker_form(answer) for answer in answers]
     predicted = [graphwalker_form(prediction) for prediction in predictions if prediction.strip()]
-    return float(any(_graphwalker_match(p, gold) for p in predicted for gold in golds))
-
-
-def _graphwalker_match(prediction: str, gold: str) -> bool:
-    return gold == prediction or gold in prediction or (prediction != "" and prediction in gold)
+    for prediction in predicted:
+        for gold in golds:
+            if gold == prediction or gold in prediction or (prediction and prediction in gold):
+                return 1.0
+    return 0.0
 
 
 def graphwalker_f1(predictions: Strings, answers: Strings) -> float:
@@ -127,6 +128,30 @@ def squad_em(predictions: Strings, answers: Strings) -> float:
     return float(any(squad_form(prediction) in golds for prediction in predictions))
 
 
+class Rog(NamedTuple):
+    """What RoG's evaluate_results.py reports of one question."""
+
+    hit: float
+    acc: float
+    f1: float
+    precision: float
+    recall: float
+
+
+def rog(predictions: Strings, answers: Strings) -> Rog:
+    """RoG's five figures: an answer is found where its SQuAD form is within the joined predictions.
+
+    >>> rog(["Oslo, Bergen", "Rome"], ["Oslo", "Bergen", "Moss", "Hell"])
+    Rog(hit=1.0, acc=0.5, f1=0.6666666666666666, precision=1.0, recall=0.5)
+    """
+    joined = squad_form(" ".join(predictions))
+    found = sum([squad_form(answer) in joined for answer in answers])
+    acc = found / len(answers) if answers else 0.0
+    precision = found / len(predictions) if predictions else 0.0
+    recall = acc if predictions else 0.0
+    return Rog(float(found > 0), acc, f1_of(precision, recall), precision, recall)
+
+
 def rog_hit(predictions: Strings, answers: Strings) -> float:
     """Any answer is found in the predictions joined with a space (RoG, `eval_hit`).
 
@@ -135,7 +160,7 @@ def rog_hit(predictions: Strings, answers: Strings) -> float:
     >>> rog_hit(["New", "York"], ["New York"]), rog_hit([], ["Oslo"]), rog_hit([], ["The The"])
     (1.0, 0.0, 1.0)
     """
-    return float(_rog_found(predictions, answers) > 0)
+    return rog(predictions, answers).hit
 
 
 def rog_acc(predictions: Strings, answers: Strings) -> float:
@@ -146,7 +171,7 @@ def rog_acc(predictions: Strings, answers: Strings) -> float:
     >>> rog_acc(["Oslo, Bergen"], ["Oslo", "Bergen", "Moss"])
     0.6666666666666666
     """
-    return _rog_found(predictions, answers) / len(answers) if answers else 0.0
+    return rog(predictions, answers).acc
 
 
 def rog_precision(predictions: Strings, answers: Strings) -> float:
@@ -155,7 +180,7 @@ def rog_precision(predictions: Strings, answers: Strings) -> float:
     >>> rog_precision(["Oslo, Bergen"], ["Oslo", "Bergen"]), rog_precision([], ["Oslo"])
     (2.0, 0.0)
     """
-    return _rog_found(predictions, answers) / len(predictions) if predictions else 0.0
+    return rog(predictions, answers).precision
 
 
 def rog_recall(predictions: Strings, answers: Strings) -> float:
@@ -164,7 +189,7 @@ def rog_recall(predictions: Strings, answers: Strings) -> float:
     >>> rog_recall([], ["The The"]), rog_acc([], ["The The"])
     (0.0, 1.0)
     """
-    return rog_acc(predictions, answers) if predictions else 0.0
+    return rog(predictions, answers).recall
 
 
 def rog_f1(predictions: Strings, answers: Strings) -> float:
@@ -175,12 +200,7 @@ def rog_f1(predictions: Strings, answers: Strings) -> float:
     >>> rog_f1([], ["Oslo"]), rog_f1(["Oslo", "Rome"], ["Oslo"])
     (0.0, 0.6666666666666666)
     """
-    return f1_of(rog_precision(predictions, answers), rog_recall(predictions, answers))
-
-
-def _rog_found(predictions: Strings, answers: Strings) -> int:
-    joined = squad_form(" ".join(predictions))
-    return sum(squad_form(answer) in joined for answer in answers)
+    return rog(predictions, answers).f1
 
 
 def tog_em(predictions: Strings, answers: Strings) -> float:

@@ -32,7 +32,6 @@ from graphwalker.question import Answer
 from graphwalker.scoring import predicted_entities, score
 from graphwalker.trajectory import Trajectory
 
-FORMATS = ("ours", "rog", "tog", "kg-r1")
 Gold = Mapping[str, tuple[Answer, ...]]
 
 _INFORMATION = re.compile(r"<information>.*?</information>", re.DOTALL)
@@ -47,18 +46,22 @@ def read_predictions(
     `questions` is a question file whose answers are the gold of records that carry none. Episodes
     that failed for our reasons are left out. Raises `UserError` naming file, line and field.
     """
-    if layout not in FORMATS:
-        raise UserError(f"no format is named {layout!r}; known: {', '.join(FORMATS)}")
-    gold = gold_of(questions) if questions else {}
-    if path.is_dir():
-        return _read_folder(path)
-    parse: dict[str, Parse] = {
+    parse = parser_of(layout, gold_of(questions) if questions else {})
+    records = _read_folder(path) if path.is_dir() else read_file(path, parse)
+    return (record for record in records if not record.failed)
+
+
+def parser_of(layout: str, gold: Gold) -> Parse:
+    """How a record of that format is read. Raises `UserError` listing the known ones."""
+    parsers: dict[str, Parse] = {
         "ours": lambda record: _parse_own(record, gold),
         "rog": lambda record: parse_rog(record, gold),
         "tog": lambda record: parse_tog(record, gold),
         "kg-r1": lambda record: parse_kg_r1(record, gold),
     }
-    return (record for record in read_file(path, parse[layout]) if record is not _FAILED)
+    if layout not in parsers:
+        raise UserError(f"no format is named {layout!r}; known: {', '.join(parsers)}")
+    return parsers[layout]
 
 
 def gold_of(questions: Path) -> Gold:
@@ -158,10 +161,6 @@ def _targets(targets: dict[str, Any], key: str) -> tuple[Answer, ...]:
     return read_answers({key: [{"name": name, "id": id_} for name, id_ in pairs]}, key)
 
 
-_FAILED = Record(id="", has_predictions=False)
-"""Stands for an episode that failed for our reasons: it has no score."""
-
-
 def _parse_own(record: dict[str, Any], gold: Gold) -> Record:
     if isinstance(record.get("turns"), list) and "predictions" not in record:
         return of_trajectory(_trajectory(record))
@@ -178,7 +177,7 @@ def _trajectory(record: dict[str, Any]) -> Trajectory:
 def of_trajectory(trajectory: Trajectory, passed: tuple[bool, ...] = ()) -> Record:
     """An episode of ours as a record, with the scores that only an episode has."""
     if trajectory.stop.ours:
-        return _FAILED
+        return Record(id=trajectory.question.id, failed=True)
     scores = score(trajectory)
     recovered = {"recovery_all": scores["recovered"]}
     if scores["had_error"]:
@@ -208,6 +207,4 @@ def _read_folder(folder: Path) -> Iterator[Record]:
             if not sample.stop.ours:
                 passed[sample.question_id].append(sample.scores.get("em") == 1)
     for trajectory in read_records(folder / PREDICTIONS, Trajectory.from_json):
-        record = of_trajectory(trajectory, tuple(passed.get(trajectory.question.id, ())))
-        if record is not _FAILED:
-            yield record
+        yield of_trajectory(trajectory, tuple(passed.get(trajectory.question.id, ())))

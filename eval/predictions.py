@@ -11,11 +11,12 @@ Optional: `samples` (for Pass@k), `parses` (lists of answers, WebQSP), `rows` an
 
 import gzip
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity
@@ -42,6 +43,8 @@ class Record:
     """Of a run of ours: which sampled episodes were right, their ids considered."""
     scored: Mapping[str, float] = field(default_factory=dict[str, float])
     """Scores that only an episode has (retrieval, recovery), from a run of ours."""
+    failed: bool = False
+    """An episode that failed for our reasons: it has no score and is left out."""
     has_predictions: bool = True
     """False for a record with samples or rows only."""
 
@@ -68,14 +71,69 @@ def read_file(path: Path, parse: Parse) -> Iterator[Record]:
 
     Raises `UserError` naming file, line (of an array: record) and field.
     """
-    for place, record in _objects(path):
-        try:
-            if not isinstance(record, dict):
-                raise BadField("a record must be a JSON object")
-            parsed = parse(record)
-        except BadField as error:
-            raise UserError(f"{place}: {error}") from None
-        yield parsed
+    if holds_lines(path):
+        with open_text(path) as lines:
+            yield from read_lines(path, lines, parse)
+    else:
+        yield from _read_array(path, parse)
+
+
+def read_lines(path: Path, lines: Iterable[str], parse: Parse, first: int = 1) -> Iterator[Record]:
+    """Records of some lines of a file, the first of them line `first`; errors as in `read_file`."""
+    for number, line in enumerate(lines, start=first):
+        if line.strip():
+            place = f"{path}:{number}"
+            try:
+                record = json.loads(line)
+            except json.JSONDecodeError as error:
+                told = f"{error.msg} at column {error.colno}"
+                raise UserError(f"{place}: not JSON ({told})") from None
+            yield _parsed(record, parse, place)
+
+
+def holds_lines(path: Path) -> bool:
+    """True for a record a line, False for one JSON array. Raises `UserError` for no file."""
+    if not path.is_file():
+        raise UserError(f"{path}: no such file")
+    with open_text(path) as lines:
+        first = next((line.strip() for line in lines if line.strip()), "")
+    return not first.startswith("[")
+
+
+@contextmanager
+def open_text(path: Path) -> Generator[TextIOWrapper]:
+    """A UTF-8 text file, gzipped or not; what is wrong with it is a `UserError`."""
+    try:
+        if path.suffix == ".gz":
+            with gzip.open(path, "rt", encoding="utf-8-sig") as file:
+                yield cast(TextIOWrapper, file)
+        else:
+            with path.open(encoding="utf-8-sig") as file:
+                yield file
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path}: not UTF-8 text ({error.reason})") from None
+    except (gzip.BadGzipFile, EOFError) as error:
+        raise UserError(f"{path}: damaged gzip file ({error})") from None
+
+
+def _read_array(path: Path, parse: Parse) -> Iterator[Record]:
+    try:
+        with open_text(path) as file:
+            records = json.load(file)
+    except json.JSONDecodeError as error:
+        told = f"{error.msg} at column {error.colno}"
+        raise UserError(f"{path}:{error.lineno}: not JSON ({told})") from None
+    for number, record in enumerate(records, start=1):
+        yield _parsed(record, parse, f"{path}: record {number}")
+
+
+def _parsed(record: Any, parse: Parse, place: str) -> Record:
+    try:
+        if not isinstance(record, dict):
+            raise BadField("a record must be a JSON object")
+        return parse(cast("dict[str, Any]", record))
+    except BadField as error:
+        raise UserError(f"{place}: {error}") from None
 
 
 def parse_ours(record: dict[str, Any], answers: tuple[Answer, ...] | None = None) -> Record:
@@ -140,8 +198,12 @@ def as_entity(value: Any, where: str, known: set[str]) -> Entity:
 def _predicted(value: Any, where: str, known: set[str]) -> Predicted | None:
     if value is None:
         return None
-    values = _list(value, where)
-    return tuple(as_entity(each, f"{where}[{i}]", known) for i, each in enumerate(values))
+    return tuple(
+        Entity(each if each in known else "", each)
+        if isinstance(each, str)
+        else as_entity(each, f"{where}[{i}]", known)
+        for i, each in enumerate(_list(value, where))
+    )
 
 
 def _answer(value: Any, where: str) -> Answer:
@@ -190,53 +252,3 @@ def _judge(record: dict[str, Any]) -> bool | None:
 def _say(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 40 else text[:37] + "..."
-
-
-def _objects(path: Path) -> Iterator[tuple[str, Any]]:
-    """Every record with where it stands, for an error to name."""
-    if not path.is_file():
-        raise UserError(f"{path}: no such file")
-    try:
-        with _open(path) as lines:
-            array = _is_array(lines)
-        if array:
-            with _open(path) as lines:
-                yield from _array(path, lines)
-        else:
-            with _open(path) as lines:
-                yield from _lines(path, lines)
-    except UnicodeDecodeError as error:
-        raise UserError(f"{path}: not UTF-8 text ({error.reason})") from None
-    except (gzip.BadGzipFile, EOFError) as error:
-        raise UserError(f"{path}: damaged gzip file ({error})") from None
-
-
-def _open(path: Path) -> TextIOWrapper:
-    if path.suffix == ".gz":
-        return gzip.open(path, "rt", encoding="utf-8-sig")  # type: ignore[return-value]
-    return path.open(encoding="utf-8-sig")
-
-
-def _is_array(lines: TextIOWrapper) -> bool:
-    first = next((line.strip() for line in lines if line.strip()), "")
-    return first.startswith("[")
-
-
-def _lines(path: Path, lines: TextIOWrapper) -> Iterator[tuple[str, Any]]:
-    for number, line in enumerate(lines, start=1):
-        if line.strip():
-            place = f"{path}:{number}"
-            try:
-                yield place, json.loads(line)
-            except json.JSONDecodeError as error:
-                told = f"{error.msg} at column {error.colno}"
-                raise UserError(f"{place}: not JSON ({told})") from None
-
-
-def _array(path: Path, lines: TextIOWrapper) -> Iterator[tuple[str, Any]]:
-    try:
-        records = json.load(lines)
-    except json.JSONDecodeError as error:
-        told = f"{error.msg} at column {error.colno}"
-        raise UserError(f"{path}:{error.lineno}: not JSON ({told})") from None
-    yield from ((f"{path}: record {i}", record) for i, record in enumerate(records, start=1))

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eval.intervals import INTERVALS, Interval, mean_interval
-from eval.prediction_files import read_predictions
 from eval.predictions import Record
-from eval.score_metrics import FAMILIES, PASS, Family, Scores, family_of, pass_scores
+from eval.score_metrics import PASS, Scores, family_of
 from eval.score_names import METRICS
+from eval.score_tally import Tally, Wanted, scores_of, tallies
 from graphwalker.errors import UserError
 
 if TYPE_CHECKING:
@@ -50,117 +50,78 @@ def score_file(
     questions: Path | None = None,
     per_record: Path | None = None,
     seed: int = 0,
+    workers: int | None = None,
 ) -> Scored:
     """Score a file or a run's folder; `metrics` defaults to all that apply.
 
     `per_record` gets one `{"id", "scores"}` a record. Raises `UserError` for an unknown metric, one
     that fits no record, and for bad records (file, line and field are named).
     """
-    _families(metrics or ())  # a wrong name is told before anything is read
-    records = read_predictions(path, layout, questions)
+    wanted = Wanted.of(metrics)  # a wrong name is told before anything is read
+    keep = per_record is not None
+    pieces = tallies(path, wanted, layout, questions, keep=keep, workers=workers)
     if per_record is None:
-        return score_records(records, metrics, seed=seed, name=str(path))
+        return _summary(pieces, wanted, str(path), seed)
     if per_record.resolve() == path.resolve():
         raise UserError(f"{per_record}: is the predictions file; give --per-record another name")
     with _lines_to(per_record) as write:
-        return score_records(records, metrics, write, seed=seed, name=str(path))
+        return _summary(pieces, wanted, str(path), seed, write)
 
 
 def score_records(
-    records: Iterable[Record],
-    metrics: Sequence[str] | None = None,
-    write: Write | None = None,
-    *,
-    seed: int = 0,
-    name: str = "predictions",
+    records: Iterable[Record], metrics: Sequence[str] | None = None, *, seed: int = 0
 ) -> Scored:
-    """Score records one by one; memory grows by a number a metric and record, no more."""
-    wanted = list(dict.fromkeys(metrics or ()))
-    families = _families(wanted)
-    ks = [int(found[1]) for each in wanted if (found := PASS.fullmatch(each))]
-    values: dict[str, array[float]] = {}
-    n, seen, repeated = 0, set[str](), 0
-    for record in records:
-        scores = _scores(record, families, ks)
-        for metric, value in scores.items():
-            values.setdefault(metric, array("d")).append(value)
-        n += 1
-        repeated += record.id in seen
-        seen.add(record.id)
-        if write:
-            write({"id": record.id, "scores": _chosen(scores, wanted)})
-    if not n:
-        raise UserError(f"{name}: holds no records to score")
-    if repeated:
-        _log.warning("%s: %d records repeat an id; every one of them counts", name, repeated)
-    return _summarise(values, _shown(values, wanted, families, n, name), n, seed)
+    """Score records; memory grows by a number a metric and record, no more."""
+    wanted = Wanted.of(metrics)
+    return _summary([Tally(wanted).add_all(records)], wanted, "predictions", seed)
 
 
 def score_record(record: Record, metrics: Sequence[str] | None = None) -> Scores:
     """Every metric that fits the record, or those named."""
-    wanted = list(metrics or ())
-    ks = [int(found[1]) for each in wanted if (found := PASS.fullmatch(each))]
-    return _chosen(_scores(record, _families(wanted), ks), wanted)
+    wanted = Wanted.of(metrics)
+    return wanted.choose(scores_of(record, wanted.families(), wanted.ks()))
 
 
-def _families(wanted: Sequence[str]) -> list[Family]:
-    asked = {id(family_of(name)) for name in wanted}
-    return [family for family in FAMILIES if not wanted or id(family) in asked]
+def _summary(
+    pieces: Iterable[Tally], wanted: Wanted, name: str, seed: int, write: Write | None = None
+) -> Scored:
+    values: dict[str, array[float]] = {}
+    n, ids = 0, set[str]()
+    for piece in pieces:
+        for metric, found in piece.values.items():
+            values.setdefault(metric, array("d")).extend(found)
+        n += len(piece.ids)
+        ids.update(piece.ids)
+        if write:
+            for record_id, scores in piece.kept:
+                write({"id": record_id, "scores": scores})
+    if not n:
+        raise UserError(f"{name}: holds no records to score")
+    if len(ids) < n:
+        _log.warning("%s: %d records repeat an id; every one counts", name, n - len(ids))
+    means: dict[str, float] = {}
+    intervals: dict[str, Interval] = {}
+    for metric in _shown(values, wanted, n, name):
+        means[metric], intervals[metric] = mean_interval(values[metric], seed)
+    return Scored(n, means, intervals, {metric: len(values[metric]) for metric in means})
 
 
-def _scores(record: Record, families: Sequence[Family], ks: Sequence[int]) -> Scores:
-    scores: Scores = {}
-    for family in families:
-        if family.applies(record):
-            scores.update(family.score(record))
-    if ks:
-        scores.update(pass_scores(record, ks))
-    return scores
-
-
-def _chosen(scores: Scores, wanted: Sequence[str]) -> Scores:
-    if not wanted:
-        return scores
-    return {name: value for name, value in scores.items() if _asked(name, wanted)}
-
-
-def _asked(name: str, wanted: Sequence[str]) -> bool:
-    return name in wanted or ("pass@k" in wanted and PASS.fullmatch(name) is not None)
-
-
-def _shown(
-    values: dict[str, "array[float]"],
-    wanted: Sequence[str],
-    families: Sequence[Family],
-    n: int,
-    name: str,
-) -> list[str]:
+def _shown(values: dict[str, "array[float]"], wanted: Wanted, n: int, name: str) -> list[str]:
     """The metrics to show, in the order asked for, else in that of all metrics."""
     passes = sorted((each for each in values if PASS.fullmatch(each)), key=lambda k: int(k[5:]))
     shown: list[str] = []
-    for each in wanted or METRICS:
+    for each in wanted.names or METRICS:
         found = passes if each == "pass@k" else [each] if each in values else []
-        if wanted and not found:
+        if wanted.names and not found:
             raise UserError(f"{name}: {each} fits no record, it needs {family_of(each).needs}")
         shown += found
-    partial = {
-        each
-        for family in families
-        if family.everywhere and not wanted
-        for each in family.names
-        if len(values.get(family.names[0], ())) < n
-    }
-    return [each for each in dict.fromkeys(shown) if each not in partial]
+    if wanted.names:
+        return list(dict.fromkeys(shown))
+    return [each for each in shown if not family_of(each).everywhere or _fits_all(each, values, n)]
 
 
-def _summarise(
-    values: dict[str, "array[float]"], shown: Sequence[str], n: int, seed: int
-) -> Scored:
-    means: dict[str, float] = {}
-    intervals: dict[str, Interval] = {}
-    for name in shown:
-        means[name], intervals[name] = mean_interval(values[name], seed)
-    return Scored(n, means, intervals, {name: len(values[name]) for name in shown})
+def _fits_all(metric: str, values: dict[str, "array[float]"], n: int) -> bool:
+    return len(values.get(family_of(metric).names[0], ())) == n
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from eval.score_names import METRICS
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity
 from graphwalker.question import Answer
-from graphwalker.scoring import compare, pass_at_k
+from graphwalker.scoring import GoldSet, compare, is_right, pass_at_k
 
 Scores = dict[str, float]
 OWN = ("em", "f1", "precision", "recall", "hits1", "hit_any")
@@ -36,9 +36,8 @@ def _own(record: Record) -> Scores:
 
 def pass_scores(record: Record, ks: Iterable[int] = ()) -> Scores:
     """`pass@k` for every power of two that the samples suffice for, and for `ks`."""
-    right = record.passed or [
-        compare(sample, record.answers)["em"] == 1 for sample in record.samples
-    ]
+    gold = GoldSet.of(record.answers)
+    right = record.passed or [is_right(sample, gold) for sample in record.samples]
     n, c = len(right), sum(right)
     powers = (1 << i for i in range(n.bit_length()))
     return {f"pass@{k}": pass_at_k(n, c, k) for k in {*powers, *ks} if k <= n}
@@ -53,11 +52,6 @@ _STRINGS = {
     "graphwalker_f1": compat.graphwalker_f1,
     "graphwalker_token_f1": compat.graphwalker_token_f1,
     "squad_em": compat.squad_em,
-    "rog_hit": compat.rog_hit,
-    "rog_acc": compat.rog_acc,
-    "rog_f1": compat.rog_f1,
-    "rog_precision": compat.rog_precision,
-    "rog_recall": compat.rog_recall,
 }
 
 
@@ -66,6 +60,12 @@ def _strings(record: Record) -> Scores:
     return {name: metric(texts, golds) for name, metric in _STRINGS.items()}
 
 
+def _rog(record: Record) -> Scores:
+    found = compat.rog(record.texts, record.golds)
+    return dict(zip(_ROG, found, strict=True))
+
+
+_ROG = tuple(f"rog_{name}" for name in compat.Rog._fields)
 _WEBQSP = ("webqsp_precision", "webqsp_recall", "webqsp_f1")
 
 
@@ -161,6 +161,7 @@ FAMILIES: tuple[Family, ...] = (
         ("retrieval_any", "retrieval_all", "recovery_all", "recovery_given_error"),
     ),
     Family("predictions", _predicts, _strings, tuple(_STRINGS)),
+    Family("predictions", _predicts, _rog, _ROG),
     Family("predictions", _predicts, _webqsp, _WEBQSP),
     Family("predictions", _predicts, _tog, ("tog_em",)),
     Family(

@@ -6,7 +6,9 @@ nothing else is dropped. Where both sides carry an id, ids are compared instead.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import comb
+from typing import NamedTuple
 
 from graphwalker.graphs.base import Entity
 from graphwalker.graphs.names import fold
@@ -14,6 +16,7 @@ from graphwalker.question import Answer
 from graphwalker.trajectory import Trajectory
 
 
+@lru_cache(1 << 16)
 def normalise(name: str) -> str:
     """The form in which names are compared.
 
@@ -72,7 +75,40 @@ def pass_at_k(n: int, c: int, k: int) -> float:
     return 1.0 - comb(n - c, k) / comb(n, k)
 
 
-def compare(predictions: Sequence[Entity] | None, answers: Iterable[Answer]) -> dict[str, float]:
+@dataclass(frozen=True, slots=True)
+class GoldSet:
+    """Gold answers, distinct, found by id and by name: built once, compared with many times."""
+
+    ids: tuple[str, ...]
+    """One an answer, `""` where it has none."""
+    with_id: dict[str, int]
+    with_name: dict[str, list[int]]
+
+    @classmethod
+    def of(cls, answers: "Iterable[Answer] | GoldSet") -> "GoldSet":
+        if isinstance(answers, GoldSet):
+            return answers
+        distinct = _distinct(answers)
+        ids = tuple(_id(answer.id) for answer in distinct)
+        with_name: dict[str, list[int]] = {}
+        for i, answer in enumerate(distinct):
+            for name in _names(answer):
+                with_name.setdefault(name, []).append(i)
+        return cls(ids, {id_: i for i, id_ in enumerate(ids) if id_}, with_name)
+
+
+def is_right(predictions: Sequence[Entity] | None, answers: Iterable[Answer] | GoldSet) -> bool:
+    """`em` = 1: the predicted set equals the gold set, and there was an answer.
+
+    >>> is_right([Entity("", "oslo")], [Answer("Oslo")]), is_right(None, [])
+    (True, False)
+    """
+    return predictions is not None and _match(predictions, GoldSet.of(answers)).exact == 1.0
+
+
+def compare(
+    predictions: Sequence[Entity] | None, answers: Iterable[Answer] | GoldSet
+) -> dict[str, float]:
     """`em`, `f1`, `precision`, `recall`, `hits1` and `hit_any` of predictions, best first.
 
     Ids decide where both sides have them, else names and aliases. `None` means that no answer was
@@ -82,7 +118,7 @@ def compare(predictions: Sequence[Entity] | None, answers: Iterable[Answer]) -> 
     >>> found["em"], compare(None, [])["em"], compare([], [])["em"]
     (0.0, 0.0, 1.0)
     """
-    match = _match(predictions or (), _distinct(answers))
+    match = _match(predictions or (), GoldSet.of(answers))
     scores = {
         "em": match.exact,
         "f1": match.f1,
@@ -102,7 +138,7 @@ def score(trajectory: Trajectory) -> dict[str, float]:
     """
     if trajectory.stop.ours:
         raise ValueError(f"{trajectory.id} stopped with {trajectory.stop.value}: it has no score")
-    gold = _distinct(trajectory.question.answers)
+    gold = GoldSet.of(trajectory.question.answers)
     shown = [entity for turn in trajectory.turns for entity in turn.shown]
     had_error = any(turn.error for turn in trajectory.turns)
     scores = compare(predicted_entities(trajectory), gold)
@@ -115,8 +151,7 @@ def score(trajectory: Trajectory) -> dict[str, float]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class _Match:
+class _Match(NamedTuple):
     """How predictions meet gold answers; predictions of one gold answer count as one."""
 
     found: int
@@ -145,30 +180,26 @@ class _Match:
 
 def _compare_names(predictions: Sequence[str], answers: Sequence[str]) -> _Match:
     predicted = [Entity("", name) for name in predictions]
-    return _match(predicted, _distinct(Answer(name) for name in answers))
+    return _match(predicted, GoldSet.of(Answer(name) for name in answers))
 
 
-def _match(predictions: Sequence[Entity], gold: Sequence[Answer]) -> _Match:
-    with_id = {_id(answer.id): i for i, answer in enumerate(gold) if _id(answer.id)}
-    with_name: dict[str, list[int]] = {}
-    for i, answer in enumerate(gold):
-        for name in _names(answer):
-            with_name.setdefault(name, []).append(i)
+def _match(predictions: Sequence[Entity], gold: GoldSet) -> _Match:
     found: set[int] = set()
     wrong: set[str] = set()
     hits1 = 0.0
     for rank, prediction in enumerate(predictions):
         id_, name = _id(prediction.id), normalise(prediction.name)
-        # Where both sides have ids, they decide; a name then says nothing.
-        hits = [i for i in with_name.get(name, ()) if not (id_ and _id(gold[i].id))]
-        if id_ in with_id:
-            hits.append(with_id[id_])
+        hits = gold.with_name.get(name, [])
+        if id_:  # where both sides have ids, they decide; a name then says nothing
+            hits = [i for i in hits if not gold.ids[i]]
+            if id_ in gold.with_id:
+                hits.append(gold.with_id[id_])
         found.update(hits)
         if not hits:
             wrong.add(id_ or name)
         elif rank == 0:
             hits1 = 1.0
-    return _Match(len(found), len(wrong), len(gold), hits1)
+    return _Match(len(found), len(wrong), len(gold.ids), hits1)
 
 
 def _id(entity_id: str) -> str:
@@ -196,10 +227,10 @@ def predicted_entities(trajectory: Trajectory) -> list[Entity] | None:
     return [Entity(entity_id, name) for name, entity_id in zip(names, ids, strict=False)]
 
 
-def _retrieval(shown: Sequence[Entity], gold: Sequence[Answer]) -> dict[str, float]:
+def _retrieval(shown: Sequence[Entity], gold: GoldSet) -> dict[str, float]:
     """Did an observation show a gold answer, all of them? As entities, never as substrings."""
     match = _match(shown, gold)
-    everything = bool(gold) and match.found == match.gold
+    everything = match.gold > 0 and match.found == match.gold
     return {"retrieval_any": float(match.found > 0), "retrieval_all": float(everything)}
 
 

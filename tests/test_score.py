@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from eval import score_tally
 from eval.metrics import summarise
 from eval.records import read_run
 from eval.run import evaluate
@@ -196,6 +197,22 @@ def test_arrays_and_gzip_are_read_too(tmp_path):
     packed = tmp_path / "p.jsonl.gz"
     packed.write_bytes(gzip.compress((json.dumps(OSLO) + "\n\n").encode()))
     assert (score_file(array, ["em"]).n, score_file(packed, ["em"]).n) == (2, 1)
+
+
+def test_any_number_of_workers_gives_the_same_scores(tmp_path, monkeypatch):
+    monkeypatch.setattr(score_tally, "CHUNK", 50)
+    outs = [tmp_path / name for name in ("one.jsonl", "two.jsonl")]
+    one, two = (score_file(ODD, per_record=out, workers=k) for k, out in enumerate(outs, start=1))
+    assert one == two
+    assert outs[0].read_bytes() == outs[1].read_bytes()
+
+
+def test_the_first_bad_record_is_told_whoever_reads_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(score_tally, "CHUNK", 2)
+    path = tmp_path / "p.jsonl"
+    path.write_text("\n".join([GOOD] * 6 + ["{}", GOOD, "[]"]))
+    with pytest.raises(UserError, match=r"p\.jsonl:7: field 'answers' is missing"):
+        score_file(path, workers=2)
 
 
 def test_a_repeated_id_is_counted_and_told(tmp_path, caplog):

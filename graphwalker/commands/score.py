@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from graphwalker.commands.shared import SeedOption, load
+from graphwalker.commands.shared import SeedOption, WorkersOption, load
 
 app = typer.Typer()
 
@@ -32,6 +32,7 @@ def score(
         typer.Option("--questions", help="Gold answers, for a file that has none (tog, kg-r1)."),
     ] = None,
     seed: SeedOption = 0,
+    workers: WorkersOption = None,
 ) -> None:
     """Score a predictions file by our strict metrics and by every published one.
 
@@ -47,6 +48,7 @@ def score(
         questions=questions,
         per_record=per_record,
         seed=seed,
+        workers=workers,
     )
     if as_json:
         typer.echo(json.dumps(scored.to_json()))
