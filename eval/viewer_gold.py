@@ -63,22 +63,22 @@ def lay(
     """(walked triples that lie on the gold path, gold triples that were never shown).
 
     `answers` are the gold answers by name. Entities between that the walk never saw have no name
-    in the question's record: they are `UNKNOWN` and a number.
+    in the question's record: they are `UNKNOWN` and a number. Of several entities that a missing
+    hop may start from, one is taken: which of them lead on, only the graph knows.
     """
     tracer = _Tracer(list(dict.fromkeys(walked)))
     goals = list(answers[:MOST_ANSWERS]) or [tracer.unknown()]
-    before = [tracer.follow([topic], hops[:-1]) for topic, hops in path.branches]
+    fronts = [tracer.forward([topic], hops) for topic, hops in path.branches]
     if path.tail:
         ends = [
-            tracer.ends(frontier, hops[-1])
-            for frontier, (_, hops) in zip(before, path.branches, strict=True)
+            tracer.ends(front[-1], hops[-1])
+            for front, (_, hops) in zip(fronts, path.branches, strict=True)
         ]
         meeting = [end for end in ends[0] if all(end in others for others in ends)]
-        meeting = meeting or [tracer.unknown()]
-        tracer.close(tracer.follow(meeting, path.tail[:-1]), path.tail[-1], goals)
-        goals = meeting
-    for frontier, (_, hops) in zip(before, path.branches, strict=True):
-        tracer.close(frontier, hops[-1], goals)
+        front = tracer.forward(meeting or [tracer.unknown()], path.tail)
+        goals = tracer.backward(front, path.tail, goals)
+    for front, (_, hops) in zip(fronts, path.branches, strict=True):
+        tracer.backward(front, hops, goals)
     return tracer.on_path, list(dict.fromkeys(tracer.missing))
 
 
@@ -95,29 +95,40 @@ class _Tracer:
         self._unknown += 1
         return f"{UNKNOWN}{self._unknown}"
 
-    def ends(self, frontier: Sequence[str], hop: GoldHop) -> list[str]:
+    def ends(self, starts: Sequence[str], hop: GoldHop) -> list[str]:
         """Where the walk saw this hop lead."""
-        found = (hop.end(triple, start) for start in frontier for triple in self.walked)
+        found = (hop.end(triple, start) for start in starts for triple in self.walked)
         return list(dict.fromkeys(end for end in found if end is not None))
 
-    def follow(self, frontier: list[str], hops: Sequence[GoldHop]) -> list[str]:
-        """Hop after hop; an unknown end stands for those of a hop that the walk never saw."""
-        for hop in hops:
-            ends = self.ends(frontier, hop) or [self.unknown()]
-            self.close(frontier, hop, ends)
-            frontier = ends
-        return frontier
+    def forward(self, starts: list[str], hops: Sequence[GoldHop]) -> list[list[str]]:
+        """What each hop starts from; an unknown entity where the walk saw none of a hop's ends."""
+        fronts = [starts]
+        for hop in hops[:-1]:
+            fronts.append(self.ends(fronts[-1], hop) or [self.unknown()])
+        return fronts
 
-    def close(self, frontier: Sequence[str], hop: GoldHop, goals: Sequence[str]) -> None:
-        """One hop that ends in `goals`: what was walked of it, and what is missing."""
+    def backward(
+        self, fronts: Sequence[list[str]], hops: Sequence[GoldHop], goals: list[str]
+    ) -> list[str]:
+        """Keep what leads to the goals, hop by hop from the last; returns the starts that do."""
+        for front, hop in zip(reversed(fronts), reversed(hops), strict=True):
+            goals = self._close(front, hop, goals)
+        return goals
+
+    def _close(self, starts: Sequence[str], hop: GoldHop, goals: Sequence[str]) -> list[str]:
+        used: dict[str, None] = {}
         reached: set[str] = set()
-        for start in frontier:
+        for start in starts:
             for triple in self.walked:
                 end = hop.end(triple, start)
-                if end in goals:
+                if end is not None and end in goals:
                     self.on_path.add(triple)
-                    reached.add(str(end))
-        self.missing += [hop.triple(frontier[0], g) for g in goals if g not in reached]
+                    reached.add(end)
+                    used[start] = None
+        first = next(iter(used), starts[0])
+        left = [goal for goal in goals if goal not in reached]
+        self.missing += [hop.triple(first, goal) for goal in left]
+        return list(used) or [first]
 
 
 def _hops(hops: Sequence[str], twins: Sequence[str] = ()) -> tuple[GoldHop, ...]:

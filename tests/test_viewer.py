@@ -103,6 +103,12 @@ def test_an_end_that_is_no_gold_answer_is_not_on_the_path() -> None:
     assert [(x.tail, x.gold) for x in graph.links] == [("Bo", False), ("Cy", True)]
 
 
+def test_a_side_way_that_leads_to_no_answer_is_not_on_the_path() -> None:
+    turns = [step("Eve", "r", "[Eve, r, Ada], [Eve, r, Tom]"), step("Ada", "s", "[Ada, s, End]")]
+    graph = walk_graph(walked(turns, query("Eve", "r", "s"), ["Eve"], ["End"]))
+    assert {x.tail: x.gold for x in graph.links} == {"Ada": True, "Tom": False, "End": True}
+
+
 def test_the_other_side_s_relation_counts_as_the_same_hop() -> None:
     gold = {**query("Ann", "parents"), "path": ["~children"]}
     graph = walk_graph(

@@ -12,6 +12,7 @@ class Table {
     const widths = this.columns.map((column) => column.width).join(" ");
     this.box.style.setProperty("--columns", widths);
     this.box.setAttribute("aria-colcount", this.columns.length);
+    this.box.style.height = `${Math.min(16, rows.length + 1.2) * HEIGHT}px`;
     this.drawHead();
     this.fillFilters();
     this.listen();

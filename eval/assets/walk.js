@@ -4,6 +4,7 @@ class Viewer {
   constructor({ rows, names }) {
     Object.assign(this, { rows, names, run: names.length - 1, turn: 0, walk: null, asked: 0 });
     this.dialog = $("viewer");
+    this.wide = matchMedia("(min-width: 861px)");
     this.drawing = new Drawing();
     const press = (id, act) => $(id).addEventListener("click", act);
     press("close", () => this.dialog.close());
@@ -40,7 +41,7 @@ class Viewer {
     $("path").textContent = walk.path.length ? `Gold path: ${walk.path.join("; ")}.` : "This question has no gold path on record: gold answers are marked, the way to them is not.";
     this.drawing.load(walk);
     this.go(Infinity);
-    $("turns").scrollTop = 0;
+    $("turns").scrollTop = this.dialog.scrollTop = 0;
   }
 
   closed() {
@@ -79,9 +80,10 @@ class Viewer {
     for (const id of ["on", "last"]) $(id).disabled = this.turn === turns.length;
     [...$("turns").children].forEach((item, i) => {
       item.classList.toggle("later", i >= this.turn);
-      if (i + 1 !== this.turn) return item.removeAttribute("aria-current");
+      item.removeAttribute("aria-current");
+      if (i + 1 !== this.turn) return;
       item.setAttribute("aria-current", "step");
-      return item.scrollIntoView({ block: "nearest" });
+      if (this.wide.matches) item.scrollIntoView({ block: "nearest" }); // else the drawing would leave the screen
     });
     this.drawing.show(this.turn, $("gold").checked, this.turn === turns.length);
     this.tell();
