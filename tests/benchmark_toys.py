@@ -115,9 +115,9 @@ GRAILQA = [
         "domains": ["theater"],
         "level": "i.i.d.",
         "s_expression": "(COUNT theater.play)",
-        "topic_entity": {BRAND: "Anna Brand"},
     },
 ]
+GRAILQA_TOPICS = [GRAILQA[0] | {"topic_entity": {BRAND: "Anna Brand"}}]
 
 SIMPLE_LINES = (
     f"www.freebase.com/{BRAND.replace('.', '/')}\twww.freebase.com/people/person/place_of_birth\t"
@@ -324,6 +324,7 @@ OTHERS = {
     "cwq_test_topic_entities.json": ("cwq", CWQ_TOPICS),
     "cwq_train_answer_mids.json": ("cwq", CWQ_MIDS),
     "cwq_several.json": ("cwq", CWQ_SEVERAL),
+    "graliqa.json": ("grailqa", GRAILQA_TOPICS),
     "SimpleQA.json": ("simplequestions", SIMPLE_TOPICS),
     "qald_10-en.json": ("qald10", QALD10_TOPICS),
     "qa_2hop_dev.jsonl": ("metaqa", METAQA),

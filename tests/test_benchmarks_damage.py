@@ -75,6 +75,21 @@ DAMAGE = {
         "record 2 (WebQTrn-1_00000001): question id 'WebQTrn-1_00000001' stands there twice, "
         "first in record 1",
     ),
+    "cwq with topic entities in all records but one": (
+        "cwq_test_topic_entities.json",
+        drop(1, "topic_entity"),
+        "record 2 (WebQTrn-2_00000002): has no field 'topic_entity'",
+    ),
+    "webqsp without a nullable field": (
+        "webqsp",
+        drop(1, "Parses", 0, "TopicEntityMid"),
+        "record 2 (WebQTest-901): has no field 'Parses[0].TopicEntityMid'",
+    ),
+    "qald in a language that is a list": (
+        "qald10",
+        put(1, "question", 0, "language", ["en"]),
+        "record 1 (0): field 'question[0].language' must be a text, not a list",
+    ),
     "grailqa with an unknown level": (
         "grailqa",
         put(0, "level", "hard"),
@@ -135,7 +150,6 @@ DAMAGE = {
 @pytest.mark.parametrize("kind", DAMAGE)
 def test_damage_gives_one_line_that_names_the_record(tmp_path, kind):
     name, change, message = DAMAGE[kind]
-    path = toys.write(tmp_path / "x", "")
     file, records = damaged(name, change)
     path = toys.write(tmp_path / file, records)
     with pytest.raises(UserError) as caught:

@@ -8,17 +8,23 @@ from graphwalker.question import Answer, Question
 
 
 def parse(record: Field, number: int, source: Source) -> Question:
-    """One record of any of the forms. Topic entities are `topic_entity`, else the MIDs of the
-    query, without names.
-    """
+    """A record without topic entities: they are the MIDs of the query, without names."""
+    return _question(record, source, linked=False)
+
+
+def parse_linked(record: Field, number: int, source: Source) -> Question:
+    """A record with `topic_entity` as {mid: name}; ToG found none for some questions."""
+    return _question(record, source, linked=True)
+
+
+def _question(record: Field, source: Source, linked: bool) -> Question:
     answers = _answers(record, source)
     sparql = record.get("sparql").text()
-    linked = record.find("topic_entity")
     ids = frozenset(answer.id for answer in answers if answer.id)
     return Question(
         id=record.get("ID").key(),
         text=record.get("question").text(),
-        topic_entities=topics(linked) if linked else sparql_topics(sparql, ids),
+        topic_entities=topics(record.get("topic_entity")) if linked else sparql_topics(sparql, ids),
         answers=answers,
         dataset=source.dataset,
         structure=record.get("compositionality_type").text(),
@@ -56,4 +62,7 @@ def _named(field: Field) -> Answer:
 
 
 _NEEDS = frozenset({"ID", "question", "sparql", "compositionality_type"})
-FORMS = (Form("CWQ", ("cwq",), parse, _NEEDS),)
+FORMS = (
+    Form("CWQ", ("cwq",), parse, _NEEDS, frozenset({"topic_entity"})),
+    Form("CWQ with topic entities", ("cwq",), parse_linked, _NEEDS | {"topic_entity"}),
+)

@@ -50,6 +50,12 @@ class Field:
         null = any(key in self._object() for key in keys)
         raise UserError(f"field {named} is null" if null else f"has no field {named}")
 
+    def nullable(self, key: str) -> "Field | None":
+        """A field that must be there; `None` when it is null."""
+        if key not in self._object():
+            raise UserError(f"has no field {self._join(key)!r}")
+        return self.find(key)
+
     def find(self, key: str) -> "Field | None":
         """The field, or `None` when it is absent or null."""
         return self._at(key) if self.has(key) else None
@@ -115,6 +121,12 @@ class Field:
         if found is None:
             raise self.wrong("an object")
         return found
+
+
+def nullable_text(record: Field, key: str) -> str:
+    """A text field that must be there, but may be null or empty."""
+    found = record.nullable(key)
+    return found.string().strip() if found else ""
 
 
 def optional_text(record: Field, key: str) -> str:

@@ -12,29 +12,39 @@ LEVELS = ("i.i.d.", "compositional", "zero-shot")
 
 
 def parse(record: Field, number: int, source: Source) -> Question:
-    """One record; the level is the structure, the number of edges the hops."""
+    """A record as released: topic entities are the entity nodes of its graph query."""
+    return _question(record, source, _graph_topics(record.get("graph_query")))
+
+
+def parse_linked(record: Field, number: int, source: Source) -> Question:
+    """A record with `topic_entity` as {mid: name}, as ToG samples them."""
+    _graph_topics(record.get("graph_query"))
+    return _question(record, source, topics(record.get("topic_entity")))
+
+
+def _question(record: Field, source: Source, found: tuple[Entity, ...]) -> Question:
+    """The level is the structure, the number of edges the hops."""
     level = record.get("level").text()
     if level not in LEVELS:
         raise UserError(f"field 'level' must be one of {', '.join(LEVELS)}, not {level!r}")
-    linked = record.find("topic_entity")
-    domains = record.find("domains")
+    domains = record.get("domains").texts()
     return Question(
         id=record.get("qid").key(),
         text=record.get("question").text(),
-        topic_entities=topics(linked) if linked else _graph_topics(record.get("graph_query")),
+        topic_entities=found,
         answers=distinct(_answer(item) for item in record.get("answer").items()),
         dataset=source.dataset,
         structure=level,
         hops=record.get("num_edge").whole(),
         split=source.split,
         query={
-            "sparql": optional_text(record, "sparql_query"),
-            "s_expression": optional_text(record, "s_expression"),
+            "sparql": record.get("sparql_query").text(),
+            "s_expression": record.get("s_expression").text(),
         },
         facets={
             "level": level,
-            "function": optional_text(record, "function"),
-            "domain": (domains.texts() or [""])[0] if domains else "",
+            "function": record.get("function").text(),
+            "domain": domains[0] if domains else "",
         },
     )
 
@@ -57,4 +67,8 @@ def _graph_topics(graph: Field) -> tuple[Entity, ...]:
     )
 
 
-FORMS = (Form("GrailQA", ("grailqa",), parse, frozenset({"qid", "graph_query"})),)
+_NEEDS = frozenset({"qid", "question", "graph_query"})
+FORMS = (
+    Form("GrailQA", ("grailqa",), parse, _NEEDS, frozenset({"topic_entity"})),
+    Form("GrailQA with topic entities", ("grailqa",), parse_linked, _NEEDS | {"topic_entity"}),
+)

@@ -60,12 +60,12 @@ def parse_linked(record: Field, number: int, source: Source) -> Question:
 
 def which(records: Sequence[Record]) -> str:
     """QALD-9-plus or QALD-10, by the languages of the questions; `""` when they do not tell."""
-    languages: set[object] = set()
+    languages: set[str] = set()
     for record in records:
         questions = (as_object(record.value) or {}).get("question")
         if isinstance(questions, list):
             for item in cast("list[object]", questions):
-                languages.add((as_object(item) or {}).get("language"))
+                languages.add(str((as_object(item) or {}).get("language")))
     if "zh" in languages:
         return "qald10"
     return "qald9plus" if languages & _ONLY_9 else ""

@@ -3,7 +3,7 @@
 from typing import Any
 
 from graphwalker.benchmarks.answers import distinct, literal, need_freebase_id
-from graphwalker.benchmarks.fields import Field, optional_text
+from graphwalker.benchmarks.fields import Field, nullable_text, optional_text
 from graphwalker.benchmarks.forms import Form, Source
 from graphwalker.benchmarks.freebase import topics
 from graphwalker.errors import UserError
@@ -31,7 +31,7 @@ def parse(record: Field, number: int, source: Source) -> Question:
         hops=len(chain),
         split=source.split or _split(question_id),
         query={"parses": [facts for _, facts in read]},
-        facets={"constraints": str(len(_items(parses[0], "Constraints")))},
+        facets={"constraints": str(len(_nullable_items(parses[0], "Constraints")))},
     )
 
 
@@ -39,7 +39,7 @@ def _parse(field: Field) -> tuple[list[Answer], dict[str, Any]]:
     answers = [_answer(item) for item in field.get("Answers").items()]
     facts = {
         "id": optional_text(field, "ParseId"),
-        "sparql": optional_text(field, "Sparql"),
+        "sparql": nullable_text(field, "Sparql"),
         "chain": _chain(field),
         "answers": [answer.id if _is_entity(answer) else answer.name for answer in answers],
     }
@@ -49,7 +49,7 @@ def _parse(field: Field) -> tuple[list[Answer], dict[str, Any]]:
 def _answer(item: Field) -> Answer:
     kind, argument = item.get("AnswerType"), item.get("AnswerArgument")
     if kind.text() == "Entity":
-        return Answer(optional_text(item, "EntityName"), need_freebase_id(argument))
+        return Answer(nullable_text(item, "EntityName"), need_freebase_id(argument))
     if kind.text() == "Value":
         return literal(argument.text())
     raise UserError(f"field {kind.path!r} must be Entity or Value, not {kind.value!r}")
@@ -66,18 +66,19 @@ def _topics(record: Field, parses: list[Field]) -> tuple[Entity, ...]:
         return topics(linked)
     found: dict[str, Entity] = {}
     for field in parses:
-        if field.has("TopicEntityMid"):
-            mid = need_freebase_id(field.get("TopicEntityMid"))
-            found.setdefault(mid, Entity(mid, optional_text(field, "TopicEntityName")))
+        given, name = field.nullable("TopicEntityMid"), nullable_text(field, "TopicEntityName")
+        if given:
+            mid = need_freebase_id(given)
+            found.setdefault(mid, Entity(mid, name))
     return tuple(found.values())
 
 
 def _chain(field: Field) -> list[str]:
-    return [item.text() for item in _items(field, "InferentialChain")]
+    return [item.text() for item in _nullable_items(field, "InferentialChain")]
 
 
-def _items(field: Field, key: str) -> list[Field]:
-    found = field.find(key)
+def _nullable_items(field: Field, key: str) -> list[Field]:
+    found = field.nullable(key)
     return found.items() if found else []
 
 

@@ -12,7 +12,9 @@ def parse_colota(record: Field, number: int, source: Source) -> Question:
     """`kg_entities` is {name: Wikidata id}. The first reasoning strategy is the structure."""
     strategies = record.get("reasoning_strategy", "Reasoning Strategy").texts()
     linked = record.get("kg_entities", "KG Entities").entries()
-    steps = record.get("reasoning_steps", "Reasoning Steps").items()
+    steps = [s.entries() for s in record.get("reasoning_steps", "Reasoning Steps").items()]
+    given = record.get("kg_triples", "KG Triples")
+    triples = [given.string()] if isinstance(given.value, str) else given.texts()
     rule = record.get("inference_rule", "Inference Rule").string().strip()
     return Question(
         id=record.get("id").key(),
@@ -22,14 +24,14 @@ def parse_colota(record: Field, number: int, source: Source) -> Question:
         dataset=source.dataset,
         structure=strategies[0] if strategies else "",
         split=source.split,
-        query={"inference_rule": rule, "reasoning_steps": len(steps), "strategies": strategies},
+        query={"inference_rule": rule, "triples": triples},
         facets={"strategies": ", ".join(strategies), "steps": str(len(steps))},
     )
 
 
 def parse_strategyqa(record: Field, number: int, source: Source) -> Question:
     """`term` is the article that the question was written about: a topic without an id."""
-    steps = record.find("decomposition")
+    steps, facts = record.find("decomposition"), record.find("facts")
     return Question(
         id=record.get("qid").key(),
         text=record.get("question").text(),
@@ -38,7 +40,10 @@ def parse_strategyqa(record: Field, number: int, source: Source) -> Question:
         dataset=source.dataset,
         structure="yes-no",
         split=source.split,
-        query={"decomposition": steps.texts()} if steps else {},
+        query={
+            **({"decomposition": steps.texts()} if steps else {}),
+            **({"facts": facts.texts()} if facts else {}),
+        },
         facets={"steps": str(len(steps.items()))} if steps else {},
     )
 
