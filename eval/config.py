@@ -13,7 +13,7 @@ from graphwalker.agents.presets import Environment, EnvironmentConfig
 from graphwalker.benchmarks.base import load_questions
 from graphwalker.config import Config
 from graphwalker.errors import UserError
-from graphwalker.graphs.compiled import open_graph
+from graphwalker.graphs.open import is_endpoint, open_any
 from graphwalker.policies.chat_api import ChatPolicy
 from graphwalker.policies.load import PolicyConfig, load_policy, policy_identity, policy_name
 
@@ -22,7 +22,10 @@ class EvalConfig(Config):
     """`graphwalker eval`: run an agent on a file of questions and score it."""
 
     graph: str
-    """The compiled graph that the agent walks."""
+    """What the agent walks: a compiled graph, a SPARQL endpoint (http://...), or a recording
+    (.jsonl)."""
+    graph_cache: str = ""
+    """Folder that keeps an endpoint's answers over runs. Empty: they are kept in memory alone."""
     questions: str
     """Questions as JSONL, plain or .gz."""
     output_dir: str
@@ -74,7 +77,8 @@ def run_eval(config: EvalConfig, progress: Progress | None = None) -> Path:
 
 
 def _environment(config: EvalConfig) -> Environment:
-    return Environment(open_graph(Path(config.graph)), config.environment)
+    cache = config.graph_cache if is_endpoint(config.graph) else ""
+    return Environment(open_any(config.graph, cache_dir=cache), config.environment)
 
 
 def _player(

@@ -32,6 +32,10 @@ def environment(graph=GRAPH, **config):
     return Environment(graph, EnvironmentConfig(prompt="compact", **config))
 
 
+def io_environment():
+    return Environment(GRAPH, EnvironmentConfig(preset="io-prompt", prompt="io"))
+
+
 def questions(*ids):
     return [Question(i, f"Where from {i}?", (Entity("m.a", "A"),)) for i in ids]
 
@@ -352,9 +356,22 @@ def test_your_own_prompt_is_a_path(tmp_path):
     assert Prompt.load(str(path)) == Prompt("Be brief.", "{question}")
 
 
+def test_the_io_prompt_asks_once_and_shows_no_graph():
+    done = play('<think> I know. </think>\n<answer> ["b"] </answer>', preset="io-prompt")
+    assert (done.stop, done.answer, done.usage["graph_calls"]) == (StopReason.ANSWERED, ("b",), 0)
+    (system, user) = Episode(questions("q")[0], 0, io_environment()).ask.messages
+    assert "no tools" in system.content and user.content == "Question: Where from q?"
+
+
+@pytest.mark.parametrize("line", [LOOK, "It is B.", Completion("<answer> [", "length")])
+def test_without_an_answer_the_io_prompt_ends_malformed(line):
+    done = play(line, DONE, preset="io-prompt")
+    assert (done.stop, done.answer, len(done.turns)) == (StopReason.MALFORMED, None, 1)
+
+
 @pytest.mark.parametrize("name", ["missing", ".", "../prompts"])
 def test_an_unknown_prompt_names_the_shipped_ones(name):
-    with pytest.raises(UserError, match="compact, graphwalker"):
+    with pytest.raises(UserError, match="compact, graphwalker, io"):
         Prompt.load(name)
 
 

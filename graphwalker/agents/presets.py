@@ -5,6 +5,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from graphwalker.agents.base import Agent
+from graphwalker.agents.baselines import IOPromptAgent
 from graphwalker.agents.react import Prompt, ReActAgent
 from graphwalker.graphs.base import KnowledgeGraph
 from graphwalker.graphs.layers import GraphLayers, with_layers
@@ -22,10 +23,10 @@ VERSION = 3
 class EnvironmentConfig(WalkerSettings):
     """What an agent lives in, the limits of its tools included. The defaults are GraphWalker's."""
 
-    preset: Literal["graphwalker"] = "graphwalker"
-    """Which published environment this is."""
+    preset: Literal["graphwalker", "io-prompt"] = "graphwalker"
+    """Which published environment this is; `io-prompt` asks once, without tools (`prompt: io`)."""
     prompt: str = "graphwalker"
-    """A shipped prompt (`graphwalker`, or `compact` for tiny models), or the path of your own."""
+    """A shipped prompt (`graphwalker`, `compact` for tiny models, `io`), or your own by path."""
     max_turns: int = Field(default=10, ge=1)
     """Completions before the forced answer; malformed ones count."""
     max_context_tokens: int = Field(default=0, ge=0)
@@ -48,15 +49,21 @@ class Environment:
         self.graph = with_layers(graph, self.config.layers)
         self.protocol = TagProtocol()
         self.name: str = self.config.preset
-        self.agent: Agent = ReActAgent(
+        self.agent = self._make_agent()
+        self._list_relations = lister(self.graph, self.config)
+
+    def _make_agent(self) -> Agent:
+        prompt = Prompt.load(self.config.prompt)
+        if self.config.preset == "io-prompt":
+            return IOPromptAgent(self.protocol, prompt)
+        return ReActAgent(
             self.protocol,
-            Prompt.load(self.config.prompt),
+            prompt,
             self.config.max_turns,
             self.config.max_context_tokens,
             self.config.max_malformed,
             self.config.stop_repeats,
         )
-        self._list_relations = lister(self.graph, self.config)
 
     def toolbox(self, question: Question) -> ToolBox:
         """Fresh tools for one episode."""

@@ -114,14 +114,14 @@ class ReActAgent:
         else:
             seen = _NOTHING
         elapsed = (time.perf_counter() - started) * 1000
-        return _record(context, completion, thought, action, seen, elapsed), action
+        return record_turn(context, completion, thought, action, seen, elapsed), action
 
     def _forced(
         self, context: tuple[Message, ...], completion: Completion, log: Log
     ) -> FinalAnswer | None:
         thought, action = self.protocol.parse(completion.text)
         seen = Observation("", _FORCED_ERRORS.get(type(action).__name__, ""))
-        log.turns.append(_record(context, completion, thought, action, seen, 0.0))
+        log.turns.append(record_turn(context, completion, thought, action, seen, 0.0))
         return action if isinstance(action, FinalAnswer) else None
 
     def _reply(self, observation: str, last: bool) -> str:
@@ -160,7 +160,7 @@ def _complaint(action: Malformed, completion: Completion) -> str:
     return f"Error malformed: {cut}{action.reason}"
 
 
-def _record(
+def record_turn(
     context: tuple[Message, ...],
     completion: Completion,
     thought: str,
@@ -168,6 +168,7 @@ def _record(
     seen: Observation,
     milliseconds: float,
 ) -> Turn:
+    """A completion and what came of it, as the episode's record keeps them."""
     return Turn(
         context=context,
         completion=completion.text,

@@ -1,0 +1,33 @@
+"""The IO-prompt baseline: a question, one completion, no graph (GraphWalker Table 2)."""
+
+from dataclasses import dataclass
+
+from graphwalker.agents.base import AgentRun, Ask, Log
+from graphwalker.agents.react import Prompt, record_turn
+from graphwalker.protocols.base import ActionProtocol, FinalAnswer, Malformed
+from graphwalker.question import Question
+from graphwalker.tools.base import Call, Observation, ToolBox
+
+
+@dataclass(frozen=True, slots=True)
+class IOPromptAgent:
+    """Asks once. What comes back is the answer, or the episode ends as `malformed`."""
+
+    protocol: ActionProtocol
+    prompt: Prompt
+
+    def __call__(self, question: Question, tools: ToolBox, log: Log) -> AgentRun:
+        messages = self.prompt.messages(
+            {"question": question.text, "entities": "", "tools": "", "max_turns": "1"}
+        )
+        completion = yield Ask(messages, ("</answer>",))
+        if completion.finish == "length" and not completion.text:
+            return None
+        thought, action = self.protocol.parse(completion.text)
+        if isinstance(action, Call):
+            action = Malformed("there is nothing to query: answer with <answer> [...] </answer>")
+        error = "malformed" if isinstance(action, Malformed) else ""
+        log.turns.append(
+            record_turn(messages, completion, thought, action, Observation("", error), 0.0)
+        )
+        return action if isinstance(action, FinalAnswer) else None
