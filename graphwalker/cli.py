@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from graphwalker.commands import agents, benchmark, data, graph, names, score, virtuoso
+from graphwalker.commands import agents, benchmark, conformance, data, graph, names, score, virtuoso
 from graphwalker.errors import GraphWalkerError, UserError
 
 app = typer.Typer(
@@ -22,6 +22,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
 )
 
+graph.app.command("conformance")(conformance.conformance)
 graph.app.command("index")(names.index)
 graph.app.command("search")(names.search)
 app.add_typer(graph.app, name="graph")

@@ -1,6 +1,7 @@
 """Every backend keeps every rule and shows an agent the very same text."""
 
 import gzip
+import os
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
@@ -8,17 +9,17 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
 from backends import compiled, embedded, in_memory, write
+from graphwalker.cli import app
 from graphwalker.graphs.base import Direction, Entity
 from graphwalker.graphs.conformance import check_graph
 from graphwalker.graphs.hidden import HiddenGraph
 from graphwalker.graphs.literals import literal_id
 from graphwalker.graphs.oxigraph import load_store
 from graphwalker.graphs.sparql import SparqlGraph
-from graphwalker.question import Question
-from graphwalker.tools.base import Call
-from graphwalker.tools.walker import WalkerTools
+from graphwalker.tools.transcript import differences, transcript
 from sparql_endpoint import serve
 from toy import TOY_NAMES, TOY_TRIPLES, TOY_TYPES
 
@@ -63,7 +64,9 @@ PITFALLS = (
     },
     {"m.z2": ["a.b", "a.c"], "m.z1": ["a.b"], "m.cvt1": ["x.marriage"]},
 )
-FB15K = Path(__file__).resolve().parents[2] / "shared/data/fb15k"
+BESIDE = Path(__file__).resolve().parents[2] / "shared/data"
+DATA = Path(os.environ.get("GRAPHWALKER_DATA") or BESIDE)
+FB15K = DATA / "fb15k"
 
 
 def through_http(path, stack):
@@ -84,17 +87,7 @@ def topics(names):
 
 def observations(graph, entities):
     """Everything the two tools say about the entities, each in an episode of its own."""
-    for topic in entities:
-        tools = WalkerTools(graph, Question("q", "Who is married where?", (topic,)))
-        shown = tools.topic_names()[0]
-        listed = tools.call(Call("get_relations", {"entity": shown}))
-        yield listed
-        relations = [*listed.relations, "x.y.wrong"]
-        for start in range(0, len(relations), 4):
-            wanted = {"entity": shown, "relations": relations[start : start + 4]}
-            yield tools.call(Call("get_triples", wanted))
-        for name in (topic.name.upper(), topic.id, f"{topic.name} x"):
-            yield tools.call(Call("get_relations", {"entity": name}))
+    return [seen for topic in entities for _, seen in transcript(graph, topic)]
 
 
 @pytest.fixture(scope="module", params=BACKENDS)
@@ -118,14 +111,14 @@ def test_a_backend_keeps_every_rule(backend, parts):
 @pytest.mark.parametrize("parts", [TOY, PITFALLS], ids=["toy", "pitfalls"])
 def test_a_backend_shows_what_the_reference_shows(backend, parts):
     entities = [e for e in topics(parts[1]) if not e.id.startswith("m.p1")]
-    seen = list(observations(backend(*parts), entities))
-    assert seen == list(observations(in_memory(*parts), entities))
+    seen = observations(backend(*parts), entities)
+    assert seen == observations(in_memory(*parts), entities)
 
 
 def test_an_incomplete_graph_is_the_same_on_a_backend(backend):
     entities = topics(TOY_NAMES)[:12]
     views = [HiddenGraph(graph, 0.4, seed=3) for graph in (backend(*TOY), in_memory(*TOY))]
-    assert list(observations(views[0], entities)) == list(observations(views[1], entities))
+    assert observations(views[0], entities) == observations(views[1], entities)
 
 
 def test_a_name_in_several_languages_is_shown_in_english(backend):
@@ -165,17 +158,17 @@ def test_any_graph_is_the_same_on_every_backend(world):
     facts, names, types = world
     entities = [Entity(i, names.get(i, "")) for i in NODES]
     reference = in_memory(facts, names, types)
-    expected = list(observations(reference, topics(names)))
+    expected = observations(reference, topics(names))
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         path = write(Path(folder) / "g", facts, names, types)
         for name, open_backend in BACKENDS.items():
             graph = open_backend(path, stack)
-            assert list(observations(graph, topics(names))) == expected, name
+            assert observations(graph, topics(names)) == expected, name
             assert list(check_graph(graph, entities)) == [], name
 
 
-def fb15k():
-    """Triples, names and types of the real slice, all of them."""
+def read_fb15k():
+    """Triples, names and types of the real slice."""
 
     def rows(name):
         with gzip.open(FB15K / name, "rt", encoding="utf-8") as lines:
@@ -186,3 +179,65 @@ def fb15k():
         types.setdefault(mid, []).append(kind)
     names = {row[0]: row[1] for row in rows("entities.tsv.gz")[1:]}
     return [tuple(row) for row in rows("triples.tsv.gz")], names, types
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not FB15K.is_dir(), reason=f"no FB15k slice at {FB15K}; set GRAPHWALKER_DATA")
+def test_the_real_slice_is_the_same_on_every_backend(tmp_path):
+    parts = read_fb15k()
+    reference = in_memory(*parts)
+    chosen = [reference.entity_at(place) for place in range(7, reference.size, 500)]
+    path = write(tmp_path / "g", *parts)
+    with ExitStack() as stack:
+        for open_backend in BACKENDS.values():
+            graph = open_backend(path, stack)
+            assert list(differences(graph, reference, chosen)) == []
+            assert list(check_graph(graph, chosen[:5])) == []
+
+
+def test_a_graph_that_breaks_a_rule_is_found_out():
+    class Shuffled(HiddenGraph):
+        def relations_many(self, sides):
+            return [found[::-1] for found in super().relations_many(sides)]
+
+        def count(self, entity_id, relation, direction):
+            return super().count(entity_id, relation, direction) + 1
+
+    found = {f.check for f in check_graph(Shuffled(in_memory(*TOY)), topics(TOY_NAMES)[:2])}
+    assert {"relations", "neighbors", "hostile texts"} <= found
+
+
+def test_a_difference_names_the_topic_the_call_and_both_texts():
+    less = HiddenGraph(in_memory(*TOY), triples=[("m.0ada", "film.director.film", "m.0film1")])
+    found = list(differences(less, in_memory(*TOY), topics(TOY_NAMES)))
+    assert [topic.id for topic, *_ in found] == ["m.0ada"]
+    _, call, seen, expected = found[0]
+    assert call.tool == "get_triples"
+    assert "Glass Harbor" in expected
+    assert "Glass Harbor" not in seen
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["graph", "conformance", *map(str, arguments)])
+
+
+def test_people_check_their_endpoint_from_the_command_line(tmp_path):
+    path = write(tmp_path / "g", *TOY)
+    compiled(path)
+    with serve(load_store([path])) as address:
+        result = run("--endpoint", address, "--reference", tmp_path / "g/graph", "--entities", 3)
+        alone = run("--endpoint", address, "--entities", 2)
+        by_id = run("--endpoint", address, "--entity", "/m/0ada")
+    assert result.exit_code == alone.exit_code == by_id.exit_code == 0, result.output
+    assert "same text        ok" in result.output
+    assert "conforms at 3 entities" in result.output
+
+
+def test_an_endpoint_with_another_graph_does_not_conform(tmp_path):
+    compiled(write(tmp_path / "g", *TOY))
+    other = write(tmp_path / "other", TOY_TRIPLES[5:], TOY_NAMES, TOY_TYPES)
+    with serve(load_store([other])) as address:
+        asked = ("--endpoint", address, "--reference", tmp_path / "g/graph")
+        result = run(*asked, "--entity", "m.0ada")
+    assert result.exit_code == 1
+    assert "same text        1 findings" in result.output

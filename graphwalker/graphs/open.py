@@ -1,10 +1,13 @@
 """Opening a graph by one text: a compiled folder, a SPARQL endpoint, or a recording."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphwalker.errors import UserError
-from graphwalker.graphs.base import KnowledgeGraph
+from graphwalker.graphs.base import Entity, KnowledgeGraph
+
+if TYPE_CHECKING:
+    from graphwalker.graphs.sparql import SparqlGraph
 
 
 def open_any(
@@ -12,16 +15,18 @@ def open_any(
     *,
     cache_dir: Path | str = "",
     record: Path | str = "",
+    wikidata: bool = False,
     **endpoint: Any,
 ) -> KnowledgeGraph:
-    """The graph that `spec` names: an `http(s)://` address is a SPARQL endpoint, a `.jsonl` file
-    a recording of graph calls, anything else a compiled graph.
+    """The graph that `spec` names: an `http(s)://` address is a SPARQL endpoint (several may
+    stand side by side; `#IRI` at the end is the named graph that is asked), a `.jsonl` file a
+    recording of graph calls, anything else a compiled graph.
 
     An endpoint stands behind the cache of this process, which `cache_dir` keeps on disk as well;
-    `endpoint` goes to `SparqlGraph`. `record` is a file to which all calls are written.
-    Raises `UserError` for what cannot be opened.
+    `wikidata` is its vocabulary, other options go to `SparqlGraph`. `record` is a file to which
+    all calls are written. Raises `UserError` for what cannot be opened.
     """
-    graph = _open(str(spec), cache_dir, endpoint)
+    graph = _open(str(spec), cache_dir, wikidata, endpoint)
     if record:
         from graphwalker.graphs.record import RecordedGraph
 
@@ -34,11 +39,36 @@ def is_endpoint(spec: Path | str) -> bool:
     return str(spec).startswith(("http://", "https://"))
 
 
-def _open(spec: str, cache_dir: Path | str, endpoint: dict[str, Any]) -> KnowledgeGraph:
+def open_endpoint(spec: str, *, wikidata: bool = False, **options: Any) -> "SparqlGraph":
+    """The endpoint itself, without a cache before it. Raises `UserError`."""
+    from graphwalker.graphs.sparql import SparqlGraph
+    from graphwalker.graphs.wikidata import vocabulary
+
+    addresses, _, named = spec.partition("#")
+    if named:
+        options = {"default_graph": named, **options}
+    if wikidata:
+        options = {"vocabulary": vocabulary(), **options}
+    return SparqlGraph(addresses, **options)
+
+
+def some_entities(graph: "SparqlGraph", count: int) -> list[Entity]:
+    """Some named entities of an endpoint, spread over the first ones that it gives."""
+    name = graph.vocabulary.iri(graph.vocabulary.name)
+    rows = graph.client.rows(f"SELECT ?s WHERE {{ ?s {name} ?n }} LIMIT {count * 20}")
+    ids = list(dict.fromkeys(graph.vocabulary.node_id(row["s"]) for row in rows))
+    chosen = ids[:: max(1, len(ids) // count)][:count]
+    return [Entity(i, n) for i, n in zip(chosen, graph.names_many(chosen), strict=True)]
+
+
+def _open(
+    spec: str, cache_dir: Path | str, wikidata: bool, endpoint: dict[str, Any]
+) -> KnowledgeGraph:
     if is_endpoint(spec):
-        return _cached_endpoint(spec, cache_dir, endpoint)
-    if endpoint:
-        raise UserError(f"{spec}: {', '.join(endpoint)} is for endpoints (http://...) only")
+        return _cached_endpoint(spec, cache_dir, wikidata, endpoint)
+    if endpoint or cache_dir:
+        given = ", ".join([*endpoint, *(["cache_dir"] if cache_dir else [])])
+        raise UserError(f"{spec}: {given} is for endpoints (http://...) only")
     if spec.endswith(".jsonl"):
         from graphwalker.graphs.replay import ReplayedGraph
 
@@ -48,12 +78,15 @@ def _open(spec: str, cache_dir: Path | str, endpoint: dict[str, Any]) -> Knowled
     return open_graph(Path(spec))
 
 
-def _cached_endpoint(spec: str, cache_dir: Path | str, endpoint: dict[str, Any]) -> KnowledgeGraph:
+def _cached_endpoint(
+    spec: str, cache_dir: Path | str, wikidata: bool, endpoint: dict[str, Any]
+) -> KnowledgeGraph:
     from graphwalker.graphs.cache import Cache
     from graphwalker.graphs.cache_disk import DiskTier
     from graphwalker.graphs.cached import CachedGraph
-    from graphwalker.graphs.sparql import SparqlGraph
 
+    graph = open_endpoint(spec, wikidata=wikidata, **endpoint)
     cache = Cache(disk=DiskTier(cache_dir)) if cache_dir else None
-    options = ", ".join(f"{key}={endpoint[key]!r}" for key in sorted(endpoint))
-    return CachedGraph(SparqlGraph(spec, **endpoint), f"{spec} {options}".strip(), cache)
+    # Whatever changes the answers is part of the name; how they are fetched is not.
+    name = f"{spec} {endpoint.get('default_graph', '')} {graph.vocabulary}"
+    return CachedGraph(graph, name, cache)

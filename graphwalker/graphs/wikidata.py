@@ -3,9 +3,13 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side, Step, Triple
 from graphwalker.graphs.filtered import FilteredGraph
+
+if TYPE_CHECKING:
+    from graphwalker.graphs.sparql_terms import Vocabulary
 
 ENTITY = "http://www.wikidata.org/entity/"
 PROPERTIES = {
@@ -178,3 +182,11 @@ def _outer_entity(entity: Entity) -> Entity:
 
 def _outer_entities(found: Sequence[Entity]) -> list[Entity]:
     return [_outer_entity(entity) for entity in found]
+
+
+def vocabulary() -> "Vocabulary":
+    """How Wikidata's endpoints name and type things, for `SparqlGraph`."""
+    from graphwalker.graphs.sparql_terms import RDFS_LABEL, Vocabulary
+
+    # Of more than a hundred languages only these names are looked up.
+    return Vocabulary(name=RDFS_LABEL, type=INSTANCE_OF, hidden=(), languages=("en", "mul"))
