@@ -79,7 +79,7 @@ def lay(
         goals = tracer.backward(front, path.tail, goals)
     for front, (_, hops) in zip(fronts, path.branches, strict=True):
         tracer.backward(front, hops, goals)
-    return tracer.on_path, list(dict.fromkeys(tracer.missing))
+    return tracer.on_path, list(dict.fromkeys(reversed(tracer.missing)))
 
 
 class _Tracer:
