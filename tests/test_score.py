@@ -96,6 +96,11 @@ def test_every_metric_has_a_family_and_a_meaning():
     assert all(metric.meaning and metric.source for metric in METRICS.values())
 
 
+def test_the_docs_define_every_metric():
+    text = (Path(__file__).parent.parent / "docs/metrics.md").read_text()
+    assert all(f"`{name}`" in text for name in METRICS)
+
+
 def test_ids_names_and_aliases_of_answers_count(tmp_path):
     gold = [{"id": "m.1", "name": "New York", "aliases": ["NYC"]}, {"id": "m.2", "name": "Rome"}]
     scored = score_of(
