@@ -11,6 +11,7 @@ from eval.run_players import Crew, Player, Solo
 from eval.run_usage import read_spent, write_spent
 from graphwalker.agents.presets import Environment, EnvironmentConfig
 from graphwalker.benchmarks.base import load_questions
+from graphwalker.benchmarks.grounding import ground
 from graphwalker.config import Config
 from graphwalker.errors import UserError
 from graphwalker.graphs.open import is_endpoint, open_any
@@ -27,7 +28,9 @@ class EvalConfig(Config):
     graph_cache: str = ""
     """Folder that keeps an endpoint's answers over runs. Empty: they are kept in memory alone."""
     questions: str
-    """Questions as JSONL, plain or .gz."""
+    """Questions: our JSONL, or a benchmark's file as published (docs/benchmarks.md); .gz too."""
+    questions_format: str = "auto"
+    """The benchmark's name where the file does not tell it (`graphwalker benchmark --list`)."""
     output_dir: str
     """Where predictions.jsonl and samples.jsonl go; the same command again goes on."""
     policy: PolicyConfig
@@ -58,8 +61,9 @@ class EvalConfig(Config):
 def run_eval(config: EvalConfig, progress: Progress | None = None) -> Path:
     """Evaluate as the config says; returns the folder of the run."""
     out = Path(config.output_dir)
-    questions = load_questions(config.questions, config.limit or None)
+    loaded = load_questions(config.questions, config.limit or None, config.questions_format)
     environment = _environment(config)
+    questions = ground(loaded, environment.graph)
     with ExitStack() as stack:
         player, tick = _player(config, environment, out, progress, stack)
         return evaluate_with(
