@@ -127,6 +127,23 @@ def render_markdown(report: Mapping[str, Any]) -> str:
     return "\n".join(parts)
 
 
+def stages_of(folders: Sequence[Path]) -> list[StageResult]:
+    """A stage per folder, named by as much of its path's end as tells it from the others.
+
+    >>> [stage.name for stage in stages_of([Path("a/eval"), Path("b/eval"), Path("c")])]
+    ['a/eval', 'b/eval', 'c']
+    """
+    paths = [folder.resolve().parts[1:] for folder in folders]
+    names: list[str] = []
+    for parts in paths:
+        same = [p for p in paths if p[-1:] == parts[-1:]]
+        size = 1
+        while size < len(parts) and sum(p[-size:] == parts[-size:] for p in same) > 1:
+            size += 1
+        names.append("/".join(parts[-size:]))
+    return [StageResult(name, folder) for name, folder in zip(names, folders, strict=True)]
+
+
 def console_table(report: Mapping[str, Any]) -> "rich.table.Table":
     """The table that ends a demo: a row per stage."""
     return as_terminal(short_table(report["stages"]), str(report["title"]))

@@ -1,5 +1,6 @@
-"""Agents at work: `eval`, `report`, `compare`, `ask`, `demo`, and `config` for every setting."""
+"""Agents at work: `eval`, `report`, `analyse`, `compare`, `ask`, `demo`, and `config` for every setting."""
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -50,8 +51,7 @@ def report(
 
     Example: graphwalker report runs/a runs/b --out runs/report --published graphwalker-table2
     """
-    stage = load("eval.report:StageResult")
-    stages = [stage(r.name, r) for r in runs]
+    stages = load("eval.report:stages_of")(runs)
     made = load("eval.report:write_report")(
         out, stages, None, seed, title, published=published or ()
     )
@@ -60,14 +60,41 @@ def report(
     console.print(f"Report: {(out / 'report.html').resolve()}", soft_wrap=True)
 
 
+JsonOption = Annotated[bool, typer.Option("--json", help="Print everything as JSON.")]
+
+
+@app.command()
+def analyse(
+    run: Annotated[Path, typer.Argument(help="An evaluation run.")],
+    as_json: JsonOption = False,
+    seed: SeedOption = 0,
+) -> None:
+    """Figures by structure, hops, type and number of answers; kinds of error; Pass@k; costs."""
+    result = load("eval.analysis:analyse")(run, seed)
+    if as_json:
+        typer.echo(json.dumps(result, ensure_ascii=False, indent=1))
+        return
+    for table in load("eval.analysis:analysis_tables")(result):
+        load("graphwalker.console:out").print(table)
+
+
 @app.command()
 def compare(
     a: Annotated[Path, typer.Argument(help="An evaluation run.")],
     b: Annotated[Path, typer.Argument(help="Another one, on the same questions.")],
+    most: Annotated[int, typer.Option("--list", min=0, help="Wins and losses to list.")] = 10,
+    as_json: JsonOption = False,
+    seed: SeedOption = 0,
 ) -> None:
-    """The paired difference of two runs: bootstrap interval and McNemar's test."""
-    result = load("eval.compare:compare")(a, b)
-    load("graphwalker.console:out").print(load("eval.compare:comparison_table")(result))
+    """The paired difference of two runs: bootstrap interval, McNemar's test, wins and losses."""
+    result = load("eval.compare:compare")(a, b, seed)
+    if as_json:
+        typer.echo(json.dumps(result, ensure_ascii=False, indent=1))
+        return
+    console = load("graphwalker.console:out")
+    console.print(load("eval.compare:comparison_table")(result))
+    for title in ("wins", "losses") if most else ():
+        console.print(load("eval.compare:changes_table")(result[title], title, most))
 
 
 @app.command()
