@@ -1,12 +1,13 @@
 """The compiled graph: memory-mapped arrays that answer in microseconds, whatever the degree."""
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from graphwalker.graphs.arrays import Buckets, Lists, Side, all_strings, raw_strings, strings
-from graphwalker.graphs.base import FLATTENED, Direction, Entity, KnowledgeGraph, Triple
-from graphwalker.graphs.flatten import CVTS_PER_RELATION, RELATIONS_PER_CVT
+from graphwalker.graphs.arrays import Buckets, Lists, all_strings, raw_strings, strings
+from graphwalker.graphs.arrays import Side as EdgeSide
+from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side, Step, Triple
+from graphwalker.graphs.hops import Hops
 from graphwalker.graphs.layout import Layout
 from graphwalker.graphs.literals import is_literal, literal_name
 from graphwalker.graphs.names import fold
@@ -43,7 +44,8 @@ class CompiledGraph(KnowledgeGraph):
         self._relation_ids = all_strings(layout, "relation_id", layout.counts["relations"])
         self._relation_at = {r: i for i, r in enumerate(self._relation_ids)}
         self._relation_counts = layout.array("relation_counts")
-        self._sides = {d: Side(layout, d.value) for d in Direction}
+        self._sides = {d: EdgeSide(layout, d.value) for d in Direction}
+        self._hops = Hops(self._sides, self._is_cvt, self._relation_ids, self._relation_at)
 
     @classmethod
     def open(cls, path: Path | str) -> "CompiledGraph":
@@ -118,16 +120,7 @@ class CompiledGraph(KnowledgeGraph):
         return self._name(node) if node >= 0 else ""
 
     def relations(self, entity_id: str, direction: Direction) -> list[tuple[str, int]]:
-        node = self._find(entity_id)
-        if node < 0:
-            return []
-        side, ids = self._sides[direction], self._relation_ids
-        first, end = side.groups.span(node)
-        starts = side.starts.between(first, end + 1)
-        return [
-            (ids[relation], starts[i + 1] - starts[i])
-            for i, relation in enumerate(side.relations[first:end])
-        ]
+        return self._relations(self._find(entity_id), direction)
 
     def count(self, entity_id: str, relation: str, direction: Direction) -> int:
         start, end = self._run(self._find(entity_id), relation, direction)
@@ -145,13 +138,7 @@ class CompiledGraph(KnowledgeGraph):
         direction: Direction,
         limit: int | None = None,
     ) -> list[Triple]:
-        node = self._find(entity_id)
-        here = Entity(entity_id, self.name(entity_id))
-        return [
-            Triple(here, r, other) if direction is Direction.OUT else Triple(other, r, here)
-            for r in relations
-            for other in self._ends(node, r, direction, limit)
-        ]
+        return self._triples(self._find(entity_id), entity_id, relations, direction, limit)
 
     def types(self, entity_id: str) -> list[str]:
         node = self._find(entity_id)
@@ -160,59 +147,93 @@ class CompiledGraph(KnowledgeGraph):
     def flat_relations(self, entity_id: str, direction: Direction) -> list[tuple[str, int]]:
         """What `flatten.flat_relations` gives, on node numbers."""
         node = self._find(entity_id)
-        if node < 0:
-            return []
-        side, ids, is_cvt = self._sides[direction], self._relation_ids, self._is_cvt
-        listed: dict[str, int] = {}
-        pairs: dict[str, int] = {}
-        first, last = side.groups.span(node)
-        starts = side.starts.between(first, last + 1)
-        for i, number in enumerate(side.relations[first:last]):
-            start, end = starts[i], starts[i + 1]
-            relation = ids[number]
-            listed[relation] = end - start
-            if side.to_cvts[number]:
-                ends = side.nodes[start : min(end, start + CVTS_PER_RELATION)]
-                cvts = [n for n in ends if is_cvt[n]]
-                listed[relation] = end - start - len(cvts) if len(cvts) < len(ends) else 0
-                if FLATTENED not in relation:
-                    for far, others in self._around(node, cvts, side).items():
-                        out = direction is Direction.OUT
-                        pair = (relation, ids[far]) if out else (ids[far], relation)
-                        if FLATTENED not in pair[0]:
-                            pairs[FLATTENED.join(pair)] = len(others)
-        return sorted((r, count) for r, count in {**pairs, **listed}.items() if count)
+        return self._hops.listed(node, direction) if node >= 0 else []
+
+    def flat_relations_many(self, sides: Sequence[Side]) -> list[list[tuple[str, int]]]:
+        """`flat_relations` of each."""
+        find, listed = self._finder(), self._hops.listed
+        numbers = [(find(entity_id), direction) for entity_id, direction in sides]
+        return [listed(node, direction) if node >= 0 else [] for node, direction in numbers]
 
     def cross_cvts(
         self, entity_id: str, near: str, far: str, direction: Direction, limit: int | None
     ) -> list[Entity]:
         """The entities behind the CVT nodes at the end of `near`, over `far`, in id order."""
-        node, number = self._find(entity_id), self._relation_at.get(far)
-        start, end = self._run(node, near, direction)
-        if start == end or number is None:
-            return []
-        side, is_cvt = self._sides[direction], self._is_cvt
-        found: set[int] = set()
-        for cvt in side.nodes[start:end]:
-            if is_cvt[cvt]:
-                first, last = side.run(cvt, number)
-                found.update(side.nodes[first:last])
-        found.discard(node)
-        return [self._entity(n) for n in sorted(n for n in found if not is_cvt[n])[:limit]]
+        node = self._find(entity_id)
+        found = self._hops.cross(node, near, far, direction)[:limit] if node >= 0 else []
+        return [self._entity(other) for other in found]
 
-    def _around(self, node: int, cvts: Sequence[int], side: Side) -> dict[int, set[int]]:
-        """What lies one hop behind the CVT nodes: node numbers by relation number."""
-        found: dict[int, set[int]] = {}
-        groups, relations, starts, is_cvt = side.groups, side.relations, side.starts, self._is_cvt
-        for cvt in cvts:
-            first, last = groups.span(cvt)
-            last = min(last, first + RELATIONS_PER_CVT)
-            ends = starts.between(first, last + 1)
-            for i, relation in enumerate(relations[first:last]):
-                for other in side.nodes[ends[i] : ends[i + 1]]:
-                    if other != node and not is_cvt[other]:
-                        found.setdefault(relation, set()).add(other)
+    def step_many(self, steps: Sequence[Step]) -> list[list[Entity]]:
+        """What `flatten.step_many` gives, on node numbers."""
+        find, entity, step = self._finder(), self._entity, self._hops.step
+        found: list[list[Entity]] = []
+        for entity_id, relation, direction, limit in steps:
+            node = find(entity_id)
+            ends = step(node, relation, direction, limit) if node >= 0 else ()
+            found.append([entity(end) for end in ends])
         return found
+
+    def relations_many(self, sides: Sequence[Side]) -> list[list[tuple[str, int]]]:
+        find = self._finder()
+        return [self._relations(find(entity_id), direction) for entity_id, direction in sides]
+
+    def neighbors_many(self, steps: Sequence[Step]) -> list[list[Entity]]:
+        find = self._finder()
+        return [self._ends(find(one), r, direction, limit) for one, r, direction, limit in steps]
+
+    def triples_many(
+        self,
+        sides: Sequence[Side],
+        relations: Sequence[str] | None = None,
+        limit: int | None = None,
+    ) -> list[list[Triple]]:
+        find = self._finder()
+        found: list[list[Triple]] = []
+        for entity_id, direction in sides:
+            node = find(entity_id)
+            wanted = relations
+            if wanted is None:
+                wanted = [relation for relation, _ in self._relations(node, direction)]
+            found.append(self._triples(node, entity_id, wanted, direction, limit))
+        return found
+
+    def _relations(self, node: int, direction: Direction) -> list[tuple[str, int]]:
+        if node < 0:
+            return []
+        side, ids = self._sides[direction], self._relation_ids
+        first, last = side.groups.span(node)
+        starts = side.starts.between(first, last + 1)
+        return [
+            (ids[relation], starts[i + 1] - starts[i])
+            for i, relation in enumerate(side.relations[first:last])
+        ]
+
+    def _triples(
+        self,
+        node: int,
+        entity_id: str,
+        relations: Sequence[str],
+        direction: Direction,
+        limit: int | None,
+    ) -> list[Triple]:
+        here = self._entity(node) if node >= 0 else Entity(entity_id, self.name(entity_id))
+        return [
+            Triple(here, r, other) if direction is Direction.OUT else Triple(other, r, here)
+            for r in relations
+            for other in self._ends(node, r, direction, limit)
+        ]
+
+    def _finder(self) -> Callable[[str], int]:
+        """Finds each entity of a batch once."""
+        found: dict[str, int] = {}
+
+        def find(entity_id: str) -> int:
+            node = found.get(entity_id)
+            if node is None:
+                node = found[entity_id] = self._find(entity_id)
+            return node
+
+        return find
 
     def _find(self, entity_id: str) -> int:
         raw = _bytes(entity_id)

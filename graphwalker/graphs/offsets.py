@@ -78,6 +78,10 @@ class _Packed:
         steps, bases = self._steps[first:last].tolist(), self._bases
         if FAR in steps:
             return [self[index] for index in range(first, last)]
+        block = first >> BLOCK_BITS
+        if block == (last - 1) >> BLOCK_BITS:
+            base = bases[block]
+            return [base + step for step in steps]
         return [bases[i >> BLOCK_BITS] + step for i, step in enumerate(steps, start=first)]
 
     def _at_far(self, index: int) -> int:
