@@ -5,6 +5,7 @@ Formats: `ours` (see `eval.predictions`; trajectories and run folders of `graphw
 needs the questions beside it.
 """
 
+import logging
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -24,7 +25,7 @@ from eval.predictions import (
     read_file,
     read_id,
 )
-from eval.records import PREDICTIONS, SAMPLES, Sampled
+from eval.records import FAILURES, PREDICTIONS, SAMPLES, Sampled
 from graphwalker.benchmarks.base import load_questions
 from graphwalker.errors import UserError
 from graphwalker.jsonl import read_records
@@ -32,6 +33,7 @@ from graphwalker.question import Answer
 from graphwalker.scoring import predicted_entities, score
 from graphwalker.trajectory import Trajectory
 
+_log = logging.getLogger(__name__)
 Gold = Mapping[str, tuple[Answer, ...]]
 
 _INFORMATION = re.compile(r"<information>.*?</information>", re.DOTALL)
@@ -206,5 +208,13 @@ def _read_folder(folder: Path) -> Iterator[Record]:
         for sample in read_records(folder / SAMPLES, Sampled.from_json):
             if not sample.stop.ours:
                 passed[sample.question_id].append(sample.scores.get("em") == 1)
+    failed = set[str]()
+    if (folder / FAILURES).is_file():
+        lost = read_records(folder / FAILURES, Trajectory.from_json)
+        failed = {trajectory.question.id for trajectory in lost if not trajectory.sample}
     for trajectory in read_records(folder / PREDICTIONS, Trajectory.from_json):
-        yield of_trajectory(trajectory, tuple(passed.get(trajectory.question.id, ())))
+        record = of_trajectory(trajectory, tuple(passed.get(trajectory.question.id, ())))
+        failed = failed | {record.id} if record.failed else failed - {record.id}
+        yield record
+    if failed:
+        _log.warning("%s: %d questions failed for our reasons: no score", folder, len(failed))

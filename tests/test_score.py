@@ -370,6 +370,14 @@ def test_a_file_of_trajectories_is_read_as_predictions(run_folder):
     assert scored.metrics["em"] <= scored.metrics["rog_hit"]
 
 
+def test_a_run_says_how_many_questions_failed_for_our_reasons(run_folder, tmp_path, caplog):
+    kept, failed = run_folder.trajectories[:-1], run_folder.trajectories[-1].to_json()
+    write(tmp_path / "predictions.jsonl", *(t.to_json() for t in kept))
+    write(tmp_path / "failures.jsonl", {**failed, "stop": "policy_error"})
+    assert score_file(tmp_path, ["em"]).n == len(kept)
+    assert "1 questions failed" in caplog.text
+
+
 def test_episodes_that_failed_for_our_reasons_are_left_out(run_folder, tmp_path):
     trajectories = run_folder.trajectories
     failed = {**trajectories[0].to_json(), "stop": "graph_error"}

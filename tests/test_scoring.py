@@ -4,11 +4,24 @@ import doctest
 import random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from graphwalker import scoring
 from graphwalker.graphs.base import Entity
 from graphwalker.question import Answer, Question
-from graphwalker.scoring import exact_match, f1, pass_at_k, precision, recall, score
+from graphwalker.scoring import (
+    GoldSet,
+    compare,
+    exact_match,
+    f1,
+    is_right,
+    normalise,
+    pass_at_k,
+    precision,
+    recall,
+    score,
+)
 from graphwalker.trajectory import StopReason, Trajectory, Turn
 
 
@@ -119,3 +132,41 @@ def test_pass_at_k_equals_drawing_without_replacement():
 def test_pass_at_k_needs_k_samples():
     with pytest.raises(ValueError, match="pass@8"):
         pass_at_k(4, 1, 8)
+
+
+NAMES = st.sampled_from(
+    ["Oslo", " oslo", "ＯＳＬＯ", "Bergen", "Straße", "STRASSE", "Cafe\u0301", "Café"]
+)
+
+
+@given(st.lists(NAMES), st.lists(NAMES))
+def test_names_alone_are_compared_as_sets_of_normal_forms(predicted, gold):
+    p, g = set(map(normalise, predicted)), set(map(normalise, gold))
+    assert exact_match(predicted, gold) == (p == g)
+    assert precision(predicted, gold) == (len(p & g) / len(p) if p else not g)
+    assert recall(predicted, gold) == (len(p & g) / len(g) if g else not p)
+
+
+IDS = st.sampled_from(["", "m.1", "m.2", '"1961"'])
+ANSWERS = st.builds(Answer, NAMES, IDS, st.lists(NAMES, max_size=1).map(tuple))
+
+
+@given(st.lists(st.builds(Entity, IDS, NAMES), max_size=4), st.lists(ANSWERS, max_size=4))
+def test_a_hit_is_the_same_id_or_without_one_the_same_name(predictions, gold):
+    def same(entity, answer):
+        if entity.id.startswith("m") and answer.id.startswith("m"):
+            return entity.id == answer.id
+        names = {normalise(name) for name in (answer.name, *answer.aliases)}
+        return normalise(entity.name) in names
+
+    distinct = GoldSet.of(gold)
+    found = compare(predictions, distinct)
+    # Answers of one id are one answer, under the names of the first of them.
+    first = {a.id if a.id.startswith("m") else normalise(a.name): a for a in reversed(gold)}
+    hits = [[same(entity, answer) for answer in first.values()] for entity in predictions]
+    assert found["hit_any"] == any(map(any, hits))
+    assert found["hits1"] == (bool(hits) and any(hits[0]))
+    assert is_right(predictions, gold) == (found["em"] == 1.0)
+    all_right = all(map(any, hits))
+    all_found = all(any(row[i] for row in hits) for i in range(len(first)))
+    assert found["em"] == (all_right and all_found)

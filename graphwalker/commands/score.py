@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from graphwalker.commands.shared import SeedOption, WorkersOption, load
+from graphwalker.commands.shared import WorkersOption, load
 
 app = typer.Typer()
 
@@ -31,7 +31,9 @@ def score(
         Path | None,
         typer.Option("--questions", help="Gold answers, for a file that has none (tog, kg-r1)."),
     ] = None,
-    seed: SeedOption = 0,
+    seed: Annotated[
+        int, typer.Option("--seed", help="Of the bootstrap: same seed, same intervals.")
+    ] = 0,
     workers: WorkersOption = None,
 ) -> None:
     """Score a predictions file by our strict metrics and by every published one.
