@@ -30,8 +30,6 @@ from graphwalker.trajectory import Message, StopReason, Trajectory, Turn
 
 WORDS = ("river", "stone", "amber", "valley", "north", "crown", "silver", "garden", "winter",
          "harbor", "letter", "mirror", "echo")  # fmt: skip
-    "river stone amber valley north crown silver garden winter harbor letter mirror echo".split()
-)
 DOMAINS = ("film.film", "people.person", "music.artist", "location.location", "book.book")
 STRUCTURES = ("2-hop", "3-hop", "4-hop", "5-hop", "2I")
 FRESH = 5
