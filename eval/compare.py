@@ -1,5 +1,6 @@
 """Two runs on the same questions, compared."""
 
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -7,6 +8,8 @@ from eval.metrics import paired
 from eval.records import read_run
 from eval.tables import Cell, Table, as_terminal, brackets, number, p_value
 from graphwalker.errors import UserError
+from graphwalker.scoring import score
+from graphwalker.trajectory import Trajectory
 
 if TYPE_CHECKING:
     import rich.table
@@ -18,7 +21,62 @@ def compare(a: Path, b: Path, seed: int = 0) -> dict[str, Any]:
     result = paired(first.trajectories, second.trajectories, seed=seed)
     if not result["questions"]:
         raise UserError(f"{a} and {b} share no scored question: compare runs of one question file")
-    return {"a": str(a), "b": str(b), **result}
+    return {
+        "a": str(a),
+        "b": str(b),
+        **result,
+        **changes(first.trajectories, second.trajectories),
+    }
+
+
+def changes(a: Iterable[Trajectory], b: Iterable[Trajectory]) -> dict[str, list[dict[str, Any]]]:
+    """The questions that B has right and A wrong (`wins`), and the reverse (`losses`), in order."""
+    before = {t.id: t for t in a if not t.stop.ours}
+    pairs = [(before[t.id], t) for t in b if t.id in before and not t.stop.ours]
+    gains = [(x, y, _em(y) - _em(x)) for x, y in pairs]
+    return {
+        "wins": [_change(x, y) for x, y, gain in gains if gain > 0],
+        "losses": [_change(x, y) for x, y, gain in gains if gain < 0],
+    }
+
+
+def changes_table(
+    changed: Sequence[Mapping[str, Any]], title: str, most: int
+) -> "rich.table.Table":
+    """The first `most` wins or losses for a terminal."""
+    rows = [
+        (Cell(_short(row["question"], 44)), _answer_cell(row["a"]), _answer_cell(row["b"]))
+        for row in changed[:most]
+    ]
+    head = (Cell("question"), Cell("A"), Cell("B"))
+    return as_terminal(Table(head, tuple(rows)), f"{title}: {len(changed):,}")
+
+
+def _change(a: Trajectory, b: Trajectory) -> dict[str, Any]:
+    question = a.question
+    return {
+        "id": a.id,
+        "question": question.text,
+        "structure": question.structure,
+        "gold": [answer.name for answer in question.answers],
+        "a": None if a.answer is None else list(a.answer),
+        "b": None if b.answer is None else list(b.answer),
+        "stop_a": a.stop.value,
+        "stop_b": b.stop.value,
+    }
+
+
+def _em(trajectory: Trajectory) -> float:
+    scores = trajectory.scores
+    return scores["em"] if "em" in scores else score(trajectory)["em"]
+
+
+def _answer_cell(names: Sequence[str] | None) -> Cell:
+    return Cell("(no answer)" if names is None else _short(", ".join(names), 30))
+
+
+def _short(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def comparison_table(result: dict[str, Any]) -> "rich.table.Table":

@@ -1,4 +1,4 @@
-"""Agents at work: `eval`, `report`, `analyse`, `compare`, `ask`, `demo`, and `config` for every setting."""
+"""Agents at work: `eval`, `report`, `analyse`, `compare`, `ask`, `demo`, and `config`."""
 
 import json
 from pathlib import Path

@@ -1,0 +1,100 @@
+"""Errors by kind: each wrong episode falls into the first kind that fits, and into no other."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from graphwalker.scoring import score
+from graphwalker.trajectory import StopReason, Trajectory
+
+KINDS: dict[str, str] = {
+    "malformed": "no answer: it stopped writing valid actions",
+    "budget": "no answer, or a forced one without all answers in sight: turns or tokens ran out",
+    "ungrounded": "an answer that no observation showed",
+    "partial answer set": "some answers right, but not the set",
+    "wrong entity": "the answer was in sight, or the gold relations were walked; another was given",
+    "stopped early": "only relations of the gold path, but not to its end",
+    "wrong relation": "a relation off the gold path was walked instead",
+}
+"""The kinds in the order in which they are tried, and what each means."""
+
+
+def error_kind(trajectory: Trajectory) -> str:
+    """The kind of a wrong episode, `""` for a right one.
+
+    The gold path is read from the question's `query`. Without one, an unseen answer counts as
+    `stopped early` when fewer calls than hops were made, else as `wrong relation`. Raises
+    `ValueError` for an episode that failed for our reasons: it is no error of the agent.
+    """
+    scores = trajectory.scores if "grounded" in trajectory.scores else score(trajectory)
+    if scores["em"] == 1.0:
+        return ""
+    if trajectory.answer is None:
+        return "malformed" if trajectory.stop is StopReason.MALFORMED else "budget"
+    if trajectory.stop is StopReason.FORCED and not scores["retrieval_all"]:
+        return "budget"
+    if not scores["grounded"]:
+        return "ungrounded"
+    if scores["hit_any"]:
+        return "partial answer set"
+    if scores["retrieval_any"]:
+        return "wrong entity"
+    return _off_the_path(trajectory)
+
+
+def _off_the_path(trajectory: Trajectory) -> str:
+    gold = gold_steps(trajectory.question.query)
+    walked = walked_relations(trajectory)
+    if not gold:
+        return "stopped early" if len(walked) < trajectory.question.hops else "wrong relation"
+    if all(step & set(walked) for step in gold):
+        return "wrong entity"
+    on_path = frozenset[str]().union(*gold)
+    return "stopped early" if on_path.issuperset(walked) else "wrong relation"
+
+
+def walked_relations(trajectory: Trajectory) -> tuple[str, ...]:
+    """Relations whose triples an observation showed, in order, one for each that a call named."""
+    found: list[str] = []
+    for turn in trajectory.turns:
+        relations = turn.action.get("arguments", {}).get("relations")
+        if turn.shown and isinstance(relations, list):
+            named = [str(relation) for relation in cast(list[Any], relations)]
+            found += [relation for relation in named if relation in turn.observation]
+    return tuple(found)
+
+
+def gold_steps(query: Mapping[str, Any]) -> tuple[frozenset[str], ...]:
+    """The relations of each hop of a certified query: the hop's own and its inverse twin.
+
+    >>> steps = gold_steps({"branches": [{"hops": ["a.b", "c.d"]}], "path": ["a.b/~e.f"]})
+    >>> [sorted(step) for step in steps]
+    [['a.b'], ['c.d', 'e.f']]
+    """
+    hops = [str(hop) for branch in query.get("branches", ()) for hop in branch.get("hops", ())]
+    hops += [str(hop) for hop in query.get("tail", ())]
+    twins = [part for path in query.get("path", ()) for part in str(path).split("/")]
+    if len(twins) != len(hops):
+        twins = hops
+    pairs = zip(hops, twins, strict=True)
+    return tuple(frozenset({hop.lstrip("~"), twin.lstrip("~")}) for hop, twin in pairs)
+
+
+def taxonomy(trajectories: Sequence[Trajectory], examples: int = 5) -> dict[str, dict[str, Any]]:
+    """For each kind: how many episodes, their share of all wrong ones, and the first ids.
+
+    Failures of ours are left out; so are right answers.
+    """
+    found: dict[str, list[str]] = {kind: [] for kind in KINDS}
+    for trajectory in trajectories:
+        if not trajectory.stop.ours and (kind := error_kind(trajectory)):
+            found[kind].append(trajectory.id)
+    wrong = sum(map(len, found.values()))
+    return {
+        kind: {
+            "count": len(ids),
+            "share": len(ids) / wrong if wrong else 0.0,
+            "meaning": KINDS[kind],
+            "examples": ids[:examples],
+        }
+        for kind, ids in found.items()
+    }
