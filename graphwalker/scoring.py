@@ -64,6 +64,24 @@ def recall(predictions: Sequence[str], answers: Sequence[str]) -> float:
     return _compare_names(predictions, answers).recall
 
 
+def hits1(predictions: Sequence[str], answers: Sequence[str]) -> float:
+    """1 when the first prediction is a gold answer.
+
+    >>> hits1(["Oslo", "Rome"], ["Bergen", "Oslo"]), hits1(["Rome", "Oslo"], ["Oslo"])
+    (1.0, 0.0)
+    """
+    return _compare_names(predictions, answers).hits1
+
+
+def hit_any(predictions: Sequence[str], answers: Sequence[str]) -> float:
+    """1 when any prediction is a gold answer.
+
+    >>> hit_any(["Rome", "Oslo"], ["Oslo"]), hit_any([], ["Oslo"])
+    (1.0, 0.0)
+    """
+    return float(_compare_names(predictions, answers).found > 0)
+
+
 def pass_at_k(n: int, c: int, k: int) -> float:
     """Unbiased chance that one of `k` samples is right, from `n` samples of which `c` are.
 
