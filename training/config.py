@@ -53,13 +53,17 @@ class SftConfig(Config):
     """AdamW's first moment."""
     beta2: float = Field(default=0.98, ge=0, lt=1)
     """AdamW's second moment."""
+    epsilon: float = Field(default=1e-8, gt=0)
+    """AdamW's epsilon. For tied embeddings from scratch 1e-5: a word that is rarely seen then keeps
+    its own direction, instead of taking full steps along the gradient of never being predicted."""
     weight_decay: float = Field(default=0.01, ge=0)
     """AdamW's weight decay."""
     max_grad_norm: float = Field(default=1.0, ge=0)
     """Gradients are clipped to this norm; 0: not."""
 
-    dtype: Literal["auto", "float32", "bfloat16"] = "auto"
-    """`auto`: bfloat16 arithmetic on a GPU that has it, float32 on a CPU."""
+    dtype: Literal["auto", "float32", "bfloat16", "fastest"] = "auto"
+    """`auto`: bfloat16 arithmetic on a GPU that has it, float32 on a CPU; `fastest`: bfloat16 on
+    CPUs with matrix units for it (AMX), too. Weights and optimizer stay in float32."""
     gradient_checkpointing: bool = False
     """Recompute activations in the backward pass: less memory, slower."""
     seed: int = 0

@@ -155,6 +155,7 @@ def _arguments(config: GrpoConfig) -> Any:
         warmup_steps=config.warmup_steps,
         adam_beta1=config.beta1,
         adam_beta2=config.beta2,
+        adam_epsilon=config.epsilon,
         weight_decay=config.weight_decay,
         max_grad_norm=config.max_grad_norm,
         bf16=bf16,

@@ -17,7 +17,9 @@ def plant_induction(model: Any, std: float, gain: float = 1.6, copy: float = 2.0
       rotary positions turn into a function of the distance alone) and copies it to the free half;
     - the first head of layer 1 compares the present token with that copy, in the dimensions that
       rotary positions turn slowest, and writes the token that followed there;
-    - all other output projections start near zero, so that nothing drowns the embeddings.
+    - every other head, whatever it learns to attend to, starts by passing a little of it on as it
+      is, so that it can copy words that are rare in training, too;
+    - the feed-forward layers start near zero, so that nothing drowns the embeddings.
 
     Everything stays trainable; the model is an ordinary `Qwen2ForCausalLM`.
 
@@ -36,8 +38,9 @@ def plant_induction(model: Any, std: float, gain: float = 1.6, copy: float = 2.0
     with torch.no_grad():
         model.model.embed_tokens.weight[:, half:] = 0
         for layer in model.model.layers:
-            layer.self_attn.o_proj.weight.normal_(0, std / 30)
             layer.mlp.down_proj.weight.normal_(0, std / 30)
+            for first in range(0, shape.hidden_size, head):
+                _pass_on(layer.self_attn, first, half, slice(0, half), std * PASSED_ON)
         speeds = _speeds(shape.rope_parameters["rope_theta"], head)
         _previous_token(model.model.layers[0].self_attn, half, speeds, std / math.sqrt(2))
         _match_and_copy(model.model.layers[1].self_attn, half, speeds, gain, std * copy)
@@ -52,8 +55,6 @@ def _speeds(theta: float, head: int) -> Any:
 
 def _previous_token(attention: Any, half: int, speeds: Any, scale: float) -> None:
     """Head 0: scores peak one token back; what stands there goes to the free half."""
-    import torch
-
     pairs, strength = len(speeds), 9.0
     head = 2 * pairs
     attention.q_proj.weight[:head] = 0
@@ -62,16 +63,11 @@ def _previous_token(attention: Any, half: int, speeds: Any, scale: float) -> Non
     attention.q_proj.bias[pairs:head] = -strength * speeds.sin()
     attention.k_proj.bias[:pairs] = strength
     attention.k_proj.bias[pairs:head] = 0
-    attention.v_proj.weight[:head] = 0
-    attention.v_proj.weight[:half, :half] = torch.eye(half)
-    attention.o_proj.weight[:, :head] = 0
-    attention.o_proj.weight[half:, :half] = scale * torch.eye(half)
+    _pass_on(attention, 0, half, slice(half, 2 * half), scale)
 
 
 def _match_and_copy(attention: Any, half: int, speeds: Any, gain: float, scale: float) -> None:
     """Head 0: the present token against the one before each position; what followed is written."""
-    import torch
-
     head = 2 * len(speeds)
     slow = [d for d in range(head) if speeds[d % len(speeds)] < SLOW][:half]
     attention.q_proj.weight[:head] = 0
@@ -79,11 +75,21 @@ def _match_and_copy(attention: Any, half: int, speeds: Any, gain: float, scale: 
     for source, dimension in enumerate(slow):
         attention.q_proj.weight[dimension, source] = gain
         attention.k_proj.weight[dimension, half + source] = gain
-    attention.v_proj.weight[:head] = 0
-    attention.v_proj.weight[:half, :half] = torch.eye(half)
-    attention.o_proj.weight[:, :head] = 0
-    attention.o_proj.weight[:half, :half] = scale * torch.eye(half)
+    _pass_on(attention, 0, half, slice(0, half), scale)
 
 
+def _pass_on(attention: Any, first: int, half: int, to: slice, scale: float) -> None:
+    """The head whose dimensions begin at `first` writes the attended embedding, scaled, to `to`."""
+    import torch
+
+    head = slice(first, first + attention.head_dim)
+    attention.v_proj.weight[head] = 0
+    attention.v_proj.weight[first : first + half, :half] = torch.eye(half)
+    attention.o_proj.weight[:, head] = 0
+    attention.o_proj.weight[to, first : first + half] = scale * torch.eye(half)
+
+
+PASSED_ON = 0.3
+"""What an ordinary head writes at first, in units of the embeddings' spread."""
 SLOW = 3e-3
 """Radians per token: over the few hundred tokens of an episode such a dimension hardly turns."""

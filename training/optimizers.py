@@ -28,12 +28,15 @@ class MuonAdamW(torch.optim.AdamW):
         lr: float,
         betas: tuple[float, float],
         weight_decay: float,
+        eps: float = 1e-8,
     ) -> None:
         groups: list[dict[str, Any]] = [
             {"params": list(matrices), "lr": muon_lr, "muon": True},
             {"params": list(rest), "muon": False},
         ]
-        super().__init__(groups, lr=lr, betas=betas, weight_decay=weight_decay, foreach=True)
+        super().__init__(
+            groups, lr=lr, betas=betas, weight_decay=weight_decay, eps=eps, foreach=True
+        )
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
@@ -70,7 +73,12 @@ def orthogonal(matrix: Tensor, steps: int = 5) -> Tensor:
 
 
 def muon_adamw(
-    model: nn.Module, lr: float, muon_lr: float, betas: tuple[float, float], weight_decay: float
+    model: nn.Module,
+    lr: float,
+    muon_lr: float,
+    betas: tuple[float, float],
+    weight_decay: float,
+    eps: float = 1e-8,
 ) -> MuonAdamW:
     """The optimizer of a language model: matrices inside its layers go to Muon."""
     tables = {id(m.weight) for m in model.modules() if isinstance(m, nn.Embedding)}
@@ -80,4 +88,6 @@ def muon_adamw(
         if parameter.requires_grad:
             inside = parameter.ndim == 2 and id(parameter) not in tables
             (matrices if inside else rest).append(parameter)
-    return MuonAdamW(matrices, rest, muon_lr=muon_lr, lr=lr, betas=betas, weight_decay=weight_decay)
+    return MuonAdamW(
+        matrices, rest, muon_lr=muon_lr, lr=lr, betas=betas, weight_decay=weight_decay, eps=eps
+    )

@@ -93,6 +93,7 @@ class PlannedTrainer(SFTTrainer):
                 config.muon_lr,
                 (config.beta1, config.beta2),
                 config.weight_decay,
+                config.epsilon,
             )
         return super().create_optimizer(model)
 
@@ -127,8 +128,9 @@ def trainer_arguments(config: SftConfig, steps: int, processes: int = 1) -> TrlC
     """Our settings in TRL's words; what costs time or cuts rows is off."""
     on_gpu = torch.cuda.is_available()
     bf16 = config.dtype == "bfloat16" or (
-        config.dtype == "auto" and on_gpu and torch.cuda.is_bf16_supported()
+        config.dtype != "float32" and on_gpu and torch.cuda.is_bf16_supported()
     )
+    bf16 = bf16 or (config.dtype == "fastest" and not on_gpu and cpu_multiplies_bfloat16())
     return TrlConfig(
         output_dir=config.output_dir,
         use_cpu=not on_gpu,
@@ -140,6 +142,7 @@ def trainer_arguments(config: SftConfig, steps: int, processes: int = 1) -> TrlC
         optim="adamw_torch_fused",
         adam_beta1=config.beta1,
         adam_beta2=config.beta2,
+        adam_epsilon=config.epsilon,
         weight_decay=config.weight_decay,
         max_grad_norm=config.max_grad_norm,
         bf16=bf16,
@@ -156,6 +159,12 @@ def trainer_arguments(config: SftConfig, steps: int, processes: int = 1) -> TrlC
         packing=False,
         remove_unused_columns=False,
     )
+
+
+def cpu_multiplies_bfloat16() -> bool:
+    """Whether this CPU has matrix units for bfloat16 (AMX); others compute faster in float32."""
+    facts = Path("/proc/cpuinfo")
+    return facts.is_file() and "amx_bf16" in facts.read_text(encoding="utf-8")
 
 
 def lr_factor(config: SftConfig, done: float, steps: int) -> float:
