@@ -14,8 +14,8 @@ CASES = [
     json.loads(line)
     for line in (Path(__file__).parent / "data/odd_predictions.jsonl").read_text().splitlines()
 ]
-"""120 odd records with the figures of the published scripts, made with line-by-line transcriptions of
-them (squad_em: of the same normal form); 200,000 more random ones agreed when they were made."""
+"""120 odd records with the figures of the published scripts, made with line-by-line transcriptions
+of them (squad_em: of the same normal form); 200,000 random ones agreed when they were made."""
 METRICS = {
     "graphwalker_em": compat.graphwalker_em,
     "graphwalker_f1": compat.graphwalker_f1,
