@@ -9,7 +9,7 @@ from graphwalker.graphs.literals import is_literal, literal_name
 from graphwalker.graphs.names import fold
 from graphwalker.graphs.sparql_batch import Batch
 from graphwalker.graphs.sparql_client import SparqlClient
-from graphwalker.graphs.sparql_listing import Lister
+from graphwalker.graphs.sparql_listing import EDGES, Lister
 from graphwalker.graphs.sparql_patterns import Patterns
 from graphwalker.graphs.sparql_reading import Reader
 from graphwalker.graphs.sparql_steps import TOGETHER, Stepper
@@ -28,6 +28,8 @@ class SparqlGraph(KnowledgeGraph):
     `SparqlClient` (named graph, credentials, time-out, attempts) may be given by name.
     An answer that is missing, late or cut short raises `GraphError`, never an empty result.
 
+    `listed_edges`: of a side with more edges than that, CVT nodes take a second request.
+
     `resolve` finds names by case where the graph has an index of folded names
     (`graphwalker virtuoso load` adds one); without it only exact names, in the languages of the
     vocabulary: a filter over all names would take minutes.
@@ -37,6 +39,7 @@ class SparqlGraph(KnowledgeGraph):
         self,
         endpoint: str | Sequence[str],
         vocabulary: Vocabulary = FREEBASE_VOCABULARY,
+        listed_edges: int = EDGES,
         **options: Any,
     ) -> None:
         addresses = endpoint.split() if isinstance(endpoint, str) else list(endpoint)
@@ -44,7 +47,7 @@ class SparqlGraph(KnowledgeGraph):
         self.vocabulary = vocabulary
         self._patterns = Patterns(vocabulary, one_graph=bool(self.client.default_graph))
         self._read = Reader(vocabulary)
-        self._lister = Lister(self.client, vocabulary, self._patterns)
+        self._lister = Lister(self.client, vocabulary, self._patterns, listed_edges)
         self._stepper = Stepper(self.client, vocabulary, self._patterns)
         self._warned = False
 

@@ -1,0 +1,91 @@
+"""A real SPARQL endpoint that fails on purpose, request by request, in every way we know of."""
+
+import socket
+import struct
+import threading
+import time
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs
+
+from pyoxigraph import QueryResultsFormat
+
+
+class FaultyEndpoint:
+    """Answers over `store`; `faults` are used up one by one, and then all goes well.
+
+    A fault is `(status, headers, body)`, or one of: `reset`, `cut` (half of the body), `mute`
+    (no answer for `slow_s`), `closed` (the answer, then the connection is gone without a word).
+    """
+
+    def __init__(self, store, faults=(), headers=(), slow_s=1.0):
+        self.store, self.faults, self.headers = store, list(faults), dict(headers)
+        self.slow_s = slow_s
+        self.forms, self.connections = [], set()
+        self.address = ""
+
+    def next_fault(self):
+        return self.faults.pop(0) if self.faults else None
+
+
+@contextmanager
+def faulty(store, faults=(), headers=(), slow_s=1.0):
+    """A `FaultyEndpoint` that listens while the block runs."""
+    endpoint = FaultyEndpoint(store, faults, headers, slow_s)
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
+
+        def do_POST(self):
+            form = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
+            endpoint.forms.append(form)
+            endpoint.connections.add(self.client_address)
+            fault = endpoint.next_fault()
+            if fault == "reset":
+                linger = struct.pack("ii", 1, 0)
+                self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+                self.close_connection = True
+                self.connection.close()
+                return
+            if fault == "mute":
+                time.sleep(endpoint.slow_s)
+            if isinstance(fault, tuple):
+                self.send(*fault)
+                return
+            status, body = self.run(form["query"][0])
+            headers = {"Content-Type": "application/sparql-results+json", **endpoint.headers}
+            self.send(status, headers, body, cut=fault == "cut")
+            if fault == "closed":
+                self.close_connection = True
+
+        def run(self, query):
+            try:
+                return 200, endpoint.store.query(query).serialize(format=QueryResultsFormat.JSON)
+            except SyntaxError as error:
+                return 400, str(error).encode()
+
+        def send(self, status, headers, body, cut=False):
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body[: len(body) // 2] if cut else body)
+            self.close_connection = self.close_connection or cut
+
+        def log_message(self, *args):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    server.handle_error = lambda *_: None
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+    thread.start()
+    endpoint.address = f"http://127.0.0.1:{server.server_port}/sparql"
+    try:
+        yield endpoint
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
