@@ -82,7 +82,9 @@ def run_eval(config: EvalConfig, progress: Progress | None = None) -> Path:
 
 def _environment(config: EvalConfig) -> Environment:
     cache = config.graph_cache if is_endpoint(config.graph) else ""
-    return Environment(open_any(config.graph, cache_dir=cache), config.environment)
+    wikidata = config.environment.layers.wikidata
+    graph = open_any(config.graph, cache_dir=cache, wikidata=wikidata)
+    return Environment(graph, config.environment)
 
 
 def _player(

@@ -9,7 +9,6 @@ import typer
 from graphwalker.commands.shared import (
     CONFIGS,
     ConfigOption,
-    GraphOption,
     OutOption,
     Overrides,
     SeedOption,
@@ -103,7 +102,7 @@ def ask(
     topic: Annotated[
         list[str], typer.Option("--topic", help="Topic entity (name or id); repeatable.")
     ],
-    graph: GraphOption,
+    graph: Annotated[str, typer.Option("--graph", help="A compiled graph, or a SPARQL endpoint.")],
     model: Annotated[Path, typer.Option("--model", help="A model folder, as training leaves it.")],
     config: ConfigOption = None,
     overrides: Overrides = None,
@@ -121,7 +120,7 @@ def ask(
         {"model": str(model), "format": layout},
         "--model, --format",
     )
-    opened = load("graphwalker.graphs.compiled:open_graph")(graph)
+    opened = load("graphwalker.graphs.open:open_any")(graph, wikidata=environment.layers.wikidata)
     trajectory = load("graphwalker.ask:ask")(
         question,
         topic,
@@ -129,6 +128,7 @@ def ask(
         load("graphwalker.policies.load:load_policy")(policy_config),
         max_tokens=max_tokens,
         show=load("graphwalker.console:show_turn"),
+        note=load("graphwalker.console:note"),
     )
     load("graphwalker.console:show_answer")(trajectory)
     if trajectory.stop.ours:
