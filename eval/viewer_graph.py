@@ -36,7 +36,7 @@ class WalkGraph:
     links: tuple[Link, ...]
     focus: tuple[str, ...]
     columns: Mapping[str, int] = field(default_factory=dict)
-    """Distance from the nearest topic entity."""
+    """Distance from a topic entity, or from where else a part of the walk began."""
 
 
 def walk_graph(trajectory: Trajectory) -> WalkGraph:
@@ -59,7 +59,12 @@ def walk_graph(trajectory: Trajectory) -> WalkGraph:
     nodes |= {name: marks[name] for name in [*focus, *gold, *given] if name}
     nodes = {n: m or ("?" if n.startswith(UNKNOWN) else "") for n, m in nodes.items()}
     nodes |= {x: "+" for x in nodes if x.startswith(_FOLDED)}
-    return WalkGraph(nodes, tuple(folded), tuple(focus), _columns(nodes, folded, topics))
+    return WalkGraph(
+        nodes,
+        tuple(folded),
+        tuple(focus),
+        _columns(nodes, folded, [topics, *([n] for n in focus if n)]),
+    )
 
 
 def label(node: str) -> str:
@@ -137,17 +142,22 @@ def _fold_ends(links: Sequence[Link], kept: set[str]) -> list[Link]:
     return [link for link in links if link not in dropped] + added
 
 
-def _columns(nodes: Iterable[str], links: Sequence[Link], topics: Sequence[str]) -> dict[str, int]:
-    """Breadth first from the topic entities; what hangs on nothing comes last."""
+def _columns(
+    nodes: Iterable[str], links: Sequence[Link], starts: Sequence[Sequence[str]]
+) -> dict[str, int]:
+    """Breadth first from the topic entities; then from what no earlier start reaches (an entity
+    that the agent looked at of its own accord). What hangs on nothing comes last."""
     beside: dict[str, list[str]] = defaultdict(list)
     for link in links:
         beside[link.head].append(link.tail)
         beside[link.tail].append(link.head)
-    columns = dict.fromkeys(topics, 0)
-    frontier = list(topics)
-    while frontier:
-        found = dict.fromkeys(n for at in frontier for n in beside[at] if n not in columns)
-        columns |= dict.fromkeys(found, columns[frontier[0]] + 1)
-        frontier = list(found)
+    columns: dict[str, int] = {}
+    for first in (*starts, *([node] for node in beside)):
+        frontier = [node for node in first if node not in columns]
+        depth = 0
+        while frontier:
+            columns |= dict.fromkeys(frontier, depth)
+            found = (n for at in frontier for n in beside[at] if n not in columns)
+            frontier, depth = list(dict.fromkeys(found)), depth + 1
     last = max(columns.values(), default=0) + 1
     return {name: columns.get(name, last) for name in nodes}

@@ -150,6 +150,12 @@ def test_many_ends_that_lead_nowhere_are_folded_into_a_count() -> None:
     assert list(graph.nodes.values())[-1] == "+"
 
 
+def test_a_part_of_the_walk_that_began_elsewhere_is_drawn_from_its_own_start() -> None:
+    turns = [look("Zoe"), step("Zoe", "r", "[Bo, r, Zoe]"), step("Bo", "s", "[Bo, s, Cy]")]
+    graph = walk_graph(walked(turns, query("Ann", "q"), ["Ann"], ["End"], ["Nowhere"]))
+    assert graph.columns == {"Ann": 0, "End": 1, "Zoe": 0, "Bo": 1, "Cy": 2, "Nowhere": 3}
+
+
 def test_an_entity_named_by_mistake_is_not_in_the_drawing() -> None:
     turn = replace(look("Nobody"), error="unknown_entity", observation="Error unknown_entity")
     graph = walk_graph(walked([turn], {}, ["Ann"], ["Bo"]))

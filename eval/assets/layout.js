@@ -5,7 +5,7 @@ const SIZE = 13; // pixels of a node's label
 const WIDEST = 150; // pixels of a line of a node's label
 const LINE = 1.25; // heights of a line
 const ACROSS = { level: 300, rank: 70, label: 26 };
-const DOWN = { level: 118, rank: 180, label: 20 }; // label: characters of a line of a relation
+const DOWN = { level: 118, rank: 190, label: 20 }; // label: characters of a line of a relation
 
 const ruler = document.createElement("canvas").getContext("2d");
 
@@ -16,8 +16,8 @@ function arrange(walk, width, height) {
   const depth = Math.max(...walk.nodes.map(([, , level]) => level));
   const breadth = 2 * Math.max(...ranks.map(Math.abs));
   const across = Math.min(width / (depth * ACROSS.level + WIDEST), height / (breadth * ACROSS.rank + 60));
-  const down = Math.min(width / (breadth * DOWN.rank + WIDEST), height / (depth * DOWN.level + 60));
-  const way = down > across ? DOWN : ACROSS;
+  const down = Math.min(LARGEST, width / (breadth * DOWN.rank + WIDEST), height / (depth * DOWN.level + 60));
+  const way = down > Math.min(across, LARGEST) ? DOWN : ACROSS; // across where both are large enough
   walk.nodes.forEach(([, , level], i) => {
     const [along, beside] = [level * way.level, ranks[i] * way.rank];
     nodes[i].position = way === DOWN ? { x: beside, y: along } : { x: along, y: beside };
@@ -29,10 +29,11 @@ function arrange(walk, width, height) {
   return { nodes, links };
 }
 
-// Going down, a label stands nearer to the deeper node: those of siblings would meet half-way.
+// Going down, a label stands nearer to the end with fewer links: at the other one it would meet theirs.
 function shift(walk, nodes, head, tail) {
-  const [near, far] = walk.nodes[head][2] <= walk.nodes[tail][2] ? [head, tail] : [tail, head];
-  const part = (key) => 0.1 * (nodes[far].position[key] - nodes[near].position[key]);
+  const degree = (node) => walk.links.filter(([a, , b]) => a === node || b === node).length;
+  const [near, far] = degree(head) > degree(tail) ? [head, tail] : [tail, head];
+  const part = (key) => 0.12 * (nodes[far].position[key] - nodes[near].position[key]);
   return { x: part("x"), y: part("y") };
 }
 
