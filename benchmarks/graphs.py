@@ -1,0 +1,338 @@
+"""The compiled graph, measured: look-ups by degree, processes that share it, costs of a build.
+
+    python -m benchmarks.graphs calls  --graph WORK/10000000/graph
+    python -m benchmarks.graphs build  --work WORK --triples 1000000 10000000 40000000
+
+`build` makes worlds (benchmarks/big_world.py) and compiles each in a process of its own. `calls`
+asks the graph of such a world; with `--endpoint URL` it puts the same questions to a SPARQL
+server that holds the same triples, one after the other in the same run. CPU is that of the
+thread that asks: the compiled graph has no server whose CPU would be missing.
+"""
+
+import argparse
+import json
+import multiprocessing
+import random
+import resource
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from benchmarks.big_world import HUB, HUB_RELATION, make
+from benchmarks.record import record
+from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side, Step, Triple
+from graphwalker.graphs.build import build_graph
+from graphwalker.graphs.compiled import CompiledGraph, open_graph
+from graphwalker.graphs.flatten import step_many
+from graphwalker.graphs.open import open_any
+from graphwalker.question import Question
+from graphwalker.tools.base import Call
+from graphwalker.tools.listing import Lister, lister
+from graphwalker.tools.settings import WalkerSettings
+from graphwalker.tools.walker import WalkerTools
+
+SETTINGS = WalkerSettings()
+LIMIT = SETTINGS.triples_per_relation
+Hops = tuple[str, tuple[tuple[str, Direction], ...]]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seed", type=int, default=0)
+    commands = parser.add_subparsers(dest="command", required=True)
+    calls = commands.add_parser("calls")
+    calls.add_argument("--graph", type=Path, required=True)
+    calls.add_argument("--calls", type=int, default=4000)
+    calls.add_argument("--endpoint", default="")
+    calls.add_argument("--seconds", type=float, default=3.0, help="for each number of processes")
+    build = commands.add_parser("build")
+    build.add_argument("--work", type=Path, required=True)
+    build.add_argument("--triples", type=int, nargs="+", required=True)
+    build.add_argument("--memory-limit", default="2GB")
+    build.add_argument("--keep", action="store_true", help="keep worlds and graphs")
+    one = commands.add_parser("build-one")
+    one.add_argument("world", type=Path)
+    one.add_argument("memory_limit")
+    given = parser.parse_args()
+    if given.command == "build-one":
+        print(json.dumps(build_one(given.world, given.memory_limit)))
+    elif given.command == "build":
+        measure_builds(given.work, given.triples, given.memory_limit, given.seed, given.keep)
+    else:
+        measure_calls(given.graph, given.calls, given.endpoint, given.seconds, given.seed)
+
+
+def measure_calls(path: Path, calls: int, endpoint: str, seconds: float, seed: int) -> None:
+    """Print the table of look-ups and write results/graphs.json."""
+    figures: dict[str, Any] = {"open_ms": spread(open_times(path), 1e3)}
+    graph = open_graph(path)
+    figures["graph"] = {k: v for k, v in graph.info().items() if k != "checksum"}
+    rng = random.Random(seed)
+    entities = [graph.entity_at(rng.randrange(graph.size)).id for _ in range(calls)]
+    figures["compiled"] = rows = ask(graph, entities, rng)
+    show("compiled graph (CPU microseconds)", rows)
+    print(f"open: {figures['open_ms']} ms; hub to leaf: {hub_to_leaf(rows)}")
+    figures["hub_to_leaf"] = hub_to_leaf(rows)
+    figures["batched"] = batched(graph, entities[:1000])
+    if endpoint:
+        server = open_any(endpoint)
+        figures["endpoint"] = ask(server, entities[: max(20, calls // 40)], rng, time.perf_counter)
+        show(f"{endpoint} (wall microseconds)", figures["endpoint"])
+    figures["processes"] = scaling(path, entities[:500], seconds)
+    for count, row in figures["processes"].items():
+        print(f"{count} processes: {row}")
+    command = f"python -m benchmarks.graphs calls --graph DIR --calls {calls}"
+    print(record("graphs", figures, command, seed))
+
+
+def open_times(path: Path) -> list[float]:
+    def once() -> float:
+        started = time.perf_counter()
+        open_graph(path)
+        return time.perf_counter() - started
+
+    return [once() for _ in range(30)]
+
+
+def ask(
+    graph: KnowledgeGraph,
+    entities: Sequence[str],
+    rng: random.Random,
+    clock: Callable[[], float] = time.thread_time,
+) -> dict[str, dict[str, float]]:
+    """Median and 99th percentile of each kind of call, in microseconds."""
+    listing = lister(graph, SETTINGS, remembered=0)
+    hops = [pick_hops(listing, entity, rng) for entity in entities]
+    hub: Hops = (HUB, ((HUB_RELATION, Direction.IN),))
+    leaves = [leaf for leaf in (find_leaf(listing, entity) for entity in entities) if leaf]
+    names = graph.names_many(entities)
+    timed: dict[str, list[float]] = {
+        "get_relations": times(listing, entities, clock),
+        "get_triples": times(partial(triples_of, graph), hops, clock),
+        "get_triples, observation": times(observer(graph), hops, clock),
+        "name to entity": times(graph.resolve, names, clock),
+        "walk step": times(partial(walk_step, graph), [h for h in hops if h[1]], clock),
+        "leaf: get_relations": times(listing, [e for e, _ in leaves], clock),
+        "leaf: get_triples": times(partial(triples_of, graph), leaves, clock),
+        "hub: get_relations": times(listing, [HUB] * len(entities), clock),
+        "hub: get_triples": times(partial(triples_of, graph), [hub] * len(entities), clock),
+    }
+    return {name: spread(values, 1e6) for name, values in timed.items() if values}
+
+
+def pick_hops(listing: Lister, entity: str, rng: random.Random) -> Hops:
+    """Four of the entity's relations, in every direction in which it has them."""
+    found = listing(entity)
+    relations = rng.sample(found.relations, min(4, len(found.relations)))
+    return entity, tuple((r, direction) for r in relations for direction, _ in found.sides(r))
+
+
+def find_leaf(listing: Lister, entity: str) -> Hops | None:
+    """One incoming relation of an entity, with about as many triples as are shown of the hub's."""
+    into = listing(entity).into.items()
+    few = range(LIMIT, 4 * LIMIT)
+    return next(((entity, ((r, Direction.IN),)) for r, count in into if count in few), None)
+
+
+def triples_of(graph: KnowledgeGraph, hops: Hops) -> list[Triple]:
+    """The triples of an observation: up to the limit for each relation and direction, named."""
+    entity, wanted = hops
+    here = graph.name(entity)
+    found = step_many(graph, [Step(entity, r, direction, LIMIT) for r, direction in wanted])
+    head = Entity(entity, here)
+    return [
+        Triple(head, r, end) if direction is Direction.OUT else Triple(end, r, head)
+        for (r, direction), ends in zip(wanted, found, strict=True)
+        for end in ends
+    ]
+
+
+def observer(graph: KnowledgeGraph) -> Callable[[Hops], str]:
+    """The whole tool call, from the name that a model wrote to the text that it reads."""
+    listing = lister(graph, SETTINGS)
+
+    def observe(hops: Hops) -> str:
+        entity, wanted = hops
+        question = Question(id="q", text="who?", topic_entities=(), answers=())
+        tools = WalkerTools(graph, question, SETTINGS, listing)
+        name = graph.name(entity)
+        tools.call(Call("get_relations", {"entity": name}))
+        relations = list(dict.fromkeys(relation for relation, _ in wanted))
+        return tools.call(Call("get_triples", {"entity": name, "relations": relations})).text
+
+    return observe
+
+
+def walk_step(graph: KnowledgeGraph, hops: Hops) -> Any:
+    """One step of a random walk: a relation's neighbors, and what they are called."""
+    entity, wanted = hops
+    return step_many(graph, [Step(entity, *wanted[0], 1)])
+
+
+def times(
+    call: Callable[[Any], Any], items: Iterable[Any], clock: Callable[[], float]
+) -> list[float]:
+    """Seconds of each call, after a first pass that brings the pages into memory."""
+    items = list(items)
+    for item in items:
+        call(item)
+    taken: list[float] = []
+    for item in items:
+        started = clock()
+        call(item)
+        taken.append(clock() - started)
+    return taken
+
+
+def spread(values: Sequence[float], scale: float) -> dict[str, float]:
+    ordered = sorted(values)
+    at = {"median": 0.5, "p99": 0.99}
+    last = len(ordered) - 1
+    return {name: round(ordered[round(share * last)] * scale, 3) for name, share in at.items()}
+
+
+def hub_to_leaf(rows: dict[str, dict[str, float]]) -> dict[str, float]:
+    """How much more the hub costs than an entity with a few triples of the relation."""
+    return {
+        what: round(rows[f"hub: {what}"]["median"] / rows[f"leaf: {what}"]["median"], 2)
+        for what in ("get_relations", "get_triples")
+        if f"leaf: {what}" in rows
+    }
+
+
+def batched(graph: CompiledGraph, entities: Sequence[str]) -> dict[str, float]:
+    """Microseconds for each entity, asked one by one and all at once."""
+    sides = [Side(entity, direction) for entity in entities for direction in Direction]
+    found: dict[str, float] = {}
+    for name, call in (
+        ("relations", lambda: [graph.relations(*side) for side in sides]),
+        ("relations_many", lambda: graph.relations_many(sides)),
+        ("triples", lambda: [one_by_one(graph, side) for side in sides]),
+        ("triples_many", lambda: graph.triples_many(sides, limit=LIMIT)),
+    ):
+        best = min(times(lambda _, call=call: call(), range(5), time.thread_time))
+        found[name] = round(best / len(entities) * 1e6, 2)
+    return found
+
+
+def one_by_one(graph: CompiledGraph, side: Side) -> list[Triple]:
+    relations = [relation for relation, _ in graph.relations(*side)]
+    return graph.triples(side.entity_id, relations, side.direction, LIMIT)
+
+
+def scaling(path: Path, entities: Sequence[str], seconds: float) -> dict[int, dict[str, float]]:
+    """Tool calls (get_relations and get_triples in turn) of 1 to 8 processes: in a second, and in
+    a second of CPU, which other work on the machine does not change."""
+    found: dict[int, dict[str, float]] = {}
+    context = multiprocessing.get_context("spawn")
+    for count in (1, 2, 4, 8):
+        with context.Pool(count) as pool:
+            work = [(str(path), list(entities), seconds, seed) for seed in range(count)]
+            done = pool.starmap(busy, work, chunksize=1)
+        cpu = sum(used for _, _, used in done)
+        rate = sum(calls / wall for calls, wall, _ in done)
+        found[count] = {
+            "calls_per_s": round(rate),
+            "calls_per_cpu_s": round(sum(calls for calls, _, _ in done) / cpu),
+            "cores_used": round(sum(used / wall for _, wall, used in done), 2),
+        }
+    return found
+
+
+def busy(path: str, entities: list[str], seconds: float, seed: int) -> tuple[int, float, float]:
+    """Calls, seconds and seconds of CPU of one process. It opens the graph itself; the pages
+    are shared."""
+    graph, rng = open_graph(path), random.Random(seed)
+    listing = lister(graph, SETTINGS, remembered=0)
+    hops = [pick_hops(listing, entity, rng) for entity in entities]
+    calls, started, cpu = 0, time.perf_counter(), time.process_time()
+    while time.perf_counter() - started < seconds:
+        for one in hops:
+            listing(one[0])
+            triples_of(graph, one)
+        calls += 2 * len(hops)
+    return calls, time.perf_counter() - started, time.process_time() - cpu
+
+
+def show(title: str, rows: dict[str, dict[str, float]]) -> None:
+    print(f"\n{title}\n{'call':<28}{'median':>10}{'p99':>10}")
+    for name, row in rows.items():
+        print(f"{name:<28}{row['median']:>10.1f}{row['p99']:>10.1f}")
+
+
+def measure_builds(work: Path, sizes: Sequence[int], memory: str, seed: int, keep: bool) -> None:
+    """Print what each size costs and write results/graphs_build.json."""
+    rows: list[dict[str, Any]] = []
+    for triples in sizes:
+        world = work / str(triples)
+        if not (world / "types.tsv").is_file():
+            make(triples, world, seed)
+        alone = [sys.executable, "-m", "benchmarks.graphs", "build-one", str(world), memory]
+        row = json.loads(subprocess.run(alone, capture_output=True, text=True, check=True).stdout)
+        rows.append(row)
+        print(json.dumps(row), flush=True)
+        if not keep:
+            shutil.rmtree(world)
+    listed = " ".join(map(str, sizes))
+    told = (
+        f"python -m benchmarks.graphs build --work DIR --triples {listed} --memory-limit {memory}"
+    )
+    print(record("graphs_build", {"memory_limit": memory, "builds": rows}, told, seed))
+
+
+def build_one(world: Path, memory: str) -> dict[str, Any]:
+    """Compile one world in this process: seconds, peak memory of the process, peak of its disk."""
+    shutil.rmtree(world / "graph", ignore_errors=True)
+    stop, peak = threading.Event(), [0]
+
+    def watch() -> None:
+        while not stop.wait(0.5):
+            peak[0] = max(peak[0], disk_used(world))
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    said: list[tuple[float, str]] = []
+    started = time.perf_counter()
+    info = build_graph(
+        [world / "triples.tsv"],
+        world / "graph",
+        names=world / "names.tsv",
+        types=world / "types.tsv",
+        memory_limit=memory,
+        progress=lambda text: said.append((round(time.perf_counter() - started, 1), text)),
+    )
+    stop.set()
+    watcher.join()
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return {
+        "triples": info["triples"],
+        "nodes": info["nodes"],
+        "seconds": info["seconds"],
+        "cpu_seconds": round(used.ru_utime + used.ru_stime, 1),
+        "peak_memory_mib": used.ru_maxrss >> 10,
+        "peak_disk_mib": peak[0] >> 20,
+        "file_mib": info["bytes"] >> 20,
+        "bytes_per_triple": round(info["bytes"] / info["triples"], 2),
+        "phases": {text: at for at, text in said if not text.startswith("reading")},
+    }
+
+
+def disk_used(world: Path) -> int:
+    """Bytes of the working folder of a build."""
+    found = 0
+    for path in world.glob(".graph.building-*/**/*"):
+        try:
+            found += path.stat().st_size
+        except FileNotFoundError:
+            continue
+    return found
+
+
+if __name__ == "__main__":
+    main()
