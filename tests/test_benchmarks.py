@@ -10,6 +10,7 @@ import benchmark_toys as toys
 from graphwalker.benchmarks.base import Reading, load_benchmark, load_questions
 from graphwalker.benchmarks.catalogue import CATALOGUE
 from graphwalker.benchmarks.summary import must_be_whole, summarise
+from graphwalker.benchmarks.webqsp import parses
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity
 from graphwalker.jsonl import write_jsonl
@@ -62,6 +63,8 @@ def test_webqsp_keeps_the_answers_of_all_parses_once(load):
     first, second = load("webqsp").questions
     assert first.answers == (Answer("Velish", "m.0a"), Answer("Old Velish", "m.0b"))
     assert [p["answers"] for p in first.query["parses"]] == [["m.0a"], ["m.0a", "m.0b"]]
+    assert parses(first) == (first.answers[:1], first.answers)
+    assert parses(second) == (second.answers,)
     assert first.topic_entities == (Entity(toys.VELIN, "Velin"),)
     assert (first.split, first.structure, first.hops) == ("test", "1-hop", 1)
     assert second.answers == (Answer("1961-08-04", '"1961-08-04"'),)

@@ -2,19 +2,26 @@
 
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
 
 import benchmark_toys as toys
+from eval.config import EvalConfig
+from eval.score_names import METRICS
 from graphwalker import cli
 from graphwalker.benchmarks.base import load_benchmark, load_questions
+from graphwalker.benchmarks.catalogue import benchmark
 from graphwalker.benchmarks.grounding import ground
+from graphwalker.config import load_config
+from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity
 from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.question import Answer, Question
 
 DATA = Path(os.environ.get("GRAPHWALKER_DATA", Path(__file__).parents[2] / "shared" / "data"))
+CONFIGS = sorted((Path(__file__).parent.parent / "configs/benchmarks").glob("*.yaml"))
 PUBLISHED = {
     "colota_qa.json": ("colota", 30),
     "cwq_test_answer_mids.json": ("cwq", 30),
@@ -87,6 +94,23 @@ def test_a_mistake_is_answered_with_the_next_move(tmp_path, capsys, arguments, m
     path = toys.write(tmp_path / "cwq_dev.json", toys.CWQ)
     code, _, err = run(capsys, "benchmark", *(a.replace("FILE", str(path)) for a in arguments))
     assert code == 2 and message in err and err.count("\n") == 1
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
+def test_every_config_of_a_benchmark_is_ready_but_for_its_model(path):
+    config = load_config(EvalConfig, path, ["policy.model=m", "policy.format=chatml"])
+    assert config.questions_format == benchmark(config.questions_format).name
+    assert config.output_dir == f"runs/{path.stem}"
+    head = path.read_text(encoding="utf-8")
+    named = re.search(r"--metrics (\S+)", head)
+    assert named and set(named[1].split(",")) <= set(METRICS)
+    with pytest.raises(UserError, match="policy is required"):
+        load_config(EvalConfig, path, [])
+
+
+def test_every_benchmark_has_a_config():
+    covered = {load_config(EvalConfig, p, ["policy.model=m"]).questions_format for p in CONFIGS}
+    assert covered == set(toys.FILES) - {"ours"}
 
 
 def test_the_list_names_every_format(capsys):

@@ -8,6 +8,7 @@ from graphwalker.benchmarks.forms import Form, Source
 from graphwalker.benchmarks.freebase import topics
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity
+from graphwalker.graphs.literals import is_literal
 from graphwalker.question import Answer, Question
 
 
@@ -35,13 +36,23 @@ def parse(record: Field, number: int, source: Source) -> Question:
     )
 
 
+def parses(question: Question) -> tuple[tuple[Answer, ...], ...]:
+    """The answers of each parse, for metrics that take the best one; those of the question where
+    it has no parses.
+    """
+    known = {_key(answer): answer for answer in question.answers}
+    rows = question.query.get("parses") or ()
+    found = (tuple(known[key] for key in row["answers"] if key in known) for row in rows)
+    return tuple(found) or (question.answers,)
+
+
 def _parse(field: Field) -> tuple[list[Answer], dict[str, Any]]:
     answers = [_answer(item) for item in field.get("Answers").items()]
     facts = {
         "id": optional_text(field, "ParseId"),
         "sparql": nullable_text(field, "Sparql"),
         "chain": _chain(field),
-        "answers": [answer.id if _is_entity(answer) else answer.name for answer in answers],
+        "answers": [_key(answer) for answer in answers],
     }
     return answers, facts
 
@@ -55,8 +66,9 @@ def _answer(item: Field) -> Answer:
     raise UserError(f"field {kind.path!r} must be Entity or Value, not {kind.value!r}")
 
 
-def _is_entity(answer: Answer) -> bool:
-    return not answer.id.startswith('"')
+def _key(answer: Answer) -> str:
+    """The MID, or what a literal says."""
+    return answer.name if is_literal(answer.id) else answer.id
 
 
 def _topics(record: Field, parses: list[Field]) -> tuple[Entity, ...]:
