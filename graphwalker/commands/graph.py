@@ -27,10 +27,15 @@ def make(
 
 @app.command("build")
 def build(
-    triples: Annotated[
-        list[Path], typer.Option("--triples", help="TSV or N-Triples, plain or .gz; repeatable.")
-    ],
     out: OutOption,
+    triples: Annotated[
+        list[Path] | None,
+        typer.Option("--triples", help="TSV or N-Triples, plain or .gz; repeatable."),
+    ] = None,
+    property_files: Annotated[
+        list[Path] | None,
+        typer.Option("--property", help="Property graph: JSON lines or CSV; repeatable."),
+    ] = None,
     names: Annotated[
         list[Path] | None, typer.Option("--names", help="TSV: id, name; repeatable.")
     ] = None,
@@ -83,10 +88,11 @@ def build(
     }
     limit = "graphwalker.graphs.freebase_dump:MALFORMED" if freebase else _REJECT_LIMIT
     info = load("graphwalker.graphs.build:build_graph")(
-        triples,
+        triples or [],
         out,
-        names=names,
-        types=types,
+        property_files=property_files or [],
+        names=names or None,
+        types=types or None,
         memory_limit=memory_limit,
         disk_limit=disk_limit,
         filters=load(f"graphwalker.graphs.{_FILTERS[freebase]}")(

@@ -49,6 +49,10 @@ class Buckets(Lists):
     def find(self, key: bytes) -> memoryview:
         return self.get(crc32(key) >> self._shift)
 
+    def find_hash(self, hashed: int) -> memoryview:
+        """Those under a hash of 32 bits that the caller made."""
+        return self.get(hashed >> self._shift)
+
 
 def bucket_shift(buckets: int) -> int:
     """How far a 32-bit hash is shifted to number that many buckets, a power of two."""

@@ -41,10 +41,12 @@ def build_graph(
     max_malformed: int = REJECT_LIMIT,
     rejects: Path | None = None,
     disk_limit: str | None = None,
+    property_files: Sequence[Path] = (),
 ) -> dict[str, Any]:
     """Compile files of triples into the folder `out`; returns the graph's `info` and the cost.
 
-    Reads TSV and N-Triples (Freebase dumps included), plain or .gz. Without a names file and
+    Reads TSV and N-Triples (Freebase dumps included), plain or .gz, and property graphs as JSON
+    lines or CSV (`property_files`), for which `open_graph` gives a `PropertyGraph`. Without a names file and
     without names among the triples, an id that is not a Freebase MID names itself. Malformed
     lines are skipped, counted, and written to `rejects` (`out`/rejects.tsv); more than
     `max_malformed` stop the build. Nothing appears at `out` before the graph is whole.
@@ -54,7 +56,7 @@ def build_graph(
     input. Raises `UserError` naming file and line for input that cannot be read.
     """
     started, say, out = time.perf_counter(), progress or log.info, Path(out)
-    sources = _sources(triples, names, types)
+    sources = _sources(triples, names, types, property_files)
     settings = {"filters": asdict(filters), "max_malformed": max_malformed}
     with workplace(out, plan([s.path for s in sources], settings)) as work:
         kept = sum(s.path.stat().st_size for s in sources if s.path.is_file()) >= RESUMABLE_BYTES
@@ -65,7 +67,8 @@ def build_graph(
         with Sorter(work / "sort", memory_limit, disk_limit, kept) as sorter:
             intake = Intake(sorter, phases, filters, record, say)
             intake.read(sources)
-            Compiler(sorter, phases, say).write(work / FILE_NAME, ids_are_names=names is None)
+            compiler = Compiler(sorter, phases, say)
+            compiler.write(work / FILE_NAME, names is None, properties=bool(property_files))
         seconds = round(time.perf_counter() - started, 3)
         told = {"filters": filters.told(), **intake.told(), "seconds": seconds}
         _publish(work, out, {"inputs": [str(s.path) for s in sources], **told})
@@ -77,10 +80,16 @@ def _sources(
     triples: Sequence[Path],
     names: Path | Sequence[Path] | None,
     types: Path | Sequence[Path] | None,
+    property_files: Sequence[Path],
 ) -> list[Source]:
-    if not triples:
+    if not triples and not property_files:
         raise UserError("no file of triples given")
-    kinds = (("names", _several(names)), ("types", _several(types)), ("triples", triples))
+    kinds = (
+        ("names", _several(names)),
+        ("types", _several(types)),
+        ("property", property_files),
+        ("triples", triples),
+    )
     files = [(Path(path), kind) for kind, paths in kinds for path in paths]
     return [Source(path, kind, number) for number, (path, kind) in enumerate(files)]
 

@@ -14,8 +14,17 @@ from graphwalker.graphs.names import fold
 
 
 def open_graph(path: Path | str) -> "CompiledGraph":
-    """Open what `build_graph` wrote; `path` is its folder or the file inside."""
-    return CompiledGraph(Layout(path))
+    """Open what `build_graph` wrote; `path` is its folder or the file inside.
+
+    Built from property-graph files, it is a `PropertyGraph`, too. Raises `UserError` for a file
+    that is missing, foreign or of a newer format, `GraphError` for one that is damaged.
+    """
+    layout = Layout(path)
+    if layout.has("schema"):
+        from graphwalker.graphs.property_compiled import CompiledPropertyGraph
+
+        return CompiledPropertyGraph(layout)
+    return CompiledGraph(layout)
 
 
 class CompiledGraph(KnowledgeGraph):
@@ -49,7 +58,7 @@ class CompiledGraph(KnowledgeGraph):
 
     @classmethod
     def open(cls, path: Path | str) -> "CompiledGraph":
-        """Same as `open_graph`."""
+        """Same as `open_graph`, without what a property graph has besides."""
         return cls(Layout(path))
 
     def info(self) -> dict[str, int | str]:
@@ -89,6 +98,10 @@ class CompiledGraph(KnowledgeGraph):
     def relation_ids(self) -> list[str]:
         """Every relation of the graph, sorted."""
         return list(self._relation_ids)
+
+    def relation_number(self, relation: str) -> int:
+        """The place of a relation among the sorted ones, -1 for one that is not there."""
+        return self._relation_at.get(relation, -1)
 
     def relation_count(self, relation: str) -> int:
         """How many triples have that relation."""

@@ -12,6 +12,7 @@ from graphwalker.graphs.layout import LayoutWriter, typecode
 from graphwalker.graphs.nodes import Strings, write_nodes
 from graphwalker.graphs.offsets import StartsWriter, write_ints
 from graphwalker.graphs.phases import Phases
+from graphwalker.graphs.property_index import write_properties
 from graphwalker.graphs.sorter import Sorter
 
 
@@ -25,14 +26,21 @@ class Compiler:
         self._writer = LayoutWriter(self._folder)
         self._writer.adopt(phases.get("sections", {}))
 
-    def write(self, path: Path, ids_are_names: bool) -> None:
-        """Write the graph's file."""
+    def write(self, path: Path, ids_are_names: bool, properties: bool = False) -> None:
+        """Write the graph's file; with `properties` also what a property graph has besides."""
         for number, (what, statement) in enumerate(_NUMBERING):
             self._phase(f"number-{number}", what, lambda sql=statement: self._run(sql))
         nodes = self._phase("nodes", "writing names", lambda: self._write_nodes(ids_are_names))
         lists = self._phase("lists", "writing types", lambda: self._write_lists(nodes["nodes"]))
         out = self._phase("out", "sorting edges", lambda: self._write_out(nodes, lists))
         self._phase("in", "sorting edges backwards", lambda: self._write_in(nodes, lists))
+        more: dict[str, int] = {}
+        if properties:
+            more = self._phase(
+                "properties",
+                "writing properties",
+                lambda: write_properties(self._sorter, self._writer, nodes, lists["relations"]),
+            )
         self._say("writing the file")
         counts = {
             "nodes": nodes["nodes"],
@@ -41,6 +49,7 @@ class Compiler:
             "triples": out["edges"],
             "relations": lists["relations"],
             "types": lists["types"],
+            **more,
         }
         self._writer.finish(path, counts)
 

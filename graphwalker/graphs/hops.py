@@ -107,8 +107,12 @@ class Hops:
             if first == last:
                 continue
             ends = between(first, last + 1)
-            for i, relation in enumerate(side.relations[first:last].tolist()):
-                for other in nodes[ends[i] : ends[i + 1]].tolist():
-                    if other != node and not is_cvt[other]:
-                        found.setdefault(relation, set()).add(other)
+            others = nodes[ends[0] : ends[-1]].tolist()
+            relations = side.relations[first:last].tolist()
+            if len(others) > len(relations):
+                runs = zip(relations, pairwise(ends), strict=True)
+                relations = [r for r, (start, end) in runs for _ in range(end - start)]
+            for relation, other in zip(relations, others, strict=True):
+                if other != node and not is_cvt[other]:
+                    found.setdefault(relation, set()).add(other)
         return found

@@ -17,6 +17,7 @@ _TABLES = {
     "relation_number": {"r": "VARCHAR", "k": "UINTEGER"},
     "name": {"id": "VARCHAR", "name": "VARCHAR", "rank": "BIGINT", "line": "BIGINT"},
     "type": {"id": "VARCHAR", "type": "VARCHAR"},
+    "edge_property": {"h": "VARCHAR", "r": "UINTEGER", "t": "VARCHAR", "json": "VARCHAR"},
 }
 
 
@@ -76,7 +77,8 @@ class Intake:
         self._tables["relation_number"].extend([new, list(range(known, len(relations.listed)))])
         self._stored_relations = len(relations.listed)
         self._tables["fact"].extend([rows.heads, rows.relations, rows.tails])
-        for name, listed in (("name", rows.names), ("type", rows.types)):
+        listed_in = (("name", rows.names), ("type", rows.types), ("edge_property", rows.edges))
+        for name, listed in listed_in:
             if listed:
                 self._tables[name].extend(list(zip(*listed, strict=True)))
 

@@ -81,8 +81,8 @@ def write_nodes(sorter: Sorter, writer: LayoutWriter, ids_are_names: bool) -> No
     ids.close()
     names.close()
     writer.section("is_cvt", "B").write(nodes.is_cvt.tobytes())
-    _write_buckets(sorter, writer, "id", "key, node")
-    _write_buckets(sorter, writer, "name", "key, types DESC, node")
+    write_buckets(sorter, writer, "id", "key, node")
+    write_buckets(sorter, writer, "name", "key, types DESC, node")
     return nodes
 
 
@@ -109,7 +109,7 @@ def _read_chunk(columns: list[Any], first: int, ids_are_names: bool, nodes: Node
     return chunk
 
 
-def _write_buckets(sorter: Sorter, writer: LayoutWriter, name: str, order: str) -> None:
+def write_buckets(sorter: Sorter, writer: LayoutWriter, name: str, order: str) -> None:
     """Nodes by hash: about as many buckets as rows, those of one bucket side by side."""
     table, rows = f"{name}_sorted", sorter.rows(f"{name}_key")
     sorter.run(

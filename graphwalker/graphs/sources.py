@@ -27,9 +27,8 @@ class Rows:
     names: list[tuple[str, str, int, int]] = field(default_factory=list[tuple[str, str, int, int]])
     """Id, name, rank (the lowest wins), and a number that grows from line to line."""
     types: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
-
-    def __len__(self) -> int:
-        return len(self.heads) + len(self.names) + len(self.types)
+    edges: list[tuple[str, int, str, str]] = field(default_factory=list[tuple[str, int, str, str]])
+    """The properties of relationships: head, relation, tail, and the properties as JSON."""
 
     def add(self, head: str, relation: int, tail: str) -> None:
         self.heads.append(head)
@@ -56,7 +55,8 @@ class Relations(dict[str, int]):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One input file: `kind` is triples, names or types; `number` is its place among all files."""
+    """One input file: `kind` is triples, names, types or property; `number` is its place among
+    all files."""
 
     path: Path
     kind: str
@@ -67,6 +67,10 @@ class Source:
             return NameReader(self, filters, rejects)
         if self.kind == "types":
             return TypeReader(self, filters, rejects)
+        if self.kind == "property":
+            from graphwalker.graphs.property_files import property_reader
+
+            return property_reader(self, filters, rejects, relations)
         if _is_ntriples(self.path):
             return NTriplesReader(self, filters, rejects, relations)
         return TsvReader(self, filters, rejects, relations)
@@ -264,7 +268,7 @@ class _Routes(dict[str, int]):
 
 def check_read(reader: Reader, source: Source, rejected: int) -> None:
     """Raises `UserError` for a file of triples that had none; `rejected` lines were malformed."""
-    if source.kind == "triples" and not reader.kept and not reader.dropped:
+    if source.kind in ("triples", "property") and not reader.kept and not reader.dropped:
         why = f"; {reader.rejects.first}" if rejected else ""
         raise UserError(f"{source.path}: no triples{why}")
 
