@@ -46,10 +46,10 @@ def build_graph(
     """Compile files of triples into the folder `out`; returns the graph's `info` and the cost.
 
     Reads TSV and N-Triples (Freebase dumps included), plain or .gz, and property graphs as JSON
-    lines or CSV (`property_files`), for which `open_graph` gives a `PropertyGraph`. Without a names file and
-    without names among the triples, an id that is not a Freebase MID names itself. Malformed
-    lines are skipped, counted, and written to `rejects` (`out`/rejects.tsv); more than
-    `max_malformed` stop the build. Nothing appears at `out` before the graph is whole.
+    lines or CSV (`property_files`), for which `open_graph` gives a `PropertyGraph`. Without a
+    names file and without names among the triples, an id that is not a Freebase MID names
+    itself. Malformed lines are skipped, counted, and written to `rejects` (`out`/rejects.tsv);
+    more than `max_malformed` stop the build. Nothing appears at `out` before it is whole.
 
     Memory stays near `memory_limit`, temporary files below `disk_limit`. A build that was
     killed, or that ran out of disk, goes on where it was when it is called again with the same
