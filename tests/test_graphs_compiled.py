@@ -1,7 +1,10 @@
 """The compiled graph: equal to the graph in memory, and refused when it is not sound."""
 
 import gzip
+import multiprocessing
+import pickle
 import random
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -9,10 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from graphwalker.errors import GraphError, UserError
-from graphwalker.graphs.base import Direction, KnowledgeGraph
+from graphwalker.graphs.base import Direction, KnowledgeGraph, Side, Step
 from graphwalker.graphs.build import build_graph
 from graphwalker.graphs.compiled import CompiledGraph, open_graph
-from graphwalker.graphs.flatten import flat_relations, step
+from graphwalker.graphs.flatten import flat_relations, step, step_many
 from graphwalker.graphs.layout import FILE_NAME, FORMAT_VERSION
 from graphwalker.graphs.literals import is_literal, literal_id
 from graphwalker.graphs.memory import MemoryGraph
@@ -65,10 +68,27 @@ def assert_equal(compiled: CompiledGraph, memory: MemoryGraph, nodes: set[str]) 
                 assert compiled.count(*hop) == memory.count(*hop)
                 assert compiled.neighbors(*hop, 1) == memory.neighbors(*hop, 1)
                 assert step(compiled, *hop) == step(memory, *hop)
+    assert_batches_equal(compiled, memory, sorted(nodes), relations)
     for relation in relations:
         assert compiled.relation_count(relation) == memory.relation_count(relation)
         for way in Direction:
             assert compiled.leads_to_cvts(relation, way) == memory.leads_to_cvts(relation, way)
+
+
+def assert_batches_equal(
+    compiled: CompiledGraph, memory: MemoryGraph, nodes: list[str], relations: list[str]
+) -> None:
+    asked = [*nodes, "nobody", *nodes[:1]]
+    sides = [Side(node, way) for node in asked for way in Direction]
+    assert compiled.relations_many(sides) == memory.relations_many(sides)
+    assert compiled.names_many(asked) == memory.names_many(asked)
+    for limit in (None, 0, 1):
+        steps = [Step(*side[:1], r, side.direction, limit) for side in sides for r in relations]
+        assert compiled.neighbors_many(steps) == memory.neighbors_many(steps)
+        assert step_many(compiled, steps) == step_many(memory, steps)
+        for wanted in (None, relations):
+            asked_for = (sides, wanted, limit)
+            assert compiled.triples_many(*asked_for) == memory.triples_many(*asked_for)
 
 
 def nodes_of(facts: Facts) -> set[str]:
@@ -140,6 +160,39 @@ def test_the_order_of_lines_does_not_change_a_byte(tmp_path: Path, toy: Compiled
     (tmp_path / "again").mkdir()
     again = compile_tsv(tmp_path / "again", facts * 2, dict(names), TOY_TYPES)
     assert again.checksum == toy.checksum
+
+
+def everything(path: Path) -> list[object]:
+    """All that one reader of the graph sees; a module-level function, for processes."""
+    graph = open_graph(path)
+    nodes = [graph.node_at(number) for number in range(int(graph.info()["nodes"]))]
+    sides = [Side(node.id, way) for node in nodes for way in Direction]
+    return [nodes, graph.triples_many(sides), [flat_relations(graph, *side) for side in sides]]
+
+
+def test_threads_share_one_open_graph(toy: CompiledGraph) -> None:
+    sides = [Side(node, way) for node in sorted(nodes_of(TOY_TRIPLES)) for way in Direction]
+    alone = toy.triples_many(sides)
+    with ThreadPoolExecutor(8) as pool:
+        found = pool.map(lambda _: [toy.triples_many(sides) for _ in range(20)], range(8))
+    assert all(again == alone for many in found for again in many)
+
+
+@pytest.mark.parametrize("start", ["fork", "spawn"])
+def test_processes_share_one_file(toy: CompiledGraph, start: str) -> None:
+    with multiprocessing.get_context(start).Pool(2) as pool:
+        assert pool.map(everything, [toy.path] * 4) == [everything(toy.path)] * 4
+
+
+def test_a_forked_process_goes_on_with_the_graph_of_its_parent(toy: CompiledGraph) -> None:
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        names = pool.map(toy.name, sorted(TOY_NAMES))
+    assert names == [TOY_NAMES[node] for node in sorted(TOY_NAMES)]
+
+
+def test_a_graph_goes_to_another_process_by_its_path(toy: CompiledGraph) -> None:
+    again = pickle.loads(pickle.dumps(toy))
+    assert (type(again), again.checksum) == (CompiledGraph, toy.checksum)
 
 
 def test_info_counts_what_is_there(toy: CompiledGraph) -> None:

@@ -61,6 +61,10 @@ class CompiledGraph(KnowledgeGraph):
         """Same as `open_graph`, without what a property graph has besides."""
         return cls(Layout(path))
 
+    def __reduce__(self) -> tuple[Callable[[Path], "CompiledGraph"], tuple[Path]]:
+        """Another process opens the same file."""
+        return open_graph, (self.path,)
+
     def info(self) -> dict[str, int | str]:
         """Counts, bytes, checksum and format version, for people and for provenance."""
         return {
