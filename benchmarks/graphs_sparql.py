@@ -1,0 +1,300 @@
+"""Measures SPARQL: requests and time per tool call against the per-relation, per-CVT plan.
+
+    python -m benchmarks.graphs_sparql --folder runs/bench-virtuoso --entities 3000
+
+Starts a Virtuoso of its own on a made world, compares every observation with the compiled graph,
+and runs 64 episodes at once through a proxy that delays each call and drops some.
+Writes `benchmarks/results/graphs_sparql.json`.
+"""
+
+import argparse
+import random
+import resource
+import socket
+import statistics
+import struct
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+from benchmarks.record import record
+from graphwalker.graphs.base import FLATTENED, Entity, KnowledgeGraph
+from graphwalker.graphs.compiled import open_graph
+from graphwalker.graphs.names import names_nothing
+from graphwalker.graphs.sparql import SparqlGraph
+from graphwalker.graphs.synthetic import make_world
+from graphwalker.graphs.virtuoso import down, up
+from graphwalker.graphs.virtuoso_load import load
+from graphwalker.question import Question
+from graphwalker.tools.base import Call
+from graphwalker.tools.walker import WalkerTools
+
+GRAPH = "http://rdf.freebase.com"
+TRIPLES = 5
+
+
+def main() -> None:
+    """Measure and record."""
+    options = _options()
+    world = options.folder / f"world-{options.entities}-{options.seed}"
+    if not (world / "graph").exists():
+        make_world(options.entities, options.seed, world)
+    compiled = open_graph(world / "graph")
+    server = up(options.folder / "server", options.memory)
+    try:
+        told = load(options.folder / "server", [world / "triples.nt.gz"], graph=GRAPH)
+        graph = SparqlGraph(server.endpoint, default_graph=GRAPH)
+        drawn = random.Random(options.seed).sample(range(compiled.size), options.calls)
+        topics = [compiled.entity_at(index) for index in drawn]
+        figures: dict[str, Any] = {
+            "triples_in_virtuoso": told["held"],
+            "calls_each": len(topics),
+            **_compare_plans(graph, compiled, topics, server.pid),
+            "proxy": _through_proxy(server.endpoint, compiled, topics, options),
+        }
+    finally:
+        down(options.folder / "server")
+    command = "python -m benchmarks.graphs_sparql " + " ".join(sys.argv[1:])
+    sys.stdout.write(f"{record('graphs_sparql', figures, command.strip(), options.seed)}\n")
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--folder", type=Path, default=Path("runs/bench-virtuoso"))
+    parser.add_argument("--entities", type=int, default=3000)
+    parser.add_argument("--calls", type=int, default=64)
+    parser.add_argument("--episodes", type=int, default=64)
+    parser.add_argument("--delay-ms", type=int, default=300)
+    parser.add_argument("--drop", type=float, default=0.05)
+    parser.add_argument("--memory", default="500MB")
+    parser.add_argument("--seed", type=int, default=0)
+    return parser.parse_args()
+
+
+def _compare_plans(
+    graph: SparqlGraph, compiled: KnowledgeGraph, topics: Sequence[Entity], server_pid: int
+) -> dict[str, Any]:
+    """Both plans on the same calls, one after the other; observations compared on the way."""
+    ours: dict[str, list[dict[str, float]]] = {"get_relations": [], "get_triples": []}
+    plain: list[dict[str, float]] = []
+    differing = 0
+    for warm in (True, False):
+        for topic in topics[:8] if warm else topics:
+            tools = [
+                WalkerTools(g, _question(topic), list_relations=None) for g in (graph, compiled)
+            ]
+            call = Call("get_relations", {"entity": tools[0].topic_names()[0]})
+            seen = [toolbox.call(call) for toolbox in tools]
+            relations = list(seen[1].relations)[:4]
+            follow = Call("get_triples", {**call.arguments, "relations": relations})
+            shown = [toolbox.call(follow) for toolbox in tools]
+            differing += (seen[0] != seen[1]) + (shown[0] != shown[1])
+            fresh = WalkerTools(graph, _question(topic))
+            taken = [
+                _measure(graph, server_pid, lambda c=c, f=fresh: f.call(c)) for c in (call, follow)
+            ]
+            baseline = Baseline(graph)
+            slow = _measure(
+                graph, server_pid, lambda t=topic, r=relations, b=baseline: b.get_triples(t.id, r)
+            )
+            if not warm:
+                ours["get_relations"].append(taken[0])
+                ours["get_triples"].append(taken[1])
+                plain.append(slow)
+    told = {tool: _summary(rows) for tool, rows in ours.items()}
+    base = _summary(plain)
+    cvts = [(a, b) for a, b in zip(ours["get_triples"], plain, strict=True) if b["cvts"]]
+    return {
+        "observations_differing_from_compiled": differing,
+        "ours": told,
+        "baseline_get_triples": base,
+        "times_faster": {
+            "mean": base["ms_mean"] / told["get_triples"]["ms_mean"],
+            "median_of_calls": statistics.median(
+                b["ms"] / a["ms"] for a, b in zip(ours["get_triples"], plain, strict=True)
+            ),
+            "median_of_calls_with_cvts": statistics.median(b["ms"] / a["ms"] for a, b in cvts)
+            if cvts
+            else None,
+            "calls_with_cvts": len(cvts),
+        },
+    }
+
+
+class Baseline:
+    """`get_triples` as published clients plan it: a query for each relation and direction, and
+    for each CVT node one for its relations and one for each of them; a query for each name."""
+
+    def __init__(self, graph: SparqlGraph) -> None:
+        self._client, self._iri = graph.client, graph.vocabulary.iri
+        self._name = self._iri(graph.vocabulary.name)
+        self.cvts = 0
+
+    def get_triples(self, entity_id: str, relations: Sequence[str]) -> "Baseline":
+        here = self._iri(entity_id)
+        for relation in relations:
+            first, _, second = relation.partition(FLATTENED)
+            for near, out in ((first, True), (second or first, False)):
+                edge = f"{here} {self._iri(near)} ?x" if out else f"?x {self._iri(near)} {here}"
+                for end in self._ask(f"{edge} LIMIT 40"):
+                    if end.startswith("<") and names_nothing(self._name_of(end)):
+                        self._around(end)
+        return self
+
+    def _around(self, cvt: str) -> None:
+        self.cvts += 1
+        relations = self._ask(f"{cvt} ?x ?o LIMIT 50")
+        for relation in dict.fromkeys(relations):
+            for end in self._ask(f"{cvt} {relation} ?x LIMIT 10"):
+                if end.startswith("<"):
+                    self._name_of(end)
+
+    def _name_of(self, term: str) -> str:
+        return next(iter(self._ask(f"{term} {self._name} ?x LIMIT 1")), "")
+
+    def _ask(self, pattern: str) -> list[str]:
+        body, _, limit = pattern.partition(" LIMIT ")
+        rows = self._client.rows(f"SELECT DISTINCT ?x WHERE {{ {body} }} LIMIT {limit}")
+        return [
+            f"<{row['x']['value']}>" if row["x"]["type"] == "uri" else row["x"]["value"]
+            for row in rows
+        ]
+
+
+def _measure(graph: SparqlGraph, server_pid: int, call: Callable[[], object]) -> dict[str, float]:
+    requests, cpu, served = graph.client.counts["requests"], _cpu_ms(), _server_ms(server_pid)
+    started = time.perf_counter()
+    result = call()
+    return {
+        "ms": (time.perf_counter() - started) * 1e3,
+        "client_cpu_ms": _cpu_ms() - cpu,
+        "server_cpu_ms": _server_ms(server_pid) - served,
+        "requests": graph.client.counts["requests"] - requests,
+        "cvts": getattr(result, "cvts", 0),
+    }
+
+
+def _summary(rows: Sequence[dict[str, float]]) -> dict[str, float]:
+    times = sorted(row["ms"] for row in rows)
+    return {
+        "ms_median": statistics.median(times),
+        "ms_p99": times[min(len(times) - 1, int(len(times) * 0.99))],
+        "ms_mean": statistics.fmean(times),
+        "client_cpu_ms_mean": statistics.fmean(row["client_cpu_ms"] for row in rows),
+        "server_cpu_ms_mean": statistics.fmean(row["server_cpu_ms"] for row in rows),
+        "requests_mean": statistics.fmean(row["requests"] for row in rows),
+        "requests_max": max(row["requests"] for row in rows),
+    }
+
+
+def _through_proxy(
+    endpoint: str, compiled: KnowledgeGraph, topics: Sequence[Entity], options: argparse.Namespace
+) -> dict[str, Any]:
+    """Episodes of two calls, all at once, each compared with the compiled graph."""
+    topics = (list(topics) * options.episodes)[: options.episodes]
+    with _proxy(endpoint, options.delay_ms / 1e3, options.drop, options.seed) as (address, drops):
+        graph = SparqlGraph(address, default_graph=GRAPH, timeout_s=120.0, attempts=10)
+        started = time.perf_counter()
+        with ThreadPoolExecutor(options.episodes) as pool:
+            seen = list(pool.map(lambda topic: _episode(graph, topic), topics))
+        seconds = time.perf_counter() - started
+    expected = [_episode(compiled, topic) for topic in topics]
+    return {
+        "episodes": len(topics),
+        "delay_ms": options.delay_ms,
+        "drop_share": options.drop,
+        "dropped": drops[0],
+        "requests": graph.client.counts["requests"],
+        "retries": graph.client.counts["retries"],
+        "wrong_observations": sum(a != b for a, b in zip(seen, expected, strict=True)),
+        "seconds": seconds,
+        "seconds_one_after_the_other_at_least": len(topics) * 2 * options.delay_ms / 1e3,
+    }
+
+
+def _episode(graph: KnowledgeGraph, topic: Entity) -> tuple[str, str]:
+    tools = WalkerTools(graph, _question(topic))
+    call = Call("get_relations", {"entity": tools.topic_names()[0]})
+    listed = tools.call(call)
+    relations = list(listed.relations)[:4]
+    return listed.text, tools.call(
+        Call("get_triples", {**call.arguments, "relations": relations})
+    ).text
+
+
+@contextmanager
+def _proxy(
+    endpoint: str, delay_s: float, drop: float, seed: int
+) -> Iterator[tuple[str, list[int]]]:
+    """An address that passes requests on late, and resets a share of them."""
+    rng, lock, drops = random.Random(seed), threading.Lock(), [0]
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            time.sleep(delay_s)
+            with lock:
+                is_dropped = rng.random() < drop
+                drops[0] += is_dropped
+            if is_dropped:
+                linger = struct.pack("ii", 1, 0)
+                self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+                self.close_connection = True
+                self.connection.close()
+                return
+            passed = {k: self.headers[k] for k in ("Content-Type", "Accept") if k in self.headers}
+            try:
+                with urlopen(Request(endpoint, body, passed), timeout=120) as answer:
+                    self._reply(answer.status, answer.headers["Content-Type"], answer.read())
+            except HTTPError as error:
+                self._reply(error.code, "text/plain", error.read())
+
+        def _reply(self, status: int, kind: str, body: bytes) -> None:
+            self.send_response(status)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    server.request_queue_size = 256
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/sparql", drops
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def _question(topic: Entity) -> Question:
+    return Question("bench", "Who is related to whom, where and when?", (topic,))
+
+
+def _cpu_ms() -> float:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return (used.ru_utime + used.ru_stime) * 1e3
+
+
+def _server_ms(pid: int) -> float:
+    """CPU of the server so far; Linux counts it in hundredths of a second."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) * 10.0
+
+
+if __name__ == "__main__":
+    main()
