@@ -4,7 +4,7 @@ const FONT = "system-ui, Roboto, Helvetica, Arial, sans-serif";
 const SIZE = 13; // pixels of a node's label
 const WIDEST = 150; // pixels of a line of a node's label
 const LINE = 1.25; // heights of a line
-const ACROSS = { level: 300, rank: 70, label: 26 };
+const ACROSS = { level: 300, rank: 80, label: 26 };
 const DOWN = { level: 118, rank: 190, label: 20 }; // label: characters of a line of a relation
 
 const ruler = document.createElement("canvas").getContext("2d");
