@@ -1,6 +1,5 @@
 """Scoring a predictions file: every metric of every record, means, intervals."""
 
-import json
 import logging
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,7 +18,7 @@ from graphwalker.errors import UserError
 if TYPE_CHECKING:
     import rich.table
 
-Write = Callable[[dict[str, Any]], object]
+Write = Callable[[Iterable[str]], object]
 _log = logging.getLogger(__name__)
 
 
@@ -93,8 +92,7 @@ def _summary(
         n += len(piece.ids)
         ids.update(piece.ids)
         if write:
-            for record_id, scores in piece.kept:
-                write({"id": record_id, "scores": scores})
+            write(piece.lines)
     if not n:
         raise UserError(f"{name}: holds no records to score")
     if len(ids) < n:
@@ -131,7 +129,7 @@ def _lines_to(path: Path) -> Iterator[Write]:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with partial.open("w", encoding="utf-8") as out:
-            yield lambda record: out.write(json.dumps(record) + "\n")
+            yield out.writelines
         partial.replace(path)
     except OSError as error:
         raise UserError(f"{path}: cannot be written ({error.strerror})") from None

@@ -1,5 +1,6 @@
 """A tally of scores: every metric of every record in order, by one process or by several."""
 
+import json
 import os
 from array import array
 from collections import deque
@@ -57,10 +58,10 @@ class Tally:
 
     wanted: Wanted
     keep: bool = False
-    """Keep `(id, scores)` of each record in `kept`, until somebody takes them."""
+    """Keep each record's scores in `lines`, as JSON."""
     values: dict[str, "array[float]"] = field(default_factory=dict[str, "array[float]"])
     ids: list[str] = field(default_factory=list[str])
-    kept: list[tuple[str, Scores]] = field(default_factory=list[tuple[str, Scores]])
+    lines: list[str] = field(default_factory=list[str])
 
     def add_all(self, records: Iterable[Record]) -> "Tally":
         families, ks = self.wanted.families(), self.wanted.ks()
@@ -70,7 +71,8 @@ class Tally:
                 self.values.setdefault(name, array("d")).append(value)
             self.ids.append(record.id)
             if self.keep:
-                self.kept.append((record.id, self.wanted.choose(scores)))
+                chosen = {"id": record.id, "scores": self.wanted.choose(scores)}
+                self.lines.append(json.dumps(chosen) + "\n")
         return self
 
 
