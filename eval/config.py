@@ -27,6 +27,9 @@ class EvalConfig(Config):
     (.jsonl)."""
     graph_cache: str = ""
     """Folder that keeps an endpoint's answers over runs. Empty: they are kept in memory alone."""
+    record_calls: str = ""
+    """A .jsonl file to which every graph call is written; as `graph` it replays the run exactly,
+    without the graph. With one worker only."""
     questions: str
     """Questions: our JSONL, or a benchmark's file as published (docs/benchmarks.md); .gz too."""
     questions_format: str = "auto"
@@ -83,7 +86,11 @@ def run_eval(config: EvalConfig, progress: Progress | None = None) -> Path:
 def _environment(config: EvalConfig) -> Environment:
     cache = config.graph_cache if is_endpoint(config.graph) else ""
     wikidata = config.environment.layers.wikidata
-    graph = open_any(config.graph, cache_dir=cache, wikidata=wikidata)
+    if config.record_calls and config.workers > 1:
+        raise UserError(
+            "record_calls: one file cannot be written by several workers; set workers=1"
+        )
+    graph = open_any(config.graph, cache_dir=cache, wikidata=wikidata, record=config.record_calls)
     return Environment(graph, config.environment)
 
 
