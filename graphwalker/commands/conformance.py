@@ -86,6 +86,8 @@ def _entities(opened: Any, other: Any, ids: list[str], count: int, seed: int) ->
         ]
     listed = other if other is not None else opened
     if not hasattr(listed, "size"):
+        if not hasattr(listed, "client"):
+            raise UserError("a recording lists no entities: name some with --entity ID")
         return load("graphwalker.graphs.open:some_entities")(opened, count)
     stride = max(1, listed.size // count)
     places = range(seed % stride, listed.size, stride)
