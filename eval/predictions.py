@@ -50,8 +50,8 @@ class Record:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The predictions as strings; empty where there was no answer."""
-        return () if self.predictions is None else tuple(p.name for p in self.predictions)
+        """The predictions as strings (the id of one without a name); none for no answer."""
+        return tuple([entity.name or entity.id for entity in self.predictions or ()])
 
     @property
     def golds(self) -> tuple[str, ...]:

@@ -78,7 +78,7 @@ def _webqsp(record: Record) -> Scores:
 def _raw_equal(prediction: Entity, answer: Answer) -> bool:
     if prediction.id and answer.id:
         return prediction.id == answer.id
-    return prediction.name == (answer.name or answer.id)
+    return (prediction.name or prediction.id) == (answer.name or answer.id)
 
 
 def _tog(record: Record) -> Scores:
@@ -121,7 +121,7 @@ def _reliability(record: Record) -> Scores:
 
 
 def _names(sample: Predicted | None) -> Sequence[str]:
-    return [entity.name for entity in sample or ()]
+    return [entity.name or entity.id for entity in sample or ()]
 
 
 _ROWS = {

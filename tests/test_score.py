@@ -129,6 +129,12 @@ def test_an_answer_without_a_name_goes_by_its_id(tmp_path):
     assert scored.metrics["squad_em"] == 1.0
 
 
+def test_a_prediction_without_a_name_goes_by_its_id(tmp_path):
+    record = {"id": 1, "predictions": [{"id": "m.1"}], "answers": [{"id": "m.1"}, "Rome"]}
+    told = score_of(tmp_path, record).metrics
+    assert told["recall"] == told["webqsp_recall"] == told["rog_acc"] == 0.5
+
+
 def test_no_answer_given_is_no_exact_match_even_without_gold(tmp_path):
     scored = score_of(
         tmp_path,
