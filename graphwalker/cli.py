@@ -7,7 +7,17 @@ from typing import Any
 
 import typer
 
-from graphwalker.commands import agents, benchmark, conformance, data, graph, names, score, virtuoso
+from graphwalker.commands import (
+    agents,
+    benchmark,
+    conformance,
+    data,
+    graph,
+    names,
+    score,
+    serve,
+    virtuoso,
+)
 from graphwalker.errors import GraphWalkerError, UserError
 
 app = typer.Typer(
@@ -27,7 +37,7 @@ graph.app.command("index")(names.index)
 graph.app.command("search")(names.search)
 app.add_typer(graph.app, name="graph")
 app.add_typer(virtuoso.app, name="virtuoso")
-for group in (data, benchmark, agents, score):
+for group in (data, benchmark, agents, score, serve):
     app.add_typer(group.app)
 
 

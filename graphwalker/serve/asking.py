@@ -1,0 +1,99 @@
+"""Asking over HTTP: a request becomes a question, and the desk's events an async stream."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, cast
+
+from graphwalker.ask import find_topic
+from graphwalker.errors import UserError
+from graphwalker.graphs.base import Entity, KnowledgeGraph
+from graphwalker.jsonl import dumps
+from graphwalker.policies.base import Sampling
+from graphwalker.question import Question
+from graphwalker.serve.desk import Desk
+from graphwalker.serve.events import Event, failure_event
+from graphwalker.serve.topics import find_topics
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one asker may take."""
+
+    max_tokens: int = 512
+    """Completion tokens per turn."""
+    timeout_s: float = 300.0
+    """Longest time for one question."""
+    max_body: int = 256 * 1024
+    """Bytes of a request."""
+
+
+MAX_QUESTION = 2000
+"""Characters of a question."""
+MAX_TOPICS = 8
+ENDS = ("end", "error")
+TICK_S = 2.0
+"""A quiet stream shows every so often that it is alive, and notices that nobody listens."""
+
+
+def read_question(graph: KnowledgeGraph, text: Any, topics: Any) -> Question:
+    """The question of a request. Raises `UserError` for what cannot be asked, and `GraphError`."""
+    if not isinstance(text, str) or not text.strip():
+        raise UserError("a question is a text that is not empty")
+    if len(text) > MAX_QUESTION:
+        raise UserError(f"a question has at most {MAX_QUESTION} characters")
+    try:
+        dumps([text, topics]).encode()
+    except (UnicodeEncodeError, ValueError):
+        raise UserError("the question is not valid Unicode") from None
+    entities = _entities(graph, text, topics)
+    if not entities:
+        raise UserError("no entity of the graph is named in the question: give topic entities")
+    return Question("ask", text.strip(), entities, dataset="ask")
+
+
+def _entities(graph: KnowledgeGraph, text: str, topics: Any) -> tuple[Entity, ...]:
+    if topics is None or topics == []:
+        return find_topics(graph, text)
+    named = cast(list[Any], topics) if isinstance(topics, list) else []
+    if not named or len(named) > MAX_TOPICS or not all(isinstance(name, str) for name in named):
+        raise UserError(f"topic entities are a list of 1 to {MAX_TOPICS} names or ids")
+    return tuple(dict.fromkeys(find_topic(graph, str(name).strip()[:500]) for name in named))
+
+
+@asynccontextmanager
+async def asked(
+    desk: Desk, question: Question, sampling: Sampling, timeout_s: float
+) -> AsyncGenerator[AsyncIterator[Event | None]]:
+    """The events of one question, `None` every few quiet seconds. Leaving the block, for whatever
+    reason, cancels the episode. Raises `Busy`."""
+    loop = asyncio.get_running_loop()
+    events: asyncio.Queue[Event] = asyncio.Queue()
+
+    def listen(event: Event) -> None:
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(events.put_nowait, event)
+
+    number = desk.ask(question, sampling, listen)
+    try:
+        yield _stream(events, loop.time() + timeout_s)
+    finally:
+        desk.cancel(number)
+
+
+async def _stream(events: "asyncio.Queue[Event]", deadline: float) -> AsyncIterator[Event | None]:
+    loop = asyncio.get_running_loop()
+    while True:
+        left = deadline - loop.time()
+        if left <= 0:
+            yield failure_event("timeout", "the time for a question is over")
+            return
+        try:
+            event = await asyncio.wait_for(events.get(), min(left, TICK_S))
+        except TimeoutError:
+            yield None
+            continue
+        yield event
+        if event["type"] in ENDS:
+            return

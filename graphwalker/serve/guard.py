@@ -1,0 +1,88 @@
+"""The guard in front of the server: who may speak to it, how much, and what a page may do."""
+
+import re
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
+_HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?")
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """An ASGI layer. A name that points at this machine is not enough: the Host header must name a
+    host that was meant (DNS rebinding), a page of another origin is refused (no CORS, no
+    cross-site posts), and bodies end at `max_body` bytes."""
+
+    app: App
+    hosts: Sequence[str] = LOOPBACK
+    max_body: int = 256 * 1024
+    headers: Sequence[tuple[str, str]] = ()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        sent = dict(scope["headers"])
+        refusal = self._refusal(sent)
+        if refusal:
+            await _refuse(send, *refusal)
+            return
+        await self.app(scope, self._counted(receive), self._with_headers(send))
+
+    def _refusal(self, sent: dict[bytes, bytes]) -> tuple[int, str] | None:
+        host = sent.get(b"host", b"").decode("latin-1").lower()
+        if _host_name(host) not in self.hosts:
+            return 421, "this server does not go by that name; start it with --allow-host"
+        origin = sent.get(b"origin", b"").decode("latin-1").lower()
+        if origin and origin not in (f"http://{host}", f"https://{host}"):
+            return 403, "pages of other origins may not call this server"
+        length = sent.get(b"content-length", b"0")
+        if not length.isdigit() or int(length) > self.max_body:
+            return 413, f"a request may hold {self.max_body} bytes"
+        return None
+
+    def _counted(self, receive: Receive) -> Receive:
+        left = self.max_body
+
+        async def counted() -> Message:
+            nonlocal left
+            message = await receive()
+            left -= len(message.get("body", b""))
+            # A chunked body that grows past the limit is cut: the client is treated as gone.
+            return message if left >= 0 else {"type": "http.disconnect"}
+
+        return counted
+
+    def _with_headers(self, send: Send) -> Send:
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                extra = [(name.lower().encode(), value.encode()) for name, value in self.headers]
+                message["headers"] = [*message.get("headers", ()), *extra]
+            await send(message)
+
+        return sending
+
+
+def _host_name(host: str) -> str:
+    """The name of a Host header without its port, `""` for one that is none."""
+    found = _HOST.fullmatch(host)
+    return found[1] if found else ""
+
+
+async def _refuse(send: Send, status: int, text: str) -> None:
+    body = text.encode()
+    headers = [
+        (b"content-type", b"text/plain; charset=utf-8"),
+        (b"content-length", str(len(body)).encode()),
+        (b"connection", b"close"),
+    ]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

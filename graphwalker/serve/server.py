@@ -1,0 +1,82 @@
+"""The server process: one address, one desk, until it is interrupted."""
+
+import socket
+from collections.abc import Callable, Sequence
+from ipaddress import ip_address
+
+from graphwalker.errors import UserError
+from graphwalker.serve.asking import Limits
+from graphwalker.serve.desk import Desk
+from graphwalker.serve.guard import LOOPBACK
+
+
+def allowed_hosts(host: str, allowed: Sequence[str]) -> tuple[str, ...]:
+    """The names that the server answers to.
+
+    Raises `UserError` for an address beyond this machine without a name to call it by: whoever
+    reaches the port may ask, so that is to be meant.
+    """
+    names = tuple(name.strip().lower() for name in allowed)
+    if is_loopback(host):
+        return (*LOOPBACK, *names)
+    if not names:
+        raise UserError(
+            f"{host} can be reached from other machines, and there is no log-in: if that is meant, "
+            "say by which name browsers will call it with --allow-host NAME"
+        )
+    return (*LOOPBACK, *names)
+
+
+def is_loopback(host: str) -> bool:
+    """True for an address that only this machine reaches."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def run(
+    desk: Desk,
+    limits: Limits,
+    host: str,
+    port: int,
+    hosts: Sequence[str],
+    note: Callable[[str], None],
+) -> None:
+    """Serve until interrupted. Raises `UserError` for a port that is taken."""
+    try:
+        import uvicorn
+
+        from graphwalker.serve.app import build_app
+    except ImportError:
+        raise UserError("serve needs: pip install 'graphwalker-kgqa[serve]'") from None
+    listening = _listen(host, port)
+    bound = listening.getsockname()[1]
+    with desk, listening:
+        config = uvicorn.Config(
+            build_app(desk, limits, hosts),
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=3,
+            lifespan="off",
+            ws="none",
+        )
+        shown = f"[{host}]" if ":" in host else host
+        note(f"Ask at http://{shown}:{bound}/ (API: http://{shown}:{bound}/v1); Ctrl-C ends it")
+        uvicorn.Server(config).run(sockets=[listening])
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+    except OSError as error:
+        listening.close()
+        raise UserError(
+            f"{host}:{port}: {error.strerror or error}; choose another --port"
+        ) from None
+    listening.listen(128)
+    return listening
