@@ -3,6 +3,7 @@
 import os
 import random
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -29,18 +30,26 @@ FB15K = Path(
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """The folder of a running server."""
+    """The folder of a running server: a new one, or that of GRAPHWALKER_VIRTUOSO."""
+    if given := os.environ.get("GRAPHWALKER_VIRTUOSO"):
+        yield Path(given)
+        return
     place = tmp_path_factory.mktemp("virtuoso")
     up(place, "300MB")
     yield place
     down(place)
 
 
-def graph_of(folder, path, name, **options):
+def named(name):
+    """The IRI of a graph that no earlier run has filled."""
+    return f"urn:test:{name}-{time.time_ns()}"
+
+
+def graph_of(folder, path, name):
     """The graph of an N-Triples file, loaded under a name of its own."""
-    told = load(folder, [path], graph=f"urn:test:{name}")
+    told = load(folder, [path], graph=named(name))
     assert told["held"] == told["distinct"] + told["folded"]
-    return SparqlGraph(told["endpoint"], default_graph=f"urn:test:{name}", **options)
+    return SparqlGraph(told["endpoint"], default_graph=told["graph"])
 
 
 def write(place, parts):
@@ -77,9 +86,9 @@ def test_the_fb15k_slice_reads_the_same_from_virtuoso(folder, tmp_path):
     files = [data / f"{n}.tsv.gz" for n in ("triples", "entities", "entity_types")]
     build_graph([files[0]], tmp_path / "graph", names=files[1], types=files[2])
     reference = open_graph(tmp_path / "graph")
-    told = load(folder, [files[0]], [files[1]], [files[2]], graph="urn:test:fb15k")
+    told = load(folder, [files[0]], [files[1]], [files[2]], graph=named("fb15k"))
     assert told["rejected"] == 0
-    graph = SparqlGraph(told["endpoint"], default_graph="urn:test:fb15k")
+    graph = SparqlGraph(told["endpoint"], default_graph=named("fb15k"))
     drawn = random.Random(0).sample(range(reference.size), 40)
     entities = [reference.entity_at(index) for index in drawn]
     hubs = [Entity(i, reference.name(i)) for i in ("m.09c7w0", "m.02h40lc", "m.0jbk9")]
@@ -121,20 +130,20 @@ def test_malformed_lines_are_named_and_many_stop_the_load(folder, tmp_path):
     path = write(tmp_path, TOY)
     good = path.read_text(encoding="utf-8")
     path.write_bytes(good.encode() + b"<a> <b> .\n" + b'<a:b> <a:b> "\xff" .\n')
-    told = load(folder, [path], graph="urn:test:malformed")
+    told = load(folder, [path], graph=named("malformed"))
     assert told["rejected"] == 2
     rejected = (folder / "rejects.tsv").read_text(encoding="utf-8").splitlines()
     assert [line.split("\t")[1] for line in rejected[1:]] == ["78", "79"] or len(rejected) == 3
     with pytest.raises(UserError, match=r"graph\.nt:"):
-        load(folder, [path], graph="urn:test:malformed2", max_malformed=1)
+        load(folder, [path], graph=named("malformed2"), max_malformed=1)
 
 
 def test_files_handed_over_as_they_are_hold_the_same_triples(folder, tmp_path):
     path = write(tmp_path, TOY)
-    told = load(folder, [path], graph="urn:test:as_is", as_is=True)
+    told = load(folder, [path], graph=named("as_is"), as_is=True)
     lines = path.read_text(encoding="utf-8").count("\n")
     assert told["held"] == lines
-    graph = SparqlGraph(told["endpoint"], default_graph="urn:test:as_is")
+    graph = SparqlGraph(told["endpoint"], default_graph=named("as_is"))
     assert graph.name("m.0ada") == TOY[1]["m.0ada"]
 
 

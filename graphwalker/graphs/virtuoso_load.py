@@ -31,7 +31,8 @@ def load(
     max_malformed: int = REJECT_LIMIT,
     progress: Callable[[str], None] | None = None,
 ) -> dict[str, Any]:
-    """Load files into the running server of a folder, and verify; returns counts.
+    """Load files into the running server of a folder, and verify; returns counts, and
+    the `address` under which `--graph` and `open_any` open what was loaded.
 
     Inputs are rewritten as clean N-Triples with an index of folded names. `as_is` hands
     N-Triples files (.nt, .nt.gz) to Virtuoso as they are, for sizes where a pass in Python would
@@ -61,7 +62,14 @@ def load(
     if prepared is not None:
         _verify(prepared, before, held, server.folder)
     _empty(place)
-    return {"graph": graph, **given, "before": before, "held": held, "endpoint": server.endpoint}
+    return {
+        "graph": graph,
+        **given,
+        "before": before,
+        "held": held,
+        "endpoint": server.endpoint,
+        "address": f"{server.endpoint}#{graph}",
+    }
 
 
 def count(server: Server, graph: str) -> int:
