@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.big_world import HUB, HUB_RELATION, make
-from benchmarks.record import record
+from benchmarks.record import RESULTS, commit, hardware, record
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side, Step, Triple
 from graphwalker.graphs.build import build_graph
 from graphwalker.graphs.compiled import CompiledGraph, open_graph
@@ -267,23 +267,32 @@ def show(title: str, rows: dict[str, dict[str, float]]) -> None:
 
 
 def measure_builds(work: Path, sizes: Sequence[int], memory: str, seed: int, keep: bool) -> None:
-    """Print what each size costs and write results/graphs_build.json."""
-    rows: list[dict[str, Any]] = []
+    """Print what each size costs and write results/graphs_build.json; sizes that are not measured
+    again stay in it, with the commit and the load of the machine they were measured at."""
+    rows = [row for row in measured_builds() if row["asked"] not in sizes]
     for triples in sizes:
         world = work / str(triples)
         if not (world / "types.tsv").is_file():
             make(triples, world, seed)
         alone = [sys.executable, "-m", "benchmarks.graphs", "build-one", str(world), memory]
         row = json.loads(subprocess.run(alone, capture_output=True, text=True, check=True).stdout)
-        rows.append(row)
+        row = {"asked": triples, **row, "commit": commit(), "load": hardware()["load_average"]}
+        rows = sorted([*rows, row], key=lambda r: r["asked"])
         print(json.dumps(row), flush=True)
         if not keep:
             shutil.rmtree(world)
-    listed = " ".join(map(str, sizes))
+    listed = " ".join(str(row["asked"]) for row in rows)
     told = (
         f"python -m benchmarks.graphs build --work DIR --triples {listed} --memory-limit {memory}"
     )
     print(record("graphs_build", {"memory_limit": memory, "builds": rows}, told, seed))
+
+
+def measured_builds() -> list[dict[str, Any]]:
+    path = RESULTS / "graphs_build.json"
+    if not path.is_file():
+        return []
+    return json.loads(path.read_text(encoding="utf-8"))["figures"]["builds"]
 
 
 def build_one(world: Path, memory: str) -> dict[str, Any]:
