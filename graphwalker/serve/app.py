@@ -135,10 +135,11 @@ class _Views:
 
         async def lines() -> AsyncIterator[bytes]:
             async for event in events:
-                for chunk in [] if event is None else reply.chunks(event):
-                    yield sse(chunk)
                 if event is None:
                     yield HEARTBEAT
+                    continue
+                for chunk in reply.chunks(event):
+                    yield sse(chunk)
             yield sse("[DONE]")
 
         return _EventStream(lines(), events)
