@@ -223,6 +223,16 @@ def test_filters_keep_what_they_say_and_count_the_rest(
     assert graph.name("m.2") == ("" if filters.languages else "Ridley")
 
 
+def test_a_flattened_relation_is_kept_where_both_halves_are() -> None:
+    keeps = Filters(relations=frozenset({"a.b", "c.d"}), drop=("c.*",)).relation_test()
+    assert [keeps(r) for r in ("a.b", "a.b..a.b", "a.b..c.d", "a.b..x.y")] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+
+
 def test_a_graph_that_filters_leave_empty_is_no_fault_of_the_file(tmp_path: Path) -> None:
     path = put(tmp_path / "dump.nt", FILTERED)
     graph = made(tmp_path, path, filters=Filters(keep=("nothing.*",)))

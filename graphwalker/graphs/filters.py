@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from graphwalker.graphs.base import FLATTENED
 from graphwalker.graphs.ntriples import FREEBASE
 
 
@@ -15,7 +16,8 @@ class Filters:
 
     `relations` is a whitelist of relation ids. `keep` and `drop` are patterns over relation ids
     (`film.*`). `namespaces` are the beginnings that the IRIs of nodes and relations may have;
-    an id without a scheme, such as `m.0d05w3`, is in Freebase's. `languages` are those that
+    an id without a scheme, such as `m.0d05w3`, is in Freebase's. A flattened relation (`a..b`) is
+    kept where both of its halves are. `languages` are those that
     names and texts may have (`en` keeps `en-GB`, too); texts without a language stay.
     """
 
