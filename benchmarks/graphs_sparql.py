@@ -62,8 +62,10 @@ def main() -> None:
         }
     finally:
         down(options.folder / "server")
-    command = "python -m benchmarks.graphs_sparql " + " ".join(sys.argv[1:])
-    sys.stdout.write(f"{record('graphs_sparql', figures, command.strip(), options.seed)}\n")
+    told = {"entities": options.entities, "calls": options.calls, "episodes": options.episodes}
+    given = " ".join(f"--{name} {value}" for name, value in told.items())
+    command = f"python -m benchmarks.graphs_sparql {given}"
+    sys.stdout.write(f"{record('graphs_sparql', figures, command, options.seed)}\n")
 
 
 def _options() -> argparse.Namespace:
