@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from graphwalker.graphs.base import FLATTENED
 from graphwalker.graphs.ntriples import FREEBASE
 
 
@@ -53,7 +52,7 @@ class Filters:
                 return False
             return in_namespace is None or in_namespace(relation)
 
-        return test
+        return lambda relation: all(map(test, relation.split(FLATTENED)))
 
     def node_test(self) -> Callable[[str], bool] | None:
         """Whether a node (not a literal) is in a namespace that is kept; `None` for all."""
