@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from graphwalker.graphs.base import FLATTENED
 from graphwalker.graphs.ntriples import FREEBASE
 
 
