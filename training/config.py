@@ -61,9 +61,8 @@ class SftConfig(Config):
     max_grad_norm: float = Field(default=1.0, ge=0)
     """Gradients are clipped to this norm; 0: not."""
 
-    dtype: Literal["auto", "float32", "bfloat16", "fastest"] = "auto"
-    """`auto`: bfloat16 arithmetic on a GPU that has it, float32 on a CPU; `fastest`: bfloat16 on
-    CPUs with matrix units for it (AMX), too. Weights and optimizer stay in float32."""
+    dtype: Literal["auto", "float32", "bfloat16"] = "auto"
+    """`auto`: bfloat16 arithmetic on a GPU that has it, float32 on a CPU."""
     gradient_checkpointing: bool = False
     """Recompute activations in the backward pass: less memory, slower."""
     seed: int = 0

@@ -128,9 +128,8 @@ def trainer_arguments(config: SftConfig, steps: int, processes: int = 1) -> TrlC
     """Our settings in TRL's words; what costs time or cuts rows is off."""
     on_gpu = torch.cuda.is_available()
     bf16 = config.dtype == "bfloat16" or (
-        config.dtype != "float32" and on_gpu and torch.cuda.is_bf16_supported()
+        config.dtype == "auto" and on_gpu and torch.cuda.is_bf16_supported()
     )
-    bf16 = bf16 or (config.dtype == "fastest" and not on_gpu and cpu_multiplies_bfloat16())
     return TrlConfig(
         output_dir=config.output_dir,
         use_cpu=not on_gpu,
@@ -159,12 +158,6 @@ def trainer_arguments(config: SftConfig, steps: int, processes: int = 1) -> TrlC
         packing=False,
         remove_unused_columns=False,
     )
-
-
-def cpu_multiplies_bfloat16() -> bool:
-    """Whether this CPU has matrix units for bfloat16 (AMX); others compute faster in float32."""
-    facts = Path("/proc/cpuinfo")
-    return facts.is_file() and "amx_bf16" in facts.read_text(encoding="utf-8")
 
 
 def lr_factor(config: SftConfig, done: float, steps: int) -> float:
