@@ -78,7 +78,7 @@ def test_a_passing_fault_is_asked_again(store, reference, fault):
     with faulty(store, [fault, fault], slow_s=0.6) as endpoint:
         graph = SparqlGraph(endpoint.address, **{**QUICK, "timeout_s": 0.3})
         assert films(graph) == films(reference)
-        assert graph.client.counts["retries"] == 2
+        assert graph.client.counts["retries"] >= 2
 
 
 @pytest.mark.parametrize("fault", CURABLE.values(), ids=CURABLE)

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from typing import Any
 from urllib.parse import urlsplit
 
 from graphwalker.errors import GraphError, UserError
@@ -75,7 +76,6 @@ class Connections:
     def _exchange(self, connection: HTTPConnection, request: Request) -> Response:
         try:
             connection.request("POST", self._path, request.body, dict(request.headers))
-            _acknowledge_at_once(connection)
             answer = connection.getresponse()
             body = self._read(answer)
         except BaseException:
@@ -114,6 +114,8 @@ class Connections:
             connection = HTTPConnection(self._host, self._port, timeout=self._timeout_s)
         connection.connect()
         connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if not self._secure:
+            connection.sock = _quick(connection.sock)
         return connection
 
     def _take(self) -> HTTPConnection | None:
@@ -123,8 +125,18 @@ class Connections:
             return self._idle.pop() if self._idle else None
 
 
-def _acknowledge_at_once(connection: HTTPConnection) -> None:
-    """Virtuoso sends an answer in two pieces and waits for the first to be acknowledged, which
-    Linux does after 40 ms unless told otherwise, before every read."""
-    if _QUICK_ACK is not None:
-        connection.sock.setsockopt(socket.IPPROTO_TCP, _QUICK_ACK, 1)
+class _QuickSocket(socket.socket):
+    """Virtuoso sends an answer in pieces and waits for each to be acknowledged, which Linux does
+    after 40 ms unless told otherwise before every read."""
+
+    def recv_into(self, buffer: Any, nbytes: int = 0, flags: int = 0) -> int:
+        if _QUICK_ACK is not None:
+            self.setsockopt(socket.IPPROTO_TCP, _QUICK_ACK, 1)
+        return super().recv_into(buffer, nbytes, flags)
+
+
+def _quick(plain: socket.socket) -> socket.socket:
+    timeout = plain.gettimeout()
+    quick = _QuickSocket(plain.family, plain.type, plain.proto, fileno=plain.detach())
+    quick.settimeout(timeout)
+    return quick
