@@ -31,7 +31,7 @@ class ChatPolicy:
         self.name = model
         self.config = config or ChatApiConfig()
         self.ledger = Ledger(self.config.prices, spent)
-        self._client = ChatClient(self.config, _key(self.config))
+        self._client = ChatClient(self.config, api_key(self.config))
         self._requests: queue.SimpleQueue[tuple[int, Request] | None] = queue.SimpleQueue()
         self._results: queue.SimpleQueue[tuple[int, str, Result]] = queue.SimpleQueue()
         self._pending: dict[str, int] = {}
@@ -180,7 +180,9 @@ def finish_text(text: str, stops: Sequence[str], finish: str, stop_reason: objec
     return text + last if last and opened[last] >= 0 else text
 
 
-def _key(config: ChatApiConfig) -> str:
+def api_key(config: ChatApiConfig) -> str:
+    """The key in the environment, `""` for none. Raises `UserError` where it would travel in the
+    clear, or cannot be sent in a header."""
     key = os.environ.get(config.api_key_env, "").strip() if config.api_key_env else ""
     if key and not config.is_private:
         raise UserError(

@@ -4,7 +4,7 @@ import logging
 import random
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from graphwalker.errors import PolicyError, UserError
@@ -36,6 +36,10 @@ class ContextFull(PolicyError):
 
 class Unbilled(PolicyError):
     """The request was never answered with a completion that could be billed."""
+
+
+class Declined(Unbilled):
+    """The server will not answer this one prompt (a filter, a wrong field); others may pass."""
 
 
 class Pace:
@@ -73,15 +77,19 @@ class ChatClient:
         self._stopping = threading.Event()
         self._http = _http(config, api_key)
 
-    def post(self, body: Json, tokens: int) -> Json:
+    def post(self, body: Json, tokens: int, lost: Callable[[], None] | None = None) -> Json:
         """The server's answer, a completion with at least one choice.
 
-        Raises `PolicyError`: `Refused` when no request can succeed, `ContextFull`, `Unbilled`.
+        `lost` is called before a further attempt when the one before it may have been billed; what
+        it raises ends the attempts. Raises `PolicyError`: `Refused` when no request can succeed,
+        `ContextFull`, `Unbilled`, of which `Declined` is about this prompt alone.
         """
         problem = Problem("no attempt was made")
         for attempt in range(self._config.retries + 1):
             if attempt:
                 self._wait(attempt, problem)
+                if lost and problem.billed:
+                    lost()
             if self._stopping.wait(self._pace.delay(tokens)):
                 raise Unbilled("the policy was closed")
             answer = self._attempt(body)
@@ -130,7 +138,7 @@ class ChatClient:
         if status in (400, 413, 422) and any(word in known for word in _TOO_LONG):
             raise ContextFull(line)
         if status not in RETRIED:
-            raise Unbilled(line)
+            raise Declined(line)
         return Problem(line, _retry_after(response))
 
     def _hint(self, status: int) -> str:
