@@ -54,7 +54,8 @@ def graph_of(folder, path, name):
 
 def write(place, parts):
     path = place / "graph.nt"
-    path.write_text(to_ntriples(*parts), encoding="utf-8")
+    lines = to_ntriples(*parts).replace("@en-GB", "@en-gb")  # Virtuoso lowers tags of languages
+    path.write_text(lines, encoding="utf-8")
     return path
 
 

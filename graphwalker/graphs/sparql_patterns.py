@@ -116,9 +116,12 @@ class Patterns:
         return f"SELECT ?t WHERE {{ ?s {self._folded} ?t }} LIMIT 1"
 
     def _behind(self, near: str, relation: str, direction: Direction) -> str:
+        # A sub-select of its own for the nameless: beside an OPTIONAL, Virtuoso 7.2.5 forgets the
+        # filter for nodes that the OPTIONAL does not match.
+        cvts = f"SELECT {relation}?c WHERE {{ {{ {near} }} {self._nameless('?c')} }}"
         around = _edge("?c", "?q", "?x", direction)
         return (
-            f"SELECT {relation}?c ?q ?x ?xn WHERE {{ {{ {near} }} {self._nameless('?c')}"
+            f"SELECT {relation}?c ?q ?x ?xn WHERE {{ {{ {cvts} }}"
             f" OPTIONAL {{ {around} {self._named()} }} }}"
         )
 
