@@ -11,6 +11,7 @@ from data_pipeline.config import SamplingConfig
 from data_pipeline.lexicon import Lexicon
 from data_pipeline.oracle import OraclePolicy, phrases_of
 from data_pipeline.query import Execution, Hop, Query, execute, own_side
+from data_pipeline.query_sparql import render
 from data_pipeline.questions import ProgrammaticTeacher
 from data_pipeline.seeds import SeededGraph, Seeds
 from data_pipeline.splits import TRAIN, Splits
@@ -18,7 +19,7 @@ from data_pipeline.walks import Walk, Walker, WalkRules, walk_rng
 from graphwalker.agents.presets import Environment
 from graphwalker.agents.rollout import rollout, untimed
 from graphwalker.config import Config
-from graphwalker.errors import GraphError
+from graphwalker.errors import GraphError, UserError
 from graphwalker.graphs.base import Entity
 from graphwalker.graphs.compiled import open_graph
 from graphwalker.policies.base import Sampling
@@ -54,13 +55,19 @@ class Sampled:
     split: str
     path: tuple[str, ...]
     """Its relation path, in the one spelling that splits go by."""
+    sparql: str = ""
+    """Its query in SPARQL, where that was asked for."""
+
+    def query_json(self) -> dict[str, Any]:
+        """The query as records hold it."""
+        record = {**self.walk.query.to_json(), "path": list(self.path)}
+        return {**record, "sparql": self.sparql} if self.sparql else record
 
     def to_json(self) -> dict[str, Any]:
-        record = self.walk.to_json()
         return {
             "id": self.id,
-            **record,
-            "query": {**record["query"], "path": list(self.path)},
+            **self.walk.to_json(),
+            "query": self.query_json(),
             "hops": self.walk.query.hops,
             "split": self.split,
             "answers": [{"id": e.id, "name": e.name} for e in self.answers],
@@ -70,7 +77,8 @@ class Sampled:
     def from_json(cls, record: dict[str, Any]) -> "Sampled":
         answers = tuple(Entity(e["id"], e["name"]) for e in record["answers"])
         path = tuple(record["query"]["path"])
-        return cls(record["id"], Walk.from_json(record), answers, record["split"], path)
+        sparql = record["query"].get("sparql", "")
+        return cls(record["id"], Walk.from_json(record), answers, record["split"], path, sparql)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +99,7 @@ class Maker:
         self.graph = graph
         self.config = config
         self.dataset = dataset
+        self._relations = frozenset(graph.relation_ids())
         lexicon = Lexicon.for_graph(graph.relation_ids())
         self._splits = Splits(config.splits, lexicon.twin)
         self._teacher = ProgrammaticTeacher(lexicon, config.vague)
@@ -133,7 +142,14 @@ class Maker:
         if fault:
             return Drop("walk", fault)
         path = self._splits.path(walk.query)
-        return Sampled(f"{structure}/{index}", walk, run.answers, split, path)
+        sampled = Sampled(f"{structure}/{index}", walk, run.answers, split, path)
+        return self._with_sparql(sampled) if config.sparql else sampled
+
+    def _with_sparql(self, sampled: Sampled) -> Sampled | Drop:
+        try:
+            return replace(sampled, sparql=render(sampled.walk.query, self._relations))
+        except UserError as error:
+            return Drop("walk", "no_iri", str(error))
 
     def _in_split(self, structure: str, rng: random.Random) -> tuple[Walk, str] | Drop:
         for tries in range(SPLIT_TRIES):
@@ -178,7 +194,7 @@ class Maker:
             structure=structure,
             hops=query.hops,
             split=sampled.split,
-            query={**query.to_json(), "path": list(sampled.path), "said": said},
+            query={**sampled.query_json(), "said": said},
         )
 
     def certify(self, question: Question) -> Trajectory | Drop:

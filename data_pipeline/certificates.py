@@ -1,6 +1,7 @@
 """Certificates: why a walk's question has exactly its answers, or why it was dropped."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import product
 
 from data_pipeline.query import Branch, Execution, Hop, Query, execute, sub_queries
@@ -59,14 +60,25 @@ def has_shortcut(graph: KnowledgeGraph, query: Query, run: Execution) -> bool:
 
 
 def _shorter(query: Query) -> Iterator[Query]:
-    """Compositions with one hop left out, or cut short: proper sub-paths from the same topic."""
+    """The query with one hop of a path left out, of a branch or of the tail; a composition also
+    cut short."""
     if len(query.branches) != 1:
+        yield from _one_hop_less(query)
         return
     topic, hops = query.branches[0].topic, query.branches[0].hops
     paths = {hops[:k] for k in range(1, len(hops))}
     paths |= {hops[:k] + hops[k + 1 :] for k in range(len(hops))}
     for path in sorted(path for path in paths if len(path) > 0):
         yield Query((Branch(topic, path),))
+
+
+def _one_hop_less(query: Query) -> Iterator[Query]:
+    for i, branch in enumerate(query.branches):
+        for k in range(len(branch.hops) if len(branch.hops) > 1 else 0):
+            shorter = replace(branch, hops=branch.hops[:k] + branch.hops[k + 1 :])
+            yield replace(query, branches=(*query.branches[:i], shorter, *query.branches[i + 1 :]))
+    for k in range(len(query.tail)):
+        yield replace(query, tail=query.tail[:k] + query.tail[k + 1 :])
 
 
 def leaks(text: str, answers: Iterable[Entity]) -> bool:

@@ -49,6 +49,8 @@ class SamplingConfig(Config):
     """Share of phrases that could mean more than one relation."""
     plain_thoughts: bool = False
     """One form for every kind of thought: less for a tiny model to learn."""
+    sparql: bool = False
+    """Whether each record's query is stored as SPARQL, too (`query.sparql`)."""
     split: Literal["train", "test-entity", "test-path", "any"] = "train"
     """Which side of the hold-out to sample; `any` ignores it."""
     splits: SplitConfig = SplitConfig()
@@ -65,6 +67,8 @@ class SynthConfig(SamplingConfig):
     """Weight of each structure; defaults to GraphWalker Table 6."""
     max_path_share: float = Field(default=1.0, gt=0.0, le=1.0)
     """Most of a structure's questions that may take one and the same relation path."""
+    max_relation_share: float = Field(default=1.0, gt=0.0, le=1.0)
+    """Most of a structure's questions that may take one and the same relation, in any place."""
     max_attempts: int = Field(default=3000, ge=1)
     """Attempts in a row without a record, after which a structure is given up as used up."""
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 from graphwalker.errors import UserError
-from graphwalker.graphs.base import Entity, KnowledgeGraph
+from graphwalker.graphs.base import FLATTENED, Entity, KnowledgeGraph
 
 
 class SeededGraph(KnowledgeGraph, Protocol):
@@ -29,6 +29,11 @@ class Seeds:
         self._predicates = frozenset(_lines(predicates)) if predicates else None
         if not self._entities and graph.size == 0:
             raise UserError("the graph has no named entities to start a walk from")
+        if self._predicates is not None and not self._matches(frozenset(graph.relation_ids())):
+            raise UserError(
+                f"{predicates}: none of its {len(self._predicates):,} predicates is a relation of "
+                "the graph; `graphwalker seeds FILE --graph D` keeps those that are"
+            )
 
     def draw(self, rng: random.Random, usable: Callable[[str], bool], tries: int) -> Entity | None:
         """An entity drawn uniformly among the usable ones; `None` when `tries` draws find none."""
@@ -42,8 +47,15 @@ class Seeds:
         """Whether a walk may take the relation (both halves, when it is flattened)."""
         if self._predicates is None or relation in self._predicates:
             return True
-        halves = relation.split("..")
+        halves = relation.split(FLATTENED)
         return len(halves) == 2 and all(half in self._predicates for half in halves)
+
+    def _matches(self, relations: frozenset[str]) -> bool:
+        """Whether any relation, plain or flattened, is left to walk over."""
+        assert self._predicates is not None
+        return any(map(self.allows, relations)) or any(
+            relations.issuperset(one.split(FLATTENED)) for one in self._predicates
+        )
 
     def _any(self, rng: random.Random) -> Entity:
         if self._entities:

@@ -149,6 +149,7 @@ class _Goal:
         self._texts: set[str] = set()
         self._queries: set[str] = set()
         self._paths: Counter[tuple[str, ...]] = Counter()
+        self._relations: Counter[tuple[str, str]] = Counter()
         for record in kept:
             structure, _, number = unit_of(record).rpartition("/")
             self.kept[structure] += 1
@@ -168,7 +169,8 @@ class _Goal:
         return structure
 
     def judged(self, structure: str, attempt: Attempt) -> Attempt:
-        """The attempt, dropped when an earlier one asked the same or filled its path's share."""
+        """The attempt, dropped when an earlier one asked the same or filled its path's or a
+        relation's share."""
         found = attempt.question or attempt.sampled
         if attempt.drop is not None or found is None:
             return attempt
@@ -178,6 +180,11 @@ class _Goal:
             reason = "duplicate"
         elif self._paths[structure, *record["query"]["path"]] >= self._path_limit(structure):
             reason = "path_share"
+        elif any(
+            self._relations[structure, one] >= self._relation_limit(structure)
+            for one in relations_of(record["query"])
+        ):
+            reason = "relation_share"
         if not reason:
             self._remember(record)
             return attempt
@@ -202,16 +209,27 @@ class _Goal:
     def _path_limit(self, structure: str) -> int:
         return max(1, int(self.config.max_path_share * self.quota[structure]))
 
+    def _relation_limit(self, structure: str) -> float:
+        share = self.config.max_relation_share
+        return max(1, int(share * self.quota[structure])) if share < 1 else float("inf")
+
     def _remember(self, record: Mapping[str, Any]) -> None:
         self._texts.add(_text(record))
         self._queries.add(query_key(record["query"]))
         self._paths[record["structure"], *record["query"]["path"]] += 1
+        self._relations.update((record["structure"], r) for r in relations_of(record["query"]))
 
 
 def query_key(query: Mapping[str, Any]) -> str:
     """The same for two spellings of one query: topics with the path of each, in any order."""
     branches = sorted("/".join((b["topic"]["id"], *b["hops"])) for b in query["branches"])
     return " & ".join((*branches, *query["tail"]))
+
+
+def relations_of(query: Mapping[str, Any]) -> set[str]:
+    """The relations that a query takes, whatever their direction."""
+    hops = [hop for branch in query["branches"] for hop in branch["hops"]] + query["tail"]
+    return {hop.removeprefix("~") for hop in hops}
 
 
 def _text(record: Mapping[str, Any]) -> str:

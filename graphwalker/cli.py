@@ -16,6 +16,7 @@ from graphwalker.commands import (
     names,
     score,
     serve,
+    verify,
     virtuoso,
 )
 from graphwalker.errors import GraphWalkerError, UserError
@@ -37,7 +38,7 @@ graph.app.command("index")(names.index)
 graph.app.command("search")(names.search)
 app.add_typer(graph.app, name="graph")
 app.add_typer(virtuoso.app, name="virtuoso")
-for group in (data, benchmark, agents, score, serve):
+for group in (data, verify, benchmark, agents, score, serve):
     app.add_typer(group.app)
 
 

@@ -1,0 +1,281 @@
+"""Verification: every record of a data file, executed again on the graph that it was made from."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from data_pipeline.certificates import FRONTIER_LIMIT, has_shortcut, leaks, other_reading
+from data_pipeline.oracle import phrases_of
+from data_pipeline.query import Execution, Query, execute
+from data_pipeline.query_sparql import render
+from data_pipeline.walks import STRUCTURES
+from graphwalker.errors import UserError
+from graphwalker.graphs.base import FLATTENED, Entity, KnowledgeGraph
+from graphwalker.jsonl import read_jsonl
+from graphwalker.question import Question
+from graphwalker.scoring import score
+from graphwalker.trajectory import Trajectory
+
+FIRST = 10
+"""Failures that are told one by one; all of them are counted."""
+
+Fault = tuple[str, str]
+"""The kind of a failure, and what exactly is the matter."""
+Tick = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A record that does not hold."""
+
+    record: int
+    """Its number in the file, from 1."""
+    id: str
+    reason: str
+    detail: str
+
+    def __str__(self) -> str:
+        return f"record {self.record} ({self.id}): {self.reason}: {self.detail}"
+
+
+@dataclass(slots=True)
+class Verdict:
+    """What became of a file."""
+
+    records: int = 0
+    reasons: Counter[str] = field(default_factory=Counter[str])
+    first: list[Failure] = field(default_factory=list[Failure])
+
+    @property
+    def failed(self) -> int:
+        return self.reasons.total()
+
+    def add(self, failure: Failure | None) -> None:
+        self.records += 1
+        if failure is not None:
+            self.reasons[failure.reason] += 1
+            if len(self.first) < FIRST:
+                self.first.append(failure)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "records": self.records,
+            "hold": self.records - self.failed,
+            "failed": self.failed,
+            "reasons": dict(sorted(self.reasons.items())),
+            "first": [
+                {"record": f.record, "id": f.id, "reason": f.reason, "detail": f.detail}
+                for f in self.first
+            ],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a record says of the graph, whatever kind of record it is."""
+
+    id: str
+    query: Query
+    answers: tuple[tuple[str, str], ...]
+    """Ids (`""` where a record has none) and names."""
+    structure: str = ""
+    sparql: str = ""
+    visited: tuple[tuple[Entity, ...], ...] = ()
+    question: Question | None = None
+    trajectory: Trajectory | None = None
+
+
+def verify_file(
+    graph: KnowledgeGraph, path: Path, max_answers: int | None = None, progress: Tick | None = None
+) -> Verdict:
+    """Execute every record of walks, questions or trajectories again, one at a time.
+
+    `max_answers`: the uniqueness bound, more answers than that are a failure; no bound if `None`.
+    Raises `UserError` for a file that is empty or holds other records, `GraphError` when the
+    graph fails: that is no verdict on a record.
+    """
+    total = _lines(path) if progress else 0
+    verdict = Verdict()
+    check = Check(graph, max_answers)
+    for number, record in enumerate(read_jsonl(path), start=1):
+        try:
+            verdict.add(check.failure(number, record))
+        except UserError as error:
+            raise UserError(f"{path}: record {number}: {error}") from None
+        if progress:
+            progress(number, max(total, number))
+    if not verdict.records:
+        raise UserError(f"{path}: holds no records")
+    return verdict
+
+
+class Check:
+    """The certificates of one graph's records."""
+
+    def __init__(self, graph: KnowledgeGraph, max_answers: int | None = None) -> None:
+        self.graph = graph
+        self.max_answers = max_answers
+        known: Callable[[], list[str]] | None = getattr(graph, "relation_ids", None)
+        self._relations = frozenset(known()) if known is not None else None
+
+    def failure(self, number: int, record: dict[str, Any]) -> Failure | None:
+        """Why the record does not hold; `None` where it does.
+
+        Raises `UserError` for what is no walk, question or trajectory.
+        """
+        if not {"visited", "question"} & record.keys():
+            raise UserError("neither a walk, nor a question, nor a trajectory")
+        name = str(record.get("id", "?"))
+        try:
+            claim = claim_of(record)
+        except (UserError, KeyError, TypeError, ValueError, AttributeError) as error:
+            return Failure(number, name, "malformed", f"{type(error).__name__}: {error}")
+        if claim is None:
+            return Failure(number, name, "no query", "nothing to execute")
+        fault = next(self.faults(claim), None)
+        return Failure(number, name, *fault) if fault else None
+
+    def faults(self, claim: Claim) -> Iterator[Fault]:
+        """Everything that is wrong, what the rest depends on first."""
+        unknown = [*self._topics(claim), *self._relations_of(claim.query)]
+        yield from unknown
+        if unknown:
+            return
+        run = execute(self.graph, claim.query, FRONTIER_LIMIT)
+        yield from self._answers(claim, run)
+        yield from _shape(claim)
+        yield from _path(claim, run)
+        if has_shortcut(self.graph, claim.query, run):
+            yield "shortcut", "a part of the query already gives the same answers"
+        if claim.sparql and claim.sparql != render(claim.query, self._relations):
+            yield "sparql differs", "the stored SPARQL is not the query's"
+        if claim.question is not None:
+            yield from self._said(claim.question, claim.query, run)
+        if claim.trajectory is not None:
+            yield from _episode(claim.trajectory)
+
+    def _topics(self, claim: Claim) -> Iterator[Fault]:
+        topics = [branch.topic for branch in claim.query.branches]
+        for topic in topics:
+            name = self.graph.name(topic.id)
+            if not name:
+                yield "topic entity unknown", f"{topic.id} ({topic.name})"
+            elif name != topic.name:
+                yield "topic entity renamed", f"{topic.id} is {name!r} here, not {topic.name!r}"
+        if claim.question is not None:
+            listed = {entity.id for entity in claim.question.topic_entities}
+            missing = [topic.id for topic in topics if topic.id not in listed]
+            if missing:
+                yield "topic entity unknown", f"{missing[0]} is no topic entity of the question"
+
+    def _relations_of(self, query: Query) -> Iterator[Fault]:
+        if self._relations is None:
+            return
+        hops = [hop for branch in query.branches for hop in branch.hops] + [*query.tail]
+        for relation in dict.fromkeys(hop.relation for hop in hops):
+            halves = relation.split(FLATTENED)
+            if relation not in self._relations and not self._relations.issuperset(halves):
+                yield "relation unknown", relation
+
+    def _answers(self, claim: Claim, run: Execution) -> Iterator[Fault]:
+        said = {identifier or name for identifier, name in claim.answers}
+        by_id = all(identifier for identifier, _ in claim.answers)
+        found = {entity.id if by_id else entity.name for entity in run.answers}
+        if not run.answers:
+            yield "answers differ", f"no answers here; {_some(said)} in the record"
+        elif said != found:
+            yield (
+                "answers differ",
+                f"only here: {_some(found - said)}; not here: {_some(said - found)}",
+            )
+        elif by_id and set(claim.answers) != {(e.id, e.name) for e in run.answers}:
+            yield "answers differ", "same ids, other names"
+        if self.max_answers is not None and len(run.answers) > self.max_answers:
+            yield "too many answers", f"{len(run.answers)}, {self.max_answers} allowed"
+        topics = {branch.topic.id for branch in claim.query.branches}
+        if any(entity.id in topics for entity in run.answers):
+            yield "topic in answers", _some(e.name for e in run.answers if e.id in topics)
+
+    def _said(self, question: Question, query: Query, run: Execution) -> Iterator[Fault]:
+        if leaks(question.text, run.answers):
+            yield "answer in question", question.text
+        if "said" in question.query:
+            rival = other_reading(self.graph, query, phrases_of(question), run.answers)
+            if rival:
+                yield "ambiguous reading", rival
+
+
+def claim_of(record: dict[str, Any]) -> Claim | None:
+    """What the record says; `None` for one without a query. Raises for a malformed one."""
+    if "turns" in record:
+        trajectory = Trajectory.from_json(record)
+        return _of_question(trajectory.id, trajectory.question, trajectory)
+    if "visited" in record:
+        return Claim(
+            str(record["id"]),
+            Query.from_json(record["query"]),
+            tuple((a["id"], a["name"]) for a in record["answers"]),
+            record["structure"],
+            record["query"].get("sparql", ""),
+            tuple(tuple(Entity(e["id"], e["name"]) for e in path) for path in record["visited"]),
+        )
+    question = Question.from_json(record)
+    return _of_question(question.id, question, None)
+
+
+def _of_question(name: str, question: Question, trajectory: Trajectory | None) -> Claim | None:
+    if not question.query:
+        return None
+    return Claim(
+        name,
+        Query.from_json(question.query),
+        tuple((answer.id, answer.name) for answer in question.answers),
+        question.structure,
+        question.query.get("sparql", ""),
+        question=question,
+        trajectory=trajectory,
+    )
+
+
+def _shape(claim: Claim) -> Iterator[Fault]:
+    shape = (tuple(len(b.hops) for b in claim.query.branches), len(claim.query.tail))
+    wanted = STRUCTURES.get(claim.structure, shape)
+    if shape != wanted:
+        yield "structure differs", f"{claim.structure} is {wanted}, the query {shape}"
+
+
+def _path(claim: Claim, run: Execution) -> Iterator[Fault]:
+    """Whether a walk stood where its query leads."""
+    frontiers = [*run.frontiers, *([run.tail_frontiers] if claim.query.tail else [])]
+    for visited, stands in zip(claim.visited, frontiers, strict=False):
+        for entity, frontier in zip(visited, stands, strict=False):
+            if entity not in frontier:
+                yield "visited entity not there", f"{entity.id} ({entity.name})"
+
+
+def _episode(trajectory: Trajectory) -> Iterator[Fault]:
+    """A trajectory of training data ends with the answers, and has seen each of them."""
+    if trajectory.stop.ours:
+        yield "episode failed", trajectory.stop.value
+        return
+    scores = score(trajectory)
+    if scores["em"] != 1.0:
+        yield "trajectory answers differ", _some(trajectory.answer or ())
+    elif scores["retrieval_all"] != 1.0:
+        yield "answer not shown", "no observation shows every answer"
+
+
+def _some(names: Iterable[str], most: int = 3) -> str:
+    listed = sorted(names)
+    more = f" and {len(listed) - most} more" if len(listed) > most else ""
+    return (", ".join(listed[:most]) + more) or "none"
+
+
+def _lines(path: Path) -> int:
+    """Lines of a plain file, for the progress bar; 0 where only reading it would tell."""
+    if path.suffix == ".gz" or not path.is_file():
+        return 0
+    with path.open("rb") as file:
+        return sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))
