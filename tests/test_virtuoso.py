@@ -71,7 +71,7 @@ def test_virtuoso_keeps_every_rule_and_shows_what_the_compiled_graph_shows(folde
 
 
 def test_a_made_world_reads_the_same_from_virtuoso(folder, tmp_path):
-    make_world(300, 3, tmp_path / "world")
+    make_world(1000, 3, tmp_path / "world")
     graph = graph_of(folder, tmp_path / "world" / "triples.nt.gz", "world")
     reference = open_graph(tmp_path / "world" / "graph")
     drawn = random.Random(0).sample(range(reference.size), 25)
@@ -89,7 +89,7 @@ def test_the_fb15k_slice_reads_the_same_from_virtuoso(folder, tmp_path):
     reference = open_graph(tmp_path / "graph")
     told = load(folder, [files[0]], [files[1]], [files[2]], graph=named("fb15k"))
     assert told["rejected"] == 0
-    graph = SparqlGraph(told["endpoint"], default_graph=named("fb15k"))
+    graph = SparqlGraph(told["endpoint"], default_graph=told["graph"])
     drawn = random.Random(0).sample(range(reference.size), 40)
     entities = [reference.entity_at(index) for index in drawn]
     hubs = [Entity(i, reference.name(i)) for i in ("m.09c7w0", "m.02h40lc", "m.0jbk9")]
@@ -112,7 +112,6 @@ def test_names_that_try_to_break_out_are_only_names(folder, tmp_path):
         assert graph.name(entity_id) == name
         assert [e.id for e in graph.resolve(name)] == [entity_id]
         assert [e.id for e in graph.resolve(name.upper())] == [entity_id]
-    assert list(check_graph(graph, topics(names)[:3])) == []
 
 
 def test_the_endpoint_itself_refuses_to_write(folder):
@@ -144,7 +143,7 @@ def test_files_handed_over_as_they_are_hold_the_same_triples(folder, tmp_path):
     told = load(folder, [path], graph=named("as_is"), as_is=True)
     lines = path.read_text(encoding="utf-8").count("\n")
     assert told["held"] == lines
-    graph = SparqlGraph(told["endpoint"], default_graph=named("as_is"))
+    graph = SparqlGraph(told["endpoint"], default_graph=told["graph"])
     assert graph.name("m.0ada") == TOY[1]["m.0ada"]
 
 
