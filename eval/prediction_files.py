@@ -27,6 +27,7 @@ from eval.predictions import (
 )
 from eval.records import FAILURES, PREDICTIONS, SAMPLES, Sampled
 from graphwalker.benchmarks.base import load_questions
+from graphwalker.benchmarks.webqsp import parses
 from graphwalker.errors import UserError
 from graphwalker.jsonl import read_records
 from graphwalker.question import Answer
@@ -189,6 +190,7 @@ def of_trajectory(trajectory: Trajectory, passed: tuple[bool, ...] = ()) -> Reco
         id=trajectory.question.id,
         answers=trajectory.question.answers,
         predictions=None if predictions is None else tuple(predictions),
+        parses=parses(trajectory.question) if "parses" in (trajectory.question.query or {}) else (),
         passed=passed,
         scored={
             "retrieval_any": scores["retrieval_any"],

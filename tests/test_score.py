@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from typer.testing import CliRunner
 
 from eval import score_tally
 from eval.metrics import summarise
+from eval.prediction_files import of_trajectory
 from eval.records import read_run
 from eval.run import evaluate
 from eval.score import score_file, score_record, score_records
@@ -18,6 +20,8 @@ from eval_toy import toy_environment, toy_questions, trained_script
 from graphwalker import cli
 from graphwalker.errors import UserError
 from graphwalker.policies.scripted import ScriptedPolicy
+from graphwalker.question import Answer
+from graphwalker.scoring import score as score_trajectory
 
 ODD = Path(__file__).parent / "data/odd_predictions.jsonl"
 OSLO = {"id": "1", "predictions": ["Oslo"], "answers": ["Oslo"]}
@@ -374,6 +378,16 @@ def test_a_file_of_trajectories_is_read_as_predictions(run_folder):
     scored = score_file(run_folder.folder / "predictions.jsonl", ["em", "rog_hit"])
     assert scored.n == len(run_folder.trajectories)
     assert scored.metrics["em"] <= scored.metrics["rog_hit"]
+
+
+def test_the_parses_of_webqsp_questions_count_in_runs_of_ours(run_folder):
+    right = next(t for t in run_folder.trajectories if score_trajectory(t)["em"] == 1)
+    gold = right.question.answers
+    other = Answer("Nowhere", "m.0nowhere")
+    parses = [{"answers": [answer.id for answer in gold]}, {"answers": [other.id]}]
+    question = replace(right.question, answers=(*gold, other), query={"parses": parses})
+    scores = score_record(of_trajectory(replace(right, question=question)), ["webqsp_f1", "f1"])
+    assert scores["webqsp_f1"] == 1.0 and scores["f1"] < 1.0
 
 
 def test_a_run_says_how_many_questions_failed_for_our_reasons(run_folder, tmp_path, caplog):
