@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from data_pipeline import quality
 from data_pipeline.certificates import FRONTIER_LIMIT, is_ragged, leaks, other_reading, walk_fault
 from data_pipeline.config import SamplingConfig
+from data_pipeline.judge import DIMENSIONS
 from data_pipeline.lexicon import Lexicon
 from data_pipeline.oracle import OraclePolicy, phrases_of
 from data_pipeline.query import Execution, Hop, Query, execute, own_side
@@ -15,6 +15,8 @@ from data_pipeline.query_sparql import render
 from data_pipeline.questions import ProgrammaticTeacher
 from data_pipeline.seeds import SeededGraph, Seeds
 from data_pipeline.splits import TRAIN, Splits
+from data_pipeline.teacher import ChatTeacher, Programmatic, Teacher
+from data_pipeline.teacher_client import TeacherClient, Unusable
 from data_pipeline.walks import Walk, Walker, WalkRules, walk_rng
 from graphwalker.agents.presets import Environment
 from graphwalker.agents.rollout import rollout, untimed
@@ -95,25 +97,32 @@ class Attempt:
 class Maker:
     """Makes attempts on one graph. Nothing that it does depends on earlier attempts."""
 
-    def __init__(self, graph: SeededGraph, config: SamplingConfig, dataset: str = "synth") -> None:
+    def __init__(
+        self,
+        graph: SeededGraph,
+        config: SamplingConfig,
+        client: TeacherClient | None = None,
+        dataset: str = "synth",
+    ) -> None:
+        """`client`: the line to a chat model that teaches; without it, the programmatic teacher.
+        With it a maker may be used by several threads."""
         self.graph = graph
         self.config = config
         self.dataset = dataset
         self._relations = frozenset(graph.relation_ids())
         lexicon = Lexicon.for_graph(graph.relation_ids())
         self._splits = Splits(config.splits, lexicon.twin)
-        self._teacher = ProgrammaticTeacher(lexicon, config.vague)
         seeds = Seeds(graph, config.seeds_file, config.predicates_file)
         rules = WalkRules(config.min_degree, config.max_degree, config.literals, self._usable_topic)
         self._environment = Environment(graph, config.environment)
         self._walker = Walker(graph, seeds, rules, lister(graph, config.environment))
         self._twin = lexicon.twin
-        self._oracle = OraclePolicy(
-            graph, self._environment.protocol, config.seed, config.plain_thoughts
-        )
+        phrases = Programmatic(ProgrammaticTeacher(lexicon, config.vague))
+        protocol = self._environment.protocol
+        self._teacher: Teacher = ChatTeacher(client, lexicon, protocol) if client else phrases
 
-    def attempt(self, structure: str, index: int) -> Attempt:
-        """The whole road of one attempt, ended by its first drop."""
+    def attempt(self, structure: str, index: int, voiced: bool = True) -> Attempt:
+        """The whole road of one attempt, ended by its first drop; thoughts only if `voiced`."""
         name = f"{structure}/{index}"
         sampled = self.sample(structure, index)
         if isinstance(sampled, Drop):
@@ -122,6 +131,8 @@ class Maker:
         if isinstance(question, Drop):
             return Attempt(name, sampled, drop=question)
         trajectory = self.certify(question)
+        if voiced and not isinstance(trajectory, Drop):
+            trajectory = self.voice(trajectory)
         if isinstance(trajectory, Drop):
             return Attempt(name, sampled, drop=trajectory)
         return Attempt(name, sampled, trajectory.question, trajectory)
@@ -181,7 +192,10 @@ class Maker:
         structure, _, index = sampled.id.rpartition("/")
         query = sampled.walk.query
         rng = walk_rng(self.config.seed, structure, int(index), "question")
-        draft = self._teacher.ask(query, sampled.answers, rng)
+        try:
+            draft = self._teacher.ask(query, sampled.answers, rng)
+        except Unusable as error:
+            return Drop("question", str(error))
         if draft is None:
             return Drop("question", "no_wording")
         said = {key: value for key, value in draft.to_json().items() if key != "text"}
@@ -202,7 +216,7 @@ class Maker:
         query, draft = Query.from_json(question.query), phrases_of(question)
         answers = [Entity(answer.id, answer.name) for answer in question.answers]
         run = execute(self.graph, query, FRONTIER_LIMIT)
-        verdict = quality.judge(question.text, query, draft, (), _between(run))
+        verdict = self._teacher.checked(question.text, query, draft, _between(run))
         if not verdict.kept:
             return Drop("filter", "quality", ", ".join(verdict.reasons))
         if leaks(question.text, answers):
@@ -210,11 +224,30 @@ class Maker:
         rival = other_reading(self.graph, query, draft, answers)
         if rival:
             return Drop("certificate", "ambiguous_reading", rival)
-        return self.solve(question)
+        trajectory = self.solve(question)
+        return trajectory if isinstance(trajectory, Drop) else self._scored(trajectory, query)
+
+    def _scored(self, trajectory: Trajectory, query: Query) -> Trajectory | Drop:
+        """The judge's scores last: they are paid for."""
+        question = trajectory.question
+        try:
+            verdict = self._teacher.scored(question.text, query)
+        except Unusable as error:
+            return Drop("filter", str(error))
+        if verdict is None:
+            return trajectory
+        if not verdict.kept:
+            return Drop("filter", "quality", ", ".join(verdict.reasons))
+        scores = dict(zip(DIMENSIONS, verdict.scores, strict=True))
+        return replace(
+            trajectory, question=replace(question, query={**question.query, "scores": scores})
+        )
 
     def solve(self, question: Question) -> Trajectory | Drop:
         """The oracle's own run: the proof that the environment lets the question be answered."""
-        run = rollout([question], self._environment, self._oracle, Sampling(), concurrency=1)
+        config, protocol = self.config, self._environment.protocol
+        oracle = OraclePolicy(self.graph, protocol, config.seed, config.plain_thoughts)
+        run = rollout([question], self._environment, oracle, Sampling(), concurrency=1)
         trajectory = untimed(next(run))
         if trajectory.stop is StopReason.GRAPH_ERROR:
             raise GraphError(f"{question.id}: {trajectory.provenance['error']}")
@@ -224,6 +257,13 @@ class Maker:
         if scores["em"] == 1.0 and scores["retrieval_all"] == 1.0:
             return trajectory.with_scores(**scores)
         return Drop("certificate", "unsolvable", _why_unsolved(trajectory))
+
+    def voice(self, trajectory: Trajectory) -> Trajectory | Drop:
+        """The solved trajectory, its thoughts in the teacher's words."""
+        try:
+            return self._teacher.voice(trajectory)
+        except Unusable as error:
+            return Drop("thought", str(error))
 
     def _usable_topic(self, entity_id: str) -> bool:
         if self.config.split == "any":
@@ -246,7 +286,7 @@ def _why_unsolved(trajectory: Trajectory) -> str:
     return "not_shown" if trajectory.answer else "relation_not_listed"
 
 
-def open_maker(graph: Path, config: Config) -> Maker:
+def open_maker(graph: Path, config: Config, client: TeacherClient | None = None) -> Maker:
     """A maker of its own for each worker process."""
     assert isinstance(config, SamplingConfig)
-    return Maker(open_graph(graph), config)
+    return Maker(open_graph(graph), config, client)

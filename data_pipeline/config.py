@@ -1,10 +1,17 @@
 """Settings of the data pipeline: what to sample, how much of it, and under which environment."""
 
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import (
+    Field,
+    SerializationInfo,
+    SerializerFunctionWrapHandler,
+    field_validator,
+    model_serializer,
+)
 
 from data_pipeline.slips import SLIPS
+from data_pipeline.teacher_config import TeacherConfig, written
 from data_pipeline.walks import STRUCTURES
 from graphwalker.agents.presets import EnvironmentConfig
 from graphwalker.config import Config
@@ -55,8 +62,19 @@ class SamplingConfig(Config):
     """Which side of the hold-out to sample; `any` ignores it."""
     splits: SplitConfig = SplitConfig()
     environment: EnvironmentConfig = EnvironmentConfig()
+    teacher: TeacherConfig = TeacherConfig()
+    """A chat model that words, judges and thinks; it works with threads of one process."""
     workers: int = Field(default=1, ge=1)
     """Processes. The files made are the same for any number."""
+    engine: Literal["processes", "ray"] = "processes"
+    """Where workers run: on this machine, or as actors of a Ray cluster. The files are the same."""
+
+    @model_serializer(mode="wrap")
+    def _without_a_teacher_that_is_not_set(
+        self, handler: SerializerFunctionWrapHandler, info: SerializationInfo
+    ) -> dict[str, Any]:
+        # Who leaves out the workers asks for what makes the data, not for how it was made.
+        return written(handler(self), making=bool(info.exclude))
 
 
 class SynthConfig(SamplingConfig):
@@ -94,6 +112,8 @@ class ExpertConfig(Config):
     environment: EnvironmentConfig = EnvironmentConfig()
     workers: int = Field(default=1, ge=1)
     """Processes. The file made is the same for any number."""
+    engine: Literal["processes", "ray"] = "processes"
+    """Where workers run: on this machine, or as actors of a Ray cluster. The file is the same."""
 
     @field_validator("mix")
     @classmethod

@@ -50,11 +50,27 @@ def judge(
     return Verdict(scores, (*missing, *astray, *faults))
 
 
-def _missing(text: str, query: Query, draft: Draft) -> Iterator[str]:
-    """Topic entities and hops that the text does not say, and hops that the draft does not have."""
+def surface(
+    text: str, query: Query, answers: Sequence[Entity], intermediates: Sequence[Entity]
+) -> tuple[str, ...]:
+    """What is wrong with a question in anybody's words: a topic that is not named, an answer or an
+    entity on the way that is, a relation id, more than one question, bad form."""
+    return (
+        *_unnamed(text, query),
+        *_leaks(text, query, answers, intermediates),
+        *_faults(_masked(text, query)),
+    )
+
+
+def _unnamed(text: str, query: Query) -> Iterator[str]:
     for branch in query.branches:
         if not mentions(text, branch.topic.name):
             yield f"topic entity {branch.topic.name!r} is not named"
+
+
+def _missing(text: str, query: Query, draft: Draft) -> Iterator[str]:
+    """Topic entities and hops that the text does not say, and hops that the draft does not have."""
+    yield from _unnamed(text, query)
     for phrase in _all_phrases(draft):
         if not _says(text, phrase):
             yield f"not said: {phrase!r}"

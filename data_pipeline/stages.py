@@ -8,14 +8,16 @@ from typing import Any, TypeVar
 from data_pipeline.attempts import Attempt, Drop, Sampled, open_maker
 from data_pipeline.config import SamplingConfig
 from data_pipeline.ledger import Ledger, Progress, file_checksum, open_run
-from data_pipeline.pool import Build, Pool
 from data_pipeline.stats import write_card
 from data_pipeline.synthesize import DROPPED, GRAPHSYNTH, QUESTIONS, query_key
+from data_pipeline.teacher_client import TeacherClient
+from data_pipeline.teacher_pool import open_pool
 from graphwalker.config import Config
 from graphwalker.errors import UserError
 from graphwalker.graphs.compiled import open_graph
 from graphwalker.jsonl import read_records
 from graphwalker.question import Question
+from graphwalker.trajectory import Trajectory
 
 FILTERED = "filtered.jsonl"
 
@@ -60,7 +62,7 @@ def _run(
     source: Path,
     jobs: list[J],
     out: Path,
-    stage: tuple[str, Build, str],
+    stage: tuple[str, Callable[..., Callable[[J], Attempt]], str],
     progress: Progress | None,
 ) -> dict[str, Any]:
     name, build, product = stage
@@ -70,7 +72,7 @@ def _run(
     open_run(out, name, config, about, {"source": file_checksum(source)})
     with (
         Ledger(out, [], [product, DROPPED]) as ledger,
-        Pool[J, Attempt](build, graph, config, config.workers) as pool,
+        open_pool(build, graph, config, out) as pool,
     ):
         distinct = _Distinct(ledger.records(product))
         todo = [job for job in jobs if job.id not in ledger.finished]
@@ -111,8 +113,10 @@ def _records(attempt: Attempt, product: str) -> Iterator[tuple[str, dict[str, An
         yield product, {**attempt.question.to_json(), "unit": attempt.id}
 
 
-def _word(graph: Path, config: Config) -> Callable[[Sampled], Attempt]:
-    maker = open_maker(graph, config)
+def _word(
+    graph: Path, config: Config, client: TeacherClient | None = None
+) -> Callable[[Sampled], Attempt]:
+    maker = open_maker(graph, config, client)
 
     def word(sampled: Sampled) -> Attempt:
         question = maker.ask(sampled)
@@ -123,23 +127,31 @@ def _word(graph: Path, config: Config) -> Callable[[Sampled], Attempt]:
     return word
 
 
-def _certify(graph: Path, config: Config) -> Callable[[Question], Attempt]:
-    solve = _proof(graph, config, certify=True)
+def _certify(
+    graph: Path, config: Config, client: TeacherClient | None = None
+) -> Callable[[Question], Attempt]:
+    solve = _proof(open_maker(graph, config, client).certify)
     return lambda question: replace(solve(question), trajectory=None)
 
 
-def _solve(graph: Path, config: Config) -> Callable[[Question], Attempt]:
-    return _proof(graph, config, certify=False)
+def _solve(
+    graph: Path, config: Config, client: TeacherClient | None = None
+) -> Callable[[Question], Attempt]:
+    maker = open_maker(graph, config, client)
+
+    def solve(question: Question) -> Trajectory | Drop:
+        found = maker.solve(question)
+        return found if isinstance(found, Drop) else maker.voice(found)
+
+    return _proof(solve)
 
 
-def _proof(graph: Path, config: Config, certify: bool) -> Callable[[Question], Attempt]:
-    maker = open_maker(graph, config)
-
+def _proof(proven: Callable[[Question], Trajectory | Drop]) -> Callable[[Question], Attempt]:
     def prove(question: Question) -> Attempt:
-        found = maker.certify(question) if certify else maker.solve(question)
+        found = proven(question)
         if isinstance(found, Drop):
             return Attempt(question.id, drop=found)
-        return Attempt(question.id, question=question, trajectory=found)
+        return Attempt(question.id, question=found.question, trajectory=found)
 
     return prove
 

@@ -11,6 +11,7 @@ from graphwalker.commands import (
     agents,
     benchmark,
     conformance,
+    contamination,
     data,
     graph,
     names,
@@ -38,7 +39,7 @@ graph.app.command("index")(names.index)
 graph.app.command("search")(names.search)
 app.add_typer(graph.app, name="graph")
 app.add_typer(virtuoso.app, name="virtuoso")
-for group in (data, verify, benchmark, agents, score, serve):
+for group in (data, contamination, verify, benchmark, agents, score, serve):
     app.add_typer(group.app)
 
 

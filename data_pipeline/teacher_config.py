@@ -1,0 +1,77 @@
+"""Settings of a chat model as the teacher: where it is, what it does, when to give up on it."""
+
+from typing import Any, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from graphwalker.policies.chat_api_config import ChatApiConfig
+
+HOW = ("api_key_env", "base_url", "concurrency", "timeout_s", "retries", "backoff_s")
+RATES = ("max_backoff_s", "requests_per_minute", "tokens_per_minute", "prices", "cache_dir")
+PATIENCE = ("give_up_after",)
+NOT_THE_MAKING = frozenset((*HOW, *RATES, *PATIENCE))
+"""Settings that may change between a run and its resumption: the same answers come of them."""
+
+
+class TeacherConfig(ChatApiConfig):
+    """An OpenAI-compatible server that words, judges and thinks. Without an address: the
+    programmatic teacher, which needs none."""
+
+    base_url: str = ""
+    """Address up to and without `/chat/completions`. Empty: the programmatic teacher."""
+    model: str = ""
+    """The model's name on that server."""
+    temperature: float = Field(default=0.7, ge=0.0, le=2.0)
+    """Of questions and thoughts; scores and rankings are always drawn at 0."""
+    max_tokens: int = Field(default=512, ge=16)
+    """Completion tokens of one answer; models that reason before they answer need more."""
+    seed: int = 0
+    """Sent with every request, for servers that sample repeatably."""
+    judge: bool = True
+    """Three scores for every question, kept from a mean of 9; off: surface checks alone."""
+    thoughts: bool = True
+    """A thought of the teacher's for every step; off: the oracle's own."""
+    format_retries: int = Field(default=2, ge=0)
+    """Times that an answer that cannot be read is asked for again."""
+    give_up_after: int = Field(default=20, ge=1)
+    """So many unreadable answers in a row, and none readable among them, end the run."""
+    prompts_dir: str = ""
+    """A folder with your own prompts, under the names of ours; what is not there is ours."""
+    cache_dir: str = ""
+    """Where answers are kept, for several runs to share. Empty: `teacher/` in the run's folder."""
+
+    @field_validator("base_url", "model", "api_key_env", mode="before")
+    @classmethod
+    def _nothing_is_empty(cls, value: Any) -> Any:
+        # `teacher.base_url=` on a command line is read as null.
+        return "" if value is None else value
+
+    @field_validator("base_url")
+    @classmethod
+    def _is_plain_http_address(cls, value: str) -> str:
+        return ChatApiConfig(base_url=value).base_url if value else value
+
+    @model_validator(mode="after")
+    def _a_server_needs_a_model(self) -> Self:
+        if self.base_url and not self.model:
+            raise ValueError("base_url is set, model is not: name the model that the server has")
+        if self.model and not self.base_url:
+            raise ValueError("model is set, base_url is not: give the address of its server")
+        return self
+
+    @property
+    def chats(self) -> bool:
+        """Whether there is a model at all."""
+        return bool(self.base_url)
+
+
+def written(data: dict[str, Any], making: bool) -> dict[str, Any]:
+    """Settings as they are written down: without a teacher as if there were no such setting;
+    `making` keeps only what a run must have in common with the one that it goes on with."""
+    teacher = data.get("teacher", {"base_url": ""})
+    if not teacher["base_url"]:
+        return {key: value for key, value in data.items() if key != "teacher"}
+    if not making:
+        return data
+    kept = {key: value for key, value in teacher.items() if key not in NOT_THE_MAKING}
+    return {**data, "teacher": kept}
