@@ -1,8 +1,8 @@
 """GraphRoll: expert episodes over a stratified sample of questions, kept by rejection."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
-from itertools import islice
+from collections.abc import Callable, Iterator, Mapping
+from itertools import count, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,8 @@ from data_pipeline.experts import ExpertPolicy
 from data_pipeline.ledger import Ledger, Progress, file_checksum, open_run
 from data_pipeline.lexicon import Lexicon
 from data_pipeline.pool import Pool
+from data_pipeline.shards import Shard, Unit, make_share
+from data_pipeline.shards_merge import Shards
 from data_pipeline.stats import write_card
 from graphwalker.agents.presets import Environment
 from graphwalker.agents.rollout import rollout, untimed
@@ -59,32 +61,30 @@ def collect_experts(
     questions: Path,
     out: Path,
     progress: Progress | None = None,
+    shard: Shard | None = None,
+    shards: Shards | None = None,
 ) -> dict[str, Any]:
     """Collect `config.count` expert trajectories; writes graphroll.jsonl, dropped.jsonl, the card.
 
     `questions` is a file of certified questions (`questions.jsonl` of a question set). They are
-    taken in its order, by structure; one that the expert fails is replaced by the next.
+    taken in its order, by structure; one that the expert fails is replaced by the next. With
+    `shard`, every n-th question of a structure is tried, in a folder below `out`; with `shards`,
+    what they have tried is taken from them.
     """
-    about = {"checksum": open_graph(graph).checksum}
-    open_run(out, "experts", config, about, {"questions": file_checksum(questions)})
-    by_structure = _by_structure(questions)
+    run = _Run(graph, config, questions, out if shard is None else shard.folder(out))
+    facts = {"questions": file_checksum(questions)}
+    open_run(
+        run.out, "experts", config, run.about, facts | ({"shard": str(shard)} if shard else {})
+    )
     with (
-        Ledger(out, [], [GRAPHROLL, DROPPED]) as ledger,
-        Pool[Question, Trajectory](expert_maker, graph, config, config.workers) as pool,
+        Ledger(run.out, [], [GRAPHROLL, DROPPED]) as ledger,
+        Pool[Question, Trajectory](
+            expert_maker, graph, config, config.workers, config.engine
+        ) as pool,
     ):
-        goal = _Goal(config, by_structure, ledger, str(questions))
-        streams = {
-            name: pool.results(islice(by_structure[name], goal.tried[name], None))
-            for name in goal.quota
-        }
-        while (structure := goal.next_structure()) is not None:
-            trajectory = next(streams[structure])
-            reason = fault(trajectory)
-            ledger.write(_records(trajectory, reason))
-            goal.count(structure, kept=not reason)
-            if progress and not reason:
-                progress(goal.kept.total(), config.count, "experts")
-    return write_card(out, "experts", config, about, GRAPHROLL, _recovery(out / GRAPHROLL))
+        if shard is not None:
+            return run.share(ledger, pool, shard, progress)
+        return run.whole(ledger, pool, shards, progress)
 
 
 def fault(trajectory: Trajectory) -> str:
@@ -100,6 +100,85 @@ def expert_maker(graph: Path, config: Config) -> Callable[[Question], Trajectory
     """For workers: opens the graph, returns the function of a question."""
     assert isinstance(config, ExpertConfig)
     return Expert(open_graph(graph), config).trajectory
+
+
+class _Run:
+    """One collection: its questions by structure, and how they are gone through."""
+
+    def __init__(self, graph: Path, config: ExpertConfig, questions: Path, out: Path) -> None:
+        self.about = {"checksum": open_graph(graph).checksum}
+        self.config, self.source, self.out = config, str(questions), out
+        self.questions = _by_structure(questions)
+
+    def whole(
+        self,
+        ledger: Ledger,
+        pool: Pool[Question, Trajectory],
+        shards: Shards | None,
+        progress: Progress | None,
+    ) -> dict[str, Any]:
+        goal = _Goal(self.config, self.questions, ledger, self.source)
+        streams = {
+            name: self._merged(shards, pool, name, goal.tried[name])
+            if shards
+            else self._units(pool, name, count(goal.tried[name]))
+            for name in goal.quota
+        }
+        while (structure := goal.next_structure()) is not None:
+            unit = next(streams[structure])
+            kept = unit[-1][0] == GRAPHROLL
+            ledger.write(unit)
+            goal.count(structure, kept)
+            if progress and kept:
+                progress(goal.kept.total(), self.config.count, "experts")
+        return self._card({})
+
+    def share(
+        self,
+        ledger: Ledger,
+        pool: Pool[Question, Trajectory],
+        shard: Shard,
+        progress: Progress | None,
+    ) -> dict[str, Any]:
+        tried = make_share(
+            ledger,
+            quotas(self.config.mix, self.config.count),
+            lambda name, numbers, _: self._units(pool, name, numbers),
+            structure_of,
+            shard,
+            sum(map(len, self.questions.values())) + 1,
+            progress,
+        )
+        return self._card({"shard": str(shard), "tried": tried})
+
+    def _units(
+        self, pool: Pool[Question, Trajectory], structure: str, numbers: Iterator[int]
+    ) -> Iterator[Unit]:
+        questions = self.questions.get(structure, [])
+        there = takewhile(lambda number: number < len(questions), numbers)
+        done = pool.results(questions[number] for number in there)
+        return (list(_records(trajectory, fault(trajectory))) for trajectory in done)
+
+    def _merged(
+        self, shards: Shards, pool: Pool[Question, Trajectory], structure: str, start: int
+    ) -> Iterator[Unit]:
+        return shards.units(
+            structure,
+            start,
+            [f"{question.id}#0" for question in self.questions.get(structure, [])],
+            (GRAPHROLL, DROPPED),
+            structure_of,
+            lambda numbers: self._units(pool, structure, numbers),
+        )
+
+    def _card(self, more: Mapping[str, Any]) -> dict[str, Any]:
+        found = {**_recovery(self.out / GRAPHROLL), **more}
+        return write_card(self.out, "experts", self.config, self.about, GRAPHROLL, found)
+
+
+def structure_of(record: Mapping[str, Any]) -> str:
+    """The structure of the question behind a kept or a dropped record."""
+    return str(record.get("structure") or record["question"]["structure"])
 
 
 class _Goal:
@@ -119,8 +198,7 @@ class _Goal:
         self._source = source
         for name in (GRAPHROLL, DROPPED):
             for record in ledger.records(name):
-                structure = record.get("structure") or record["question"]["structure"]
-                self._add(structure, name == GRAPHROLL)
+                self._add(structure_of(record), name == GRAPHROLL)
         self._check()
 
     def next_structure(self) -> str | None:

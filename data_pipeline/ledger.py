@@ -13,7 +13,7 @@ from graphwalker.errors import UserError
 from graphwalker.jsonl import JsonlAppender, read_jsonl
 
 RUN = "run.json"
-IRRELEVANT = ("workers",)
+IRRELEVANT = ("workers", "engine")
 """Settings that do not change what is made."""
 
 
@@ -26,7 +26,7 @@ class Ledger:
 
     def __init__(self, out: Path, files: Sequence[str], endings: Sequence[str]) -> None:
         self.out = out
-        self._endings = tuple(endings)
+        self.endings = tuple(endings)
         self._appenders = {name: JsonlAppender(out / name) for name in (*files, *endings)}
         self.finished: set[str] = set()
         for name in endings:

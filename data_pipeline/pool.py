@@ -9,7 +9,7 @@ from concurrent.futures.process import BrokenProcessPool
 from itertools import islice
 from multiprocessing import get_context, parent_process
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from graphwalker.config import Config
 from graphwalker.errors import GraphWalkerError
@@ -26,47 +26,81 @@ Build = Callable[[Path, Config], Callable[[Any], Any]]
 _make: Callable[[Any], Any] | None = None
 
 
+class Engine(Protocol):
+    """Where workers run. `wait` gives the records of a submitted chunk."""
+
+    def submit(self, chunk: list[Any]) -> Any: ...
+
+    def wait(self, chunk: Any) -> list[Any]: ...
+
+    def close(self) -> None: ...
+
+
 class Pool(Generic[J, R]):
     """Runs `make(job)` in `workers` processes, each of which opens the graph itself; in this one
-    when there is one worker. Use as a context manager."""
+    when there is one worker. `engine` is `processes` or `ray`. Use as a context manager."""
 
-    def __init__(self, build: Build, graph: Path, config: Config, workers: int) -> None:
+    def __init__(
+        self, build: Build, graph: Path, config: Config, workers: int, engine: str = "processes"
+    ) -> None:
         self._workers = workers
-        self._here: Callable[[J], R] | None = build(graph, config) if workers == 1 else None
-        self._executor = None
-        if workers > 1:
-            self._executor = ProcessPoolExecutor(
-                workers, get_context("spawn"), initializer=_start, initargs=(build, graph, config)
-            )
+        self._here: Callable[[J], R] | None = None
+        self._engine: Engine | None = None
+        if engine == "ray":
+            from data_pipeline.pool_ray import RayActors
+
+            self._engine = RayActors(build, graph, config, workers)
+        elif workers > 1:
+            self._engine = _Processes(build, graph, config, workers)
+        else:
+            self._here = build(graph, config)
 
     def results(self, jobs: Iterable[J]) -> Iterator[R]:
         """The record of every job, in the order of the jobs; works a little ahead of its reader."""
-        executor = self._executor
-        if executor is None:
+        engine = self._engine
+        if engine is None:
             assert self._here is not None
             yield from map(self._here, jobs)
             return
         source = iter(jobs)
-        ahead: deque[Future[list[R]]] = deque()
+        ahead: deque[Any] = deque()
         while True:
             while len(ahead) <= self._workers and (chunk := _chunk(source)):
-                ahead.append(executor.submit(_run, chunk))
+                ahead.append(engine.submit(chunk))
             if not ahead:
                 return
-            try:
-                yield from ahead.popleft().result()
-            except BrokenProcessPool:
-                raise GraphWalkerError(
-                    "a worker process was killed (out of memory?); what is made so far is kept: "
-                    "run the same command again, with fewer workers"
-                ) from None
+            yield from engine.wait(ahead.popleft())
 
     def __enter__(self) -> "Pool[J, R]":
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._executor is not None:
-            self._executor.shutdown(cancel_futures=True)
+        if self._engine is not None:
+            self._engine.close()
+
+
+class _Processes:
+    """Worker processes of this machine."""
+
+    def __init__(self, build: Build, graph: Path, config: Config, workers: int) -> None:
+        self._executor = ProcessPoolExecutor(
+            workers, get_context("spawn"), initializer=_start, initargs=(build, graph, config)
+        )
+
+    def submit(self, chunk: list[Any]) -> Future[list[Any]]:
+        return self._executor.submit(_run, chunk)
+
+    def wait(self, chunk: Future[list[Any]]) -> list[Any]:
+        try:
+            return chunk.result()
+        except BrokenProcessPool:
+            raise GraphWalkerError(
+                "a worker process was killed (out of memory?); what is made so far is kept: "
+                "run the same command again, with fewer workers"
+            ) from None
+
+    def close(self) -> None:
+        self._executor.shutdown(cancel_futures=True)
 
 
 def _chunk(source: Iterator[J]) -> list[J]:

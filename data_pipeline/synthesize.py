@@ -11,7 +11,11 @@ from data_pipeline.attempts import Attempt, Drop, open_maker
 from data_pipeline.config import SynthConfig, quotas
 from data_pipeline.ledger import Ledger, Progress, open_run, unit_of
 from data_pipeline.pool import Pool
+from data_pipeline.shards import Room, Shard, Unit, make_share
+from data_pipeline.shards_merge import Shards
 from data_pipeline.stats import write_card
+from data_pipeline.teacher_client import TeacherClient
+from data_pipeline.teacher_pool import TeacherPool, open_pool
 from graphwalker.config import Config
 from graphwalker.errors import UserError
 from graphwalker.graphs.compiled import open_graph
@@ -22,6 +26,7 @@ GRAPHSYNTH = "graphsynth.jsonl"
 Job = tuple[str, int]
 """Structure and number of an attempt."""
 Records = Iterator[tuple[str, dict[str, Any]]]
+AnyPool = Pool[Job, Attempt] | TeacherPool[Job, Attempt]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +34,8 @@ class Stage:
     """What a run makes: of each job, by `build`; written as `files`, the last one its product."""
 
     name: str
-    build: Callable[[Path, Config], Callable[[Job], Attempt]]
+    build: Callable[..., Callable[[Job], Attempt]]
+    """Called with the graph, the config and, where there is one, the line to a chat model."""
     files: tuple[str, ...]
 
     @property
@@ -43,34 +49,45 @@ class Stage:
 
 
 def synthesize(
-    graph: Path, config: SynthConfig, out: Path, progress: Progress | None = None
+    graph: Path,
+    config: SynthConfig,
+    out: Path,
+    progress: Progress | None = None,
+    shard: Shard | None = None,
 ) -> dict[str, Any]:
     """Make `config.count` trajectories in the exact mix; returns the data card.
 
     Writes walks.jsonl (every walk that could be asked), questions.jsonl (the certified ones),
     graphsynth.jsonl (their trajectories), dropped.jsonl (every other attempt, with its reason) and
     the data card. The same command goes on where a killed one stopped; any number of workers
-    makes the same bytes.
+    makes the same bytes. With `shard`, one part of the run is made below `out`, to be merged.
     """
-    stage = Stage("synth", _whole, (WALKS, QUESTIONS, GRAPHSYNTH))
-    return make(graph, config, out, stage, progress)
+    return make(graph, config, out, STAGES["synth"], progress, shard)
 
 
 def make_questions(
-    graph: Path, config: SynthConfig, out: Path, progress: Progress | None = None
+    graph: Path,
+    config: SynthConfig,
+    out: Path,
+    progress: Progress | None = None,
+    shard: Shard | None = None,
 ) -> dict[str, Any]:
     """Make a question set (held out, or for RL) under the same certificates, without trajectories.
 
     Writes walks.jsonl, questions.jsonl, dropped.jsonl and the data card.
     """
-    return make(graph, config, out, Stage("questions", _proven, (WALKS, QUESTIONS)), progress)
+    return make(graph, config, out, STAGES["questions"], progress, shard)
 
 
 def make_walks(
-    graph: Path, config: SynthConfig, out: Path, progress: Progress | None = None
+    graph: Path,
+    config: SynthConfig,
+    out: Path,
+    progress: Progress | None = None,
+    shard: Shard | None = None,
 ) -> dict[str, Any]:
     """Sample walks alone, in the exact mix: walks.jsonl, dropped.jsonl and the data card."""
-    return make(graph, config, out, Stage("walk", _walk, (WALKS,)), progress)
+    return make(graph, config, out, STAGES["walk"], progress, shard)
 
 
 def make(
@@ -79,23 +96,89 @@ def make(
     out: Path,
     stage: Stage,
     progress: Progress | None,
+    shard: Shard | None = None,
+    shards: Shards | None = None,
 ) -> dict[str, Any]:
-    """Attempt after attempt, always of the structure furthest behind, until the mix is full."""
+    """Attempt after attempt, always of the structure furthest behind, until the mix is full.
+
+    With `shard`, that part of the attempts is made below `out`, not judged against others. With
+    `shards`, what they have tried is taken from them.
+    """
     about = {"checksum": open_graph(graph).checksum}
+    if shard is not None:
+        return _make_shard(graph, config, shard.folder(out), stage, about, shard, progress)
     open_run(out, stage.name, config, about)
     with (
         Ledger(out, stage.files[:-1], [stage.product, DROPPED]) as ledger,
-        Pool[Job, Attempt](stage.build, graph, config, config.workers) as pool,
+        open_pool(stage.build, graph, config, out) as pool,
     ):
         goal = _Goal(config, ledger, ledger.records(stage.asked))
-        streams = {name: pool.results(_jobs(name, goal.tried[name])) for name in goal.quota}
+        streams = {
+            name: _merged(shards, pool, stage, name, goal.tried[name], goal.room(name))
+            if shards
+            else _units(pool, name, count(goal.tried[name]), goal.room(name))
+            for name in goal.quota
+        }
         while (structure := goal.next_structure()) is not None:
-            attempt = goal.judged(structure, next(streams[structure]))
-            ledger.write(records(attempt))
-            goal.count(structure, attempt)
-            if progress and attempt.drop is None:
+            unit = goal.judged(structure, next(streams[structure]))
+            kept = unit[-1][0] != DROPPED
+            ledger.write(unit)
+            goal.count(structure, kept)
+            if progress and kept:
                 progress(goal.kept.total(), config.count, stage.name)
     return write_card(out, stage.name, config, about, stage.product)
+
+
+def _make_shard(
+    graph: Path,
+    config: SynthConfig,
+    out: Path,
+    stage: Stage,
+    about: Mapping[str, Any],
+    shard: Shard,
+    progress: Progress | None,
+) -> dict[str, Any]:
+    open_run(out, stage.name, config, about, {"shard": str(shard)})
+    with (
+        Ledger(out, stage.files[:-1], [stage.product, DROPPED]) as ledger,
+        open_pool(stage.build, graph, config, out) as pool,
+    ):
+        tried = make_share(
+            ledger,
+            quotas(config.mix, config.count),
+            lambda name, numbers, room: _units(pool, name, numbers, room),
+            structure_of,
+            shard,
+            max(1, config.max_attempts // shard.of),
+            progress,
+        )
+    more = {"shard": str(shard), "tried": tried}
+    return write_card(out, stage.name, config, about, stage.product, more)
+
+
+def _units(pool: AnyPool, structure: str, numbers: Iterator[int], room: Room) -> Iterator[Unit]:
+    jobs = ((structure, number) for number in numbers)
+    taught = isinstance(pool, TeacherPool)
+    attempts = pool.results(jobs, room) if taught else pool.results(jobs)
+    return (list(records(attempt)) for attempt in attempts)
+
+
+def _merged(
+    shards: Shards, pool: AnyPool, stage: Stage, structure: str, start: int, room: Room
+) -> Iterator[Unit]:
+    return shards.units(
+        structure,
+        start,
+        (f"{structure}/{number}" for number in count()),
+        (*stage.files, DROPPED),
+        structure_of,
+        lambda numbers: _units(pool, structure, numbers, room),
+    )
+
+
+def structure_of(record: Mapping[str, Any]) -> str:
+    """The structure that the attempt behind a record was of."""
+    return unit_of(record).rpartition("/")[0]
 
 
 def records(attempt: Attempt) -> Records:
@@ -110,18 +193,24 @@ def records(attempt: Attempt) -> Records:
         yield DROPPED, attempt.drop.to_json(attempt.id)
 
 
-def _whole(graph: Path, config: Config) -> Callable[[Job], Attempt]:
-    maker = open_maker(graph, config)
+def _whole(
+    graph: Path, config: Config, client: TeacherClient | None = None
+) -> Callable[[Job], Attempt]:
+    maker = open_maker(graph, config, client)
     return lambda job: maker.attempt(*job)
 
 
-def _proven(graph: Path, config: Config) -> Callable[[Job], Attempt]:
-    maker = open_maker(graph, config)
-    return lambda job: replace(maker.attempt(*job), trajectory=None)
+def _proven(
+    graph: Path, config: Config, client: TeacherClient | None = None
+) -> Callable[[Job], Attempt]:
+    maker = open_maker(graph, config, client)
+    return lambda job: replace(maker.attempt(*job, voiced=False), trajectory=None)
 
 
-def _walk(graph: Path, config: Config) -> Callable[[Job], Attempt]:
-    maker = open_maker(graph, config)
+def _walk(
+    graph: Path, config: Config, client: TeacherClient | None = None
+) -> Callable[[Job], Attempt]:
+    maker = open_maker(graph, config, client)
 
     def sample(job: Job) -> Attempt:
         found = maker.sample(*job)
@@ -133,8 +222,14 @@ def _walk(graph: Path, config: Config) -> Callable[[Job], Attempt]:
     return sample
 
 
-def _jobs(structure: str, start: int) -> Iterator[tuple[str, int]]:
-    return ((structure, index) for index in count(start))
+STAGES = {
+    stage.name: stage
+    for stage in (
+        Stage("synth", _whole, (WALKS, QUESTIONS, GRAPHSYNTH)),
+        Stage("questions", _proven, (WALKS, QUESTIONS)),
+        Stage("walk", _walk, (WALKS,)),
+    )
+}
 
 
 class _Goal:
@@ -168,13 +263,13 @@ class _Goal:
         self._check(structure)
         return structure
 
-    def judged(self, structure: str, attempt: Attempt) -> Attempt:
+    def judged(self, structure: str, unit: Unit) -> Unit:
         """The attempt, dropped when an earlier one asked the same or filled its path's or a
         relation's share."""
-        found = attempt.question or attempt.sampled
-        if attempt.drop is not None or found is None:
-            return attempt
-        record = found.to_json()
+        found = dict(unit)
+        record = found.get(QUESTIONS) or found.get(WALKS)
+        if DROPPED in found or record is None:
+            return unit
         reason = ""
         if _text(record) in self._texts or query_key(record["query"]) in self._queries:
             reason = "duplicate"
@@ -187,13 +282,17 @@ class _Goal:
             reason = "relation_share"
         if not reason:
             self._remember(record)
-            return attempt
-        sampled = attempt.sampled if attempt.question else None
-        return Attempt(attempt.id, sampled, drop=Drop("certificate", reason))
+            return unit
+        sampled = unit[:1] if QUESTIONS in found else []
+        return [*sampled, (DROPPED, Drop("certificate", reason).to_json(unit_of(record)))]
 
-    def count(self, structure: str, attempt: Attempt) -> None:
+    def room(self, structure: str) -> Room:
+        """How many more records of it are wanted, whenever it is asked."""
+        return lambda: self.quota[structure] - self.kept[structure]
+
+    def count(self, structure: str, kept: bool) -> None:
         self.tried[structure] += 1
-        if attempt.drop is None:
+        if kept:
             self.kept[structure] += 1
             self._productive[structure] = self.tried[structure]
 

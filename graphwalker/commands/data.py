@@ -1,4 +1,4 @@
-"""The data pipeline by stage or whole: `synth`, `walk`, `questions`, `filter`, `experts`."""
+"""The data pipeline, by stage or whole: its stages, and `merge` of a job array's shards."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +18,14 @@ from graphwalker.commands.shared import (
 
 app = typer.Typer()
 
+ShardOption = Annotated[
+    str | None,
+    typer.Option("--shard", help="Part i of n, as 0/8: for job arrays; `graphwalker merge` joins."),
+]
+EngineOption = Annotated[
+    str | None, typer.Option("--engine", help="Where workers run: `processes` (default) or `ray`.")
+]
+
 CARD = ("stage", "count", "attempts", "yield", "structures", "splits", "dropped")
 """What the terminal shows of a data card; the card itself lies in the folder."""
 
@@ -26,6 +34,10 @@ def _stage(title: str, run: Callable[[Any], dict[str, Any]]) -> None:
     with load("graphwalker.console:progress")(title) as tick:
         card = run(tick)
     load("graphwalker.console:facts")(title, {key: card[key] for key in CARD if key in card})
+
+
+def _part(shard: str | None) -> Any:
+    return load("data_pipeline.shards:Shard").parse(shard) if shard else None
 
 
 @app.command()
@@ -37,14 +49,18 @@ def synth(
     count: Annotated[int | None, typer.Option("--count", min=1, help="Trajectories.")] = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Same seed, same records.")] = None,
     workers: WorkersOption = None,
+    engine: EngineOption = None,
+    shard: ShardOption = None,
 ) -> None:
     """GraphSynth in one go: walks, questions, filter, certificates, oracle trajectories.
 
     Example: graphwalker synth --graph runs/graph --count 5000 --seed 0 --out runs/synth
     """
-    chosen = settings("synth", config, overrides, count=count, seed=seed, workers=workers)
+    chosen = settings(
+        "synth", config, overrides, count=count, seed=seed, workers=workers, engine=engine
+    )
     make = load("data_pipeline.synthesize:synthesize")
-    _stage("synth", lambda tick: make(graph, chosen, out, tick))
+    _stage("synth", lambda tick: make(graph, chosen, out, tick, _part(shard)))
 
 
 @app.command()
@@ -56,14 +72,18 @@ def walk(
     count: Annotated[int | None, typer.Option("--count", min=1, help="Walks.")] = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Same seed, same records.")] = None,
     workers: WorkersOption = None,
+    engine: EngineOption = None,
+    shard: ShardOption = None,
 ) -> None:
     """Step 1 of `synth`: constrained random walks with their executed answer sets.
 
     Example: graphwalker walk --graph runs/graph --count 1000 --out runs/walks
     """
-    chosen = settings("synth", config, overrides, count=count, seed=seed, workers=workers)
+    chosen = settings(
+        "synth", config, overrides, count=count, seed=seed, workers=workers, engine=engine
+    )
     make = load("data_pipeline.synthesize:make_walks")
-    _stage("walk", lambda tick: make(graph, chosen, out, tick))
+    _stage("walk", lambda tick: make(graph, chosen, out, tick, _part(shard)))
 
 
 @app.command()
@@ -80,6 +100,8 @@ def questions(
     ] = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Same seed, same records.")] = None,
     workers: WorkersOption = None,
+    engine: EngineOption = None,
+    shard: ShardOption = None,
 ) -> None:
     """Step 2 of `synth`: walks become questions. Without --walks: a whole certified question set.
 
@@ -87,10 +109,16 @@ def questions(
 
     Example: graphwalker questions --graph runs/graph --walks runs/walks/walks.jsonl --out runs/q
     """
-    chosen = settings("synth", config, overrides, count=count, seed=seed, workers=workers)
+    chosen = settings(
+        "synth", config, overrides, count=count, seed=seed, workers=workers, engine=engine
+    )
+    if walks is not None and shard:
+        raise load("graphwalker.errors:UserError")(
+            "--shard makes question sets: leave --walks away"
+        )
     if walks is None:
         make = load("data_pipeline.synthesize:make_questions")
-        _stage("questions", lambda tick: make(graph, chosen, out, tick))
+        _stage("questions", lambda tick: make(graph, chosen, out, tick, _part(shard)))
     else:
         word = load("data_pipeline.stages:word_questions")
         _stage("questions", lambda tick: word(graph, chosen, walks, out, tick))
@@ -124,12 +152,35 @@ def experts(
     count: Annotated[int | None, typer.Option("--count", min=1, help="Trajectories.")] = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Same seed, same records.")] = None,
     workers: WorkersOption = None,
+    engine: EngineOption = None,
+    shard: ShardOption = None,
 ) -> None:
     """GraphRoll: an expert that errs and recovers, kept where it ends right and grounded.
 
     Example: graphwalker experts --graph runs/graph --questions runs/rl/questions.jsonl
     --out runs/roll
     """
-    chosen = settings("experts", config, overrides, count=count, seed=seed, workers=workers)
+    chosen = settings(
+        "experts", config, overrides, count=count, seed=seed, workers=workers, engine=engine
+    )
     collect = load("data_pipeline.collect:collect_experts")
-    _stage("experts", lambda tick: collect(graph, chosen, questions, out, tick))
+    _stage("experts", lambda tick: collect(graph, chosen, questions, out, tick, _part(shard)))
+
+
+@app.command()
+def merge(
+    graph: GraphOption,
+    out: OutOption,
+    questions: Annotated[
+        Path | None, typer.Option("--questions", help="What `experts` was given, for its shards.")
+    ] = None,
+    workers: WorkersOption = None,
+) -> None:
+    """Join the shards below --out: the files of the run without shards, byte for byte.
+
+    Shards that are missing or unfinished are named (exit code 2).
+
+    Example: graphwalker merge --graph runs/graph --out runs/synth
+    """
+    join = load("data_pipeline.merge:merge")
+    _stage("merge", lambda tick: join(graph, out, questions, workers or 1, tick))
