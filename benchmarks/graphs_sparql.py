@@ -52,17 +52,21 @@ def main() -> None:
     try:
         told = load(options.folder / "server", [world / "triples.nt.gz"], graph=GRAPH)
         graph = SparqlGraph(server.endpoint, default_graph=GRAPH)
-        drawn = random.Random(options.seed).sample(range(compiled.size), options.calls)
+        count = options.calls + options.warm
+        drawn = random.Random(options.seed).sample(range(compiled.size), count)
         topics = [compiled.entity_at(index) for index in drawn]
+        topics, others = topics[: options.calls], topics[options.calls :]
         figures: dict[str, Any] = {
             "triples_in_virtuoso": told["held"],
             "calls_each": len(topics),
-            **_compare_plans(graph, compiled, topics, server.pid),
+            "warmed_with_other_calls": len(others),
+            **_compare_plans(graph, compiled, topics, others, server.pid),
             "proxy": _through_proxy(server.endpoint, compiled, topics, options),
         }
     finally:
         down(options.folder / "server")
-    told = {"entities": options.entities, "calls": options.calls, "episodes": options.episodes}
+    names = ("entities", "calls", "warm", "episodes")
+    told = {name: getattr(options, name) for name in names}
     given = " ".join(f"--{name} {value}" for name, value in told.items())
     command = f"python -m benchmarks.graphs_sparql {given}"
     sys.stdout.write(f"{record('graphs_sparql', figures, command, options.seed)}\n")
@@ -73,6 +77,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--folder", type=Path, default=Path("runs/bench-virtuoso"))
     parser.add_argument("--entities", type=int, default=3000)
     parser.add_argument("--calls", type=int, default=64)
+    parser.add_argument("--warm", type=int, default=128, help="calls on other entities before")
     parser.add_argument("--episodes", type=int, default=64)
     parser.add_argument("--delay-ms", type=int, default=300)
     parser.add_argument("--drop", type=float, default=0.05)
@@ -82,14 +87,18 @@ def _options() -> argparse.Namespace:
 
 
 def _compare_plans(
-    graph: SparqlGraph, compiled: KnowledgeGraph, topics: Sequence[Entity], server_pid: int
+    graph: SparqlGraph,
+    compiled: KnowledgeGraph,
+    topics: Sequence[Entity],
+    others: Sequence[Entity],
+    server_pid: int,
 ) -> dict[str, Any]:
     """Both plans on the same calls, one after the other; observations compared on the way."""
     ours: dict[str, list[dict[str, float]]] = {"get_relations": [], "get_triples": []}
     plain: list[dict[str, float]] = []
     differing = 0
     for warm in (True, False):
-        for topic in topics[:8] if warm else topics:
+        for topic in others if warm else topics:
             tools = [
                 WalkerTools(g, _question(topic), list_relations=None) for g in (graph, compiled)
             ]

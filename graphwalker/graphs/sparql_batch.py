@@ -18,11 +18,14 @@ class Batch:
     def __init__(self, client: SparqlClient) -> None:
         self._client = client
         self._branches: list[str] = []
-        self._names: dict[str, str] = {}
+        self._terms: dict[str, str] = {}
 
     def term(self, term: str) -> str:
-        """A place for the term in a branch; equal terms share one."""
-        return f"{{{self._names.setdefault(term, f'v{len(self._names)}')}}}"
+        """A place for the term in branches. Equal terms get places of their own, so that batches
+        of one shape are one text, which Virtuoso plans once."""
+        name = f"v{len(self._terms)}"
+        self._terms[name] = term
+        return f"{{{name}}}"
 
     def add(self, branch: str) -> int:
         """A sub-select; returns where its rows will be in the result of `run`."""
@@ -32,10 +35,9 @@ class Batch:
     def run(self) -> list[list[Row]]:
         """The rows of each branch, in as few requests as they fit in. Raises `GraphError`."""
         found: list[list[Row]] = [[] for _ in self._branches]
-        terms = {name: term for term, name in self._names.items()}
         for first in range(0, len(self._branches), BRANCHES):
             union = " UNION ".join(self._tagged(first))
-            used = {name: terms[name] for name in _PLACE.findall(union)}
+            used = {name: self._terms[name] for name in _PLACE.findall(union)}
             for row in self._client.rows(f"SELECT * WHERE {{ {union} }}", used):
                 found[int(row["k"]["value"])].append(row)
         return found

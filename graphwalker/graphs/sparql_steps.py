@@ -59,7 +59,8 @@ class Stepper:
         batch = Batch(self._client)
         plain: dict[Step, int] = {}
         across: dict[Step, int] = {}
-        for step, limit in asked.items():
+        # In an order of kinds: few texts for many calls, and each is planned once.
+        for step, limit in sorted(asked.items(), key=_kind):
             if self._is_askable(step, step.relation):
                 plain[step] = self._add_ends(batch, step, limit)
             near, far = _halves(step)
@@ -115,6 +116,11 @@ class Stepper:
         iri = self._vocabulary.iri(node_id)
         assert iri is not None, node_id
         return iri
+
+
+def _kind(asked: tuple[Step, int | None]) -> tuple[bool, str, int]:
+    step, limit = asked
+    return FLATTENED in step.relation, step.direction.value, limit or 0
 
 
 def _halves(step: Step) -> tuple[str, str]:
