@@ -121,7 +121,7 @@ def _read(path: Path, found: Found, progress: Tick | None) -> bool:
 
 def _add(path: Path, record: Record, found: Found) -> bool:
     if isinstance(record.value, str):
-        return _add_line(path, record, found)
+        return sum(_add_id(path, record.number, one, found) for one in _ids(record.value)) > 0
     something = False
     for sparql in _sparql(record.value):
         found.queries += 1
@@ -136,14 +136,26 @@ def _add(path: Path, record: Record, found: Found) -> bool:
     return something
 
 
-def _add_line(path: Path, record: Record, found: Found) -> bool:
-    """A line of a whitelist: an entity's id or a predicate's, as an id or as an IRI."""
-    line = cast(str, record.value).strip()
-    if not line or line.startswith("#"):
+def _ids(line: str) -> list[str]:
+    """What a line of a whitelist names: one id, or a whole JSON list of them."""
+    if not line.startswith("["):
+        return [line]
+    try:
+        listed: object = json.loads(line)
+    except ValueError:
+        return [line]
+    items = cast(list[object], listed) if isinstance(listed, list) else []
+    return [item for item in items if isinstance(item, str)] if items else [line]
+
+
+def _add_id(path: Path, number: int, text: str, found: Found) -> bool:
+    """Adds an entity's id or a predicate's, given as an id or as an IRI."""
+    text = text.strip()
+    if not text or text.startswith("#"):
         return False
-    if len(line.split()) > 1:
-        raise UserError(f"{path}: line {record.number}: {line[:60]!r} is not one id or IRI")
-    one = node_id(line.strip("<>"))
+    if len(text.split()) > 1:
+        raise UserError(f"{path}: record {number}: {text[:60]!r} is not one id or IRI")
+    one = node_id(text.strip("<>"))
     if is_entity(one):
         found.entities[one] += 1
     elif one not in NAMING:
