@@ -10,9 +10,11 @@ from data_pipeline.certificates import FRONTIER_LIMIT, has_shortcut, leaks, othe
 from data_pipeline.oracle import phrases_of
 from data_pipeline.query import Execution, Query, execute
 from data_pipeline.query_sparql import render
+from data_pipeline.verify_claims import Claim, claim_of
 from data_pipeline.walks import STRUCTURES
 from graphwalker.errors import UserError
-from graphwalker.graphs.base import FLATTENED, Entity, KnowledgeGraph
+from graphwalker.graphs.base import FLATTENED, KnowledgeGraph
+from graphwalker.graphs.literals import is_literal
 from graphwalker.jsonl import read_jsonl
 from graphwalker.question import Question
 from graphwalker.scoring import score
@@ -70,21 +72,6 @@ class Verdict:
                 for f in self.first
             ],
         }
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """What a record says of the graph, whatever kind of record it is."""
-
-    id: str
-    query: Query
-    answers: tuple[tuple[str, str], ...]
-    """Ids (`""` where a record has none) and names."""
-    structure: str = ""
-    sparql: str = ""
-    visited: tuple[tuple[Entity, ...], ...] = ()
-    question: Question | None = None
-    trajectory: Trajectory | None = None
 
 
 def verify_file(
@@ -154,6 +141,7 @@ class Check:
         if claim.question is not None:
             yield from self._said(claim.question, claim.query, run)
         if claim.trajectory is not None:
+            yield from self._turns(claim.trajectory)
             yield from _episode(claim.trajectory)
 
     def _topics(self, claim: Claim) -> Iterator[Fault]:
@@ -171,12 +159,25 @@ class Check:
                 yield "topic entity unknown", f"{missing[0]} is no topic entity of the question"
 
     def _relations_of(self, query: Query) -> Iterator[Fault]:
-        if self._relations is None:
-            return
         hops = [hop for branch in query.branches for hop in branch.hops] + [*query.tail]
         for relation in dict.fromkeys(hop.relation for hop in hops):
-            halves = relation.split(FLATTENED)
-            if relation not in self._relations and not self._relations.issuperset(halves):
+            if not self._knows(relation):
+                yield "relation unknown", relation
+
+    def _knows(self, relation: str) -> bool:
+        """Whether the graph has the relation, or both halves; true where it cannot tell."""
+        known = self._relations
+        return known is None or relation in known or known.issuperset(relation.split(FLATTENED))
+
+    def _turns(self, trajectory: Trajectory) -> Iterator[Fault]:
+        """Whether the graph knows what the turns show, and what they ask for with success."""
+        shown = list(dict.fromkeys(e.id for turn in trajectory.turns for e in turn.shown))
+        for identifier, name in zip(shown, self.graph.names_many(shown), strict=True):
+            if not name and not is_literal(identifier):
+                yield "shown entity unknown", identifier
+        asked = [turn.action.get("arguments", {}) for turn in trajectory.turns if not turn.error]
+        for relation in dict.fromkeys(r for call in asked for r in call.get("relations", ())):
+            if not self._knows(relation):
                 yield "relation unknown", relation
 
     def _answers(self, claim: Claim, run: Execution) -> Iterator[Fault]:
@@ -205,38 +206,6 @@ class Check:
             rival = other_reading(self.graph, query, phrases_of(question), run.answers)
             if rival:
                 yield "ambiguous reading", rival
-
-
-def claim_of(record: dict[str, Any]) -> Claim | None:
-    """What the record says; `None` for one without a query. Raises for a malformed one."""
-    if "turns" in record:
-        trajectory = Trajectory.from_json(record)
-        return _of_question(trajectory.id, trajectory.question, trajectory)
-    if "visited" in record:
-        return Claim(
-            str(record["id"]),
-            Query.from_json(record["query"]),
-            tuple((a["id"], a["name"]) for a in record["answers"]),
-            record["structure"],
-            record["query"].get("sparql", ""),
-            tuple(tuple(Entity(e["id"], e["name"]) for e in path) for path in record["visited"]),
-        )
-    question = Question.from_json(record)
-    return _of_question(question.id, question, None)
-
-
-def _of_question(name: str, question: Question, trajectory: Trajectory | None) -> Claim | None:
-    if not question.query:
-        return None
-    return Claim(
-        name,
-        Query.from_json(question.query),
-        tuple((answer.id, answer.name) for answer in question.answers),
-        question.structure,
-        question.query.get("sparql", ""),
-        question=question,
-        trajectory=trajectory,
-    )
 
 
 def _shape(claim: Claim) -> Iterator[Fault]:

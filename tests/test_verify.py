@@ -187,16 +187,24 @@ def test_a_damaged_record_is_named_with_its_reason(how, made, world, tmp_path):
     assert [(f.record, f.id, f.reason) for f in verdict.first] == [(3, records[2]["id"], how)]
 
 
-def test_a_trajectory_with_another_answer_does_not_hold(made, world, tmp_path):
+def test_a_trajectory_that_the_graph_does_not_bear_out_does_not_hold(made, world, tmp_path):
     records = list(read_jsonl(made / "graphsynth.jsonl"))
     records[0]["answer"], records[0]["answer_ids"] = ["No One"], [""]
     records[1]["stop"] = "graph_error"
     for turn in records[2]["turns"]:
         turn["shown"] = []
+    records[3]["turns"][1]["shown"][0]["id"] = "m.0nobody"
+    records[4]["turns"][1]["action"]["arguments"]["relations"] = ["no.such.relation"]
     write_jsonl(tmp_path / "t.jsonl", records)
     verdict = verify_file(open_graph(world / "graph"), tmp_path / "t.jsonl")
     reasons = [failure.reason for failure in verdict.first]
-    assert reasons == ["trajectory answers differ", "episode failed", "answer not shown"]
+    assert reasons == [
+        "trajectory answers differ",
+        "episode failed",
+        "answer not shown",
+        "shown entity unknown",
+        "relation unknown",
+    ]
 
 
 def test_a_walk_that_stood_elsewhere_does_not_hold(made, world, tmp_path):
