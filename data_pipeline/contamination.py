@@ -27,7 +27,7 @@ class Rules:
     threshold: float = 0.85
     """Cosine similarity from which a question is left out of `clean.jsonl`."""
     sweep: tuple[float, ...] = SWEEP
-    jaccard: float = 0.5
+    jaccard: float = 0.6
     """Share of word trigrams in common from which two questions are near copies."""
 
 

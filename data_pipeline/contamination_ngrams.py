@@ -8,7 +8,7 @@ from typing import Any
 WORDS = 3
 """Words in an n-gram; questions are short."""
 BANDS, ROWS = 42, 3
-"""126 permutations; a pair with Jaccard 0.5 is a candidate with a probability of 0.996."""
+"""126 permutations; a pair with Jaccard 0.6 is a candidate with a probability of 0.99996."""
 _PRIME = (1 << 31) - 1
 _WORD = re.compile(r"[^\W_]+")
 

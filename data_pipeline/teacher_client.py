@@ -2,6 +2,7 @@
 
 import hashlib
 import threading
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -47,7 +48,7 @@ class TeacherClient:
         self._client = ChatClient(config, key)
         self._lock = threading.Lock()
         self._flying: dict[str, threading.Lock] = {}
-        self._unreadable = 0
+        self._unreadable: Counter[str] = Counter()
         self._end: UserError | None = None
 
     @property
@@ -78,7 +79,7 @@ class TeacherClient:
                 said = {"role": "assistant", "content": answer["text"]}
                 talk = (*talk[:1], said, {"role": "user", "content": again})
             else:
-                self._unreadable = 0
+                self._unreadable[purpose] = 0
                 return value
         self._count_unreadable(purpose, problem)
         raise Unusable("unreadable_answer")
@@ -176,12 +177,12 @@ class TeacherClient:
 
     def _count_unreadable(self, purpose: str, problem: Exception) -> None:
         with self._lock:
-            self._unreadable += 1
-            hopeless = self._unreadable >= self.config.give_up_after
-        if hopeless:
+            self._unreadable[purpose] += 1
+            count = self._unreadable[purpose]
+        if count >= self.config.give_up_after:
             raise self._over(
-                f"teacher: {self.config.model} gave no usable answer to {self._unreadable} prompts "
-                f"in a row, the last one for a {purpose}: {problem}; try another model, a larger "
+                f"teacher: {self.config.model} gave no usable answer to {count} prompts "
+                f"in a row for a {purpose}: {problem}; try another model, a larger "
                 "teacher.max_tokens, or prompts of your own (teacher.prompts_dir)"
             )
 

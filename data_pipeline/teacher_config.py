@@ -34,7 +34,7 @@ class TeacherConfig(ChatApiConfig):
     format_retries: int = Field(default=2, ge=0)
     """Times that an answer that cannot be read is asked for again."""
     give_up_after: int = Field(default=20, ge=1)
-    """So many unreadable answers in a row, and none readable among them, end the run."""
+    """So many prompts of one kind in a row without a usable answer end the run."""
     prompts_dir: str = ""
     """A folder with your own prompts, under the names of ours; what is not there is ours."""
     cache_dir: str = ""

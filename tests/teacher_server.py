@@ -65,6 +65,7 @@ def teach(mood: Mood = lambda number, prompt: None) -> Iterator[TeacherServer]:
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))

@@ -27,7 +27,7 @@ from graphwalker.jsonl import read_jsonl
 from teacher_server import Mood, TeacherServer, teach, well
 
 FILES = ("walks.jsonl", "questions.jsonl", "graphsynth.jsonl", "dropped.jsonl")
-COUNT = 8
+COUNT = 5
 
 
 @pytest.fixture(scope="module")
@@ -129,20 +129,19 @@ def test_drops_are_counted_by_reason(graph, tmp_path):
     assert card["count"] == 12
 
 
-def test_a_thought_that_knows_too_much_is_refused(graph, tmp_path):
-    def prophet(number: int, prompt: str) -> Act | None:
-        if "<thought>" not in prompt or "answer>" in prompt.rpartition("is settled")[2][:40]:
-            return None
-        return Act(f"<thought>It will be {secret}.</thought>")
+def test_a_thought_that_knows_too_much_is_refused(graph, undisturbed, tmp_path):
+    first = next(iter(read_jsonl(undisturbed / "graphsynth.jsonl")))
+    secret = f"<thought>It will be {first['answer'][0]}.</thought>"
+    asked = first["question"]["question"]
 
-    with teach() as server:
-        synthesize(graph, config(server, 1), tmp_path / "a")
-    (row,) = read_jsonl(tmp_path / "a/graphsynth.jsonl")
-    secret = row["answer"][0]
-    with teach(prophet) as server, pytest.raises(UserError, match="not been shown yet"):
-        synthesize(graph, config(server, 1, give_up_after=2), tmp_path / "b")
-    reasons = {(r["stage"], r["reason"]) for r in read_jsonl(tmp_path / "b/dropped.jsonl")}
-    assert ("thought", "unreadable_answer") in reasons
+    def prophet(number: int, prompt: str) -> Act | None:
+        return Act(secret) if "<thought>" in prompt and asked in prompt else None
+
+    with teach(prophet) as server:
+        synthesize(graph, config(server), tmp_path)
+    drops = {r["id"]: (r["stage"], r["reason"]) for r in read_jsonl(tmp_path / "dropped.jsonl")}
+    assert drops[first["unit"]] == ("thought", "unreadable_answer")
+    assert all(secret not in json.dumps(r) for r in read_jsonl(tmp_path / "graphsynth.jsonl"))
 
 
 KILLED = """
@@ -162,7 +161,7 @@ def test_what_was_answered_before_a_kill_is_never_paid_for_again(graph, undistur
     with teach(lambda number, prompt: Act(well(prompt), delay_s=0.01)) as server:
         chosen = config(server)
         settings = json.dumps(chosen.model_dump(mode="json"))
-        for goal in (5, 25):
+        for goal in (5, 20):
             script = [sys.executable, "-c", KILLED, str(graph), str(out), settings]
             process = subprocess.Popen(script)
             deadline = time.monotonic() + 120

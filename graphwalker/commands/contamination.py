@@ -36,7 +36,7 @@ def contamination(
     ] = "0.80,0.85,0.90",
     jaccard: Annotated[
         float, typer.Option("--jaccard", help="Shared word trigrams that make a near copy.")
-    ] = 0.5,
+    ] = 0.6,
 ) -> None:
     """Compare a corpus with test questions: word by word, by trigrams, by embedding.
 
