@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from graphwalker.errors import UserError
@@ -43,6 +44,7 @@ _TOKEN = re.compile(
     |(?P<word>\b(?:OR|AND)\b)""",
     re.IGNORECASE | re.VERBOSE,
 )
+_FREEBASE_ENTITY = re.compile(rf"<{re.escape(FREEBASE)}[mg]\.[0-9a-z_]+>")
 _BARE = re.compile(
     r"(?<![(\w])(COUNT|MAX|MIN|SUM|AVG)\s*(\((?:[^()]|\([^()]*\))*\))", re.IGNORECASE
 )
@@ -60,10 +62,22 @@ class Used:
 def used(sparql: str) -> Used:
     """What a query uses, read by rdflib's SPARQL 1.1 parser after `standard`.
 
-    Entities that only a FILTER names (those excluded from the answers) are left out, and so are
+    Entities that a FILTER compares with (those excluded from the answers) are left out, and so are
     the classes behind `NAMING`. Raises `UserError` for what is no SPARQL.
     """
-    triples, values = _patterns(sparql)
+    # Training questions share few forms: with their entities masked, each is parsed once.
+    masks: dict[str, str] = {}
+    masked = _FREEBASE_ENTITY.sub(
+        lambda match: masks.setdefault(match[0], f"<{FREEBASE}m.{len(masks)}>"), standard(sparql)
+    )
+    uses = _used(masked)
+    ids = {node_id(mask[1:-1]): node_id(iri[1:-1]) for iri, mask in masks.items()}
+    return Used(uses.predicates, frozenset(ids.get(one, one) for one in uses.entities))
+
+
+@lru_cache(maxsize=16_384)
+def _used(text: str) -> Used:
+    triples, values = _patterns(text)
     predicates: set[str] = set()
     entities = {identifier for term in values if (identifier := _entity(term))}
     for subject, predicate, tail in triples:
@@ -110,7 +124,7 @@ def _aliased(match: re.Match[str]) -> str:
     return f"({match[0]} AS ?aggregate{match.start()})"
 
 
-def _patterns(sparql: str) -> tuple[list[tuple[Any, Any, Any]], list[Any]]:
+def _patterns(text: str) -> tuple[list[tuple[Any, Any, Any]], list[Any]]:
     """All triple patterns of a query, and all values of its VALUES."""
     try:
         from pyparsing import ParseException
@@ -119,7 +133,6 @@ def _patterns(sparql: str) -> tuple[list[tuple[Any, Any, Any]], list[Any]]:
         raise UserError(
             "reading SPARQL needs rdflib: pip install 'graphwalker-kgqa[sparql]'"
         ) from None
-    text = standard(sparql)
     try:
         tree = parseQuery(text)
     except ParseException as error:

@@ -185,7 +185,8 @@ class Check:
         by_id = all(identifier for identifier, _ in claim.answers)
         found = {entity.id if by_id else entity.name for entity in run.answers}
         if not run.answers:
-            yield "answers differ", f"no answers here; {_some(said)} in the record"
+            dead = _dead_end(claim.query, run)
+            yield "answers differ", f"nothing {dead} here; {_some(said)} in the record"
         elif said != found:
             yield (
                 "answers differ",
@@ -206,6 +207,15 @@ class Check:
             rival = other_reading(self.graph, query, phrases_of(question), run.answers)
             if rival:
                 yield "ambiguous reading", rival
+
+
+def _dead_end(query: Query, run: Execution) -> str:
+    """Where an execution without answers first found nothing."""
+    for branch, frontiers in zip(query.branches, run.frontiers, strict=True):
+        for hop, reached in zip(branch.hops, frontiers[1:], strict=True):
+            if not reached:
+                return f"over {hop} from {branch.topic.id}"
+    return "after the branches meet" if run.tail_frontiers[0] else "where the branches meet"
 
 
 def _shape(claim: Claim) -> Iterator[Fault]:

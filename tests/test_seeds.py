@@ -83,6 +83,20 @@ def test_a_query_uses_its_predicates_and_starts_from_its_entities():
     assert uses.entities == {"m.0ada"}
 
 
+def test_queries_of_one_form_keep_their_own_entities():
+    forms = [
+        f"SELECT ?x WHERE {{ ns:{a} ns:r.s.t ns:{b} }}"
+        for a in ("m.1", "g.2")
+        for b in ("m.0", "m.1")
+    ]
+    assert [used(form).entities for form in forms] == [
+        {"m.1", "m.0"},
+        {"m.1"},
+        {"g.2", "m.0"},
+        {"g.2", "m.1"},
+    ]
+
+
 def test_values_are_entities_and_classes_are_not():
     assert used(GRAILQA).entities == {"m.0lang"}
     assert used(GRAILQA).predicates == {"film.film.language"}

@@ -207,6 +207,15 @@ def test_a_trajectory_that_the_graph_does_not_bear_out_does_not_hold(made, world
     ]
 
 
+def test_a_walk_over_a_relation_without_facts_says_where_it_ends(tmp_path):
+    path = write(tmp_path / "toy", TOY_TRIPLES, TOY_NAMES, TOY_TYPES)
+    record = shortcut_record()
+    record["query"]["branches"][1]["hops"] = ["film.film.genre"]
+    write_jsonl(tmp_path / "q.jsonl", [record])
+    verdict = verify_file(compiled(path), tmp_path / "q.jsonl")
+    assert verdict.first[0].detail.startswith("nothing over film.film.genre from m.0lang here; ")
+
+
 def test_a_walk_that_stood_elsewhere_does_not_hold(made, world, tmp_path):
     records = list(read_jsonl(made / "walks.jsonl"))
     records[0]["visited"][0][-1] = {"id": "m.0nobody", "name": "No One"}
