@@ -13,6 +13,7 @@ from graphwalker.commands import (
     conformance,
     contamination,
     data,
+    export,
     graph,
     names,
     score,
@@ -39,7 +40,7 @@ graph.app.command("index")(names.index)
 graph.app.command("search")(names.search)
 app.add_typer(graph.app, name="graph")
 app.add_typer(virtuoso.app, name="virtuoso")
-for group in (data, contamination, verify, benchmark, agents, score, serve):
+for group in (data, export, contamination, verify, benchmark, agents, score, serve):
     app.add_typer(group.app)
 
 

@@ -1,0 +1,226 @@
+"""Exports: our records in the forms that LLaMA-Factory, TRL and verl train on."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from graphwalker.agents.base import Log
+from graphwalker.agents.presets import Environment
+from graphwalker.errors import UserError
+from graphwalker.jsonl import read_jsonl, read_records, write_jsonl
+from graphwalker.question import Question
+from graphwalker.trajectory import Message, Trajectory
+
+Row = dict[str, Any]
+
+MESSAGES = "STRUCT(role VARCHAR, content VARCHAR)[]"
+SFT_COLUMNS = {"messages": MESSAGES, "id": "VARCHAR", "structure": "VARCHAR"}
+RL_COLUMNS = {
+    "data_source": "VARCHAR",
+    "prompt": MESSAGES,
+    "ability": "VARCHAR",
+    "reward_model": "STRUCT(style VARCHAR, ground_truth VARCHAR[])",
+    "extra_info": "STRUCT(id VARCHAR, index BIGINT, split VARCHAR, structure VARCHAR, "
+    "question VARCHAR, topic_ids VARCHAR[], answer_ids VARCHAR[])",
+}
+"""The columns of verl's RL data; what its reward function needs to know stands in extra_info."""
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """What came of an export. `left_out` counts episodes that failed for reasons of ours."""
+
+    file: Path
+    rows: int
+    left_out: int
+
+
+def export(source: Path, to: str, out: Path, environment: Environment | None = None) -> Export:
+    """Write the trajectories or questions of `source` into `out` for `to`: sharegpt, trl or verl.
+
+    Trajectories become supervised rows, one for each unbroken context, word for word what a policy
+    reads and writes. Questions become prompts of RL (trl, verl): the first messages that
+    `environment` would show, and the answers. Raises `UserError` for a form that does not exist,
+    for questions without an environment, and for an empty file.
+    """
+    if to not in FORMS:
+        raise UserError(f"--to {to}: unknown form; known: {', '.join(FORMS)}")
+    form = FORMS[to]
+    first = next(read_jsonl(source), None)
+    if first is None:
+        raise UserError(f"{source}: no records to export")
+    out.mkdir(parents=True, exist_ok=True)
+    if "turns" in first:
+        return form.conversations(source, out)
+    if form.prompts is None:
+        raise UserError(f"{source} holds questions; --to {to} takes trajectories")
+    if environment is None:
+        raise UserError(f"{source} holds questions: their prompts need the graph (--graph)")
+    return form.prompts(source, out, environment)
+
+
+def conversations(source: Path, left_out: list[str]) -> Iterator[tuple[Trajectory, list[Message]]]:
+    """Every unbroken context of every trajectory; ids of episodes that failed for us go to
+    `left_out`."""
+    for trajectory in read_records(source, Trajectory.from_json):
+        if trajectory.stop.ours:
+            left_out.append(trajectory.id)
+            continue
+        context: list[Message] = []
+        for turn in trajectory.turns:
+            if turn.restart and context:
+                yield trajectory, context
+                context = []
+            context = [*context, *turn.context, Message("assistant", turn.completion)]
+        if context:
+            yield trajectory, context
+
+
+def sharegpt(source: Path, out: Path) -> Export:
+    """ShareGPT rows and their entry in dataset_info.json, as LLaMA-Factory reads them. A system
+    message stands in a column of its own; observations are what a human says."""
+    left_out: list[str] = []
+    file = out / f"{_stem(source)}.jsonl"
+    rows = write_jsonl(file, (_sharegpt(t, m) for t, m in conversations(source, left_out)))
+    info = out / "dataset_info.json"
+    known = json.loads(info.read_text(encoding="utf-8")) if info.is_file() else {}
+    columns = {"messages": "conversations", "system": "system"}
+    known[f"graphwalker_{_stem(source)}"] = {
+        "file_name": file.name,
+        "formatting": "sharegpt",
+        "columns": columns,
+    }
+    info.write_text(json.dumps(known, indent=2) + "\n", encoding="utf-8")
+    return Export(file, rows, len(left_out))
+
+
+def trl(source: Path, out: Path) -> Export:
+    """Rows with `messages`, the conversational form of TRL's SFTTrainer."""
+    left_out: list[str] = []
+    file = out / f"{_stem(source)}.jsonl"
+    rows = write_jsonl(file, (_messages(t, m) for t, m in conversations(source, left_out)))
+    return Export(file, rows, len(left_out))
+
+
+def trl_prompts(source: Path, out: Path, environment: Environment) -> Export:
+    """Rows with `prompt`, the conversational form of TRL's GRPOTrainer, and the gold answers."""
+    file = out / f"{_stem(source)}.jsonl"
+    return Export(file, write_jsonl(file, _trl_prompts(source, environment)), 0)
+
+
+def verl(source: Path, out: Path) -> Export:
+    """Parquet with `messages`, as verl's multi-turn SFT reads it."""
+    left_out: list[str] = []
+    rows = (_messages(t, m) for t, m in conversations(source, left_out))
+    file, count = _parquet(rows, out / f"{_stem(source)}.parquet", SFT_COLUMNS)
+    return Export(file, count, len(left_out))
+
+
+def verl_prompts(source: Path, out: Path, environment: Environment) -> Export:
+    """Parquet with verl's RL columns; the ground truth is the list of answer names."""
+    rows = _verl_prompts(source, environment)
+    return Export(*_parquet(rows, out / f"{_stem(source)}.parquet", RL_COLUMNS), 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How one training library wants its data."""
+
+    conversations: Callable[[Path, Path], Export]
+    prompts: Callable[[Path, Path, Environment], Export] | None = None
+
+
+FORMS = {
+    "sharegpt": Form(sharegpt),
+    "trl": Form(trl, trl_prompts),
+    "verl": Form(verl, verl_prompts),
+}
+
+
+def opening(question: Question, environment: Environment) -> list[Message]:
+    """The messages that the environment shows first."""
+    episode = environment.agent(question, environment.toolbox(question), Log())
+    messages = list(next(episode).messages)
+    episode.close()
+    return messages
+
+
+_SPEAKERS = {"user": "human", "assistant": "gpt"}
+
+
+def _sharegpt(trajectory: Trajectory, messages: Sequence[Message]) -> Row:
+    system = "\n".join(m.content for m in messages if m.role == "system")
+    spoken = [m for m in messages if m.role != "system"]
+    if [m.role for m in spoken] != ["user", "assistant"] * (len(spoken) // 2):
+        raise UserError(
+            f"{trajectory.id}: ShareGPT wants user and assistant to take turns, and here they do "
+            "not; export to trl or verl"
+        )
+    turns = [{"from": _SPEAKERS[m.role], "value": m.content} for m in spoken]
+    return {"id": trajectory.id, "system": system, "conversations": turns}
+
+
+def _messages(trajectory: Trajectory, messages: Sequence[Message]) -> Row:
+    structure = trajectory.question.structure
+    return {"id": trajectory.id, "structure": structure, "messages": _plain(messages)}
+
+
+def _trl_prompts(source: Path, environment: Environment) -> Iterator[Row]:
+    for question in read_records(source, Question.from_json):
+        yield {
+            "id": question.id,
+            "prompt": _plain(opening(question, environment)),
+            "answers": [answer.name for answer in question.answers],
+            "answer_ids": [answer.id for answer in question.answers],
+        }
+
+
+def _verl_prompts(source: Path, environment: Environment) -> Iterator[Row]:
+    for index, question in enumerate(read_records(source, Question.from_json)):
+        names = [answer.name for answer in question.answers]
+        yield {
+            "data_source": question.dataset or "graphwalker",
+            "prompt": _plain(opening(question, environment)),
+            "ability": "kgqa",
+            "reward_model": {"style": "rule", "ground_truth": names},
+            "extra_info": {
+                "id": question.id,
+                "index": index,
+                "split": question.split,
+                "structure": question.structure,
+                "question": question.text,
+                "topic_ids": [entity.id for entity in question.topic_entities],
+                "answer_ids": [answer.id for answer in question.answers],
+            },
+        }
+
+
+def _plain(messages: Sequence[Message]) -> list[dict[str, str]]:
+    return [{"role": m.role, "content": m.content} for m in messages]
+
+
+def _parquet(rows: Iterator[Row], path: Path, columns: Mapping[str, str]) -> tuple[Path, int]:
+    """The rows as Parquet with exactly these columns, in their order; one step, by a rename."""
+    import duckdb
+
+    lines, partial = path.with_suffix(".rows.jsonl"), path.with_suffix(".partial")
+    count = write_jsonl(lines, rows)
+    try:
+        with duckdb.connect() as db:
+            table = db.read_json(
+                str(lines),
+                columns=dict(columns),
+                format="newline_delimited",
+                maximum_object_size=1 << 28,
+            )
+            table.write_parquet(str(partial), compression="zstd")
+    finally:
+        lines.unlink()
+    partial.replace(path)
+    return path, count
+
+
+def _stem(source: Path) -> str:
+    return source.name.removesuffix(".gz").removesuffix(".jsonl")
