@@ -170,10 +170,10 @@ class TeacherClient:
         """What the server says it used; where it says nothing, the worst."""
         usage = answer.get("usage")
         used = usage if isinstance(usage, dict) else {}
-        counts = [used.get("prompt_tokens"), used.get("completion_tokens")]
-        if not all(isinstance(count, int) and count >= 0 for count in counts):
+        read, written = used.get("prompt_tokens"), used.get("completion_tokens")
+        if not (isinstance(read, int) and isinstance(written, int) and min(read, written) >= 0):
             return worst
-        return self._ledger.priced(*counts)
+        return self._ledger.priced(read, written)
 
     def _count_unreadable(self, purpose: str, problem: Exception) -> None:
         with self._lock:
