@@ -184,3 +184,19 @@ def merge(
     """
     join = load("data_pipeline.merge:merge")
     _stage("merge", lambda tick: join(graph, out, questions, workers or 1, tick))
+
+
+@app.command()
+def stats(
+    file: Annotated[Path, typer.Argument(help="Questions or trajectories (JSONL).")],
+    out: OutOption,
+) -> None:
+    """Describe a corpus: structures beside the paper's, hops, turns, relations, a map.
+
+    Writes stats.json, stats.md and four figures (SVG).
+
+    Example: graphwalker stats runs/synth/graphsynth.jsonl --out runs/stats
+    """
+    found = load("data_pipeline.stats_report:report")(file, out)
+    shown = {key: found[key] for key in ("count", "structures", "paper") if found[key]}
+    load("graphwalker.console:facts")("stats", shown)
