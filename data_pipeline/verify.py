@@ -119,7 +119,7 @@ class Check:
             claim = claim_of(record)
         except (UserError, KeyError, TypeError, ValueError, AttributeError) as error:
             return Failure(number, name, "malformed", f"{type(error).__name__}: {error}")
-        if claim is None:
+        if claim is None or not claim.query.branches:
             return Failure(number, name, "no query", "nothing to execute")
         fault = next(self.faults(claim), None)
         return Failure(number, name, *fault) if fault else None

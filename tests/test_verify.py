@@ -178,6 +178,14 @@ FAULTS = (
 )
 
 
+def test_a_query_without_branches_is_no_query(made, world, tmp_path):
+    records = list(read_jsonl(made / "walks.jsonl"))[:1]
+    records[0]["query"]["branches"] = []
+    write_jsonl(tmp_path / "w.jsonl", records)
+    verdict = verify_file(open_graph(world / "graph"), tmp_path / "w.jsonl")
+    assert [failure.reason for failure in verdict.first] == ["no query"]
+
+
 @pytest.mark.parametrize("how", FAULTS)
 def test_a_damaged_record_is_named_with_its_reason(how, made, world, tmp_path):
     records = list(read_jsonl(made / "questions.jsonl"))
