@@ -11,6 +11,10 @@ from graphwalker.config import Config
 from graphwalker.jsonl import read_jsonl
 
 TOP_RELATIONS = 30
+LICENCE = (
+    "The facts and names are the graph's: its source's licence holds. The wording of GraphWalker's "
+    "templates is under Apache-2.0; of a chat model's, its provider's terms hold."
+)
 
 
 def describe(records: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
@@ -70,6 +74,7 @@ def write_card(
         **described,
         **more,
         "dropped": dropped,
+        "licence": LICENCE,
         "config": config.model_dump(mode="json", exclude=set(IRRELEVANT)),
     }
     (out / "datacard.json").write_text(
@@ -103,6 +108,8 @@ def markdown(card: Mapping[str, Any]) -> str:
     for name, title in titles.items():
         if card.get(name):
             lines += ["", *table(title, card[name])]
+    if "licence" in card:
+        lines += ["", "## Licence", "", card["licence"]]
     lines += ["", "## Settings", "", "```json", json.dumps(card["config"], indent=1), "```", ""]
     return "\n".join(lines)
 

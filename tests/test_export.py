@@ -24,7 +24,7 @@ MIX = {"2-hop": 1, "2I": 1}
 def made(tmp_path_factory) -> Path:
     """A graph, questions on it and expert trajectories."""
     out = tmp_path_factory.mktemp("made")
-    make_world(400, 0, out)
+    make_world(1000, 0, out)
     make_questions(out / "graph", SynthConfig(count=16, mix=MIX), out / "q")
     asked = out / "q" / "questions.jsonl"
     collect_experts(out / "graph", ExpertConfig(count=8, mix=MIX), asked, out / "roll")

@@ -21,7 +21,7 @@ FILES = ("walks.jsonl", "questions.jsonl", "graphsynth.jsonl", "dropped.jsonl", 
 @pytest.fixture(scope="module")
 def graph(tmp_path_factory) -> Path:
     out = tmp_path_factory.mktemp("world")
-    make_world(600, 0, out)
+    make_world(1000, 0, out)
     return out / "graph"
 
 
@@ -90,7 +90,7 @@ def test_a_merge_names_an_attempt_that_was_lost(graph, parts):
 
 def test_a_merge_refuses_another_graph(parts, tmp_path_factory):
     out = tmp_path_factory.mktemp("other")
-    make_world(200, 1, out)
+    make_world(1000, 1, out)
     with pytest.raises(UserError, match="is not the graph that the shards"):
         merge(out / "graph", parts)
 

@@ -23,7 +23,7 @@ def test_a_mix_is_told_beside_the_table_of_its_structures():
 
 
 def test_a_report_has_tables_and_figures_that_can_be_drawn(tmp_path):
-    make_world(300, 0, tmp_path)
+    make_world(1000, 0, tmp_path)
     make_questions(tmp_path / "graph", SynthConfig(count=10, mix={"2-hop": 1}), tmp_path / "q")
     stats = report(tmp_path / "q" / "questions.jsonl", tmp_path / "stats")
     assert stats["structures"] == {"2-hop": 10} and stats["paper"] == {}
