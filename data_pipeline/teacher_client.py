@@ -170,10 +170,10 @@ class TeacherClient:
         """What the server says it used; where it says nothing, the worst."""
         usage = answer.get("usage")
         used = usage if isinstance(usage, dict) else {}
-        read, written = used.get("prompt_tokens"), used.get("completion_tokens")
-        if not (isinstance(read, int) and isinstance(written, int) and min(read, written) >= 0):
+        prompt, completion = used.get("prompt_tokens"), used.get("completion_tokens")
+        if not isinstance(prompt, int) or not isinstance(completion, int):
             return worst
-        return self._ledger.priced(read, written)
+        return self._ledger.priced(prompt, completion)
 
     def _count_unreadable(self, purpose: str, problem: Exception) -> None:
         with self._lock:

@@ -193,9 +193,9 @@ def test_the_cap_holds_when_every_answer_is_cut_off_and_billed(graph, tmp_path):
 def test_a_run_at_its_cap_goes_on_when_the_cap_is_raised(graph, undisturbed, tmp_path):
     with teach() as server:
         with pytest.raises(UserError, match="the same command goes on"):
-            synthesize(graph, config(server, prices={"max_total_tokens": 6000}), tmp_path)
+            synthesize(graph, config(server, prices={"max_total_tokens": 4000}), tmp_path)
         spent = usage(tmp_path)
-        assert 0 < spent["prompt_tokens"] + spent["completion_tokens"] <= 6000
+        assert 0 < spent["prompt_tokens"] + spent["completion_tokens"] <= 4000
         synthesize(graph, config(server, prices={"max_total_tokens": 60_000}), tmp_path)
         assert max(server.asked.values()) == 1
     assert contents(tmp_path) == contents(undisturbed)
