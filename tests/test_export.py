@@ -129,6 +129,7 @@ def test_bad_input_is_told_in_one_line(made, roll, tmp_path):
         export(broken, "trl", tmp_path / "out")
 
 
+@pytest.mark.slow
 def test_datasets_loads_our_files_and_our_exports(made, roll, tmp_path):
     load = pytest.importorskip("datasets").load_dataset
     rows = export(roll, "verl", tmp_path / "verl").file
