@@ -72,7 +72,7 @@ def served(
             thread.join(10)
 
 
-def until(met: "object", seconds: float = 10.0) -> bool:
+def until(met: "object", seconds: float = 60.0) -> bool:
     """Wait for a condition to hold."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
