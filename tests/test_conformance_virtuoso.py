@@ -1,0 +1,34 @@
+"""Generated graphs read the same from a real Virtuoso, byte by byte."""
+
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from backends import in_memory, write
+from graphwalker.graphs.base import Entity
+from graphwalker.graphs.conformance import check_graph
+from graphwalker.graphs.sparql import SparqlGraph
+from graphwalker.graphs.virtuoso import down, up
+from graphwalker.graphs.virtuoso_load import load
+from test_conformance import NODES, WORLDS, differences, topics
+
+
+@pytest.mark.virtuoso
+@settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.lists(WORLDS, min_size=4, max_size=4))
+def test_any_graph_is_the_same_in_virtuoso(worlds):
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        server = Path(folder) / "server"
+        up(server, memory="200MB")
+        stack.callback(down, server)
+        for number, (facts, names, types) in enumerate(worlds):
+            path = write(Path(folder) / str(number), facts, names, types)
+            held = load(server, [path], graph=f"http://example.org/g{number}")
+            graph = SparqlGraph(held["endpoint"], default_graph=held["graph"])
+            reference = in_memory(facts, names, types)
+            assert list(differences(graph, reference, topics(names))) == []
+            assert list(check_graph(graph, [Entity(i, names.get(i, "")) for i in NODES])) == []
