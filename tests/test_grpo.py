@@ -1,6 +1,5 @@
 """GRPO: the batch holds what was sampled, the loss reads only that, and runs resume exactly."""
 
-import json
 import os
 import signal
 import subprocess
@@ -17,19 +16,17 @@ pytest.importorskip("trl")
 from transformers import AutoModelForCausalLM, AutoTokenizer  # noqa: E402
 
 import training  # noqa: E402
-from graphwalker.agents.presets import Environment, EnvironmentConfig  # noqa: E402
+from graphwalker.agents.presets import Environment  # noqa: E402
 from graphwalker.agents.rollout import rollout  # noqa: E402
 from graphwalker.errors import UserError  # noqa: E402
-from graphwalker.graphs.base import Entity  # noqa: E402
 from graphwalker.graphs.build import build_graph  # noqa: E402
 from graphwalker.graphs.compiled import open_graph  # noqa: E402
 from graphwalker.jsonl import read_jsonl, write_jsonl  # noqa: E402
 from graphwalker.policies.base import Sampling  # noqa: E402
-from graphwalker.policies.scripted import ScriptedPolicy  # noqa: E402
 from graphwalker.policies.transformers_model import TransformersPolicy  # noqa: E402
-from graphwalker.question import Answer, Question  # noqa: E402
 from graphwalker.tokens import FORMATS, training_row  # noqa: E402
 from graphwalker.trajectory import StopReason, Trajectory  # noqa: E402
+from grpo_toy import SMALL, played, questions  # noqa: E402
 from toy import TOY_NAMES, TOY_TRIPLES  # noqa: E402
 from training.command import run_command  # noqa: E402
 from training.config import TinyModelConfig  # noqa: E402
@@ -42,26 +39,6 @@ from training.rollout import episode_tokens, grouped, step_seed  # noqa: E402
 from training.tiny import conversation_texts, make_tiny  # noqa: E402
 
 FORMAT = FORMATS["inline"]
-SMALL = EnvironmentConfig(prompt="compact", max_turns=3)
-PEOPLE = ["m.0ada", "m.0tom", "m.0eve", "m.0zoe", "m.0bob", "m.0p00", "m.0p01", "m.0p02"]
-
-
-def questions() -> list[Question]:
-    answer = (Answer("Verria", "m.0land"),)
-    return [
-        Question(f"q{i}", f"Which land is {TOY_NAMES[p]} of?", (Entity(p, TOY_NAMES[p]),), answer)
-        for i, p in enumerate(PEOPLE)
-    ]
-
-
-def played(environment: Environment, answer: str) -> list[Trajectory]:
-    """Look at the relations, then answer."""
-    script = {}
-    for question in questions():
-        name = json.dumps(question.topic_entities[0].name)
-        look = f"<think> Look. </think>\n<kg-query> get_relations({name}) </kg-query>"
-        script[question.id] = [look, f'<answer> ["{answer}"] </answer>']
-    return list(rollout(questions(), environment, ScriptedPolicy(script), Sampling()))
 
 
 @pytest.fixture(scope="module")

@@ -18,6 +18,7 @@ from graphwalker.commands.shared import (
 
 app = typer.Typer()
 
+SeedSetting = Annotated[int | None, typer.Option("--seed", help="Same seed, same records.")]
 ShardOption = Annotated[
     str | None,
     typer.Option("--shard", help="Part i of n, as 0/8: for job arrays; `graphwalker merge` joins."),
@@ -47,7 +48,7 @@ def synth(
     config: ConfigOption = None,
     overrides: Overrides = None,
     count: Annotated[int | None, typer.Option("--count", min=1, help="Trajectories.")] = None,
-    seed: Annotated[int | None, typer.Option("--seed", help="Same seed, same records.")] = None,
+    seed: SeedSetting = None,
     workers: WorkersOption = None,
     engine: EngineOption = None,
     shard: ShardOption = None,
@@ -70,7 +71,7 @@ def walk(
     config: ConfigOption = None,
     overrides: Overrides = None,
     count: Annotated[int | None, typer.Option("--count", min=1, help="Walks.")] = None,
-    seed: Annotated[int | None, typer.Option("--seed", help="Same seed, same records.")] = None,
+    seed: SeedSetting = None,
     workers: WorkersOption = None,
     engine: EngineOption = None,
     shard: ShardOption = None,
@@ -98,7 +99,7 @@ def questions(
     count: Annotated[
         int | None, typer.Option("--count", min=1, help="Certified questions, without --walks.")
     ] = None,
-    seed: Annotated[int | None, typer.Option("--seed", help="Same seed, same records.")] = None,
+    seed: SeedSetting = None,
     workers: WorkersOption = None,
     engine: EngineOption = None,
     shard: ShardOption = None,
@@ -150,7 +151,7 @@ def experts(
     config: ConfigOption = None,
     overrides: Overrides = None,
     count: Annotated[int | None, typer.Option("--count", min=1, help="Trajectories.")] = None,
-    seed: Annotated[int | None, typer.Option("--seed", help="Same seed, same records.")] = None,
+    seed: SeedSetting = None,
     workers: WorkersOption = None,
     engine: EngineOption = None,
     shard: ShardOption = None,

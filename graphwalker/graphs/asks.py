@@ -1,5 +1,6 @@
 """An ask: one look-up of a graph as data, so that it can be cached, recorded and replayed."""
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -44,9 +45,9 @@ def decode(method: str, data: Any) -> Any:
 class AskedGraph(KnowledgeGraph):
     """A graph whose every look-up is an ask: what answers them is all that a subclass adds."""
 
+    @abstractmethod
     def answer(self, asks: Sequence[Ask]) -> list[Any]:
         """One result for each ask, in the order asked. Raises `GraphError`."""
-        raise NotImplementedError
 
     def resolve(self, name: str) -> list[Entity]:
         return self._one("resolve", name)

@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side, Step, Triple
+from graphwalker.graphs.batched import BatchedGraph
 from graphwalker.graphs.names import names_nothing
 
 LOOKED_AT = 10_000
 """Triples of one relation looked at to count what a view leaves out; those beyond count as kept."""
 
 
-class FilteredGraph(KnowledgeGraph):
+class FilteredGraph(BatchedGraph):
     """Shows `graph` without what `keeps_relation` and `keeps` refuse; a subclass overrides them.
 
     Counts are exact up to `LOOKED_AT` triples of one relation, and upper bounds beyond.
@@ -61,9 +62,6 @@ class FilteredGraph(KnowledgeGraph):
     def names_many(self, entity_ids: Sequence[str]) -> list[str]:
         return self.graph.names_many(entity_ids)
 
-    def relations(self, entity_id: str, direction: Direction) -> list[tuple[str, int]]:
-        return self.relations_many([Side(entity_id, direction)])[0]
-
     def relations_many(self, sides: Sequence[Side]) -> list[list[tuple[str, int]]]:
         listed = [
             [(r, n) for r, n in relations if self.keeps_relation(r)]
@@ -91,11 +89,6 @@ class FilteredGraph(KnowledgeGraph):
         look = Step(entity_id, relation, direction, LOOKED_AT)
         return count - self._left_out([look])[look]
 
-    def neighbors(
-        self, entity_id: str, relation: str, direction: Direction, limit: int | None = None
-    ) -> list[Entity]:
-        return self.neighbors_many([Step(entity_id, relation, direction, limit)])[0]
-
     def neighbors_many(self, steps: Sequence[Step]) -> list[list[Entity]]:
         """Asks for more than is wanted where triples are left out, and again until it is enough."""
         found: dict[Step, list[Entity]] = {s: [] for s in steps if not self.keeps_relation(s[1])}
@@ -112,15 +105,6 @@ class FilteredGraph(KnowledgeGraph):
                 else:
                     open_steps[step] = look._replace(limit=look.limit * 4)
         return [list(found[step]) for step in steps]
-
-    def triples(
-        self,
-        entity_id: str,
-        relations: Sequence[str],
-        direction: Direction,
-        limit: int | None = None,
-    ) -> list[Triple]:
-        return self.triples_many([Side(entity_id, direction)], relations, limit)[0]
 
     def triples_many(
         self,

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -54,8 +55,8 @@ class PropertyReader(Reader):
             except UserError as error:
                 self._reject(number, str(error), line)
 
-    def _read_line(self, number: int, line: str, rows: Rows) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _read_line(self, number: int, line: str, rows: Rows) -> None: ...
 
     def _node(
         self,

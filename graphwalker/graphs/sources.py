@@ -1,5 +1,6 @@
 """Input files of a graph: triples, names and types as rows, and what to do with bad lines."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -80,7 +81,7 @@ class Source:
         return TsvReader(self, filters, rejects, relations)
 
 
-class Reader:
+class Reader(ABC):
     """Turns the blocks of one file into rows. `dropped` counts what the filters left out."""
 
     def __init__(self, source: Source, filters: Filters, rejects: Rejects) -> None:
@@ -101,9 +102,9 @@ class Reader:
                 self.read(block.first, block.text.split("\n"), rows)
             yield block, rows
 
+    @abstractmethod
     def read(self, first: int, lines: list[str], rows: Rows) -> None:
         """Turn lines into rows; `first` is the number of the first of them."""
-        raise NotImplementedError
 
     def _read_around(self, block: Block, rows: Rows) -> None:
         """Lines that cannot be read are rejected in their turn."""

@@ -4,7 +4,8 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side, Step, Triple
+from graphwalker.graphs.base import Direction, Entity, Side, Step, Triple
+from graphwalker.graphs.batched import BatchedGraph
 from graphwalker.graphs.literals import is_literal, literal_name
 from graphwalker.graphs.names import fold
 from graphwalker.graphs.sparql_batch import Batch
@@ -20,7 +21,7 @@ log = logging.getLogger(__name__)
 FREEBASE_VOCABULARY = Vocabulary()
 
 
-class SparqlGraph(KnowledgeGraph):
+class SparqlGraph(BatchedGraph):
     """A `KnowledgeGraph` over one or several endpoints (addresses, separated by white space).
 
     Every batched call, and every tool call's listing or step with its CVT nodes, is one request;
@@ -70,9 +71,6 @@ class SparqlGraph(KnowledgeGraph):
     def name(self, entity_id: str) -> str:
         return self.names_many([entity_id])[0]
 
-    def relations(self, entity_id: str, direction: Direction) -> list[tuple[str, int]]:
-        return self.relations_many([Side(entity_id, direction)])[0]
-
     def count(self, entity_id: str, relation: str, direction: Direction) -> int:
         terms = self._iri(entity_id), self._iri(relation)
         if terms[0] is None or terms[1] is None or self.vocabulary.hides(relation):
@@ -80,20 +78,6 @@ class SparqlGraph(KnowledgeGraph):
         batch = Batch(self.client)
         batch.add(self._patterns.count(batch.term(terms[0]), batch.term(terms[1]), direction))
         return sum(int(row["n"]["value"]) for row in batch.run()[0])
-
-    def neighbors(
-        self, entity_id: str, relation: str, direction: Direction, limit: int | None = None
-    ) -> list[Entity]:
-        return self.neighbors_many([Step(entity_id, relation, direction, limit)])[0]
-
-    def triples(
-        self,
-        entity_id: str,
-        relations: Sequence[str],
-        direction: Direction,
-        limit: int | None = None,
-    ) -> list[Triple]:
-        return self.triples_many([Side(entity_id, direction)], relations, limit)[0]
 
     def types(self, entity_id: str) -> list[str]:
         entity, kind = self._iri(entity_id), self._iri(self.vocabulary.type)

@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side, Step, Triple
+from graphwalker.graphs.batched import BatchedGraph
 from graphwalker.graphs.filtered import FilteredGraph
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ _KINDS = {iri.removeprefix(PROPERTIES["p"]): kind for kind, iri in PROPERTIES.it
 _NO_LABELS: Mapping[str, str] = MappingProxyType({})
 
 
-class WikidataGraph(KnowledgeGraph):
+class WikidataGraph(BatchedGraph):
     """A graph of Wikidata's IRIs as an agent can read it: `Q42` for the entity's IRI, and
     `wdt.P19.place_of_birth` for a property's; a qualifier of a statement is the flattened
     `p.P39.position_held..pq.P580.start_time`.
@@ -73,9 +74,6 @@ class WikidataGraph(KnowledgeGraph):
         found = self.graph.neighbors(inner_id(entity_id), INSTANCE_OF, Direction.OUT)
         return sorted(outer_id(one.id) for one in found)
 
-    def relations(self, entity_id: str, direction: Direction) -> list[tuple[str, int]]:
-        return self.relations_many([Side(entity_id, direction)])[0]
-
     def relations_many(self, sides: Sequence[Side]) -> list[list[tuple[str, int]]]:
         found = self.graph.relations_many([Side(inner_id(i), d) for i, d in sides])
         self._learn(relation for relations in found for relation, _ in relations)
@@ -84,23 +82,9 @@ class WikidataGraph(KnowledgeGraph):
     def count(self, entity_id: str, relation: str, direction: Direction) -> int:
         return self.graph.count(inner_id(entity_id), inner_relation(relation), direction)
 
-    def neighbors(
-        self, entity_id: str, relation: str, direction: Direction, limit: int | None = None
-    ) -> list[Entity]:
-        return self.neighbors_many([Step(entity_id, relation, direction, limit)])[0]
-
     def neighbors_many(self, steps: Sequence[Step]) -> list[list[Entity]]:
         inner = [Step(inner_id(s.entity_id), inner_relation(s[1]), *s[2:]) for s in steps]
         return [_outer_entities(found) for found in self.graph.neighbors_many(inner)]
-
-    def triples(
-        self,
-        entity_id: str,
-        relations: Sequence[str],
-        direction: Direction,
-        limit: int | None = None,
-    ) -> list[Triple]:
-        return self.triples_many([Side(entity_id, direction)], relations, limit)[0]
 
     def triples_many(
         self,

@@ -1,0 +1,41 @@
+"""A graph whose calls are batches: the single forms are batches of one."""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+
+from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side, Step, Triple
+
+
+class BatchedGraph(KnowledgeGraph):
+    """The other way round than `KnowledgeGraph`, whose batches are made of single calls."""
+
+    def relations(self, entity_id: str, direction: Direction) -> list[tuple[str, int]]:
+        return self.relations_many([Side(entity_id, direction)])[0]
+
+    def neighbors(
+        self, entity_id: str, relation: str, direction: Direction, limit: int | None = None
+    ) -> list[Entity]:
+        return self.neighbors_many([Step(entity_id, relation, direction, limit)])[0]
+
+    def triples(
+        self,
+        entity_id: str,
+        relations: Sequence[str],
+        direction: Direction,
+        limit: int | None = None,
+    ) -> list[Triple]:
+        return self.triples_many([Side(entity_id, direction)], relations, limit)[0]
+
+    @abstractmethod
+    def relations_many(self, sides: Sequence[Side]) -> list[list[tuple[str, int]]]: ...
+
+    @abstractmethod
+    def neighbors_many(self, steps: Sequence[Step]) -> list[list[Entity]]: ...
+
+    @abstractmethod
+    def triples_many(
+        self,
+        sides: Sequence[Side],
+        relations: Sequence[str] | None = None,
+        limit: int | None = None,
+    ) -> list[list[Triple]]: ...
