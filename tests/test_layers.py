@@ -159,6 +159,21 @@ def test_any_spelling_of_a_machine_id_is_understood():
     assert machine_id("/AC/DC") == "/AC/DC"
 
 
+def test_two_roles_on_one_line_are_told_and_left_out(tmp_path, caplog):
+    lines = [f"a.t{k} a.t{k}.r b.t" for k in range(300)]
+    lines[7] += "c.t c.t.r d.t"
+    (tmp_path / "roles.tsv").write_text("\n".join(lines))
+    schema = load_schema(tmp_path)
+    assert len(schema.ranges) == 299 and "a.t7.r" not in schema.ranges
+    assert "roles.tsv:8: expected 3 columns, found 5" in caplog.text
+
+
+def test_a_file_of_another_kind_is_no_schema(tmp_path):
+    (tmp_path / "roles.tsv").write_text("a.t a.t.r b.t\nnot a role at all\n")
+    with pytest.raises(UserError, match=r"roles\.tsv:2: expected 3 columns, found 5"):
+        load_schema(tmp_path)
+
+
 def test_a_schema_folder_is_read_plain_or_compressed(tmp_path):
     (tmp_path / "cvt_types.txt").write_text("people.marriage\n")
     with gzip.open(tmp_path / "roles.tsv.gz", "wt") as out:

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import logging
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -11,6 +12,11 @@ from typing import cast
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import FLATTENED, Direction
 from graphwalker.graphs.ntriples import FREEBASE
+
+log = logging.getLogger(__name__)
+
+MALFORMED = 0.01
+"""Share of malformed lines from which a schema file is taken for another kind of file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +62,9 @@ def load_schema(folder: Path | str) -> FreebaseSchema:
     """Read a folder of `cvt_types.txt` (one type a line), `roles.tsv` (domain, relation, range)
     and `reverse_properties.tsv` (relation, inverse), each plain or .gz, each optional.
 
-    Raises `UserError` naming file and line, or the folder where none of them is there.
+    A malformed line is told and left out (the published roles have two, where line breaks are missing);
+    raises `UserError` naming file and line where more than `MALFORMED` of a file are, and naming
+    the folder where none of the files is there.
     """
     folder = Path(folder)
     types, roles, twins = (
@@ -96,13 +104,16 @@ def _find(folder: Path, name: str) -> Path | None:
 def _rows(path: Path | None, columns: int) -> Iterator[list[str]]:
     if path is None:
         return
-    for number, line in enumerate(_read(path).splitlines(), start=1):
-        fields = line.split()
-        if not fields:
-            continue
-        if len(fields) != columns:
-            raise UserError(f"{path}:{number}: expected {columns} columns, found {len(fields)}")
-        yield [item.removeprefix(FREEBASE) for item in fields]
+    rows = [line.split() for line in _read(path).splitlines()]
+    bad = [(k, len(row)) for k, row in enumerate(rows, start=1) if len(row) not in (0, columns)]
+    for number, found in bad:
+        problem = f"{path}:{number}: expected {columns} columns, found {found}"
+        if len(bad) > MALFORMED * len(rows):
+            raise UserError(problem)
+        log.warning("%s; the line is left out", problem)
+    for row in rows:
+        if len(row) == columns:
+            yield [item.removeprefix(FREEBASE) for item in row]
 
 
 def _read(path: Path) -> str:
