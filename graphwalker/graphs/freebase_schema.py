@@ -62,9 +62,9 @@ def load_schema(folder: Path | str) -> FreebaseSchema:
     """Read a folder of `cvt_types.txt` (one type a line), `roles.tsv` (domain, relation, range)
     and `reverse_properties.tsv` (relation, inverse), each plain or .gz, each optional.
 
-    A malformed line is told and left out (the published roles have two, where line breaks are missing);
-    raises `UserError` naming file and line where more than `MALFORMED` of a file are, and naming
-    the folder where none of the files is there.
+    A malformed line is told and left out (the published roles have two, where line breaks are
+    missing); raises `UserError` naming file and line where more than `MALFORMED` of a file are, and
+    naming the folder where none of the files is there.
     """
     folder = Path(folder)
     types, roles, twins = (
