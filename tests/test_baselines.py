@@ -38,7 +38,7 @@ def test_a_baseline_loads_and_is_the_agent_of_its_name(path: Path) -> None:
     assert (config.environment.preset, config.environment.prompt) == agent[kind]
     assert (config.policy.api is None) == ("qwen" in path.stem)
     if config.policy.api is not None:
-        assert config.policy.api.prices.max_cost > 0 and config.policy.api.is_private
+        assert config.policy.api.prices.max_total_tokens > 0 and config.policy.api.is_private
 
 
 def test_a_baseline_runs_against_a_server_and_keeps_its_costs(tmp_path: Path) -> None:
