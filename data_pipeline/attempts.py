@@ -251,6 +251,10 @@ class Maker:
         trajectory = untimed(next(run))
         if trajectory.stop is StopReason.GRAPH_ERROR:
             raise GraphError(f"{question.id}: {trajectory.provenance['error']}")
+        if trajectory.stop is StopReason.POLICY_ERROR and config.environment.reranker.chats:
+            raise UserError(
+                f"{trajectory.provenance['error']}; what is made is kept, the same command goes on"
+            )
         if trajectory.stop.ours:
             return Drop("certificate", "unsolvable", trajectory.stop.value)
         scores = score(trajectory)

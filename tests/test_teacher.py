@@ -18,13 +18,12 @@ from data_pipeline.stages import filter_questions, solve_questions, word_questio
 from data_pipeline.synthesize import make_walks, synthesize
 from data_pipeline.teacher_client import TeacherClient
 from data_pipeline.teacher_config import TeacherConfig
-from data_pipeline.teacher_rerank import rerank
 from graphwalker.cli import app, run
 from graphwalker.config import parse_config
 from graphwalker.errors import UserError
 from graphwalker.graphs.synthetic import make_world
 from graphwalker.jsonl import read_jsonl
-from teacher_server import Mood, TeacherServer, teach, well
+from teacher_server import TeacherServer, teach, well
 
 FILES = ("walks.jsonl", "questions.jsonl", "graphsynth.jsonl", "dropped.jsonl")
 COUNT = 5
@@ -250,20 +249,6 @@ def test_the_stages_one_by_one_ask_the_teacher_for_their_part(graph, tmp_path):
     assert scored and set(scored) == {9.0}
 
 
-def reranking(mood: Mood, tmp_path: Path, *relations: str, count: int = 2) -> tuple[str, ...]:
-    with teach(mood) as server:
-        client = TeacherClient(config(server).teacher, tmp_path / "teacher")
-        try:
-            return rerank(client, "Who?", "Anna", relations, count)
-        finally:
-            client.close()
-
-
-def test_reranking_leaves_out_what_was_invented_and_fills_up_in_the_given_order(tmp_path):
-    answer = Act('```json\n["c.d", "made.up", "c.d"]\n```')
-    assert reranking(lambda n, p: answer, tmp_path, "a.b", "c.d", "e.f") == ("c.d", "a.b")
-
-
 def test_two_runs_never_write_one_journal(tmp_path):
     settings = TeacherConfig(base_url="http://127.0.0.1:9/v1", model="tiny", api_key_env="")
     first = TeacherClient(settings, tmp_path)
@@ -274,12 +259,12 @@ def test_two_runs_never_write_one_journal(tmp_path):
 
 
 def test_a_prompt_of_ones_own_must_have_our_slots(tmp_path):
-    (tmp_path / "rerank.txt").write_text("{{question}} {{nonsense}}")
+    (tmp_path / "judge.txt").write_text("{{question}} {{nonsense}}")
     settings = TeacherConfig(
         base_url="http://127.0.0.1:9/v1", model="tiny", prompts_dir=str(tmp_path)
     )
     with pytest.raises(
-        UserError, match=r"rerank\.txt: a prompt of this name has exactly the slots"
+        UserError, match=r"judge\.txt: a prompt of this name has exactly the slots"
     ):
         TeacherClient(settings, tmp_path / "teacher")
 

@@ -80,6 +80,8 @@ class Episode:
             self._end(_stop_reason(self._answer, asked, self.turns, completion))
         except GraphError as error:
             self._end(StopReason.GRAPH_ERROR, error)
+        except PolicyError as error:  # of a reranker: a tool that asks a model
+            self._end(StopReason.POLICY_ERROR, error)
 
     def _end(self, stop: StopReason, error: Exception | None = None) -> None:
         self.ask = None

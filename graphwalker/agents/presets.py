@@ -2,17 +2,20 @@
 
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from graphwalker.agents.base import Agent
 from graphwalker.agents.baselines import IOPromptAgent
 from graphwalker.agents.react import Prompt, ReActAgent
 from graphwalker.graphs.base import KnowledgeGraph
 from graphwalker.graphs.layers import GraphLayers, with_layers
+from graphwalker.policies.reranker import ChatReranker
+from graphwalker.policies.reranker_config import RerankerConfig
 from graphwalker.protocols.tags import TagProtocol
 from graphwalker.question import Question
 from graphwalker.tools.base import ToolBox
 from graphwalker.tools.listing import lister
+from graphwalker.tools.rerank import bm25
 from graphwalker.tools.settings import WalkerSettings
 from graphwalker.tools.walker import WalkerTools
 
@@ -39,6 +42,16 @@ class EnvironmentConfig(WalkerSettings):
     """Ask for the answer early once the same call was repeated so many times in a row. 0: off."""
     layers: GraphLayers = GraphLayers()
     """Views laid over the graph: aliases, schema, whitelist, hidden triples, Wikidata."""
+    reranker: RerankerConfig = RerankerConfig()
+    """A chat model that chooses among BM25's relations; `reranker.base_url` and `reranker.model`
+    are enough. Without one BM25 chooses."""
+
+    @model_serializer(mode="wrap")
+    def _without_a_reranker_that_is_not_set(
+        self, handler: SerializerFunctionWrapHandler
+    ) -> dict[str, Any]:
+        data = handler(self)
+        return data if self.reranker.chats else {k: v for k, v in data.items() if k != "reranker"}
 
 
 class Environment:
@@ -51,6 +64,8 @@ class Environment:
         self.name: str = self.config.preset
         self.agent = self._make_agent()
         self._list_relations = lister(self.graph, self.config)
+        reranker, count = self.config.reranker, self.config.top_relations
+        self._rank = ChatReranker(reranker, count) if reranker.chats else bm25
 
     def _make_agent(self) -> Agent:
         prompt = Prompt.load(self.config.prompt)
@@ -67,13 +82,15 @@ class Environment:
 
     def toolbox(self, question: Question) -> ToolBox:
         """Fresh tools for one episode."""
-        return WalkerTools(self.graph, question, self.config, self._list_relations)
+        return WalkerTools(self.graph, question, self.config, self._list_relations, self._rank)
 
     @property
     def provenance(self) -> dict[str, Any]:
         """What a trajectory says about where it was made."""
-        return {
+        about = {
             "environment": self.config.preset,
             "environment_version": VERSION,
             "prompt": self.config.prompt,
         }
+        reranker = self.config.reranker
+        return {**about, "reranker": reranker.model} if reranker.chats else about

@@ -11,6 +11,7 @@ from graphwalker.tools.listing import Lister, Listing, lister
 from graphwalker.tools.namebook import NameBook, quote
 from graphwalker.tools.page import Page, more
 from graphwalker.tools.ranking import rank_relations, words
+from graphwalker.tools.rerank import Ranker, bm25
 from graphwalker.tools.settings import WalkerSettings
 
 __all__ = ["Lister", "Listing", "WalkerSettings", "WalkerTools", "lister"]
@@ -28,11 +29,13 @@ class WalkerTools:
         question: Question,
         settings: WalkerSettings | None = None,
         list_relations: Lister | None = None,
+        rank: Ranker = bm25,
     ) -> None:
         self._graph = graph
         self._question = question
         self._settings = settings or WalkerSettings()
         self._list = list_relations or lister(graph, self._settings)
+        self._rank = rank
         self._book = NameBook(graph)
         self._seen: set[str] = set()
         self._listed: set[str] = set()
@@ -85,8 +88,8 @@ class WalkerTools:
         if not listing.relations:
             return self._no_relations(entity)
         self._listed.add(entity.id)
-        query = f"{self._question.text} {entity.name}"
-        ranked = rank_relations(query, listing.relations)[: self._settings.top_relations]
+        ranked = self._rank(self._question.text, entity.name, listing.relations)
+        ranked = ranked[: self._settings.top_relations]
         text, shown = self._fit(ranked, len(listing.relations))
         self._seen.update(shown)
         return Observation(

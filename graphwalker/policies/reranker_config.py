@@ -1,0 +1,51 @@
+"""Settings of a chat model that reranks relations; without an address BM25's order stands."""
+
+from typing import Any, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from graphwalker.policies.chat_api_config import ChatApiConfig
+
+
+class RerankerConfig(ChatApiConfig):
+    """An OpenAI-compatible server that chooses which relations an agent is shown (GraphWalker
+    section 3, Table 8). Nothing is asked where all relations would be shown anyway."""
+
+    base_url: str = ""
+    """Address up to and without `/chat/completions`. Empty: BM25 alone."""
+    model: str = ""
+    """The model's name on that server (the paper: Qwen2.5-7B-Instruct)."""
+    candidates: int = Field(default=100, ge=1)
+    """Relations put before the model, BM25's first ones."""
+    max_tokens: int = Field(default=1024, ge=16)
+    """Completion tokens of one answer; it is drawn at temperature 0."""
+    seed: int = 0
+    """Sent with every request."""
+    prompt: str = ""
+    """Your own prompt by path, with the slots of `graphwalker/tools/prompts/rerank.txt`."""
+    cache_dir: str = ""
+    """Where answers are kept, for all runs and processes of a machine to share: the same question
+    at the same entity shows the same relations in data, training and evaluation. Empty:
+    `graphwalker/reranker` in the user's cache folder."""
+
+    @field_validator("base_url", "model", "api_key_env", mode="before")
+    @classmethod
+    def _nothing_is_empty(cls, value: Any) -> Any:
+        # `reranker.base_url=` on a command line is read as null.
+        return "" if value is None else value
+
+    @field_validator("base_url")
+    @classmethod
+    def _is_plain_http_address(cls, value: str) -> str:
+        return ChatApiConfig(base_url=value).base_url if value else value
+
+    @model_validator(mode="after")
+    def _a_server_needs_a_model(self) -> Self:
+        if bool(self.base_url) != bool(self.model):
+            raise ValueError("a reranker needs both: base_url and model")
+        return self
+
+    @property
+    def chats(self) -> bool:
+        """Whether there is a model at all."""
+        return bool(self.base_url)
