@@ -3,6 +3,7 @@
 import hashlib
 import json
 import logging
+import os
 import shutil
 from collections.abc import Collection
 from pathlib import Path
@@ -10,12 +11,14 @@ from typing import Any
 
 from graphwalker.config import Config, write_config
 from graphwalker.errors import UserError
-from graphwalker.jsonl import read_jsonl, write_jsonl
+from graphwalker.jsonl import JsonlAppender, read_jsonl, write_jsonl
 
 log = logging.getLogger(__name__)
 
 _MARK = "complete"
 _SAMPLE = 1 << 22
+_PICKLES = "training_args.bin"
+"""What the Trainer pickles beside every model; nothing reads it, so it is left out."""
 
 
 def claim_folder(config: Config, folder: Path, free: Collection[str] = ()) -> None:
@@ -70,10 +73,38 @@ def finished(folder: Path) -> bool:
     return (folder / "final").is_dir()
 
 
+def staging(folder: Path) -> Path:
+    """Where the next checkpoint is written: beside the whole ones, which it cannot harm."""
+    return folder / "saving.partial"
+
+
+def publish_checkpoint(folder: Path, step: int, keep: int) -> None:
+    """Move the written checkpoint `step` to its place once it is on disk; keep the last `keep`."""
+    place = folder / f"checkpoint-{step}"
+    if place.is_dir():  # no mark, or the run would have gone on from it
+        shutil.rmtree(place)
+    written = staging(folder) / place.name
+    (written / _MARK).touch()
+    publish(written, place)
+    mark_complete(folder, step, keep)
+    shutil.rmtree(staging(folder), ignore_errors=True)
+
+
+def publish(written: Path, place: Path) -> None:
+    """Rename a written folder to its place, after its files have reached the disk."""
+    for pickle in written.rglob(_PICKLES):
+        pickle.unlink()
+    for path in (*written.rglob("*"), written):
+        _sync(path)
+    written.rename(place)
+    _sync(place.parent)
+
+
 def mark_complete(folder: Path, step: int, keep: int) -> None:
     """Declare checkpoint `step` whole, then remove all but the last `keep`."""
     (folder / f"checkpoint-{step}" / _MARK).touch()
     for old in _complete(folder)[:-keep]:
+        (folder / f"checkpoint-{old}" / _MARK).unlink()  # first: what is half removed is not whole
         shutil.rmtree(folder / f"checkpoint-{old}")
 
 
@@ -86,12 +117,18 @@ def rewind_metrics(path: Path, step: int) -> dict[str, Any]:
     """Drop the lines after `step`, which will be written again; returns the last line kept."""
     if not path.is_file():
         return {}
-    text = path.read_bytes()
-    if not text.endswith(b"\n"):  # a killed run's half line
-        path.write_bytes(text[: text.rfind(b"\n") + 1])
+    JsonlAppender(path).close()  # cuts a killed run's half line
     kept = [line for line in read_jsonl(path) if line["step"] <= step]
     write_jsonl(path, kept)
     return kept[-1] if kept else {}
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _complete(folder: Path) -> list[int]:

@@ -25,6 +25,7 @@ from training.checkpoints import (
     last_checkpoint,
 )
 from training.command import run_command
+from training.distributed import check_layout, process_arguments, processes, rank
 from training.grpo_config import GrpoConfig
 
 log = logging.getLogger(__name__)
@@ -48,9 +49,12 @@ def run_grpo(config: GrpoConfig) -> Path:
     A finished run is left as it is. Raises `UserError` for a folder made with another config or
     other data, and `CollapseError` when the alarm rings.
     """
+    from training.saving import save_final
+
+    check_layout()
     out = Path(config.output_dir)
     questions, environment = _world(config)
-    if _rank() == 0:
+    if rank() == 0:
         claim_folder(config, out, FREE_KEYS)
         claim_facts(out, "inputs", _inputs(config, environment))
     if finished(out):
@@ -60,10 +64,10 @@ def run_grpo(config: GrpoConfig) -> Path:
         import torch
 
         torch.set_num_threads(config.threads)
-    start = last_checkpoint(out) if _rank() == 0 else 0
+    start = last_checkpoint(out)
     trainer = make_trainer(config, questions, environment, start)
     trainer.train(resume_from_checkpoint=str(out / f"checkpoint-{start}") if start else None)
-    return _save(trainer, out)
+    return save_final(trainer, out)
 
 
 def make_trainer(
@@ -136,6 +140,8 @@ def _arguments(config: GrpoConfig) -> Any:
     bf16 = config.dtype == "bfloat16" or (config.dtype == "auto" and _gpu_has_bf16())
     return GRPOConfig(
         output_dir=config.output_dir,
+        **process_arguments(bf16),
+        ddp_find_unused_parameters=False,
         seed=config.seed,
         max_steps=config.steps,
         shuffle_dataset=False,
@@ -170,13 +176,12 @@ def _arguments(config: GrpoConfig) -> Any:
 
 def _accumulation(config: GrpoConfig) -> int:
     """Micro-batches per process and step: one optimizer step per batch of rollouts."""
-    processes = int(os.environ.get("WORLD_SIZE", "1"))
-    if config.prompts_per_step % processes:
+    if config.prompts_per_step % processes():
         raise UserError(
-            f"prompts_per_step = {config.prompts_per_step} is not a multiple of the {processes} "
+            f"prompts_per_step = {config.prompts_per_step} is not a multiple of the {processes()} "
             "processes: every process must hold whole groups"
         )
-    episodes = config.prompts_per_step * config.samples // processes
+    episodes = config.prompts_per_step * config.samples // processes()
     if episodes % config.micro_batch:
         raise UserError(
             f"micro_batch = {config.micro_batch} does not divide the {episodes} episodes per step "
@@ -192,24 +197,10 @@ def _inputs(config: GrpoConfig, environment: Environment) -> dict[str, str]:
     return facts | {"graph": str(getattr(environment.graph, "checksum", ""))}
 
 
-def _save(trainer: Any, out: Path) -> Path:
-    partial, final = out / "final.partial", out / "final"
-    trainer.save_model(str(partial))
-    trainer.accelerator.wait_for_everyone()
-    if _rank() == 0:
-        (partial / "training_args.bin").unlink(missing_ok=True)
-        partial.rename(final)
-    return final
-
-
 def _gpu_has_bf16() -> bool:
     import torch
 
     return torch.cuda.is_available() and torch.cuda.is_bf16_supported()
-
-
-def _rank() -> int:
-    return int(os.environ.get("RANK", "0"))
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from transformers import TrainerCallback, TrainerControl, TrainerState
 from graphwalker.errors import GraphWalkerError
 from graphwalker.jsonl import JsonlAppender, read_jsonl, write_jsonl
 from training.checkpoints import rewind_metrics
+from training.distributed import agreed, gathered, rank
 from training.grpo_config import GrpoConfig
 from training.rollout import Rollouts, summary
 
@@ -22,16 +23,21 @@ class CollapseError(GraphWalkerError, RuntimeError):
 
 
 class StepLog:
-    """Writes a line per step. A resumed run drops what it will write again."""
+    """Writes a line per step. A resumed run drops what it will write again.
+
+    Of several processes, the first one writes, for the episodes of all.
+    """
 
     def __init__(self, config: GrpoConfig, start: int) -> None:
         folder = Path(config.output_dir)
         self._config = config
-        last = rewind_metrics(folder / "metrics.jsonl", start)
+        last: dict[str, Any] = {}
+        if rank() == 0:
+            last = rewind_metrics(folder / "metrics.jsonl", start)
+            _rewind_trajectories(folder / "trajectories.jsonl", start)
+            self._metrics = JsonlAppender(folder / "metrics.jsonl")
+            self._episodes = JsonlAppender(folder / "trajectories.jsonl")
         self._before = float(last.get("seconds", 0.0))
-        self._metrics = JsonlAppender(folder / "metrics.jsonl")
-        _rewind_trajectories(folder / "trajectories.jsonl", start)
-        self._episodes = JsonlAppender(folder / "trajectories.jsonl")
         self._clock = self._step_clock = time.monotonic()
         self._off, self._off_max, self._off_count = 0.0, 0.0, 0
         self._low = {
@@ -51,6 +57,12 @@ class StepLog:
         """Note how far the log-probabilities of training are from those of sampling."""
         self._off, self._off_count = self._off + total, self._off_count + count
         self._off_max = max(self._off_max, largest)
+
+    def gather(self) -> None:
+        """Take in what the other processes noted since the last line; all must call it."""
+        noted = gathered([(self._off, self._off_max, self._off_count)])
+        self._off, self._off_count = sum(n[0] for n in noted), sum(n[2] for n in noted)
+        self._off_max = max(n[1] for n in noted)
 
     def write(self, step: int, logs: dict[str, float], rollouts: Rollouts) -> None:
         """One line of metrics and some episodes. Raises `CollapseError` if the alarm rings."""
@@ -121,7 +133,8 @@ class Clock(TrainerCallback):
     def on_step_end(
         self, args: Any, state: TrainerState, control: TrainerControl, **_: Any
     ) -> None:
-        if self._max_seconds and self._record.seconds >= self._max_seconds:
+        # Processes that stopped at different steps would hang.
+        if self._max_seconds and agreed(self._record.seconds) >= self._max_seconds:
             control.should_training_stop = True
 
 

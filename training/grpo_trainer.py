@@ -8,7 +8,6 @@ needs them. On GPUs TRL's own kernels score; the rest holds there too.
 import functools
 import types
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -16,21 +15,20 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 from trl.trainer.grpo_trainer import GRPOTrainer
 
-from training.checkpoints import mark_complete
 from training.grpo_log import StepLog
 from training.rollout import Rollouts
+from training.saving import WholeCheckpoints
 
 ROW_MEANS = ("grpo", "dr_grpo")
 """Objectives that are means over rows, so rows can be regrouped."""
 
 
-class EpisodeTrainer(GRPOTrainer):
+class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
     """Trains on whole episodes: one optimizer step per batch of rollouts."""
 
     def __init__(self, rollouts: Rollouts, record: StepLog, keep: int, **settings: Any) -> None:
         super().__init__(rollout_func=rollouts, **settings)
-        self.rollouts, self._record, self._keep = rollouts, record, keep
-        self._folder = Path(str(self.args.output_dir))
+        self.rollouts, self._record, self.keep_checkpoints = rollouts, record, keep
         self._scored: Tensor | None = None
         self._logps: Tensor | None = None
         self._selective = self.accelerator.device.type == "cpu" and _plain_head(self.model)
@@ -111,17 +109,13 @@ class EpisodeTrainer(GRPOTrainer):
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
         super().log(logs, start_time)
+        if "loss" in logs:
+            self._record.gather()
         if "loss" in logs and self.accelerator.is_main_process:
             self._record.write(self.state.global_step, logs, self.rollouts)
 
     def create_model_card(self, *args: Any, **kwargs: Any) -> None:
         """No card: the run folder's config says more."""
-
-    def _save_checkpoint(self, model: Any, trial: Any) -> None:
-        super()._save_checkpoint(model, trial)
-        self.accelerator.wait_for_everyone()
-        if self.accelerator.is_main_process:
-            mark_complete(self._folder, self.state.global_step, self._keep)
 
 
 def regroup(batches: Sequence[dict[str, Any]], drop_idle: bool) -> list[dict[str, Any]]:

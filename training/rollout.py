@@ -20,6 +20,7 @@ from graphwalker.policies.transformers_model import TransformersPolicy
 from graphwalker.question import Question
 from graphwalker.tokens import ChatFormat, Tokenizer, end_of_turn_id, extension_ids, prompt_ids
 from graphwalker.trajectory import StopReason, Trajectory
+from training.distributed import gathered
 from training.rewards import reward_of
 
 log = logging.getLogger(__name__)
@@ -108,7 +109,7 @@ class Rollouts:
         self.samples, self.sampling = samples, sampling
         self.max_context, self.engine_batch = max_context, engine_batch
         self.trajectories: list[Trajectory] = []
-        """Those of the last step, with their scores."""
+        """Those of the last step, of all processes, with their scores."""
         self.seconds = 0.0
         self._policy: TransformersPolicy | None = None
 
@@ -134,6 +135,7 @@ class Rollouts:
             )
             self.trajectories = [scored(trajectory) for trajectory in done]
         batch = self._batch(trainer.processing_class, trainer.eos_token_ids)
+        self.trajectories = gathered(self.trajectories)
         self.seconds = time.perf_counter() - started
         return batch
 

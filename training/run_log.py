@@ -6,11 +6,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-from accelerate.utils import broadcast_object_list
 from transformers import TrainerCallback, TrainerControl, TrainerState
 
 from graphwalker.jsonl import JsonlAppender
 from training.checkpoints import rewind_metrics
+from training.distributed import agreed, rank
 
 log = logging.getLogger(__name__)
 
@@ -18,17 +18,19 @@ log = logging.getLogger(__name__)
 class RunLog(TrainerCallback):
     """Writes one line per logged step and shows the rate; a resumed run goes on where it was.
 
+    Of several processes, the first one writes.
     `tokens` holds the number of tokens that the run has seen after each step.
     """
 
     def __init__(
         self, folder: Path, start: int, tokens: list[int], max_seconds: float, show: bool
     ) -> None:
-        last = rewind_metrics(folder / "metrics.jsonl", start)
+        path = folder / "metrics.jsonl" if rank() == 0 else None
+        last = rewind_metrics(path, start) if path else {}
         self._before = float(last.get("seconds", 0.0))
         self._tokens, self._start, self._max_seconds = tokens, start, max_seconds
         self._clock = time.monotonic()
-        self._metrics = JsonlAppender(folder / "metrics.jsonl")
+        self._metrics = JsonlAppender(path) if path else None
         self._bar = _Bar(len(tokens), start) if show and sys.stderr.isatty() else None
         self._said = 0.0
         self.agreed_seconds = self._before
@@ -46,7 +48,7 @@ class RunLog(TrainerCallback):
         self, args: Any, state: TrainerState, control: TrainerControl, **_: Any
     ) -> None:
         if self._max_seconds:  # processes that stopped at different steps would hang
-            self.agreed_seconds = float(broadcast_object_list([self.seconds])[0])
+            self.agreed_seconds = agreed(self.seconds)
         if self._max_seconds and self.agreed_seconds >= self._max_seconds:
             control.should_training_stop = control.should_log = True
         if control.should_save:  # so that a line never spans a checkpoint
@@ -54,7 +56,7 @@ class RunLog(TrainerCallback):
 
     def on_log(self, args: Any, state: TrainerState, control: Any, **values: Any) -> None:
         logs: dict[str, float] = values["logs"]
-        if "loss" not in logs:
+        if "loss" not in logs or self._metrics is None:
             return
         step, seconds = state.global_step, self.seconds
         here = self._tokens[step - 1] - (self._tokens[self._start - 1] if self._start else 0)
@@ -71,7 +73,8 @@ class RunLog(TrainerCallback):
         self._show(line)
 
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        self._metrics.close()
+        if self._metrics is not None:
+            self._metrics.close()
         if self._bar:
             self._bar.stop()
 

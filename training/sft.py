@@ -4,7 +4,6 @@ accelerate launch training/sft.py --config configs/sft.yaml output_dir=runs/sft 
 """
 
 import logging
-import os
 import sys
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from training.checkpoints import (
 )
 from training.command import run_command
 from training.config import SftConfig
+from training.distributed import check_layout, processes, rank
 from training.sft_data import plan_steps, read_rows
 
 log = logging.getLogger(__name__)
@@ -32,9 +32,10 @@ def run_sft(config: SftConfig) -> Path:
     A finished run is left as it is. Raises `UserError` for a folder made with another config or
     other data.
     """
+    check_layout(config.optimizer)
     out = Path(config.output_dir)
     inputs = _inputs(config)
-    if _rank() == 0:
+    if rank() == 0:
         claim_folder(config, out, FREE_KEYS)
         claim_facts(out, "inputs", inputs)
     if finished(out):
@@ -48,6 +49,7 @@ def _train(config: SftConfig, out: Path) -> Path:
     from transformers import AutoTokenizer
     from transformers.utils.logging import disable_progress_bar
 
+    from training.saving import save_final
     from training.sft_trainer import PlannedTrainer
 
     disable_progress_bar()  # "Loading weights": ours is the only bar
@@ -58,21 +60,15 @@ def _train(config: SftConfig, out: Path) -> Path:
     except OSError:
         raise UserError(f"model: {config.model}: no such folder, nor a model on the Hub") from None
     rows = read_rows(config, tokenizer)
-    if _rank() == 0:
+    if rank() == 0:
         facts = rows.facts()
         claim_facts(out, "data", facts)
         log.info("%s", ", ".join(f"{name} {value:,}" for name, value in facts.items()))
-    plan = plan_steps(rows.lengths, config, _processes() * config.gradient_accumulation)
+    plan = plan_steps(rows.lengths, config, processes() * config.gradient_accumulation)
     start = last_checkpoint(out)
-    trainer = PlannedTrainer(config, tokenizer, rows, plan, start, (_rank(), _processes()))
+    trainer = PlannedTrainer(config, tokenizer, rows, plan, start, (rank(), processes()))
     trainer.train(resume_from_checkpoint=str(out / f"checkpoint-{start}") if start else None)
-    partial, final = out / "final.partial", out / "final"
-    trainer.save_model(str(partial))
-    trainer.accelerator.wait_for_everyone()
-    if _rank() == 0:
-        (partial / "training_args.bin").unlink(missing_ok=True)
-        partial.rename(final)
-    return final
+    return save_final(trainer, out)
 
 
 def _inputs(config: SftConfig) -> dict[str, str]:
@@ -85,14 +81,6 @@ def _inputs(config: SftConfig) -> dict[str, str]:
         raise UserError(f"model: {model}: no such folder (a Hub name reads owner/name)")
     facts = {path: digest(Path(path)) for path in config.data}
     return {**facts, config.model: digest(model)} if model.is_dir() else facts
-
-
-def _rank() -> int:
-    return int(os.environ.get("RANK", "0"))
-
-
-def _processes() -> int:
-    return int(os.environ.get("WORLD_SIZE", "1"))
 
 
 if __name__ == "__main__":

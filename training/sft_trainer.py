@@ -15,16 +15,17 @@ from trl.trainer.sft_config import SFTConfig as TrlConfig
 from trl.trainer.sft_trainer import SFTTrainer
 
 from graphwalker.tokens import IGNORED
-from training.checkpoints import mark_complete
 from training.config import SftConfig
+from training.distributed import process_arguments
 from training.optimizers import muon_adamw
 from training.run_log import RunLog
+from training.saving import WholeCheckpoints
 from training.sft_data import Collator, Plan, PlannedRows, Rows, as_dataset
 
 _SCALED_HEADS = ("final_logit_softcapping", "logit_scale", "logits_scaling", "lm_head_multiplier")
 
 
-class PlannedTrainer(SFTTrainer):
+class PlannedTrainer(WholeCheckpoints, SFTTrainer):
     """Runs a plan: the whole run is one epoch over the planned forward passes of this process."""
 
     def __init__(
@@ -38,13 +39,14 @@ class PlannedTrainer(SFTTrainer):
     ) -> None:
         model = AutoModelForCausalLM.from_pretrained(config.model, dtype=torch.float32)
         self._config, self._plan, self._process = config, plan, process
+        self.keep_checkpoints = config.keep_checkpoints
         lengths = rows.lengths
         tokens = list(accumulate(_tokens(step, lengths) for step in plan))
         show = config.progress and process[0] == 0
         self._log = RunLog(Path(config.output_dir), start, tokens, config.max_seconds, show)
         super().__init__(
             model=model,
-            args=trainer_arguments(config, len(plan), process[1]),
+            args=trainer_arguments(config, len(plan)),
             train_dataset=as_dataset(rows),
             processing_class=tokenizer,
             data_collator=Collator(_pad_id(tokenizer)),
@@ -116,15 +118,8 @@ class PlannedTrainer(SFTTrainer):
     def create_model_card(self, *_: Any, **__: Any) -> None:
         """None: the run folder says how the model was made."""
 
-    def _save_checkpoint(self, model: Any, trial: Any) -> None:
-        super()._save_checkpoint(model, trial)
-        self.accelerator.wait_for_everyone()
-        if self.is_world_process_zero():
-            folder = Path(self._config.output_dir)
-            mark_complete(folder, self.state.global_step, self._config.keep_checkpoints)
 
-
-def trainer_arguments(config: SftConfig, steps: int, processes: int = 1) -> TrlConfig:
+def trainer_arguments(config: SftConfig, steps: int) -> TrlConfig:
     """Our settings in TRL's words; what costs time or cuts rows is off."""
     on_gpu = torch.cuda.is_available()
     bf16 = config.dtype == "bfloat16" or (
@@ -132,8 +127,7 @@ def trainer_arguments(config: SftConfig, steps: int, processes: int = 1) -> TrlC
     )
     return TrlConfig(
         output_dir=config.output_dir,
-        use_cpu=not on_gpu,
-        ddp_backend="gloo" if processes > 1 and not on_gpu else None,
+        **process_arguments(bf16),
         ddp_find_unused_parameters=False,
         max_steps=steps,
         gradient_accumulation_steps=config.gradient_accumulation,

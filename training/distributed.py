@@ -1,0 +1,71 @@
+"""The processes of a run: which one this is, how they talk, and what their layout must allow."""
+
+import os
+from typing import Any, TypeVar
+
+from graphwalker.errors import UserError
+
+T = TypeVar("T")
+
+
+def rank() -> int:
+    """The number of this process, 0 for the first; set by `accelerate launch` and `torchrun`."""
+    return int(os.environ.get("RANK", "0"))
+
+
+def processes() -> int:
+    """How many processes train together."""
+    return int(os.environ.get("WORLD_SIZE", "1"))
+
+
+def gathered(items: list[T]) -> list[T]:
+    """Those of all processes, in the order of their ranks; every process must call it."""
+    if processes() == 1:
+        return items
+    from accelerate.utils import gather_object
+
+    return gather_object(items)
+
+
+def agreed(value: T) -> T:
+    """The first process's value; every process must call it."""
+    if processes() == 1:
+        return value
+    from accelerate.utils import broadcast_object_list
+
+    return broadcast_object_list([value])[0]
+
+
+def check_layout(optimizer: str = "adamw") -> None:
+    """Raises `UserError` where the layout of `accelerate launch` cannot do what the run needs."""
+    if _flag("ACCELERATE_USE_FSDP"):
+        raise UserError(
+            "FSDP is not supported: rollouts and the final folder need a gathered model; "
+            "use configs/accelerate/zero3.yaml, which shares the parameters out, too"
+        )
+    if optimizer == "muon" and _flag("ACCELERATE_USE_DEEPSPEED"):
+        raise UserError(
+            "optimizer=muon needs whole matrices, which DeepSpeed cuts up; "
+            "use configs/accelerate/ddp.yaml or optimizer=adamw"
+        )
+
+
+def process_arguments(bf16: bool) -> dict[str, Any]:
+    """What `TrainingArguments` must know of the processes; the run's precision wins.
+
+    `accelerate launch` passes on the `mixed_precision` of its own file, which would otherwise hold
+    wherever ours is not bfloat16: on a CPU, or with `dtype=float32`.
+    """
+    import torch
+
+    os.environ["ACCELERATE_MIXED_PRECISION"] = "bf16" if bf16 else "no"
+    if torch.cuda.is_available():
+        return {"use_cpu": False}
+    if _flag("ACCELERATE_USE_DEEPSPEED"):
+        os.environ.setdefault("DS_ACCELERATOR", "cpu")
+        return {"use_cpu": False, "ddp_backend": "gloo"}
+    return {"use_cpu": True, "ddp_backend": "gloo" if processes() > 1 else None}
+
+
+def _flag(name: str) -> bool:
+    return os.environ.get(name, "false").lower() in ("1", "true", "yes")
