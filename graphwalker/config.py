@@ -19,11 +19,15 @@ class Config(BaseModel):
 
 C = TypeVar("C", bound=Config)
 
+SHARED = "shared"
+"""The section whose settings every other section of its file has, too."""
+
 
 def load_config(model: type[C], path: Path | str | None, overrides: Sequence[str] = ()) -> C:
     """Read YAML at `path` (none: defaults), merge `a.b=c` overrides, validate.
 
-    Raises `UserError` naming the file, the key and the nearest known key.
+    `FILE#SECTION` reads one section of a file that holds several configs, over its section
+    `shared`. Raises `UserError` naming the file, the key and the nearest known key.
     """
     from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
@@ -34,7 +38,7 @@ def load_config(model: type[C], path: Path | str | None, overrides: Sequence[str
         if "=" not in item.lstrip("="):
             raise UserError(f"override {item!r} is not of the form a.b=c")
     try:
-        base = OmegaConf.load(_existing(path)) if path else OmegaConf.create({})
+        base = _read(str(path)) if path else OmegaConf.create({})
         merged = OmegaConf.merge(base, OmegaConf.from_dotlist(list(overrides)))
         data = OmegaConf.to_container(merged, resolve=True)
     except (OmegaConfBaseException, YAMLError, UnicodeDecodeError, ValueError, TypeError) as error:
@@ -105,6 +109,20 @@ def _nested_model(annotation: Any) -> type[Config] | None:
         if isinstance(candidate, type) and issubclass(candidate, Config):
             return candidate
     return None
+
+
+def _read(path: str) -> Any:
+    from omegaconf import OmegaConf
+
+    file, _, section = path.partition("#")
+    loaded: Any = OmegaConf.load(_existing(file))
+    if not section:
+        return loaded
+    OmegaConf.resolve(loaded)
+    known = [str(name) for name in loaded if name != SHARED]
+    if section not in known:
+        raise UserError(f"no section {section!r}; it has {', '.join(known)}")
+    return OmegaConf.merge(loaded.get(SHARED) or {}, loaded[section] or {})
 
 
 def _existing(path: Path | str) -> Path:

@@ -52,3 +52,18 @@ def test_a_missing_file_and_a_bare_override_are_refused(tmp_path):
 def test_describe_lists_nested_fields_with_their_docstrings():
     rows = {key: (default, meaning) for key, _, default, meaning in describe(Outer)}
     assert rows["trainer.num_generations"] == ("8", "Rollouts per question.")
+
+
+def test_a_section_of_a_file_is_read_over_what_its_sections_share(tmp_path):
+    path = tmp_path / "stages.yaml"
+    path.write_text("shared: {seed: 1, trainer: {num_generations: 2}}\na: {seed: 5}\nb:\n")
+    first, second = (load_config(Outer, f"{path}#{name}") for name in "ab")
+    assert (first.seed, first.trainer.num_generations, second.seed) == (5, 2, 1)
+
+
+@pytest.mark.parametrize("section", ["c", "shared"])
+def test_a_section_that_is_not_there_is_answered_by_those_that_are(tmp_path, section):
+    path = tmp_path / "stages.yaml"
+    path.write_text("shared: {seed: 1}\na: {seed: 5}\nb: {}\n")
+    with pytest.raises(UserError, match=f"no section '{section}'; it has a, b"):
+        load_config(Outer, f"{path}#{section}")
