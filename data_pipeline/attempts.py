@@ -7,6 +7,7 @@ from typing import Any
 
 from data_pipeline.certificates import FRONTIER_LIMIT, is_ragged, leaks, other_reading, walk_fault
 from data_pipeline.config import SamplingConfig
+from data_pipeline.constraints_walks import ConstraintWalker
 from data_pipeline.judge import DIMENSIONS
 from data_pipeline.lexicon import Lexicon
 from data_pipeline.oracle import OraclePolicy, phrases_of
@@ -115,7 +116,8 @@ class Maker:
         seeds = Seeds(graph, config.seeds_file, config.predicates_file)
         rules = WalkRules(config.min_degree, config.max_degree, config.literals, self._usable_topic)
         self._environment = Environment(graph, config.environment)
-        self._walker = Walker(graph, seeds, rules, lister(graph, config.environment))
+        listed = lister(graph, config.environment)
+        self._constraints = ConstraintWalker(Walker(graph, seeds, rules, listed), listed)
         self._twin = lexicon.twin
         phrases = Programmatic(ProgrammaticTeacher(lexicon, config.vague))
         protocol = self._environment.protocol
@@ -164,7 +166,7 @@ class Maker:
 
     def _in_split(self, structure: str, rng: random.Random) -> tuple[Walk, str] | Drop:
         for tries in range(SPLIT_TRIES):
-            walk = self._walker.sample(structure, rng)
+            walk = self._constraints.sample(structure, rng)
             if isinstance(walk, str):
                 if tries == 0:
                     return Drop("walk", walk)
@@ -179,7 +181,7 @@ class Maker:
         inverse twins always the same one, so that nothing is learned by halves."""
         query = walk.query
         branches = tuple(replace(b, hops=self._told(b.hops)) for b in query.branches)
-        told = Query(branches, self._told(query.tail))
+        told = replace(query, branches=branches, tail=self._told(query.tail))
         if told == query or execute(self.graph, told, FRONTIER_LIMIT) != run:
             return walk
         return replace(walk, query=told)
@@ -202,7 +204,7 @@ class Maker:
         return Question(
             id=f"{self.dataset}/{self.config.split}/{self.config.seed}/{sampled.id}",
             text=draft.text,
-            topic_entities=tuple(branch.topic for branch in query.branches),
+            topic_entities=query.topics,
             answers=tuple(Answer(entity.name, entity.id) for entity in sampled.answers),
             dataset=self.dataset,
             structure=structure,

@@ -4,10 +4,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 
+from data_pipeline.constraints import constraint_fault, kept
+from data_pipeline.constraints_phrases import forms
 from data_pipeline.query import Branch, Execution, Hop, Query, execute, sub_queries
 from data_pipeline.questions import Draft
-from graphwalker.graphs.base import Entity, KnowledgeGraph
-from graphwalker.graphs.flatten import step
+from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side
+from graphwalker.graphs.flatten import flat_relations_many, step
 
 FRONTIER_LIMIT = 200
 """Entities after which an execution stops: far more than any environment shows."""
@@ -20,14 +22,18 @@ def walk_fault(
 ) -> str:
     """Why the executed query cannot be asked, or `""`."""
     answers = run.answers
-    topics = {branch.topic.id for branch in query.branches}
+    topics = {topic.id for topic in query.topics}
+    if query.constraint and (
+        fault := constraint_fault(graph, query.constraint, run.tail_frontiers[-2])
+    ):
+        return fault
     if not answers:
         return "no_answers"
     if len(answers) > max_answers:
         return "too_many_answers"
     if run.widest > max_frontier:
         return "frontier_too_wide"
-    if len({branch.topic.name for branch in query.branches}) < len(query.branches):
+    if len({topic.name for topic in query.topics}) < len(query.topics):
         return "topics_share_a_name"
     if any(entity.id in topics for entity in answers):
         return "topic_in_answers"
@@ -69,7 +75,7 @@ def _shorter(query: Query) -> Iterator[Query]:
     paths = {hops[:k] for k in range(1, len(hops))}
     paths |= {hops[:k] + hops[k + 1 :] for k in range(len(hops))}
     for path in sorted(path for path in paths if len(path) > 0):
-        yield Query((Branch(topic, path),))
+        yield replace(query, branches=(Branch(topic, path),))
 
 
 def _one_hop_less(query: Query) -> Iterator[Query]:
@@ -95,6 +101,8 @@ def other_reading(
     Readings that give nothing are no rival: the graph tells the reader that they were not meant.
     """
     gold = _ids(answers)
+    if query.constraint and (rival := _other_value(graph, query, draft, gold)):
+        return rival
     choices = [hop_readings for branch in draft.readings for hop_readings in branch]
     choices += list(draft.tail_readings)
     if _size(choices) > MAX_READINGS:
@@ -108,9 +116,27 @@ def other_reading(
     for combination in product(*ends):
         hops, frontiers = zip(*combination, strict=True)
         meet = _meet(frontiers)
-        for tail, end in _ends(graph, meet, draft.tail_readings):
+        for tail, found in _ends(graph, meet, draft.tail_readings):
+            end = kept(graph, query.constraint, found) if query.constraint else found
             if end and _ids(end) != gold:
                 return " & ".join("/".join(map(str, path)) for path in (*hops, tail) if path)
+    return ""
+
+
+def _other_value(graph: KnowledgeGraph, query: Query, draft: Draft, gold: frozenset[str]) -> str:
+    """Another value of the answers that the constraint may be read as, and keeps others by."""
+    constraint = query.constraint
+    assert constraint is not None
+    candidates = execute(graph, replace(query, constraint=None), FRONTIER_LIMIT).answers
+    sides = [Side(entity.id, Direction.OUT) for entity in candidates]
+    listed = {r for relations in flat_relations_many(graph, sides) for r, _ in relations}
+    for relation in sorted(listed - {constraint.relation}):
+        same = [form for found in forms(relation, constraint.kind).values() for form in found]
+        if draft.constraint in same:
+            other = replace(constraint, relation=relation)
+            ids = _ids(kept(graph, other, candidates))
+            if ids and ids != gold:
+                return f"{relation} instead of {constraint.relation}"
     return ""
 
 

@@ -10,6 +10,7 @@ from pydantic import (
     model_serializer,
 )
 
+from data_pipeline.constraints import CONSTRAINED
 from data_pipeline.slips import SLIPS
 from data_pipeline.teacher_config import TeacherConfig, written
 from data_pipeline.walks import STRUCTURES
@@ -133,8 +134,9 @@ class ExpertConfig(Config):
 def checked_mix(mix: dict[str, float]) -> dict[str, float]:
     """The mix, or `ValueError` naming an unknown structure or weights that add up to nothing."""
     for structure, weight in mix.items():
-        if structure not in STRUCTURES:
-            raise ValueError(f"unknown structure {structure!r}; known: {', '.join(STRUCTURES)}")
+        if structure not in (*STRUCTURES, *CONSTRAINED):
+            known = ", ".join((*STRUCTURES, *CONSTRAINED))
+            raise ValueError(f"unknown structure {structure!r}; known: {known}")
         if weight < 0:
             raise ValueError(f"{structure}: a weight cannot be negative")
     if sum(mix.values()) <= 0:

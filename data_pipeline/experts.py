@@ -4,7 +4,10 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from data_pipeline.oracle import Plan, PlannedPolicy, View, closing, narrated, phrases_of
+from data_pipeline.constraints import Constraint
+from data_pipeline.constraints_phrases import said as constraint_said
+from data_pipeline.constraints_steps import weigh
+from data_pipeline.oracle import Plan, PlannedPolicy, View, closing, narrated, phrases_of, weighed
 from data_pipeline.query import Hop, Query, own_side
 from data_pipeline.search import OutOfTurns, Search, Slot
 from data_pipeline.slips import SLIPS, places
@@ -56,8 +59,11 @@ class ExpertPolicy(PlannedPolicy):
             kind = rng.choice(self._slips)
             search.plan_slip(rng.choice(places(kind, [*map(len, branches), len(tail)])), kind)
         self._searches[key] = search
-        topics = [branch.topic for branch in Query.from_json(question.query).branches]
-        return narrated(view, _episode(search, topics, branches, tail), search.voice)
+        query = Query.from_json(question.query)
+        topics = [branch.topic for branch in query.branches]
+        keeps = constraint_said(said.constraint, query.constraint) if query.constraint else ""
+        episode = _episode(search, topics, branches, tail, query.constraint, keeps)
+        return narrated(view, episode, search.voice)
 
     def errors(self, key: str) -> list[dict[str, Any]]:
         """What went wrong in the episode, by turn, and the turn that put it right; forgets it."""
@@ -70,13 +76,22 @@ def _episode(
     topics: Sequence[Entity],
     branches: Sequence[Sequence[Slot]],
     tail: Sequence[Slot],
+    constraint: Constraint | None,
+    keeps: str,
 ) -> Plan:
     try:
         answers = yield from search.run(topics, branches, tail)
+        if constraint and answers:
+            answers = yield from weigh(
+                search.view, search.do, answers, constraint, keeps, search.voice
+            )
     except OutOfTurns:
         answers = []
-    both = len(branches) > 1 and not tail
-    thought, action = closing(search.view, answers, both, search.voice)
+    if constraint and answers:
+        thought, action = weighed(search.view, answers, keeps, search.voice)
+    else:
+        meet = 0 if tail else len(branches)
+        thought, action = closing(search.view, answers, meet, search.voice)
     yield search.speak(thought), action
 
 

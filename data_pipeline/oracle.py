@@ -1,10 +1,13 @@
 """The oracle: a policy that knows the query and speaks its next action."""
 
+import functools
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable, Sequence
 
 from data_pipeline import thoughts
+from data_pipeline.constraints_phrases import said as constraint_said
+from data_pipeline.constraints_steps import weigh
 from data_pipeline.query import Branch, Hop, Query
 from data_pipeline.questions import Draft
 from graphwalker.errors import PolicyError
@@ -144,22 +147,33 @@ class OraclePolicy(PlannedPolicy):
         query, said = Query.from_json(question.query), phrases_of(question)
         ends: list[list[Entity]] = []
         for branch, phrases in zip(query.branches, said.phrases, strict=True):
-            ends.append((yield from _branch(view, branch, phrases, bool(ends), rng)))
+            ends.append((yield from _branch(view, branch, phrases, len(ends), rng)))
         answers = shared(ends)
         for k, (hop, phrase) in enumerate(zip(query.tail, said.tail_phrases, strict=True)):
             names = [view.name(entity) for entity in answers]
             why = thoughts.intersect(names, phrase, rng) if k == 0 else ""
             answers = yield from _hop(view, answers, hop, phrase, why, rng)
-        yield closing(view, answers, len(query.branches) > 1 and not query.tail, rng)
+        if query.constraint and answers:
+            phrase = constraint_said(said.constraint, query.constraint)
+            do = functools.partial(_do, view)
+            answers = yield from weigh(view, do, answers, query.constraint, phrase, rng)
+            yield weighed(view, answers, phrase, rng)
+            return
+        yield closing(view, answers, 0 if query.tail else len(query.branches), rng)
+
+
+def _do(view: View, why: str, call: Call) -> Generator[Move, Turn, Turn]:
+    turn = yield why, call
+    view.see(turn)
+    return turn
 
 
 def _branch(
-    view: View, branch: Branch, phrases: Sequence[str], second: bool, rng: thoughts.Voice
+    view: View, branch: Branch, phrases: Sequence[str], number: int, rng: thoughts.Voice
 ) -> Generator[Move, Turn, list[Entity]]:
     frontier = [branch.topic]
     for k, (hop, phrase) in enumerate(zip(branch.hops, phrases, strict=True)):
-        begin = thoughts.branch if second else thoughts.start
-        why = begin(view.name(branch.topic), phrase, rng) if k == 0 else ""
+        why = opening(view.name(branch.topic), phrase, number, rng) if k == 0 else ""
         frontier = yield from _hop(view, frontier, hop, phrase, why, rng)
     return frontier
 
@@ -190,6 +204,13 @@ def _hop(
     return list(found.values())
 
 
+def opening(topic: str, phrase: str, number: int, rng: thoughts.Voice) -> str:
+    """The thought that begins a branch, the first one being number 0."""
+    if number:
+        return thoughts.branch(topic, phrase, rng, number + 1)
+    return thoughts.start(topic, phrase, rng)
+
+
 def look(view: View, entity: Entity) -> Call:
     return Call("get_relations", {"entity": view.name(entity)})
 
@@ -207,11 +228,18 @@ def moving(
     return thoughts.move(view.name(entity), phrase, rng)
 
 
-def closing(view: View, answers: Sequence[Entity], both: bool, rng: thoughts.Voice) -> Move:
-    """The last step: the answers, as shown."""
+def closing(view: View, answers: Sequence[Entity], branches: int, rng: thoughts.Voice) -> Move:
+    """The last step: the answers, as shown; `branches` that meet in them."""
     names = tuple(view.name(entity) for entity in answers)
-    why = (thoughts.answer_both if both else thoughts.answer)(names, rng)
-    return why, FinalAnswer(names)
+    if branches > 1:
+        return thoughts.answer_both(names, rng, branches), FinalAnswer(names)
+    return thoughts.answer(names, rng), FinalAnswer(names)
+
+
+def weighed(view: View, answers: Sequence[Entity], phrase: str, rng: thoughts.Voice) -> Move:
+    """The last step of a question with a constraint: what it keeps."""
+    names = tuple(view.name(entity) for entity in answers)
+    return thoughts.weighed(names, phrase, rng), FinalAnswer(names)
 
 
 def shared(ends: Sequence[Sequence[Entity]]) -> list[Entity]:

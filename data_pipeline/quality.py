@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from data_pipeline.constraints_phrases import forms_of, said
 from data_pipeline.query import Query
 from data_pipeline.questions import Draft, mentions
 from graphwalker.graphs.base import Entity
@@ -63,17 +64,22 @@ def surface(
 
 
 def _unnamed(text: str, query: Query) -> Iterator[str]:
-    for branch in query.branches:
-        if not mentions(text, branch.topic.name):
-            yield f"topic entity {branch.topic.name!r} is not named"
+    for topic in query.topics:
+        if not mentions(text, topic.name):
+            yield f"topic entity {topic.name!r} is not named"
 
 
 def _missing(text: str, query: Query, draft: Draft) -> Iterator[str]:
     """Topic entities and hops that the text does not say, and hops that the draft does not have."""
     yield from _unnamed(text, query)
     for phrase in _all_phrases(draft):
-        if not _says(text, phrase):
+        if not _says(text, phrase) and not _says(text, phrase.removeprefix("the ")):
             yield f"not said: {phrase!r}"
+    if query.constraint and (
+        draft.constraint not in forms_of(query.constraint)
+        or said(draft.constraint, query.constraint) not in text
+    ):
+        yield f"the constraint is not said: {draft.constraint!r}"
     wanted = [len(branch.hops) for branch in query.branches]
     if wanted != [len(part) for part in draft.phrases] or len(query.tail) != len(
         draft.tail_phrases
@@ -99,7 +105,7 @@ def _astray(query: Query, draft: Draft) -> Iterator[str]:
 def _leaks(
     text: str, query: Query, answers: Sequence[Entity], intermediates: Sequence[Entity]
 ) -> Iterator[str]:
-    topics = {branch.topic.name.casefold() for branch in query.branches}
+    topics = {topic.name.casefold() for topic in query.topics}
     masked = _masked(text, query)
     for answer in answers:
         if mentions(text, answer.name):
@@ -132,7 +138,7 @@ def _faults(text: str) -> Iterator[str]:
 
 def _masked(text: str, query: Query) -> str:
     """The text with the names of its topic entities replaced by one plain word."""
-    names = sorted((branch.topic.name for branch in query.branches), key=len, reverse=True)
+    names = sorted((topic.name for topic in query.topics), key=len, reverse=True)
     for name in names:
         if name.strip():
             text = text.replace(name, "Xyz")

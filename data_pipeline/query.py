@@ -1,9 +1,10 @@
 """The executable form of a question: branches from topic entities, intersected, then a tail."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from data_pipeline.constraints import Constraint, kept
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
 from graphwalker.graphs.flatten import step
 
@@ -30,10 +31,18 @@ class Branch:
 @dataclass(frozen=True, slots=True)
 class Query:
     """Composition: one branch. 2I: two branches of one hop. PI: branches of two and one hop.
-    IP: two branches of one hop and a `tail` of one (structures of GraphWalker Figure 3)."""
+    IP: two branches of one hop and a `tail` of one (structures of GraphWalker Figure 3).
+    A `constraint` filters what these lead to."""
 
     branches: tuple[Branch, ...]
     tail: tuple[Hop, ...] = ()
+    constraint: Constraint | None = None
+
+    @property
+    def topics(self) -> tuple[Entity, ...]:
+        """The entities that the question names: where branches start, then what is compared to."""
+        than = self.constraint.than if self.constraint else None
+        return (*(b.topic for b in self.branches), *([than] if than else []))
 
     @property
     def hops(self) -> int:
@@ -44,9 +53,11 @@ class Query:
     def path(self) -> tuple[str, ...]:
         """What makes two questions the same apart from their entities; branches in sorted order."""
         parts = sorted("/".join(map(str, b.hops)) for b in self.branches)
-        return (*parts, "/".join(map(str, self.tail))) if self.tail else tuple(parts)
+        tail = ["/".join(map(str, self.tail))] if self.tail else []
+        return (*parts, *tail, *([self.constraint.path] if self.constraint else []))
 
     def to_json(self) -> dict[str, Any]:
+        constraint = {"constraint": self.constraint.to_json()} if self.constraint else {}
         return {
             "branches": [
                 {
@@ -56,6 +67,7 @@ class Query:
                 for b in self.branches
             ],
             "tail": [str(h) for h in self.tail],
+            **constraint,
         }
 
     @classmethod
@@ -69,6 +81,7 @@ class Query:
                 for b in record["branches"]
             ),
             tuple(parse_hop(h) for h in record.get("tail", ())),
+            Constraint.from_json(record["constraint"]) if record.get("constraint") else None,
         )
 
 
@@ -85,7 +98,8 @@ def parse_hop(text: str) -> Hop:
 @dataclass(frozen=True, slots=True)
 class Execution:
     """Every frontier of an executed query, in id order: `frontiers[b][k]` after hop k of branch b
-    (hop 0 is the topic), `tail_frontiers` after the intersection, `answers` the last one."""
+    (hop 0 is the topic), `tail_frontiers` after the intersection, then what a constraint kept;
+    `answers` is the last one."""
 
     frontiers: tuple[tuple[tuple[Entity, ...], ...], ...]
     tail_frontiers: tuple[tuple[Entity, ...], ...]
@@ -110,7 +124,10 @@ def execute(graph: KnowledgeGraph, query: Query, limit: int = 1000) -> Execution
     for other in branches[1:]:
         ids = {entity.id for entity in other[-1]}
         meet = tuple(entity for entity in meet if entity.id in ids)
-    return Execution(branches, tuple(_walk(graph, meet, query.tail, limit)))
+    tail = _walk(graph, meet, query.tail, limit)
+    if query.constraint:
+        tail.append(kept(graph, query.constraint, tail[-1]))
+    return Execution(branches, tuple(tail))
 
 
 def _walk(
@@ -129,10 +146,12 @@ def _walk(
 
 
 def sub_queries(query: Query) -> list[Query]:
-    """The query with one branch left out, for the redundancy test; none for a composition."""
+    """The query with one branch or its constraint left out, for the redundancy test; none for a
+    composition."""
+    free = [replace(query, constraint=None)] if query.constraint else []
     if len(query.branches) < 2:
-        return []
-    return [
-        Query(tuple(b for j, b in enumerate(query.branches) if j != i), query.tail)
+        return free
+    return free + [
+        replace(query, branches=tuple(b for j, b in enumerate(query.branches) if j != i))
         for i in range(len(query.branches))
     ]

@@ -2,12 +2,15 @@
 
 from collections.abc import Collection, Iterator
 
+from data_pipeline.constraints import DATE_FORM, NUMBER_FORM, Constraint
 from data_pipeline.query import Hop, Query
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import FLATTENED, Direction
 from graphwalker.graphs.sparql_terms import Vocabulary
 
 FREEBASE_VOCABULARY = Vocabulary()
+_DOUBLE = "<http://www.w3.org/2001/XMLSchema#double>"
+_SIGNS = {"above": ">", "below": "<", "in": "="}
 _ID_FOR_A_NAME = "^[mg][.][0-9a-z_]+$"
 """A Freebase id in the place of a name names nothing (`graphs/names.py`)."""
 
@@ -31,6 +34,8 @@ def render(
     for number, branch in enumerate(query.branches, start=1):
         lines += writer.path(writer.iri(branch.topic.id), branch.hops, f"b{number}", meet)
     lines += writer.path(meet, query.tail, "tail", "?x")
+    if query.constraint:
+        lines += writer.constrained(query.constraint, lines)
     return "\n".join(["SELECT DISTINCT ?x WHERE {", *(f"  {line}" for line in lines), "}"])
 
 
@@ -53,6 +58,31 @@ class _Writer:
             there = end if number == len(hops) else f"?{label}_{number}"
             yield from self._hop(here, hop, there, f"?{label}_{number}_cvt")
             here = there
+
+    def constrained(self, constraint: Constraint, base: list[str]) -> Iterator[str]:
+        """The filter on `?x`, whose candidates the `base` lines give. A superlative's bound is a
+        subquery: variables of the same name in it are others."""
+        value = _key(constraint, "?value")
+        yield from self._value("?x", constraint, "?value")
+        if constraint.operator in ("highest", "lowest"):
+            function = "MAX" if constraint.operator == "highest" else "MIN"
+            inner = [*base, *self._value("?x", constraint, "?other")]
+            best = f"{function}({_key(constraint, '?other')}) AS ?best"
+            yield f"{{ SELECT ({best}) WHERE {{ {' '.join(inner)} }} }}"
+            yield f"FILTER ({value} = ?best)"
+        elif constraint.than:
+            yield from self._value(self.iri(constraint.than.id), constraint, "?bound")
+            yield f"FILTER ({value} {_SIGNS[constraint.operator]} {_key(constraint, '?bound')})"
+        else:
+            year = constraint.kind == "date"
+            left = f"SUBSTR({value}, 1, {len(constraint.bound)})" if year else value
+            right = f'"{constraint.bound}"' if year else f'{_DOUBLE}("{constraint.bound}")'
+            yield f"FILTER ({left} {_SIGNS[constraint.operator]} {right})"
+
+    def _value(self, here: str, constraint: Constraint, value: str) -> Iterator[str]:
+        yield from self._hop(here, Hop(constraint.relation), value, f"{value}_cvt")
+        form = DATE_FORM if constraint.kind == "date" else NUMBER_FORM
+        yield f'FILTER (isLiteral({value}) && REGEX(STR({value}), "{form}"))'
 
     def _hop(self, here: str, hop: Hop, there: str, cvt: str) -> Iterator[str]:
         stored = [_triple(here, self.iri(hop.relation), there, hop.direction), self._named(there)]
@@ -92,6 +122,12 @@ class _Writer:
     def _has_halves(self, relation: str) -> bool:
         assert self._relations is not None
         return all(half in self._relations for half in relation.split(FLATTENED))
+
+
+def _key(constraint: Constraint, value: str) -> str:
+    """What a value is ordered by: ISO dates by their text, numbers as doubles."""
+    text = f"STR({value})"
+    return text if constraint.kind == "date" else f"{_DOUBLE}({text})"
 
 
 def _triple(here: str, relation: str, there: str, direction: Direction) -> str:

@@ -3,9 +3,10 @@
 import random
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from data_pipeline.constraints_questions import ask_constrained
 from data_pipeline.lexicon import Lexicon, Phrase
 from data_pipeline.query import Branch, Hop, Query, parse_hop
 from graphwalker.graphs.base import Entity
@@ -21,14 +22,18 @@ class Draft:
     tail_phrases: tuple[str, ...]
     readings: tuple[tuple[tuple[Hop, ...], ...], ...]
     tail_readings: tuple[tuple[Hop, ...], ...] = ()
+    constraint: str = ""
+    """The form in which the query's constraint is said, `{b}` for its bound."""
 
     def to_json(self) -> dict[str, Any]:
+        constraint = {"constraint": self.constraint} if self.constraint else {}
         return {
             "text": self.text,
             "phrases": [list(branch) for branch in self.phrases],
             "tail_phrases": list(self.tail_phrases),
             "readings": [[list(map(str, r)) for r in branch] for branch in self.readings],
             "tail_readings": [list(map(str, r)) for r in self.tail_readings],
+            **constraint,
         }
 
     @classmethod
@@ -41,6 +46,7 @@ class Draft:
                 tuple(tuple(map(parse_hop, r)) for r in branch) for branch in record["readings"]
             ),
             tail_readings=tuple(tuple(map(parse_hop, r)) for r in record["tail_readings"]),
+            constraint=record.get("constraint", ""),
         )
 
 
@@ -83,34 +89,41 @@ class ProgrammaticTeacher:
         """One question, or `None` when it cannot be said well (no phrase, or the answer leaks)."""
         if not query.branches or not all(branch.hops for branch in query.branches):
             return None
-        many = len(answers) > 1
-        if len(query.branches) == 1:
+        many, form = len(answers) > 1, ""
+        if query.constraint:
+            asked = ask_constrained(self, query, many, rng)
+            text, parts, tail, form = asked.text, (asked.phrases,), (), asked.form
+        elif len(query.branches) == 1:
             hops = (*query.branches[0].hops, *query.tail)
-            inner = self._nest(self._topic(query.branches[0]), hops[:-1], rng)
+            inner = self.nest(self.topic(query.branches[0]), hops[:-1], rng)
             said = self._ask_last(inner, hops[-1], many, rng)
             count = len(query.branches[0].hops)
             text, parts, tail = said.text, (said.phrases[:count],), said.phrases[count:]
         elif query.tail:
             shared, parts = self._shared(query, rng)
-            inner = self._nest(Said(shared), query.tail[:-1], rng)
+            inner = self.nest(Said(shared), query.tail[:-1], rng)
             said = self._ask_last(inner, query.tail[-1], many, rng)
             text, tail = said.text, said.phrases
         else:
             text, parts = self._ask_both(query, many, rng)
             tail = ()
-        return self._draft(query, text, parts, tail, answers)
+        draft = self._draft(query, text, parts, tail, answers)
+        return replace(draft, constraint=form) if draft and form else draft
 
-    def _topic(self, branch: Branch) -> Said:
+    def topic(self, branch: Branch) -> Said:
+        """The branch's topic entity, with its kind of thing where it may be introduced by it."""
         kind = self.lexicon.entry(branch.hops[0]).source
         return Said(branch.topic.name, kind=kind if kind in INTRODUCED else "")
 
-    def _nest(self, inner: Said, hops: Sequence[Hop], rng: random.Random) -> Said:
+    def nest(self, inner: Said, hops: Sequence[Hop], rng: random.Random) -> Said:
+        """What the hops lead to: phrase within phrase."""
         for hop in hops:
-            phrase = self._noun_phrase(hop, inner, rng, vague=self.vague)
+            phrase = self.noun_phrase(hop, inner, rng, vague=self.vague)
             inner = Said(inner.within(phrase.text, rng), (*inner.phrases, phrase.text))
         return inner
 
-    def _noun_phrase(self, hop: Hop, inner: Said, rng: random.Random, vague: float) -> Phrase:
+    def noun_phrase(self, hop: Hop, inner: Said, rng: random.Random, vague: float) -> Phrase:
+        """A noun phrase of the hop that reads well around `inner`."""
         phrases = self.lexicon.phrases(hop)
         blurred = [phrase for phrase in phrases if phrase.vague]
         chosen = blurred if blurred and rng.random() < vague else []
@@ -135,7 +148,7 @@ class ProgrammaticTeacher:
             form = rng.choice(clauses)
             text = _ask_clause(inner.within(form, rng), entry.noun, entry.asker, many, rng)
             return Said(text, (*inner.phrases, form))
-        form = self._noun_phrase(hop, inner, rng, vague=0.0).text
+        form = self.noun_phrase(hop, inner, rng, vague=0.0).text
         noun = entry.noun if _predicates(form, entry.noun) else ""
         text = _ask_noun(inner.within(form, rng), noun, entry.asker, rng)
         return Said(text, (*inner.phrases, form))
@@ -144,39 +157,41 @@ class ProgrammaticTeacher:
         self, query: Query, many: bool, rng: random.Random
     ) -> tuple[str, tuple[tuple[str, ...], ...]]:
         noun, asker = self._meeting(query)
-        inners = [self._nest(self._topic(b), b.hops[:-1], rng) for b in query.branches]
+        inners = [self.nest(self.topic(b), b.hops[:-1], rng) for b in query.branches]
         ends = self._ends(query, rng)
         plain = all(_predicates(end.text, noun) for end in ends)
         if not plain or (rng.random() < 0.25 and not many):
             ends = [
-                self._noun_phrase(b.hops[-1], inner, rng, vague=float(end.vague))
+                self.noun_phrase(b.hops[-1], inner, rng, vague=float(end.vague))
                 for b, inner, end in zip(query.branches, inners, ends, strict=True)
             ]
-            joined = " and ".join(_in_order(ends, inners, rng))
+            joined = _listed(_in_order(ends, inners, rng))
             apart = all(_predicates(end.text, noun) for end in ends)
             word = f"Which {noun}" if apart and asker != "Who" else asker
-            return f"{word} is both {joined}?", _parts(inners, ends)
-        joined = " and ".join(_in_order(ends, inners, rng))
+            every = "both" if len(ends) == 2 else "all of these:"
+            return f"{word} is {every} {joined}?", _parts(inners, ends)
+        joined = _listed(_in_order(ends, inners, rng))
         return _ask_clause(joined, noun, asker, many, rng), _parts(inners, ends)
 
     def _shared(self, query: Query, rng: random.Random) -> tuple[str, tuple[tuple[str, ...], ...]]:
         """`the person who directed A and wrote B`, and the phrases of both branches."""
         noun, _ = self._meeting(query)
-        inners = [self._nest(self._topic(b), b.hops[:-1], rng) for b in query.branches]
+        inners = [self.nest(self.topic(b), b.hops[:-1], rng) for b in query.branches]
         ends = self._ends(query, rng)
-        joined = " and ".join(_in_order(ends, inners, rng))
+        joined = _listed(_in_order(ends, inners, rng))
         return f"the {noun} {_relative(noun)} {joined}", _parts(inners, ends)
 
     def _ends(self, query: Query, rng: random.Random) -> list[Phrase]:
         """A clause for the last hop of every branch."""
-        ends = [rng.choice(self._clauses(branch.hops[-1])) for branch in query.branches]
+        ends = [rng.choice(self.clauses(branch.hops[-1])) for branch in query.branches]
         chosen = rng.randrange(len(ends))
         blurred = [c for c in self.lexicon.clauses(query.branches[chosen].hops[-1]) if c.vague]
         if blurred and rng.random() < self.vague:
             ends[chosen] = rng.choice(blurred)
         return ends
 
-    def _clauses(self, hop: Hop) -> list[Phrase]:
+    def clauses(self, hop: Hop) -> list[Phrase]:
+        """Exact predicates about what the hop finds; never empty."""
         clauses = [clause for clause in self.lexicon.clauses(hop) if not clause.vague]
         return clauses or [
             Phrase(f"is {phrase.text}", clause=True)
@@ -244,6 +259,10 @@ def _in_order(ends: Sequence[Phrase], inners: Sequence[Said], rng: random.Random
     """The ends said of their inners, the shortest first, so that `and` joins the right parts."""
     order = sorted(range(len(ends)), key=lambda i: (len(inners[i].phrases), i))
     return [inners[i].within(ends[i].text, rng) for i in order]
+
+
+def _listed(parts: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
 
 
 def _ask_noun(phrase: str, noun: str, asker: str, rng: random.Random) -> str:

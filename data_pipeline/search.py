@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from data_pipeline import thoughts
-from data_pipeline.oracle import Move, View, ask, look, moving, relations_in, shared
+from data_pipeline.oracle import Move, View, ask, look, moving, opening, relations_in, shared
 from data_pipeline.query import Hop
 from data_pipeline.slips import insist, slip_after_listing, slip_before_listing
 from graphwalker.graphs.base import Entity
@@ -61,11 +61,10 @@ class Search:
         while True:
             ends: list[tuple[Taken, list[Entity]]] = []
             for b, (topic, slots) in enumerate(zip(topics, branches, strict=True)):
-                begin = thoughts.branch if b else thoughts.start
-                opening = begin(self.view.name(topic), slots[0].phrase, self.voice)
+                begins = opening(self.view.name(topic), slots[0].phrase, b, self.voice)
                 number = sum(map(len, branches[:b]))
-                opening, opened = ("" if b in opened else opening), opened | {b}
-                found = yield from self._path([topic], slots, (), dead[b], number, opening)
+                begins, opened = ("" if b in opened else begins), opened | {b}
+                found = yield from self._path([topic], slots, (), dead[b], number, begins)
                 if found is None:
                     return []
                 ends.append(found)

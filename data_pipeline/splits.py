@@ -1,6 +1,7 @@
 """Held-out splits: which questions test unseen entities, which unseen relation paths."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from hashlib import blake2b
 
 from data_pipeline.config import SplitConfig
@@ -32,14 +33,14 @@ class Splits:
         """The relation path, with one spelling for a relation and its inverse twin: a held-out path
         must not be trained on under the other spelling."""
         branches = tuple(Branch(b.topic, self._spelled(b.hops)) for b in query.branches)
-        return Query(branches, self._spelled(query.tail)).path
+        return replace(query, branches=branches, tail=self._spelled(query.tail)).path
 
     def _spelled(self, hops: tuple[Hop, ...]) -> tuple[Hop, ...]:
         return tuple(min(hop, self._twin(hop) or hop) for hop in hops)
 
     def of(self, query: Query) -> str:
         """The split of a query; `""` for a mix that neither trains nor tests."""
-        held_out = [self.entity_held_out(branch.topic.id) for branch in query.branches]
+        held_out = [self.entity_held_out(topic.id) for topic in query.topics]
         if all(held_out):
             return TEST_PATH if self.path_held_out(query) else TEST_ENTITY
         return "" if any(held_out) or self.path_held_out(query) else TRAIN

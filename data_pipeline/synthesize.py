@@ -1,5 +1,6 @@
 """GraphSynth: certified questions with the oracle's trajectories, exactly as many as asked for."""
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -9,6 +10,7 @@ from typing import Any
 
 from data_pipeline.attempts import Attempt, Drop, open_maker
 from data_pipeline.config import SynthConfig, quotas
+from data_pipeline.constraints_walks import require_values
 from data_pipeline.ledger import Ledger, Progress, open_run, unit_of
 from data_pipeline.pool import Pool
 from data_pipeline.shards import Room, Shard, Unit, make_share
@@ -104,7 +106,9 @@ def make(
     With `shard`, that part of the attempts is made below `out`, not judged against others. With
     `shards`, what they have tried is taken from them.
     """
-    about = {"checksum": open_graph(graph).checksum}
+    opened = open_graph(graph)
+    require_values(opened, config.mix)
+    about = {"checksum": opened.checksum}
     if shard is not None:
         return _make_shard(graph, config, shard.folder(out), stage, about, shard, progress)
     open_run(out, stage.name, config, about)
@@ -322,13 +326,15 @@ class _Goal:
 def query_key(query: Mapping[str, Any]) -> str:
     """The same for two spellings of one query: topics with the path of each, in any order."""
     branches = sorted("/".join((b["topic"]["id"], *b["hops"])) for b in query["branches"])
-    return " & ".join((*branches, *query["tail"]))
+    constraint = [json.dumps(query["constraint"])] if query.get("constraint") else []
+    return " & ".join((*branches, *query["tail"], *constraint))
 
 
 def relations_of(query: Mapping[str, Any]) -> set[str]:
     """The relations that a query takes, whatever their direction."""
     hops = [hop for branch in query["branches"] for hop in branch["hops"]] + query["tail"]
-    return {hop.removeprefix("~") for hop in hops}
+    constraint = [query["constraint"]["relation"]] if query.get("constraint") else []
+    return {hop.removeprefix("~") for hop in hops + constraint}
 
 
 def _text(record: Mapping[str, Any]) -> str:

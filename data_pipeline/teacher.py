@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from data_pipeline import quality
+from data_pipeline.constraints_phrases import forms_of
 from data_pipeline.judge import Judge
 from data_pipeline.lexicon import Lexicon
 from data_pipeline.query import Hop, Query
@@ -88,6 +89,7 @@ class ChatTeacher:
             tuple(map(self._phrase, query.tail)),
             tuple(tuple((hop,) for hop in branch.hops) for branch in query.branches),
             tuple((hop,) for hop in query.tail),
+            forms_of(query.constraint)[0] if query.constraint else "",
         )
 
     def checked(

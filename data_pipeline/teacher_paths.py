@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from itertools import count
 
+from data_pipeline.constraints_phrases import plain
 from data_pipeline.lexicon import Lexicon
 from data_pipeline.query import Hop, Query
 from graphwalker.graphs.base import Direction
@@ -24,16 +25,19 @@ def paths(query: Query) -> str:
     ]
     if query.tail:
         lines.append(_path("shared", query.tail, "answer", numbers))
-    if len(lines) == 1:
-        return lines[0]
-    return "\n".join(f"Path {number}: {line}" for number, line in enumerate(lines, start=1))
+    if len(lines) > 1:
+        lines = [f"Path {number}: {line}" for number, line in enumerate(lines, start=1)]
+    if query.constraint:
+        lines.append(f"Only the answer that {plain(query.constraint)}")
+    return "\n".join(lines)
 
 
 def hints(query: Query, lexicon: Lexicon) -> str:
     """What each hop says, in the lexicon's plainest words."""
     hops = [hop for branch in query.branches for hop in branch.hops] + list(query.tail)
     said = (lexicon.phrases(hop)[0].text.replace("{x}", "it") for hop in hops)
-    return "; ".join(dict.fromkeys(said))
+    constraint = [plain(query.constraint)] if query.constraint else []
+    return "; ".join(dict.fromkeys((*said, *constraint)))
 
 
 def one_line(name: str) -> str:

@@ -57,11 +57,11 @@ def move_many(count: int, entity: str, phrase: str, rng: Voice) -> str:
     )
 
 
-def branch(topic: str, phrase: str, rng: Voice) -> str:
-    """One branch of a conjunction is done; begin the other at its own topic entity."""
+def branch(topic: str, phrase: str, rng: Voice, number: int = 2) -> str:
+    """Branches of a conjunction are done; begin the next one at its own topic entity."""
     return _pick(
         rng,
-        f"Second part, from {topic}: {_about(phrase)}.",
+        f"{'Second' if number == 2 else 'Third'} part, from {topic}: {_about(phrase)}.",
         f"Now the other condition: {topic}, {_about(phrase)}.",
     )
 
@@ -76,6 +76,32 @@ def intersect(names: Sequence[str], phrase: str, rng: Voice) -> str:
     )
 
 
+def weigh(count: int, phrase: str, rng: Voice) -> str:
+    """The candidates are known; their values decide which of them the question means."""
+    return _pick(
+        rng,
+        f"Which of {count} {phrase}?",
+        f"{count} candidates; I check which one {phrase}.",
+    )
+
+
+def weigh_than(entity: str, rng: Voice) -> str:
+    """The value of the entity that the candidates are compared with."""
+    return _pick(rng, f"First, {entity}.", f"I need the value of {entity} to compare with.")
+
+
+def weigh_next(entity: str, rng: Voice) -> str:
+    """The value of a candidate."""
+    return _pick(rng, f"Now {entity}.", f"Next I look the value of {entity} up.")
+
+
+def weighed(names: Sequence[str], phrase: str, rng: Voice) -> str:
+    """Every value is known: what the constraint keeps, said before the answer."""
+    if len(names) == 1:
+        return _pick(rng, f"{names[0]} {phrase}.", f"Only {names[0]} {phrase}.")
+    return _pick(rng, f"{len(names)} of these fit.", f"By these values, {len(names)} fit.")
+
+
 def answer(names: Sequence[str], rng: Voice) -> str:
     """The last step showed the answers. Says how many, the answer itself names them."""
     if len(names) == 1:
@@ -83,8 +109,10 @@ def answer(names: Sequence[str], rng: Voice) -> str:
     return _pick(rng, f"These {len(names)} are the answer.", f"All {len(names)} are answers.")
 
 
-def answer_both(names: Sequence[str], rng: Voice) -> str:
-    """A conjunction's answer: what stands in both results."""
+def answer_both(names: Sequence[str], rng: Voice, branches: int = 2) -> str:
+    """A conjunction's answer: what stands in both results, or in all three."""
+    if branches > 2:
+        return _pick(rng, f"In all: {', '.join(names)}.", "This meets every condition.")
     if len(names) == 1:
         return _pick(rng, f"In both: {names[0]}.", "One entity meets both conditions.")
     return _pick(rng, f"In both: {', '.join(names)}.", f"{len(names)} meet both conditions.")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from data_pipeline.certificates import FRONTIER_LIMIT, has_shortcut, leaks, other_reading
+from data_pipeline.constraints import CONSTRAINED, constraint_fault
 from data_pipeline.oracle import phrases_of
 from data_pipeline.query import Execution, Query, execute
 from data_pipeline.query_sparql import render
@@ -134,6 +135,10 @@ class Check:
         yield from self._answers(claim, run)
         yield from _shape(claim)
         yield from _path(claim, run)
+        if claim.query.constraint and (
+            fault := constraint_fault(self.graph, claim.query.constraint, run.tail_frontiers[-2])
+        ):
+            yield "constraint unclear", fault
         if has_shortcut(self.graph, claim.query, run):
             yield "shortcut", "a part of the query already gives the same answers"
         if claim.sparql and claim.sparql != render(claim.query, self._relations):
@@ -145,7 +150,7 @@ class Check:
             yield from _episode(claim.trajectory)
 
     def _topics(self, claim: Claim) -> Iterator[Fault]:
-        topics = [branch.topic for branch in claim.query.branches]
+        topics = claim.query.topics
         for topic in topics:
             name = self.graph.name(topic.id)
             if not name:
@@ -160,7 +165,10 @@ class Check:
 
     def _relations_of(self, query: Query) -> Iterator[Fault]:
         hops = [hop for branch in query.branches for hop in branch.hops] + [*query.tail]
-        for relation in dict.fromkeys(hop.relation for hop in hops):
+        taken = [hop.relation for hop in hops]
+        if query.constraint:
+            taken.append(query.constraint.relation)
+        for relation in dict.fromkeys(taken):
             if not self._knows(relation):
                 yield "relation unknown", relation
 
@@ -196,7 +204,7 @@ class Check:
             yield "answers differ", "same ids, other names"
         if self.max_answers is not None and len(run.answers) > self.max_answers:
             yield "too many answers", f"{len(run.answers)}, {self.max_answers} allowed"
-        topics = {branch.topic.id for branch in claim.query.branches}
+        topics = {topic.id for topic in claim.query.topics}
         if any(entity.id in topics for entity in run.answers):
             yield "topic in answers", _some(e.name for e in run.answers if e.id in topics)
 
@@ -215,10 +223,15 @@ def _dead_end(query: Query, run: Execution) -> str:
         for hop, reached in zip(branch.hops, frontiers[1:], strict=True):
             if not reached:
                 return f"over {hop} from {branch.topic.id}"
+    if query.constraint and run.tail_frontiers[-2]:
+        return f"that the constraint on {query.constraint.relation} keeps"
     return "after the branches meet" if run.tail_frontiers[0] else "where the branches meet"
 
 
 def _shape(claim: Claim) -> Iterator[Fault]:
+    own = claim.query.constraint.structure if claim.query.constraint else ""
+    if own != claim.structure and (own or claim.structure in CONSTRAINED):
+        yield "structure differs", f"{claim.structure} in the record, {own or 'no constraint'} here"
     shape = (tuple(len(b.hops) for b in claim.query.branches), len(claim.query.tail))
     wanted = STRUCTURES.get(claim.structure, shape)
     if shape != wanted:
