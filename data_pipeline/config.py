@@ -1,6 +1,6 @@
 """Settings of the data pipeline: what to sample, how much of it, and under which environment."""
 
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from pydantic import (
     Field,
@@ -8,14 +8,15 @@ from pydantic import (
     SerializerFunctionWrapHandler,
     field_validator,
     model_serializer,
+    model_validator,
 )
 
-from data_pipeline.constraints import CONSTRAINED
 from data_pipeline.slips import SLIPS
 from data_pipeline.teacher_config import TeacherConfig, written
 from data_pipeline.walks import STRUCTURES
 from graphwalker.agents.presets import EnvironmentConfig
 from graphwalker.config import Config
+from graphwalker.policies.load import PolicyConfig
 
 # GraphWalker Table 6, the structures of GraphSynth.
 TABLE_6 = {"2-hop": 1982.0, "3-hop": 4920.0, "4-hop": 1778.0, "5-hop": 576.0, "2I": 5599.0}
@@ -103,9 +104,23 @@ class ExpertConfig(Config):
     seed: int = 0
     count: int = Field(default=2000, ge=1)
     mix: dict[str, float] = CWQ_LIKE
-    """Weight of each structure in the stratified sample of questions."""
-    error_rate: float = Field(default=0.5, ge=0.0, le=1.0)
-    """Share of episodes with a slip of the expert, on top of its honest wrong readings."""
+    """Weight of each structure in the stratified sample; empty: the shares of the question file
+    (of its types, in CWQ)."""
+    tries: int = Field(default=1, ge=1)
+    """Episodes of one question at most, until one of them is kept."""
+    policy: PolicyConfig | None = None
+    """Who is the expert: a local model, or one behind an API (`policy.api.base_url`), on questions
+    of any benchmark. None: the built-in one, on certified questions."""
+    questions_format: str = "auto"
+    """The benchmark's name where a policy's file does not tell it."""
+    temperature: float = Field(default=1.0, ge=0.0)
+    """Of a policy's episodes."""
+    max_tokens: int = Field(default=512, ge=1)
+    """Completion tokens of a policy's turn."""
+    concurrency: int = Field(default=64, ge=1)
+    """Episodes of a policy under way at once."""
+    error_rate: float = Field(default=0.8, ge=0.0, le=1.0)
+    """Share of the built-in expert's episodes with a slip, on top of its honest wrong readings."""
     slips: tuple[str, ...] = SLIPS
     """Kinds of slips to draw from; a kind named twice is drawn twice as often."""
     plain_thoughts: bool = False
@@ -116,10 +131,17 @@ class ExpertConfig(Config):
     engine: Literal["processes", "ray"] = "processes"
     """Where workers run: on this machine, or as actors of a Ray cluster. The file is the same."""
 
-    @field_validator("mix")
-    @classmethod
-    def _known_structures(cls, mix: dict[str, float]) -> dict[str, float]:
-        return checked_mix(mix)
+    @model_validator(mode="after")
+    def _known_structures(self) -> Self:
+        if self.mix:
+            checked_mix(self.mix, any_types=self.policy is not None)
+        return self
+
+    @model_serializer(mode="wrap")
+    def _written(
+        self, handler: SerializerFunctionWrapHandler, info: SerializationInfo
+    ) -> dict[str, Any]:
+        return written(handler(self), making=bool(info.exclude))
 
     @field_validator("slips")
     @classmethod
@@ -131,11 +153,12 @@ class ExpertConfig(Config):
         return slips
 
 
-def checked_mix(mix: dict[str, float]) -> dict[str, float]:
-    """The mix, or `ValueError` naming an unknown structure or weights that add up to nothing."""
+def checked_mix(mix: dict[str, float], any_types: bool = False) -> dict[str, float]:
+    """The mix, or `ValueError` naming an unknown structure or weights that add up to nothing.
+    `any_types`: of questions that others made."""
     for structure, weight in mix.items():
-        if structure not in (*STRUCTURES, *CONSTRAINED):
-            known = ", ".join((*STRUCTURES, *CONSTRAINED))
+        if not any_types and structure not in STRUCTURES:
+            known = ", ".join(STRUCTURES)
             raise ValueError(f"unknown structure {structure!r}; known: {known}")
         if weight < 0:
             raise ValueError(f"{structure}: a weight cannot be negative")

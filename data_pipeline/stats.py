@@ -35,8 +35,10 @@ def describe(records: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         counts["answers"][str(len(question["answers"]))] += 1
         if "turns" in record:
             counts["turns"][str(len(record["turns"]))] += 1
-        query = question["query"]
-        topics.update(branch["topic"]["id"] for branch in query["branches"])
+        topics.update(topic["id"] for topic in question["topic_entities"])
+        query = question.get("query") or {}
+        if "branches" not in query:  # a benchmark's question, whose walk is not ours to tell
+            continue
         paths.add(tuple(query["path"]))
         hops = [hop for branch in query["branches"] for hop in branch["hops"]] + query["tail"]
         counts["relations"].update(hop.removeprefix("~") for hop in hops)

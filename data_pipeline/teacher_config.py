@@ -66,12 +66,27 @@ class TeacherConfig(ChatApiConfig):
 
 
 def written(data: dict[str, Any], making: bool) -> dict[str, Any]:
-    """Settings as they are written down: without a teacher as if there were no such setting;
-    `making` keeps only what a run must have in common with the one that it goes on with."""
-    teacher = data.get("teacher", {"base_url": ""})
-    if not teacher["base_url"]:
-        return {key: value for key, value in data.items() if key != "teacher"}
-    if not making:
-        return data
-    kept = {key: value for key, value in teacher.items() if key not in NOT_THE_MAKING}
-    return {**data, "teacher": kept}
+    """Settings as they are written down: without a teacher or a policy as if there were no such
+    setting; `making` keeps only what a run must have in common with the one that it goes on with,
+    which is not where a server is or how hard it is pressed."""
+    unset = {name for name in ("teacher", "policy") if name in data and not _is_set(data[name])}
+    data = {key: value for key, value in data.items() if key not in unset}
+    return {k: _made_by(v) if k in _CHATS else v for k, v in data.items()} if making else data
+
+
+_CHATS = ("teacher", "policy", "environment")
+
+
+def _is_set(chat: dict[str, Any] | None) -> bool:
+    return chat is not None and bool(chat.get("base_url", True))
+
+
+def _made_by(settings: dict[str, Any]) -> dict[str, Any]:
+    """Without what does not matter to the making, in the settings of any server in there."""
+    kept = {
+        k: v for k, v in settings.items() if k not in NOT_THE_MAKING or "base_url" not in settings
+    }
+    return {
+        key: _made_by(value) if key in ("api", "reranker") and value else value
+        for key, value in kept.items()
+    }

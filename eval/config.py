@@ -8,7 +8,6 @@ from pydantic import Field
 
 from eval.run import Progress, evaluate_with
 from eval.run_players import Crew, Player, Solo
-from eval.run_usage import read_spent, write_spent
 from graphwalker.agents.presets import Environment, EnvironmentConfig
 from graphwalker.benchmarks.base import load_questions
 from graphwalker.benchmarks.grounding import ground
@@ -17,6 +16,7 @@ from graphwalker.errors import UserError
 from graphwalker.graphs.open import is_endpoint, open_any
 from graphwalker.policies.chat_api import ChatPolicy
 from graphwalker.policies.load import PolicyConfig, load_policy, policy_identity, policy_name
+from graphwalker.policies.spent_file import read_spent, write_spent
 
 
 class EvalConfig(Config):

@@ -1,17 +1,13 @@
 """What episodes cost: tokens, turns, graph calls, money and seconds, one record each."""
 
-import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from graphwalker.errors import UserError
 from graphwalker.jsonl import read_jsonl
-from graphwalker.policies.chat_api_ledger import Spent
 from graphwalker.trajectory import Trajectory
 
 USAGE = "usage.jsonl"
-SPENT = "spent.json"
 COSTS = ("turns", "graph_calls", "prompt_tokens", "completion_tokens", "seconds", "graph_seconds")
 
 
@@ -61,27 +57,3 @@ def _spread(values: Iterable[float]) -> dict[str, float]:
         "p95": round(float(p95), 6),
         "total": round(float(data.sum()), 6),
     }
-
-
-def write_spent(folder: Path, spent: Spent) -> None:
-    """Keep what an API was paid so far, so that a cap holds over resumes."""
-    record = {
-        "requests": spent.requests,
-        "prompt_tokens": spent.prompt_tokens,
-        "completion_tokens": spent.completion_tokens,
-        "cost": spent.cost,
-    }
-    partial = folder / (SPENT + ".partial")
-    partial.write_text(json.dumps(record) + "\n", encoding="utf-8")
-    partial.replace(folder / SPENT)
-
-
-def read_spent(folder: Path) -> Spent:
-    """What earlier parts of this run paid. Raises `UserError` for a damaged file."""
-    path = folder / SPENT
-    if not path.is_file():
-        return Spent()
-    try:
-        return Spent(**json.loads(path.read_text(encoding="utf-8")))
-    except (ValueError, TypeError) as error:
-        raise UserError(f"{path}: damaged ({error}); it counts what was spent: mend it") from None

@@ -43,12 +43,15 @@ class TeacherServer:
         self._lock = threading.Lock()
 
     def act(self, body: dict[str, Any]) -> Act:
-        prompt = body["messages"][0]["content"]
         with self._lock:
             number = self.asked.total()
             self.asked[json.dumps(body["messages"])] += 1
             self._at_once += 1
             self.most_at_once = max(self.most_at_once, self._at_once)
+        return self.reply(number, body)
+
+    def reply(self, number: int, body: dict[str, Any]) -> Act:
+        prompt = body["messages"][0]["content"]
         return self._mood(number, prompt) or Act(well(prompt))
 
     def done(self, body: dict[str, Any], act: Act) -> None:
@@ -59,9 +62,11 @@ class TeacherServer:
 
 
 @contextmanager
-def teach(mood: Mood = lambda number, prompt: None) -> Iterator[TeacherServer]:
+def teach(
+    mood: Mood = lambda number, prompt: None, kind: type[TeacherServer] = TeacherServer
+) -> Iterator[TeacherServer]:
     """The server on a port of its own, for as long as the block lasts."""
-    teacher = TeacherServer(mood)
+    teacher = kind(mood)
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"

@@ -10,12 +10,13 @@ from eval.compare import compare
 from eval.records import PREDICTIONS, SAMPLES, Sampled, read_run
 from eval.run import evaluate, evaluate_with, plan
 from eval.run_players import Crew, Solo
-from eval.run_usage import USAGE, read_spent, read_usage, usage_figures, write_spent
+from eval.run_usage import USAGE, read_usage, usage_figures
 from eval_toy import toy_environment, toy_questions, trained_script, untrained_script
 from graphwalker.errors import PolicyError, UserError
 from graphwalker.policies.base import Completion
 from graphwalker.policies.chat_api_ledger import Spent
 from graphwalker.policies.scripted import ScriptedPolicy
+from graphwalker.policies.spent_file import read_spent, write_spent
 from graphwalker.question import Question
 
 

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from data_pipeline.collect import Expert, collect_experts, fault
+from data_pipeline.collect import Expert, collect_experts
+from data_pipeline.collect_goal import fault
 from data_pipeline.config import ExpertConfig, SynthConfig
 from data_pipeline.oracle import OraclePolicy
 from data_pipeline.query import Branch, Hop, Query, execute, parse_hop

@@ -1,0 +1,133 @@
+"""Any policy as the expert: a local model or an API, on questions of any benchmark."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from data_pipeline.collect_goal import ByStructure, Goal, ending, fault
+from data_pipeline.config import ExpertConfig
+from data_pipeline.error_labels import labelled
+from data_pipeline.ledger import Ledger, Progress
+from graphwalker.agents.presets import Environment
+from graphwalker.agents.rollout import rollout, untimed
+from graphwalker.benchmarks.base import load_questions
+from graphwalker.benchmarks.grounding import ground
+from graphwalker.errors import GraphError, PolicyError, UserError
+from graphwalker.graphs.base import KnowledgeGraph
+from graphwalker.policies.base import Policy, Sampling
+from graphwalker.policies.chat_api import ChatPolicy
+from graphwalker.policies.load import load_policy
+from graphwalker.policies.spent_file import read_spent, write_spent
+from graphwalker.question import Question
+from graphwalker.scoring import score
+from graphwalker.trajectory import StopReason, Trajectory
+
+GOES_ON = "what is made is kept, the same command goes on"
+
+
+def any_questions(path: Path, config: ExpertConfig, graph: KnowledgeGraph) -> ByStructure:
+    """The questions of a file in our form or a published one, by structure (or type)."""
+    found: dict[str, list[Question]] = {}
+    for question in ground(load_questions(path, None, config.questions_format), graph):
+        found.setdefault(question.structure, []).append(question)
+    return found
+
+
+def collect_with_policy(
+    graph: KnowledgeGraph,
+    config: ExpertConfig,
+    goal: Goal,
+    ledger: Ledger,
+    progress: Progress | None,
+) -> None:
+    """Fill the goal with episodes of `config.policy`, `tries` for each question at most.
+
+    A kept episode is written when it ends, a question without one when its tries are spent.
+    Raises `UserError` or `PolicyError` when the policy fails: what it did not do is no data.
+    """
+    environment = Environment(graph, config.environment)
+    with _policy(config, ledger.out) as (policy, book):
+        run = _Tries(environment, policy, config, book)
+        while window := goal.window(config.concurrency):
+            for trajectory, reason, rejected in run.endings(window):
+                ledger.write(ending(trajectory, reason, rejected))
+                goal.end(trajectory.question, not reason)
+                if progress:
+                    progress(goal.kept.total(), config.count, "experts")
+
+
+class _Tries:
+    """Episodes of a policy, and those of them that are tried again."""
+
+    def __init__(
+        self,
+        environment: Environment,
+        policy: Policy,
+        config: ExpertConfig,
+        book: Callable[[], None],
+    ) -> None:
+        self._environment, self._policy, self._config = environment, policy, config
+        self._book = book
+
+    def endings(self, questions: Sequence[Question]) -> Iterator[tuple[Trajectory, str, list[str]]]:
+        """(episode, reason, earlier reasons) of each question, once it is kept or given up."""
+        earlier: dict[str, list[str]] = {question.id: [] for question in questions}
+        for sample in range(self._config.tries):
+            again: list[Question] = []
+            for trajectory in self._episodes(questions, sample):
+                reason, before = fault(trajectory), earlier[trajectory.question.id]
+                if reason and sample + 1 < self._config.tries:
+                    before.append(reason)
+                    again.append(trajectory.question)
+                else:
+                    yield trajectory, reason, before
+            questions = again
+
+    def _episodes(self, questions: Sequence[Question], sample: int) -> Iterator[Trajectory]:
+        config = self._config
+        sampling = Sampling(config.temperature, 1.0, config.max_tokens, config.seed)
+        run = rollout(
+            questions,
+            self._environment,
+            self._policy,
+            sampling,
+            concurrency=config.concurrency,
+            first_sample=sample,
+        )
+        for trajectory in map(untimed, run):
+            self._book()
+            yield self._scored(trajectory)
+
+    def _scored(self, trajectory: Trajectory) -> Trajectory:
+        _raise_failure(trajectory, self._config)
+        if not trajectory.stop.ours:
+            trajectory = trajectory.with_scores(**score(trajectory))
+        turns = tuple(replace(turn, token_ids=None, logprobs=None) for turn in trajectory.turns)
+        about = {**trajectory.provenance, "errors": labelled(trajectory)}
+        return replace(trajectory, turns=turns, provenance=about)
+
+
+def _raise_failure(trajectory: Trajectory, config: ExpertConfig) -> None:
+    if trajectory.stop is StopReason.GRAPH_ERROR:
+        raise GraphError(f"{trajectory.question.id}: {trajectory.provenance['error']}")
+    if trajectory.stop is StopReason.POLICY_ERROR:
+        line = f"expert: {trajectory.provenance['error']}; {GOES_ON}"
+        away = (config.policy and config.policy.api) or config.environment.reranker.chats
+        raise UserError(line) if away else PolicyError(line)
+
+
+@contextmanager
+def _policy(config: ExpertConfig, out: Path) -> Iterator[tuple[Policy, Callable[[], None]]]:
+    """The policy, and what writes down that it was paid."""
+    assert config.policy is not None
+    policy: Any = load_policy(config.policy, read_spent(out))
+    if not isinstance(policy, ChatPolicy):
+        yield policy, lambda: None
+        return
+    try:
+        yield policy, lambda: write_spent(out, policy.ledger.spent)
+    finally:
+        policy.close()
+        write_spent(out, policy.ledger.spent)
