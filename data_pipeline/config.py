@@ -11,6 +11,7 @@ from pydantic import (
     model_validator,
 )
 
+from data_pipeline.constraints import CONSTRAINED
 from data_pipeline.slips import SLIPS
 from data_pipeline.teacher_config import TeacherConfig, written
 from data_pipeline.walks import STRUCTURES
@@ -157,8 +158,8 @@ def checked_mix(mix: dict[str, float], any_types: bool = False) -> dict[str, flo
     """The mix, or `ValueError` naming an unknown structure or weights that add up to nothing.
     `any_types`: of questions that others made."""
     for structure, weight in mix.items():
-        if not any_types and structure not in STRUCTURES:
-            known = ", ".join(STRUCTURES)
+        if not any_types and structure not in (*STRUCTURES, *CONSTRAINED):
+            known = ", ".join((*STRUCTURES, *CONSTRAINED))
             raise ValueError(f"unknown structure {structure!r}; known: {known}")
         if weight < 0:
             raise ValueError(f"{structure}: a weight cannot be negative")
