@@ -9,16 +9,49 @@ of rollout engines all come from here, so they agree by construction:
 
 **The agreement with rollout engines.** `Completion.token_ids` (and `Turn.token_ids`) always end
 with the end-of-turn token; `Completion.text` never shows it. Where a stop string or the token limit
-ended the turn, the engine appends that token itself; `logprobs` has one entry per token that was
-really sampled, so it is then one shorter than `token_ids`, and GRPO leaves the appended token out.
+ended the turn, the engine appends that token itself (`closed_ids`); `logprobs` has one entry per
+token that was really sampled, so it is then one shorter than `token_ids`, and GRPO leaves the
+appended token out. In a format with inline observations nothing is appended: the assistant's
+message goes on after the observation, and only its last turn ends with that token.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
 from typing import Any, Protocol
 
 from graphwalker.errors import UserError
+from graphwalker.tokens_formats import (
+    FORMATS,
+    ROLES,
+    ChatFormat,
+    FormatConfig,
+    FormatSetting,
+    chat_format,
+)
 from graphwalker.trajectory import Message, Trajectory, Turn
+
+__all__ = [
+    "FORMATS",
+    "IGNORED",
+    "ChatFormat",
+    "FormatConfig",
+    "FormatSetting",
+    "Row",
+    "Segment",
+    "Tokenizer",
+    "chat_format",
+    "closed_ids",
+    "completion_ids",
+    "end_of_turn_id",
+    "extension_ids",
+    "prompt_ids",
+    "segment_messages",
+    "training_row",
+    "training_rows",
+]
 
 IGNORED = -100
 """Label of a token that is not trained on (PyTorch and TRL leave it out of the loss)."""
@@ -33,60 +66,13 @@ class Tokenizer(Protocol):
 
     def convert_tokens_to_ids(self, tokens: str) -> Any: ...
 
+    def get_added_vocab(self) -> dict[str, int]: ...
+
+    @property
+    def all_special_tokens(self) -> Any: ...
+
     @property
     def unk_token_id(self) -> Any: ...
-
-
-@dataclass(frozen=True, slots=True)
-class ChatFormat:
-    """How messages are laid out for one family of models. Only `end_of_turn` is trained."""
-
-    name: str
-    prefixes: Mapping[str, str]
-    """Text before a message, by role."""
-    suffixes: Mapping[str, str]
-    """Text after a system or user message, by role."""
-    end_of_turn: str
-    """The one token that ends an assistant message."""
-    begin: str = ""
-    """Text before the first message."""
-    after_turn: str = ""
-    """Text between an end of turn and the next message."""
-
-
-def _headers(template: str) -> dict[str, str]:
-    return {role: template.format(role=role) for role in ("system", "user", "assistant")}
-
-
-FORMATS: dict[str, ChatFormat] = {
-    "chatml": ChatFormat(
-        name="chatml",  # Qwen2.5, without the system message that its template invents
-        prefixes=_headers("<|im_start|>{role}\n"),
-        suffixes=_headers("<|im_end|>\n"),
-        end_of_turn="<|im_end|>",
-        after_turn="\n",
-    ),
-    "llama3": ChatFormat(
-        name="llama3",
-        prefixes=_headers("<|start_header_id|>{role}<|end_header_id|>\n\n"),
-        suffixes=_headers("<|eot_id|>"),
-        end_of_turn="<|eot_id|>",
-        begin="<|begin_of_text|>",
-    ),
-    "inline": ChatFormat(
-        name="inline",  # tiny models: no headers, the protocol's tags say who speaks
-        prefixes=_headers(""),
-        suffixes=_headers("\n"),
-        end_of_turn="<|im_end|>",
-    ),
-}
-
-
-def chat_format(name: str) -> ChatFormat:
-    """The format of that name. Raises `UserError` listing the known ones."""
-    if name not in FORMATS:
-        raise UserError(f"chat format {name!r} is unknown; known: {', '.join(sorted(FORMATS))}")
-    return FORMATS[name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,25 +101,42 @@ def segment_messages(
 def prompt_ids(messages: Iterable[Message], fmt: ChatFormat, tokenizer: Tokenizer) -> list[int]:
     """Ids up to the place where the assistant must write."""
     messages = list(messages)
-    ids = [token for s in segment_messages(messages, fmt, tokenizer) for token in s.ids]
+    pairs = [(message, None) for message in messages]
+    ids = [t for s in _segments(pairs, fmt, tokenizer, goes_on=True) for t in s.ids]
     if not messages:
-        ids += _markup(fmt.begin, tokenizer)
+        ids += _start(messages, fmt, tokenizer)
     elif messages[-1].role == "assistant":
         ids += _markup(fmt.after_turn, tokenizer)
-    return ids + _markup(fmt.prefixes["assistant"], tokenizer)
+    said = any(message.role == "assistant" for message in messages)
+    return ids + _opening(said, fmt, tokenizer)
 
 
 def extension_ids(messages: Iterable[Message], fmt: ChatFormat, tokenizer: Tokenizer) -> list[int]:
     """What follows a completion: `messages` (observations), up to the next place to write."""
     ids = _markup(fmt.after_turn, tokenizer)
     for message in messages:
-        ids += _context_ids(message, fmt, tokenizer)
-    return ids + _markup(fmt.prefixes["assistant"], tokenizer)
+        ids += _context_ids(message, True, fmt, tokenizer)
+    return ids + _opening(True, fmt, tokenizer)
 
 
-def completion_ids(text: str, fmt: ChatFormat, tokenizer: Tokenizer) -> list[int]:
-    """An assistant text and its end-of-turn token."""
-    return [*_content(text, tokenizer), end_of_turn_id(fmt, tokenizer)]
+def completion_ids(
+    text: str, fmt: ChatFormat, tokenizer: Tokenizer, *, goes_on: bool = False
+) -> list[int]:
+    """An assistant text and its end-of-turn token. With inline observations a turn that `goes_on`
+    (an observation follows) has no such token."""
+    ids = _content(text, fmt, tokenizer)
+    if goes_on and fmt.inline_observations:
+        return ids
+    return [*ids, end_of_turn_id(fmt, tokenizer)]
+
+
+def closed_ids(ids: Sequence[int], fmt: ChatFormat, tokenizer: Tokenizer) -> list[int]:
+    """Drawn ids as an engine keeps them: with the end-of-turn token, whether drawn or not, but
+    with inline observations just as drawn."""
+    end = end_of_turn_id(fmt, tokenizer)
+    if fmt.inline_observations or (ids and ids[-1] == end):
+        return list(ids)
+    return [*ids, end]
 
 
 def end_of_turn_id(fmt: ChatFormat, tokenizer: Tokenizer) -> int:
@@ -142,7 +145,7 @@ def end_of_turn_id(fmt: ChatFormat, tokenizer: Tokenizer) -> int:
     if token is None or token == tokenizer.unk_token_id:
         raise UserError(
             f"the tokenizer has no token {fmt.end_of_turn!r}, so format {fmt.name!r} does not fit "
-            f"this model; choose one of {', '.join(sorted(FORMATS))}"
+            f"this model; choose one of {', '.join(sorted(FORMATS))}, or describe your own"
         )
     return int(token)
 
@@ -186,28 +189,37 @@ def _segments(
     fmt: ChatFormat,
     tokenizer: Tokenizer,
     silent: Collection[int] = (),
+    goes_on: bool = False,
 ) -> list[Segment]:
     segments: list[Segment] = []
-    lead = _markup(fmt.begin, tokenizer) if messages else []
+    lead = _start([m for m, _ in messages], fmt, tokenizer) if messages else []
     for place, (message, turn) in enumerate(messages):
+        said = bool(segments)
         if message.role == "assistant":
-            lead += _markup(fmt.prefixes["assistant"], tokenizer)
+            lead += _opening(said, fmt, tokenizer)
             segments.append(Segment(tuple(lead), trained=False))
-            ids = _turn_ids(message.content, turn, fmt, tokenizer)
+            more = goes_on or place + 1 < len(messages)
+            ids = _turn_ids(message.content, turn, more, fmt, tokenizer)
             segments.append(Segment(tuple(ids), trained=place not in silent))
             lead = _markup(fmt.after_turn, tokenizer)
         else:
-            lead += _context_ids(message, fmt, tokenizer)
+            lead += _context_ids(message, said, fmt, tokenizer)
     last = messages[-1][0] if messages else None
     if last is not None and last.role != "assistant":
         segments.append(Segment(tuple(lead), trained=False))
     return segments
 
 
-def _turn_ids(text: str, turn: Turn | None, fmt: ChatFormat, tokenizer: Tokenizer) -> Sequence[int]:
+def _turn_ids(
+    text: str, turn: Turn | None, goes_on: bool, fmt: ChatFormat, tokenizer: Tokenizer
+) -> Sequence[int]:
     if turn is None or turn.token_ids is None:
-        return completion_ids(text, fmt, tokenizer)
-    if not turn.token_ids or turn.token_ids[-1] != end_of_turn_id(fmt, tokenizer):
+        return completion_ids(text, fmt, tokenizer, goes_on=goes_on)
+    end = end_of_turn_id(fmt, tokenizer)
+    if fmt.inline_observations:
+        ended = goes_on or turn.token_ids[-1:] == (end,)
+        return turn.token_ids if ended else (*turn.token_ids, end)
+    if not turn.token_ids or turn.token_ids[-1] != end:
         raise UserError(
             f"a turn's token_ids do not end with {fmt.end_of_turn!r}: they come from another model "
             "or format; remove them to tokenise the text"
@@ -223,14 +235,29 @@ def _row(segments: Iterable[Segment]) -> Row:
     return row
 
 
-def _context_ids(message: Message, fmt: ChatFormat, tokenizer: Tokenizer) -> list[int]:
-    if message.role not in fmt.prefixes:
-        known = ", ".join(fmt.prefixes)
+def _start(messages: Sequence[Message], fmt: ChatFormat, tokenizer: Tokenizer) -> list[int]:
+    ids = _markup(fmt.begin, tokenizer)
+    if messages and messages[0].role == "system":
+        return ids
+    return ids + _markup(fmt.default_system, tokenizer)
+
+
+def _opening(said: bool, fmt: ChatFormat, tokenizer: Tokenizer) -> list[int]:
+    """What stands before an assistant text; an assistant that goes on inline needs nothing."""
+    if said and fmt.inline_observations:
+        return []
+    return _markup(fmt.prefixes["assistant"], tokenizer)
+
+
+def _context_ids(message: Message, said: bool, fmt: ChatFormat, tokenizer: Tokenizer) -> list[int]:
+    if message.role not in fmt.prefixes or message.role not in ROLES:
+        known = ", ".join(role for role in ROLES if role in fmt.prefixes)
         raise UserError(f"message role {message.role!r} is unknown; known: {known}")
+    role = "observation" if said and message.role == "user" else message.role
     return [
-        *_markup(fmt.prefixes[message.role], tokenizer),
-        *_content(message.content, tokenizer),
-        *_markup(fmt.suffixes[message.role], tokenizer),
+        *_markup(fmt.prefixes[role], tokenizer),
+        *_content(message.content, fmt, tokenizer),
+        *_markup(fmt.suffixes[role], tokenizer),
     ]
 
 
@@ -241,8 +268,35 @@ def _markup(text: str, tokenizer: Tokenizer) -> list[int]:
     return tokenizer.encode(text, add_special_tokens=False, split_special_tokens=False)
 
 
-def _content(text: str, tokenizer: Tokenizer) -> list[int]:
+def _content(text: str, fmt: ChatFormat, tokenizer: Tokenizer) -> list[int]:
     """Somebody's text: a special token spelled out in it (a node's name, say) stays plain text."""
     if not text:
         return []
-    return tokenizer.encode(text, add_special_tokens=False, split_special_tokens=True)
+    ids = tokenizer.encode(text, add_special_tokens=False, split_special_tokens=True)
+    reserved, spelled = _reserved(tokenizer, fmt.markup)
+    if reserved.isdisjoint(ids):
+        return ids
+    # Tokens of the layout that the tokenizer does not call special (Qwen3's `<tool_response>`),
+    # and tokenizers that cannot split special ones: cut behind the first character.
+    cuts = [0, *(match.start() + 1 for match in spelled.finditer(text)), len(text)]
+    parts = [text[a:b] for a, b in pairwise(cuts)]
+    ids = [
+        token
+        for part in parts
+        for token in tokenizer.encode(part, add_special_tokens=False, split_special_tokens=True)
+    ]
+    if not reserved.isdisjoint(ids):
+        raise UserError(f"the tokenizer cannot keep a special token apart from text: {text[:80]!r}")
+    return ids
+
+
+@lru_cache(maxsize=16)
+def _reserved(tokenizer: Tokenizer, markup: str) -> tuple[frozenset[int], "re.Pattern[str]"]:
+    """Ids that only the layout may write, and where a text spells them out."""
+    special: set[str] = set(tokenizer.all_special_tokens)
+    added = {token for token in tokenizer.get_added_vocab() if token in markup}
+    tokens = [token for token in special | added if len(token) > 1 and not token.isspace()]
+    ids = {token: int(tokenizer.convert_tokens_to_ids(token)) for token in tokens}
+    ids = {token: number for token, number in ids.items() if number != tokenizer.unk_token_id}
+    names = "|".join(re.escape(token) for token in sorted(ids)) or r"(?!)"
+    return frozenset(ids.values()), re.compile(f"(?={names})", re.IGNORECASE)

@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from graphwalker.config import Config
+from graphwalker.tokens_formats import FormatSetting
 
 
 class SftConfig(Config):
@@ -16,8 +17,9 @@ class SftConfig(Config):
     """Trajectory files (`.jsonl`, `.jsonl.gz`), read in order."""
     output_dir: str
     """Run folder: config, checkpoints, metrics.jsonl, and the model in `final/`."""
-    format: Literal["chatml", "llama3", "inline"] = "chatml"
-    """Layout of messages: `chatml` (Qwen2.5), `llama3`, `inline` (tiny models)."""
+    format: FormatSetting = "chatml"
+    """Layout of messages: `chatml`, `qwen2.5`, `qwen3`, `llama3`, `llama3.1`, `inline` (tiny
+    models), or a layout of your own (see `FormatConfig` in `graphwalker/tokens_formats.py`)."""
 
     epochs: float = Field(default=2.0, gt=0)
     """Passes over the data (GraphWalker: 2)."""

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from graphwalker.agents.presets import EnvironmentConfig
 from graphwalker.config import Config
+from graphwalker.tokens_formats import FormatSetting
 
 
 class GrpoConfig(Config):
@@ -19,8 +20,9 @@ class GrpoConfig(Config):
     """Compiled graph that the agent walks."""
     output_dir: str
     """Run folder: config, checkpoints, metrics.jsonl, trajectories.jsonl, the model in `final/`."""
-    format: Literal["chatml", "llama3", "inline"] = "chatml"
-    """Layout of messages: `chatml` (Qwen2.5), `llama3`, `inline` (tiny models)."""
+    format: FormatSetting = "chatml"
+    """Layout of messages: `chatml`, `qwen2.5`, `qwen3`, `llama3`, `llama3.1`, `inline` (tiny
+    models), or a layout of your own (see `FormatConfig` in `graphwalker/tokens_formats.py`)."""
     environment: EnvironmentConfig = EnvironmentConfig()
     """What the agent lives in; the same as for the SFT data and the evaluation."""
 
