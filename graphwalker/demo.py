@@ -139,7 +139,7 @@ class Demo:
     # --- training
 
     def train(self) -> None:
-        self._step("tiny model", self._make_model)
+        self.make_model()
         data = {"sft1": "synth/graphsynth.jsonl", "sft2": "graphroll/graphroll.jsonl"}
         parents = {"sft1": self.out / "model", "sft2": self.out / "sft1" / "final"}
         for name, title in (("sft1", "SFT stage 1"), ("sft2", "SFT stage 2")):
@@ -150,9 +150,34 @@ class Demo:
                 "seed": self.config.seed,
                 **getattr(self.config, name),
             }
-            config = self._parsed("training.config:SftConfig", name, values)
-            self._step(title, lambda _, c=config: _load("training.sft:run_sft")(c), bar=False)
-        self._step("GRPO", self._grpo, bar=False)
+            self.train_sft(values, title)
+        values = {
+            "model": str(self.out / "sft2" / "final"),
+            "output_dir": str(self.out / "grpo"),
+            "seed": self.config.seed,
+            **self.config.grpo,
+        }
+        self.train_grpo(values)
+
+    def make_model(self) -> None:
+        """The untrained agent, in `model/`."""
+        self._step("tiny model", self._make_model)
+
+    def train_sft(self, values: Settings, title: str) -> None:
+        """One SFT stage with these settings."""
+        config = self._parsed("training.config:SftConfig", title, values)
+        self._step(title, lambda _: _load("training.sft:run_sft")(config), bar=False)
+
+    def train_grpo(self, values: Settings) -> None:
+        """GRPO on the run's own training questions, graph and environment."""
+        values = {
+            "questions": str(self.rl_file),
+            "graph": str(self.graph),
+            "environment": self.config.environment,
+            **values,
+        }
+        config = self._parsed("training.grpo_config:GrpoConfig", "grpo", values)
+        self._step("GRPO", lambda _: _load("training.grpo:run_grpo")(config), bar=False)
 
     def _make_model(self, _: console.Tick) -> None:
         values = {"seed": self.config.seed, **self.config.model}
@@ -165,19 +190,6 @@ class Demo:
         graph = _load("graphwalker.graphs.compiled:open_graph")(self.graph)
         names = (graph.entity_at(i).name for i in range(graph.size))
         _load("training.tiny:make_tiny")(config, texts, relations, self.out / "model", names)
-
-    def _grpo(self, _: console.Tick) -> None:
-        values = {
-            "model": str(self.out / "sft2" / "final"),
-            "questions": str(self.rl_file),
-            "graph": str(self.graph),
-            "output_dir": str(self.out / "grpo"),
-            "environment": self.config.environment,
-            "seed": self.config.seed,
-            **self.config.grpo,
-        }
-        config = self._parsed("training.grpo_config:GrpoConfig", "grpo", values)
-        _load("training.grpo:run_grpo")(config)
 
     # --- evaluation
 
@@ -201,7 +213,7 @@ class Demo:
         stages: list[Any] = []
         for name, (model, run) in models.items():
             folder = self.out / "eval" / (run or name)
-            self._step(f"evaluate {name}", lambda tick, m=model, f=folder: self._eval(m, f, tick))
+            self.evaluate(self.out / model, folder, title=f"evaluate {name}")
             metrics = self.out / run / "metrics.jsonl" if run else None
             stages.append(stage_result(name, folder, metrics, self.seconds.of(name)))
         report = _load("eval.report:write_report")(
@@ -226,15 +238,16 @@ class Demo:
         for name, path in self.config.benchmarks.items():
             folder = self.out / "eval" / f"benchmark-{name}"
             more = {"questions": path, "samples": 0}
-            self._step(f"benchmark {name}", lambda t, f=folder, m=more: self._eval(GRPO, f, t, m))
+            self.evaluate(self.out / GRPO, folder, more, f"benchmark {name}")
             run = _load("eval.records:read_run")(folder)
             figures[name] = _load("eval.metrics:summarise")(run.trajectories)
             console.facts(f"benchmark {name}", {k: figures[name][k] for k in HEADLINE})
         return figures
 
-    def _eval(
-        self, model: str, folder: Path, tick: console.Tick, more: Settings | None = None
+    def evaluate(
+        self, model: Path, folder: Path, more: Settings | None = None, title: str = "evaluate"
     ) -> None:
+        """Run a model on the held-out questions, or on those that `more` names."""
         values = {
             "graph": str(self.graph),
             "questions": str(self.test_file),
@@ -243,10 +256,10 @@ class Demo:
             "seed": self.config.seed,
             **self.config.eval,
             **(more or {}),
-            "policy": {"model": str(self.out / model), **self.config.eval.get("policy", {})},
+            "policy": {"model": str(model), **self.config.eval.get("policy", {})},
         }
         config = self._parsed("eval.config:EvalConfig", "eval", values)
-        _load("eval.config:run_eval")(config, tick)
+        self._step(title, lambda tick: _load("eval.config:run_eval")(config, tick))
 
     # --- plumbing
 

@@ -1,0 +1,212 @@
+"""What each training stage adds: GraphWalker's Table 4 and Figure 4 in miniature, over seeds.
+
+    python -m benchmarks.ablation [--seeds 0 1 2] [--jobs 1] [--out runs/ablation]
+
+Each seed has a world, questions, weights and draws of its own. Variants share the models that they
+have in common: `full` goes on from the model of `without RL`. A killed run goes on.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from benchmarks.record import ROOT, record
+from graphwalker.config import load_config
+from graphwalker.demo import Demo, DemoConfig
+
+VARIANTS = {
+    "full": ("stage1", "stage2", "grpo"),
+    "without stage 1": ("stage2", "grpo"),
+    "without stage 2": ("stage1", "grpo"),
+    "without RL": ("stage1", "stage2"),
+    "mixed SFT + RL": ("mixed", "grpo"),
+    "stage 2 alone": ("stage2",),
+}
+"""Chains of training stages. Table 4's rows, and the SFT-only model without stage 1 of Figure 4."""
+FIGURE = ("full", "without stage 1", "without RL", "stage 2 alone")
+"""Variants whose Pass@k is drawn, as in Figure 4."""
+KS = (1, 2, 4, 8, 16, 32)
+CORPORA = {
+    "stage1": ("synth/graphsynth.jsonl",),
+    "stage2": ("graphroll/graphroll.jsonl",),
+    "mixed": ("synth/graphsynth.jsonl", "graphroll/graphroll.jsonl"),
+}
+
+
+def main() -> None:
+    """Train and evaluate every variant for each seed, then write the table and the pictures."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--jobs", type=int, default=1, help="seeds that run at the same time")
+    parser.add_argument("--out", type=Path, default=ROOT / "runs" / "ablation")
+    parser.add_argument("--config", type=Path, default=ROOT / "configs" / "ablation.yaml")
+    parser.add_argument("--set", nargs="*", default=[], help="settings, such as eval.samples=8")
+    parser.add_argument("--seed", type=int, help="train this seed and stop (what a job does)")
+    options = parser.parse_args()
+    if options.seed is not None:
+        run_seed(options.seed, options.out, options.config, options.set)
+        return
+    run_seeds(options)
+    figures = summary(options.out, options.seeds)
+    write_pictures(figures, options.out)
+    print(table(figures))
+    again = [f"--seeds {' '.join(map(str, options.seeds))}", f"--jobs {options.jobs}"]
+    again += [f"--set {' '.join(options.set)}"] if options.set else []
+    command = f"python -m benchmarks.ablation {' '.join(again)}"
+    print(record("ablation", figures, command, seed=options.seeds[0], folder=_results(options.out)))
+
+
+def run_seeds(options: argparse.Namespace) -> None:
+    """A process per seed, `jobs` at a time. Raises `CalledProcessError` for one that fails."""
+    threads = max(1, (os.cpu_count() or 1) // options.jobs)
+    waiting, running = list(options.seeds), dict[int, subprocess.Popen[bytes]]()
+    while waiting or running:
+        while waiting and len(running) < options.jobs:
+            seed = waiting.pop(0)
+            command = [sys.executable, "-m", "benchmarks.ablation", "--seed", str(seed)]
+            command += ["--out", str(options.out), "--config", str(options.config)]
+            command += ["--set", *options.set]
+            environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
+            running[seed] = subprocess.Popen(command, cwd=ROOT, env=environment)
+        seed, process = next(iter(running.items()))
+        if code := process.wait():
+            for other in running.values():
+                other.terminate()
+            raise subprocess.CalledProcessError(code, process.args)
+        del running[seed]
+
+
+def run_seed(seed: int, out: Path, config: Path, overrides: list[str]) -> None:
+    """Data, every model and every evaluation of one seed; what is finished is left as it is."""
+    demo = Demo(out / f"seed-{seed}", load_config(DemoConfig, config, [*overrides, f"seed={seed}"]))
+    demo.make_data()
+    demo.make_model()
+    for name, chain in VARIANTS.items():
+        for depth in range(1, len(chain) + 1):
+            train(demo, chain[:depth])
+        evaluate(demo, chain, sampled=name in FIGURE)
+
+
+def train(demo: Demo, chain: tuple[str, ...]) -> None:
+    """The last stage of the chain, from the model of the chain before it."""
+    stage = chain[-1]
+    values = {
+        "model": str(model_of(demo.out, chain[:-1])),
+        "output_dir": str(folder_of(demo.out, chain)),
+        "seed": demo.config.seed,
+    }
+    if stage == "grpo":
+        demo.train_grpo({**values, **demo.config.grpo})
+        return
+    values["data"] = [str(demo.out / path) for path in CORPORA[stage]]
+    demo.train_sft({**values, **sft_settings(demo.config, stage)}, " + ".join(chain))
+
+
+def sft_settings(config: DemoConfig, stage: str) -> dict[str, Any]:
+    """Those of the demo's stage; mixed training has the steps of both and stage 1's rates."""
+    if stage != "mixed":
+        return config.sft1 if stage == "stage1" else config.sft2
+    steps = config.sft1["max_steps"] + config.sft2["max_steps"]
+    return {**config.sft2, **config.sft1, "max_steps": steps}
+
+
+def folder_of(run: Path, chain: tuple[str, ...]) -> Path:
+    """Where the model of a chain is trained."""
+    return run / "models" / "+".join(chain)
+
+
+def model_of(run: Path, chain: tuple[str, ...]) -> Path:
+    """The finished model of a chain; of no stage, the random one."""
+    return folder_of(run, chain) / "final" if chain else run / "model"
+
+
+def evaluate(demo: Demo, chain: tuple[str, ...], sampled: bool) -> None:
+    """Greedy episodes on the held-out questions, and sampled ones for Pass@k."""
+    more = {} if sampled else {"samples": 0}
+    demo.evaluate(model_of(demo.out, chain), demo.out / "eval" / "+".join(chain), more)
+
+
+def summary(out: Path, seeds: list[int]) -> dict[str, Any]:
+    """Figures of each variant over the questions of all seeds, and each seed's EM.
+
+    `minus_full` is the paired difference to `full` on the same questions, with its interval.
+    """
+    full = pooled(out, seeds, VARIANTS["full"])
+    figures: dict[str, Any] = {}
+    for name, chain in VARIANTS.items():
+        figures[name] = {"stages": list(chain), **_row(out, seeds, chain, full)}
+    return figures
+
+
+def _row(out: Path, seeds: list[int], chain: tuple[str, ...], full: list[Any]) -> dict[str, Any]:
+    from eval.metrics import paired, summarise
+    from eval.records import read_run
+
+    mine = pooled(out, seeds, chain)
+    samples = [
+        sample
+        for seed in seeds
+        for sample in read_run(out / f"seed-{seed}" / "eval" / "+".join(chain)).samples
+    ]
+    found = summarise(mine, samples, KS)
+    kept = ("questions", "failures", "em", "f1", "hits1", *(f"pass@{k}" for k in KS))
+    row = {k: found[k] for k in kept if k in found}
+    row |= {f"{k}_interval": found[f"{k}_interval"] for k in kept if f"{k}_interval" in found}
+    row["em_by_seed"] = [round(summarise(pooled(out, [seed], chain))["em"], 4) for seed in seeds]
+    difference = paired(full, mine)
+    row["minus_full"] = [difference["em"], *difference["em_interval"]]
+    return row
+
+
+def pooled(out: Path, seeds: list[int], chain: tuple[str, ...]) -> list[Any]:
+    """The greedy episodes of all seeds; ids carry the seed, as every world has a question 1."""
+    from dataclasses import replace
+
+    from eval.records import read_run
+
+    return [
+        replace(episode, question=replace(episode.question, id=f"{seed}:{episode.question.id}"))
+        for seed in seeds
+        for episode in read_run(out / f"seed-{seed}" / "eval" / "+".join(chain)).trajectories
+    ]
+
+
+def table(figures: Mapping[str, Mapping[str, Any]]) -> str:
+    """The table as Markdown."""
+    lines = ["| variant | EM [95 %] | by seed | minus full [95 %] | F1 | Pass@1 | Pass@32 |"]
+    lines.append("|---|---|---|---|---|---|---|")
+    for name, row in figures.items():
+        em, (low, high) = row["em"], row["em_interval"]
+        seeds = " / ".join(f"{value:.3f}" for value in row["em_by_seed"])
+        gap = "{:+.3f} [{:+.3f}, {:+.3f}]".format(*row["minus_full"])
+        passes = [f"{row[k]:.3f}" if k in row else "" for k in ("pass@1", "pass@32")]
+        cells = [name, f"{em:.3f} [{low:.3f}, {high:.3f}]", seeds, gap, f"{row['f1']:.3f}", *passes]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def write_pictures(figures: Mapping[str, Mapping[str, Any]], out: Path) -> None:
+    """`em.svg` and `pass.svg`: Table 4 and Figure 4."""
+    from eval.plots import pass_curves, stage_bars
+
+    named = [{"name": name, **row} for name, row in figures.items()]
+    drawn = {
+        "em": stage_bars(named, {"em": "EM"}),
+        "pass": pass_curves([row for row in named if row["name"] in FIGURE]),
+    }
+    for name, picture in drawn.items():
+        if picture is not None:
+            (out / f"{name}.svg").write_text(str(picture), encoding="utf-8")
+
+
+def _results(out: Path) -> Path:
+    """The repository's results for a run at the usual place, else beside the run."""
+    return ROOT / "benchmarks" / "results" if out == ROOT / "runs" / "ablation" else out
+
+
+if __name__ == "__main__":
+    main()
