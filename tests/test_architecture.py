@@ -202,12 +202,16 @@ def test_the_papers_values_are_written_out_and_are_the_defaults(name: str, model
         assert key in own or getattr(config, key) == field.get_default(call_default_factory=True)
 
 
+ROADS = sorted([*(ROOT / "configs").glob("demo*.yaml"), ROOT / "configs" / "ablation.yaml"])
+"""Configs of the whole road."""
+
+
 def test_no_config_is_left_unread() -> None:
     names = {path.name for path in (ROOT / "configs").glob("*.yaml")}
-    assert {name for name in names if not name.startswith("demo")} == {"sft.yaml", "grpo.yaml"}
+    assert names - {path.name for path in ROADS} == {"sft.yaml", "grpo.yaml"}
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "configs").glob("demo*.yaml")), ids=label)
+@pytest.mark.parametrize("path", ROADS, ids=label)
 def test_every_demo_config_loads_with_the_settings_of_each_stage(path: Path) -> None:
     demo = load_config(DemoConfig, path)
     stages = [(name, getattr(demo, name)) for name in STAGES]
