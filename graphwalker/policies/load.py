@@ -2,15 +2,17 @@
 
 import hashlib
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from graphwalker.config import Config
 from graphwalker.errors import UserError
 from graphwalker.policies.base import Policy
 from graphwalker.policies.chat_api_config import ChatApiConfig
 from graphwalker.policies.chat_api_ledger import Spent
+from graphwalker.policies.vllm_config import Engine, VllmConfig
+from graphwalker.tokens_formats import FormatSetting
 
 
 class PolicyConfig(Config):
@@ -20,14 +22,26 @@ class PolicyConfig(Config):
     """A local model folder (or a Hub name that is already on this machine), or the API's name."""
     api: ChatApiConfig | None = None
     """An OpenAI-compatible server that has the model; `api.base_url=...` is enough. None: local."""
-    format: Literal["chatml", "llama3", "inline"] = "chatml"
-    """Layout of messages: `chatml` (Qwen2.5), `llama3`, `inline` (tiny models)."""
+    format: FormatSetting = "chatml"
+    """Layout of messages: `chatml`, `qwen2.5`, `qwen3`, `llama3`, `llama3.1`, `inline` (tiny
+    models), or a layout of your own (see `FormatConfig` in `graphwalker/tokens_formats.py`)."""
     batch_size: int = Field(default=256, ge=1)
     """Episodes decoded at once. Greedy answers do not depend on it."""
     max_context: int = Field(default=0, ge=0)
     """Tokens of a whole episode. 0: what the model allows."""
     device: str = "auto"
     """`cpu`, `cuda`, ...; `auto` takes a GPU where there is one."""
+    engine: Engine = "transformers"
+    """What runs a local model: `transformers`, `vllm`, or `vllm-server`, which has the model of
+    that folder and is asked in token ids."""
+    vllm: VllmConfig = VllmConfig()
+    """Settings of the two vLLM engines."""
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Self:
+        if self.api is not None and self.engine != "transformers":
+            raise ValueError("api asks a server in messages, engine runs a local model: set one")
+        return self
 
 
 def load_policy(config: PolicyConfig, spent: Spent | None = None, *, worker: int = 0) -> Policy:
@@ -40,6 +54,10 @@ def load_policy(config: PolicyConfig, spent: Spent | None = None, *, worker: int
         from graphwalker.policies.chat_api import ChatPolicy
 
         return ChatPolicy(config.model, config.api, spent)
+    if config.engine != "transformers":
+        from graphwalker.policies.vllm_load import load_vllm
+
+        return load_vllm(config, policy_name(config))
     import torch
 
     from graphwalker.policies.transformers_model import TransformersPolicy
@@ -75,11 +93,12 @@ def policy_identity(config: PolicyConfig) -> dict[str, Any]:
     """What must be the same for a run to be resumed: the weights and how they are spoken to, but
     not where they run or how many at once."""
     if config.api is None:
+        engine = {} if config.engine == "transformers" else {"engine": config.engine}
         return {
             "weights": weights_checksum(config.model),
             "format": config.format,
             "max_context": config.max_context,
-        }
+        } | engine
     return {
         "api": config.api.base_url,
         "api_body": config.api.body,

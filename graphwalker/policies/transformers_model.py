@@ -16,7 +16,8 @@ from graphwalker.policies.base import Completion, Request
 from graphwalker.policies.decoding import Batch, Episode, Job
 from graphwalker.policies.kv_cache import Placement, RowCache, shared_heads_read_once
 from graphwalker.policies.sampling import StopTokens
-from graphwalker.tokens import ChatFormat, end_of_turn_id, extension_ids, prompt_ids
+from graphwalker.policies.transcripts import TurnEnds
+from graphwalker.tokens import ChatFormat, extension_ids, prompt_ids
 from graphwalker.trajectory import Message
 
 Result = tuple[str, Completion | PolicyError]
@@ -49,9 +50,8 @@ class TransformersPolicy:
         self.batch_size = batch_size
         self.max_context = max_context or int(model.config.max_position_embeddings)
         self.generated_tokens = 0
-        self._end_of_turn = end_of_turn_id(fmt, tokenizer)
-        self._end_ids = _end_ids(model, tokenizer) | {self._end_of_turn}
-        self._stops = StopTokens(tokenizer, self._end_ids, model.config.vocab_size)
+        self._ends = TurnEnds.of(tokenizer, fmt, getattr(model, "generation_config", None))
+        self._stops = StopTokens(tokenizer, self._ends.end_ids, model.config.vocab_size)
         self._waiting: dict[str, Request] = {}
         self._episodes: dict[str, Episode] = {}
         self._owners: list[Episode | None] = []
@@ -244,23 +244,12 @@ class TransformersPolicy:
     ) -> Result:
         """The completion of a row; its episode takes the ids over."""
         request, episode = job.request, job.episode
-        ended = ids[-1] in self._end_ids
-        text: str = self.tokenizer.decode(
-            ids[:-1] if ended else ids,
-            skip_special_tokens=False,
-            clean_up_tokenization_spaces=False,
-        )
-        cuts = [text.index(s) + len(s) for s in request.stop if s in text]
-        text = text[: min(cuts)] if cuts else text
-        prompt_tokens = len(episode.ids)
         self.generated_tokens += len(ids)
-        if ids[-1] != self._end_of_turn:
-            ids = [*ids, self._end_of_turn]
+        completion = self._ends.completion(ids, logprobs, request.stop, len(episode.ids))
         episode.cached = position
-        episode.ids += ids
-        episode.messages = (*episode.messages, Message("assistant", text))
-        finish = "stop" if ended or cuts else "length"
-        return request.key, Completion(text, finish, tuple(ids), logprobs, prompt_tokens)
+        episode.ids += completion.token_ids or ()
+        episode.messages = (*episode.messages, Message("assistant", completion.text))
+        return request.key, completion
 
 
 def _check_attention(model: Any) -> None:
@@ -271,9 +260,3 @@ def _check_attention(model: Any) -> None:
     attention = getattr(model.config, "_attn_implementation", "eager")
     if attention not in ("sdpa", "eager"):
         raise UserError(f"the transformers engine needs attention sdpa or eager, not {attention}")
-
-
-def _end_ids(model: Any, tokenizer: Any) -> set[int]:
-    eos: Any = getattr(getattr(model, "generation_config", None), "eos_token_id", None)
-    ends: list[Any] = [*eos] if isinstance(eos, list) else [eos]
-    return {int(i) for i in [*ends, tokenizer.eos_token_id] if i is not None}
