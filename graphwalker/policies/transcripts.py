@@ -9,16 +9,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphwalker.policies.base import Completion, Request
-from graphwalker.tokens import ChatFormat, end_of_turn_id, extension_ids, prompt_ids
+from graphwalker.tokens import (
+    ChatFormat,
+    closed_ids,
+    end_of_turn_id,
+    extension_ids,
+    prompt_ids,
+)
 from graphwalker.trajectory import Message
 
 
 @dataclass(frozen=True, slots=True)
 class TurnEnds:
-    """Which drawn ids end a turn of `tokenizer`, and the id that closes one that they did not."""
+    """Which drawn ids end a turn of `tokenizer`; how `fmt` closes one that none of them ended."""
 
     tokenizer: Any
-    end_of_turn: int
+    fmt: ChatFormat
     end_ids: frozenset[int]
     closes: bool = True
     """False where observations stand inside the assistant's message: nothing is appended."""
@@ -41,8 +47,8 @@ class TurnEnds:
     ) -> Completion:
         """The turn of these drawn ids, at least one, with a log-probability each.
 
-        Its `token_ids` end with the end of turn, appended where it was not drawn; its text ends
-        right after the first of the `stop` strings.
+        Its `token_ids` are closed as the format wants it (`closed_ids`); its text ends right after
+        the first of the `stop` strings.
         """
         ended = ids[-1] in self.end_ids
         text = self.text(ids[:-1] if ended else ids)
