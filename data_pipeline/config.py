@@ -21,6 +21,8 @@ from graphwalker.policies.load import PolicyConfig
 
 # GraphWalker Table 6, the structures of GraphSynth.
 TABLE_6 = {"2-hop": 1982.0, "3-hop": 4920.0, "4-hop": 1778.0, "5-hop": 576.0, "2I": 5599.0}
+# GraphWalker Table 7, the structures of GraphWalkerBench.
+TABLE_7 = {"3-hop": 347.0, "4-hop": 209.0, "5-hop": 180.0, "2I": 344.0, "IP": 337.0, "PI": 349.0}
 # GraphRoll is drawn from CWQ: short compositions and conjunctions.
 CWQ_LIKE = {"2-hop": 4.0, "3-hop": 2.0, "4-hop": 1.0, "2I": 3.0}
 
@@ -97,6 +99,19 @@ class SynthConfig(SamplingConfig):
     @classmethod
     def _known_structures(cls, mix: dict[str, float]) -> dict[str, float]:
         return checked_mix(mix)
+
+
+class BenchConfig(SynthConfig):
+    """GraphWalkerBench: how many test questions, of which structures, which of them untrained."""
+
+    count: int = Field(default=1766, ge=1)
+    mix: dict[str, float] = TABLE_7
+    """Weight of each structure; defaults to GraphWalker Table 7."""
+    split: Literal["train", "test-entity", "test-path", "any"] = "test-entity"
+    """Which side of the hold-out to sample: `test-entity` starts at entities, `test-path` takes
+    paths, too, that no training corpus of the same `splits` has."""
+    unseen: tuple[str, ...] = ("IP", "PI")
+    """Structures that a training corpus may not hold (GraphWalker Figure 9)."""
 
 
 class ExpertConfig(Config):

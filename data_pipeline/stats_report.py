@@ -6,16 +6,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from data_pipeline.config import TABLE_6, TABLE_7
 from data_pipeline.contamination_embed import TFIDF, open_embedder
 from data_pipeline.stats import describe, table
 from data_pipeline.stats_figures import bars, scatter
 from graphwalker.errors import UserError
 from graphwalker.jsonl import read_jsonl
 
-TABLE_6 = {"2-hop": 1982, "3-hop": 4920, "4-hop": 1778, "5-hop": 576, "2I": 5599}
-"""GraphWalker Table 6: the structures of GraphSynth-15k."""
-TABLE_7 = {"3-hop": 347, "4-hop": 209, "5-hop": 180, "2I": 344, "IP": 337, "PI": 349}
-"""GraphWalker Table 7: the structures of GraphWalkerBench."""
 FIGURES = {"structures": "structure", "hops": "hops", "most_used_relations": "relation"}
 MAPPED = 2000
 """Questions on the map: the first ones of the file."""

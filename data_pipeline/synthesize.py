@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from data_pipeline.attempts import Attempt, Drop, open_maker
 from data_pipeline.config import SynthConfig, quotas
@@ -29,6 +29,19 @@ Job = tuple[str, int]
 """Structure and number of an attempt."""
 Records = Iterator[tuple[str, dict[str, Any]]]
 AnyPool = Pool[Job, Attempt] | TeacherPool[Job, Attempt]
+
+
+class Elsewhere(Protocol):
+    """Other corpora, whose questions must not be made again."""
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """What tells one such set of corpora from another."""
+        ...
+
+    def holds(self, record: Mapping[str, Any]) -> str:
+        """Why a question is ruled out, `""` where it is not."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,23 +113,24 @@ def make(
     progress: Progress | None,
     shard: Shard | None = None,
     shards: Shards | None = None,
+    elsewhere: Elsewhere | None = None,
 ) -> dict[str, Any]:
     """Attempt after attempt, always of the structure furthest behind, until the mix is full.
 
     With `shard`, that part of the attempts is made below `out`, not judged against others. With
-    `shards`, what they have tried is taken from them.
+    `shards`, what they have tried is taken from them. `elsewhere` rules out what others hold.
     """
     opened = open_graph(graph)
     require_values(opened, config.mix)
     about = {"checksum": opened.checksum}
     if shard is not None:
         return _make_shard(graph, config, shard.folder(out), stage, about, shard, progress)
-    open_run(out, stage.name, config, about)
+    open_run(out, stage.name, config, about, elsewhere.facts if elsewhere else {})
     with (
         Ledger(out, stage.files[:-1], [stage.product, DROPPED]) as ledger,
         open_pool(stage.build, graph, config, out) as pool,
     ):
-        goal = _Goal(config, ledger, ledger.records(stage.asked))
+        goal = _Goal(config, ledger, ledger.records(stage.asked), elsewhere)
         streams = {
             name: _merged(shards, pool, stage, name, goal.tried[name], goal.room(name))
             if shards
@@ -239,8 +253,15 @@ STAGES = {
 class _Goal:
     """Which structure to attempt next, and what the records made so far rule out."""
 
-    def __init__(self, config: SynthConfig, ledger: Ledger, kept: Iterator[dict[str, Any]]) -> None:
+    def __init__(
+        self,
+        config: SynthConfig,
+        ledger: Ledger,
+        kept: Iterator[dict[str, Any]],
+        elsewhere: Elsewhere | None = None,
+    ) -> None:
         self.config = config
+        self._elsewhere = elsewhere
         self.quota = quotas(config.mix, config.count)
         self.tried: Counter[str] = Counter(unit.rpartition("/")[0] for unit in ledger.finished)
         self.kept: Counter[str] = Counter()
@@ -274,21 +295,23 @@ class _Goal:
         record = found.get(QUESTIONS) or found.get(WALKS)
         if DROPPED in found or record is None:
             return unit
-        reason = ""
-        if _text(record) in self._texts or query_key(record["query"]) in self._queries:
-            reason = "duplicate"
-        elif self._paths[structure, *record["query"]["path"]] >= self._path_limit(structure):
-            reason = "path_share"
-        elif any(
-            self._relations[structure, one] >= self._relation_limit(structure)
-            for one in relations_of(record["query"])
-        ):
-            reason = "relation_share"
+        reason = self._elsewhere.holds(record) if self._elsewhere else ""
+        reason = reason or self._rival(structure, record)
         if not reason:
             self._remember(record)
             return unit
         sampled = unit[:1] if QUESTIONS in found else []
         return [*sampled, (DROPPED, Drop("certificate", reason).to_json(unit_of(record)))]
+
+    def _rival(self, structure: str, record: Mapping[str, Any]) -> str:
+        """What records made earlier have against this one."""
+        if _text(record) in self._texts or query_key(record["query"]) in self._queries:
+            return "duplicate"
+        if self._paths[structure, *record["query"]["path"]] >= self._path_limit(structure):
+            return "path_share"
+        limit, used = self._relation_limit(structure), relations_of(record["query"])
+        full = any(self._relations[structure, one] >= limit for one in used)
+        return "relation_share" if full else ""
 
     def room(self, structure: str) -> Room:
         """How many more records of it are wanted, whenever it is asked."""

@@ -9,6 +9,7 @@ import typer
 
 from graphwalker.commands import (
     agents,
+    bench,
     benchmark,
     conformance,
     contamination,
@@ -40,7 +41,7 @@ graph.app.command("index")(names.index)
 graph.app.command("search")(names.search)
 app.add_typer(graph.app, name="graph")
 app.add_typer(virtuoso.app, name="virtuoso")
-for group in (data, export, contamination, verify, benchmark, agents, score, serve):
+for group in (data, bench, export, contamination, verify, benchmark, agents, score, serve):
     app.add_typer(group.app)
 
 

@@ -23,6 +23,7 @@ CONFIGS = {
     "environment": "graphwalker.agents.presets:EnvironmentConfig",
     "synth": "data_pipeline.config:SynthConfig",
     "experts": "data_pipeline.config:ExpertConfig",
+    "bench": "data_pipeline.config:BenchConfig",
     "model": "training.config:TinyModelConfig",
     "sft": "training.config:SftConfig",
     "grpo": "training.grpo_config:GrpoConfig",
