@@ -26,8 +26,6 @@ class TurnEnds:
     tokenizer: Any
     fmt: ChatFormat
     end_ids: frozenset[int]
-    closes: bool = True
-    """False where observations stand inside the assistant's message: nothing is appended."""
 
     @classmethod
     def of(cls, tokenizer: Any, fmt: ChatFormat, generation_config: Any = None) -> "TurnEnds":
@@ -36,7 +34,7 @@ class TurnEnds:
         named: list[Any] = [*eos] if isinstance(eos, list) else [eos]
         last = end_of_turn_id(fmt, tokenizer)
         known = {int(i) for i in [*named, tokenizer.eos_token_id] if i is not None}
-        return cls(tokenizer, last, frozenset(known | {last}), not fmt.inline_observations)
+        return cls(tokenizer, fmt, frozenset(known | {last}))
 
     def completion(
         self,
@@ -54,9 +52,9 @@ class TurnEnds:
         text = self.text(ids[:-1] if ended else ids)
         cuts = [text.index(s) + len(s) for s in stop if s in text]
         text = text[: min(cuts)] if cuts else text
-        closing = () if ids[-1] == self.end_of_turn or not self.closes else (self.end_of_turn,)
         finish = "stop" if ended or cuts else "length"
-        return Completion(text, finish, (*ids, *closing), tuple(logprobs), prompt_tokens)
+        closed = tuple(closed_ids(ids, self.fmt, self.tokenizer))
+        return Completion(text, finish, closed, tuple(logprobs), prompt_tokens)
 
     def text(self, ids: Sequence[int]) -> str:
         """What the ids say, special tokens spelled out."""
