@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 from trl.trainer.grpo_trainer import GRPOTrainer
 
+from training.distributed import gathered
 from training.grpo_log import StepLog
 from training.rollout import Rollouts
 from training.saving import WholeCheckpoints
@@ -129,7 +130,11 @@ def regroup(batches: Sequence[dict[str, Any]], drop_idle: bool) -> list[dict[str
     lengths = whole["prompt_mask"].sum(1) + whole["completion_mask"].sum(1)
     order = lengths.argsort(descending=True, stable=True)
     if drop_idle:
-        order = order[whole["advantages"][order] != 0]
+        busy = whole["advantages"][order] != 0
+        # TRL gathers figures per row: a process with fewer busy rows keeps some idle ones.
+        count = max(gathered([int(busy.sum())]))
+        order = torch.cat([order[busy], order[~busy].flip(0)])[:count]
+        order = order[lengths[order].argsort(descending=True, stable=True)]
     total, parts = len(lengths), []
     for chosen in order.tensor_split(len(batches)):
         share = len(chosen) * len(batches) / total
