@@ -35,10 +35,11 @@ def describe(records: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         counts["answers"][str(len(question["answers"]))] += 1
         if "turns" in record:
             counts["turns"][str(len(record["turns"]))] += 1
-        topics.update(topic["id"] for topic in question["topic_entities"])
-        query = question.get("query") or {}
+        query = question["query"]
         if "branches" not in query:  # a benchmark's question, whose walk is not ours to tell
+            topics.update(topic["id"] for topic in question["topic_entities"])
             continue
+        topics.update(branch["topic"]["id"] for branch in query["branches"])
         paths.add(tuple(query["path"]))
         hops = [hop for branch in query["branches"] for hop in branch["hops"]] + query["tail"]
         counts["relations"].update(hop.removeprefix("~") for hop in hops)
