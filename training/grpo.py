@@ -1,4 +1,4 @@
-"""GRPO in the environment: TRL's trainer on whole episodes, the reward is the answer's EM.
+"""GRPO in the environment: TRL's trainer on whole episodes, the reward is the answer's.
 
 accelerate launch training/grpo.py --config configs/grpo.yaml output_dir=runs/grpo lr=2e-6
 """
@@ -25,7 +25,7 @@ from training.checkpoints import (
     last_checkpoint,
 )
 from training.command import run_command
-from training.distributed import check_layout, process_arguments, processes, rank
+from training.distributed import check_layout, rank
 from training.grpo_config import GrpoConfig
 
 log = logging.getLogger(__name__)
@@ -34,8 +34,12 @@ FREE_KEYS = (
     "alarm_steps",
     "engine_batch",
     "keep_checkpoints",
+    "max_failed",
+    "max_kl",
+    "max_mismatch",
     "max_seconds",
     "min_answered",
+    "min_entropy",
     "min_valid_actions",
     "report_to",
     "threads",
@@ -47,7 +51,8 @@ def run_grpo(config: GrpoConfig) -> Path:
     """Train, or go on where a killed run stopped; returns the folder of the final model.
 
     A finished run is left as it is. Raises `UserError` for a folder made with another config or
-    other data, and `CollapseError` when the alarm rings.
+    other data, `CollapseError` when the alarm rings, and `OutageError` when too many episodes of a
+    step failed because the graph or the engine did.
     """
     from training.saving import save_final
 
@@ -77,14 +82,17 @@ def make_trainer(
     from datasets import Dataset
     from transformers import AutoTokenizer, PrinterCallback
 
+    from training.batch import RolloutRules
+    from training.grpo_arguments import trl_arguments
     from training.grpo_log import Clock, StepLog
     from training.grpo_trainer import EpisodeTrainer
-    from training.rewards import exact_match_reward
+    from training.rewards import episode_reward
     from training.rollout import Rollouts
 
     os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
+    arguments = trl_arguments(config)
     tokenizer = AutoTokenizer.from_pretrained(config.model, padding_side="left")
-    record = StepLog(config, start)
+    record = StepLog(config, start, writes=rank() == 0)
     rollouts = Rollouts(
         questions,
         environment,
@@ -93,14 +101,23 @@ def make_trainer(
         sampling=Sampling(config.temperature, max_tokens=config.max_turn_tokens, seed=config.seed),
         max_context=config.max_prompt_tokens + config.max_response_tokens,
         engine_batch=config.engine_batch,
+        rules=RolloutRules(
+            rewards=config.rewards,
+            turn_credit=config.turn_credit,
+            zero_variance=config.zero_variance,
+            resample_tries=config.resample_tries,
+            max_episode_tokens=config.max_episode_tokens,
+            max_failed=config.max_failed,
+            shown=config.trajectories_per_step,
+        ),
     )
     trainer = EpisodeTrainer(
         rollouts,
         record,
         config.keep_checkpoints,
         model=config.model,
-        reward_funcs=exact_match_reward,
-        args=_arguments(config),
+        reward_funcs=episode_reward,
+        args=arguments,
         train_dataset=Dataset.from_dict({"prompt": question_order(config, questions)}),
         processing_class=tokenizer,
         callbacks=[Clock(record, config.max_seconds)],
@@ -110,11 +127,12 @@ def make_trainer(
 
 
 def question_order(config: GrpoConfig, questions: list[Question]) -> list[str]:
-    """The question ids of all steps, no question twice in a step.
+    """The question ids of all batches of episodes, no question twice in a batch.
 
     One list instead of TRL's shuffle, which a resumed run would begin anew in its second epoch.
     """
-    rng, whole = random.Random(config.seed), config.steps * config.prompts_per_step
+    rng = random.Random(config.seed)
+    whole = config.steps // config.iterations * config.prompts_per_step
     order: list[str] = []
     per_round = len(questions) - len(questions) % config.prompts_per_step
     while len(order) < whole:
@@ -134,73 +152,11 @@ def _world(config: GrpoConfig) -> tuple[list[Question], Environment]:
     return questions, Environment(open_graph(config.graph), config.environment)
 
 
-def _arguments(config: GrpoConfig) -> Any:
-    from trl.trainer.grpo_config import GRPOConfig
-
-    bf16 = config.dtype == "bfloat16" or (config.dtype == "auto" and _gpu_has_bf16())
-    return GRPOConfig(
-        output_dir=config.output_dir,
-        **process_arguments(bf16),
-        ddp_find_unused_parameters=False,
-        seed=config.seed,
-        max_steps=config.steps,
-        shuffle_dataset=False,
-        num_generations=config.samples,
-        per_device_train_batch_size=config.micro_batch,
-        gradient_accumulation_steps=_accumulation(config),
-        max_completion_length=config.max_response_tokens,
-        temperature=config.temperature,
-        loss_type=config.loss_type,
-        beta=config.beta,
-        use_bias_correction_kl=False,
-        epsilon=config.clip_low,
-        epsilon_high=config.clip_high,
-        scale_rewards=config.scale_rewards,
-        learning_rate=config.lr,
-        lr_scheduler_type=config.schedule,
-        warmup_steps=config.warmup_steps,
-        adam_beta1=config.beta1,
-        adam_beta2=config.beta2,
-        adam_epsilon=config.epsilon,
-        weight_decay=config.weight_decay,
-        max_grad_norm=config.max_grad_norm,
-        bf16=bf16,
-        gradient_checkpointing=config.gradient_checkpointing,
-        logging_steps=1,
-        save_steps=config.save_steps,
-        report_to=list(config.report_to) or "none",
-        disable_tqdm=True,
-        dataloader_pin_memory=False,
-    )
-
-
-def _accumulation(config: GrpoConfig) -> int:
-    """Micro-batches per process and step: one optimizer step per batch of rollouts."""
-    if config.prompts_per_step % processes():
-        raise UserError(
-            f"prompts_per_step = {config.prompts_per_step} is not a multiple of the {processes()} "
-            "processes: every process must hold whole groups"
-        )
-    episodes = config.prompts_per_step * config.samples // processes()
-    if episodes % config.micro_batch:
-        raise UserError(
-            f"micro_batch = {config.micro_batch} does not divide the {episodes} episodes per step "
-            "and process (prompts_per_step * samples / processes)"
-        )
-    return episodes // config.micro_batch
-
-
 def _inputs(config: GrpoConfig, environment: Environment) -> dict[str, str]:
     facts = {"questions": digest(Path(config.questions))}
     if Path(config.model).is_dir():
         facts["model"] = digest(Path(config.model))
     return facts | {"graph": str(getattr(environment.graph, "checksum", ""))}
-
-
-def _gpu_has_bf16() -> bool:
-    import torch
-
-    return torch.cuda.is_available() and torch.cuda.is_bf16_supported()
 
 
 if __name__ == "__main__":

@@ -2,15 +2,19 @@
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from graphwalker.agents.presets import EnvironmentConfig
 from graphwalker.config import Config
 from graphwalker.tokens_formats import FormatSetting
+from training.rewards import RewardMix
 
 
 class GrpoConfig(Config):
-    """Reinforcement learning in the environment; the reward is strict set EM of the answer."""
+    """Reinforcement learning in the environment; the reward is strict set EM of the answer.
+
+    Values are those of GraphWalker's Table 12, and where that is silent, of its released code.
+    """
 
     model: str
     """Model to start from, and the reference of the KL term: a local folder or a Hub name."""
@@ -31,17 +35,36 @@ class GrpoConfig(Config):
     samples: int = Field(default=8, ge=2)
     """Episodes per question, compared with each other (GraphWalker: 8)."""
     steps: int = Field(default=100, ge=1)
-    """Optimizer steps, each on new episodes (GraphWalker: 100)."""
+    """Optimizer steps (GraphWalker: 100)."""
+    iterations: int = Field(default=1, ge=1)
+    """Optimizer steps on each batch of episodes (GraphWalker: 1). From the second on, the policy
+    is no longer the one that drew them, and the clips of the ratio act."""
     max_seconds: float = Field(default=0.0, ge=0)
     """Stop after the step that passes this time. 0: no limit. Such a run is not repeatable."""
     temperature: float = Field(default=1.0, gt=0)
     """Of sampling and of the trained distribution (GraphWalker: 1.0)."""
     max_turn_tokens: int = Field(default=512, ge=1)
     """Tokens of one completion."""
+    max_episode_tokens: int = Field(default=0, ge=0)
+    """Tokens that the policy may draw in one episode, over all its turns. 0: no limit."""
     max_prompt_tokens: int = Field(default=4096, ge=1)
-    """Tokens of the first prompt (GraphWalker: 4096)."""
+    """Tokens of the first prompt (GraphWalker: 4096); with the next, the limit of the context."""
     max_response_tokens: int = Field(default=8192, ge=1)
     """Tokens after it, observations included (GraphWalker: 8192)."""
+
+    rewards: RewardMix = RewardMix()
+    """What an answer earns: weights of EM, F1 and others."""
+    turn_credit: float = Field(default=0.0, ge=0)
+    """Weight of each turn's own advantage: did the tools accept its action? 0: off, as in
+    GraphWalker. (MT-GRPO, arXiv:2505.11821; see `training/turn_credit.py`.)"""
+    zero_variance: Literal["keep", "filter", "resample"] = "keep"
+    """Groups whose episodes all earn the same: `keep` them (their advantage is 0), `filter` them
+    out of the loss's mean, or `resample`: draw groups of other questions instead (DAPO)."""
+    resample_tries: int = Field(default=3, ge=1)
+    """Rounds of `resample` at most; groups that are still without variance are kept."""
+    max_failed: float = Field(default=0.25, ge=0, le=1)
+    """The run stops when more than this share of a step's episodes failed because the graph or the
+    engine did. Failed episodes have no reward and no gradient."""
 
     lr: float = Field(default=1e-6, gt=0)
     """Learning rate (GraphWalker: 1e-6)."""
@@ -54,9 +77,13 @@ class GrpoConfig(Config):
     clip_low: float = Field(default=0.2, gt=0)
     """Lower clip of the probability ratio (GraphWalker's code: 0.2)."""
     clip_high: float = Field(default=0.28, gt=0)
-    """Upper clip (GraphWalker's code: 0.28)."""
+    """Upper clip (GraphWalker's code: 0.28, DAPO's clip-higher)."""
     loss_type: Literal["grpo", "bnpo", "dr_grpo", "dapo"] = "grpo"
-    """TRL's name of the objective; `grpo` is the paper's mean over each sequence."""
+    """TRL's name of the objective; `grpo` is the paper's mean over each sequence. Dr. GRPO is
+    `dr_grpo` with `scale_rewards: none`."""
+    importance_level: Literal["token", "sequence"] = "token"
+    """Whose probability ratio is clipped. GSPO is `sequence` with `clip_low: 3e-4`,
+    `clip_high: 4e-4`, `beta: 0` and `iterations` above 1 (arXiv:2507.18071)."""
     scale_rewards: Literal["group", "batch", "none"] = "group"
     """What the advantages are divided by the deviation of."""
     beta1: float = Field(default=0.9, ge=0, lt=1)
@@ -88,8 +115,15 @@ class GrpoConfig(Config):
     """The alarm rings below this share of episodes that end with an answer."""
     min_valid_actions: float = Field(default=0.2, ge=0, le=1)
     """The alarm rings below this share of completions that hold a valid action."""
+    min_entropy: float = Field(default=0.0, ge=0)
+    """The alarm rings below this entropy, in nats per drawn token. 0: no limit."""
+    max_kl: float = Field(default=1.0, ge=0)
+    """The alarm rings above this KL from the reference, in nats per token. 0: no limit."""
+    max_mismatch: float = Field(default=0.1, ge=0)
+    """The alarm rings when log-probabilities of training are on average further than this from
+    those of sampling. In float32 they agree to 1e-4. 0: no limit."""
     alarm_steps: int = Field(default=5, ge=0)
-    """Steps in a row below a limit that stop the run. 0: never."""
+    """Steps in a row beyond a limit that stop the run. 0: never."""
 
     save_steps: int = Field(default=10, ge=1)
     """Optimizer steps between checkpoints."""
@@ -98,4 +132,11 @@ class GrpoConfig(Config):
     trajectories_per_step: int = Field(default=4, ge=0)
     """Episodes of each step that are written to trajectories.jsonl, to be read."""
     report_to: tuple[str, ...] = ()
-    """Trackers of the Hugging Face Trainer besides metrics.jsonl, such as `wandb`."""
+    """Trackers besides metrics.jsonl, by TRL's names: `tensorboard`, `wandb`, `trackio`, ..."""
+
+    @model_validator(mode="after")
+    def _batches_are_whole(self) -> "GrpoConfig":
+        for name in ("steps", "save_steps"):
+            if getattr(self, name) % self.iterations:
+                raise ValueError(f"{name} must be a multiple of iterations ({self.iterations})")
+        return self

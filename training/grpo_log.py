@@ -1,128 +1,142 @@
 """The record of a GRPO run: metrics.jsonl, trajectories.jsonl, the clock, and the alarm."""
 
 import logging
+import math
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from transformers import TrainerCallback, TrainerControl, TrainerState
 
-from graphwalker.errors import GraphWalkerError
 from graphwalker.jsonl import JsonlAppender, read_jsonl, write_jsonl
+from training.alarm import Alarm, CollapseError
+from training.batch import Batch
 from training.checkpoints import rewind_metrics
-from training.distributed import agreed, gathered, rank
+from training.distributed import agreed
 from training.grpo_config import GrpoConfig
-from training.rollout import Rollouts, summary
+from training.step_facts import summary
+
+__all__ = ["Clock", "CollapseError", "Drift", "StepLog"]
 
 log = logging.getLogger(__name__)
 
 
-class CollapseError(GraphWalkerError, RuntimeError):
-    """The policy collapsed; its text says by which sign and what to try."""
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """How far log-probabilities of training are from those of sampling: sums over tokens."""
+
+    tokens: int = 0
+    distance: float = 0.0
+    largest: float = 0.0
+    ratio: float = 0.0
+    """Sum of the probability ratios of the policy in training to the one that drew."""
+
+    def __add__(self, other: "Drift") -> "Drift":
+        return Drift(
+            self.tokens + other.tokens,
+            self.distance + other.distance,
+            max(self.largest, other.largest),
+            self.ratio + other.ratio,
+        )
+
+    def facts(self) -> dict[str, float | None]:
+        """`ratio_mean` is `None` where no token was trained."""
+        return {
+            "ratio_mean": self.ratio / self.tokens if self.tokens else None,
+            "mismatch_mean": self.distance / max(1, self.tokens),
+            "mismatch_max": self.largest,
+        }
 
 
 class StepLog:
     """Writes a line per step. A resumed run drops what it will write again.
 
-    Of several processes, the first one writes, for the episodes of all.
+    Every process has one, so that all of them hear the alarm; only the first one writes.
     """
 
-    def __init__(self, config: GrpoConfig, start: int) -> None:
+    def __init__(self, config: GrpoConfig, start: int, writes: bool = True) -> None:
         folder = Path(config.output_dir)
         self._config = config
-        last: dict[str, Any] = {}
-        if rank() == 0:
+        self._metrics, self._episodes = None, None
+        if writes:
             last = rewind_metrics(folder / "metrics.jsonl", start)
-            _rewind_trajectories(folder / "trajectories.jsonl", start)
             self._metrics = JsonlAppender(folder / "metrics.jsonl")
+            _rewind_trajectories(folder / "trajectories.jsonl", start)
             self._episodes = JsonlAppender(folder / "trajectories.jsonl")
+        else:
+            last = _line(folder / "metrics.jsonl", start)
         self._before = float(last.get("seconds", 0.0))
         self._clock = self._step_clock = time.monotonic()
-        self._off, self._off_max, self._off_count = 0.0, 0.0, 0
-        self._low = {
-            "answered": (config.min_answered, int(last.get("low_answered", 0))),
-            "valid_actions": (config.min_valid_actions, int(last.get("low_valid_actions", 0))),
-        }
+        self._alarm = Alarm(config, last)
 
     @property
     def seconds(self) -> float:
         """Seconds of training, those before a resume included."""
         return self._before + time.monotonic() - self._clock
 
+    @property
+    def is_calm(self) -> bool:
+        """The last step was within all limits of the alarm."""
+        return self._alarm.is_calm
+
     def begin(self) -> None:
         self._clock = self._step_clock = time.monotonic()
 
-    def mismatch(self, total: float, largest: float, count: int) -> None:
-        """Note how far the log-probabilities of training are from those of sampling."""
-        self._off, self._off_count = self._off + total, self._off_count + count
-        self._off_max = max(self._off_max, largest)
+    def facts(self, batch: Batch, drift: Drift) -> dict[str, float | None]:
+        """Those of a step that TRL does not report itself. The same in all processes."""
+        drawn = {"resampled": float(batch.resampled), "filtered": float(batch.filtered)}
+        return {**summary(batch.facts, self._config.samples), **drawn, **drift.facts()}
 
-    def gather(self) -> None:
-        """Take in what the other processes noted since the last line; all must call it."""
-        noted = gathered([(self._off, self._off_max, self._off_count)])
-        self._off, self._off_count = sum(n[0] for n in noted), sum(n[2] for n in noted)
-        self._off_max = max(n[1] for n in noted)
-
-    def write(self, step: int, logs: dict[str, float], rollouts: Rollouts) -> None:
+    def write(
+        self, step: int, logs: dict[str, Any], facts: dict[str, float | None], batch: Batch
+    ) -> None:
         """One line of metrics and some episodes. Raises `CollapseError` if the alarm rings."""
         now = time.monotonic()
-        facts = summary(rollouts.trajectories, rollouts.samples)
-        low = self._count_low(facts)
+        fresh = batch.step == step - 1  # not a further iteration on the same episodes
+        generation = batch.seconds if fresh else 0.0
         line: dict[str, Any] = {
             "step": step,
             **facts,
             "loss": logs.get("loss"),
             "kl": logs.get("kl"),
             "clip_ratio": logs.get("clip_ratio/region_mean"),
+            "clip_low": logs.get("clip_ratio/low_mean"),
+            "clip_high": logs.get("clip_ratio/high_mean"),
             "grad_norm": logs.get("grad_norm"),
             "lr": logs.get("learning_rate"),
-            "mismatch_mean": self._off / max(1, self._off_count),
-            "mismatch_max": self._off_max,
-            **{f"low_{key}": count for key, count in low.items()},
-            "seconds_generation": rollouts.seconds,
-            "seconds_update": now - self._step_clock - rollouts.seconds,
+        }
+        line |= self._alarm.count(line)
+        line |= {
+            "seconds_generation": generation,
+            "seconds_update": now - self._step_clock - generation,
             "seconds": self.seconds,
         }
-        self._metrics.append({key: _rounded(value) for key, value in line.items()})
-        self._write_episodes(step, rollouts)
-        self._step_clock, self._off, self._off_max, self._off_count = now, 0.0, 0.0, 0
-        log.info(
-            "step %d of %d  EM %.3f  answered %.2f  turns %.1f  %.1f s",
-            step, self._config.steps, facts["em"], facts["answered"], facts["turns"],
-            line["seconds"],
-        )  # fmt: skip
-        self._ring(step, facts, low)
+        self._step_clock = now
+        if self._metrics is not None:
+            self._metrics.append({key: _rounded(value) for key, value in line.items()})
+            self._say(step, line)
+        if fresh and self._episodes is not None:
+            for episode in batch.shown:
+                marked = replace(episode, provenance={**episode.provenance, "step": step})
+                self._episodes.append(marked.to_json())
+        self._alarm.ring(step, line)
 
     def close(self) -> None:
-        self._metrics.close()
-        self._episodes.close()
+        for appender in (self._metrics, self._episodes):
+            if appender is not None:
+                appender.close()
 
-    def _write_episodes(self, step: int, rollouts: Rollouts) -> None:
-        # One of each question first: samples of one question are much alike.
-        count, spread = self._config.trajectories_per_step, rollouts.samples
-        ordered = [t for i in range(spread) for t in rollouts.trajectories[i::spread]]
-        for episode in ordered[:count]:
-            marked = replace(episode, provenance={**episode.provenance, "step": step})
-            self._episodes.append(marked.to_json())
-
-    def _count_low(self, facts: dict[str, float]) -> dict[str, int]:
-        for key, (limit, count) in self._low.items():
-            self._low[key] = (limit, count + 1 if facts[key] < limit else 0)
-        return {key: count for key, (_, count) in self._low.items()}
-
-    def _ring(self, step: int, facts: dict[str, float], low: dict[str, int]) -> None:
-        for key, count in low.items():
-            if 0 < self._config.alarm_steps <= count:
-                raise CollapseError(
-                    f"{self._config.output_dir}: stopped at step {step}: {key} is "
-                    f"{facts[key]:.2f}, below min_{key} = {self._low[key][0]} for {count} steps; "
-                    "read trajectories.jsonl, lower lr or raise beta, and start in a new output_dir"
-                )
+    def _say(self, step: int, line: dict[str, Any]) -> None:
+        log.info(
+            "step %d of %d  EM %.3f  answered %.2f  turns %.1f  %.1f s",
+            step, self._config.steps, line["em"], line["answered"], line["turns"],
+            line["seconds"],
+        )  # fmt: skip
 
 
 class Clock(TrainerCallback):
-    """Ends the run after the step that passes `max_seconds`."""
+    """Ends the run after the step that passes `max_seconds`, in all processes at once."""
 
     def __init__(self, record: StepLog, max_seconds: float) -> None:
         self._record, self._max_seconds = record, max_seconds
@@ -138,6 +152,13 @@ class Clock(TrainerCallback):
             control.should_training_stop = True
 
 
+def _line(path: Path, step: int) -> dict[str, Any]:
+    """The line of that step, `{}` where there is none."""
+    if not step or not path.is_file():
+        return {}
+    return next((line for line in read_jsonl(path) if line["step"] == step), {})
+
+
 def _rewind_trajectories(path: Path, step: int) -> None:
     if path.is_file():
         JsonlAppender(path).close()  # cuts a killed run's half line
@@ -146,4 +167,6 @@ def _rewind_trajectories(path: Path, step: int) -> None:
 
 
 def _rounded(value: Any) -> Any:
-    return float(f"{value:.6g}") if isinstance(value, float) else value
+    if not isinstance(value, float):
+        return value
+    return float(f"{value:.6g}") if math.isfinite(value) else str(value)

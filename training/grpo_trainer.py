@@ -2,7 +2,8 @@
 
 What is changed against TRL 1.16, each exact: log-probabilities only where the policy drew a token,
 columns of padding cut, rows sorted by length, rows without advantage left out where no KL term
-needs them. On GPUs TRL's own kernels score; the rest holds there too.
+needs them. On GPUs TRL's own kernels score; the rest holds there too. Rows that are not in the loss
+(failed for our reasons, or filtered out) count in no mean.
 """
 
 import functools
@@ -16,12 +17,14 @@ from torch.nn.functional import cross_entropy
 from trl.trainer.grpo_trainer import GRPOTrainer
 
 from training.distributed import gathered
-from training.grpo_log import StepLog
+from training.grpo_log import Drift, StepLog
 from training.rollout import Rollouts
 from training.saving import WholeCheckpoints
 
 ROW_MEANS = ("grpo", "dr_grpo")
 """Objectives that are means over rows, so rows can be regrouped."""
+SUMS = ("dapo",)
+"""Objectives that are sums over all tokens of a step, divided by a number known beforehand."""
 
 
 class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
@@ -29,9 +32,10 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
 
     def __init__(self, rollouts: Rollouts, record: StepLog, keep: int, **settings: Any) -> None:
         super().__init__(rollout_func=rollouts, **settings)
-        self.rollouts, self._record, self.keep_checkpoints = rollouts, record, keep
+        self.rollouts, self._record, self._keep = rollouts, record, keep
         self._scored: Tensor | None = None
         self._logps: Tensor | None = None
+        self._drift = Drift()
         self._selective = self.accelerator.device.type == "cpu" and _plain_head(self.model)
         if self._selective:
             add_selective_head(self.model)
@@ -50,14 +54,31 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
         self._scored = _padded(output[2]).to(self.accelerator.device)
         return output
 
+    def _generate_and_score_completions(self, inputs: Any) -> Any:
+        output: Any = super()._generate_and_score_completions(inputs)
+        if self._training:
+            device, batch = self.accelerator.device, self.rollouts.batch
+            output["kept"] = torch.tensor(batch.kept, device=device)
+            if batch.credits:
+                credit = _padded(batch.credits, torch.float32).to(device)
+                output["advantages"] = output["advantages"][:, None] + credit
+        return output
+
     def _prepare_inputs(self, generation_batch: Any) -> Any:
         before = self._buffered_inputs
         inputs = super()._prepare_inputs(generation_batch)
-        if not self._training or self.loss_type not in ROW_MEANS:
+        if not self._training:
             return inputs
         if self._buffered_inputs is not before:
-            self._buffered_inputs = regroup(self._buffered_inputs, drop_idle=self.beta == 0)
+            self._buffered_inputs = self._micro_batches(self._buffered_inputs)
         return self._buffered_inputs[self._step % len(self._buffered_inputs)]
+
+    def _micro_batches(self, batches: Any) -> list[dict[str, Any]]:
+        if self.loss_type not in (*ROW_MEANS, *SUMS):
+            return [trimmed(batch) for batch in batches]
+        kept = sum(int(batch["kept"].sum()) for batch in batches)
+        total = sum(gathered([kept])) / self.accelerator.num_processes
+        return regroup(batches, self.beta == 0, total, self.loss_type in SUMS)
 
     # --- log-probabilities and loss
 
@@ -66,9 +87,17 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
         self._scored = mask
         loss = super()._compute_loss(model, inputs) * inputs.get("share", 1.0)
         if self._logps is not None and self._training and inputs.get("share", 1.0):
-            off = (self._logps - inputs["sampling_per_token_logps"]).abs() * mask
-            self._record.mismatch(float(off.sum()), float(off.max()), int(mask.sum()))
+            self._note_drift(self._logps, inputs, mask.bool())
         return loss
+
+    def _note_drift(self, logps: Tensor, inputs: dict[str, Any], mask: Tensor) -> None:
+        if not mask.any():
+            return
+        drawn = inputs["sampling_per_token_logps"][mask]
+        old = inputs.get("old_per_token_logps")
+        gap = ((logps if old is None else old)[mask] - drawn).abs()
+        ratio = (logps[mask] - drawn).exp()
+        self._drift += Drift(len(gap), float(gap.sum()), float(gap.max()), float(ratio.sum()))
 
     def _get_per_token_logps_and_entropies(
         self,
@@ -108,39 +137,58 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
 
     # --- the record
 
-    def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
+    def log(self, logs: dict[str, Any], start_time: float | None = None) -> None:
+        """Adds our own facts as `agent/...`, so that TRL's trackers show them, too."""
+        if "loss" not in logs:
+            super().log(logs, start_time)
+            return
+        drift = sum(gathered([self._drift]), Drift())
+        facts, self._drift = self._record.facts(self.rollouts.batch, drift), Drift()
+        logs.update({f"agent/{k}": v for k, v in facts.items() if v is not None})
         super().log(logs, start_time)
-        if "loss" in logs:
-            self._record.gather()
-        if "loss" in logs and self.accelerator.is_main_process:
-            self._record.write(self.state.global_step, logs, self.rollouts)
+        self._record.write(self.state.global_step, logs, facts, self.rollouts.batch)
 
     def create_model_card(self, *args: Any, **kwargs: Any) -> None:
         """No card: the run folder's config says more."""
 
+    def _save_checkpoint(self, model: Any, trial: Any) -> None:
+        # While the alarm counts, nothing is removed: the last good checkpoint might be.
+        step = self.state.global_step
+        self.keep_checkpoints = self._keep if self._record.is_calm else step
+        super()._save_checkpoint(model, trial)
 
-def regroup(batches: Sequence[dict[str, Any]], drop_idle: bool) -> list[dict[str, Any]]:
+
+def regroup(
+    batches: Sequence[dict[str, Any]],
+    drop_idle: bool,
+    total: float | None = None,
+    sums: bool = False,
+) -> list[dict[str, Any]]:
     """The same rows as micro-batches of about equal length, padding cut.
 
-    `share` weighs a micro-batch's mean so that the sum over all is the mean over all rows. With
-    `drop_idle` the rows whose advantage is 0 are left out: their loss and gradient are 0.
+    `share` weighs a micro-batch's mean so that the sum over all is the mean over all `total` rows
+    (none: as many as are kept); where the objective is a sum (`sums`), it is 1. Rows that are not
+    `kept` are left out, and with `drop_idle` those without advantage, as their gradient is 0.
     """
     whole = {k: torch.cat([b[k] for b in batches]) for k, v in batches[0].items() if _rows(v)}
     scalars = {k: v for k, v in batches[0].items() if k not in whole}
     lengths = whole["prompt_mask"].sum(1) + whole["completion_mask"].sum(1)
     order = lengths.argsort(descending=True, stable=True)
+    kept = whole.get("kept", torch.ones_like(lengths)).bool()
+    total = float(kept.sum()) if total is None else total
     if drop_idle:
-        busy = whole["advantages"][order] != 0
-        # TRL gathers figures per row: a process with fewer busy rows keeps some idle ones.
-        count = max(gathered([int(busy.sum())]))
-        order = torch.cat([order[busy], order[~busy].flip(0)])[:count]
-        order = order[lengths[order].argsort(descending=True, stable=True)]
-    total, parts = len(lengths), []
+        kept = kept & whole["advantages"].reshape(len(lengths), -1).any(1)
+    busy = kept[order]
+    # TRL gathers figures per row: a process with fewer busy rows keeps some idle ones.
+    count = max(gathered([int(busy.sum())]))
+    order = torch.cat([order[busy], order[~busy].flip(0)])[:count]
+    order = order[lengths[order].argsort(descending=True, stable=True)]
+    parts = []
     for chosen in order.tensor_split(len(batches)):
-        share = len(chosen) * len(batches) / total
+        share = float(len(chosen) > 0) if sums else len(chosen) * len(batches) / max(1.0, total)
         chosen = chosen if len(chosen) else lengths.argmin()[None]
         part = {key: value[chosen] for key, value in whole.items()}
-        parts.append({**scalars, **_trimmed(part), "share": share})
+        parts.append({**trimmed({**scalars, **part}), "share": share})
     return parts
 
 
@@ -148,14 +196,15 @@ def _rows(value: Any) -> bool:
     return isinstance(value, Tensor) and value.ndim > 0
 
 
-def _trimmed(part: dict[str, Tensor]) -> dict[str, Tensor]:
+def trimmed(part: dict[str, Any]) -> dict[str, Any]:
+    """The micro-batch without the columns that are padding in all its rows."""
     prompt = max(1, int(part["prompt_mask"].sum(1).max()))
     completion = max(1, int(part["completion_mask"].sum(1).max()))
     cut = dict(part)
     for key, value in part.items():
         if key.startswith("prompt"):
             cut[key] = value[:, -prompt:]
-        elif value.ndim == 2:
+        elif isinstance(value, Tensor) and value.ndim == 2:
             cut[key] = value[:, :completion]
     return cut
 
@@ -202,8 +251,8 @@ def _plain_head(model: Any) -> bool:
     return not any(getattr(config, key, None) for key in (*odd, "logits_scaling"))
 
 
-def _padded(masks: Any) -> Tensor:
-    padded = torch.zeros((len(masks), max(map(len, masks))), dtype=torch.long)
-    for row, mask in zip(padded, masks, strict=True):
-        row[: len(mask)] = torch.tensor(mask)
+def _padded(rows: Any, dtype: torch.dtype = torch.long) -> Tensor:
+    padded = torch.zeros((len(rows), max(map(len, rows))), dtype=dtype)
+    for line, row in zip(padded, rows, strict=True):
+        line[: len(row)] = torch.tensor(row, dtype=dtype)
     return padded
