@@ -16,6 +16,7 @@ from graphwalker.commands import (
     data,
     export,
     graph,
+    merge,
     names,
     score,
     serve,
@@ -41,7 +42,7 @@ graph.app.command("index")(names.index)
 graph.app.command("search")(names.search)
 app.add_typer(graph.app, name="graph")
 app.add_typer(virtuoso.app, name="virtuoso")
-for group in (data, bench, export, contamination, verify, benchmark, agents, score, serve):
+for group in (data, merge, bench, export, contamination, verify, benchmark, agents, score, serve):
     app.add_typer(group.app)
 
 

@@ -1,4 +1,4 @@
-"""The data pipeline, by stage or whole: its stages, and `merge` of a job array's shards."""
+"""The data pipeline, by stage or whole."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -169,35 +169,26 @@ def experts(
 
 
 @app.command()
-def merge(
-    graph: GraphOption,
-    out: OutOption,
-    questions: Annotated[
-        Path | None, typer.Option("--questions", help="What `experts` was given, for its shards.")
-    ] = None,
-    workers: WorkersOption = None,
-) -> None:
-    """Join the shards below --out: the files of the run without shards, byte for byte.
-
-    Shards that are missing or unfinished are named (exit code 2).
-
-    Example: graphwalker merge --graph runs/graph --out runs/synth
-    """
-    join = load("data_pipeline.merge:merge")
-    _stage("merge", lambda tick: join(graph, out, questions, workers or 1, tick))
-
-
-@app.command()
 def stats(
     file: Annotated[Path, typer.Argument(help="Questions or trajectories (JSONL).")],
     out: OutOption,
+    against: Annotated[
+        list[Path] | None,
+        typer.Option("--against", help="Test questions, for Table 5 and a map beside; repeatable."),
+    ] = None,
+    embedding: Annotated[
+        str,
+        typer.Option("--embedding", help="tfidf, or a sentence-transformers model by folder."),
+    ] = "tfidf",
 ) -> None:
-    """Describe a corpus: structures beside the paper's, hops, turns, relations, a map.
+    """Describe a corpus: structures beside the paper's (Tables 6, 7), hops, turns, relations, a
+    map; with --against how similar test questions are, too (Table 5, Figures 7, 8).
 
-    Writes stats.json, stats.md and four figures (SVG).
+    Writes stats.json, stats.md and figures (SVG).
 
-    Example: graphwalker stats runs/synth/graphsynth.jsonl --out runs/stats
+    Example: graphwalker stats runs/synth/graphsynth.jsonl --against WebQSP.test.json
+    --out runs/stats
     """
-    found = load("data_pipeline.stats_report:report")(file, out)
+    found = load("data_pipeline.stats_report:report")(file, out, against or [], embedding)
     shown = {key: found[key] for key in ("count", "structures", "paper") if found[key]}
     load("graphwalker.console:facts")("stats", shown)
