@@ -43,6 +43,7 @@ FREE_KEYS = (
     "min_valid_actions",
     "report_to",
     "threads",
+    "vllm",
 )
 """Settings that may differ when a run goes on."""
 
@@ -83,6 +84,7 @@ def make_trainer(
     from transformers import AutoTokenizer, PrinterCallback
 
     from training.batch import RolloutRules
+    from training.engines import rollout_engine
     from training.grpo_arguments import trl_arguments
     from training.grpo_log import Clock, StepLog
     from training.grpo_trainer import EpisodeTrainer
@@ -93,14 +95,16 @@ def make_trainer(
     arguments = trl_arguments(config)
     tokenizer = AutoTokenizer.from_pretrained(config.model, padding_side="left")
     record = StepLog(config, start, writes=rank() == 0)
+    fmt = chat_format(config.format)
     rollouts = Rollouts(
         questions,
         environment,
-        chat_format(config.format),
+        fmt,
         samples=config.samples,
         sampling=Sampling(config.temperature, max_tokens=config.max_turn_tokens, seed=config.seed),
         max_context=config.max_prompt_tokens + config.max_response_tokens,
         engine_batch=config.engine_batch,
+        engine=rollout_engine(config, fmt),
         rules=RolloutRules(
             rewards=config.rewards,
             turn_credit=config.turn_credit,

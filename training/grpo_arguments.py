@@ -4,12 +4,14 @@ from typing import Any
 
 from graphwalker.errors import UserError
 from training.distributed import process_arguments, processes
+from training.engines import engine_arguments
 from training.grpo_config import GrpoConfig
 from training.trackers import check_trackers
 
 
 def trl_arguments(config: GrpoConfig) -> Any:
-    """Raises `UserError` for batches that do not divide, and for trackers that are not there."""
+    """Raises `UserError` for batches that do not divide, and for trackers or engines that are not
+    there."""
     from trl.trainer.grpo_config import GRPOConfig
 
     check_trackers(config.report_to)
@@ -17,6 +19,7 @@ def trl_arguments(config: GrpoConfig) -> Any:
     return GRPOConfig(
         output_dir=config.output_dir,
         **process_arguments(bf16),
+        **engine_arguments(config),
         ddp_find_unused_parameters=False,
         seed=config.seed,
         max_steps=config.steps,

@@ -6,6 +6,7 @@ from pydantic import Field, model_validator
 
 from graphwalker.agents.presets import EnvironmentConfig
 from graphwalker.config import Config
+from graphwalker.policies.vllm_config import Engine, VllmConfig
 from graphwalker.tokens_formats import FormatSetting
 from training.rewards import RewardMix
 
@@ -102,6 +103,11 @@ class GrpoConfig(Config):
     """Episodes per forward and backward pass of one process."""
     engine_batch: int = Field(default=256, ge=1)
     """Episodes that are decoded together."""
+    engine: Engine = "transformers"
+    """What draws the episodes: `transformers`, `vllm` (beside the trainer on its GPU), or
+    `vllm-server` (on GPUs of its own)."""
+    vllm: VllmConfig = VllmConfig()
+    """Settings of the two vLLM engines."""
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
     """`auto`: bfloat16 arithmetic on a GPU that has it, float32 on a CPU."""
     gradient_checkpointing: bool = False

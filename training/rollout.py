@@ -14,12 +14,12 @@ from graphwalker.agents.presets import Environment
 from graphwalker.agents.rollout import rollout
 from graphwalker.errors import GraphWalkerError
 from graphwalker.policies.base import Policy, Sampling
-from graphwalker.policies.transformers_model import TransformersPolicy
 from graphwalker.question import Question
 from graphwalker.tokens import ChatFormat
 from training.batch import Batch, Groups, RolloutRules, make_batch, rewards
 from training.budget import BudgetPolicy
 from training.distributed import gathered
+from training.engines import RolloutEngine, TransformersRollouts
 from training.episode_tokens import EpisodeTokens, episode_tokens
 from training.groups import chunks, grouped, substitutes, teaches_nothing
 from training.rewards import scored
@@ -50,24 +50,23 @@ class Rollouts:
         max_context: int,
         engine_batch: int = 256,
         rules: RolloutRules | None = None,
+        engine: RolloutEngine | None = None,
     ) -> None:
         self.questions = {question.id: question for question in questions}
         self.environment, self.fmt = environment, fmt
         self.samples, self.sampling = samples, sampling
-        self.max_context, self.engine_batch = max_context, engine_batch
+        self.engine_batch = engine_batch
         self.rules = rules or RolloutRules()
         self.batch = Batch()
         """That of the last call."""
-        self._policy: TransformersPolicy | None = None
+        self.engine = engine or TransformersRollouts(fmt, max_context, engine_batch)
 
     def __call__(self, prompts: list[str], trainer: Any) -> dict[str, Any]:
         """Raises `OutageError`, in all processes, when too many episodes failed for us."""
-        from trl.models.utils import unwrap_model_for_generation
-
         started, step = time.perf_counter(), int(trainer.state.global_step)
         asked = grouped(prompts, self.samples)
-        with unwrap_model_for_generation(trainer.model_wrapped, trainer.accelerator) as model:
-            play = self._player(self._engine(model, trainer.processing_class), step)
+        with self.engine.open(trainer) as policy:
+            play = self._player(policy, step)
             groups = play(asked)
             resampled = 0
             if self.rules.zero_variance == "resample":
@@ -84,18 +83,6 @@ class Rollouts:
         }
 
     # --- episodes
-
-    def _engine(self, model: Any, tokenizer: Any) -> TransformersPolicy:
-        if self._policy is None or self._policy.model is not model:
-            self._policy = TransformersPolicy(
-                model,
-                tokenizer,
-                self.fmt,
-                batch_size=self.engine_batch,
-                max_context=self.max_context,
-                name="training",
-            )
-        return self._policy
 
     def _player(self, engine: Policy, step: int) -> Callable[[Sequence[str]], Groups]:
         """What plays a group of episodes for each question id, all of them together."""
