@@ -9,7 +9,7 @@ from typing import Any
 
 from data_pipeline.contamination_embed import Embedder, nearest
 from data_pipeline.contamination_ngrams import NgramIndex, normal
-from data_pipeline.contamination_report import markdown, picture
+from data_pipeline.contamination_report import OVERALL, histogram, markdown, picture
 from graphwalker.benchmarks.base import Reading, load_benchmark
 from graphwalker.errors import UserError
 from graphwalker.jsonl import read_jsonl, write_jsonl
@@ -59,8 +59,9 @@ def check(
 
     Writes flagged.jsonl (what was found to be too close, and to what), clean.jsonl (the rest of
     the corpus, its records as they were), similarities.jsonl, contamination.json,
-    contamination.md (GraphWalker Table 5) and contamination.svg (Figure 7a); returns what
-    contamination.json says. Raises `UserError` for a file that cannot be read, by name and record.
+    contamination.md (GraphWalker Table 5), contamination.svg (Figure 7a) and similarities.svg
+    (Figure 7b); returns what contamination.json says. Raises `UserError` for a file that cannot be
+    read, by name and record.
     """
     records = list(_corpus(questions))
     sets = [load_set(path) for path in against]
@@ -76,8 +77,10 @@ def check(
     write_jsonl(out / "clean.jsonl", kept)
     (out / "contamination.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     (out / "contamination.md").write_text(markdown(report), encoding="utf-8")
-    curves = {"all": _overall(found), **{n: [c.similarity for c in f] for n, f in found.items()}}
+    curves = {OVERALL: _overall(found), **{n: [c.similarity for c in f] for n, f in found.items()}}
     (out / "contamination.svg").write_text(picture(curves, rules.sweep), encoding="utf-8")
+    del curves[OVERALL]
+    (out / "similarities.svg").write_text(histogram(curves, rules.sweep), encoding="utf-8")
     return report
 
 

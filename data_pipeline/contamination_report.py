@@ -1,13 +1,20 @@
 """The report of contamination: the table of the thresholds and the picture of the CDF."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
 COLOURS = ("#333333", "#1b6ca8", "#c8553d", "#3f8f5b", "#8a5aa8", "#b08a1e", "#5f7f8f")
 WIDTH, HEIGHT, MARGIN = 640, 400, 56
+LEGEND = 150
+OVERALL = "all"
+"""The curve of the maximum over all test sets."""
 POINTS = 200
 """Steps of a curve."""
+BINS = 50
+"""Steps of a histogram."""
+TICKS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
 def markdown(report: Mapping[str, Any]) -> str:
@@ -47,18 +54,48 @@ def markdown(report: Mapping[str, Any]) -> str:
 
 def picture(curves: Mapping[str, Sequence[float]], levels: Sequence[float]) -> str:
     """The share of questions whose nearest test question is at most so similar (Figure 7a)."""
-    body = [_axis(levels)]
-    for number, (name, values) in enumerate(curves.items()):
-        colour = COLOURS[number % len(COLOURS)]
-        body.append(
-            f'<polyline fill="none" stroke="{colour}" stroke-width="2" points="{_points(values)}"/>'
+    points = {name: _points(values) for name, values in curves.items() if name != OVERALL}
+    if OVERALL in curves:
+        points[OVERALL] = _points(curves[OVERALL])
+    ticks = {tick: f"{tick:.0%}" for tick in TICKS}
+    return _drawn("CDF of the maximum similarity", points, levels, ticks)
+
+
+def histogram(curves: Mapping[str, Sequence[float]], levels: Sequence[float]) -> str:
+    """The share of questions in each of 50 steps of similarity, for each test set (Figure 7b)."""
+    shares = {name: _steps(values) for name, values in curves.items()}
+    most = max((max(values) for values in shares.values()), default=0.0) or 1.0
+    points = {
+        name: " ".join(
+            f"{_x((step + 0.5) / BINS)},{_y(share / most)}" for step, share in enumerate(values)
         )
+        for name, values in shares.items()
+    }
+    ticks = {tick: f"{tick * most:.1%}" for tick in TICKS}
+    return _drawn("Similarity to the nearest question of each test set", points, levels, ticks)
+
+
+def _steps(values: Sequence[float]) -> list[float]:
+    counts = Counter(min(int(max(value, 0.0) * BINS), BINS - 1) for value in values)
+    return [counts[step] / (len(values) or 1) for step in range(BINS)]
+
+
+def _drawn(
+    title: str, points: Mapping[str, str], levels: Sequence[float], ticks: Mapping[float, str]
+) -> str:
+    body = [_axis(levels, ticks)]
+    for number, (name, line) in enumerate(points.items()):
+        colour = COLOURS[0] if name == OVERALL else COLOURS[1 + number % (len(COLOURS) - 1)]
         y = MARGIN + 6 + 18 * number
-        body.append(f'<text x="{MARGIN + 12}" y="{y}" fill="{colour}">{escape(name)}</text>')
+        body.append(
+            f'<polyline fill="none" stroke="{colour}" stroke-width="2" points="{line}"/>'
+            f'<text x="{WIDTH - MARGIN + 14}" y="{y}" fill="{colour}">{escape(name[:28])}</text>'
+        )
+    width = WIDTH + LEGEND
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
-        f'font-family="sans-serif" font-size="12"><title>CDF of the maximum similarity</title>'
-        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>{"".join(body)}</svg>\n'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {HEIGHT}" role="img" '
+        f'font-family="sans-serif" font-size="12"><title>{title}</title>'
+        f'<rect width="{width}" height="{HEIGHT}" fill="#ffffff"/>{"".join(body)}</svg>\n'
     )
 
 
@@ -74,18 +111,18 @@ def _points(values: Sequence[float]) -> str:
     return " ".join(places)
 
 
-def _axis(levels: Sequence[float]) -> str:
+def _axis(levels: Sequence[float], ticks: Mapping[float, str]) -> str:
     parts = [
         f'<path d="M{_x(0)} {_y(1)}V{_y(0)}H{_x(1)}" fill="none" stroke="#333333"/>',
         f'<text x="{WIDTH / 2}" y="{HEIGHT - 12}" text-anchor="middle" fill="#333333">'
         "cosine similarity to the nearest test question</text>",
     ]
-    for tick in (0.0, 0.25, 0.5, 0.75, 1.0):
+    for tick, label in ticks.items():
         parts.append(
             f'<text x="{_x(tick)}" y="{_y(0) + 18}" text-anchor="middle" fill="#333333">'
             f"{tick:g}</text>"
             f'<text x="{MARGIN - 8}" y="{_y(tick) + 4}" text-anchor="end" fill="#333333">'
-            f"{tick:.0%}</text>"
+            f"{label}</text>"
         )
     for level in levels:
         parts.append(

@@ -36,24 +36,41 @@ def describe(records: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         if "turns" in record:
             counts["turns"][str(len(record["turns"]))] += 1
         query = question["query"]
-        if "branches" not in query:  # a benchmark's question, whose walk is not ours to tell
+        if "branches" not in query:
             topics.update(topic["id"] for topic in question["topic_entities"])
             continue
         topics.update(branch["topic"]["id"] for branch in query["branches"])
         paths.add(tuple(query["path"]))
-        hops = [hop for branch in query["branches"] for hop in branch["hops"]] + query["tail"]
-        counts["relations"].update(hop.removeprefix("~") for hop in hops)
+        counts["relations"] += relation_counts([record])
     relations = counts.pop("relations")
     return {
         "count": total,
-        **{name: dict(sorted(counter.items())) for name, counter in counts.items() if counter},
+        **{name: dict(sorted(c.items(), key=_number)) for name, c in counts.items() if c},
         "distinct_relation_paths": len(paths),
         "distinct_topic_entities": len(topics),
         "distinct_relations": len(relations),
+        "relation_uses": relations.total(),
         "most_used_relations": dict(
             sorted(relations.items(), key=lambda item: (-item[1], item[0]))[:TOP_RELATIONS]
         ),
     }
+
+
+def relation_counts(records: Iterable[Mapping[str, Any]]) -> Counter[str]:
+    """How often each relation is taken, in either direction."""
+    return Counter(hop.removeprefix("~") for record in records for hop in _hops(record))
+
+
+def _hops(record: Mapping[str, Any]) -> list[str]:
+    query = (record["question"] if "turns" in record else record)["query"]
+    if "branches" not in query:  # a benchmark's question, whose walk is not ours to tell
+        return []
+    return [hop for branch in query["branches"] for hop in branch["hops"]] + query["tail"]
+
+
+def _number(item: tuple[str, int]) -> tuple[int, str]:
+    """Numbers by their value, whatever else by its letters."""
+    return (int(item[0]) if item[0].isdecimal() else 0, item[0])
 
 
 def write_card(
@@ -110,15 +127,21 @@ def markdown(card: Mapping[str, Any]) -> str:
     }
     for name, title in titles.items():
         if card.get(name):
-            lines += ["", *table(title, card[name])]
+            lines += ["", *table(title, card[name], whole(card, name))]
     if "licence" in card:
         lines += ["", "## Licence", "", card["licence"]]
     lines += ["", "## Settings", "", "```json", json.dumps(card["config"], indent=1), "```", ""]
     return "\n".join(lines)
 
 
-def table(title: str, counts: Mapping[str, int]) -> list[str]:
-    """A Markdown table of counts and shares."""
-    total = sum(counts.values())
+def whole(described: Mapping[str, Any], name: str) -> int:
+    """What shares of a count are shares of: the most used relations are not all of them."""
+    if name == "most_used_relations":
+        return described["relation_uses"]
+    return sum(described[name].values())
+
+
+def table(title: str, counts: Mapping[str, int], total: int) -> list[str]:
+    """A Markdown table of counts and of their shares of a total."""
     rows = [f"| {name} | {count} | {count / total:.1%} |" for name, count in counts.items()]
     return [f"| {title} | count | share |", "| --- | ---: | ---: |", *rows]

@@ -76,10 +76,10 @@ def test_the_picture_is_whole_and_hostile_names_stay_text(tmp_path):
     corpus = write(tmp_path / "corpus.jsonl", CORPUS)
     test = write(tmp_path / "<script>&.jsonl", TEST)
     check(corpus, [test], tmp_path / "out", HashedTfidf(), Rules(jaccard=0.5))
-    root = ElementTree.parse(tmp_path / "out/contamination.svg").getroot()
-    assert not [e for e in root.iter() if e.tag.endswith("script")]
-    curves = [e for e in root.iter() if e.tag.endswith("polyline")]
-    assert len(curves) == 2
+    for name, curves in (("contamination.svg", 2), ("similarities.svg", 1)):
+        root = ElementTree.parse(tmp_path / "out" / name).getroot()
+        assert not [e for e in root.iter() if e.tag.endswith("script")]
+        assert sum(e.tag.endswith("polyline") for e in root.iter()) == curves
     heights = [float(p.split(",")[1]) for p in curves[0].attrib["points"].split()]
     assert heights == sorted(heights, reverse=True)  # a CDF never falls
 
@@ -126,7 +126,7 @@ def test_the_command_writes_its_files(tmp_path, capsys):
     made = {path.name for path in (tmp_path / "out").iterdir()}
     assert made == {
         *("clean.jsonl", "flagged.jsonl", "similarities.jsonl"),
-        *("contamination.json", "contamination.md", "contamination.svg"),
+        *("contamination.json", "contamination.md", "contamination.svg", "similarities.svg"),
     }
     assert json.loads((tmp_path / "out/contamination.json").read_text())["flagged"] >= 1
 
