@@ -28,7 +28,7 @@ from graphwalker.graphs.compiled import open_graph
 from graphwalker.policies.base import Sampling
 from graphwalker.question import Answer, Question
 from graphwalker.scoring import score
-from graphwalker.tools.listing import lister
+from graphwalker.tools.listing import lister, namer
 from graphwalker.trajectory import StopReason, Trajectory
 
 SPLIT_TRIES = 200
@@ -116,8 +116,9 @@ class Maker:
         seeds = Seeds(graph, config.seeds_file, config.predicates_file)
         rules = WalkRules(config.min_degree, config.max_degree, config.literals, self._usable_topic)
         self._environment = Environment(graph, config.environment)
-        listed = lister(graph, config.environment)
-        self._constraints = ConstraintWalker(Walker(graph, seeds, rules, listed), listed)
+        walker = Walker(graph, seeds, rules, namer(graph, config.environment))
+        self._walked = walker.graph
+        self._constraints = ConstraintWalker(walker, lister(graph, config.environment))
         self._twin = lexicon.twin
         phrases = Programmatic(ProgrammaticTeacher(lexicon, config.vague))
         protocol = self._environment.protocol
@@ -147,10 +148,10 @@ class Maker:
         if isinstance(found, Drop):
             return found
         walk, split = found
-        run = execute(self.graph, walk.query, FRONTIER_LIMIT)
+        run = execute(self._walked, walk.query, FRONTIER_LIMIT)
         walk = self._own_side(walk, run)
-        fault = walk_fault(self.graph, walk.query, run, config.max_answers, config.max_frontier)
-        if not fault and not config.ragged and is_ragged(self.graph, walk.query, run):
+        fault = walk_fault(self._walked, walk.query, run, config.max_answers, config.max_frontier)
+        if not fault and not config.ragged and is_ragged(self._walked, walk.query, run):
             fault = "ragged_frontier"
         if fault:
             return Drop("walk", fault)
@@ -182,7 +183,7 @@ class Maker:
         query = walk.query
         branches = tuple(replace(b, hops=self._told(b.hops)) for b in query.branches)
         told = replace(query, branches=branches, tail=self._told(query.tail))
-        if told == query or execute(self.graph, told, FRONTIER_LIMIT) != run:
+        if told == query or execute(self._walked, told, FRONTIER_LIMIT) != run:
             return walk
         return replace(walk, query=told)
 

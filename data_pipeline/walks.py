@@ -8,9 +8,10 @@ from typing import Any
 
 from data_pipeline.query import Branch, Hop, Query
 from data_pipeline.seeds import SeededGraph, Seeds
-from graphwalker.graphs.base import Direction, Entity
-from graphwalker.graphs.flatten import is_literal, step
-from graphwalker.tools.listing import Lister, lister
+from data_pipeline.walks_memory import RememberedGraph
+from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
+from graphwalker.graphs.literals import is_literal
+from graphwalker.tools.listing import Namer, namer
 from graphwalker.tools.settings import WalkerSettings
 
 STRUCTURES: dict[str, tuple[tuple[int, ...], int]] = {
@@ -29,6 +30,8 @@ STRUCTURES: dict[str, tuple[tuple[int, ...], int]] = {
 HOP_TRIES = 12
 """Relations tried at an entity before the walk is given up there."""
 TOPIC_TRIES = 200
+LISTINGS = 1 << 13
+"""Entities whose hops are remembered: mostly hubs come again."""
 BACKWARD_LIMIT = 100
 """Entities considered as the second topic of a conjunction, of one relation."""
 
@@ -71,15 +74,15 @@ class Walker:
     """Samples walks on one graph. Holds nothing but a cache: a walk depends on its `rng` alone."""
 
     def __init__(
-        self, graph: SeededGraph, seeds: Seeds, rules: WalkRules, relations: Lister | None = None
+        self, graph: KnowledgeGraph, seeds: Seeds, rules: WalkRules, relations: Namer | None = None
     ) -> None:
-        """`relations` lists what an agent would be shown; by default, all of an entity's."""
-        self.graph = graph
+        """`relations` names what an agent would be shown; by default, all of an entity's."""
+        self.graph = graph if isinstance(graph, RememberedGraph) else RememberedGraph(graph)
         self.seeds = seeds
         self.rules = rules
-        self._relations = relations or lister(graph, WalkerSettings())
-        self._hops = lru_cache(maxsize=100_000)(self._list_hops)
-        self._step = lru_cache(maxsize=200_000)(self._take_step)
+        self._relations = relations or namer(graph, WalkerSettings())
+        self._allowed = {d: _Allowed(seeds, d) for d in Direction}
+        self._hops = lru_cache(maxsize=LISTINGS)(self._list_hops)
 
     def sample(self, structure: str, rng: random.Random) -> Walk | str:
         """A walk of the structure, or the reason why this attempt found none."""
@@ -183,17 +186,31 @@ class Walker:
         return rng.sample(hops, min(HOP_TRIES, len(hops)))
 
     def _list_hops(self, entity_id: str) -> list[Hop]:
-        listing = self._relations(entity_id)
-        sides = ((Direction.OUT, listing.out), (Direction.IN, listing.into))
-        return [Hop(r, d) for d, side in sides for r in side if self.seeds.allows(r)]
+        out, into = self._relations(entity_id)
+        outgoing, incoming = self._allowed[Direction.OUT], self._allowed[Direction.IN]
+        hops = [hop for r in out if (hop := outgoing[r])]
+        return hops + [hop for r in into if (hop := incoming[r])]
 
-    def _take_step(self, entity_id: str, hop: Hop, limit: int) -> list[Entity]:
-        return step(self.graph, entity_id, hop.relation, hop.direction, limit)
+    def _step(self, entity_id: str, hop: Hop, limit: int) -> list[Entity]:
+        return self.graph.step(entity_id, hop.relation, hop.direction, limit)
 
     def _kind_allowed(self, found: list[Entity], last: bool) -> bool:
         if not any(is_literal(entity.id) for entity in found):
             return True
         return last and self.rules.literals
+
+
+class _Allowed(dict[str, Hop | None]):
+    """The hop over each relation in one direction; `None` where walks may not take it."""
+
+    def __init__(self, seeds: Seeds, direction: Direction) -> None:
+        super().__init__()
+        self._seeds, self._direction = seeds, direction
+
+    def __missing__(self, relation: str) -> Hop | None:
+        allowed = self._seeds.allows(relation)
+        hop = self[relation] = Hop(relation, self._direction) if allowed else None
+        return hop
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,8 @@ class Direction(StrEnum):
     OUT = "out"
     IN = "in"
 
+    __hash__ = str.__hash__  # Enum's own is a call in Python, and this is part of many keys
+
     @property
     def reverse(self) -> "Direction":
         return Direction.IN if self is Direction.OUT else Direction.OUT

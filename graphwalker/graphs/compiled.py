@@ -27,6 +27,10 @@ def open_graph(path: Path | str) -> "CompiledGraph":
     return CompiledGraph(layout)
 
 
+RECENT = 1 << 14
+"""Entities, and numbers of ids, that are remembered: who was shown is asked about next."""
+
+
 class CompiledGraph(KnowledgeGraph):
     """A `KnowledgeGraph` over one read-only file; safe to share among threads and processes.
 
@@ -55,6 +59,8 @@ class CompiledGraph(KnowledgeGraph):
         self._relation_counts = layout.array("relation_counts")
         self._sides = {d: EdgeSide(layout, d.value) for d in Direction}
         self._hops = Hops(self._sides, self._is_cvt, self._relation_ids, self._relation_at)
+        self._numbers: dict[str, int] = {}
+        self._known: dict[int, Entity] = {}
 
     @classmethod
     def open(cls, path: Path | str) -> "CompiledGraph":
@@ -166,6 +172,11 @@ class CompiledGraph(KnowledgeGraph):
         node = self._find(entity_id)
         return self._hops.listed(node, direction) if node >= 0 else []
 
+    def flat_names(self, entity_id: str, direction: Direction) -> list[str]:
+        """The relations of `flat_relations` alone, which takes half the time."""
+        node = self._find(entity_id)
+        return self._hops.names(node, direction) if node >= 0 else []
+
     def flat_relations_many(self, sides: Sequence[Side]) -> list[list[tuple[str, int]]]:
         """`flat_relations` of each."""
         find, listed = self._finder(), self._hops.listed
@@ -179,6 +190,15 @@ class CompiledGraph(KnowledgeGraph):
         node = self._find(entity_id)
         found = self._hops.cross(node, near, far, direction)[:limit] if node >= 0 else []
         return [self._entity(other) for other in found]
+
+    def step(
+        self, entity_id: str, relation: str, direction: Direction, limit: int | None = None
+    ) -> list[Entity]:
+        """What `flatten.step` gives, on node numbers."""
+        node, entity = self._find(entity_id), self._entity
+        if node < 0:
+            return []
+        return [entity(end) for end in self._hops.step(node, relation, direction, limit)]
 
     def step_many(self, steps: Sequence[Step]) -> list[list[Entity]]:
         """What `flatten.step_many` gives, on node numbers."""
@@ -253,6 +273,10 @@ class CompiledGraph(KnowledgeGraph):
         return find
 
     def _find(self, entity_id: str) -> int:
+        node = self._numbers.get(entity_id)
+        return self._look_up(entity_id) if node is None else node
+
+    def _look_up(self, entity_id: str) -> int:
         raw = _bytes(entity_id)
         for node in self._by_id.find(raw):
             if self._raw_id(node) == raw:
@@ -275,8 +299,16 @@ class CompiledGraph(KnowledgeGraph):
         return [self._entity(n) for n in self._sides[direction].nodes[start:end]]
 
     def _entity(self, node: int) -> Entity:
+        known = self._known.get(node)
+        if known is not None:
+            return known
         entity_id = self._id(node)
-        return Entity(entity_id, self._name(node) or _literal_or_nothing(entity_id))
+        entity = Entity(entity_id, self._name(node) or _literal_or_nothing(entity_id))
+        if len(self._known) >= RECENT:
+            self._known.clear()
+            self._numbers.clear()
+        self._known[node], self._numbers[entity_id] = entity, node
+        return entity
 
 
 def _bytes(text: str) -> bytes:

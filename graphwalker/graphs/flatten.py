@@ -46,6 +46,16 @@ class CrossesCvts(Protocol):
         ...
 
 
+class TakesSteps(Protocol):
+    """What an embedded graph may offer to take one step without making it a batch."""
+
+    def step(
+        self, entity_id: str, relation: str, direction: Direction, limit: int | None = None
+    ) -> list[Entity]:
+        """Exactly what the function of that name gives without it."""
+        ...
+
+
 class AnswersWholeSteps(Protocol):
     """What a remote graph may offer to answer a tool call in one or two round trips."""
 
@@ -117,6 +127,8 @@ def step(
     A graph may store `a..b` natively (Freebase slices do): that wins over the way through a CVT.
     CVT nodes are never among the results, nor is the entity itself where the hop is flattened.
     """
+    if hasattr(graph, "step"):
+        return cast(TakesSteps, graph).step(entity_id, relation, direction, limit)
     return step_many(graph, [Step(entity_id, relation, direction, limit)])[0]
 
 

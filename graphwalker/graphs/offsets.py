@@ -29,6 +29,10 @@ class Offsets(Protocol):
         """The offsets from `first` up to, but without, `last`."""
         ...
 
+    def at(self, indices: Array) -> Array:
+        """The offsets of those indices."""
+        ...
+
 
 def read_offsets(layout: Layout, name: str) -> Offsets:
     """The offsets of that name, however they were written."""
@@ -50,6 +54,9 @@ class _Plain:
 
     def between(self, first: int, last: int) -> list[int]:
         return self._values[first:last].tolist()
+
+    def at(self, indices: Array) -> Array:
+        return np.asarray(self._values)[indices].astype(np.int64)
 
 
 class _Packed:
@@ -83,6 +90,15 @@ class _Packed:
             base = bases[block]
             return [base + step for step in steps]
         return [bases[i >> BLOCK_BITS] + step for i, step in enumerate(steps, start=first)]
+
+    def at(self, indices: Array) -> Array:
+        steps = np.asarray(self._steps)[indices].astype(np.int64)
+        values = np.asarray(self._bases)[indices >> BLOCK_BITS].astype(np.int64) + steps
+        far = steps == FAR
+        if far.any():
+            places = np.searchsorted(np.asarray(self._far), indices[far].astype(np.uint64))
+            values[far] = np.asarray(self._far_values)[places].astype(np.int64)
+        return values
 
     def _at_far(self, index: int) -> int:
         return self._far_values[bisect_left(self._far, index)]
