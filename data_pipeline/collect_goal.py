@@ -28,6 +28,7 @@ class Goal:
         self._questions = questions
         self._left = {name: len(questions.get(name, ())) for name in self.quota}
         self._source = source
+        self._or_shares = ", or take the file's own shares (mix={})" if config.mix else ""
         self._over: set[str] = set()
         for name in (GRAPHROLL, DROPPED):
             for record in ledger.records(name):
@@ -68,7 +69,7 @@ class Goal:
                 raise UserError(
                     f"{self._source}: {self.kept[name]} trajectories of {wanted} made, and too few "
                     f"{name} questions left: make more questions, ask for fewer trajectories, "
-                    f"set mix.{name}=0, or take the file's own shares (mix={{}})"
+                    f"set mix.{name}=0{self._or_shares}"
                 )
 
 

@@ -3,6 +3,7 @@
 import doctest
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -132,6 +133,21 @@ def test_synthesis_shows_what_inference_shows(graph, tmp_path):
     for before, after in zip(made, again, strict=True):
         assert [t.observation for t in before.turns] == [t.observation for t in after.turns]
         assert before.provenance["reranker"] == "tiny"
+
+
+def test_episodes_wait_for_the_server_side_by_side(tmp_path):
+    def slow(number: int, prompt: str) -> Act:
+        return replace(backwards(number, prompt), delay_s=0.2)
+
+    questions = [replace(ADA, id=f"q{n}", text=f"Who directed film {n}?") for n in range(6)]
+    lines = ['<kg-query> get_relations("Ada Mbeki") </kg-query>', "<answer> [] </answer>"]
+    with teach(slow) as server:
+        place = environment(server, tmp_path, concurrency=4)
+        script = ScriptedPolicy({question.id: lines for question in questions})
+        done = list(rollout(questions, place, script, Sampling()))
+        assert server.asked.total() == 6 and 1 < server.most_at_once <= 4
+    assert [trajectory.question.id for trajectory in done] == [q.id for q in questions]
+    assert all(trajectory.turns[0].observation for trajectory in done)
 
 
 def test_a_dead_server_ends_an_episode_as_our_failure(tmp_path):

@@ -92,6 +92,16 @@ def test_an_unruly_server_changes_nothing(graph, undisturbed, tmp_path):
     assert usage(tmp_path)["lost"] > 0  # cut-off answers may have been billed
 
 
+def test_a_slow_server_is_asked_again_and_changes_nothing(graph, undisturbed, tmp_path):
+    def slow(number: int, prompt: str) -> Act | None:
+        return Act(well(prompt), delay_s=0.8) if number % 9 == 0 else None
+
+    with teach(slow) as server:
+        synthesize(graph, config(server, timeout_s=0.4, retries=12), tmp_path)
+    assert contents(tmp_path) == contents(undisturbed)
+    assert usage(tmp_path)["lost"] > 0  # what came too late may have been billed
+
+
 def test_an_answer_out_of_form_is_asked_for_again(graph, undisturbed, tmp_path):
     seen: set[str] = set()
 
@@ -263,9 +273,7 @@ def test_a_prompt_of_ones_own_must_have_our_slots(tmp_path):
     settings = TeacherConfig(
         base_url="http://127.0.0.1:9/v1", model="tiny", prompts_dir=str(tmp_path)
     )
-    with pytest.raises(
-        UserError, match=r"judge\.txt: a prompt of this name has exactly the slots"
-    ):
+    with pytest.raises(UserError, match=r"judge\.txt: a prompt of this name has exactly the slots"):
         TeacherClient(settings, tmp_path / "teacher")
 
 

@@ -66,6 +66,8 @@ class Environment:
         self._list_relations = lister(self.graph, self.config)
         reranker, count = self.config.reranker, self.config.top_relations
         self._rank = ChatReranker(reranker, count) if reranker.chats else bm25
+        self.tools_at_once = reranker.concurrency if reranker.chats else 1
+        """Episodes whose tools may run side by side: as many as a reranker is asked at once."""
 
     def _make_agent(self) -> Agent:
         prompt = Prompt.load(self.config.prompt)

@@ -2,13 +2,14 @@
 
 import logging
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import islice
 
 from graphwalker.agents.episode import Episode
 from graphwalker.agents.presets import Environment
 from graphwalker.errors import PolicyError, UserError
-from graphwalker.policies.base import Policy, Request, Sampling
+from graphwalker.policies.base import Completion, Policy, Request, Sampling
 from graphwalker.question import Question
 from graphwalker.trajectory import Trajectory
 
@@ -59,6 +60,8 @@ class _Run:
         self._running: dict[str, tuple[int, Episode]] = {}
         self._tries: dict[int, int] = {}
         self._finished: dict[int, Trajectory] = {}
+        most = environment.tools_at_once
+        self._threads = ThreadPoolExecutor(most) if most > 1 else None
 
     def trajectories(
         self, jobs: Iterator[tuple[Question, int]], concurrency: int
@@ -82,6 +85,8 @@ class _Run:
         finally:
             for key in list(self._running):
                 self._policy.release(key)
+            if self._threads is not None:
+                self._threads.shutdown()
 
     def _start(self, place: int, question: Question, sample: int) -> None:
         episode = Episode(question, sample, self._environment)
@@ -117,13 +122,25 @@ class _Run:
             results, lost = [], error
         if not results:  # a policy that died, or forgot: every request in flight is lost
             results = [(key, lost) for key in self._running]
+        fed: list[tuple[tuple[int, Episode], Completion | PolicyError]] = []
         for key, completion in results:
             if key not in self._running:
                 log.warning("a completion came for %s, which is not in flight: dropped", key)
                 continue
-            place, episode = self._running[key]
-            episode.feed(completion)
+            fed.append((self._running[key], completion))
+        self._feed(fed)
+        for (place, episode), _ in fed:
             self._submit(place, episode)
+
+    def _feed(self, fed: list[tuple[tuple[int, Episode], Completion | PolicyError]]) -> None:
+        """Run the tools that the completions call; side by side where tools wait for a server."""
+        if self._threads is None:
+            for (_, episode), completion in fed:
+                episode.feed(completion)
+        else:
+            running = [self._threads.submit(episode.feed, c) for (_, episode), c in fed]
+            for one in running:
+                one.result()
 
     def _finish(self, place: int, episode: Episode) -> None:
         self._running.pop(episode.key)
