@@ -1,11 +1,20 @@
 """The processes of a run: which one this is, how they talk, and what their layout must allow."""
 
 import os
+from importlib import import_module
 from typing import Any, TypeVar
 
 from graphwalker.errors import UserError
 
 T = TypeVar("T")
+
+_DEEPSPEED_STATE = (
+    "deepspeed.runtime.fp16.loss_scaler.DynamicLossScaler",
+    "deepspeed.runtime.fp16.loss_scaler.LossScaler",
+    "deepspeed.runtime.zero.config.ZeroStageEnum",
+    "deepspeed.utils.tensor_fragment.fragment_address",
+)
+"""What its optimizer states hold besides tensors."""
 
 
 def rank() -> int:
@@ -59,12 +68,24 @@ def process_arguments(bf16: bool) -> dict[str, Any]:
     import torch
 
     os.environ["ACCELERATE_MIXED_PRECISION"] = "bf16" if bf16 else "no"
+    if _flag("ACCELERATE_USE_DEEPSPEED"):
+        if not torch.cuda.is_available():
+            os.environ.setdefault("DS_ACCELERATOR", "cpu")
+        _read_state_alone()
     if torch.cuda.is_available():
         return {"use_cpu": False}
     if _flag("ACCELERATE_USE_DEEPSPEED"):
-        os.environ.setdefault("DS_ACCELERATOR", "cpu")
         return {"use_cpu": False, "ddp_backend": "gloo"}
     return {"use_cpu": True, "ddp_backend": "gloo" if processes() > 1 else None}
+
+
+def _read_state_alone() -> None:
+    """DeepSpeed unpickles its checkpoints; let torch read tensors and these facts, never code."""
+    from torch.serialization import add_safe_globals
+
+    os.environ["TORCH_FORCE_WEIGHTS_ONLY_LOAD"] = "1"
+    names = [name.rpartition(".") for name in _DEEPSPEED_STATE]
+    add_safe_globals([getattr(import_module(module), name) for module, _, name in names])
 
 
 def _flag(name: str) -> bool:

@@ -21,10 +21,10 @@ def merge_adapter(run: Path, out: Path) -> Path:
     if out.exists():
         raise UserError(f"{out}: exists already; choose another --out")
     base = _base(adapter)
-    model, dtype = _merged(adapter, base)
+    model = _merged(adapter, base)
     partial = out.with_name(out.name + ".partial")
     partial.mkdir(parents=True, exist_ok=True)
-    model.to(dtype).save_pretrained(partial)
+    model.save_pretrained(partial)
     _tokenizer(adapter, base).save_pretrained(partial)
     publish(partial, out)
     return out
@@ -46,7 +46,7 @@ def _base(adapter: Path) -> str:
     raise UserError(f"{adapter / ADAPTER}: base_model_name_or_path: {base}: no such folder")
 
 
-def _merged(adapter: Path, base: str) -> tuple[Any, Any]:
+def _merged(adapter: Path, base: str) -> Any:
     import torch
     from peft import PeftModel
     from transformers import AutoConfig, AutoModelForCausalLM
@@ -55,14 +55,12 @@ def _merged(adapter: Path, base: str) -> tuple[Any, Any]:
         dtype = getattr(AutoConfig.from_pretrained(base), "dtype", None) or torch.float32
         model: Any = AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32)
     except OSError:
-        raise UserError(
-            f"{base}: the adapter's base is neither here nor on the Hub"
-        ) from None
-    return PeftModel.from_pretrained(model, str(adapter)).merge_and_unload(), dtype
+        raise UserError(f"{base}: the adapter's base is neither here nor on the Hub") from None
+    return PeftModel.from_pretrained(model, str(adapter)).merge_and_unload().to(dtype)
 
 
 def _tokenizer(adapter: Path, base: str) -> Any:
-    from transformers import AutoTokenizer
+    from transformers import AutoConfig, AutoTokenizer
 
-    own = (adapter / "tokenizer_config.json").is_file()
-    return AutoTokenizer.from_pretrained(adapter if own else base)
+    source = adapter if (adapter / "tokenizer_config.json").is_file() else base
+    return AutoTokenizer.from_pretrained(source, config=AutoConfig.from_pretrained(base))

@@ -37,6 +37,7 @@ class PlannedTrainer(WholeCheckpoints, SFTTrainer):
         start: int,
         process: tuple[int, int] = (0, 1),
     ) -> None:
+        arguments = trainer_arguments(config, len(plan))  # first: under ZeRO-3 models load in parts
         model = AutoModelForCausalLM.from_pretrained(config.model, dtype=torch.float32)
         self._config, self._plan, self._process = config, plan, process
         self.keep_checkpoints = config.keep_checkpoints
@@ -46,7 +47,7 @@ class PlannedTrainer(WholeCheckpoints, SFTTrainer):
         self._log = RunLog(Path(config.output_dir), start, tokens, config.max_seconds, show)
         super().__init__(
             model=model,
-            args=trainer_arguments(config, len(plan)),
+            args=arguments,
             train_dataset=as_dataset(rows),
             processing_class=tokenizer,
             data_collator=Collator(_pad_id(tokenizer)),
