@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from typing import Any
 import training
 from graphwalker.agents.presets import Environment
 from graphwalker.config import Config
+from graphwalker.config import write_config as write_run_config
 from graphwalker.graphs.base import Entity
 from graphwalker.graphs.build import build_graph
 from graphwalker.graphs.compiled import open_graph
@@ -152,6 +154,18 @@ def largest_difference(left: Path, right: Path) -> float:
     assert ours.keys() - theirs.keys() <= {"lm_head.weight"}
     ours = {key: ours[key] for key in theirs}
     return max(float((ours[key] - theirs[key]).abs().max()) for key in ours)
+
+
+def stop_after(whole: Path, config: SftConfig | GrpoConfig, step: int) -> Path:
+    """What `whole` would have left at the config's output_dir, had it been killed there."""
+    out = Path(config.output_dir)
+    shutil.copytree(whole, out)
+    write_run_config(config, out)
+    shutil.rmtree(out / "final")
+    for folder in out.glob("checkpoint-*"):
+        if int(folder.name.partition("-")[2]) > step:
+            shutil.rmtree(folder)
+    return out
 
 
 def kill_after(script: str, config: SftConfig | GrpoConfig, step: int) -> None:
