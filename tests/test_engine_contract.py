@@ -109,6 +109,7 @@ def in_process(toy):
         return VllmPolicy(loaded.engine, book)
 
     yield make
+    loaded.engine.engine_core.shutdown()
 
 
 @contextmanager
@@ -186,7 +187,7 @@ def test_a_stop_string_over_several_tokens_ends_the_turn_right_after_it(engine, 
 
 
 def test_a_drawn_end_of_turn_is_kept_once_and_not_shown(engine, toy):
-    # The observation is worded so that the model ends its turn early: found by trying some.
+    # One token in a hundred is the end of turn: some of twelve turns of sixty draw it.
     sampling = Sampling(temperature=1.0, max_tokens=60, seed=1)
     ended = [
         completion

@@ -34,6 +34,10 @@ class TokenServer:
 
     def __init__(self, toy: Toy, url: str) -> None:
         self.url, self.toy = url, toy
+        self.models = {
+            "object": "list",
+            "data": [{"id": "tiny", "object": "model", "max_model_len": CONTEXT}],
+        }
         self.faults: list[Fault] = []
         self.requests: list[dict[str, Any]] = []
         self.dropped = threading.Event()
@@ -81,8 +85,7 @@ def serve(toy: Toy) -> Iterator[TokenServer]:
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
-            models = [{"id": "tiny", "object": "model", "max_model_len": CONTEXT}]
-            self._send(200, json.dumps({"object": "list", "data": models}).encode())
+            self._send(200, json.dumps(server.models).encode())
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
