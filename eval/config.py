@@ -104,6 +104,11 @@ def _player(
     if config.workers > 1:
         if config.policy.api is not None:
             raise UserError("workers is for local models: raise policy.api.concurrency instead")
+        if config.policy.engine == "vllm":
+            raise UserError(
+                "workers is for policy.engine=transformers: vLLM batches by itself; for several "
+                "GPUs set policy.vllm.tensor_parallel, or run `vllm serve`"
+            )
         name = policy_name(config.policy)
         crew = Crew(build_solo, config, config.workers, environment, name, chunk=config.concurrency)
         return stack.enter_context(crew), progress

@@ -2,6 +2,7 @@
 
 import json
 import time
+from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -209,6 +210,15 @@ def test_the_smaller_of_both_contexts_holds(toy, server):
     used = len(prompt_ids(prompt(0), FORMAT, toy.tokenizer))
     assert server.requests[0]["max_tokens"] == CONTEXT - used - 1
     policy.close()
+
+
+def test_workers_and_vllm_in_process_are_not_both_taken(toy, tmp_path):
+    from eval.config import EvalConfig, _player
+
+    policy = PolicyConfig(model=str(toy.folder), engine="vllm")
+    config = EvalConfig(graph="-", questions="-", output_dir="-", policy=policy, workers=2)
+    with pytest.raises(UserError, match="vLLM batches by itself"):
+        _player(config, None, tmp_path, None, ExitStack())
 
 
 def test_an_evaluation_runs_on_a_server(toy, server, tmp_path):
