@@ -17,7 +17,7 @@ from graphwalker.benchmarks.base import load_questions
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity
 from graphwalker.graphs.synthetic import make_world
-from graphwalker.jsonl import read_records, write_jsonl
+from graphwalker.jsonl import read_jsonl, read_records, write_jsonl
 from graphwalker.policies.base import Sampling
 from graphwalker.question import Answer, Question
 from graphwalker.scoring import score
@@ -212,6 +212,23 @@ def test_graphroll_is_stratified_right_and_tells_its_errors(world, tmp_path):
     assert made == {"2-hop": 20, "3-hop": 10, "4-hop": 5, "2I": 15}
     assert all(row.scores["em"] == row.scores["grounded"] == 1.0 for row in rows)
     assert card["with_an_error"] == sum(bool(row.provenance["errors"]) for row in rows) > 15
+
+
+def test_most_trajectories_err_and_recover_by_default(world, tmp_path):
+    card = collect(world, tmp_path)
+    rows = list(read_records(tmp_path / "graphroll.jsonl", Trajectory.from_json))
+    assert card["share_with_an_error"] >= 0.6 and len(card["errors"]) >= 4
+    assert all(e["recovered"] for row in rows for e in row.provenance["errors"])
+
+
+def test_a_question_that_the_expert_fails_is_tried_again(world, tmp_path):
+    once = collect(world, tmp_path / "once", error_rate=1.0)
+    card = collect(world, tmp_path / "more", error_rate=1.0, tries=3)
+    rows = list(read_jsonl(tmp_path / "more" / "graphroll.jsonl"))
+    again = [row for row in rows if row["sample"]]
+    assert again and once["yield"] < card["yield"]
+    assert all(len(row["rejected"]) == row["sample"] for row in again)
+    assert card["episodes"] == 50 + sum(card["rejected"].values())
 
 
 def test_experts_resume_to_the_same_bytes_with_any_number_of_workers(world, tmp_path):
