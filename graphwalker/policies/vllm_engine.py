@@ -5,6 +5,7 @@ run at the pace of the slowest. Here each turn is a request of its own, and the 
 the keys and values of the turns before it.
 """
 
+import logging
 from importlib import import_module
 from itertools import count
 from typing import Any
@@ -13,6 +14,8 @@ from graphwalker.errors import PolicyError, UserError
 from graphwalker.policies.base import Completion, Request
 from graphwalker.policies.transcripts import Transcripts
 from graphwalker.policies.vllm_request import sampling_settings
+
+log = logging.getLogger(__name__)
 
 Result = tuple[str, Completion | PolicyError]
 
@@ -50,18 +53,7 @@ class VllmPolicy:
 
     def collect(self) -> list[Result]:
         while self._pending and not self._ready:
-            try:
-                outputs = self.engine.step()
-            except _failures() as error:
-                self._lose_all(PolicyError(f"vLLM failed: {_line(error)}"))
-                break
-            self._ready += [
-                (key, self._result(output))
-                for output in outputs
-                if output.finished and (key := self._key(output.request_id)) is not None
-            ]
-            if not self._ready and not self.engine.has_unfinished_requests():
-                self._lose_all(PolicyError("vLLM lost its requests"))
+            self._ready += self._step()
         ready, self._ready = self._ready, []
         for key, _ in ready:
             del self._pending[key]
@@ -71,8 +63,23 @@ class VllmPolicy:
         pending = self._pending.pop(key, None)
         self._ready = [result for result in self._ready if result[0] != key]
         if pending is not None:
-            self.engine.abort_request([pending[0]])
+            self._abort([pending[0]])
         self._book.release(key)
+
+    def _step(self) -> list[Result]:
+        """What one step of the engine finished; every request, when it failed."""
+        try:
+            alive = self.engine.has_unfinished_requests()
+            outputs: list[Any] = self.engine.step() if alive else []
+        except _failures() as error:
+            return self._lost(PolicyError(f"vLLM failed: {_line(error)}"))
+        if not alive:
+            return self._lost(PolicyError("vLLM lost its requests"))
+        return [
+            (key, self._result(output))
+            for output in outputs
+            if output.finished and (key := self._key(output.request_id)) is not None
+        ]
 
     def _key(self, ticket: str) -> str | None:
         """The episode that waits for that request, if one does."""
@@ -88,9 +95,15 @@ class VllmPolicy:
         logprobs = [step[token].logprob for step, token in zip(drawn.logprobs, ids, strict=True)]
         return self._book.finish(request, ids, logprobs)
 
-    def _lose_all(self, error: PolicyError) -> None:
-        self.engine.abort_request([ticket for ticket, _ in self._pending.values()])
-        self._ready = [(key, error) for key in self._pending]
+    def _lost(self, error: PolicyError) -> list[Result]:
+        self._abort([ticket for ticket, _ in self._pending.values()])
+        return [(key, error) for key in self._pending]
+
+    def _abort(self, tickets: list[str]) -> None:
+        try:
+            self.engine.abort_request(tickets)
+        except _failures() as error:
+            log.warning("vLLM could not let go of its requests: %s", _line(error))
 
 
 def load_engine(model: str, **settings: Any) -> Any:
