@@ -123,11 +123,14 @@ def _policy(config: ExpertConfig, out: Path) -> Iterator[tuple[Policy, Callable[
     """The policy, and what writes down that it was paid."""
     assert config.policy is not None
     policy: Any = load_policy(config.policy, read_spent(out))
-    if not isinstance(policy, ChatPolicy):
-        yield policy, lambda: None
-        return
+
+    def book() -> None:
+        if isinstance(policy, ChatPolicy):
+            write_spent(out, policy.ledger.spent)
+
     try:
-        yield policy, lambda: write_spent(out, policy.ledger.spent)
+        yield policy, book
     finally:
-        policy.close()
-        write_spent(out, policy.ledger.spent)
+        if hasattr(policy, "close"):  # who talks to a server has connections
+            policy.close()
+        book()
