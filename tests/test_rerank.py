@@ -17,7 +17,7 @@ from graphwalker.agents.presets import Environment, EnvironmentConfig
 from graphwalker.agents.rollout import rollout
 from graphwalker.cli import app, run
 from graphwalker.config import load_config, parse_config
-from graphwalker.errors import UserError
+from graphwalker.errors import PolicyError, UserError
 from graphwalker.graphs.compiled import open_graph
 from graphwalker.graphs.synthetic import make_world
 from graphwalker.jsonl import read_records
@@ -133,6 +133,23 @@ def test_synthesis_shows_what_inference_shows(graph, tmp_path):
     for before, after in zip(made, again, strict=True):
         assert [t.observation for t in before.turns] == [t.observation for t in after.turns]
         assert before.provenance["reranker"] == "tiny"
+
+
+@pytest.mark.parametrize(
+    "act", [Act(status=429), Act(status=500), Act(cut_to=30), Act(body={"choices": []})]
+)
+def test_an_unruly_server_changes_nothing(act, tmp_path):
+    def unruly(number: int, prompt: str) -> Act:
+        return act if number == 0 else backwards(number, prompt)
+
+    calm = relations_of_ada(backwards, tmp_path / "calm")
+    assert relations_of_ada(unruly, tmp_path / "unruly") == calm
+
+
+def test_the_cap_holds_and_the_call_is_no_observation(tmp_path):
+    with pytest.raises(PolicyError, match=r"reranker: .*max_total_tokens=1500"):
+        relations_of_ada(backwards, tmp_path, prices={"max_total_tokens": 1500})
+    assert relations_of_ada(backwards, tmp_path, prices={"max_total_tokens": 5000})
 
 
 def test_episodes_wait_for_the_server_side_by_side(tmp_path):
