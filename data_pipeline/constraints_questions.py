@@ -35,7 +35,7 @@ def ask_constrained(
     keeps = said(form, query.constraint)
     person = entry.asker == "Who"
     who = "who" if person else "that"
-    clauses = [c.text for c in teacher.clauses(hop) if entry.noun not in c.text]
+    clauses = [c.text for c in teacher.clauses(hop, inner.nested) if entry.noun not in c.text]
     single = query.constraint.structure == "superlative"
     if clauses and not single and rng.random() < 0.5:
         clause = rng.choice(clauses)

@@ -1,5 +1,7 @@
 """The lexicon: how each hop is said, exactly or vaguely, and which hops a phrase may mean."""
 
+import json
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -10,6 +12,7 @@ from typing import Any
 from data_pipeline.phrases import generated_entry
 from data_pipeline.query import Hop, parse_hop
 from graphwalker.graphs.base import FLATTENED, Direction
+from graphwalker.graphs.schema import relation_ids as schema_relations
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +63,8 @@ class Lexicon:
         """The lexicon of a graph that has these relations, plain or natively flattened."""
         known = set(relation_ids)
         entries: dict[Hop, Entry] = {}
-        for hop, entry in hand_written().items():
+        fictional = known <= set(schema_relations())
+        for hop, entry in hand_written(wide=not fictional).items():
             if _present(hop.relation, known):
                 entries[hop] = entry
         for relation in sorted(known - _halves_of(entries)):
@@ -96,11 +100,29 @@ class Lexicon:
         return self.twins.get(hop)
 
 
+WIDER = {"band": ("music.", "artist"), "country": ("location.location.adjoin_s", "place")}
+"""Kinds that are narrow in the fictional world and wide in Freebase, where a singer has a genre and
+a county borders on another: relations that begin so, and the word that fits there."""
+
+
 @cache
-def hand_written() -> dict[Hop, Entry]:
-    """The entries of the packaged table `phrases.toml`."""
+def hand_written(wide: bool = False) -> dict[Hop, Entry]:
+    """The entries of the packaged table `phrases.toml`. `wide`: for graphs other than the
+    fictional world."""
     text = files("data_pipeline").joinpath("phrases.toml").read_text(encoding="utf-8")
-    return parse_table(tomllib.loads(text))
+    table = tomllib.loads(text)
+    if wide:
+        table["kind"]["artist"] = {"noun": "artist", "plural": "artists", "asker": "What"}
+        table["relation"] = [_wider(row) for row in table["relation"]]
+    return parse_table(table)
+
+
+def _wider(row: Mapping[str, Any]) -> dict[str, Any]:
+    found = dict(row)
+    for narrow, (prefix, word) in WIDER.items():
+        if row["id"].startswith(prefix):
+            found = json.loads(re.sub(rf"\b{narrow}\b", word, json.dumps(found)))
+    return found
 
 
 def parse_table(table: Mapping[str, Any]) -> dict[Hop, Entry]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from data_pipeline.constraints_questions import ask_constrained
 from data_pipeline.lexicon import Lexicon, Phrase
+from data_pipeline.phrases import PERSONS
 from data_pipeline.query import Branch, Hop, Query, parse_hop
 from graphwalker.graphs.base import Entity
 
@@ -143,6 +144,7 @@ class ProgrammaticTeacher:
             clause.text
             for clause in entry.clauses
             if not clause.vague and _predicates(clause.text, entry.noun)
+            if clause.text.endswith("{x}") or not inner.nested
         ]
         if clauses and rng.random() < (0.8 if many else 0.4):
             form = rng.choice(clauses)
@@ -179,20 +181,26 @@ class ProgrammaticTeacher:
         inners = [self.nest(self.topic(b), b.hops[:-1], rng) for b in query.branches]
         ends = self._ends(query, rng)
         joined = _listed(_in_order(ends, inners, rng))
-        return f"the {noun} {_relative(noun)} {joined}", _parts(inners, ends)
+        return f"the {noun} {_relative(noun)} both {joined}", _parts(inners, ends)
 
     def _ends(self, query: Query, rng: random.Random) -> list[Phrase]:
         """A clause for the last hop of every branch."""
-        ends = [rng.choice(self.clauses(branch.hops[-1])) for branch in query.branches]
+        ends = [
+            rng.choice(self.clauses(branch.hops[-1], nested=len(branch.hops) > 1))
+            for branch in query.branches
+        ]
         chosen = rng.randrange(len(ends))
         blurred = [c for c in self.lexicon.clauses(query.branches[chosen].hops[-1]) if c.vague]
         if blurred and rng.random() < self.vague:
             ends[chosen] = rng.choice(blurred)
         return ends
 
-    def clauses(self, hop: Hop) -> list[Phrase]:
-        """Exact predicates about what the hop finds; never empty."""
+    def clauses(self, hop: Hop, nested: bool = False) -> list[Phrase]:
+        """Exact predicates about what the hop finds; never empty. Those around a phrase (`nested`)
+        end on it: not `has the genre of the film that ... as its subject`."""
         clauses = [clause for clause in self.lexicon.clauses(hop) if not clause.vague]
+        if nested:
+            clauses = [clause for clause in clauses if clause.text.endswith("{x}")]
         return clauses or [
             Phrase(f"is {phrase.text}", clause=True)
             for phrase in self.lexicon.phrases(hop)
@@ -234,7 +242,7 @@ def mentions(text: str, name: str) -> bool:
 
 
 def _relative(noun: str) -> str:
-    return "who" if noun == "person" else "that"
+    return "who" if noun.split()[-1] in PERSONS else "that"
 
 
 def _parts(inners: Sequence[Said], ends: Sequence[Phrase]) -> tuple[tuple[str, ...], ...]:

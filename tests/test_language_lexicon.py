@@ -109,11 +109,11 @@ def test_a_graph_without_a_relation_does_not_mean_it() -> None:
 
 
 def test_an_unknown_relation_is_put_into_words_from_its_id() -> None:
-    hop = Hop("location.hud_county_place.county")
+    hop = Hop("geography.river_delta.county")
     lexicon = Lexicon.for_graph([hop.relation])
     assert lexicon.phrases(hop)[0].text == "the county of {x}"
     inverse = lexicon.phrases(Hop(hop.relation, Direction.IN))[0].text
-    assert inverse == "the hud county place whose county is {x}"
+    assert inverse == "the river delta whose county is {x}"
 
 
 def test_unknown_relations_that_sound_alike_are_readings_of_each_other() -> None:
