@@ -11,6 +11,7 @@ from graphwalker.commands import (
     agents,
     bench,
     benchmark,
+    config,
     conformance,
     contamination,
     data,
@@ -42,7 +43,19 @@ graph.app.command("index")(names.index)
 graph.app.command("search")(names.search)
 app.add_typer(graph.app, name="graph")
 app.add_typer(virtuoso.app, name="virtuoso")
-for group in (data, merge, bench, export, contamination, verify, benchmark, agents, score, serve):
+for group in (
+    data,
+    merge,
+    bench,
+    export,
+    contamination,
+    verify,
+    benchmark,
+    agents,
+    config,
+    score,
+    serve,
+):
     app.add_typer(group.app)
 
 

@@ -29,21 +29,30 @@ def load_config(model: type[C], path: Path | str | None, overrides: Sequence[str
     `FILE#SECTION` reads one section of a file that holds several configs, over its section
     `shared`. Raises `UserError` naming the file, the key and the nearest known key.
     """
+    source = str(path) if path else "command line"
+    return parse_config(model, _loaded(str(path or ""), overrides), source)
+
+
+def _loaded(path: str, overrides: Sequence[str]) -> Any:
     from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
     from yaml import YAMLError
 
-    source = str(path) if path else "command line"
     for item in overrides:
         if "=" not in item.lstrip("="):
             raise UserError(f"override {item!r} is not of the form a.b=c")
     try:
-        base = _read(str(path)) if path else OmegaConf.create({})
+        base = _read(path) if path else OmegaConf.create({})
         merged = OmegaConf.merge(base, OmegaConf.from_dotlist(list(overrides)))
-        data = OmegaConf.to_container(merged, resolve=True)
+        return OmegaConf.to_container(merged, resolve=True)
     except (OmegaConfBaseException, YAMLError, UnicodeDecodeError, ValueError, TypeError) as error:
+        source = path or "command line"
         raise UserError(f"{source}: not a valid config: {_first_line(error)}") from None
-    return parse_config(model, data, source)
+
+
+def keys_of(path: Path | str) -> set[str]:
+    """The settings that a file, or a section of one, gives at its top level."""
+    return set(_loaded(str(path), ()))
 
 
 def parse_config(model: type[C], data: Any, source: str) -> C:
@@ -58,16 +67,20 @@ def parse_config(model: type[C], data: Any, source: str) -> C:
 
 def write_config(config: Config, folder: Path, name: str = "config.yaml") -> Path:
     """Write the resolved config (and the git commit, where there is one) into a run folder."""
-    from omegaconf import OmegaConf
-
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / name
-    text = OmegaConf.to_yaml(OmegaConf.create(config.model_dump(mode="json")))
     commit = git_commit()
     path.write_text(
-        f"# resolved config; git commit {commit or 'unknown'}\n{text}", encoding="utf-8"
+        f"# resolved config; git commit {commit or 'unknown'}\n{as_yaml(config)}", encoding="utf-8"
     )
     return path
+
+
+def as_yaml(config: Config) -> str:
+    """Every setting of the config, as a file that loads to it."""
+    from omegaconf import OmegaConf
+
+    return OmegaConf.to_yaml(OmegaConf.create(config.model_dump(mode="json")))
 
 
 def git_commit() -> str:

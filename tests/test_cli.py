@@ -9,7 +9,7 @@ import typer
 from typer.testing import CliRunner
 
 from graphwalker import cli
-from graphwalker.commands import agents, shared
+from graphwalker.commands import config, shared
 from graphwalker.graphs.build import build_graph
 
 
@@ -86,5 +86,5 @@ def test_every_command_teaches_itself():
 
 def test_every_config_can_be_described(capsys):
     for name in shared.CONFIGS:
-        agents.show_config(name)
+        config.show_config(name)
     assert "GraphWalker" in capsys.readouterr().out

@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 
 from graphwalker.commands.shared import (
-    CONFIGS,
     ConfigOption,
     OutOption,
     Overrides,
@@ -15,7 +14,7 @@ from graphwalker.commands.shared import (
     load,
     settings,
 )
-from graphwalker.errors import GraphWalkerError, UserError
+from graphwalker.errors import GraphWalkerError
 
 app = typer.Typer()
 
@@ -147,14 +146,3 @@ def demo(
     """The whole road on a laptop: a world, its data, three training stages, a report."""
     path = config or load("graphwalker.demo:shipped_config")(quick)
     load("graphwalker.demo:run_demo")(out, path, overrides or [])
-
-
-@app.command("config")
-def show_config(
-    name: Annotated[str, typer.Argument(help=f"One of: {', '.join(CONFIGS)}.")],
-) -> None:
-    """Every setting of a config: its type, default and meaning."""
-    if name not in CONFIGS:
-        raise UserError(f"no config is named {name!r}; known: {', '.join(CONFIGS)}")
-    rows = load("graphwalker.config:describe")(load(CONFIGS[name]))
-    load("graphwalker.console:settings_table")(name, rows)

@@ -1,0 +1,109 @@
+"""A dry run: the data, the model without weights, one batch: checked before anything is trained."""
+
+from typing import Any
+
+from graphwalker.agents.episode import Episode
+from graphwalker.agents.presets import Environment
+from graphwalker.benchmarks.base import load_questions
+from graphwalker.errors import UserError
+from graphwalker.graphs.compiled import open_graph
+from graphwalker.tokens import IGNORED, chat_format, end_of_turn_id, prompt_ids
+from training.config import SftConfig
+from training.grpo_config import GrpoConfig
+from training.model_shapes import empty_model, model_shape
+
+Facts = dict[str, Any]
+
+
+def dry_run(config: SftConfig | GrpoConfig, gpus: int = 1) -> Facts:
+    """Everything that a run does before its first step, without weights and without a GPU.
+
+    Returns what was found, to be shown. Raises `UserError` for what would stop the run later.
+    """
+    shape, tokenizer = model_shape(config.model), _tokenizer(config.model)
+    model = empty_model(shape)
+    if len(tokenizer) > shape.vocab_size:
+        raise UserError(
+            f"{config.model}: {len(tokenizer):,} tokens in the tokenizer, but only "
+            f"{shape.vocab_size:,} in the model"
+        )
+    end_of_turn_id(chat_format(config.format), tokenizer)  # is the format one of this tokenizer?
+    sft = isinstance(config, SftConfig)
+    facts: Facts = {
+        "model": type(model).__name__,
+        "parameters": sum(parameter.numel() for parameter in model.parameters()),
+        "vocabulary": f"{len(tokenizer):,} tokens, {shape.vocab_size:,} rows in the model",
+        **(_sft(config, tokenizer, gpus) if sft else _grpo(config, tokenizer, gpus)),
+    }
+    if facts["longest"] > shape.max_position_embeddings:
+        raise UserError(
+            f"{config.model} was made for {shape.max_position_embeddings:,} tokens, and the "
+            f"longest row has {facts['longest']:,}"
+        )
+    return facts
+
+
+def _sft(config: SftConfig, tokenizer: Any, gpus: int) -> Facts:
+    from training.sft_data import Collator, as_dataset, plan_steps, read_rows
+
+    rows = read_rows(config, tokenizer)
+    plan = plan_steps(rows.lengths, config, gpus * config.gradient_accumulation)
+    dataset = as_dataset(rows)
+    batch = Collator(0)([dataset[row if row >= 0 else ~row] for row in plan[0][0]])
+    return {
+        **rows.facts(),
+        "steps": len(plan),
+        "passes per step": f"{gpus} processes x {config.gradient_accumulation}",
+        "first pass": _shapes(batch),
+        "real tokens in it": int(batch["attention_mask"].sum()),
+        "trained tokens in it": int((batch["labels"] != IGNORED).sum()),
+    }
+
+
+def _grpo(config: GrpoConfig, tokenizer: Any, gpus: int) -> Facts:
+    from training.grpo import question_order
+
+    questions = {question.id: question for question in load_questions(config.questions)}
+    if len(questions) < config.prompts_per_step:
+        raise UserError(
+            f"{config.questions}: {len(questions)} questions are fewer than prompts_per_step = "
+            f"{config.prompts_per_step}"
+        )
+    environment = Environment(open_graph(config.graph), config.environment)
+    fmt, lengths = chat_format(config.format), list[int]()
+    for key in question_order(config, list(questions.values()))[: config.prompts_per_step]:
+        opening = Episode(questions[key], 0, environment).ask
+        if opening is not None:
+            lengths.append(len(prompt_ids(opening.messages, fmt, tokenizer)))
+    if max(lengths) > config.max_prompt_tokens:
+        raise UserError(
+            f"a prompt of the first step has {max(lengths):,} tokens: raise max_prompt_tokens"
+        )
+    episodes = config.prompts_per_step * config.samples
+    return {
+        "questions": len(questions),
+        "graph": str(getattr(environment.graph, "checksum", "")),
+        "steps": config.steps,
+        "episodes per step": f"{config.prompts_per_step} x {config.samples} = {episodes:,}",
+        "episodes per process": episodes // gpus,
+        "prompts of the first step": f"{len(lengths)}, {sum(lengths):,} tokens",
+        "longest prompt": max(lengths),
+        "longest": max(lengths) + config.max_response_tokens,
+        "passes per step": f"{gpus} processes x {episodes // gpus // config.micro_batch}",
+    }
+
+
+def _tokenizer(model: str) -> Any:
+    from transformers import AutoTokenizer
+
+    try:
+        return AutoTokenizer.from_pretrained(model)
+    except (OSError, ValueError):
+        raise UserError(
+            f"{model}: no tokenizer there; fetch it once where there is a network "
+            f"(hf download {model}), or give a local folder as model=FOLDER"
+        ) from None
+
+
+def _shapes(batch: dict[str, Any]) -> str:
+    return ", ".join(f"{name} {tuple(tensor.shape)}" for name, tensor in batch.items())

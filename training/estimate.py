@@ -1,0 +1,146 @@
+"""The memory of a training run, per GPU and by part, computed from its config before it starts."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from graphwalker.errors import UserError
+from training.config import SftConfig
+from training.grpo_config import GrpoConfig
+from training.model_shapes import empty_model, head_size, model_shape
+
+GIB = 2**30
+CACHE, ACTIVATIONS, LOGITS = "KV cache", "activations", "logits"
+LOGIT_ROWS = 1024
+"""Positions whose logits exist at once: TRL's fused head scores a long row in such parts."""
+
+Layout = Literal["ddp", "zero2", "zero3"]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of the memory of one GPU, in bytes, and how it was computed."""
+
+    name: str
+    bytes: int
+    how: str
+
+
+def estimate(config: SftConfig | GrpoConfig, gpus: int = 1, layout: Layout = "ddp") -> list[Part]:
+    """The parts for the longest rows that the config allows; shorter ones take less.
+
+    Not counted: what the libraries take for themselves (1 to 2 GiB), the buckets of the processes'
+    communication, fragmentation. Raises `UserError` for a model of unknown dimensions.
+    """
+    shape = model_shape(config.model)
+    model = empty_model(shape)
+    count = sum(parameter.numel() for parameter in model.parameters())
+    half = config.dtype != "float32"
+    states = _states(count, trained(config, model), half, gpus, layout)
+    rows, length = pass_shape(config, gpus)
+    parts = [*states, *_working(config, shape, rows, length, half)]
+    return [*parts, *_rollouts(config, shape, count, half, gpus, layout)]
+
+
+def peak(parts: Sequence[Part]) -> int:
+    """Bytes of the larger phase: a step's rollouts (their cache) are over before its update."""
+    sizes = {part.name: part.bytes for part in parts}
+    rollouts = sizes.pop(CACHE, 0)
+    update = sum(sizes.pop(name) for name in (ACTIVATIONS, LOGITS))
+    return sum(sizes.values()) + max(rollouts, update)
+
+
+def trained(config: SftConfig | GrpoConfig, model: Any) -> int:
+    """Parameters that get gradients."""
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
+def pass_shape(config: SftConfig | GrpoConfig, gpus: int) -> tuple[int, int]:
+    """Rows and padded tokens per row of the largest forward pass of one process."""
+    if isinstance(config, GrpoConfig):
+        return config.micro_batch, config.max_prompt_tokens + config.max_response_tokens
+    passes = gpus * config.gradient_accumulation
+    if config.tokens_per_step:
+        return 1, max(config.max_length, -(-config.tokens_per_step // passes))
+    return max(1, -(-config.batch_size // passes)), config.max_length
+
+
+def _states(count: int, moved: int, half: bool, gpus: int, layout: Layout) -> list[Part]:
+    """Weights, gradients and AdamW's state. DeepSpeed keeps bfloat16 weights and shares a float32
+    copy out; without it the weights are float32 and are cast for each pass."""
+    if layout == "ddp" or not half:
+        share = gpus if layout == "zero3" else 1
+        shared = gpus if layout != "ddp" else 1
+        casts = [Part("bfloat16 casts", 2 * count, "2 bytes a parameter, while autocast runs")]
+        return [
+            Part("weights", 4 * count // share, f"4 bytes x {count:,}"),
+            *(casts if half else []),
+            Part("gradients", 4 * moved // shared, f"4 bytes x {moved:,}"),
+            Part("optimizer", 8 * moved // shared, "AdamW: 8 bytes a trained parameter"),
+        ]
+    weights = 2 * count // (gpus if layout == "zero3" else 1)
+    return [
+        Part("weights", weights, f"2 bytes x {count:,}" + (" / GPUs" if layout == "zero3" else "")),
+        Part("gradients", 4 * moved // gpus, "4 bytes a trained parameter / GPUs"),
+        Part("optimizer", 12 * moved // gpus, "float32 copy and AdamW: 12 bytes / GPUs"),
+    ]
+
+
+def _working(
+    config: SftConfig | GrpoConfig, shape: Any, rows: int, length: int, half: bool
+) -> list[Part]:
+    """What a forward pass keeps for the backward pass."""
+    tokens, layers = rows * length, shape.num_hidden_layers
+    layer = layer_bytes(shape, half)
+    if config.gradient_checkpointing:
+        kept = tokens * (4 * layers * shape.hidden_size + layer)
+        how = f"{rows} x {length:,} tokens: each layer's input, and one layer in full"
+    else:
+        kept = tokens * (layers * layer + 12 * shape.hidden_size)
+        how = f"{rows} x {length:,} tokens, {layers} layers x {layer:,} bytes"
+    logits = 8 * min(tokens, LOGIT_ROWS) * shape.vocab_size
+    return [
+        Part(ACTIVATIONS, kept, how),
+        Part(LOGITS, logits, f"8 bytes x {min(tokens, LOGIT_ROWS):,} x {shape.vocab_size:,}"),
+    ]
+
+
+def layer_bytes(shape: Any, half: bool) -> int:
+    """Bytes that one layer keeps of one token: both norms, attention (fused), and the MLP."""
+    wide = head_size(shape) * shape.num_attention_heads
+    narrow = head_size(shape) * shape.num_key_value_heads
+    size = 2 if half else 4
+    norms = 2 * shape.hidden_size * (8 + size)
+    head_norms = (8 + size) * (wide + narrow) if shape.model_type == "qwen3" else 0
+    attention = size * (2 * wide + 2 * narrow) + 4 * shape.num_attention_heads
+    return norms + head_norms + attention + size * 4 * shape.intermediate_size
+
+
+def cache_bytes(shape: Any, half: bool) -> int:
+    """Bytes of the KV cache of one token."""
+    size = 2 if half else 4
+    return 2 * shape.num_hidden_layers * shape.num_key_value_heads * head_size(shape) * size
+
+
+def _rollouts(
+    config: SftConfig | GrpoConfig, shape: Any, count: int, half: bool, gpus: int, layout: Layout
+) -> list[Part]:
+    """What GRPO needs besides: the reference model and the rollouts' KV cache."""
+    if not isinstance(config, GrpoConfig):
+        return []
+    episodes = config.prompts_per_step * config.samples
+    if episodes % gpus:
+        raise UserError(f"{episodes} episodes per step are not a multiple of {gpus} GPUs")
+    at_once = min(config.engine_batch, episodes // gpus)
+    length = config.max_prompt_tokens + config.max_response_tokens
+    cache = at_once * length * cache_bytes(shape, half)
+    parts = [Part(CACHE, cache, f"{at_once} episodes x {length:,} tokens, if all are so long")]
+    if config.beta and trained_whole(config):
+        size = (2 if half and layout != "ddp" else 4) * count // (gpus if layout == "zero3" else 1)
+        parts.append(Part("reference model", size, f"beta = {config.beta}"))
+    return parts
+
+
+def trained_whole(config: SftConfig | GrpoConfig) -> bool:
+    """False for LoRA, whose reference is the model without its adapter."""
+    return True
