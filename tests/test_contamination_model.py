@@ -7,8 +7,10 @@ import pytest
 
 from data_pipeline.contamination import Rules, check
 from data_pipeline.contamination_embed import SentenceModel, open_embedder
+from data_pipeline.stats_report import report
 from graphwalker.cli import app, run
-from test_contamination import CORPUS, TEST, write
+from graphwalker.jsonl import write_jsonl
+from test_contamination import CORPUS, TEST, record, write
 
 sentence_transformers = pytest.importorskip(
     "sentence_transformers", reason="the extra `embed` (sentence-transformers) is not installed"
@@ -86,3 +88,15 @@ def test_a_folder_without_a_model_is_one_line(tmp_path, capsys):
 def test_vectors_have_length_one(model):
     rows = SentenceModel(str(model)).embed(CORPUS)
     assert rows.shape == (3, 32) and (abs((rows**2).sum(axis=1) - 1) < 1e-5).all()
+
+
+def test_the_maps_of_the_statistics_are_by_meaning(model, tmp_path):
+    query = {"branches": [], "tail": [], "path": []}
+    about = {"structure": "2-hop", "hops": 2, "split": "train", "query": query}
+    corpus = tmp_path / "corpus.jsonl"
+    write_jsonl(corpus, [{**record(n, text), **about} for n, text in enumerate(CORPUS)])
+    test = write(tmp_path / "test.jsonl", TEST)
+    stats = report(corpus, tmp_path / "out", [test], str(model))
+    assert stats["contamination"]["embedding"] == str(model)
+    for name in ("map", "map_sources"):
+        assert "questions by meaning" in (tmp_path / f"out/{name}.svg").read_text()
