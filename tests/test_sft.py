@@ -174,6 +174,19 @@ def test_a_folder_of_another_run_is_refused_by_key(place, trained) -> None:
         run_sft(settings(place, output_dir=str(place / "trained"), max_steps=100, lr=0.5))
 
 
+def test_a_setting_that_came_after_a_run_folder_counts_as_its_default(place, tmp_path) -> None:
+    from training.checkpoints import claim_folder
+
+    now = settings(place, output_dir=str(tmp_path))
+    claim_folder(now, tmp_path)
+    path = tmp_path / "config.yaml"
+    kept = [line for line in path.read_text().splitlines() if not line.startswith("packing:")]
+    path.write_text("\n".join(kept))
+    claim_folder(now, tmp_path)
+    with pytest.raises(UserError, match="packing = False, now it is True"):
+        claim_folder(now.model_copy(update={"packing": True}), tmp_path)
+
+
 def test_a_killed_run_goes_on_and_ends_bit_equal(place) -> None:
     from training.sft import run_sft
 

@@ -9,6 +9,8 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from graphwalker.config import Config, write_config
 from graphwalker.errors import UserError
 from graphwalker.jsonl import JsonlAppender, read_jsonl, write_jsonl
@@ -31,7 +33,7 @@ def claim_folder(config: Config, folder: Path, free: Collection[str] = ()) -> No
     path = folder / "config.yaml"
     if path.is_file():
         ours = config.model_dump(mode="json")
-        theirs: Any = OmegaConf.to_container(OmegaConf.load(path))
+        theirs = _completed(OmegaConf.to_container(OmegaConf.load(path)), config)
         for key in sorted(set(ours) | set(theirs)):
             if key not in free and ours.get(key) != theirs.get(key):
                 raise _other_run(folder, key, theirs.get(key), ours.get(key))
@@ -39,6 +41,14 @@ def claim_folder(config: Config, folder: Path, free: Collection[str] = ()) -> No
     if folder.is_dir() and any(file.suffix != ".partial" for file in folder.iterdir()):
         raise UserError(f"{folder}: not empty and not a run folder; choose another output_dir")
     write_config(config, folder, "config.yaml.partial").replace(path)
+
+
+def _completed(found: Any, config: Config) -> dict[str, Any]:
+    """A folder's config with the defaults of settings that did not exist when it was made."""
+    try:
+        return type(config).model_validate(found).model_dump(mode="json")
+    except ValidationError:  # a setting that is gone: told by its key
+        return found
 
 
 def claim_facts(folder: Path, name: str, facts: dict[str, Any]) -> None:

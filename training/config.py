@@ -6,6 +6,7 @@ from pydantic import Field, model_validator
 
 from graphwalker.config import Config
 from graphwalker.tokens_formats import FormatSetting
+from training.sft_settings import EvaluationSettings, LoraSettings
 
 
 class SftConfig(Config):
@@ -31,7 +32,7 @@ class SftConfig(Config):
     batch_size: int = Field(default=32, ge=1)
     """Rows per optimizer step, over all processes (GraphWalker: 32)."""
     tokens_per_step: int = Field(default=0, ge=0)
-    """Padded tokens per optimizer step instead of `batch_size` rows. 0: by rows."""
+    """Tokens per optimizer step instead of `batch_size` rows, padding included. 0: by rows."""
     gradient_accumulation: int = Field(default=1, ge=1)
     """Each process splits its share of a step into so many forward passes (saves memory)."""
     max_length: int = Field(default=4096, ge=1)
@@ -63,12 +64,26 @@ class SftConfig(Config):
     max_grad_norm: float = Field(default=1.0, ge=0)
     """Gradients are clipped to this norm; 0: not."""
 
+    lora: LoraSettings | None = None
+    """Train low-rank adapters alone; `final/` then holds the adapter. `lora.r=16` is enough. Needs
+    the extra `lora`. None: the whole model."""
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
-    """`auto`: bfloat16 arithmetic on a GPU that has it, float32 on a CPU."""
+    """Of the arithmetic; trained weights are float32. `auto`: bfloat16 on a GPU that has it,
+    float32 on a CPU. With `lora`, bfloat16 is also what the model's own weights are held in."""
+    attention: Literal["auto", "sdpa", "eager", "flash_attention_2"] = "auto"
+    """`flash_attention_2` needs a GPU and the package flash-attn. `auto`: that one for packed rows
+    where it is there, else PyTorch's `sdpa`."""
+    packing: bool = False
+    """Lay the rows of a forward pass end to end instead of padding them; a row sees itself alone,
+    so the loss is the same. Saves memory and time with `flash_attention_2`; with `sdpa` a pass of n
+    tokens costs n * n, so keep passes small (`gradient_accumulation`)."""
     gradient_checkpointing: bool = False
     """Recompute activations in the backward pass: less memory, slower."""
+    evaluation: EvaluationSettings | None = None
+    """Evaluate on real episodes while training; EM and the share of valid actions go to
+    metrics.jsonl and `report_to`. None: only the loss is watched."""
     seed: int = 0
-    """Order of the rows."""
+    """Order of the rows, initial adapters, dropout."""
     threads: int = Field(default=0, ge=0)
     """CPU threads of torch. 0: as many as cores, or `OMP_NUM_THREADS`."""
 
@@ -87,6 +102,8 @@ class SftConfig(Config):
     def _data_is_named(self) -> "SftConfig":
         if not self.data:
             raise ValueError("data must name at least one trajectory file")
+        if self.lora and self.optimizer == "muon":
+            raise ValueError("muon is for whole weight matrices: lora needs optimizer=adamw")
         return self
 
 

@@ -68,6 +68,7 @@ class RunLog(TrainerCallback):
             "tokens": self._tokens[step - 1],
             "seconds": round(seconds, 3),
             "tokens_per_s": round(here / max(seconds - self._before, 1e-9), 1),
+            **{name: value for name, value in logs.items() if name.startswith("eval_")},
         }
         self._metrics.append(line)
         self._show(line)

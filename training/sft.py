@@ -3,9 +3,11 @@
 accelerate launch training/sft.py --config configs/sft.yaml output_dir=runs/sft lr=2e-5
 """
 
+import json
 import logging
 import sys
 from pathlib import Path
+from typing import Any
 
 from graphwalker.errors import UserError
 from training.checkpoints import (
@@ -18,6 +20,7 @@ from training.checkpoints import (
 from training.command import run_command
 from training.config import SftConfig
 from training.distributed import check_layout, processes, rank
+from training.lora import refuse_adapter
 from training.sft_data import plan_steps, read_rows
 
 log = logging.getLogger(__name__)
@@ -63,11 +66,16 @@ def _train(config: SftConfig, out: Path) -> Path:
     if rank() == 0:
         facts = rows.facts()
         claim_facts(out, "data", facts)
+        _write_json(out / "lengths.json", rows.length_report(config.max_length))
         log.info("%s", ", ".join(f"{name} {value:,}" for name, value in facts.items()))
     plan = plan_steps(rows.lengths, config, processes() * config.gradient_accumulation)
     start = last_checkpoint(out)
     trainer = PlannedTrainer(config, tokenizer, rows, plan, start, (rank(), processes()))
     trainer.train(resume_from_checkpoint=str(out / f"checkpoint-{start}") if start else None)
+    best = trainer.evaluation and trainer.evaluation.best
+    if best and best.step:
+        log.info("the final model is that of step %d, with EM %.3f", best.step, best.score)
+        return best.as_final(trainer)
     return save_final(trainer, out)
 
 
@@ -76,11 +84,23 @@ def _inputs(config: SftConfig) -> dict[str, str]:
     for path in config.data:
         if not Path(path).is_file():
             raise UserError(f"{path}: no such trajectory file")
+    if config.evaluation and not Path(config.evaluation.questions).is_file():
+        raise UserError(f"evaluation.questions: {config.evaluation.questions}: no such file")
     model = Path(config.model)
     if not model.is_dir() and config.model.count("/") != 1:
         raise UserError(f"model: {model}: no such folder (a Hub name reads owner/name)")
-    facts = {path: digest(Path(path)) for path in config.data}
+    others = [config.evaluation.questions] if config.evaluation else []
+    if isinstance(config.format, dict) and config.format.get("template"):
+        others.append(str(config.format["template"]))
+    refuse_adapter(config.model)
+    facts = {path: digest(Path(path)) for path in (*config.data, *others)}
     return {**facts, config.model: digest(model)} if model.is_dir() else facts
+
+
+def _write_json(path: Path, facts: dict[str, Any]) -> None:
+    partial = path.with_name(path.name + ".partial")
+    partial.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+    partial.replace(path)
 
 
 if __name__ == "__main__":

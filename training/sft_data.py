@@ -25,11 +25,16 @@ class Rows:
     """What a run trains on, and what was left out."""
 
     rows: list[Row] = field(default_factory=list)
-    too_long: int = 0
+    long_ones: dict[str, int] = field(default_factory=dict)
+    """Tokens of the rows that were left out as too long, by trajectory."""
     longest: int = 0
     """Tokens of the longest row that was seen, left out or not."""
     failed: int = 0
     """Trajectories that ended for a failure of ours (graph, policy): never trained on."""
+
+    @property
+    def too_long(self) -> int:
+        return len(self.long_ones)
 
     @property
     def lengths(self) -> list[int]:
@@ -50,6 +55,19 @@ class Rows:
             "trained_tokens": self.trained_tokens,
         }
 
+    def length_report(self, limit: int) -> dict[str, Any]:
+        """How long the rows are, and which were longer than `limit`: a trajectory's id and the
+        number of its context."""
+        every = sorted([*self.lengths, *self.long_ones.values()])
+        shares = (0.5, 0.9, 0.95, 0.99, 1.0)
+        return {
+            "max_length": limit,
+            "rows": len(every),
+            "too_long": self.too_long,
+            "tokens_at_share": {str(s): every[math.ceil(s * len(every)) - 1] for s in shares},
+            "left_out": self.long_ones,
+        }
+
 
 def read_rows(config: SftConfig, tokenizer: Any) -> Rows:
     """Tokenise the trajectory files. Raises `UserError` when nothing is left to train on."""
@@ -59,10 +77,10 @@ def read_rows(config: SftConfig, tokenizer: Any) -> Rows:
             result.failed += 1
             continue
         slips = _slips(trajectory) if config.mask_slips else set()
-        for row in training_rows(trajectory, fmt, tokenizer, slips):
+        for number, row in enumerate(training_rows(trajectory, fmt, tokenizer, slips)):
             result.longest = max(result.longest, len(row.input_ids))
             if len(row.input_ids) > config.max_length:
-                result.too_long += 1
+                result.long_ones[f"{trajectory.id}/{number}"] = len(row.input_ids)
             else:
                 result.rows.append(row)
     if not result.rows:
@@ -131,8 +149,9 @@ def _cut(pool: list[int], lengths: Sequence[int], config: SftConfig) -> list[lis
     batches: list[list[int]] = [[]]
     for index in pool:
         count = len(batches[-1]) + 1
+        packed = sum(lengths[row] for row in batches[-1]) + lengths[index]
         full = (
-            count * lengths[index] > config.tokens_per_step
+            (packed if config.packing else count * lengths[index]) > config.tokens_per_step
             if config.tokens_per_step
             else count > config.batch_size
         )
@@ -179,6 +198,26 @@ class Collator:
             labels[number, :length] = torch.as_tensor(row["labels"])
             mask[number, :length] = 1
         return {"input_ids": ids, "attention_mask": mask, "labels": labels}
+
+
+@dataclass(frozen=True, slots=True)
+class PackingCollator:
+    """Lays rows end to end: positions begin anew with each row, and say where one ends. Without an
+    attention mask, attention layers read them and let a row see itself alone."""
+
+    def __call__(self, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        import torch
+
+        ids = [torch.as_tensor(row["input_ids"], dtype=torch.long) for row in rows]
+        labels = [torch.as_tensor(row["labels"], dtype=torch.long).clone() for row in rows]
+        for row in labels:
+            row[0] = IGNORED  # else the last token of the row before would have to predict it
+        positions = [torch.arange(len(row)) for row in ids]
+        return {
+            "input_ids": torch.cat(ids)[None],
+            "labels": torch.cat(labels)[None],
+            "position_ids": torch.cat(positions)[None],
+        }
 
 
 class PlannedRows:

@@ -1,6 +1,7 @@
 """TRL's SFT trainer on a planned run: our batches and schedule, logits where they are trained."""
 
 import functools
+import logging
 import math
 import types
 from itertools import accumulate
@@ -10,18 +11,23 @@ from typing import Any
 import torch
 from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader
-from transformers import AutoModelForCausalLM, PreTrainedModel, PrinterCallback
+from transformers import AutoModelForCausalLM, PreTrainedModel, PrinterCallback, set_seed
+from transformers.utils import is_flash_attn_2_available
 from trl.trainer.sft_config import SFTConfig as TrlConfig
 from trl.trainer.sft_trainer import SFTTrainer
 
+from graphwalker.errors import UserError
 from graphwalker.tokens import IGNORED
 from training.config import SftConfig
 from training.distributed import process_arguments
+from training.lora import lora_config
 from training.optimizers import muon_adamw
 from training.run_log import RunLog
 from training.saving import WholeCheckpoints
-from training.sft_data import Collator, Plan, PlannedRows, Rows, as_dataset
+from training.sft_data import Collator, PackingCollator, Plan, PlannedRows, Rows, as_dataset
+from training.sft_evaluation import RolloutEvaluation
 
+log = logging.getLogger(__name__)
 _SCALED_HEADS = ("final_logit_softcapping", "logit_scale", "logits_scaling", "lm_head_multiplier")
 
 
@@ -38,20 +44,29 @@ class PlannedTrainer(WholeCheckpoints, SFTTrainer):
         process: tuple[int, int] = (0, 1),
     ) -> None:
         arguments = trainer_arguments(config, len(plan))  # first: under ZeRO-3 models load in parts
-        model = AutoModelForCausalLM.from_pretrained(config.model, dtype=torch.float32)
+        if config.lora:
+            set_seed(config.seed)  # the trainer seeds itself after the adapters were made
+        model = load_model(config)
         self._config, self._plan, self._process = config, plan, process
         self.keep_checkpoints = config.keep_checkpoints
         lengths = rows.lengths
         tokens = list(accumulate(_tokens(step, lengths) for step in plan))
         show = config.progress and process[0] == 0
         self._log = RunLog(Path(config.output_dir), start, tokens, config.max_seconds, show)
+        callbacks: list[Any] = [self._log]
+        self.evaluation: RolloutEvaluation | None = None
+        if config.evaluation:
+            self.evaluation = RolloutEvaluation(config, config.evaluation, tokenizer)
+            self.evaluation.trainer = self
+            callbacks.append(self.evaluation)
         super().__init__(
             model=model,
             args=arguments,
             train_dataset=as_dataset(rows),
             processing_class=tokenizer,
-            data_collator=Collator(_pad_id(tokenizer)),
-            callbacks=[self._log],
+            data_collator=PackingCollator() if config.packing else Collator(_pad_id(tokenizer)),
+            callbacks=callbacks,
+            peft_config=lora_config(config.lora) if config.lora else None,
         )
         self.remove_callback(PrinterCallback)
         # On a GPU, TRL's own loss scores trained positions only, in Triton kernels.
@@ -78,9 +93,12 @@ class PlannedTrainer(WholeCheckpoints, SFTTrainer):
     ) -> Any:
         if not self._lean or return_outputs:
             return super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
-        total = model(input_ids=inputs["input_ids"], labels=inputs["labels"], trained_loss=True)[
-            "loss"
-        ]
+        total = model(
+            input_ids=inputs["input_ids"],
+            labels=inputs["labels"],
+            position_ids=inputs.get("position_ids"),
+            trained_loss=True,
+        )["loss"]
         if num_items_in_batch is None:
             return total / max(1, int((inputs["labels"][:, 1:] != IGNORED).sum()))
         # The count is over all processes, and DDP averages their gradients.
@@ -113,6 +131,11 @@ class PlannedTrainer(WholeCheckpoints, SFTTrainer):
             done = max(done, self._log.agreed_seconds / self._config.max_seconds)
         return lr_factor(self._config, min(1.0, done), steps)
 
+    def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
+        if self.evaluation is not None and "loss" in logs:
+            logs.update(self.evaluation.take())
+        super().log(logs, start_time)
+
     def floating_point_ops(self, inputs: Any) -> int:
         return 0  # counted nowhere
 
@@ -120,12 +143,35 @@ class PlannedTrainer(WholeCheckpoints, SFTTrainer):
         """None: the run folder says how the model was made."""
 
 
+def load_model(config: SftConfig) -> PreTrainedModel:
+    """The model to start from. Raises `UserError` where its attention is not to be had here."""
+    attention, flash = config.attention, is_flash_attn_2_available()
+    if attention == "flash_attention_2" and not flash:
+        raise UserError(
+            "attention=flash_attention_2 needs a GPU and the package flash-attn, which are not "
+            "here; set attention=sdpa, which gives the same loss"
+        )
+    if attention == "auto" and config.packing:
+        attention = "flash_attention_2" if flash and uses_bfloat16(config) else "sdpa"
+        if attention == "sdpa":
+            log.warning("packing without flash attention: a pass of n tokens costs n * n")
+    low = config.lora is not None and uses_bfloat16(config)
+    options: dict[str, Any] = {"dtype": torch.bfloat16 if low else torch.float32}
+    if attention != "auto":
+        options["attn_implementation"] = attention
+    return AutoModelForCausalLM.from_pretrained(config.model, **options)
+
+
+def uses_bfloat16(config: SftConfig) -> bool:
+    """True where the arithmetic of the run is bfloat16."""
+    if config.dtype != "auto":
+        return config.dtype == "bfloat16"
+    return torch.cuda.is_available() and torch.cuda.is_bf16_supported()
+
+
 def trainer_arguments(config: SftConfig, steps: int) -> TrlConfig:
     """Our settings in TRL's words; what costs time or cuts rows is off."""
-    on_gpu = torch.cuda.is_available()
-    bf16 = config.dtype == "bfloat16" or (
-        config.dtype == "auto" and on_gpu and torch.cuda.is_bf16_supported()
-    )
+    bf16 = uses_bfloat16(config)
     return TrlConfig(
         output_dir=config.output_dir,
         **process_arguments(bf16),
@@ -175,8 +221,9 @@ def lean_loss_fits(model: PreTrainedModel) -> bool:
 def add_trained_loss(model: PreTrainedModel) -> None:
     """Let `model(input_ids, labels, trained_loss=True)` return the summed loss of trained tokens.
 
-    The rows are padded on the right, so causal attention needs no mask, and the head is applied
-    at trained positions only: the same loss as the model's own, at half the time for a tiny model.
+    The rows are padded on the right, so causal attention needs no mask (packed ones come with
+    `position_ids`, from which it is made), and the head is applied at trained positions only: the
+    same loss as the model's own, at half the time for a tiny model.
     """
     original = model.forward
 
@@ -185,7 +232,11 @@ def add_trained_loss(model: PreTrainedModel) -> None:
         if not trained_loss:
             return original(*args, **kwargs)
         labels = kwargs["labels"][:, 1:]
-        hidden = self.base_model(input_ids=kwargs["input_ids"], use_cache=False).last_hidden_state
+        hidden = self.base_model(
+            input_ids=kwargs["input_ids"],
+            position_ids=kwargs.get("position_ids"),
+            use_cache=False,
+        ).last_hidden_state
         trained = labels != IGNORED
         logits = self.get_output_embeddings()(hidden[:, :-1][trained])
         return {"loss": cross_entropy(logits.float(), labels[trained], reduction="sum")}
