@@ -51,7 +51,7 @@ def test_adapter_and_base_together_are_the_trained_model(place, trained) -> None
 
     base = AutoModelForCausalLM.from_pretrained(place / "model", dtype=torch.float32)
     model = PeftModel.from_pretrained(base, str(trained / "final"))
-    tokenizer = AutoTokenizer.from_pretrained(trained / "final")
+    tokenizer = AutoTokenizer.from_pretrained(place / "model")
     rows = read_rows(sft_config(place, place / "x"), tokenizer).rows
     batch = Collator(tokenizer.pad_token_id)(
         [{"input_ids": row.input_ids, "labels": row.labels} for row in rows]

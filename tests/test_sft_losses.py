@@ -176,7 +176,7 @@ def test_bfloat16_arithmetic_keeps_float32_weights(place, tmp_path) -> None:
 
 
 def test_flash_attention_is_refused_where_it_is_not(place, tmp_path) -> None:
-    from transformers.utils import is_flash_attn_2_available
+    from transformers.utils.import_utils import is_flash_attn_2_available
 
     if is_flash_attn_2_available():
         pytest.skip("flash-attn is here")

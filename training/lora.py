@@ -10,7 +10,7 @@ from training.sft_settings import LoraSettings
 def lora_config(settings: LoraSettings) -> Any:
     """The `peft.LoraConfig` of these settings. Raises `UserError` where peft is missing."""
     try:
-        from peft import LoraConfig
+        from peft import LoraConfig  # pyright: ignore[reportMissingImports]
     except ImportError:
         raise UserError(
             "lora needs the package peft: pip install 'graphwalker-kgqa[lora]'"
