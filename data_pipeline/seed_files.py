@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
-from data_pipeline.seeds import SeededGraph
+from data_pipeline.seeds import NO_NAMES, SeededGraph
 from data_pipeline.sparql_seeds import NAMING, is_entity, node_id, used
 from graphwalker.benchmarks.files import Record, open_file
 from graphwalker.errors import UserError
@@ -58,7 +58,7 @@ def schema_seeds(graph: SeededGraph, entities: int | None = None) -> Found:
     Raises `UserError` for a graph without either.
     """
     if graph.size == 0:
-        raise UserError("the graph has no named entities to start a walk from")
+        raise UserError(NO_NAMES)
     stride = max(1, -(-graph.size // entities)) if entities else 1
     ids = (graph.entity_at(index).id for index in range(0, graph.size, stride))
     return Found(Counter(graph.relation_ids()), Counter(ids))

@@ -8,6 +8,11 @@ from typing import Protocol
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import FLATTENED, Entity, KnowledgeGraph
 
+NO_NAMES = (
+    "the graph has no named entities to start a walk from; build it with "
+    "`graphwalker graph build --names FILE` (TSV: id, name)"
+)
+
 
 class SeededGraph(KnowledgeGraph, Protocol):
     """A graph that also has its named entities by number, and knows its relations."""
@@ -28,7 +33,7 @@ class Seeds:
         self._entities = [_named(graph, e, entities) for e in _lines(entities)] if entities else []
         self._predicates = frozenset(_lines(predicates)) if predicates else None
         if not self._entities and graph.size == 0:
-            raise UserError("the graph has no named entities to start a walk from")
+            raise UserError(NO_NAMES)
         if self._predicates is not None and not self._matches(frozenset(graph.relation_ids())):
             raise UserError(
                 f"{predicates}: none of its {len(self._predicates):,} predicates is a relation of "

@@ -318,3 +318,10 @@ def test_no_relation_is_taken_by_more_than_its_share(world, tmp_path):
     assert max(taken.values()) <= 4
     dropped = Counter(row["reason"] for row in read_jsonl(tmp_path / "dropped.jsonl"))
     assert dropped["relation_share"] > 0
+
+
+def test_an_endpoint_that_does_not_answer_is_no_verdict(made, capsys):
+    address = "http://127.0.0.1:9/sparql"
+    assert verify(made / "questions.jsonl", "--graph", address) == 2
+    error = capsys.readouterr().err.strip().splitlines()[-1]
+    assert address in error and "nothing was verified" in error

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from graphwalker.commands.shared import OutOption, load
-from graphwalker.errors import GraphWalkerError, UserError
+from graphwalker.errors import GraphError, GraphWalkerError, UserError
 
 app = typer.Typer()
 
@@ -31,8 +31,11 @@ def verify(
     Example: graphwalker verify runs/synth/graphsynth.jsonl --graph runs/graph
     """
     opened = load("graphwalker.graphs.open:open_any")(graph)
-    with load("graphwalker.console:progress")("verify") as tick:
-        verdict = load("data_pipeline.verify:verify_file")(opened, file, max_answers, tick)
+    try:
+        with load("graphwalker.console:progress")("verify") as tick:
+            verdict = load("data_pipeline.verify:verify_file")(opened, file, max_answers, tick)
+    except GraphError as error:  # exit code 1 is a verdict on the records: there is none
+        raise UserError(f"{error}; nothing was verified, give a --graph that answers") from None
     if as_json:
         typer.echo(json.dumps({"file": str(file), "graph": graph, **verdict.to_json()}))
     else:
