@@ -88,6 +88,7 @@ def make_trainer(
     from training.grpo_arguments import trl_arguments
     from training.grpo_log import Clock, StepLog
     from training.grpo_trainer import EpisodeTrainer
+    from training.lora import lora_config
     from training.rewards import episode_reward
     from training.rollout import Rollouts
 
@@ -125,6 +126,7 @@ def make_trainer(
         train_dataset=Dataset.from_dict({"prompt": question_order(config, questions)}),
         processing_class=tokenizer,
         callbacks=[Clock(record, config.max_seconds)],
+        peft_config=lora_config(config.lora) if config.lora else None,
     )
     trainer.remove_callback(PrinterCallback)
     return trainer

@@ -9,6 +9,7 @@ from graphwalker.config import Config
 from graphwalker.policies.vllm_config import Engine, VllmConfig
 from graphwalker.tokens_formats import FormatSetting
 from training.rewards import RewardMix
+from training.sft_settings import LoraSettings
 
 
 class GrpoConfig(Config):
@@ -108,6 +109,9 @@ class GrpoConfig(Config):
     `vllm-server` (on GPUs of its own)."""
     vllm: VllmConfig = VllmConfig()
     """Settings of the two vLLM engines."""
+    lora: LoraSettings | None = None
+    """Train low-rank adapters alone (one GPU); the model without them is the reference, and `final/`
+    holds the adapter. `lora.r=16` is enough. Needs the extra `lora`. None: the whole model."""
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
     """`auto`: bfloat16 arithmetic on a GPU that has it, float32 on a CPU."""
     gradient_checkpointing: bool = False
@@ -145,4 +149,6 @@ class GrpoConfig(Config):
         for name in ("steps", "save_steps"):
             if getattr(self, name) % self.iterations:
                 raise ValueError(f"{name} must be a multiple of iterations ({self.iterations})")
+        if self.lora and self.engine != "transformers":
+            raise ValueError("lora draws with engine=transformers: vLLM is sent whole weights")
         return self

@@ -36,7 +36,9 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
         self._scored: Tensor | None = None
         self._logps: Tensor | None = None
         self._drift = Drift()
-        self._selective = self.accelerator.device.type == "cpu" and _plain_head(self.model)
+        adapted = hasattr(self.model, "peft_config")
+        on_cpu = self.accelerator.device.type == "cpu"
+        self._selective = on_cpu and not adapted and _plain_head(self.model)
         if self._selective:
             add_selective_head(self.model)
             if self.ref_model is not None:
