@@ -132,7 +132,7 @@ def _read(path: str) -> Any:
     if not section:
         return loaded
     OmegaConf.resolve(loaded)
-    known = [str(name) for name in loaded if name != SHARED]
+    known = [str(n) for n, part in loaded.items() if n != SHARED and not isinstance(part, str)]
     if section not in known:
         raise UserError(f"no section {section!r}; it has {', '.join(known)}")
     return OmegaConf.merge(loaded.get(SHARED) or {}, loaded[section] or {})
