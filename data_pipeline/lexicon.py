@@ -100,7 +100,13 @@ class Lexicon:
         return self.twins.get(hop)
 
 
-WIDER = {"band": ("music.", "artist"), "country": ("location.location.adjoin_s", "place")}
+WIDER = {
+    "band formed": ("music.artist.", "artist who started"),
+    "was formed": ("music.artist.", "started"),
+    "saw the formation of": ("music.artist.", "is the origin of"),
+    "band": ("music.", "artist"),
+    "country": ("location.location.adjoin_s", "place"),
+}
 """Kinds that are narrow in the fictional world and wide in Freebase, where a singer has a genre and
 a county borders on another: relations that begin so, and the word that fits there."""
 

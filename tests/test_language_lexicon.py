@@ -141,3 +141,34 @@ def test_any_relation_id_at_all_can_be_said(relation: str, direction: Direction)
     said = generated_entry(relation.replace("{x}", ""), direction)
     assert said.phrase.startswith("the ") and said.phrase.count("{x}") == 1
     assert said.noun.strip()
+
+
+@pytest.mark.parametrize(
+    ("relation", "out", "into"),
+    [
+        ("x.sport.countries_played_in", "the country that {x} played in", "the sport that played"),
+        ("x.song.lists_featured_in", "the list that {x} is featured in", "the song that is featur"),
+        ("x.place.suburb_of", "the thing that {x} is a suburb of", "the place that is a suburb of"),
+        ("x.prize.fields_or_topics", "the field or topic of {x}", "the prize whose field or topic"),
+        ("x.event.includes_event", "the included event of {x}", "the event whose included event"),
+        ("x.a.joined..y.b.long_served_group", "the long served group of {x}", "the a whose long"),
+    ],
+)
+def test_labels_of_many_shapes_read_well(relation, out, into) -> None:
+    lexicon = Lexicon.for_graph([relation])
+    assert lexicon.phrases(Hop(relation))[0].text == out
+    assert lexicon.phrases(Hop(relation, Direction.IN))[0].text.startswith(into)
+
+
+def test_freebase_relations_have_words_of_their_own() -> None:
+    relation = "location.hud_foreclosure_area.hhuniv..measurement_unit.dated_integer.source"
+    lexicon = Lexicon.for_graph([relation])
+    assert lexicon.phrases(Hop(relation))[0].text == "the source of household data of {x}"
+    inverse = lexicon.phrases(Hop(relation, Direction.IN))[0].text
+    assert inverse == "the area whose source of household data is {x}"
+
+
+def test_kinds_of_the_fictional_world_are_wider_in_other_graphs() -> None:
+    genre = Hop("music.artist.genre", Direction.IN)
+    assert Lexicon.for_graph(["music.artist.genre"]).entry(genre).noun == "band"
+    assert Lexicon.for_graph(["music.artist.genre", "x.y.z"]).entry(genre).noun == "artist"
