@@ -38,7 +38,8 @@ class DemoConfig(Config):
     synth: Settings = {}
     """GraphSynth (see `graphwalker config synth`)."""
     rl_questions: Settings = {}
-    """Training questions for the expert and for GRPO: other walks than GraphSynth's."""
+    """Questions for the expert, and for GRPO those that the expert leaves: other walks than
+    GraphSynth's."""
     experts: Settings = {}
     """GraphRoll (see `graphwalker config experts`)."""
     tests: dict[str, Settings] = {}
@@ -135,6 +136,17 @@ class Demo:
         config = self._parsed("data_pipeline.config:ExpertConfig", "experts", seed=self.config.seed)
         run = _load("data_pipeline.collect:collect_experts")
         run(self.graph, config, self.rl_file, self.out / "graphroll", tick)
+        self._set_apart()
+
+    def _set_apart(self) -> None:
+        """GRPO's questions are those that stage 2 has not seen: it may know the others by heart."""
+        read_jsonl = _load("graphwalker.jsonl:read_jsonl")
+        shown = {
+            trajectory["question"]["id"]
+            for trajectory in read_jsonl(self.out / "graphroll" / "graphroll.jsonl")
+        }
+        questions = [record for record in read_jsonl(self.rl_file) if record["id"] not in shown]
+        _load("graphwalker.jsonl:write_jsonl")(self.fresh_file, questions)
 
     # --- training
 
@@ -169,9 +181,9 @@ class Demo:
         self._step(title, lambda _: _load("training.sft:run_sft")(config), bar=False)
 
     def train_grpo(self, values: Settings) -> None:
-        """GRPO on the run's own training questions, graph and environment."""
+        """GRPO on the run's own fresh questions, graph and environment."""
         values = {
-            "questions": str(self.rl_file),
+            "questions": str(self.fresh_file),
             "graph": str(self.graph),
             "environment": self.config.environment,
             **values,
@@ -192,6 +204,10 @@ class Demo:
         _load("training.tiny:make_tiny")(config, texts, relations, self.out / "model", names)
 
     # --- evaluation
+
+    @property
+    def fresh_file(self) -> Path:
+        return self.out / "questions" / "rl" / "fresh.jsonl"
 
     @property
     def test_file(self) -> Path:
