@@ -100,8 +100,8 @@ def test_a_preempted_grpo_job_goes_on_and_ends_bit_equal(cluster, tmp_path):
 
 
 def test_a_job_with_a_bad_setting_fails_and_its_log_says_which(cluster, tmp_path):
-    config = tmp_path / "bad.json"
-    config.write_text('{"sampels": 3}')
+    config = write_config(grpo_config(tmp_path, tmp_path / "run"), tmp_path / "bad.json")
+    config.write_text(config.read_text().replace('"samples"', '"sampels"'))
     job = train(cluster, "grpo.sbatch", config, "cpu")
     assert cluster.wait(job) == "FAILED"
     assert "did you mean samples" in config.with_suffix(".log").read_text()

@@ -9,8 +9,11 @@ from safetensors import SafetensorError
 from graphwalker.errors import GraphWalkerError
 from training.checkpoints import last_checkpoint, publish, publish_checkpoint, staging
 
-_NO_ROOM = ("No space left", "Disk quota exceeded", "File too large", "file write failed")
-"""How Python, safetensors and torch say that a file could not grow."""
+_NO_ROOM = (
+    "No space left", "Disk quota exceeded", "File too large",
+    "file write failed", "iostream error", "unexpected pos",
+)  # fmt: skip
+"""How Python and safetensors, and then torch, say that a file could not grow."""
 
 
 class DiskFullError(GraphWalkerError, OSError):
