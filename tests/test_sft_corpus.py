@@ -26,7 +26,7 @@ END = {name: fmt.end_of_turn for name, fmt in FORMATS.items()}
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory) -> list[Trajectory]:
     folder = tmp_path_factory.mktemp("corpus")
-    make_world(600, 0, folder)
+    make_world(1000, 0, folder)
     synthesize(folder / "graph", SynthConfig(count=40), folder / "synth")
     return list(read_records(folder / "synth" / "graphsynth.jsonl", Trajectory.from_json))
 
