@@ -122,7 +122,8 @@ def test_an_episode_let_go_hangs_up_on_the_server(policy, server):
 def test_failed_episodes_are_ours_and_are_tried_again(policy, server):
     server.faults += [Fault(status=400)] * 4
     environment = Environment(toy_graph(), EnvironmentConfig(prompt="compact", max_turns=1))
-    done = list(rollout(questions()[:2], environment, policy, Sampling(max_tokens=4), samples=2))
+    short = Sampling(max_tokens=4)
+    done = list(rollout(questions()[:2], environment, policy, short, samples=2, retries=4))
     assert len(done) == 4 and StopReason.POLICY_ERROR not in {t.stop for t in done}
 
 
