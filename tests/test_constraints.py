@@ -16,9 +16,11 @@ from data_pipeline.constraints import Constraint, constraint_fault, kept, key_of
 from data_pipeline.constraints_phrases import forms, said
 from data_pipeline.constraints_walks import round_between
 from data_pipeline.lexicon import Lexicon
+from data_pipeline.quality import judge
 from data_pipeline.query import Query, execute
 from data_pipeline.query_sparql import render
-from data_pipeline.questions import ProgrammaticTeacher
+from data_pipeline.questions import Draft, ProgrammaticTeacher
+from data_pipeline.teacher_paths import hints, paths
 from graphwalker.graphs.base import Entity
 from graphwalker.graphs.oxigraph import load_store, node_id
 from toy import XSD
@@ -225,3 +227,20 @@ def test_a_value_that_is_none_is_never_kept():
     graph = in_memory(facts, NAMES, {})
     candidates = execute(graph, cities(None)).answers
     assert {e.id for e in kept(graph, query.constraint, candidates)} == {"m.c2", "m.c3"}
+
+
+def test_a_chat_model_is_told_the_constraint():
+    query = number("below", "25000")
+    assert paths(query).splitlines()[1] == "Only the answer that has fewer than 25,000 inhabitants"
+    assert "has fewer than 25,000 inhabitants" in hints(query, LEXICON)
+
+
+@pytest.mark.parametrize("case", sorted(KEEPS.keys() - {"nothing"}))
+def test_every_form_of_a_question_says_its_constraint_and_topics(case):
+    query, _ = KEEPS[case]
+    answers = execute(GRAPH, query).answers
+    for seed in range(12):
+        draft = ProgrammaticTeacher(LEXICON).ask(query, answers, random.Random(seed))
+        assert draft is not None and judge(draft.text, query, draft, answers).kept, draft
+        assert all(topic.name in draft.text for topic in query.topics)
+        assert Draft.from_json({"text": draft.text, **draft.to_json()}) == draft
