@@ -80,6 +80,8 @@ def _row(row: Mapping[str, Any]) -> Forms:
 
 def _generated(relation: str, kind: Kind) -> Forms:
     label = generated_entry(relation, Direction.OUT).noun
+    if kind == "date" and label.split()[-1].endswith(("ed", "born")):  # `released`, `founded`
+        return {case: (form.replace("{v}", f"was {label}"),) for case, form in _OF_A_VERB.items()}
     article = "an" if label[0] in "aeio" else "a"
     return {
         case: (form.replace("{a}", article).replace("{l}", label),)

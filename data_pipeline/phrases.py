@@ -74,6 +74,8 @@ def generated_entry(relation: str, direction: Direction) -> Said:
     """
     if relation in _table()["said"]:
         return _table()["said"][relation][direction]
+    if relation.isupper() and "." not in relation:
+        return _verbal(_split(relation), direction)
     first, _, second = relation.partition(FLATTENED)
     domain, label = _halves(first)
     if relation in _table()["label"]:
@@ -108,6 +110,18 @@ def _plain(domain: str, label: str, direction: Direction) -> Said:
         return Said(f"the {label} of {{x}}", f"is the {label} of {{x}}", label)
     its = "their" if domain.split()[-1] in PERSONS else "its"
     return Said(f"the {domain} whose {label} is {{x}}", f"has {{x}} as {its} {label}", domain)
+
+
+def _verbal(words: list[str], direction: Direction) -> Said:
+    """Relationships of property graphs, which are verbs in capitals: `ACTED_IN`, `WORKS_AT`."""
+    if words and words[0] == "has" and len(words) > 1:
+        return _plain("thing", noun_label(" ".join(words[1:])), direction)
+    verb = " ".join(words)
+    if not words or not words[0].endswith((*PARTICIPLES, "s")) or words[0].endswith("ing"):
+        return _plain("thing", verb or "relation", direction)
+    if direction is Direction.OUT:
+        return Said(f"the thing that {{x}} {verb}", f"is what {{x}} {verb}", "thing")
+    return Said(f"the one that {verb} {{x}}", f"{verb} {{x}}", "thing")
 
 
 def _linked(domain: str, label: str, direction: Direction) -> Said:

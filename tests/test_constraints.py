@@ -220,6 +220,10 @@ def test_a_relation_that_nobody_put_into_words_is_said_from_its_id(kind):
     assert all("opening date" in found[0] for found in made.values())
 
 
+def test_a_date_that_is_a_verb_is_said_as_one():
+    assert forms("released", "date")["above"] == ("was released after {b}",)
+
+
 def test_a_value_that_is_none_is_never_kept():
     assert key_of("number", "about 12") is None
     query = number("above", "-1")

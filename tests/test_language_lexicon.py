@@ -160,6 +160,21 @@ def test_labels_of_many_shapes_read_well(relation, out, into) -> None:
     assert lexicon.phrases(Hop(relation, Direction.IN))[0].text.startswith(into)
 
 
+@pytest.mark.parametrize(
+    ("relation", "out", "into"),
+    [
+        ("ACTED_IN", "the thing that {x} acted in", "the one that acted in {x}"),
+        ("KNOWS", "the thing that {x} knows", "the one that knows {x}"),
+        ("HAS_GENRE", "the genre of {x}", "the thing whose genre is {x}"),
+        ("SEQUEL", "the sequel of {x}", "the thing whose sequel is {x}"),
+    ],
+)
+def test_relationships_of_property_graphs_are_verbs(relation, out, into) -> None:
+    lexicon = Lexicon.for_graph([relation])
+    assert lexicon.phrases(Hop(relation))[0].text == out
+    assert lexicon.phrases(Hop(relation, Direction.IN))[0].text == into
+
+
 def test_freebase_relations_have_words_of_their_own() -> None:
     relation = "location.hud_foreclosure_area.hhuniv..measurement_unit.dated_integer.source"
     lexicon = Lexicon.for_graph([relation])
