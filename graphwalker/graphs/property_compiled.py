@@ -61,7 +61,7 @@ class CompiledPropertyGraph(CompiledGraph):
     def relationship_properties(
         self, start_id: str, relation: str, end_id: str
     ) -> list[dict[str, Any]]:
-        wanted = self._numbers(start_id, relation, end_id)
+        wanted = self._relationship_numbers(start_id, relation, end_id)
         at = bisect_left(range(len(self._heads)), wanted, key=self._edge)
         found: list[dict[str, Any]] = []
         while at < len(self._heads) and self._edge(at) == wanted:
@@ -94,7 +94,9 @@ class CompiledPropertyGraph(CompiledGraph):
     def _edge(self, at: int) -> tuple[int, int, int]:
         return self._heads[at], self._kinds[at], self._tails[at]
 
-    def _numbers(self, start_id: str, relation: str, end_id: str) -> tuple[int, int, int]:
+    def _relationship_numbers(
+        self, start_id: str, relation: str, end_id: str
+    ) -> tuple[int, int, int]:
         kind = self.relation_number(relation)
         return self.node_number(start_id), kind, self.node_number(end_id)
 
