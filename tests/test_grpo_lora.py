@@ -6,11 +6,11 @@ import pytest
 
 pytest.importorskip("trl")
 
-from pydantic import ValidationError  # noqa: E402
+from pydantic import ValidationError
 
-from graphwalker.policies.load import PolicyConfig, load_policy  # noqa: E402
-from run_toys import grpo_config, lines, make_grpo_world  # noqa: E402
-from training.grpo import run_grpo  # noqa: E402
+from graphwalker.policies.load import PolicyConfig, load_policy
+from run_toys import grpo_config, lines, make_grpo_world
+from training.grpo import run_grpo
 
 LORA = {"r": 8, "alpha": 16}
 

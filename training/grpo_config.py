@@ -110,7 +110,7 @@ class GrpoConfig(Config):
     vllm: VllmConfig = VllmConfig()
     """Settings of the two vLLM engines."""
     lora: LoraSettings | None = None
-    """Train low-rank adapters alone (one GPU); the model without them is the reference, and `final/`
+    """Train low-rank adapters alone (one GPU): the model without them is the reference, `final/`
     holds the adapter. `lora.r=16` is enough. Needs the extra `lora`. None: the whole model."""
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
     """`auto`: bfloat16 arithmetic on a GPU that has it, float32 on a CPU."""
