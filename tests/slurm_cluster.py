@@ -97,10 +97,8 @@ class Cluster:
         done = subprocess.run(command, env=self.environment, capture_output=True, text=True)
         return done.stdout if done.returncode == 0 else ""
 
-    def submit(
-        self, script: Path, *arguments: str, options: tuple[str, ...] = (), cwd: Path
-    ) -> str:
-        """`sbatch` as a user types it; returns the job's number."""
+    def submit(self, cwd: Path, script: Path, *arguments: str, options: Sequence[str] = ()) -> str:
+        """`sbatch` as a user types it in `cwd`; returns the job's number."""
         command = ["sbatch", "--parsable", *options, str(script), *arguments]
         done = subprocess.run(
             command, env=self.environment, cwd=cwd, capture_output=True, text=True
