@@ -119,6 +119,25 @@ def test_a_run_that_goes_on_from_any_checkpoint_ends_bit_equal(place, whole, tmp
         assert curve(run, "lr", "tokens") == curve(whole, "lr", "tokens")
 
 
+def test_a_lora_run_that_goes_on_ends_bit_equal_and_merges(place, tmp_path):
+    pytest.importorskip("peft")
+    from transformers import AutoModelForCausalLM
+
+    from training.merge import merge_adapter
+
+    values = {"lora": {"r": 4}, "keep_checkpoints": 9}
+    run_sft(sft_config(place, tmp_path / "whole", **values))
+    again = sft_config(place, tmp_path / "again", **values)
+    stop_after(tmp_path / "whole", again, step=4)
+    run_sft(again)
+    name = "final/adapter_model.safetensors"
+    assert (tmp_path / "again" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+    folders = (merge_adapter(tmp_path / "again", tmp_path / "merged"), place / "model")
+    ours, base = (AutoModelForCausalLM.from_pretrained(folder).state_dict() for folder in folders)
+    changed = {key.rsplit(".", 2)[1] for key in base if not torch.equal(ours[key], base[key])}
+    assert {"q_proj", "up_proj"} <= changed and "embed_tokens" not in changed
+
+
 @pytest.fixture
 def small_disk(tmp_path):
     """A file system of 2.5 MiB: one checkpoint fits, two do not."""
