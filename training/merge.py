@@ -48,9 +48,12 @@ def _base(adapter: Path) -> str:
 
 def _merged(adapter: Path, base: str) -> Any:
     import torch
-    from peft import PeftModel
     from transformers import AutoConfig, AutoModelForCausalLM
 
+    try:
+        from peft import PeftModel  # pyright: ignore[reportMissingImports]
+    except ImportError:
+        raise UserError("merge needs peft: pip install 'graphwalker-kgqa[lora]'") from None
     try:
         dtype = getattr(AutoConfig.from_pretrained(base), "dtype", None) or torch.float32
         model: Any = AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32)
