@@ -12,7 +12,7 @@ from graphwalker.graphs.literals import is_literal, literal_name
 Kind = Literal["date", "number"]
 Operator = Literal["above", "below", "in", "highest", "lowest"]
 
-CONSTRAINED = ("comparative", "superlative", "date", "number")
+CONSTRAINED: tuple[str, ...] = ("comparative", "superlative", "date", "number")
 """Structures beyond GraphWalker's: a walk of one or two hops, its answers filtered. 12 % of CWQ's
 questions compare or take a superlative."""
 

@@ -26,7 +26,7 @@ from graphwalker.tools.listing import lister
 from graphwalker.tools.settings import WalkerSettings
 from toy import toy_graph
 
-MIX = dict.fromkeys(CONSTRAINED, 1.0)
+MIX: dict[str, float] = dict.fromkeys(CONSTRAINED, 1.0)
 
 
 @pytest.fixture(scope="module")
