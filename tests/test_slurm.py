@@ -51,7 +51,7 @@ def script(name: str) -> Path:
 def train(cluster: Cluster, name: str, config: Path, layout: str, *options: str) -> str:
     cluster.environment["ACCELERATE"] = f"configs/accelerate/{layout}.yaml"
     log = f"--output={config.with_suffix('.log')}"
-    return cluster.submit(script(name), str(config), options=(*NO_GPU, log, *options), cwd=ROOT)
+    return cluster.submit(ROOT, script(name), str(config), options=(*NO_GPU, log, *options))
 
 
 def test_an_array_of_shards_merges_into_the_run_without_shards(cluster, tmp_path):
