@@ -1,5 +1,6 @@
 """The command line of a training script: `--config FILE` and `a.b=c` overrides, nothing else."""
 
+import errno
 import logging
 import os
 import sys
@@ -34,6 +35,11 @@ def run_command(
         return 2
     except GraphWalkerError as error:
         sys.stderr.write(f"{name}: {error}\n")
+        return 1
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        sys.stderr.write(f"{name}: {error}; make room and run the same command\n")
         return 1
     if os.environ.get("RANK", "0") == "0":
         sys.stdout.write(f"{result}\n")
