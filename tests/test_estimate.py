@@ -10,7 +10,7 @@ from transformers import AutoModelForCausalLM
 
 from graphwalker.errors import UserError
 from training.config import SftConfig
-from training.estimate import Part, cache_bytes, estimate, peak
+from training.estimate import Part, cache_bytes, estimate, peak, trained
 from training.grpo_config import GrpoConfig
 from training.model_shapes import empty_model, model_shape
 
@@ -117,6 +117,25 @@ def test_the_cache_is_that_of_a_real_forward_pass(folder):
 def test_known_models_have_as_many_parameters_as_published(name):
     count = sum(parameter.numel() for parameter in empty_model(model_shape(name)).parameters())
     assert count / 1e9 == pytest.approx(PUBLISHED[name], abs=0.01)
+
+
+@pytest.mark.parametrize("targets", [(), ("q_proj", "down_proj")])
+def test_adapters_are_as_many_as_peft_makes(folder, targets):
+    peft = pytest.importorskip("peft")
+    from training.lora import lora_config
+
+    config = sft(folder, lora={"r": 4, "targets": targets})
+    assert config.lora is not None
+    model = AutoModelForCausalLM.from_pretrained(folder)
+    told = trained(config, model)
+    adapted = peft.get_peft_model(model, lora_config(config.lora))
+    assert told == sum(p.numel() for p in adapted.parameters() if p.requires_grad)
+
+
+def test_lora_keeps_no_gradients_of_the_model_itself():
+    whole = sizes(estimate(sft("Qwen/Qwen2.5-7B-Instruct", dtype="auto")))
+    small = sizes(estimate(sft("Qwen/Qwen2.5-7B-Instruct", dtype="auto", lora={"r": 16})))
+    assert small["gradients"] < whole["gradients"] / 100 and small["weights"] < whole["weights"]
 
 
 def test_zero_shares_out_what_it_shares():

@@ -36,7 +36,11 @@ def estimate(config: SftConfig | GrpoConfig, gpus: int = 1, layout: Layout = "dd
     model = empty_model(shape)
     count = sum(parameter.numel() for parameter in model.parameters())
     half = config.dtype != "float32"
-    states = _states(count, trained(config, model), half, gpus, layout)
+    moved = trained(config, model)
+    if config.lora is None:
+        states = _states(count, moved, half, gpus, layout)
+    else:
+        states = _adapter_states(count, moved, half and isinstance(config, SftConfig), half)
     rows, length = pass_shape(config, gpus)
     parts = [*states, *_working(config, shape, rows, length, half)]
     return [*parts, *_rollouts(config, shape, count, half, gpus, layout)]
@@ -51,8 +55,16 @@ def peak(parts: Sequence[Part]) -> int:
 
 
 def trained(config: SftConfig | GrpoConfig, model: Any) -> int:
-    """Parameters that get gradients."""
-    return sum(parameter.numel() for parameter in model.parameters())
+    """Parameters that get gradients: all, or those of the adapters, r x (rows + columns) each."""
+    if config.lora is None:
+        return sum(parameter.numel() for parameter in model.parameters())
+    head, targets = model.get_output_embeddings(), config.lora.targets
+    return sum(
+        config.lora.r * sum(module.weight.shape)
+        for name, module in model.named_modules()
+        if hasattr(module, "in_features")
+        and (name.rpartition(".")[2] in targets if targets else module is not head)
+    )
 
 
 def pass_shape(config: SftConfig | GrpoConfig, gpus: int) -> tuple[int, int]:
@@ -83,6 +95,19 @@ def _states(count: int, moved: int, half: bool, gpus: int, layout: Layout) -> li
         Part("weights", weights, f"2 bytes x {count:,}" + (" / GPUs" if layout == "zero3" else "")),
         Part("gradients", 4 * moved // gpus, "4 bytes a trained parameter / GPUs"),
         Part("optimizer", 12 * moved // gpus, "float32 copy and AdamW: 12 bytes / GPUs"),
+    ]
+
+
+def _adapter_states(count: int, moved: int, held_half: bool, half: bool) -> list[Part]:
+    """LoRA: the model's own weights stay as they are; SFT holds them in bfloat16, GRPO in float32
+    (and casts them). The adapters are float32."""
+    size = 2 if held_half else 4
+    casts = [Part("bfloat16 casts", 2 * count, "2 bytes a parameter, while autocast runs")]
+    return [
+        Part("weights", size * count + 4 * moved, f"{size} bytes x {count:,}, adapters {moved:,}"),
+        *(casts if half and not held_half else []),
+        Part("gradients", 4 * moved, "4 bytes a trained parameter"),
+        Part("optimizer", 8 * moved, "AdamW: 8 bytes a trained parameter"),
     ]
 
 
@@ -135,12 +160,7 @@ def _rollouts(
     length = config.max_prompt_tokens + config.max_response_tokens
     cache = at_once * length * cache_bytes(shape, half)
     parts = [Part(CACHE, cache, f"{at_once} episodes x {length:,} tokens, if all are so long")]
-    if config.beta and trained_whole(config):
+    if config.beta and config.lora is None:  # else it is the model without its adapter
         size = (2 if half and layout != "ddp" else 4) * count // (gpus if layout == "zero3" else 1)
         parts.append(Part("reference model", size, f"beta = {config.beta}"))
     return parts
-
-
-def trained_whole(config: SftConfig | GrpoConfig) -> bool:
-    """False for LoRA, whose reference is the model without its adapter."""
-    return True

@@ -13,17 +13,22 @@ _KEYS = (
     "intermediate_size",
     "vocab_size",
     "tie_word_embeddings",
+    "max_position_embeddings",
 )
 # As in the config.json of each model on the Hub.
 _KNOWN: dict[str, tuple[str, tuple[int, ...], dict[str, Any]]] = {
-    "Qwen/Qwen2.5-0.5B-Instruct": ("qwen2", (896, 24, 14, 2, 4864, 151936, True), {}),
-    "Qwen/Qwen2.5-1.5B-Instruct": ("qwen2", (1536, 28, 12, 2, 8960, 151936, True), {}),
-    "Qwen/Qwen2.5-3B-Instruct": ("qwen2", (2048, 36, 16, 2, 11008, 151936, True), {}),
-    "Qwen/Qwen2.5-7B-Instruct": ("qwen2", (3584, 28, 28, 4, 18944, 152064, False), {}),
-    "Qwen/Qwen2.5-14B-Instruct": ("qwen2", (5120, 48, 40, 8, 13824, 152064, False), {}),
-    "Qwen/Qwen3-4B": ("qwen3", (2560, 36, 32, 8, 9728, 151936, True), {"head_dim": 128}),
-    "Qwen/Qwen3-8B": ("qwen3", (4096, 36, 32, 8, 12288, 151936, False), {"head_dim": 128}),
-    "meta-llama/Llama-3.1-8B-Instruct": ("llama", (4096, 32, 32, 8, 14336, 128256, False), {}),
+    "Qwen/Qwen2.5-0.5B-Instruct": ("qwen2", (896, 24, 14, 2, 4864, 151936, True, 32768), {}),
+    "Qwen/Qwen2.5-1.5B-Instruct": ("qwen2", (1536, 28, 12, 2, 8960, 151936, True, 32768), {}),
+    "Qwen/Qwen2.5-3B-Instruct": ("qwen2", (2048, 36, 16, 2, 11008, 151936, True, 32768), {}),
+    "Qwen/Qwen2.5-7B-Instruct": ("qwen2", (3584, 28, 28, 4, 18944, 152064, False, 32768), {}),
+    "Qwen/Qwen2.5-14B-Instruct": ("qwen2", (5120, 48, 40, 8, 13824, 152064, False, 32768), {}),
+    "Qwen/Qwen3-4B": ("qwen3", (2560, 36, 32, 8, 9728, 151936, True, 40960), {"head_dim": 128}),
+    "Qwen/Qwen3-8B": ("qwen3", (4096, 36, 32, 8, 12288, 151936, False, 40960), {"head_dim": 128}),
+    "meta-llama/Llama-3.1-8B-Instruct": (
+        "llama",
+        (4096, 32, 32, 8, 14336, 128256, False, 131072),
+        {},
+    ),
 }
 
 
