@@ -19,12 +19,12 @@ from data_pipeline.splits import TRAIN, Splits
 from data_pipeline.teacher import ChatTeacher, Programmatic, Teacher
 from data_pipeline.teacher_client import TeacherClient, Unusable
 from data_pipeline.walks import Walk, Walker, WalkRules, walk_rng
+from data_pipeline.walks_endpoint import open_seeded
 from graphwalker.agents.presets import Environment
 from graphwalker.agents.rollout import rollout, untimed
 from graphwalker.config import Config
 from graphwalker.errors import GraphError, UserError
 from graphwalker.graphs.base import Entity
-from graphwalker.graphs.compiled import open_graph
 from graphwalker.policies.base import Sampling
 from graphwalker.question import Answer, Question
 from graphwalker.scoring import score
@@ -293,7 +293,7 @@ def _why_unsolved(trajectory: Trajectory) -> str:
     return "not_shown" if trajectory.answer else "relation_not_listed"
 
 
-def open_maker(graph: Path, config: Config, client: TeacherClient | None = None) -> Maker:
+def open_maker(graph: Path | str, config: Config, client: TeacherClient | None = None) -> Maker:
     """A maker of its own for each worker process."""
     assert isinstance(config, SamplingConfig)
-    return Maker(open_graph(graph), config, client)
+    return Maker(open_seeded(graph, config), config, client)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from data_pipeline.seen import Seen
 from graphwalker.config import Config, write_config
 from graphwalker.errors import UserError
 from graphwalker.jsonl import JsonlAppender, read_jsonl
@@ -28,9 +29,10 @@ class Ledger:
         self.out = out
         self.endings = tuple(endings)
         self._appenders = {name: JsonlAppender(out / name) for name in (*files, *endings)}
-        self.finished: set[str] = set()
+        self.finished = Seen()
         for name in endings:
-            self.finished.update(unit_of(r) for r in read_jsonl(out / name))
+            for record in read_jsonl(out / name):
+                self.finished.add(unit_of(record))
         for name in files:
             self._trim(name)
 

@@ -13,6 +13,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from graphwalker.config import Config
 from graphwalker.errors import GraphWalkerError
+from graphwalker.graphs.open import is_endpoint
 
 J = TypeVar("J")
 R = TypeVar("R")
@@ -20,7 +21,7 @@ R = TypeVar("R")
 CHUNK = 16
 """Jobs handed to a worker at once."""
 
-Build = Callable[[Path, Config], Callable[[Any], Any]]
+Build = Callable[[Path | str, Config], Callable[[Any], Any]]
 """A module-level function that opens the graph and returns what makes one record of one job."""
 
 _make: Callable[[Any], Any] | None = None
@@ -38,18 +39,28 @@ class Engine(Protocol):
 
 class Pool(Generic[J, R]):
     """Runs `make(job)` in `workers` processes, each of which opens the graph itself; in this one
-    when there is one worker. `engine` is `processes` or `ray`. Use as a context manager."""
+    when there is one worker, in threads of this one over an endpoint. `engine` is `processes` or
+    `ray`. Use as a context manager."""
 
     def __init__(
-        self, build: Build, graph: Path, config: Config, workers: int, engine: str = "processes"
+        self,
+        build: Build,
+        graph: Path | str,
+        config: Config,
+        workers: int,
+        engine: str = "processes",
     ) -> None:
         self._workers = workers
         self._here: Callable[[J], R] | None = None
         self._engine: Engine | None = None
-        if engine == "ray":
+        if is_endpoint(graph):
+            from data_pipeline.walks_endpoint import ATTEMPTS, Threads
+
+            self._workers, self._engine = ATTEMPTS // CHUNK, Threads(build, graph, config)
+        elif engine == "ray":
             from data_pipeline.pool_ray import RayActors
 
-            self._engine = RayActors(build, graph, config, workers)
+            self._engine = RayActors(build, Path(graph), config, workers)
         elif workers > 1:
             self._engine = _Processes(build, graph, config, workers)
         else:
@@ -82,7 +93,7 @@ class Pool(Generic[J, R]):
 class _Processes:
     """Worker processes of this machine."""
 
-    def __init__(self, build: Build, graph: Path, config: Config, workers: int) -> None:
+    def __init__(self, build: Build, graph: Path | str, config: Config, workers: int) -> None:
         self._executor = ProcessPoolExecutor(
             workers, get_context("spawn"), initializer=_start, initargs=(build, graph, config)
         )
@@ -107,7 +118,7 @@ def _chunk(source: Iterator[J]) -> list[J]:
     return list(islice(source, CHUNK))
 
 
-def _start(build: Build, graph: Path, config: Config) -> None:
+def _start(build: Build, graph: Path | str, config: Config) -> None:
     global _make
     threading.Thread(target=_end_with_parent, daemon=True).start()
     _make = build(graph, config)

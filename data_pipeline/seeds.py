@@ -30,8 +30,8 @@ class Seeds:
 
     def __init__(self, graph: SeededGraph, entities: str = "", predicates: str = "") -> None:
         self._graph = graph
-        self._entities = [_named(graph, e, entities) for e in _lines(entities)] if entities else []
-        self._predicates = frozenset(_lines(predicates)) if predicates else None
+        self._entities = _named(graph, entities) if entities else []
+        self._predicates = frozenset(lines_of(predicates)) if predicates else None
         if not self._entities and graph.size == 0:
             raise UserError(NO_NAMES)
         if self._predicates is not None and not self._matches(frozenset(graph.relation_ids())):
@@ -68,7 +68,8 @@ class Seeds:
         return self._graph.entity_at(rng.randrange(self._graph.size))
 
 
-def _lines(path: str) -> list[str]:
+def lines_of(path: str) -> list[str]:
+    """The lines of a seed file. Raises `UserError` for none, or for one that is no text."""
     file = Path(path)
     if not file.is_file():
         raise UserError(f"{path}: no such file")
@@ -82,8 +83,10 @@ def _lines(path: str) -> list[str]:
     return lines
 
 
-def _named(graph: SeededGraph, entity_id: str, source: str) -> Entity:
-    name = graph.name(entity_id)
-    if not name:
-        raise UserError(f"{source}: {entity_id!r} is not a named entity of this graph")
-    return Entity(entity_id, name)
+def _named(graph: SeededGraph, source: str) -> list[Entity]:
+    ids = lines_of(source)
+    names = graph.names_many(ids)
+    for entity_id, name in zip(ids, names, strict=True):
+        if not name:
+            raise UserError(f"{source}: {entity_id!r} is not a named entity of this graph")
+    return list(map(Entity, ids, names))

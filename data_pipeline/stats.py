@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from data_pipeline.ledger import IRRELEVANT, count_reasons
+from data_pipeline.seen import Seen
 from graphwalker.config import Config
 from graphwalker.jsonl import read_jsonl
 
@@ -23,8 +24,7 @@ def describe(records: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         name: Counter()
         for name in ("structures", "hops", "splits", "answers", "turns", "relations")
     }
-    paths: set[tuple[str, ...]] = set()
-    topics: set[str] = set()
+    paths, topics = Seen(), Seen()
     total = 0
     for record in records:
         total += 1
@@ -37,11 +37,13 @@ def describe(records: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
             counts["turns"][str(len(record["turns"]))] += 1
         query = question["query"]
         if "branches" not in query:
-            topics.update(topic["id"] for topic in question["topic_entities"])
+            for topic in question["topic_entities"]:
+                topics.add(topic["id"])
             continue
-        topics.update(branch["topic"]["id"] for branch in query["branches"])
-        paths.add(tuple(query["path"]))
-        counts["relations"] += relation_counts([record])
+        for branch in query["branches"]:
+            topics.add(branch["topic"]["id"])
+        paths.add("\n".join(query["path"]))
+        counts["relations"].update(relation_counts([record]))
     relations = counts.pop("relations")
     return {
         "count": total,

@@ -13,14 +13,15 @@ from data_pipeline.config import SynthConfig, quotas
 from data_pipeline.constraints_walks import require_values
 from data_pipeline.ledger import Ledger, Progress, open_run, unit_of
 from data_pipeline.pool import Pool
+from data_pipeline.seen import Seen
 from data_pipeline.shards import Room, Shard, Unit, make_share
 from data_pipeline.shards_merge import Shards
 from data_pipeline.stats import write_card
 from data_pipeline.teacher_client import TeacherClient
 from data_pipeline.teacher_pool import TeacherPool, open_pool
+from data_pipeline.walks_endpoint import open_seeded
 from graphwalker.config import Config
 from graphwalker.errors import UserError
-from graphwalker.graphs.compiled import open_graph
 
 WALKS, QUESTIONS, DROPPED = "walks.jsonl", "questions.jsonl", "dropped.jsonl"
 GRAPHSYNTH = "graphsynth.jsonl"
@@ -28,7 +29,7 @@ GRAPHSYNTH = "graphsynth.jsonl"
 Job = tuple[str, int]
 """Structure and number of an attempt."""
 Records = Iterator[tuple[str, dict[str, Any]]]
-AnyPool = Pool[Job, Attempt] | TeacherPool[Job, Attempt]
+AnyPool = Pool[Job, Unit] | TeacherPool[Job, Unit]
 
 
 class Elsewhere(Protocol):
@@ -49,7 +50,7 @@ class Stage:
     """What a run makes: of each job, by `build`; written as `files`, the last one its product."""
 
     name: str
-    build: Callable[..., Callable[[Job], Attempt]]
+    build: Callable[..., Callable[[Job], Unit]]
     """Called with the graph, the config and, where there is one, the line to a chat model."""
     files: tuple[str, ...]
 
@@ -64,7 +65,7 @@ class Stage:
 
 
 def synthesize(
-    graph: Path,
+    graph: Path | str,
     config: SynthConfig,
     out: Path,
     progress: Progress | None = None,
@@ -81,7 +82,7 @@ def synthesize(
 
 
 def make_questions(
-    graph: Path,
+    graph: Path | str,
     config: SynthConfig,
     out: Path,
     progress: Progress | None = None,
@@ -95,7 +96,7 @@ def make_questions(
 
 
 def make_walks(
-    graph: Path,
+    graph: Path | str,
     config: SynthConfig,
     out: Path,
     progress: Progress | None = None,
@@ -106,7 +107,7 @@ def make_walks(
 
 
 def make(
-    graph: Path,
+    graph: Path | str,
     config: SynthConfig,
     out: Path,
     stage: Stage,
@@ -120,7 +121,7 @@ def make(
     With `shard`, that part of the attempts is made below `out`, not judged against others. With
     `shards`, what they have tried is taken from them. `elsewhere` rules out what others hold.
     """
-    opened = open_graph(graph)
+    opened = open_seeded(graph, config)
     require_values(opened, config.mix)
     about = {"checksum": opened.checksum}
     if shard is not None:
@@ -148,7 +149,7 @@ def make(
 
 
 def _make_shard(
-    graph: Path,
+    graph: Path | str,
     config: SynthConfig,
     out: Path,
     stage: Stage,
@@ -177,8 +178,7 @@ def _make_shard(
 def _units(pool: AnyPool, structure: str, numbers: Iterator[int], room: Room) -> Iterator[Unit]:
     jobs = ((structure, number) for number in numbers)
     taught = isinstance(pool, TeacherPool)
-    attempts = pool.results(jobs, room) if taught else pool.results(jobs)
-    return (list(records(attempt)) for attempt in attempts)
+    return pool.results(jobs, room) if taught else pool.results(jobs)
 
 
 def _merged(
@@ -212,30 +212,30 @@ def records(attempt: Attempt) -> Records:
 
 
 def _whole(
-    graph: Path, config: Config, client: TeacherClient | None = None
-) -> Callable[[Job], Attempt]:
+    graph: Path | str, config: Config, client: TeacherClient | None = None
+) -> Callable[[Job], Unit]:
     maker = open_maker(graph, config, client)
-    return lambda job: maker.attempt(*job)
+    return lambda job: list(records(maker.attempt(*job)))
 
 
 def _proven(
-    graph: Path, config: Config, client: TeacherClient | None = None
-) -> Callable[[Job], Attempt]:
+    graph: Path | str, config: Config, client: TeacherClient | None = None
+) -> Callable[[Job], Unit]:
     maker = open_maker(graph, config, client)
-    return lambda job: replace(maker.attempt(*job, voiced=False), trajectory=None)
+    return lambda job: list(records(replace(maker.attempt(*job, voiced=False), trajectory=None)))
 
 
 def _walk(
-    graph: Path, config: Config, client: TeacherClient | None = None
-) -> Callable[[Job], Attempt]:
+    graph: Path | str, config: Config, client: TeacherClient | None = None
+) -> Callable[[Job], Unit]:
     maker = open_maker(graph, config, client)
 
-    def sample(job: Job) -> Attempt:
+    def sample(job: Job) -> Unit:
         found = maker.sample(*job)
         name = "/".join(map(str, job))
         if isinstance(found, Drop):
-            return Attempt(name, drop=found)
-        return Attempt(name, sampled=found)
+            return [(DROPPED, found.to_json(name))]
+        return [(WALKS, found.to_json())]
 
     return sample
 
@@ -263,11 +263,11 @@ class _Goal:
         self.config = config
         self._elsewhere = elsewhere
         self.quota = quotas(config.mix, config.count)
-        self.tried: Counter[str] = Counter(unit.rpartition("/")[0] for unit in ledger.finished)
+        endings = (record for name in ledger.endings for record in ledger.records(name))
+        self.tried: Counter[str] = Counter(map(structure_of, endings))
         self.kept: Counter[str] = Counter()
         self._productive: Counter[str] = Counter()  # attempts up to the last one that was kept
-        self._texts: set[str] = set()
-        self._queries: set[str] = set()
+        self._texts, self._queries = Seen(), Seen()
         self._paths: Counter[tuple[str, ...]] = Counter()
         self._relations: Counter[tuple[str, str]] = Counter()
         for record in kept:
@@ -305,7 +305,9 @@ class _Goal:
 
     def _rival(self, structure: str, record: Mapping[str, Any]) -> str:
         """What records made earlier have against this one."""
-        if _text(record) in self._texts or query_key(record["query"]) in self._queries:
+        if "question" in record and _text(record) in self._texts:
+            return "duplicate"
+        if query_key(record["query"]) in self._queries:
             return "duplicate"
         if self._paths[structure, *record["query"]["path"]] >= self._path_limit(structure):
             return "path_share"
@@ -340,9 +342,11 @@ class _Goal:
         return max(1, int(share * self.quota[structure])) if share < 1 else float("inf")
 
     def _remember(self, record: Mapping[str, Any]) -> None:
-        self._texts.add(_text(record))
+        if "question" in record:  # a bare walk has none
+            self._texts.add(_text(record))
         self._queries.add(query_key(record["query"]))
-        self._paths[record["structure"], *record["query"]["path"]] += 1
+        if self.config.max_path_share < 1:  # else nothing is ruled out, and paths are many
+            self._paths[record["structure"], *record["query"]["path"]] += 1
         self._relations.update((record["structure"], r) for r in relations_of(record["query"]))
 
 
@@ -361,5 +365,4 @@ def relations_of(query: Mapping[str, Any]) -> set[str]:
 
 
 def _text(record: Mapping[str, Any]) -> str:
-    """The question as it is compared; a bare walk has none, its id stands in."""
-    return str(record.get("question", record["id"])).casefold()
+    return str(record["question"]).casefold()

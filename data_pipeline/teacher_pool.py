@@ -24,7 +24,9 @@ AHEAD = 4
 class TeacherPool(Generic[J, R]):
     """As `Pool`, with `teacher.concurrency` threads in this process. Use as a context manager."""
 
-    def __init__(self, build: TaughtBuild, graph: Path, config: SamplingConfig, out: Path) -> None:
+    def __init__(
+        self, build: TaughtBuild, graph: Path | str, config: SamplingConfig, out: Path
+    ) -> None:
         self._client = TeacherClient(config.teacher, out / TEACHER)
         self._make: Callable[[J], R] = build(graph, config, self._client)
         self._most = AHEAD * config.teacher.concurrency
@@ -54,7 +56,7 @@ class TeacherPool(Generic[J, R]):
 
 
 def open_pool(
-    build: TaughtBuild, graph: Path, config: SamplingConfig, out: Path
+    build: TaughtBuild, graph: Path | str, config: SamplingConfig, out: Path
 ) -> Pool[Any, Any] | TeacherPool[Any, Any]:
     """Threads where a chat model teaches, else worker processes."""
     if config.teacher.chats:

@@ -66,7 +66,7 @@ def synth(
 
 @app.command()
 def walk(
-    graph: GraphOption,
+    graph: Annotated[str, typer.Option("--graph", help="A compiled graph, or a SPARQL endpoint.")],
     out: OutOption,
     config: ConfigOption = None,
     overrides: Overrides = None,
@@ -77,6 +77,8 @@ def walk(
     shard: ShardOption = None,
 ) -> None:
     """Step 1 of `synth`: constrained random walks with their executed answer sets.
+
+    Over an endpoint they start from seeds_file=FILE and take what predicates_file=FILE names.
 
     Example: graphwalker walk --graph runs/graph --count 1000 --out runs/walks
     """

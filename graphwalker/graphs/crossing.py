@@ -37,6 +37,5 @@ def _over(side: Side, nodes: Array, relation: int) -> Array:
 def _spans(starts: Array, ends: Array) -> Array:
     """All numbers from each start up to, but without, its end."""
     sizes = ends - starts
-    shifts = starts - (np.cumsum(sizes) - sizes)
-    places: Array = np.repeat(shifts, sizes) + np.arange(sizes.sum())
-    return places
+    shifts: Array = starts - (sizes.cumsum() - sizes)
+    return np.arange(int(sizes.sum())) + shifts.repeat(sizes)
