@@ -65,9 +65,9 @@ def test_every_step_records_what_is_watched(two_iterations):
 def test_trackers_are_told_the_same(two_iterations):
     out, told = two_iterations
     for logs, line in zip(told, lines(out), strict=True):
-        for key in ("em", "turns", "valid_actions", "ratio_mean", "mismatch_max", "zero_variance"):
+        for key in ("em", "turns", "valid_actions", "ratio_mean", "mismatch_max", "kl"):
             assert logs[f"agent/{key}"] == pytest.approx(line[key], rel=1e-5)
-        assert logs["kl"] == pytest.approx(line["kl"], rel=1e-5)
+        assert logs["kl"] == pytest.approx(line["kl"], rel=0.3)  # TRL: a mean of batches' means
 
 
 def test_later_iterations_leave_the_policy_that_drew(two_iterations):
@@ -108,8 +108,9 @@ def test_a_steps_means_are_over_episodes_turns_and_tokens():
 
 
 def test_drift_adds_up_over_micro_batches_and_processes():
-    total = sum([Drift(3, 0.3, 0.2, 3.3), Drift(1, 0.5, 0.5, 0.7)], Drift())
-    assert total.facts() == {"ratio_mean": 1.0, "mismatch_mean": 0.2, "mismatch_max": 0.5}
+    total = sum([Drift(3, 0.3, 0.2, 3.3, 0.6), Drift(1, 0.5, 0.5, 0.7, 0.2)], Drift())
+    means = {"ratio_mean": 1.0, "kl": 0.2, "mismatch_mean": 0.2, "mismatch_max": 0.5}
+    assert total.facts() == pytest.approx(means)
     assert Drift().facts()["ratio_mean"] is None
 
 

@@ -29,6 +29,7 @@ from training.budget import BudgetPolicy  # noqa: E402
 from training.groups import substitutes  # noqa: E402
 from training.grpo import question_order  # noqa: E402
 from training.grpo_arguments import trl_arguments  # noqa: E402
+from training.grpo_config import GrpoConfig  # noqa: E402
 from training.rewards import RewardMix, reward_of  # noqa: E402
 from training.rollout import OutageError  # noqa: E402
 from training.turn_credit import turn_credit  # noqa: E402
@@ -287,7 +288,25 @@ def test_too_many_failures_stop_the_run(grpo_world, tmp_path):
         first_batch(grpo_world, tmp_path / "run", failing(grpo_world), max_failed=0.1)
 
 
-# --- batches over steps and processes
+# --- settings, batches over steps and processes
+
+TABLE_12 = {
+    "prompts_per_step": 64, "samples": 8, "lr": 1e-6, "max_prompt_tokens": 4096,
+    "max_response_tokens": 8192, "beta": 0.001, "steps": 100, "temperature": 1.0,
+    "loss_type": "grpo", "scale_rewards": "group", "iterations": 1,
+}  # fmt: skip
+RELEASED_CODE = {
+    "clip_low": 0.2, "clip_high": 0.28, "beta2": 0.98, "weight_decay": 0.01, "schedule": "constant",
+}  # fmt: skip
+
+
+def test_defaults_are_the_papers_values_and_those_of_its_code():
+    config = GrpoConfig(model="m", questions="q", graph="g", output_dir="o")
+    for key, value in (TABLE_12 | RELEASED_CODE).items():
+        assert getattr(config, key) == value, key
+    assert config.rewards == RewardMix(em=1.0)
+    off = (config.turn_credit, config.zero_variance, config.max_episode_tokens)
+    assert off == (0.0, "keep", 0)
 
 
 def test_every_process_holds_whole_groups(grpo_world, tmp_path, monkeypatch):

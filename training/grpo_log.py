@@ -24,13 +24,16 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """How far log-probabilities of training are from those of sampling: sums over tokens."""
+    """How far the policy in training is from the one that drew, and from the reference: sums over
+    tokens, so that no figure depends on how they were batched."""
 
     tokens: int = 0
     distance: float = 0.0
     largest: float = 0.0
     ratio: float = 0.0
-    """Sum of the probability ratios of the policy in training to the one that drew."""
+    """Of the probability ratios of the policy in training to the one that drew."""
+    kl: float = 0.0
+    """Of the KL term from the reference (k3)."""
 
     def __add__(self, other: "Drift") -> "Drift":
         return Drift(
@@ -38,12 +41,14 @@ class Drift:
             self.distance + other.distance,
             max(self.largest, other.largest),
             self.ratio + other.ratio,
+            self.kl + other.kl,
         )
 
     def facts(self) -> dict[str, float | None]:
-        """`ratio_mean` is `None` where no token was trained."""
+        """`ratio_mean` and `kl` are `None` where no token was trained."""
         return {
             "ratio_mean": self.ratio / self.tokens if self.tokens else None,
+            "kl": self.kl / self.tokens if self.tokens else None,
             "mismatch_mean": self.distance / max(1, self.tokens),
             "mismatch_max": self.largest,
         }
@@ -86,7 +91,10 @@ class StepLog:
     def facts(self, batch: Batch, drift: Drift) -> dict[str, float | None]:
         """Those of a step that TRL does not report itself. The same in all processes."""
         drawn = {"resampled": float(batch.resampled), "filtered": float(batch.filtered)}
-        return {**summary(batch.facts, self._config.samples), **drawn, **drift.facts()}
+        moved = drift.facts()
+        if not self._config.beta:  # no reference
+            moved["kl"] = None
+        return {**summary(batch.facts, self._config.samples), **drawn, **moved}
 
     def write(
         self, step: int, logs: dict[str, Any], facts: dict[str, float | None], batch: Batch
@@ -99,7 +107,6 @@ class StepLog:
             "step": step,
             **facts,
             "loss": logs.get("loss"),
-            "kl": logs.get("kl"),
             "clip_ratio": logs.get("clip_ratio/region_mean"),
             "clip_low": logs.get("clip_ratio/low_mean"),
             "clip_high": logs.get("clip_ratio/high_mean"),

@@ -98,8 +98,11 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
         drawn = inputs["sampling_per_token_logps"][mask]
         old = inputs.get("old_per_token_logps")
         gap = ((logps if old is None else old)[mask] - drawn).abs()
-        ratio = (logps[mask] - drawn).exp()
-        self._drift += Drift(len(gap), float(gap.sum()), float(gap.max()), float(ratio.sum()))
+        ratio, kl = (logps[mask] - drawn).exp(), 0.0
+        if "ref_per_token_logps" in inputs:
+            behind = inputs["ref_per_token_logps"][mask] - logps[mask]
+            kl = float((behind.exp() - behind - 1).sum())
+        self._drift += Drift(len(gap), float(gap.sum()), float(gap.max()), float(ratio.sum()), kl)
 
     def _get_per_token_logps_and_entropies(
         self,
