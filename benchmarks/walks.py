@@ -3,8 +3,8 @@
     python -m benchmarks.walks --folder runs/bench-walks
 
 Makes a world of 800,000 entities (10 M triples) and samples walks on it with two workers; then the
-same walker on a smaller world, compiled and in a Virtuoso of its own, whose walks must be the same
-bytes; then the memory of all its processes for 1,000 walks and more.
+memory of all its processes for 1,000 walks and more; then the same walker on a smaller world,
+compiled and in a Virtuoso of its own, whose walks must be the same bytes.
 Writes `benchmarks/results/walks.json`.
 """
 
@@ -39,9 +39,9 @@ def main() -> None:
         "world": _facts(world),
         "compiled": _measure(world / "graph", options.walks, options, "compiled"),
     }
+    figures["memory"] = [_memory(world / "graph", n, options) for n in options.memory]
     if options.remote_walks:
         figures["smaller_world"] = _compare(_world(options.smaller, options), options)
-    figures["memory"] = [_memory(world / "graph", n, options) for n in options.memory]
     names = ("entities", "walks", "workers", "smaller", "remote_walks")
     given = [f"--{name.replace('_', '-')} {getattr(options, name)}" for name in names]
     memory = " ".join(map(str, options.memory))
@@ -107,6 +107,9 @@ def _cpu_s() -> float:
 def _compare(world: Path, options: argparse.Namespace) -> dict[str, Any]:
     """The same walks on the same world, compiled and over Virtuoso."""
     files = _seed_files(world)
+    # Before the server is there: its CPU would be counted as a worker's once it has ended.
+    again = _measure(world / "graph", options.remote_walks, options, "same", **files)
+    local = _measure(world / "graph", options.walks, options, "smaller", **files)
     server = up(options.folder / "server", "1GB")
     try:
         told = load(options.folder / "server", [world / "triples.nt.gz"])
@@ -114,8 +117,6 @@ def _compare(world: Path, options: argparse.Namespace) -> dict[str, Any]:
         remote = _measure(address, options.remote_walks, options, "virtuoso", **files)
     finally:
         down(options.folder / "server")
-    again = _measure(world / "graph", options.remote_walks, options, "same", **files)
-    local = _measure(world / "graph", options.walks, options, "smaller", **files)
     walks = [(options.folder / name / WALKS).read_bytes() for name in ("virtuoso", "same")]
     return {
         **_facts(world),
