@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.record import record
-from data_pipeline.attempts import Attempt, Drop, Maker, Sampled
+from data_pipeline.attempts import Drop, Maker, Sampled
 from data_pipeline.config import SynthConfig
+from data_pipeline.shards import Unit
 from data_pipeline.stats_report import beside
-from data_pipeline.synthesize import GRAPHSYNTH, STAGES, Job, Stage, make
+from data_pipeline.synthesize import GRAPHSYNTH, STAGES, Job, Stage, make, records
 from data_pipeline.verify import verify_file
 from graphwalker.config import Config
 from graphwalker.graphs.compiled import open_graph
@@ -93,10 +94,10 @@ class _Clock:
             SECONDS[self._within] -= passed
 
 
-def timed(graph: Path, config: Config, client: Any = None) -> Callable[[Job], Attempt]:
+def timed(graph: Path, config: Config, client: Any = None) -> Callable[[Job], Unit]:
     assert isinstance(config, SynthConfig) and client is None
     maker = TimedMaker(open_graph(graph), config)
-    return lambda job: maker.attempt(*job)
+    return lambda job: list(records(maker.attempt(*job)))
 
 
 def checked(graph: Path, file: Path) -> dict[str, Any]:
