@@ -84,7 +84,7 @@ def over_http(toy, url):
     made = []
 
     def make(max_context=CONTEXT):
-        config = VllmConfig(base_url=url, wait_s=300)
+        config = VllmConfig(base_url=url, wait_s=900)
         parts = (toy.tokenizer, toy.model.generation_config, FORMAT)
         made.append(server_policy(config, *parts, max_context, 64, "server"))
         return made[-1]
@@ -291,3 +291,14 @@ def test_greedy_rollouts_have_the_ids_of_the_transformers_engine(engine, toy):
         assert (a.stop, a.question.id) == (b.stop, b.question.id)
         assert [turn.token_ids for turn in a.turns] == [turn.token_ids for turn in b.turns]
         assert sum(len(turn.token_ids or ()) for turn in a.turns) > 20
+
+
+@pytest.mark.vllm
+def test_a_dead_engine_fails_each_request(engine, toy, request):
+    """The last test, as it ends the engine."""
+    if request.node.callspec.id != "vllm":
+        pytest.skip("only vLLM in this process has an engine of ours to end")
+    policy = engine()
+    policy.engine.engine_core.shutdown()
+    with pytest.raises(PolicyError, match="vLLM"):
+        raise only(policy, asked())
