@@ -126,7 +126,7 @@ def collect_experts(
         return run.whole(ledger, pool, shards, progress)
 
 
-def expert_maker(graph: Path, config: Config) -> Callable[[Question], Tried]:
+def expert_maker(graph: Path | str, config: Config) -> Callable[[Question], Tried]:
     """For workers: opens the graph, returns the function of a question."""
     assert isinstance(config, ExpertConfig)
     return Expert(open_graph(graph), config).tried
