@@ -191,7 +191,11 @@ PATHS = {"model": "m", "data": ["d"], "questions": "q", "graph": "g", "output_di
 
 @pytest.mark.parametrize(
     ("name", "model"),
-    [("sft", "training.config:SftConfig"), ("grpo", "training.grpo_config:GrpoConfig")],
+    [
+        ("sft", "training.config:SftConfig"),
+        ("sft-stage2", "training.config:SftConfig"),
+        ("grpo", "training.grpo_config:GrpoConfig"),
+    ],
 )
 def test_the_papers_values_are_written_out_and_are_the_defaults(name: str, model: str) -> None:
     module, _, attribute = model.partition(":")

@@ -18,7 +18,7 @@ from graphwalker.tokens import (
     training_row,
 )
 from graphwalker.trajectory import Trajectory
-from test_tokens_formats import byte_level
+from token_kinds import byte_level
 
 END = {name: fmt.end_of_turn for name, fmt in FORMATS.items()}
 

@@ -26,7 +26,9 @@ from graphwalker.tokens import (
 from graphwalker.trajectory import Message, StopReason, Trajectory, Turn
 
 pytest.importorskip("tokenizers")
-transformers = pytest.importorskip("transformers")
+pytest.importorskip("transformers")
+
+from token_kinds import ADDED, SPECIALS, byte_level, characters, unigram, word_piece
 
 # What the models' chat templates write for messages without tools, as their tokenizer_config.json
 # files have it (Qwen2.5-7B-Instruct, Qwen3-8B, Llama-3.1-8B-Instruct), told in few words.
@@ -82,11 +84,6 @@ LLAMA31 = """\
 {{ '<|start_header_id|>assistant<|end_header_id|>\\n\\n' }}
 {%- endif -%}
 """
-SPECIALS = ["<|im_start|>", "<|im_end|>", "<|eot_id|>", "<|begin_of_text|>", "<s>", "</s>"]
-SPECIALS += ["<|start_header_id|>", "<|end_header_id|>"]
-ADDED = ["<tool_response>", "</tool_response>", "<think>", "</think>"]
-WORDS = ['Who is "Anna Kovar"?', "<think> I look. </think>", '<answer> ["Anna"] </answer>'] * 4
-
 THINKS = '<think>\nAnna has spouses.\n</think>\n\n<kg-query> get_relations("Anna") </kg-query>'
 ANSWERS = '<think>\nBob.\n</think>\n\n<answer> ["Bob"] </answer>'
 ASKED = [Message("system", "Walk."), Message("user", "Who?")]
@@ -107,68 +104,6 @@ CUSTOM = {
 }
 SETTINGS = [*sorted(FORMATS), CUSTOM, {"base": "qwen2.5", "observations": "inline"}]
 SETTINGS += [{**CUSTOM, "observations": "inline"}]
-
-
-def wrapped(backend, **named):
-    backend.add_special_tokens(SPECIALS)
-    tokenizer = transformers.PreTrainedTokenizerFast(
-        tokenizer_object=backend, clean_up_tokenization_spaces=False, **named
-    )
-    tokenizer.add_tokens(ADDED)
-    return tokenizer
-
-
-def byte_level():
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-
-    backend = Tokenizer(models.BPE())
-    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    backend.decoder = decoders.ByteLevel()
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    backend.train_from_iterator(
-        WORDS, trainers.BpeTrainer(vocab_size=400, initial_alphabet=alphabet, show_progress=False)
-    )
-    return wrapped(backend)
-
-
-def word_piece():
-    """Lower-cases, drops white space, and joins what it likes."""
-    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
-
-    backend = Tokenizer(models.WordPiece(unk_token="[UNK]"))
-    backend.normalizer = normalizers.BertNormalizer()
-    backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    backend.train_from_iterator(
-        WORDS,
-        trainers.WordPieceTrainer(vocab_size=200, special_tokens=["[UNK]"], show_progress=False),
-    )
-    return wrapped(backend, unk_token="[UNK]")
-
-
-def unigram():
-    """Merges over white space, and writes a space of its own before every text."""
-    from tokenizers import Tokenizer, models, pre_tokenizers, trainers
-
-    backend = Tokenizer(models.Unigram())
-    backend.pre_tokenizer = pre_tokenizers.Metaspace(split=False)
-    backend.train_from_iterator(
-        WORDS,
-        trainers.UnigramTrainer(
-            vocab_size=120, unk_token="<unk>", special_tokens=["<unk>"], show_progress=False
-        ),
-    )
-    return wrapped(backend, unk_token="<unk>")
-
-
-def characters():
-    from tokenizers import Tokenizer, models, pre_tokenizers
-
-    letters = sorted({c for text in WORDS for c in text} | set("<|>_/\n:éx"))
-    backend = Tokenizer(
-        models.WordLevel({c: i for i, c in enumerate(["[UNK]", *letters])}, unk_token="[UNK]")
-    )
-    backend.pre_tokenizer = pre_tokenizers.Split("", "isolated")
-    return wrapped(backend, unk_token="[UNK]")
 
 
 @pytest.fixture(scope="module")
