@@ -112,7 +112,7 @@ class Cluster:
         shown = self.say("scontrol", "-o", "show", "job", job).split()
         return " ".join(word.partition("=")[2] for word in shown if word.startswith("JobState="))
 
-    def wait(self, job: str, timeout_s: float = 600.0) -> str:
+    def wait(self, job: str, timeout_s: float = 1800.0) -> str:
         """The state of the job when it has ended, all its tasks included."""
         alive = ("PENDING", "RUNNING", "COMPLETING", "CONFIGURING")
         self._wait_for(

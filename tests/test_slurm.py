@@ -81,11 +81,11 @@ def test_an_sft_job_over_two_nodes_is_the_run_of_one_process(cluster, tmp_path):
 
 def test_a_preempted_grpo_job_goes_on_and_ends_bit_equal(cluster, tmp_path):
     world = make_grpo_world(tmp_path)
-    settings = {"steps": 40, "save_steps": 5}
+    settings = {"steps": 24, "save_steps": 5}
     config = grpo_config(world, tmp_path / "preempted", **settings)
     path = write_config(config, tmp_path / "preempted.json")
     job = train(cluster, "grpo.sbatch", path, "cpu")
-    reached(cluster, job, tmp_path / "preempted", 12)
+    reached(cluster, job, tmp_path / "preempted", 7)
     urgent = tmp_path / "urgent.sh"
     urgent.write_text("#!/bin/bash\nsleep 1\n")
     options = ("--partition=high", "--nodes=2", "--exclusive", f"--output={tmp_path}/urgent.log")
@@ -93,7 +93,7 @@ def test_a_preempted_grpo_job_goes_on_and_ends_bit_equal(cluster, tmp_path):
     assert not (tmp_path / "preempted" / "final").exists()
     assert cluster.wait(job) == "COMPLETED", path.with_suffix(".log").read_text()
     log = path.with_suffix(".log").read_text()
-    assert "PREEMPTION" in log and log.count("step 1 of 40") == 1 == log.count("step 40 of 40")
+    assert "PREEMPTION" in log and log.count("step 1 of 24") == 1 == log.count("step 24 of 24")
     run_grpo(grpo_config(world, tmp_path / "whole", **settings))
     assert largest_difference(tmp_path / "preempted", tmp_path / "whole") == 0
     assert curve(tmp_path / "preempted") == curve(tmp_path / "whole")
