@@ -212,7 +212,15 @@ ROADS = sorted([*(ROOT / "configs").glob("demo*.yaml"), ROOT / "configs" / "abla
 
 def test_no_config_is_left_unread() -> None:
     names = {path.name for path in (ROOT / "configs").glob("*.yaml")}
-    assert names - {path.name for path in ROADS} == {"sft.yaml", "sft-stage2.yaml", "grpo.yaml"}
+    stages = {"sft.yaml", "sft-stage2.yaml", "grpo.yaml"}
+    assert names - {path.name for path in ROADS} == {*stages, "metaqa.yaml"}
+
+
+def test_the_config_of_metaqa_loads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT))
+    from benchmarks.metaqa import MetaqaConfig
+
+    assert load_config(MetaqaConfig, ROOT / "configs" / "metaqa.yaml").sft["tokens_per_step"]
 
 
 @pytest.mark.parametrize("path", ROADS, ids=label)

@@ -1,4 +1,4 @@
-"""Agents at work: `eval`, `report`, `analyse`, `compare`, `ask`, `demo`, and `config`."""
+"""Agents at work: `eval`, `report`, `analyse`, `compare`, `ask`, `demo`."""
 
 import json
 from pathlib import Path

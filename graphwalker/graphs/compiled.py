@@ -95,8 +95,8 @@ class CompiledGraph(KnowledgeGraph):
         return self._entity(number)
 
     def node_number(self, entity_id: str) -> int:
-        """The place of a node in id order, -1 for one that is not there."""
-        return self._find(entity_id)
+        """The place of a node in id order, -1 for one that is not there; read from the file."""
+        return self._look_up(entity_id)
 
     def linked(self, entity_id: str, relation: str, other_id: str, direction: Direction) -> bool:
         """Whether the other node is among the entity's neighbors there, however many there are."""
