@@ -35,6 +35,13 @@ def main() -> None:
     """Measure and record."""
     options = _options()
     world = _world(options.entities, options)
+    if options.memory_only:
+        seen = [_memory(world / "graph", n, options) for n in options.memory]
+        command = f"python -m benchmarks.walks --memory-only --memory {_listed(options.memory)}"
+        told = {"world": _facts(world), "memory": seen}
+        path = record("walks-memory", told, command, options.seed, options.results)
+        sys.stdout.write(f"{path}\n")
+        return
     figures: dict[str, Any] = {
         "world": _facts(world),
         "compiled": _measure(world / "graph", options.walks, options, "compiled"),
@@ -44,8 +51,8 @@ def main() -> None:
         figures["smaller_world"] = _compare(_world(options.smaller, options), options)
     names = ("entities", "walks", "workers", "smaller", "remote_walks")
     given = [f"--{name.replace('_', '-')} {getattr(options, name)}" for name in names]
-    memory = " ".join(map(str, options.memory))
-    command = " ".join(["python -m benchmarks.walks", *given, f"--memory {memory}"])
+    given.append(f"--memory {_listed(options.memory)}")
+    command = " ".join(["python -m benchmarks.walks", *given])
     sys.stdout.write(f"{record('walks', figures, command, options.seed, options.results)}\n")
 
 
@@ -58,9 +65,16 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--smaller", type=int, default=20_000, help="entities of Virtuoso's world")
     parser.add_argument("--remote-walks", type=int, default=1_000, help="0: without Virtuoso")
     parser.add_argument("--memory", type=int, nargs="*", default=[1_000, 10_000, 100_000])
+    parser.add_argument(
+        "--memory-only", action="store_true", help="no rates: a busy machine will do"
+    )
     parser.add_argument("--results", type=Path, default=Path("benchmarks/results"))
     parser.add_argument("--seed", type=int, default=0)
     return parser.parse_args()
+
+
+def _listed(numbers: list[int]) -> str:
+    return " ".join(map(str, numbers))
 
 
 def _world(entities: int, options: argparse.Namespace) -> Path:
