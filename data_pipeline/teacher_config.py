@@ -1,10 +1,10 @@
 """Settings of a chat model as the teacher: where it is, what it does, when to give up on it."""
 
-from typing import Any, Self
+from typing import Any
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field
 
-from graphwalker.policies.chat_api_config import ChatApiConfig
+from graphwalker.policies.chat_api_config import OptionalChatConfig
 
 HOW = ("api_key_env", "base_url", "concurrency", "timeout_s", "retries", "backoff_s")
 RATES = ("max_backoff_s", "requests_per_minute", "tokens_per_minute", "prices", "cache_dir")
@@ -13,14 +13,12 @@ NOT_THE_MAKING = frozenset((*HOW, *RATES, *PATIENCE))
 """Settings that may change between a run and its resumption: the same answers come of them."""
 
 
-class TeacherConfig(ChatApiConfig):
+class TeacherConfig(OptionalChatConfig):
     """An OpenAI-compatible server that words, judges and thinks. Without an address: the
     programmatic teacher, which needs none."""
 
     base_url: str = ""
     """Address up to and without `/chat/completions`. Empty: the programmatic teacher."""
-    model: str = ""
-    """The model's name on that server."""
     temperature: float = Field(default=0.7, ge=0.0, le=2.0)
     """Of questions and thoughts; scores and rankings are always drawn at 0."""
     max_tokens: int = Field(default=512, ge=16)
@@ -39,30 +37,6 @@ class TeacherConfig(ChatApiConfig):
     """A folder with your own prompts, under the names of ours; what is not there is ours."""
     cache_dir: str = ""
     """Where answers are kept, for several runs to share. Empty: `teacher/` in the run's folder."""
-
-    @field_validator("base_url", "model", "api_key_env", mode="before")
-    @classmethod
-    def _nothing_is_empty(cls, value: Any) -> Any:
-        # `teacher.base_url=` on a command line is read as null.
-        return "" if value is None else value
-
-    @field_validator("base_url")
-    @classmethod
-    def _is_plain_http_address(cls, value: str) -> str:
-        return ChatApiConfig(base_url=value).base_url if value else value
-
-    @model_validator(mode="after")
-    def _a_server_needs_a_model(self) -> Self:
-        if self.base_url and not self.model:
-            raise ValueError("base_url is set, model is not: name the model that the server has")
-        if self.model and not self.base_url:
-            raise ValueError("model is set, base_url is not: give the address of its server")
-        return self
-
-    @property
-    def chats(self) -> bool:
-        """Whether there is a model at all."""
-        return bool(self.base_url)
 
 
 def written(data: dict[str, Any], making: bool) -> dict[str, Any]:

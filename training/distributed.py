@@ -90,3 +90,12 @@ def _read_state_alone() -> None:
 
 def _flag(name: str) -> bool:
     return os.environ.get(name, "false").lower() in ("1", "true", "yes")
+
+
+def uses_bfloat16(dtype: str) -> bool:
+    """True where arithmetic of that setting is bfloat16: `auto` is, on a GPU that has it."""
+    import torch
+
+    if dtype != "auto":
+        return dtype == "bfloat16"
+    return torch.cuda.is_available() and torch.cuda.is_bf16_supported()

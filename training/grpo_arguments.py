@@ -3,7 +3,7 @@
 from typing import Any
 
 from graphwalker.errors import UserError
-from training.distributed import process_arguments, processes
+from training.distributed import process_arguments, processes, uses_bfloat16
 from training.engines import engine_arguments
 from training.grpo_config import GrpoConfig
 from training.trackers import check_trackers
@@ -15,7 +15,7 @@ def trl_arguments(config: GrpoConfig) -> Any:
     from trl.trainer.grpo_config import GRPOConfig
 
     check_trackers(config.report_to)
-    bf16 = config.dtype == "bfloat16" or (config.dtype == "auto" and _gpu_has_bf16())
+    bf16 = uses_bfloat16(config.dtype)
     return GRPOConfig(
         output_dir=config.output_dir,
         **process_arguments(bf16),
@@ -69,9 +69,3 @@ def _accumulation(config: GrpoConfig) -> int:
             "and process (prompts_per_step * samples / processes)"
         )
     return episodes // config.micro_batch
-
-
-def _gpu_has_bf16() -> bool:
-    import torch
-
-    return torch.cuda.is_available() and torch.cuda.is_bf16_supported()

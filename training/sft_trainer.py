@@ -19,7 +19,7 @@ from trl.trainer.sft_trainer import SFTTrainer
 from graphwalker.errors import UserError
 from graphwalker.tokens import IGNORED
 from training.config import SftConfig
-from training.distributed import process_arguments
+from training.distributed import process_arguments, uses_bfloat16
 from training.lora import lora_config
 from training.optimizers import muon_adamw
 from training.run_log import RunLog
@@ -152,26 +152,19 @@ def load_model(config: SftConfig) -> PreTrainedModel:
             "here; set attention=sdpa, which gives the same loss"
         )
     if attention == "auto" and config.packing:
-        attention = "flash_attention_2" if flash and uses_bfloat16(config) else "sdpa"
+        attention = "flash_attention_2" if flash and uses_bfloat16(config.dtype) else "sdpa"
         if attention == "sdpa":
             log.warning("packing without flash attention: a pass of n tokens costs n * n")
-    low = config.lora is not None and uses_bfloat16(config)
+    low = config.lora is not None and uses_bfloat16(config.dtype)
     options: dict[str, Any] = {"dtype": torch.bfloat16 if low else torch.float32}
     if attention != "auto":
         options["attn_implementation"] = attention
     return AutoModelForCausalLM.from_pretrained(config.model, **options)
 
 
-def uses_bfloat16(config: SftConfig) -> bool:
-    """True where the arithmetic of the run is bfloat16."""
-    if config.dtype != "auto":
-        return config.dtype == "bfloat16"
-    return torch.cuda.is_available() and torch.cuda.is_bf16_supported()
-
-
 def trainer_arguments(config: SftConfig, steps: int) -> TrlConfig:
     """Our settings in TRL's words; what costs time or cuts rows is off."""
-    bf16 = uses_bfloat16(config)
+    bf16 = uses_bfloat16(config.dtype)
     return TrlConfig(
         output_dir=config.output_dir,
         **process_arguments(bf16),

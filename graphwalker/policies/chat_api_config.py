@@ -62,18 +62,56 @@ class ChatApiConfig(Config):
     @field_validator("base_url")
     @classmethod
     def _is_plain_http_address(cls, value: str) -> str:
-        parts = urlsplit(value)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError("must be an http or https address such as http://127.0.0.1:8000/v1")
-        if parts.username or parts.password or parts.query or parts.fragment:
-            raise ValueError("must hold no password, query or fragment; keys go into api_key_env")
-        return value.rstrip("/")
+        return plain_http_address(value, "http://127.0.0.1:8000/v1")
 
     @property
     def is_private(self) -> bool:
         """True where a key cannot be read on its way: https, or this machine."""
         parts = urlsplit(self.base_url)
         return parts.scheme == "https" or _is_loopback(parts)
+
+
+class OptionalChatConfig(ChatApiConfig):
+    """A server that may be left out; then its work is done without a chat model."""
+
+    base_url: str = ""
+    """Address up to and without `/chat/completions`. Empty: no chat model."""
+    model: str = ""
+    """The model's name on that server."""
+
+    @field_validator("base_url", "model", "api_key_env", mode="before")
+    @classmethod
+    def _nothing_is_empty(cls, value: Any) -> Any:
+        # `teacher.base_url=` on a command line is read as null.
+        return "" if value is None else value
+
+    @field_validator("base_url")
+    @classmethod
+    def _is_plain_http_address(cls, value: str) -> str:
+        return ChatApiConfig(base_url=value).base_url if value else value
+
+    @model_validator(mode="after")
+    def _a_server_needs_a_model(self) -> Self:
+        if bool(self.base_url) != bool(self.model):
+            missing = "model" if self.base_url else "base_url"
+            raise ValueError(f"a chat model needs both: base_url and model; set {missing}, too")
+        return self
+
+    @property
+    def chats(self) -> bool:
+        """Whether there is a chat model at all."""
+        return bool(self.base_url)
+
+
+def plain_http_address(value: str, example: str) -> str:
+    """The address without a slash at its end. Raises `ValueError` for what is none, and for one
+    that holds a secret."""
+    parts = urlsplit(value)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError(f"must be an http or https address such as {example}")
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise ValueError("must hold no password, query or fragment; keys go into api_key_env")
+    return value.rstrip("/")
 
 
 def _is_loopback(parts: SplitResult) -> bool:

@@ -1,13 +1,11 @@
 """Settings of a chat model that reranks relations; without an address BM25's order stands."""
 
-from typing import Any, Self
+from pydantic import Field
 
-from pydantic import Field, field_validator, model_validator
-
-from graphwalker.policies.chat_api_config import ChatApiConfig
+from graphwalker.policies.chat_api_config import OptionalChatConfig
 
 
-class RerankerConfig(ChatApiConfig):
+class RerankerConfig(OptionalChatConfig):
     """An OpenAI-compatible server that chooses which relations an agent is shown (GraphWalker
     section 3, Table 8). Nothing is asked where all relations would be shown anyway."""
 
@@ -27,25 +25,3 @@ class RerankerConfig(ChatApiConfig):
     """Where answers are kept, for all runs and processes of a machine to share: the same question
     at the same entity shows the same relations in data, training and evaluation. Empty:
     `graphwalker/reranker` in the user's cache folder."""
-
-    @field_validator("base_url", "model", "api_key_env", mode="before")
-    @classmethod
-    def _nothing_is_empty(cls, value: Any) -> Any:
-        # `reranker.base_url=` on a command line is read as null.
-        return "" if value is None else value
-
-    @field_validator("base_url")
-    @classmethod
-    def _is_plain_http_address(cls, value: str) -> str:
-        return ChatApiConfig(base_url=value).base_url if value else value
-
-    @model_validator(mode="after")
-    def _a_server_needs_a_model(self) -> Self:
-        if bool(self.base_url) != bool(self.model):
-            raise ValueError("a reranker needs both: base_url and model")
-        return self
-
-    @property
-    def chats(self) -> bool:
-        """Whether there is a model at all."""
-        return bool(self.base_url)

@@ -1,11 +1,11 @@
 """Settings of vLLM as a rollout engine: in this process (`vllm`) or as a server (`vllm-server`)."""
 
 from typing import Literal
-from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator
 
 from graphwalker.config import Config
+from graphwalker.policies.chat_api_config import plain_http_address
 
 Engine = Literal["transformers", "vllm", "vllm-server"]
 """`transformers`: our own loop, its KV cache kept across turns; `vllm`: vLLM in this process,
@@ -51,9 +51,4 @@ class VllmConfig(Config):
     @field_validator("base_url")
     @classmethod
     def _is_plain_http_address(cls, value: str) -> str:
-        parts = urlsplit(value)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError("must be an http or https address such as http://127.0.0.1:8000")
-        if parts.username or parts.password or parts.query or parts.fragment:
-            raise ValueError("must hold no password, query or fragment")
-        return value.rstrip("/").removesuffix("/v1")
+        return plain_http_address(value, "http://127.0.0.1:8000").removesuffix("/v1")
