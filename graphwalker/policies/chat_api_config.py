@@ -93,8 +93,8 @@ class OptionalChatConfig(ChatApiConfig):
     @model_validator(mode="after")
     def _a_server_needs_a_model(self) -> Self:
         if bool(self.base_url) != bool(self.model):
-            missing = "model" if self.base_url else "base_url"
-            raise ValueError(f"a chat model needs both: base_url and model; set {missing}, too")
+            missing = "name the model" if self.base_url else "give its server's address"
+            raise ValueError(f"a chat model needs both: base_url and model; {missing}")
         return self
 
     @property
