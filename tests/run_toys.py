@@ -145,7 +145,8 @@ def curve(run: Path, *keys: str) -> list[tuple[Any, ...]]:
 def weights(run: Path) -> dict[str, Any]:
     from safetensors.torch import load_file
 
-    return load_file(run / "final" / "model.safetensors")
+    whole = run / "final" / "model.safetensors"
+    return load_file(whole if whole.is_file() else whole.with_name("adapter_model.safetensors"))
 
 
 def largest_difference(left: Path, right: Path) -> float:

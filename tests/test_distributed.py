@@ -132,6 +132,22 @@ def test_grpo_by_two_processes_is_grpo_by_one(world, one_grpo, tmp_path, layout)
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_adapters_trained_by_two_processes_are_those_of_one(place, world, tmp_path, layout):
+    needs(layout)
+    pytest.importorskip("peft", reason="pip install 'graphwalker-kgqa[lora]'")
+    settings = {"lora": {"r": 8, "alpha": 16}}
+    sft = {"optimizer": "adamw", **settings}
+    run_sft(sft_config(place, tmp_path / "sft-one", **sft))
+    launch("sft.py", sft_config(place, tmp_path / "sft-two", **sft), layout, **ON_CPU)
+    assert largest_difference(tmp_path / "sft-two", tmp_path / "sft-one") < ROUNDING
+    grpo = {"beta": 0.1, **settings}
+    run_grpo(grpo_config(world, tmp_path / "grpo-one", **grpo))
+    launch("grpo.py", grpo_config(world, tmp_path / "grpo-two", **grpo), layout, **ON_CPU)
+    assert largest_difference(tmp_path / "grpo-two", tmp_path / "grpo-one") < ROUNDING
+
+
+@pytest.mark.slow
 def test_rows_without_advantage_may_be_uneven_between_processes(world, tmp_path):
     """Without a KL term such rows are left out, and TRL gathers figures per row."""
     run_grpo(grpo_config(world, tmp_path / "one"))

@@ -8,6 +8,7 @@ pytest.importorskip("trl")
 
 from pydantic import ValidationError
 
+from graphwalker.errors import UserError
 from graphwalker.policies.load import PolicyConfig, load_policy
 from run_toys import grpo_config, lines, make_grpo_world
 from training.grpo import run_grpo
@@ -52,3 +53,8 @@ def test_the_merged_model_plays(run, tmp_path) -> None:
 def test_vllm_is_refused_where_it_would_draw_without_the_adapter(tmp_path) -> None:
     with pytest.raises(ValidationError, match="engine=transformers"):
         grpo_config(tmp_path, tmp_path, lora=LORA, engine="vllm")
+
+
+def test_an_adapter_is_not_taken_for_a_model(run, world, tmp_path) -> None:
+    with pytest.raises(UserError, match=r"is a LoRA adapter; .*graphwalker merge"):
+        run_grpo(grpo_config(world, tmp_path / "on", model=str(run / "final")))

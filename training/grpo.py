@@ -27,6 +27,7 @@ from training.checkpoints import (
 from training.command import run_command
 from training.distributed import check_layout, rank
 from training.grpo_config import GrpoConfig
+from training.lora import refuse_adapter
 
 log = logging.getLogger(__name__)
 
@@ -155,6 +156,7 @@ def _world(config: GrpoConfig) -> tuple[list[Question], Environment]:
         )
     if not Path(config.model).is_dir() and Path(config.model).is_absolute():
         raise UserError(f"{config.model}: no such model folder")
+    refuse_adapter(config.model)
     return questions, Environment(open_graph(config.graph), config.environment)
 
 
