@@ -15,11 +15,12 @@ from data_pipeline.query import Execution, Hop, Query, execute, own_side
 from data_pipeline.query_sparql import render
 from data_pipeline.questions import ProgrammaticTeacher
 from data_pipeline.seeds import SeededGraph, Seeds
-from data_pipeline.splits import TRAIN, Splits
+from data_pipeline.splits import TEST_ENTITY, TEST_WORDING, TRAIN, Splits
 from data_pipeline.teacher import ChatTeacher, Programmatic, Teacher
 from data_pipeline.teacher_client import TeacherClient, Unusable
 from data_pipeline.walks import Walk, Walker, WalkRules, walk_rng
 from data_pipeline.walks_endpoint import open_seeded
+from data_pipeline.wordings import with_wordings
 from graphwalker.agents.presets import Environment
 from graphwalker.agents.rollout import rollout, untimed
 from graphwalker.config import Config
@@ -120,7 +121,10 @@ class Maker:
         self._walked = walker.graph
         self._constraints = ConstraintWalker(walker, lister(graph, config.environment))
         self._twin = lexicon.twin
-        phrases = Programmatic(ProgrammaticTeacher(lexicon, config.vague))
+        which = "held-out" if config.split == TEST_WORDING else config.wordings
+        splits = config.splits
+        said = with_wordings(lexicon, which, splits.wording_share, splits.seed)
+        phrases = Programmatic(ProgrammaticTeacher(said, config.vague))
         protocol = self._environment.protocol
         self._teacher: Teacher = ChatTeacher(client, lexicon, protocol) if client else phrases
 
@@ -173,6 +177,8 @@ class Maker:
                     return Drop("walk", walk)
                 continue
             split = self._splits.of(walk.query)
+            if self.config.split == TEST_WORDING and split == TEST_ENTITY:
+                return walk, TEST_WORDING
             if self.config.split in ("any", split):
                 return walk, split
         return Drop("walk", "other_split")

@@ -35,6 +35,8 @@ class SplitConfig(Config):
     """Share of the entities that are topics of test questions only."""
     path_share: float = Field(default=0.2, ge=0.0, lt=1.0)
     """Share of the relation paths that only `test-path` questions take."""
+    wording_share: float = Field(default=0.0, ge=0.0, lt=1.0)
+    """Share of the wordings of hops that are held out; of each hop one is always shown."""
 
 
 class SamplingConfig(Config):
@@ -63,9 +65,12 @@ class SamplingConfig(Config):
     """One form for every kind of thought: less for a tiny model to learn."""
     sparql: bool = False
     """Whether each record's query is stored as SPARQL, too (`query.sparql`)."""
-    split: Literal["train", "test-entity", "test-path", "any"] = "train"
-    """Which side of the hold-out to sample; `any` ignores it."""
+    split: Literal["train", "test-entity", "test-path", "test-wording", "any"] = "train"
+    """Which side of the hold-out to sample; `any` ignores it. `test-wording` is `test-entity` in
+    held-out wordings."""
     splits: SplitConfig = SplitConfig()
+    wordings: Literal["shown", "held-out", "all"] = "shown"
+    """Which wordings say a hop, where `splits.wording_share` holds some out."""
     environment: EnvironmentConfig = EnvironmentConfig()
     teacher: TeacherConfig = TeacherConfig()
     """A chat model that words, judges and thinks; it works with threads of one process."""
@@ -73,6 +78,13 @@ class SamplingConfig(Config):
     """Processes. The files made are the same for any number."""
     engine: Literal["processes", "ray"] = "processes"
     """Where workers run: on this machine, or as actors of a Ray cluster. The files are the same."""
+
+    @model_validator(mode="after")
+    def _something_is_held_out(self) -> Self:
+        asked = self.wordings == "held-out" or self.split == "test-wording"
+        if asked and not self.splits.wording_share:
+            raise ValueError("no wording is held out: set splits.wording_share, such as 0.3")
+        return self
 
     @model_serializer(mode="wrap")
     def _without_a_teacher_that_is_not_set(
@@ -107,7 +119,7 @@ class BenchConfig(SynthConfig):
     count: int = Field(default=1766, ge=1)
     mix: dict[str, float] = TABLE_7
     """Weight of each structure; defaults to GraphWalker Table 7."""
-    split: Literal["train", "test-entity", "test-path", "any"] = "test-entity"
+    split: Literal["train", "test-entity", "test-path", "test-wording", "any"] = "test-entity"
     """Which side of the hold-out to sample: `test-entity` starts at entities, `test-path` takes
     paths, too, that no training corpus of the same `splits` has."""
     unseen: tuple[str, ...] = ("IP", "PI")

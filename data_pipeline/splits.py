@@ -13,6 +13,8 @@ Twin = Callable[[Hop], Hop | None]
 """The same fact stored the other way round, where the graph has that."""
 
 TRAIN, TEST_ENTITY, TEST_PATH = "train", "test-entity", "test-path"
+TEST_WORDING = "test-wording"
+"""Topics as in `test-entity`, said in held-out wordings."""
 
 
 class Splits:
@@ -23,11 +25,11 @@ class Splits:
         self._twin = twin or (lambda hop: None)
 
     def entity_held_out(self, entity_id: str) -> bool:
-        return _share(f"{self.config.seed}/entity/{entity_id}") < self.config.entity_share
+        return share_of(f"{self.config.seed}/entity/{entity_id}") < self.config.entity_share
 
     def path_held_out(self, query: Query) -> bool:
         key = " & ".join(self.path(query))
-        return _share(f"{self.config.seed}/path/{key}") < self.config.path_share
+        return share_of(f"{self.config.seed}/path/{key}") < self.config.path_share
 
     def path(self, query: Query) -> tuple[str, ...]:
         """The relation path, with one spelling for a relation and its inverse twin: a held-out path
@@ -82,5 +84,6 @@ def _path(question: Question) -> tuple[str, ...]:
     return Query.from_json(question.query).path if question.query else ("",)
 
 
-def _share(key: str) -> float:
+def share_of(key: str) -> float:
+    """A number in [0, 1) drawn from the key: the same on every machine."""
     return int.from_bytes(blake2b(key.encode(), digest_size=8).digest()) / 2**64

@@ -40,6 +40,9 @@ class DemoConfig(Config):
     rl_questions: Settings = {}
     """Questions for the expert, and for GRPO those that the expert leaves: other walks than
     GraphSynth's."""
+    grpo_questions: Settings = {}
+    """GRPO's own questions, in place of those that the expert leaves; what is not named here is as
+    in `rl_questions`."""
     experts: Settings = {}
     """GraphRoll (see `graphwalker config experts`)."""
     tests: dict[str, Settings] = {}
@@ -91,6 +94,8 @@ class Demo:
             self._step("world", self._make_world)
         self._step("GraphSynth", self._synthesize)
         self._step("questions for RL", self._rl_questions)
+        if self.config.grpo_questions:
+            self._step("questions for GRPO", self._grpo_questions)
         self._step("held-out questions", self._hold_out)
         self._step("GraphRoll", self._collect)
 
@@ -106,6 +111,11 @@ class Demo:
     def _rl_questions(self, tick: console.Tick) -> None:
         values = {"seed": self.config.seed + 1, **self.config.synth, **self.config.rl_questions}
         self._questions("rl", {"split": "train", **values}, tick)
+
+    def _grpo_questions(self, tick: console.Tick) -> None:
+        seed = {"seed": self.config.seed + 2 + len(self.config.tests)}
+        more = {**self.config.synth, **self.config.rl_questions, **self.config.grpo_questions}
+        self._questions("grpo", {"split": "train", **seed, **more}, tick)
 
     def _hold_out(self, tick: console.Tick) -> None:
         for number, (split, values) in enumerate(self.config.tests.items()):
@@ -124,10 +134,14 @@ class Demo:
         write_jsonl = _load("graphwalker.jsonl:write_jsonl")
         train = load_questions(self.out / "synth" / "questions.jsonl")
         train += load_questions(self.rl_file)
+        if self.config.grpo_questions:
+            train += load_questions(self.grpo_file)
+        texts = {question.text.casefold() for question in train}
         test = [
             question
             for split in self.config.tests
             for question in load_questions(self.out / "questions" / split / "questions.jsonl")
+            if question.text.casefold() not in texts  # of a namesake of its topic
         ]
         _load("data_pipeline.splits:check_leakage")(train, test)
         write_jsonl(self.test_file, [question.to_json() for question in test])
@@ -183,7 +197,7 @@ class Demo:
     def train_grpo(self, values: Settings) -> None:
         """GRPO on the run's own fresh questions, graph and environment."""
         values = {
-            "questions": str(self.fresh_file),
+            "questions": str(self.grpo_file),
             "graph": str(self.graph),
             "environment": self.config.environment,
             **values,
@@ -208,6 +222,11 @@ class Demo:
     @property
     def fresh_file(self) -> Path:
         return self.out / "questions" / "rl" / "fresh.jsonl"
+
+    @property
+    def grpo_file(self) -> Path:
+        own = self.out / "questions" / "grpo" / "questions.jsonl"
+        return own if self.config.grpo_questions else self.fresh_file
 
     @property
     def test_file(self) -> Path:
