@@ -156,6 +156,10 @@ def _row(out: Path, seeds: list[int], chain: tuple[str, ...], full: list[Any]) -
     kept = ("questions", "failures", "em", "f1", "hits1", *(f"pass@{k}" for k in KS))
     row = {k: found[k] for k in kept if k in found}
     row |= {f"{k}_interval": found[f"{k}_interval"] for k in kept if f"{k}_interval" in found}
+    splits: dict[str, list[float]] = {}
+    for episode in mine:
+        splits.setdefault(episode.question.split, []).append(episode.scores["em"])
+    row["em_by_split"] = {k: round(sum(v) / len(v), 4) for k, v in sorted(splits.items())}
     row["em_by_seed"] = [round(summarise(pooled(out, [seed], chain))["em"], 4) for seed in seeds]
     difference = paired(full, mine)
     row["minus_full"] = [difference["em"], *difference["em_interval"]]
@@ -177,14 +181,17 @@ def pooled(out: Path, seeds: list[int], chain: tuple[str, ...]) -> list[Any]:
 
 def table(figures: Mapping[str, Mapping[str, Any]]) -> str:
     """The table as Markdown."""
-    lines = ["| variant | EM [95 %] | by seed | minus full [95 %] | F1 | Pass@1 | Pass@32 |"]
-    lines.append("|---|---|---|---|---|---|---|")
+    splits = sorted({split for row in figures.values() for split in row["em_by_split"]})
+    heads = ["variant", "EM [95 %]", "by seed", "minus full [95 %]", *splits, "F1", "Pass@1"]
+    lines = [f"| {' | '.join([*heads, 'Pass@32'])} |", "|---" * (len(heads) + 1) + "|"]
     for name, row in figures.items():
         em, (low, high) = row["em"], row["em_interval"]
         seeds = " / ".join(f"{value:.3f}" for value in row["em_by_seed"])
         gap = "{:+.3f} [{:+.3f}, {:+.3f}]".format(*row["minus_full"])
         passes = [f"{row[k]:.3f}" if k in row else "" for k in ("pass@1", "pass@32")]
-        cells = [name, f"{em:.3f} [{low:.3f}, {high:.3f}]", seeds, gap, f"{row['f1']:.3f}", *passes]
+        split = [f"{row['em_by_split'][split]:.3f}" for split in splits]
+        cells = [name, f"{em:.3f} [{low:.3f}, {high:.3f}]", seeds, gap, *split]
+        cells += [f"{row['f1']:.3f}", *passes]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 

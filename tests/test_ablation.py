@@ -37,6 +37,7 @@ def test_the_whole_ablation_ends_in_a_table_and_pictures(tmp_path: Path) -> None
     small = [
         *("entities=1000", "synth.count=200", "rl_questions.count=150", "experts.count=100"),
         *("tests.test-entity.count=8", "tests.test-path.count=4", "eval.samples=2"),
+        *("tests.test-wording.count=4", "grpo_questions.count=50"),
         *("sft1.max_steps=2", "sft2.max_steps=2", "grpo.steps=1", "grpo.prompts_per_step=2"),
         *("eval.sampled_questions=2", "eval.max_tokens=8", "grpo.max_turn_tokens=8"),
     ]
@@ -44,5 +45,5 @@ def test_the_whole_ablation_ends_in_a_table_and_pictures(tmp_path: Path) -> None
     command += ["--out", str(tmp_path), "--set", *small]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     figures = json.loads((tmp_path / "ablation.json").read_text(encoding="utf-8"))["figures"]
-    assert figures["full"]["questions"] == 24 and len(figures["full"]["em_by_seed"]) == 2
+    assert figures["full"]["questions"] == 32 and len(figures["full"]["em_by_seed"]) == 2
     assert "| mixed SFT + RL |" in done.stdout and (tmp_path / "em.svg").is_file()

@@ -105,7 +105,9 @@ def ask(
     model: Annotated[Path, typer.Option("--model", help="A model folder, as training leaves it.")],
     config: ConfigOption = None,
     overrides: Overrides = None,
-    layout: Annotated[str, typer.Option("--format", help="chatml, llama3 or inline.")] = "inline",
+    layout: Annotated[
+        str, typer.Option("--format", help="chatml, qwen2.5, qwen3, llama3, llama3.1, inline.")
+    ] = "inline",
     max_tokens: Annotated[int, typer.Option(help="Completion tokens per turn.")] = 512,
 ) -> None:
     """Ask one question and watch the agent walk. --config and a.b=c set the environment.

@@ -15,7 +15,9 @@ def serve(
     model: Annotated[str, typer.Option("--model", help="A model folder, or an API's model name.")],
     config: ConfigOption = None,
     overrides: Overrides = None,
-    layout: Annotated[str, typer.Option("--format", help="chatml, llama3 or inline.")] = "inline",
+    layout: Annotated[
+        str, typer.Option("--format", help="chatml, qwen2.5, qwen3, llama3, llama3.1, inline.")
+    ] = "inline",
     api: Annotated[str, typer.Option("--api", help="Base URL of the API that has the model.")] = "",
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 8765,
