@@ -13,6 +13,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,9 @@ class MetaqaConfig(Config):
     """The model made from nothing."""
     sft: dict[str, Any] = {}
     """Training (see `graphwalker config sft`)."""
+    again: dict[str, Any] = {}
+    """Settings of a second round on the same trajectories, from the first round's model, where they
+    differ from `sft`; empty: no such round."""
     eval: dict[str, Any] = {}
     """Evaluation (see `graphwalker config eval`)."""
     split: str = "test"
@@ -103,7 +107,8 @@ class Benchmark:
         self.data = Path(os.environ.get("GRAPHWALKER_DATA") or beside) / "metaqa"
         self.graph = out / "graph"
         self.walks = out / "train.jsonl"
-        claim_folder(config, out, ("eval", "split"))
+        claim_folder(config, out, ("again", "eval", "split"))
+        self.model = out / "sft-again" / "final" if config.again else out / "sft" / "final"
 
     def run(self) -> dict[str, Any]:
         """Every stage in order; the figures of the chosen split."""
@@ -112,7 +117,12 @@ class Benchmark:
         counts = self._once("splits", self._split)
         oracle = self._once("oracle", self._walk)
         self._once("model", self._make_model)
-        self._once("training", self._train)
+        rounds = ["training"]
+        self._once("training", partial(self._train, "sft", out / "model", {}))
+        if config.again:
+            rounds.append("training again")
+            first = out / "sft" / "final"
+            self._once(rounds[1], partial(self._train, "sft-again", first, config.again))
         results = {f"{hops}-hop": self._evaluate(hops) for hops in HOPS}
         told = json.loads((out / "sft" / "data.json").read_text(encoding="utf-8"))
         return {
@@ -123,7 +133,7 @@ class Benchmark:
             "rows": {key: told[key] for key in ("rows", "too_long", "tokens", "trained_tokens")},
             "seconds": {
                 name: json.loads((out / f"{name}.done.json").read_text(encoding="utf-8"))["seconds"]
-                for name in ("splits", "oracle", "model", "training")
+                for name in ("splits", "oracle", "model", *rounds)
             }
             | {f"evaluation {name}": result["seconds"] for name, result in results.items()},
         }
@@ -148,21 +158,23 @@ class Benchmark:
         make_tiny(self.config.model, texts, atoms, self.out / "model", names)
         return {}
 
-    def _train(self) -> dict[str, Any]:
+    def _train(self, name: str, model: Path, more: dict[str, Any]) -> dict[str, Any]:
         values = {
-            "model": str(self.out / "model"),
+            "model": str(model),
             "data": [str(self.walks)],
-            "output_dir": str(self.out / "sft"),
+            "output_dir": str(self.out / name),
             "format": "inline",
             "seed": self.config.seed,
             **self.config.sft,
+            **more,
         }
         run_sft(parse_config(SftConfig, values, "metaqa settings, sft"))
         return {}
 
     def _evaluate(self, hops: int) -> dict[str, Any]:
         """What `graphwalker eval` does with the questions of so many hops."""
-        folder = self.out / "eval" / f"{self.config.split}-{hops}hop"
+        kind = "eval-again" if self.config.again else "eval"
+        folder = self.out / kind / f"{self.config.split}-{hops}hop"
         values = {
             "graph": str(self.graph),
             "questions": str(question_file(self.out / "questions", self.config.split, hops)),
@@ -171,7 +183,7 @@ class Benchmark:
             "seed": self.config.seed,
             **self.config.eval,
             "policy": {
-                "model": str(self.out / "sft" / "final"),
+                "model": str(self.model),
                 "format": "inline",
                 **self.config.eval.get("policy", {}),
             },
@@ -184,7 +196,7 @@ class Benchmark:
             summary = summarise(read_run(folder).trajectories)
             return {name: summary[name] for name in FIGURES}
 
-        done = self._once(f"eval-{self.config.split}-{hops}hop", play)
+        done = self._once(f"{kind}-{self.config.split}-{hops}hop", play)
         return {"figures": done["facts"], "seconds": done["seconds"]}
 
     def _once(self, name: str, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
