@@ -22,12 +22,13 @@ help: ## show this list
 	@grep -E '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
 	@echo
 	@echo "  make demo QUICK=1        the same road in under four minutes, with lower figures"
+	@echo "  make demo CONFIG=FILE    other settings, such as configs/demo-wordings.yaml"
 	@echo "  make demo OUT=DIR        write elsewhere than runs/demo"
 	@echo "  make test PYTEST_ARGS=.. for example PYTEST_ARGS='-k walks'"
 	@echo "  make PYTHON=/path/to/python TARGET   choose the interpreter of the environment"
 
 demo: $(STAMP) ## the whole pipeline on this machine, with a report at the end
-	OMP_NUM_THREADS=$${OMP_NUM_THREADS:-$(FEW)} $(VENV)/bin/graphwalker demo --out "$(OUT)" $(if $(QUICK),--quick)
+	OMP_NUM_THREADS=$${OMP_NUM_THREADS:-$(FEW)} $(VENV)/bin/graphwalker demo --out "$(OUT)" $(if $(QUICK),--quick) $(if $(CONFIG),--config "$(CONFIG)")
 
 test: $(STAMP) ## the default tests
 	OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest -n $(FEW) --dist loadfile $(PYTEST_ARGS)
