@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from data_pipeline.attempts import Maker
+from data_pipeline.attempts import Maker, Sampled
 from data_pipeline.config import SplitConfig, SynthConfig
 from data_pipeline.lexicon import Lexicon
 from data_pipeline.synthesize import make_questions
@@ -98,7 +98,7 @@ def test_a_test_wording_question_starts_at_held_out_entities(graph, tmp_path) ->
     topics = [
         topic
         for index in range(20)
-        if hasattr(found := maker.sample("2-hop", index), "walk")
+        if isinstance(found := maker.sample("2-hop", index), Sampled)
         for topic in found.walk.query.topics
     ]
     assert topics and all(maker._splits.entity_held_out(topic.id) for topic in topics)
