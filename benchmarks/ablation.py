@@ -135,7 +135,7 @@ def summary(out: Path, seeds: list[int]) -> dict[str, Any]:
 
     `minus_full` is the paired difference to `full` on the same questions, with its interval.
     """
-    full = pooled(out, seeds, VARIANTS["full"])
+    full, _ = pooled(out, seeds, VARIANTS["full"])
     figures: dict[str, Any] = {}
     for name, chain in VARIANTS.items():
         figures[name] = {"stages": list(chain), **_row(out, seeds, chain, full)}
@@ -144,14 +144,8 @@ def summary(out: Path, seeds: list[int]) -> dict[str, Any]:
 
 def _row(out: Path, seeds: list[int], chain: tuple[str, ...], full: list[Any]) -> dict[str, Any]:
     from eval.metrics import paired, summarise
-    from eval.records import read_run
 
-    mine = pooled(out, seeds, chain)
-    samples = [
-        sample
-        for seed in seeds
-        for sample in read_run(out / f"seed-{seed}" / "eval" / "+".join(chain)).samples
-    ]
+    mine, samples = pooled(out, seeds, chain)
     found = summarise(mine, samples, KS)
     kept = ("questions", "failures", "em", "f1", "hits1", *(f"pass@{k}" for k in KS))
     row = {k: found[k] for k in kept if k in found}
@@ -160,23 +154,31 @@ def _row(out: Path, seeds: list[int], chain: tuple[str, ...], full: list[Any]) -
     for episode in mine:
         splits.setdefault(episode.question.split, []).append(episode.scores["em"])
     row["em_by_split"] = {k: round(sum(v) / len(v), 4) for k, v in sorted(splits.items())}
-    row["em_by_seed"] = [round(summarise(pooled(out, [seed], chain))["em"], 4) for seed in seeds]
+    row["em_by_seed"] = [round(summarise(pooled(out, [seed], chain)[0])["em"], 4) for seed in seeds]
     difference = paired(full, mine)
     row["minus_full"] = [difference["em"], *difference["em_interval"]]
     return row
 
 
-def pooled(out: Path, seeds: list[int], chain: tuple[str, ...]) -> list[Any]:
-    """The greedy episodes of all seeds; ids carry the seed, as every world has a question 1."""
+def pooled(out: Path, seeds: list[int], chain: tuple[str, ...]) -> tuple[list[Any], list[Any]]:
+    """The greedy and the sampled episodes of all seeds.
+
+    Their questions' ids carry the seed, as every world has a question 1.
+    """
     from dataclasses import replace
 
     from eval.records import read_run
 
-    return [
-        replace(episode, question=replace(episode.question, id=f"{seed}:{episode.question.id}"))
-        for seed in seeds
-        for episode in read_run(out / f"seed-{seed}" / "eval" / "+".join(chain)).trajectories
-    ]
+    greedy: list[Any] = []
+    sampled: list[Any] = []
+    for seed in seeds:
+        run = read_run(out / f"seed-{seed}" / "eval" / "+".join(chain))
+        for one in run.trajectories:
+            greedy.append(
+                replace(one, question=replace(one.question, id=f"{seed}:{one.question.id}"))
+            )
+        sampled += [replace(one, question_id=f"{seed}:{one.question_id}") for one in run.samples]
+    return greedy, sampled
 
 
 def table(figures: Mapping[str, Mapping[str, Any]]) -> str:

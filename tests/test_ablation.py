@@ -7,6 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from graphwalker.graphs.base import Entity
+from graphwalker.question import Answer, Question
+from graphwalker.scoring import score
+from graphwalker.trajectory import StopReason, Trajectory
+
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -32,6 +37,23 @@ def test_mixed_training_has_the_steps_of_both_stages() -> None:
     assert sft_settings(config, "mixed")["max_steps"] == steps
 
 
+def test_samples_of_a_question_are_pooled_with_its_seed(tmp_path: Path) -> None:
+    from benchmarks.ablation import pooled
+    from eval.metrics import summarise
+    from eval.records import PREDICTIONS, SAMPLES, Sampled
+
+    for seed, said in ((3, "Bob"), (4, "Eve")):  # both worlds have a question 1
+        folder = tmp_path / f"seed-{seed}" / "eval" / "stage1"
+        folder.mkdir(parents=True)
+        asked = Question("1", "Who?", (Entity("m.0ada", "Ada Mbeki"),), (Answer("Eve", "m.0eve"),))
+        walk = Trajectory(asked, "agent", "policy", (), (said,), StopReason.ANSWERED)
+        walk = walk.with_scores(**score(walk))
+        for name, record in ((PREDICTIONS, walk), (SAMPLES, Sampled.of(walk))):
+            (folder / name).write_text(json.dumps(record.to_json()) + "\n", encoding="utf-8")
+    found = summarise(*pooled(tmp_path, [3, 4], ("stage1",)), ks=(1,))
+    assert (found["questions"], found["pass@1_questions"], found["pass@1"]) == (2, 2, 0.5)
+
+
 @pytest.mark.slow
 def test_the_whole_ablation_ends_in_a_table_and_pictures(tmp_path: Path) -> None:
     small = [
@@ -46,4 +68,6 @@ def test_the_whole_ablation_ends_in_a_table_and_pictures(tmp_path: Path) -> None
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     figures = json.loads((tmp_path / "ablation.json").read_text(encoding="utf-8"))["figures"]
     assert figures["full"]["questions"] == 32 and len(figures["full"]["em_by_seed"]) == 2
-    assert "| mixed SFT + RL |" in done.stdout and (tmp_path / "em.svg").is_file()
+    assert figures["full"]["pass@2_interval"] and "pass@2" not in figures["without stage 2"]
+    assert "| mixed SFT + RL |" in done.stdout
+    assert (tmp_path / "em.svg").is_file() and (tmp_path / "pass.svg").is_file()
