@@ -200,6 +200,7 @@ def table(figures: Mapping[str, Mapping[str, Any]]) -> str:
 
 def write_pictures(figures: Mapping[str, Mapping[str, Any]], out: Path) -> None:
     """`em.svg` and `pass.svg`: Table 4 and Figure 4."""
+    from eval.page_assets import picture_file
     from eval.plots import pass_curves, stage_bars
 
     named = [{"name": name, **row} for name, row in figures.items()]
@@ -209,7 +210,7 @@ def write_pictures(figures: Mapping[str, Mapping[str, Any]], out: Path) -> None:
     }
     for name, picture in drawn.items():
         if picture is not None:
-            (out / f"{name}.svg").write_text(str(picture), encoding="utf-8")
+            (out / f"{name}.svg").write_text(picture_file(picture), encoding="utf-8")
 
 
 def _results(out: Path) -> Path:

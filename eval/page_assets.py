@@ -8,13 +8,22 @@ from pathlib import Path
 from eval.markup import Markup
 
 FOLDER = Path(__file__).parent / "assets"
-STYLES = ("page.css", "viewer.css")
+COLOURS = "colours.css"
+STYLES = (COLOURS, "page.css", "viewer.css")
 LIBRARY = "cytoscape.min.js"
 SCRIPTS = ("data.js", "elements.js", "table.js", "layout.js", "graph.js", "walk.js", "main.js")
 
 
 def styles() -> str:
     return "\n".join(_read(name) for name in STYLES)
+
+
+def picture_file(picture: Markup) -> str:
+    """An SVG of a page as a file of its own, the page's colours with it, light or dark."""
+    head, tag, rest = str(picture).partition("<defs>")
+    if not tag:
+        raise ValueError("not a drawn picture: it has no <defs>")
+    return f"{head}<style>{_read(COLOURS)}svg {{ background: var(--paper); }}</style>{tag}{rest}"
 
 
 def scripts() -> tuple[str, ...]:

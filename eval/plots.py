@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from eval.markup import Markup, escape
@@ -103,7 +104,7 @@ def _bars(
                 if len(places) * len(series) <= MOST_FIGURES:
                     axes.text(x, high + 0.02, f"{y:.2f}", ha="center", color=INK, fontsize=9)
         _dress(axes, what, top=1.12)
-        axes.set_xticks(range(len(places)), places)
+        axes.set_xticks(range(len(places)), [fill(place, 12) for place in places])
         _legend(axes, min(4, len(series)))
     return svg
 

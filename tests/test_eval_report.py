@@ -14,13 +14,15 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from rich.console import Console
 
 from eval.compare import compare, comparison_table
 from eval.markup import Markup, element, escape
-from eval.plots import Curve, running_mean, training_curves
+from eval.page_assets import picture_file
+from eval.plots import Curve, running_mean, stage_bars, training_curves
 from eval.records import PREDICTIONS, read_run
 from eval.report import StageResult, console_table, read_curves, write_report
 from eval.run import evaluate
@@ -169,6 +171,16 @@ def test_the_same_runs_give_the_same_page(stages: list[StageResult], tmp_path: P
         write_report(tmp_path / name, stages)
     for name in ("report.html", "report.md", "report.json"):
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
+def test_a_picture_in_a_file_of_its_own_brings_its_colours() -> None:
+    drawn = stage_bars([{"name": "mixed SFT + RL <i>", "em": 0.5}], {"em": "EM"})
+    assert drawn is not None
+    text = picture_file(drawn)
+    used = set(re.findall(r"var\((--[\w-]+)\)", text))
+    assert used >= {"--ink", "--paper", "--series-1"}
+    assert all(f"{name}:" in text for name in used)
+    assert ElementTree.fromstring(text).tag.endswith("svg")
 
 
 def test_hostile_text_adds_no_element_and_loses_no_character(
