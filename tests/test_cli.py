@@ -38,6 +38,12 @@ def test_the_whole_process_prints_one_line_and_exits_with_2(tmp_path):
     assert "nowhere" in done.stderr and "Traceback" not in done.stderr
 
 
+def test_the_package_runs_as_a_module(tmp_path):
+    command = [sys.executable, "-m", "graphwalker", "graph", "info", str(tmp_path / "nowhere")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 2 and "nowhere" in done.stderr
+
+
 def test_an_unknown_command_and_a_missing_option_exit_with_2():
     assert run("grap").returncode == 2
     assert run("synth", "--count", "5").returncode == 2
