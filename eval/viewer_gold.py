@@ -30,16 +30,33 @@ class GoldHop:
 
 
 @dataclass(frozen=True, slots=True)
+class GoldFilter:
+    """A constraint on what the hops lead to: the relation to the value that decides."""
+
+    relation: str
+    rule: str
+    """`above 1990`, `highest`; for a reader."""
+    than: str = ""
+    """The entity whose own value is the bound, by name."""
+
+
+@dataclass(frozen=True, slots=True)
 class GoldPath:
-    """Branches from topic entities (their names), and the hops after the branches have met."""
+    """Branches from topic entities (their names), the hops after the branches have met, and the
+    constraint on their ends."""
 
     branches: tuple[tuple[str, tuple[GoldHop, ...]], ...]
     tail: tuple[GoldHop, ...] = ()
+    constraint: GoldFilter | None = None
 
     def in_words(self) -> list[str]:
         """One line per branch, for a reader without the drawing."""
         lines = [_chain(topic, hops) for topic, hops in self.branches]
-        return [*lines, _chain("where they meet", self.tail)] if self.tail else lines
+        if self.tail:
+            lines.append(_chain("where they meet", self.tail))
+        if self.constraint:
+            lines.append(f"of these → {self.constraint.relation}: {self.constraint.rule}")
+        return lines
 
 
 def gold_path(query: Mapping[str, Any]) -> GoldPath | None:
@@ -49,12 +66,11 @@ def gold_path(query: Mapping[str, Any]) -> GoldPath | None:
         return None
     twins = _twins(query) if len(branches) == 1 and not tail else ()
     try:
-        made = tuple(
-            (str(b["topic"]["name"] or b["topic"]["id"]), _hops(b["hops"], twins)) for b in branches
-        )
-    except (KeyError, TypeError):
+        made = tuple((_name(b["topic"]), _hops(b["hops"], twins)) for b in branches)
+        constraint = _filter(query["constraint"]) if query.get("constraint") else None
+    except (AttributeError, KeyError, TypeError):
         return None
-    return GoldPath(made, _hops(tail)) if all(hops for _, hops in made) else None
+    return GoldPath(made, _hops(tail), constraint) if all(hops for _, hops in made) else None
 
 
 def lay(
@@ -69,16 +85,19 @@ def lay(
     tracer = _Tracer(list(dict.fromkeys(walked)))
     goals = list(answers[:MOST_ANSWERS]) or [tracer.unknown()]
     fronts = [tracer.forward([topic], hops) for topic, hops in path.branches]
+    ends = [
+        tracer.ends(front[-1], hops[-1])
+        for front, (_, hops) in zip(fronts, path.branches, strict=True)
+    ]
+    found = [end for end in ends[0] if all(end in others for others in ends)]
     if path.tail:
-        ends = [
-            tracer.ends(front[-1], hops[-1])
-            for front, (_, hops) in zip(fronts, path.branches, strict=True)
-        ]
-        meeting = [end for end in ends[0] if all(end in others for others in ends)]
-        front = tracer.forward(meeting or [tracer.unknown()], path.tail)
+        front = tracer.forward(found or [tracer.unknown()], path.tail)
+        found = tracer.ends(front[-1], path.tail[-1])
         goals = tracer.backward(front, path.tail, goals)
     for front, (_, hops) in zip(fronts, path.branches, strict=True):
         tracer.backward(front, hops, goals)
+    if path.constraint:
+        tracer.values(path.constraint, [*found, *answers[:MOST_ANSWERS]])
     return tracer.on_path, list(dict.fromkeys(reversed(tracer.missing)))
 
 
@@ -115,6 +134,15 @@ class _Tracer:
             goals = self._close(front, hop, goals)
         return goals
 
+    def values(self, constraint: GoldFilter, weighed: Iterable[str]) -> None:
+        """Mark the values of what was weighed; what was never looked up is missing."""
+        than = [constraint.than] if constraint.than else []
+        for entity in dict.fromkeys([*weighed, *than]):
+            seen = {t for t in self.walked if t[0] == entity and t[1] == constraint.relation}
+            self.on_path |= seen
+            if not seen:
+                self.missing.append((entity, constraint.relation, self.unknown()))
+
     def _close(self, starts: Sequence[str], hop: GoldHop, goals: Sequence[str]) -> list[str]:
         used: dict[str, None] = {}
         reached: set[str] = set()
@@ -129,6 +157,16 @@ class _Tracer:
         left = [goal for goal in goals if goal not in reached]
         self.missing += [hop.triple(first, goal) for goal in left]
         return list(used) or [first]
+
+
+def _name(entity: Mapping[str, Any]) -> str:
+    return str(entity["name"] or entity["id"])
+
+
+def _filter(record: Mapping[str, Any]) -> GoldFilter:
+    than = _name(record["than"]) if record.get("than") else ""
+    words = (str(record["operator"]), str(record.get("bound", "")), than and f"that of {than}")
+    return GoldFilter(str(record["relation"]), " ".join(filter(None, words)), than)
 
 
 def _hops(hops: Sequence[str], twins: Sequence[str] = ()) -> tuple[GoldHop, ...]:

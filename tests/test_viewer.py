@@ -131,8 +131,41 @@ def test_branches_meet_before_the_tail() -> None:
     assert path and path.in_words() == ["Ann → r", "Bo → r", "where they meet → s"]
 
 
+def test_a_constraint_draws_the_values_that_decide() -> None:
+    oldest = {"relation": "born", "kind": "date", "operator": "lowest"}
+    gold = {**query("Ann", "child"), "constraint": oldest}
+    turns = [
+        step("Ann", "child", "[Ann, child, Bo], [Ann, child, Cy], [Ann, child, Di]"),
+        step("Bo", "born", "[Bo, born, 1990], [Ann, born, 1950]"),
+        step("Cy", "born", "[Cy, born, 1985]"),
+    ]
+    graph = walk_graph(walked(turns, gold, ["Ann"], ["Cy"]))
+    assert [(x.head, x.relation, label(x.tail), x.turn) for x in graph.links if x.gold] == [
+        ("Ann", "child", "Cy", 1), ("Bo", "born", "1990", 2), ("Cy", "born", "1985", 3),
+        ("Di", "born", "?", 0),
+    ]  # fmt: skip
+    path = gold_path(gold)
+    assert path and path.in_words() == ["Ann → child", "of these → born: lowest"]
+
+
+def test_a_comparison_draws_the_value_that_it_compares_with() -> None:
+    than = {"id": "m.e", "name": "Eve"}
+    younger = {"relation": "born", "kind": "date", "operator": "above", "than": than}
+    turns = [
+        step("Ann", "child", "[Ann, child, Bo]"),
+        step("Eve", "born", "[Eve, born, 1988]"),
+        step("Bo", "born", "[Bo, born, 1990]"),
+    ]
+    gold = {**query("Ann", "child"), "constraint": younger}
+    graph = walk_graph(walked(turns, gold, ["Ann", "Eve"], ["Bo"]))
+    assert [x.gold for x in graph.links] == [True] * 3
+    path = gold_path(gold)
+    assert path and path.in_words()[1] == "of these → born: above that of Eve"
+
+
 NO_PATHS = ({}, {"sparql": "SELECT"}, {"branches": []}, {"branches": [{}]}, {"branches": 3},
-            {"branches": [{"topic": None, "hops": []}]})  # fmt: skip
+            {"branches": [{"topic": None, "hops": []}]},
+            {**query("Ann", "r"), "constraint": "newest"})  # fmt: skip
 
 
 @pytest.mark.parametrize("other", NO_PATHS)
