@@ -58,7 +58,8 @@ class DemoConfig(Config):
     eval: Settings = {}
     """Evaluation of each stage (see `graphwalker config eval`)."""
     benchmarks: dict[str, str] = {}
-    """Question files (name: path) that the last stage answers greedily besides the test set."""
+    """Question files (name: path) that the agent answers greedily before and after GRPO, besides
+    the test set. `grpo.questions` may name questions of the same kind to train on."""
 
 
 def shipped_config(quick: bool) -> Path:
@@ -73,6 +74,7 @@ def shipped_config(quick: bool) -> Path:
 def run_demo(out: Path, config: Path, overrides: list[str]) -> dict[str, Any]:
     """Run every stage that is not finished yet, then write and show the report."""
     demo = Demo(out, load_config(DemoConfig, config, overrides))
+    demo.check_questions()
     demo.make_data()
     demo.train()
     return demo.report()
@@ -88,6 +90,23 @@ class Demo:
         write_config(config, out)
 
     # --- data
+
+    def check_questions(self) -> None:
+        """Question files from elsewhere can be read, and GRPO trains on none of a benchmark's.
+
+        Raises `UserError` before anything is made.
+        """
+        load_questions = _load("graphwalker.benchmarks.base:load_questions")
+        tests = {name: load_questions(path) for name, path in self.config.benchmarks.items()}
+        mine = self.config.grpo.get("questions")
+        trained = {q.text.casefold() for q in load_questions(mine)} if mine else set[str]()
+        for name, questions in tests.items():
+            shared = [q.text for q in questions if q.text.casefold() in trained]
+            if shared:
+                raise UserError(
+                    f"grpo.questions={mine}: benchmarks.{name} has {len(shared)} of its questions, "
+                    f"such as {shared[0]!r}; train on others"
+                )
 
     def make_data(self) -> None:
         if not self.config.graph and not self.graph.exists():
@@ -268,15 +287,21 @@ class Demo:
         return report
 
     def _benchmarks(self) -> dict[str, Any]:
-        """Figures of the last stage on question files from elsewhere."""
+        """Figures on question files from elsewhere before and after GRPO, and the paired gain."""
+        read_run = _load("eval.records:read_run")
         figures: dict[str, Any] = {}
         for name, path in self.config.benchmarks.items():
-            folder = self.out / "eval" / f"benchmark-{name}"
-            more = {"questions": path, "samples": 0}
-            self.evaluate(self.out / GRPO, folder, more, f"benchmark {name}")
-            run = _load("eval.records:read_run")(folder)
-            figures[name] = _load("eval.metrics:summarise")(run.trajectories)
-            console.facts(f"benchmark {name}", {k: figures[name][k] for k in HEADLINE})
+            runs: list[Any] = []
+            for stage, model in (("SFT stage 2", "sft2/final"), ("GRPO", GRPO)):
+                folder = self.out / "eval" / f"benchmark-{name}-{model.partition('/')[0]}"
+                title = f"benchmark {name}, {stage}"
+                self.evaluate(self.out / model, folder, {"questions": path, "samples": 0}, title)
+                runs.append(read_run(folder).trajectories)
+                figures[title] = _load("eval.metrics:summarise")(runs[-1])
+                console.facts(title, {k: figures[title][k] for k in HEADLINE})
+            gain = _load("eval.metrics:paired")(*runs)
+            figures[f"benchmark {name}, GRPO minus SFT stage 2"] = gain
+            console.facts(f"{name}: GRPO minus SFT stage 2", gain)
         return figures
 
     def evaluate(

@@ -3,10 +3,15 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from graphwalker.benchmarks.base import load_questions
 from graphwalker.config import parse_config
 from graphwalker.demo import Demo, DemoConfig
+from graphwalker.errors import UserError
+from graphwalker.graphs.base import Entity
 from graphwalker.jsonl import read_jsonl
+from graphwalker.question import Answer, Question
 
 MIX = {"2-hop": 1.0}
 
@@ -54,3 +59,22 @@ def test_no_test_question_has_the_text_of_a_training_question(tmp_path) -> None:
     demo._merge_tests()
     assert "of a namesake" not in {q.id for q in load_questions(demo.test_file)}
     assert len(load_questions(demo.test_file)) == len(test)
+
+
+def test_grpo_trains_on_no_question_of_a_benchmark(tmp_path) -> None:
+    for name, text in (("train", "WHO?"), ("test", "Who?"), ("other", "When?")):
+        asked = Question("1", text, (Entity("m.1", "Ada"),), (Answer("Bo", "m.2"),))
+        (tmp_path / f"{name}.jsonl").write_text(json.dumps(asked.to_json()) + "\n")
+
+    def check(train: str, test: str) -> None:
+        settings = {
+            "grpo": {"questions": str(tmp_path / train)},
+            "benchmarks": {"real": str(tmp_path / test)},
+        }
+        Demo(tmp_path / "out", parse_config(DemoConfig, settings, "test")).check_questions()
+
+    check("train.jsonl", "other.jsonl")
+    with pytest.raises(UserError, match=r"benchmarks\.real has 1 of its questions, such as 'Who"):
+        check("train.jsonl", "test.jsonl")
+    with pytest.raises(UserError, match=r"nowhere\.jsonl"):
+        check("train.jsonl", "nowhere.jsonl")
