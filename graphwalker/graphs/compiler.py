@@ -15,6 +15,10 @@ from graphwalker.graphs.phases import Phases
 from graphwalker.graphs.property_index import write_properties
 from graphwalker.graphs.sorter import Sorter
 
+MENTION_BYTES = 32
+"""Memory for each mention of a node while the distinct ones are found: 131 M triples need 8.4 GB,
+or nine parts under the default limit."""
+
 
 class Compiler:
     """Takes the tables of `Intake`; each phase that is done is not done again."""
@@ -28,7 +32,8 @@ class Compiler:
 
     def write(self, path: Path, ids_are_names: bool, properties: bool = False) -> None:
         """Write the graph's file; with `properties` also what a property graph has besides."""
-        for number, (what, statement) in enumerate(_NUMBERING):
+        self._phase("number-0", "sorting nodes", self._sort_nodes)
+        for number, (what, statement) in enumerate(_NUMBERING, start=1):
             self._phase(f"number-{number}", what, lambda sql=statement: self._run(sql))
         nodes = self._phase("nodes", "writing names", lambda: self._write_nodes(ids_are_names))
         lists = self._phase("lists", "writing types", lambda: self._write_lists(nodes["nodes"]))
@@ -64,6 +69,25 @@ class Compiler:
         self._phases.put(sections=self._writer.close_sections())
         self._phases.finish(name, noted)
         return noted
+
+    def _sort_nodes(self) -> None:
+        """A node's number is its row in `node`, sorted by id; DuckDB compares UTF-8 bytes.
+
+        DuckDB spills what it sorts, but not all of what it makes distinct: the nodes are taken in
+        as many parts as memory asks for.
+        """
+        sorter = self._sorter
+        mentions = 2 * sorter.rows("fact") + sorter.rows("name") + sorter.rows("type")
+        parts = 1 + mentions * MENTION_BYTES // sorter.memory
+        sorter.run("CREATE OR REPLACE TABLE found (id VARCHAR)")
+        for part in range(parts):
+            sorter.run(
+                "INSERT INTO found SELECT DISTINCT id FROM (SELECT h AS id FROM fact UNION ALL"
+                " SELECT t FROM fact UNION ALL SELECT id FROM name UNION ALL SELECT id FROM type)"
+                f" WHERE hash(id) % {parts} = {part}"
+            )
+        sorter.run("CREATE OR REPLACE TABLE node AS SELECT id FROM found ORDER BY id")
+        sorter.run("DROP TABLE found")
 
     def _run(self, statement: str) -> None:
         self._sorter.run(statement)
@@ -133,13 +157,7 @@ class Compiler:
         return np.fromfile(self._folder / "is_cvt.section", dtype=bool)
 
 
-# A node's number is its row in `node`, sorted by id; DuckDB compares UTF-8 bytes.
 _NUMBERING = (
-    (
-        "sorting nodes",
-        "CREATE OR REPLACE TABLE node AS SELECT id FROM (SELECT h AS id FROM fact UNION"
-        " SELECT t FROM fact UNION SELECT id FROM name UNION SELECT id FROM type) ORDER BY id",
-    ),
     (
         "sorting relations",
         "CREATE OR REPLACE TABLE relation AS SELECT r, k, (row_number() OVER (ORDER BY r) - 1)"

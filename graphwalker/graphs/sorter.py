@@ -35,8 +35,10 @@ class Sorter:
         self._disk = size_of("disk_limit", disk_limit) if disk_limit else None
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
+        self.memory = max(1 << 20, int(memory * _SHARE))
+        """Bytes that DuckDB may take."""
         with self._explained():
-            self._db = _connect(folder, max(1 << 20, int(memory * _SHARE)), kept)
+            self._db = _connect(folder, self.memory, kept)
 
     def __enter__(self) -> "Sorter":
         return self
