@@ -30,7 +30,7 @@ def test_any_graph_is_the_same_in_virtuoso(worlds):
             try:
                 compare(server, path, number, world)
             except GraphError as error:
-                # Virtuoso 7.2.5 has been seen to die of a segmentation fault after a thousand
+                # Virtuoso 7.2.5 has been seen to die of a segmentation fault after hundreds of
                 # queries to several graphs. None that we send may kill a server that is fresh.
                 if "Connection refused" not in str(error):
                     raise
