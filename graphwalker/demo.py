@@ -292,16 +292,16 @@ class Demo:
         figures: dict[str, Any] = {}
         for name, path in self.config.benchmarks.items():
             runs: list[Any] = []
+            figures[name] = {}
             for stage, model in (("SFT stage 2", "sft2/final"), ("GRPO", GRPO)):
                 folder = self.out / "eval" / f"benchmark-{name}-{model.partition('/')[0]}"
                 title = f"benchmark {name}, {stage}"
                 self.evaluate(self.out / model, folder, {"questions": path, "samples": 0}, title)
                 runs.append(read_run(folder).trajectories)
-                figures[title] = _load("eval.metrics:summarise")(runs[-1])
-                console.facts(title, {k: figures[title][k] for k in HEADLINE})
-            gain = _load("eval.metrics:paired")(*runs)
-            figures[f"benchmark {name}, GRPO minus SFT stage 2"] = gain
-            console.facts(f"{name}: GRPO minus SFT stage 2", gain)
+                found = figures[name][stage] = _load("eval.metrics:summarise")(runs[-1])
+                console.facts(title, {k: found[k] for k in HEADLINE})
+            gain = figures[name]["GRPO minus SFT stage 2"] = _load("eval.metrics:paired")(*runs)
+            console.facts(f"benchmark {name}, GRPO minus SFT stage 2", gain)
         return figures
 
     def evaluate(
