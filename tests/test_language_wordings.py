@@ -63,8 +63,9 @@ def test_another_seed_holds_out_others() -> None:
 
 @pytest.fixture(scope="module")
 def graph(tmp_path_factory) -> Path:
-    make_world(1000, 0, tmp_path_factory.mktemp("world"))
-    return next(tmp_path_factory.getbasetemp().glob("world*/graph"))
+    folder = tmp_path_factory.mktemp("world")
+    make_world(1000, 0, folder)
+    return folder / "graph"
 
 
 def said(graph: Path, out: Path, **settings) -> set[str]:
