@@ -16,7 +16,7 @@ from typing import Any
 
 from benchmarks.record import ROOT, record
 from graphwalker.config import load_config
-from graphwalker.demo import Demo, DemoConfig
+from graphwalker.pipeline import Demo, DemoConfig
 
 VARIANTS = {
     "full": ("stage1", "stage2", "grpo"),
@@ -143,7 +143,7 @@ def summary(out: Path, seeds: list[int]) -> dict[str, Any]:
 
 
 def _row(out: Path, seeds: list[int], chain: tuple[str, ...], full: list[Any]) -> dict[str, Any]:
-    from eval.metrics import paired, summarise
+    from eval.analysis.summary import paired, summarise
 
     mine, samples = pooled(out, seeds, chain)
     found = summarise(mine, samples, KS)
@@ -167,7 +167,7 @@ def pooled(out: Path, seeds: list[int], chain: tuple[str, ...]) -> tuple[list[An
     """
     from dataclasses import replace
 
-    from eval.records import read_run
+    from eval.run.records import read_run
 
     greedy: list[Any] = []
     sampled: list[Any] = []
@@ -200,8 +200,8 @@ def table(figures: Mapping[str, Mapping[str, Any]]) -> str:
 
 def write_pictures(figures: Mapping[str, Mapping[str, Any]], out: Path) -> None:
     """`em.svg` and `pass.svg`: Table 4 and Figure 4."""
-    from eval.page_assets import picture_file
-    from eval.plots import pass_curves, stage_bars
+    from eval.report.assets import picture_file
+    from eval.report.plots import pass_curves, stage_bars
 
     named = [{"name": name, **row} for name, row in figures.items()]
     drawn = {

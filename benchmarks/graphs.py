@@ -27,9 +27,10 @@ from typing import Any
 from benchmarks.big_world import HUB, HUB_RELATION, make
 from benchmarks.record import RESULTS, commit, hardware, record
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side, Step, Triple
-from graphwalker.graphs.build import build_graph
-from graphwalker.graphs.compiled import CompiledGraph, open_graph
-from graphwalker.graphs.flatten import step_many
+from graphwalker.graphs.build.build import build_graph
+from graphwalker.graphs.compiled.graph import CompiledGraph
+from graphwalker.graphs.compiled.open import open_graph
+from graphwalker.graphs.cvt import step_many
 from graphwalker.graphs.open import open_any
 from graphwalker.question import Question
 from graphwalker.tools.base import Call

@@ -27,15 +27,15 @@ from urllib.request import Request, urlopen
 
 from benchmarks.record import record
 from graphwalker.graphs.base import FLATTENED, Entity, KnowledgeGraph
-from graphwalker.graphs.compiled import open_graph
+from graphwalker.graphs.compiled.open import open_graph
 from graphwalker.graphs.names import names_nothing
-from graphwalker.graphs.sparql import SparqlGraph
-from graphwalker.graphs.synthetic import make_world
-from graphwalker.graphs.virtuoso import down, up
-from graphwalker.graphs.virtuoso_load import load
+from graphwalker.graphs.sparql.graph import SparqlGraph
+from graphwalker.graphs.virtuoso.load import load
+from graphwalker.graphs.virtuoso.server import down, up
 from graphwalker.question import Question
 from graphwalker.tools.base import Call
 from graphwalker.tools.walker import WalkerTools
+from graphwalker.world.generate import make_world
 
 GRAPH = "http://rdf.freebase.com"
 TRIPLES = 5

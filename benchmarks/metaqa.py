@@ -22,21 +22,21 @@ from pydantic import Field
 from benchmarks.metaqa_data import HOPS, build, question_file, split_questions, walk_training
 from benchmarks.metaqa_oracle import labels
 from benchmarks.record import ROOT, record
-from eval.config import EvalConfig, run_eval
-from eval.metrics import summarise
-from eval.records import read_run
-from graphwalker import console
-from graphwalker.agents.presets import EnvironmentConfig
+from eval.analysis.summary import summarise
+from eval.run.config import EvalConfig, run_eval
+from eval.run.records import read_run
+from graphwalker.agents.environment import EnvironmentConfig
+from graphwalker.cli import console
 from graphwalker.config import Config, load_config, parse_config
 from graphwalker.errors import UserError
-from graphwalker.graphs.compiled import open_graph
-from graphwalker.graphs.relations import shown_relations
-from graphwalker.jsonl import read_records
+from graphwalker.files import read_records
+from graphwalker.graphs.compiled.open import open_graph
+from graphwalker.graphs.compiled.relations import shown_relations
 from graphwalker.trajectory import Trajectory
-from training.checkpoints import claim_folder
 from training.config import SftConfig, TinyModelConfig
+from training.models.tiny import conversation_texts, make_tiny
+from training.runs.checkpoints import claim_folder
 from training.sft import run_sft
-from training.tiny import conversation_texts, make_tiny
 
 FIGURES = ("questions", "hits1", "hits1_interval", "em", "em_interval", "f1", "answered", "turns")
 

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.metaqa_oracle import PathOracle
-from graphwalker.agents.presets import Environment, EnvironmentConfig
+from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.rollout import rollout, untimed
-from graphwalker.benchmarks.base import load_questions
-from graphwalker.benchmarks.grounding import ground
+from graphwalker.datasets.base import load_questions
+from graphwalker.datasets.grounding import ground
 from graphwalker.errors import UserError
-from graphwalker.graphs.build import build_graph
-from graphwalker.graphs.compiled import open_graph
-from graphwalker.jsonl import write_jsonl
+from graphwalker.files import write_jsonl
+from graphwalker.graphs.build.build import build_graph
+from graphwalker.graphs.compiled.open import open_graph
 from graphwalker.policies.base import Sampling
 from graphwalker.question import Question
 from graphwalker.scoring import score

@@ -2,11 +2,12 @@
 
 from collections.abc import Generator, Iterable, Sequence
 
-from data_pipeline.oracle import Move, Plan, PlannedPolicy, View, ask, look, relations_in
-from data_pipeline.query import Hop, parse_hop
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity, KnowledgeGraph
+from graphwalker.oracle.oracle import ask, look
+from graphwalker.oracle.plan import Move, Plan, PlannedPolicy, View, relations_in
 from graphwalker.protocols.base import ActionProtocol, FinalAnswer
+from graphwalker.query.query import Hop, parse_hop
 from graphwalker.question import Question
 from graphwalker.tools.namebook import quote
 from graphwalker.trajectory import Turn

@@ -42,7 +42,7 @@ def measure(folder: Path, records: int) -> dict[str, object]:
     with path.open("w", encoding="utf-8") as out:
         for index in range(records):
             out.write(json.dumps(made_up(index, rng)) + "\n")
-    command = [sys.executable, "-m", "graphwalker.cli", "score", "--predictions", str(path)]
+    command = [sys.executable, "-m", "graphwalker", "score", "--predictions", str(path)]
     command += ["--json", "--per-record", str(folder / "scores.jsonl")]
     started = time.perf_counter()
     done = run(command, capture_output=True, text=True, check=True)

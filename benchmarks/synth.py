@@ -16,13 +16,13 @@ from typing import Any
 from benchmarks.record import record
 from data_pipeline.attempts import Drop, Maker, Sampled
 from data_pipeline.config import SynthConfig
-from data_pipeline.shards import Unit
-from data_pipeline.stats_report import beside
+from data_pipeline.jobs.shards import Unit
+from data_pipeline.stats.report import beside
 from data_pipeline.synthesize import GRAPHSYNTH, STAGES, Job, Stage, make, records
 from data_pipeline.verify import verify_file
 from graphwalker.config import Config
-from graphwalker.graphs.compiled import open_graph
-from graphwalker.jsonl import read_jsonl
+from graphwalker.files import read_jsonl
+from graphwalker.graphs.compiled.open import open_graph
 from graphwalker.question import Question
 from graphwalker.trajectory import Trajectory
 

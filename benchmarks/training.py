@@ -14,7 +14,7 @@ from typing import Any
 
 from benchmarks.record import ROOT, record
 from graphwalker.config import load_config
-from graphwalker.demo import Demo, DemoConfig
+from graphwalker.pipeline import Demo, DemoConfig
 
 SEED = 0
 SMALL = (

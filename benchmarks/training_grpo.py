@@ -10,11 +10,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from graphwalker.agents.presets import Environment
-from graphwalker.benchmarks.base import load_questions
+from graphwalker.agents.environment import Environment
 from graphwalker.config import parse_config
-from graphwalker.demo import Demo
-from graphwalker.graphs.compiled import open_graph
+from graphwalker.datasets.base import load_questions
+from graphwalker.graphs.compiled.open import open_graph
+from graphwalker.pipeline import Demo
 from training.grpo_config import GrpoConfig
 
 STEPS = 4
@@ -24,7 +24,7 @@ WARM = 1
 
 def grpo_figures(demo: Demo) -> dict[str, Any]:
     """Seconds a step by part, their shares, and the update's seconds without what we cut."""
-    from training.grpo_trainer import trimmed
+    from training.reinforce.trainer import trimmed
 
     whole = _run(demo, None)
     padded = _run(demo, list)
@@ -51,7 +51,7 @@ def grpo_figures(demo: Demo) -> dict[str, Any]:
 
 def _run(demo: Demo, micro_batches: Callable[[Any], Any] | None) -> dict[str, Any]:
     """A few steps with a clock in every part; `micro_batches` in place of our own."""
-    import training.rollout as rollout_module
+    import training.reinforce.rollout as rollout_module
     from training.grpo import make_trainer
 
     clock = Clock()

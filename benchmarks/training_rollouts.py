@@ -7,15 +7,15 @@ batches the calls, but reads the whole text at each turn. All three play the sam
 import time
 from typing import Any
 
-from graphwalker.agents.presets import Environment, EnvironmentConfig
+from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.rollout import rollout
-from graphwalker.benchmarks.base import load_questions
 from graphwalker.config import parse_config
-from graphwalker.demo import Demo
+from graphwalker.datasets.base import load_questions
 from graphwalker.errors import PolicyError
-from graphwalker.graphs.compiled import open_graph
+from graphwalker.graphs.compiled.open import open_graph
+from graphwalker.pipeline import Demo
 from graphwalker.policies.base import Completion, Request, Sampling
-from graphwalker.tokens import chat_format, end_of_turn_id, prompt_ids
+from graphwalker.tokens.segments import chat_format, end_of_turn_id, prompt_ids
 
 SAMPLES = 8
 MAX_CONTEXT = 1400
@@ -26,7 +26,7 @@ def rollout_figures(demo: Demo) -> dict[str, Any]:
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    from graphwalker.policies.transformers_model import TransformersPolicy
+    from graphwalker.policies.local.policy import TransformersPolicy
 
     path = str(demo.out / "sft1" / "final")
     tokenizer = AutoTokenizer.from_pretrained(path, padding_side="left")

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from graphwalker.config import parse_config
-from graphwalker.demo import Demo
+from graphwalker.pipeline import Demo
 from training.config import SftConfig
-from training.sft_data import Rows, as_dataset, plan_steps, read_rows
+from training.supervised.data import Rows, as_dataset, plan_steps, read_rows
 
 ROWS = 16
 """Rows per optimizer step."""
@@ -74,7 +74,7 @@ def _settings(demo: Demo, steps: int, folder: str) -> dict[str, Any]:
 
 
 def _ours(config: SftConfig, tokenizer: Any, rows: Rows) -> dict[str, Any]:
-    from training.sft_trainer import PlannedTrainer
+    from training.supervised.trainer import PlannedTrainer
 
     plan = plan_steps(rows.lengths, config, 1)
     return _timed(PlannedTrainer(config, tokenizer, rows, plan, 0))

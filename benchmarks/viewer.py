@@ -20,10 +20,10 @@ from random import Random
 from typing import Any
 
 from benchmarks.record import record
-from eval.records import PREDICTIONS, SAMPLES, Sampled
-from eval.report import StageResult, write_report
+from eval.report.report import StageResult, write_report
+from eval.run.records import PREDICTIONS, SAMPLES, Sampled
+from graphwalker.files import write_jsonl
 from graphwalker.graphs.base import Entity
-from graphwalker.jsonl import write_jsonl
 from graphwalker.question import Answer, Question
 from graphwalker.scoring import score
 from graphwalker.trajectory import Message, StopReason, Trajectory, Turn

@@ -22,10 +22,10 @@ from typing import Any
 from benchmarks.record import record
 from data_pipeline.config import SynthConfig
 from data_pipeline.synthesize import WALKS, make_walks
-from graphwalker.graphs.compiled import open_graph
-from graphwalker.graphs.synthetic import make_world
-from graphwalker.graphs.virtuoso import down, up
-from graphwalker.graphs.virtuoso_load import GRAPH, load
+from graphwalker.graphs.compiled.open import open_graph
+from graphwalker.graphs.virtuoso.load import GRAPH, load
+from graphwalker.graphs.virtuoso.server import down, up
+from graphwalker.world.generate import make_world
 
 NEVER = 10**9
 """No structure is given up: the worlds have walks enough."""

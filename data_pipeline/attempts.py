@@ -7,26 +7,26 @@ from typing import Any
 
 from data_pipeline.certificates import FRONTIER_LIMIT, is_ragged, leaks, other_reading, walk_fault
 from data_pipeline.config import SamplingConfig
-from data_pipeline.constraints_walks import ConstraintWalker
-from data_pipeline.judge import DIMENSIONS
-from data_pipeline.lexicon import Lexicon
-from data_pipeline.oracle import OraclePolicy, phrases_of
-from data_pipeline.query import Execution, Hop, Query, execute, own_side
-from data_pipeline.query_sparql import render
-from data_pipeline.questions import ProgrammaticTeacher
-from data_pipeline.seeds import SeededGraph, Seeds
+from data_pipeline.seeds.seeds import SeededGraph, Seeds
 from data_pipeline.splits import TEST_ENTITY, TEST_WORDING, TRAIN, Splits
-from data_pipeline.teacher import ChatTeacher, Programmatic, Teacher
-from data_pipeline.teacher_client import TeacherClient, Unusable
-from data_pipeline.walks import Walk, Walker, WalkRules, walk_rng
-from data_pipeline.walks_endpoint import open_seeded
-from data_pipeline.wordings import with_wordings
-from graphwalker.agents.presets import Environment
+from data_pipeline.teacher.client import TeacherClient, Unusable
+from data_pipeline.teacher.judge import DIMENSIONS
+from data_pipeline.teacher.teacher import ChatTeacher, Programmatic, Teacher
+from data_pipeline.walks.constrained import ConstraintWalker
+from data_pipeline.walks.endpoint import open_seeded
+from data_pipeline.walks.sampler import Walk, Walker, WalkRules, walk_rng
+from data_pipeline.wording.lexicon import Lexicon
+from data_pipeline.wording.paraphrases import with_wordings
+from data_pipeline.wording.questions import ProgrammaticTeacher
+from graphwalker.agents.environment import Environment
 from graphwalker.agents.rollout import rollout, untimed
 from graphwalker.config import Config
 from graphwalker.errors import GraphError, UserError
 from graphwalker.graphs.base import Entity
+from graphwalker.oracle.oracle import OraclePolicy, phrases_of
 from graphwalker.policies.base import Sampling
+from graphwalker.query.query import Execution, Hop, Query, execute, own_side
+from graphwalker.query.sparql import render
 from graphwalker.question import Answer, Question
 from graphwalker.scoring import score
 from graphwalker.tools.listing import lister, namer

@@ -4,12 +4,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 
-from data_pipeline.constraints import constraint_fault, kept
-from data_pipeline.constraints_phrases import forms
-from data_pipeline.query import Branch, Execution, Hop, Query, execute, sub_queries
-from data_pipeline.questions import Draft
+from data_pipeline.wording.constraint_phrases import forms
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side
-from graphwalker.graphs.flatten import flat_relations_many, step
+from graphwalker.graphs.cvt import flat_relations_many, step
+from graphwalker.query.constraint import constraint_fault, kept
+from graphwalker.query.draft import Draft
+from graphwalker.query.query import Branch, Execution, Hop, Query, execute, sub_queries
 
 FRONTIER_LIMIT = 200
 """Entities after which an execution stops: far more than any environment shows."""

@@ -5,7 +5,10 @@ from itertools import count, takewhile
 from pathlib import Path
 from typing import Any
 
-from data_pipeline.collect_goal import (
+from data_pipeline.collect_policy import GOES_ON, any_questions, collect_with_policy
+from data_pipeline.config import ExpertConfig
+from data_pipeline.demonstrators.expert import ExpertPolicy
+from data_pipeline.jobs.goals import (
     DROPPED,
     GRAPHROLL,
     ByStructure,
@@ -17,21 +20,18 @@ from data_pipeline.collect_goal import (
     structure_of,
     unit,
 )
-from data_pipeline.collect_policy import GOES_ON, any_questions, collect_with_policy
-from data_pipeline.config import ExpertConfig
-from data_pipeline.experts import ExpertPolicy
-from data_pipeline.ledger import Ledger, Progress, file_checksum, open_run
-from data_pipeline.lexicon import Lexicon
-from data_pipeline.pool import Pool
-from data_pipeline.shards import Shard, Unit, make_share
-from data_pipeline.shards_merge import Shards
-from data_pipeline.stats import write_card
-from graphwalker.agents.presets import Environment
+from data_pipeline.jobs.ledger import Ledger, Progress, file_checksum, open_run
+from data_pipeline.jobs.merge_shards import Shards
+from data_pipeline.jobs.pool import Pool
+from data_pipeline.jobs.shards import Shard, Unit, make_share
+from data_pipeline.stats.card import write_card
+from data_pipeline.wording.lexicon import Lexicon
+from graphwalker.agents.environment import Environment
 from graphwalker.agents.rollout import rollout, untimed
 from graphwalker.config import Config
 from graphwalker.errors import GraphError, UserError
-from graphwalker.graphs.compiled import open_graph
-from graphwalker.jsonl import read_records
+from graphwalker.files import read_records
+from graphwalker.graphs.compiled.open import open_graph
 from graphwalker.policies.base import Sampling
 from graphwalker.question import Question
 from graphwalker.scoring import score

@@ -6,20 +6,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from data_pipeline.collect_goal import ByStructure, Goal, ending, fault
 from data_pipeline.config import ExpertConfig
-from data_pipeline.error_labels import labelled
-from data_pipeline.ledger import Ledger, Progress
-from graphwalker.agents.presets import Environment
+from data_pipeline.demonstrators.error_labels import labelled
+from data_pipeline.jobs.goals import ByStructure, Goal, ending, fault
+from data_pipeline.jobs.ledger import Ledger, Progress
+from graphwalker.agents.environment import Environment
 from graphwalker.agents.rollout import rollout, untimed
-from graphwalker.benchmarks.base import load_questions
-from graphwalker.benchmarks.grounding import ground
+from graphwalker.datasets.base import load_questions
+from graphwalker.datasets.grounding import ground
 from graphwalker.errors import GraphError, PolicyError, UserError
 from graphwalker.graphs.base import KnowledgeGraph
 from graphwalker.policies.base import Policy, Sampling
-from graphwalker.policies.chat_api import ChatPolicy
+from graphwalker.policies.chat.policy import ChatPolicy
+from graphwalker.policies.chat.spent_file import read_spent, write_spent
 from graphwalker.policies.load import load_policy
-from graphwalker.policies.spent_file import read_spent, write_spent
 from graphwalker.question import Question
 from graphwalker.scoring import score
 from graphwalker.trajectory import StopReason, Trajectory

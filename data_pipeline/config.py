@@ -11,13 +11,13 @@ from pydantic import (
     model_validator,
 )
 
-from data_pipeline.constraints import CONSTRAINED
-from data_pipeline.slips import SLIPS
-from data_pipeline.teacher_config import TeacherConfig, written
-from data_pipeline.walks import STRUCTURES
-from graphwalker.agents.presets import EnvironmentConfig
+from data_pipeline.demonstrators.injected_errors import SLIPS
+from data_pipeline.teacher.config import TeacherConfig, written
+from data_pipeline.walks.sampler import STRUCTURES
+from graphwalker.agents.environment import EnvironmentConfig
 from graphwalker.config import Config
-from graphwalker.policies.load import PolicyConfig
+from graphwalker.policies.config import PolicyConfig
+from graphwalker.query.constraint import CONSTRAINED
 
 # GraphWalker Table 6, the structures of GraphSynth.
 TABLE_6 = {"2-hop": 1982.0, "3-hop": 4920.0, "4-hop": 1778.0, "5-hop": 576.0, "2I": 5599.0}

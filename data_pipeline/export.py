@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from graphwalker.agents.base import Log
-from graphwalker.agents.presets import Environment
+from graphwalker.agents.environment import Environment
 from graphwalker.errors import UserError
-from graphwalker.jsonl import read_jsonl, read_records, write_jsonl
+from graphwalker.files import read_jsonl, read_records, write_jsonl
 from graphwalker.question import Question
 from graphwalker.trajectory import Message, Trajectory
 

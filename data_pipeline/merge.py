@@ -5,12 +5,12 @@ from typing import Any
 
 from data_pipeline.collect import collect_experts
 from data_pipeline.config import ExpertConfig, SynthConfig
-from data_pipeline.ledger import Progress
-from data_pipeline.shards_merge import Shards
+from data_pipeline.jobs.ledger import Progress
+from data_pipeline.jobs.merge_shards import Shards
 from data_pipeline.synthesize import STAGES, make
 from graphwalker.config import parse_config
 from graphwalker.errors import UserError
-from graphwalker.graphs.compiled import open_graph
+from graphwalker.graphs.compiled.open import open_graph
 
 
 def merge(

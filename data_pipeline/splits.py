@@ -5,8 +5,8 @@ from dataclasses import replace
 from hashlib import blake2b
 
 from data_pipeline.config import SplitConfig
-from data_pipeline.query import Branch, Hop, Query
 from graphwalker.errors import UserError
+from graphwalker.query.query import Branch, Hop, Query
 from graphwalker.question import Question
 
 Twin = Callable[[Hop], Hop | None]

@@ -7,15 +7,15 @@ from typing import Any, TypeVar
 
 from data_pipeline.attempts import Attempt, Drop, Sampled, open_maker
 from data_pipeline.config import SamplingConfig
-from data_pipeline.ledger import Ledger, Progress, file_checksum, open_run
-from data_pipeline.stats import write_card
+from data_pipeline.jobs.ledger import Ledger, Progress, file_checksum, open_run
+from data_pipeline.jobs.teacher_pool import open_pool
+from data_pipeline.stats.card import write_card
 from data_pipeline.synthesize import DROPPED, GRAPHSYNTH, QUESTIONS, query_key
-from data_pipeline.teacher_client import TeacherClient
-from data_pipeline.teacher_pool import open_pool
+from data_pipeline.teacher.client import TeacherClient
 from graphwalker.config import Config
 from graphwalker.errors import UserError
-from graphwalker.graphs.compiled import open_graph
-from graphwalker.jsonl import read_records
+from graphwalker.files import read_records
+from graphwalker.graphs.compiled.open import open_graph
 from graphwalker.question import Question
 from graphwalker.trajectory import Trajectory
 

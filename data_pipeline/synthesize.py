@@ -10,16 +10,16 @@ from typing import Any, Protocol
 
 from data_pipeline.attempts import Attempt, Drop, open_maker
 from data_pipeline.config import SynthConfig, quotas
-from data_pipeline.constraints_walks import require_values
-from data_pipeline.ledger import Ledger, Progress, open_run, unit_of
-from data_pipeline.pool import Pool
-from data_pipeline.seen import Seen
-from data_pipeline.shards import Room, Shard, Unit, make_share
-from data_pipeline.shards_merge import Shards
-from data_pipeline.stats import write_card
-from data_pipeline.teacher_client import TeacherClient
-from data_pipeline.teacher_pool import TeacherPool, open_pool
-from data_pipeline.walks_endpoint import open_seeded
+from data_pipeline.jobs.ledger import Ledger, Progress, open_run, unit_of
+from data_pipeline.jobs.merge_shards import Shards
+from data_pipeline.jobs.pool import Pool
+from data_pipeline.jobs.seen import Seen
+from data_pipeline.jobs.shards import Room, Shard, Unit, make_share
+from data_pipeline.jobs.teacher_pool import TeacherPool, open_pool
+from data_pipeline.stats.card import write_card
+from data_pipeline.teacher.client import TeacherClient
+from data_pipeline.walks.constrained import require_values
+from data_pipeline.walks.endpoint import open_seeded
 from graphwalker.config import Config
 from graphwalker.errors import UserError
 

@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from data_pipeline.certificates import FRONTIER_LIMIT, has_shortcut, leaks, other_reading
-from data_pipeline.constraints import CONSTRAINED, constraint_fault
-from data_pipeline.oracle import phrases_of
-from data_pipeline.query import Execution, Query, execute
-from data_pipeline.query_sparql import render
 from data_pipeline.verify_claims import Claim, claim_of
-from data_pipeline.walks import STRUCTURES
+from data_pipeline.walks.sampler import STRUCTURES
 from graphwalker.errors import UserError
+from graphwalker.files import read_jsonl
 from graphwalker.graphs.base import FLATTENED, KnowledgeGraph
 from graphwalker.graphs.literals import is_literal
-from graphwalker.jsonl import read_jsonl
+from graphwalker.oracle.oracle import phrases_of
+from graphwalker.query.constraint import CONSTRAINED, constraint_fault
+from graphwalker.query.query import Execution, Query, execute
+from graphwalker.query.sparql import render
 from graphwalker.question import Question
 from graphwalker.scoring import score
 from graphwalker.trajectory import Trajectory

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
-from data_pipeline.query import Query
 from graphwalker.graphs.base import Entity
+from graphwalker.query.query import Query
 from graphwalker.question import Question
 from graphwalker.trajectory import Trajectory
 

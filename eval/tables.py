@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from eval.analysis.summary import natural
 from eval.markup import Markup, element, fragment
-from eval.metrics import natural
 
 if TYPE_CHECKING:
     import rich.table

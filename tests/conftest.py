@@ -15,6 +15,6 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 @pytest.fixture(scope="session")
 def grpo_world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A compiled toy graph, eight questions, and a tiny model that is right half of the time."""
-    from run_toys import make_grpo_world
+    from support.run_toys import make_grpo_world
 
     return make_grpo_world(tmp_path_factory.mktemp("grpo_world"))

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from graphwalker.config import load_config, parse_config
-from graphwalker.demo import DemoConfig
+from graphwalker.pipeline import DemoConfig
+from support.paths import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("graphwalker", "data_pipeline", "training", "eval")
 MAY_IMPORT = {
     "graphwalker": {"graphwalker"},
@@ -35,11 +35,11 @@ LAYER_MAY_IMPORT = {
 }
 HEAVY = {"torch", "transformers", "trl", "datasets", "accelerate", "vllm", "duckdb", "matplotlib"}
 ENGINES = {
-    "graphwalker.policies.decoding",
-    "graphwalker.policies.kv_cache",
-    "graphwalker.policies.sampling",
-    "graphwalker.policies.transformers_model",
-    "graphwalker.policies.vllm_engine",
+    "graphwalker.policies.local.decoding",
+    "graphwalker.policies.local.kv_cache",
+    "graphwalker.policies.local.sampling",
+    "graphwalker.policies.local.policy",
+    "graphwalker.policies.vllm.engine",
 }
 """Modules that may import torch as they load; all of `training/` may, too. No light module may
 import one of these as it loads."""
@@ -121,7 +121,7 @@ def test_importing_graphwalker_loads_no_third_party_library() -> None:
 
 
 def test_the_command_line_starts_without_heavy_libraries() -> None:
-    assert not loaded_by("import graphwalker.cli") & (HEAVY | {"numpy"})
+    assert not loaded_by("import graphwalker.cli.app") & (HEAVY | {"numpy"})
 
 
 @pytest.mark.parametrize("package", ["training", "eval"])
@@ -175,7 +175,7 @@ def test_pre_commit_and_the_lock_agree_on_ruff() -> None:
 
 
 STAGES = {
-    "environment": "graphwalker.agents.presets:EnvironmentConfig",
+    "environment": "graphwalker.agents.environment:EnvironmentConfig",
     "synth": "data_pipeline.config:SynthConfig",
     "rl_questions": "data_pipeline.config:SynthConfig",
     "experts": "data_pipeline.config:ExpertConfig",
@@ -183,7 +183,7 @@ STAGES = {
     "sft1": "training.config:SftConfig",
     "sft2": "training.config:SftConfig",
     "grpo": "training.grpo_config:GrpoConfig",
-    "eval": "eval.config:EvalConfig",
+    "eval": "eval.run.config:EvalConfig",
 }
 PATHS = {"model": "m", "data": ["d"], "questions": "q", "graph": "g", "output_dir": "o"}
 """What a run fills in by itself."""

@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from graphwalker.config import Config
-from graphwalker.tokens_formats import FormatSetting
+from graphwalker.tokens.formats import FormatSetting
 from training.sft_settings import EvaluationSettings, LoraSettings
 
 
@@ -20,7 +20,7 @@ class SftConfig(Config):
     """Run folder: config, checkpoints, metrics.jsonl, and the model in `final/`."""
     format: FormatSetting = "chatml"
     """Layout of messages: `chatml`, `qwen2.5`, `qwen3`, `llama3`, `llama3.1`, `inline` (tiny
-    models), or a layout of your own (see `FormatConfig` in `graphwalker/tokens_formats.py`)."""
+    models), or a layout of your own (see `FormatConfig` in `graphwalker/tokens/formats.py`)."""
 
     epochs: float = Field(default=2.0, gt=0)
     """Passes over the data (GraphWalker: 2)."""
@@ -134,7 +134,8 @@ class TinyModelConfig(Config):
     """Spread of the initial weights; a narrow model learns slowly from the usual 0.02."""
     induction: bool = False
     """Start with an induction circuit in the first two layers, which copies from the context
-    (`training/mimetic.py`); it saves most of the tokens that learning to copy names takes."""
+    (`training/models/mimetic.py`); it saves most of the tokens that learning to copy names
+    takes."""
     max_position: int = Field(default=4096, ge=16)
     """Longest context, in tokens."""
     seed: int = 0

@@ -2,15 +2,15 @@
 
 from typing import Any
 
+from graphwalker.agents.environment import Environment
 from graphwalker.agents.episode import Episode
-from graphwalker.agents.presets import Environment
-from graphwalker.benchmarks.base import load_questions
+from graphwalker.datasets.base import load_questions
 from graphwalker.errors import UserError
-from graphwalker.graphs.compiled import open_graph
-from graphwalker.tokens import IGNORED, chat_format, end_of_turn_id, prompt_ids
+from graphwalker.graphs.compiled.open import open_graph
+from graphwalker.tokens.segments import IGNORED, chat_format, end_of_turn_id, prompt_ids
 from training.config import SftConfig
 from training.grpo_config import GrpoConfig
-from training.model_shapes import empty_model, model_shape
+from training.models.shapes import empty_model, model_shape
 
 Facts = dict[str, Any]
 
@@ -44,7 +44,7 @@ def dry_run(config: SftConfig | GrpoConfig, gpus: int = 1) -> Facts:
 
 
 def _sft(config: SftConfig, tokenizer: Any, gpus: int) -> Facts:
-    from training.sft_data import Collator, as_dataset, plan_steps, read_rows
+    from training.supervised.data import Collator, as_dataset, plan_steps, read_rows
 
     rows = read_rows(config, tokenizer)
     plan = plan_steps(rows.lengths, config, gpus * config.gradient_accumulation)

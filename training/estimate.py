@@ -7,7 +7,7 @@ from typing import Any, Literal
 from graphwalker.errors import UserError
 from training.config import SftConfig
 from training.grpo_config import GrpoConfig
-from training.model_shapes import empty_model, head_size, model_shape
+from training.models.shapes import empty_model, head_size, model_shape
 
 GIB = 2**30
 CACHE, ACTIVATIONS, LOGITS = "KV cache", "activations", "logits"

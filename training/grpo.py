@@ -10,24 +10,24 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from graphwalker.agents.presets import Environment
-from graphwalker.benchmarks.base import load_questions
+from graphwalker.agents.environment import Environment
+from graphwalker.datasets.base import load_questions
 from graphwalker.errors import UserError
-from graphwalker.graphs.compiled import open_graph
+from graphwalker.graphs.compiled.open import open_graph
 from graphwalker.policies.base import Sampling
 from graphwalker.question import Question
-from graphwalker.tokens import chat_format
-from training.checkpoints import (
+from graphwalker.tokens.segments import chat_format
+from training.grpo_config import GrpoConfig
+from training.models.lora import refuse_adapter
+from training.runs.checkpoints import (
     claim_facts,
     claim_folder,
     digest,
     finished,
     last_checkpoint,
 )
-from training.command import run_command
-from training.distributed import check_layout, rank
-from training.grpo_config import GrpoConfig
-from training.lora import refuse_adapter
+from training.runs.command import run_command
+from training.runs.distributed import check_layout, rank
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ def run_grpo(config: GrpoConfig) -> Path:
     other data, `CollapseError` when the alarm rings, and `OutageError` when too many episodes of a
     step failed because the graph or the engine did.
     """
-    from training.saving import save_final
+    from training.runs.saving import save_final
 
     check_layout()
     out = Path(config.output_dir)
@@ -84,14 +84,14 @@ def make_trainer(
     from datasets import Dataset
     from transformers import AutoTokenizer, PrinterCallback
 
-    from training.batch import RolloutRules
-    from training.engines import rollout_engine
-    from training.grpo_arguments import trl_arguments
-    from training.grpo_log import Clock, StepLog
-    from training.grpo_trainer import EpisodeTrainer
-    from training.lora import lora_config
-    from training.rewards import episode_reward
-    from training.rollout import Rollouts
+    from training.models.lora import lora_config
+    from training.reinforce.arguments import trl_arguments
+    from training.reinforce.batch import RolloutRules
+    from training.reinforce.engines import rollout_engine
+    from training.reinforce.log import Clock, StepLog
+    from training.reinforce.rewards import episode_reward
+    from training.reinforce.rollout import Rollouts
+    from training.reinforce.trainer import EpisodeTrainer
 
     os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
     arguments = trl_arguments(config)

@@ -4,11 +4,11 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from graphwalker.agents.presets import EnvironmentConfig
+from graphwalker.agents.environment import EnvironmentConfig
 from graphwalker.config import Config
-from graphwalker.policies.vllm_config import Engine, VllmConfig
-from graphwalker.tokens_formats import FormatSetting
-from training.rewards import RewardMix
+from graphwalker.policies.vllm.config import Engine, VllmConfig
+from graphwalker.tokens.formats import FormatSetting
+from training.reinforce.rewards import RewardMix
 from training.sft_settings import LoraSettings
 
 
@@ -28,7 +28,7 @@ class GrpoConfig(Config):
     """Run folder: config, checkpoints, metrics.jsonl, trajectories.jsonl, the model in `final/`."""
     format: FormatSetting = "chatml"
     """Layout of messages: `chatml`, `qwen2.5`, `qwen3`, `llama3`, `llama3.1`, `inline` (tiny
-    models), or a layout of your own (see `FormatConfig` in `graphwalker/tokens_formats.py`)."""
+    models), or a layout of your own (see `FormatConfig` in `graphwalker/tokens/formats.py`)."""
     environment: EnvironmentConfig = EnvironmentConfig()
     """What the agent lives in; the same as for the SFT data and the evaluation."""
 
@@ -58,7 +58,7 @@ class GrpoConfig(Config):
     """What an answer earns: weights of EM, F1 and others."""
     turn_credit: float = Field(default=0.0, ge=0)
     """Weight of each turn's own advantage: did the tools accept its action? 0: off, as in
-    GraphWalker. (MT-GRPO, arXiv:2505.11821; see `training/turn_credit.py`.)"""
+    GraphWalker. (MT-GRPO, arXiv:2505.11821; see `training/reinforce/turn_credit.py`.)"""
     zero_variance: Literal["keep", "filter", "resample"] = "keep"
     """Groups whose episodes all earn the same: `keep` them (their advantage is 0), `filter` them
     out of the loss's mean, or `resample`: draw groups of other questions instead (DAPO)."""

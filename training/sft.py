@@ -10,18 +10,18 @@ from pathlib import Path
 from typing import Any
 
 from graphwalker.errors import UserError
-from training.checkpoints import (
+from training.config import SftConfig
+from training.models.lora import refuse_adapter
+from training.runs.checkpoints import (
     claim_facts,
     claim_folder,
     digest,
     finished,
     last_checkpoint,
 )
-from training.command import run_command
-from training.config import SftConfig
-from training.distributed import check_layout, processes, rank
-from training.lora import refuse_adapter
-from training.sft_data import plan_steps, read_rows
+from training.runs.command import run_command
+from training.runs.distributed import check_layout, processes, rank
+from training.supervised.data import plan_steps, read_rows
 
 log = logging.getLogger(__name__)
 
@@ -52,8 +52,8 @@ def _train(config: SftConfig, out: Path) -> Path:
     from transformers import AutoTokenizer
     from transformers.utils.logging import disable_progress_bar
 
-    from training.saving import save_final
-    from training.sft_trainer import PlannedTrainer
+    from training.runs.saving import save_final
+    from training.supervised.trainer import PlannedTrainer
 
     disable_progress_bar()  # "Loading weights": ours is the only bar
     if config.threads:

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from graphwalker.agents.presets import EnvironmentConfig
+from graphwalker.agents.environment import EnvironmentConfig
 from graphwalker.config import Config
 
 

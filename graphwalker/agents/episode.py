@@ -4,7 +4,7 @@ import time
 from typing import Any
 
 from graphwalker.agents.base import Ask, Log
-from graphwalker.agents.presets import Environment
+from graphwalker.agents.environment import Environment
 from graphwalker.errors import GraphError, PolicyError
 from graphwalker.policies.base import Completion
 from graphwalker.protocols.base import FinalAnswer

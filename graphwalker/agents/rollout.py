@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import islice
 
+from graphwalker.agents.environment import Environment
 from graphwalker.agents.episode import Episode
-from graphwalker.agents.presets import Environment
 from graphwalker.errors import PolicyError, UserError
 from graphwalker.policies.base import Completion, Policy, Request, Sampling
 from graphwalker.question import Question

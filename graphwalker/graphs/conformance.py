@@ -4,8 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side, Step, Triple
-from graphwalker.graphs.filtered import FilteredGraph
-from graphwalker.graphs.flatten import (
+from graphwalker.graphs.cvt import (
     CVTS_PER_RELATION,
     RELATIONS_PER_CVT,
     flat_relations_many,
@@ -13,6 +12,7 @@ from graphwalker.graphs.flatten import (
     step_many,
 )
 from graphwalker.graphs.names import fold
+from graphwalker.graphs.views.filtered import FilteredGraph
 
 READ_WHOLE = 2000
 """Longest list that is read to its end; longer ones are checked by their first entries."""

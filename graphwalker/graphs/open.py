@@ -7,7 +7,7 @@ from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity, KnowledgeGraph
 
 if TYPE_CHECKING:
-    from graphwalker.graphs.sparql import SparqlGraph
+    from graphwalker.graphs.sparql.graph import SparqlGraph
 
 
 def open_any(
@@ -28,7 +28,7 @@ def open_any(
     """
     graph = _open(str(spec), cache_dir, wikidata, endpoint)
     if record:
-        from graphwalker.graphs.record import RecordedGraph
+        from graphwalker.graphs.cache.record import RecordedGraph
 
         return RecordedGraph(graph, record)
     return graph
@@ -41,8 +41,8 @@ def is_endpoint(spec: Path | str) -> bool:
 
 def open_endpoint(spec: str, *, wikidata: bool = False, **options: Any) -> "SparqlGraph":
     """The endpoint itself, without a cache before it. Raises `UserError`."""
-    from graphwalker.graphs.sparql import SparqlGraph
-    from graphwalker.graphs.wikidata import vocabulary
+    from graphwalker.graphs.sparql.graph import SparqlGraph
+    from graphwalker.graphs.views.wikidata import vocabulary
 
     addresses, _, named = spec.partition("#")
     if named:
@@ -70,10 +70,10 @@ def _open(
         given = ", ".join([*endpoint, *(["cache_dir"] if cache_dir else [])])
         raise UserError(f"{spec}: {given} is for endpoints (http://...) only")
     if spec.endswith(".jsonl"):
-        from graphwalker.graphs.replay import ReplayedGraph
+        from graphwalker.graphs.cache.replay import ReplayedGraph
 
         return ReplayedGraph(spec)
-    from graphwalker.graphs.compiled import open_graph
+    from graphwalker.graphs.compiled.open import open_graph
 
     return open_graph(Path(spec))
 
@@ -81,9 +81,9 @@ def _open(
 def _cached_endpoint(
     spec: str, cache_dir: Path | str, wikidata: bool, endpoint: dict[str, Any]
 ) -> KnowledgeGraph:
-    from graphwalker.graphs.cache import Cache
-    from graphwalker.graphs.cache_disk import DiskTier
-    from graphwalker.graphs.cached import CachedGraph
+    from graphwalker.graphs.cache.disk import DiskTier
+    from graphwalker.graphs.cache.graph import CachedGraph
+    from graphwalker.graphs.cache.memory import Cache
 
     graph = open_endpoint(spec, wikidata=wikidata, **endpoint)
     cache = Cache(disk=DiskTier(cache_dir)) if cache_dir else None

@@ -6,12 +6,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, cast
 
-from graphwalker.ask import find_topic
 from graphwalker.errors import UserError
+from graphwalker.files import dumps
 from graphwalker.graphs.base import Entity, KnowledgeGraph
-from graphwalker.jsonl import dumps
 from graphwalker.policies.base import Sampling
 from graphwalker.question import Question
+from graphwalker.serve.ask import find_topic
 from graphwalker.serve.desk import Desk
 from graphwalker.serve.events import Event, failure_event
 from graphwalker.serve.topics import find_topics

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
+from graphwalker.agents.environment import Environment
 from graphwalker.agents.episode import Episode
-from graphwalker.agents.presets import Environment
 from graphwalker.errors import GraphError, PolicyError
 from graphwalker.policies.base import Policy, Request, Sampling
 from graphwalker.question import Question

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from graphwalker.jsonl import dumps
+from graphwalker.files import dumps
 from graphwalker.trajectory import Trajectory, Turn
 
 Event = dict[str, Any]

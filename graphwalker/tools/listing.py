@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import FLATTENED, Direction, KnowledgeGraph, Side
-from graphwalker.graphs.flatten import flat_relations_many
+from graphwalker.graphs.cvt import flat_relations_many
 from graphwalker.tools.settings import WalkerSettings
 
 

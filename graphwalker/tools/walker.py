@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from graphwalker.graphs.base import Entity, KnowledgeGraph, Step
-from graphwalker.graphs.flatten import is_literal, step_many
+from graphwalker.graphs.cvt import is_literal, step_many
 from graphwalker.question import Question
+from graphwalker.ranking.bm25 import rank_relations, words
+from graphwalker.ranking.rerank import Ranker, bm25
 from graphwalker.tools.base import Call, Observation
 from graphwalker.tools.listing import Lister, Listing, lister
 from graphwalker.tools.namebook import NameBook, quote
 from graphwalker.tools.page import Page, more
-from graphwalker.tools.ranking import rank_relations, words
-from graphwalker.tools.rerank import Ranker, bm25
 from graphwalker.tools.settings import WalkerSettings
 
 __all__ = ["Lister", "Listing", "WalkerSettings", "WalkerTools", "lister"]

@@ -1,0 +1,181 @@
+"""Contamination: how close each question of a corpus comes to any question of the test sets."""
+
+import json
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from data_pipeline.contamination.embed import Embedder, nearest
+from data_pipeline.contamination.ngrams import NgramIndex, normal
+from data_pipeline.contamination.report import OVERALL, histogram, markdown, picture
+from graphwalker.datasets.base import Reading, load_benchmark
+from graphwalker.errors import UserError
+from graphwalker.files import read_jsonl, write_jsonl
+
+log = logging.getLogger(__name__)
+
+SWEEP = (0.80, 0.85, 0.90)
+"""Cosine similarities of GraphWalker Table 5; from 0.85 the paper leaves a question out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """From where on a question counts as seen."""
+
+    threshold: float = 0.85
+    """Cosine similarity from which a question is left out of `clean.jsonl`."""
+    sweep: tuple[float, ...] = SWEEP
+    jaccard: float = 0.6
+    """Share of word trigrams in common from which two questions are near copies."""
+
+
+@dataclass(frozen=True, slots=True)
+class Closest:
+    """The nearest test question of one set to one question of the corpus."""
+
+    similarity: float
+    text: str
+    exact: bool
+    jaccard: float
+    """Share of word trigrams with the most alike test question; 0 below the rules' share."""
+
+
+@dataclass(frozen=True, slots=True)
+class TestSet:
+    """Questions that must not have been trained on."""
+
+    __test__ = False
+
+    name: str
+    texts: tuple[str, ...]
+
+
+def check(
+    questions: Path, against: Sequence[Path], out: Path, embedder: Embedder, rules: Rules
+) -> dict[str, Any]:
+    """Compare the corpus (our JSONL, questions or trajectories) with every test set (any form).
+
+    Writes flagged.jsonl (what was found to be too close, and to what), clean.jsonl (the rest of
+    the corpus, its records as they were), similarities.jsonl, contamination.json,
+    contamination.md (GraphWalker Table 5), contamination.svg (Figure 7a) and similarities.svg
+    (Figure 7b); returns what contamination.json says. Raises `UserError` for a file that cannot be
+    read, by name and record.
+    """
+    records = list(_corpus(questions))
+    sets = [load_set(path) for path in against]
+    if len({s.name for s in sets}) < len(sets):
+        raise UserError("two test files have the same name: rename one, rows go by file name")
+    texts = [_text(record) for record in records]
+    found = {test.name: compare(texts, test, embedder, rules) for test in sets}
+    verdicts = [_verdict(r, i, found, rules) for i, r in enumerate(records)]
+    report = _report(questions, sets, found, verdicts, embedder, rules)
+    write_jsonl(out / "flagged.jsonl", [v for v in verdicts if v["reasons"]])
+    write_jsonl(out / "similarities.jsonl", verdicts)
+    kept = (r for r, v in zip(records, verdicts, strict=True) if not v["reasons"])
+    write_jsonl(out / "clean.jsonl", kept)
+    (out / "contamination.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    (out / "contamination.md").write_text(markdown(report), encoding="utf-8")
+    curves = {OVERALL: _overall(found), **{n: [c.similarity for c in f] for n, f in found.items()}}
+    (out / "contamination.svg").write_text(picture(curves, rules.sweep), encoding="utf-8")
+    del curves[OVERALL]
+    (out / "similarities.svg").write_text(histogram(curves, rules.sweep), encoding="utf-8")
+    return report
+
+
+def load_set(path: Path) -> TestSet:
+    """The question texts of a published file or of ours; answers are not needed."""
+    loaded = load_benchmark(path, Reading(unanswered="keep", alone=True))
+    return TestSet(path.name, tuple(question.text for question in loaded.questions))
+
+
+def compare(texts: Sequence[str], test: TestSet, embedder: Embedder, rules: Rules) -> list[Closest]:
+    """The nearest test question to each text: by embedding, by word trigrams, and word by word."""
+    exact = {normal(text) for text in test.texts}
+    index = NgramIndex(test.texts)
+    similar = nearest(embedder, texts, test.texts)
+    return [
+        Closest(
+            round(similarity, 4),
+            test.texts[number],
+            normal(text) in exact,
+            round(index.closest(text, rules.jaccard), 4),
+        )
+        for text, (similarity, number) in zip(texts, similar, strict=True)
+    ]
+
+
+def _corpus(path: Path) -> Iterator[dict[str, Any]]:
+    for number, record in enumerate(read_jsonl(path), start=1):
+        if not isinstance(_inner(record).get("question"), str):
+            raise UserError(
+                f"{path}: record {number} has no field 'question': "
+                "the corpus is a JSONL file of our questions or trajectories"
+            )
+        yield record
+    if not path.stat().st_size:
+        raise UserError(f"{path}: holds no questions")
+
+
+def _inner(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    nested = record.get("question")
+    return nested if isinstance(nested, dict) else record
+
+
+def _text(record: Mapping[str, Any]) -> str:
+    return str(_inner(record)["question"])
+
+
+def _verdict(
+    record: Mapping[str, Any], number: int, found: Mapping[str, list[Closest]], rules: Rules
+) -> dict[str, Any]:
+    reasons: list[str] = []
+    closest: dict[str, Any] = {}
+    for name, rows in found.items():
+        row = rows[number]
+        closest[name] = {"similarity": row.similarity, "question": row.text}
+        reasons += [f"{name}: the same question"] if row.exact else []
+        if row.jaccard >= rules.jaccard:
+            reasons.append(f"{name}: {row.jaccard:.2f} of the word trigrams")
+        if row.similarity >= rules.threshold:
+            reasons.append(f"{name}: similarity {row.similarity:.2f}")
+    inner = _inner(record)
+    identity = str(record.get("id", inner.get("id", number + 1)))
+    return {"id": identity, "question": _text(record), "reasons": reasons, "closest": closest}
+
+
+def _overall(found: Mapping[str, list[Closest]]) -> list[float]:
+    """The maximum over all test sets, of each question."""
+    rows = ([row.similarity for row in rows] for rows in found.values())
+    return [max(values) for values in zip(*rows, strict=True)]
+
+
+def _report(
+    questions: Path,
+    sets: Sequence[TestSet],
+    found: Mapping[str, list[Closest]],
+    verdicts: Sequence[Mapping[str, Any]],
+    embedder: Embedder,
+    rules: Rules,
+) -> dict[str, Any]:
+    overall = _overall(found)
+    columns = {"all": overall, **{n: [row.similarity for row in r] for n, r in found.items()}}
+    return {
+        "questions": questions.name,
+        "count": len(verdicts),
+        "against": {test.name: len(test.texts) for test in sets},
+        "embedding": embedder.name,
+        "semantic": embedder.semantic,
+        "thresholds": {
+            f"{level:.2f}": {
+                name: sum(value >= level for value in values) for name, values in columns.items()
+            }
+            for level in rules.sweep
+        },
+        "exact": {n: sum(row.exact for row in rows) for n, rows in found.items()},
+        "ngram": {n: sum(r.jaccard >= rules.jaccard for r in rows) for n, rows in found.items()},
+        "jaccard": rules.jaccard,
+        "threshold": rules.threshold,
+        "flagged": sum(bool(verdict["reasons"]) for verdict in verdicts),
+    }

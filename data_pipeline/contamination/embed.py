@@ -1,0 +1,157 @@
+"""Embeddings of questions: a sentence-transformers model, or hashed TF-IDF where there is none."""
+
+import logging
+import math
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
+from itertools import pairwise
+from typing import Any, Protocol
+
+from data_pipeline.contamination.ngrams import normal
+from graphwalker.errors import UserError
+
+log = logging.getLogger(__name__)
+
+PAPER = "BAAI/bge-m3"
+"""The model of GraphWalker appendix B.2."""
+TFIDF = "tfidf"
+SIZE = 2048
+"""Numbers in a hashed TF-IDF vector."""
+BLOCK = 1024
+"""Questions compared at once."""
+
+
+class Embedder(Protocol):
+    """Turns texts into rows of length 1: an array [texts, size] of float32."""
+
+    name: str
+    semantic: bool
+    """Whether a paraphrase without a shared word can be seen."""
+
+    def fit(self, texts: Sequence[str]) -> None:
+        """Learn what it must from all texts at hand, once."""
+        ...
+
+    def embed(self, texts: Sequence[str]) -> Any: ...
+
+
+class HashedTfidf:
+    """Words, pairs of words and letter 4-grams, weighted by rarity, hashed with signs."""
+
+    name = TFIDF
+    semantic = False
+
+    def __init__(self) -> None:
+        self._rarity: dict[str, float] = {}
+        self._none = 1.0
+
+    def fit(self, texts: Sequence[str]) -> None:
+        seen = Counter(piece for text in texts for piece in set(_pieces(text)))
+        self._none = math.log(len(texts) + 1) + 1
+        self._rarity = {
+            piece: math.log((len(texts) + 1) / (count + 1)) + 1 for piece, count in seen.items()
+        }
+
+    def embed(self, texts: Sequence[str]) -> Any:
+        import numpy as np
+
+        rows = np.zeros((len(texts), SIZE), dtype=np.float32)
+        for row, text in zip(rows, texts, strict=True):
+            for piece, count in Counter(_pieces(text)).items():
+                place = zlib.crc32(piece.encode())
+                sign = 1 if place & 0x80000000 else -1
+                weight = self._rarity.get(piece, self._none) * (1 + math.log(count))
+                row[place % SIZE] += sign * weight
+        return _unit(rows)
+
+
+class SentenceModel:
+    """A sentence-transformers model that is on this machine; nothing is downloaded."""
+
+    semantic = True
+
+    def __init__(self, name: str) -> None:
+        if find_spec("sentence_transformers") is None:
+            raise UserError(
+                f"--embedding {name} needs sentence-transformers: "
+                "pip install 'graphwalker-kgqa[embed]', or take --embedding tfidf"
+            )
+        from sentence_transformers import (  # pyright: ignore[reportMissingImports]
+            SentenceTransformer,
+        )
+
+        try:
+            self._model: Any = SentenceTransformer(name, local_files_only=True)
+        except (OSError, ValueError) as error:
+            line = (str(error).strip().splitlines() or [type(error).__name__])[0]
+            raise UserError(
+                f"--embedding {name}: no model could be loaded from here ({line})"
+            ) from None
+        self.name = name
+
+    def fit(self, texts: Sequence[str]) -> None:
+        """It knows enough."""
+
+    def embed(self, texts: Sequence[str]) -> Any:
+        import numpy as np
+
+        rows = self._model.encode(list(texts), batch_size=64, show_progress_bar=False)
+        return _unit(np.asarray(rows, dtype=np.float32))
+
+
+def open_embedder(name: str = "") -> Embedder:
+    """`tfidf`, or a sentence-transformers model by folder or by name.
+
+    Without a name: the paper's model where it is on this machine, else `tfidf`, which is said.
+    """
+    if name == TFIDF:
+        return HashedTfidf()
+    if name:
+        return SentenceModel(name)
+    try:
+        return SentenceModel(PAPER)
+    except UserError:
+        log.warning(
+            "similarity by hashed TF-IDF: %s is not on this machine; paraphrases that share no "
+            "words are not seen, and figures are not the paper's (--embedding FOLDER for a model)",
+            PAPER,
+        )
+        return HashedTfidf()
+
+
+def nearest(
+    embedder: Embedder, texts: Sequence[str], others: Sequence[str]
+) -> list[tuple[float, int]]:
+    """For each text, the largest cosine similarity to any of the others, and which one it is."""
+    import numpy as np
+
+    embedder.fit([*texts, *others])
+    targets = np.concatenate([embedder.embed(part) for part in _blocks(others)])
+    found: list[tuple[float, int]] = []
+    for part in _blocks(texts):
+        similar = embedder.embed(part) @ targets.T
+        best = similar.argmax(axis=1)
+        values = similar[np.arange(len(part)), best].clip(-1.0, 1.0)
+        found += zip(values.tolist(), best.tolist(), strict=True)
+    return found
+
+
+def _blocks(texts: Sequence[str]) -> Iterator[Sequence[str]]:
+    return (texts[i : i + BLOCK] for i in range(0, len(texts), BLOCK))
+
+
+def _pieces(text: str) -> list[str]:
+    words = normal(text).split()
+    pairs = (" ".join(pair) for pair in pairwise(words))
+    letters = f" {' '.join(words)} "
+    grams = (f"#{letters[i : i + 4]}" for i in range(len(letters) - 3))
+    return [*words, *pairs, *grams]
+
+
+def _unit(rows: Any) -> Any:
+    import numpy as np
+
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows / np.where(lengths == 0, 1, lengths)

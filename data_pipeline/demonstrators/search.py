@@ -1,0 +1,247 @@
+"""A search through the readings of a question, one observed step at a time."""
+
+import random
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from data_pipeline.demonstrators.injected_errors import (
+    insist,
+    slip_after_listing,
+    slip_before_listing,
+)
+from graphwalker.graphs.base import Entity
+from graphwalker.oracle import thoughts
+from graphwalker.oracle.oracle import ask, look, moving, opening, shared
+from graphwalker.oracle.plan import Move, View, relations_in
+from graphwalker.query.query import Hop
+from graphwalker.tools.base import Call
+from graphwalker.trajectory import Turn
+
+Steps = Generator[Move, Turn, Any]
+"""Yields moves, is sent the turns that came of them, returns what was found."""
+
+Taken = tuple[Hop, ...]
+
+
+class OutOfTurns(Exception):
+    """The turn budget is spent: answer with what there is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One hop of the question as a reader sees it: how it is said, and what that may mean."""
+
+    phrase: str
+    readings: tuple[Hop, ...]
+
+
+class Search:
+    """The state of one episode: what was listed, what was asked, what went wrong."""
+
+    def __init__(self, view: View, rng: random.Random, max_turns: int, plain: bool = False) -> None:
+        self.view = view
+        self.rng = rng
+        self.voice = None if plain else rng
+        self.errors: list[dict[str, Any]] = []
+        self.listings: dict[str, set[str]] = {}
+        self._asked: dict[tuple[str, str], tuple[Turn, int]] = {}
+        self._left = max_turns
+        self._turn = -1
+        self._pending: list[str] = []
+        self._slip_at, self._slip = -1, ""
+        self.stubborn = False
+        """Whether it may ask for a relation that is not listed before it sees a dead end."""
+
+    def plan_slip(self, hop: int, kind: str) -> None:
+        """Slip once, at that hop of the question (counted over branches and tail)."""
+        self._slip_at, self._slip = hop, kind
+
+    def run(
+        self, topics: Sequence[Entity], branches: Sequence[Sequence[Slot]], tail: Sequence[Slot]
+    ) -> Steps:
+        """The answers. Where the branches do not meet, or the tail is dead, another reading."""
+        dead: list[set[Taken]] = [set() for _ in branches]
+        opened: set[int] = set()
+        while True:
+            ends: list[tuple[Taken, list[Entity]]] = []
+            for b, (topic, slots) in enumerate(zip(topics, branches, strict=True)):
+                begins = opening(self.view.name(topic), slots[0].phrase, b, self.voice)
+                number = sum(map(len, branches[:b]))
+                begins, opened = ("" if b in opened else begins), opened | {b}
+                found = yield from self._path([topic], slots, (), dead[b], number, begins)
+                if found is None:
+                    return []
+                ends.append(found)
+            answers = shared([end for _, end in ends])
+            if answers and tail:
+                answers = yield from self._tail(answers, tail, sum(map(len, branches)))
+            if answers:
+                self.recover()
+                return answers
+            self._doubt(ends, branches, dead)
+
+    def _tail(self, meet: list[Entity], tail: Sequence[Slot], number: int) -> Steps:
+        names = [self.view.name(entity) for entity in meet]
+        opening = thoughts.intersect(names, tail[0].phrase, self.voice)
+        found = yield from self._path(meet, tail, (), set(), number, opening)
+        return [] if found is None else found[1]
+
+    def _doubt(
+        self,
+        ends: Sequence[tuple[Taken, list[Entity]]],
+        branches: Sequence[Sequence[Slot]],
+        dead: Sequence[set[Taken]],
+    ) -> None:
+        """The ends do not fit: give up the reading of the branch that has most others left."""
+        b = max(range(len(ends)), key=lambda i: (_open(branches[i], dead[i]), i))
+        path = ends[b][0]
+        dead[b].add(path)
+        self.err("wrong_relation", str(path[-1]))
+        self.say(thoughts.wrong_result(branches[b][-1].phrase, self.voice))
+
+    def _path(
+        self,
+        frontier: list[Entity],
+        slots: Sequence[Slot],
+        taken: Taken,
+        dead: set[Taken],
+        number: int,
+        opening: str = "",
+    ) -> Steps:
+        """(hops, end) of the first reading of these slots that the graph does not contradict."""
+        if not slots:
+            return taken, frontier
+        slot = slots[0]
+        slip = self._slip if number == self._slip_at else ""
+        if slip:
+            self._slip_at = -1
+            opening = yield from slip_before_listing(self, slip, frontier, slot, opening)
+        yield from self._list(frontier, slot, opening)
+        if slip:
+            yield from slip_after_listing(self, slip, frontier, slot, slots[1:])
+        tried: set[Hop] = set()
+        while hop := next((h for h in self.listed(frontier, slot) if h not in tried), None):
+            path = (*taken, hop)
+            if path in dead:
+                tried.add(hop)
+                continue
+            if tried and (frontier[0].id, hop.relation) not in self._asked:
+                self.say(thoughts.back(self.view.name(frontier[0]), slot.phrase, self.voice))
+            tried.add(hop)
+            done = yield from self._try(frontier, hop, slots, path, dead, number)
+            if done is not None:
+                return done
+            dead.add(path)
+            if len(tried) == len(self.listed(frontier, slot)):
+                yield from self._list(frontier[:1], slot, "", again=True)
+        if not tried:
+            yield from insist(self, frontier[0], slot)
+            self.say(thoughts.dead_end(self.view.name(frontier[0]), slot.phrase, self.voice))
+        return None
+
+    def _try(
+        self,
+        frontier: list[Entity],
+        hop: Hop,
+        slots: Sequence[Slot],
+        path: Taken,
+        dead: set[Taken],
+        number: int,
+    ) -> Steps:
+        found = yield from self._follow(frontier, hop, slots[0].phrase)
+        _, at = self._asked[frontier[0].id, hop.relation]
+        if not found and Hop(hop.relation, hop.direction.reverse) in slots[0].readings:
+            return None  # the same triples, read from their other end, are not another try
+        if not found:
+            self.err("wrong_relation", str(hop), at)
+            self.say(thoughts.wrong_result(slots[0].phrase, self.voice))
+            return None
+        done = yield from self._path(found, slots[1:], path, dead, number + 1)
+        if done is None:
+            self.err("dead_end", str(hop), at)
+        return done
+
+    def listed(self, frontier: Sequence[Entity], slot: Slot) -> list[Hop]:
+        """Readings that the frontier's own list offers; without a list, those seen anywhere."""
+        own = [self.listings[e.id] for e in frontier if e.id in self.listings]
+        known = set[str]().union(*own) if own else self.view.listed
+        return [hop for hop in slot.readings if hop.relation in known]
+
+    def _list(
+        self, frontier: Sequence[Entity], slot: Slot, opening: str, again: bool = False
+    ) -> Steps:
+        """Look at the frontier until a relation that fits the phrase has been listed."""
+        for entity in frontier[:2]:
+            seen = any(e.id in self.listings for e in frontier)
+            if not again and seen and self.listed(frontier, slot):
+                break
+            if entity.id not in self.listings:
+                why = opening
+                if not why and not self._pending:
+                    why = moving(self.view, frontier, entity, slot.phrase, self.voice)
+                opening = ""
+                yield from self.look(entity, why)
+        self.say(opening)
+
+    def look(self, entity: Entity, why: str) -> Steps:
+        turn = yield from self.do(why, look(self.view, entity))
+        self.listings[entity.id] = set() if turn.error else relations_in(turn.observation)
+
+    def _follow(self, frontier: Sequence[Entity], hop: Hop, phrase: str) -> Steps:
+        found: dict[str, Entity] = {}
+        for k, entity in enumerate(frontier):
+            if (entity.id, hop.relation) not in self._asked:
+                why = (
+                    thoughts.move_many(len(frontier), self.view.name(entity), phrase, self.voice)
+                    if k
+                    else thoughts.choose(phrase, [hop.relation], self.voice)
+                )
+                yield from self.ask(entity, hop.relation, why)
+            turn, _ = self._asked[entity.id, hop.relation]
+            found.update((e.id, e) for e in self.view.found(turn, entity, hop))
+        return list(found.values())
+
+    def ask(self, entity: Entity, relation: str, why: str) -> Steps:
+        """The turn of a get_triples call, remembered."""
+        turn = yield from self.do(why, ask(self.view, entity, relation))
+        if turn.error != "not_listed_yet":
+            self._asked[entity.id, relation] = turn, self._turn
+        return turn
+
+    def do(self, why: str, call: Call) -> Steps:
+        """Every action goes through here. Raises `OutOfTurns` once the budget is spent."""
+        if not self._left:
+            raise OutOfTurns
+        self._left -= 1
+        turn = yield self.speak(why), call
+        self._turn += 1
+        self.view.see(turn)
+        return turn
+
+    def say(self, thought: str) -> None:
+        """A thought to open the next step with."""
+        self._pending.append(thought)
+
+    def speak(self, thought: str) -> str:
+        said, self._pending = [*self._pending, thought], []
+        return " ".join(filter(None, said))
+
+    def err(self, kind: str, what: str, turn: int | None = None, slip: bool = False) -> None:
+        """Note what went wrong at a turn (the last one): by an injected slip, or honestly."""
+        at = self._turn if turn is None else turn
+        self.errors.append(
+            {"turn": at, "kind": kind, "what": what, "slip": slip, "recovered": False}
+        )
+
+    def recover(self) -> None:
+        """The search came through: what went wrong was put right."""
+        for error in self.errors:
+            error["recovered"] = True
+
+
+def _open(slots: Sequence[Slot], dead: set[Taken]) -> int:
+    combinations = 1
+    for slot in slots:
+        combinations *= len(slot.readings)
+    return combinations - len(dead)

@@ -1,0 +1,127 @@
+"""Merging shards: their attempts, read back in the order in which the whole run makes them."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from data_pipeline.jobs.ledger import RUN, unit_of
+from data_pipeline.jobs.shards import FOLDER, Unit
+from graphwalker.errors import UserError
+from graphwalker.files import read_jsonl
+
+CARD = "datacard.json"
+"""Written last: a shard that has one is finished."""
+
+StructureOf = Callable[[Mapping[str, Any]], str]
+
+
+class Shards:
+    """All shards of a run, each of them finished."""
+
+    def __init__(self, out: Path) -> None:
+        """Raises `UserError` naming a shard that is missing, unfinished or of another making."""
+        self.folders = _folders(out)
+        self._tried = [_tried(folder) for folder in self.folders]
+        runs = [_json(folder / RUN) for folder in self.folders]
+        self.run = {key: value for key, value in runs[0].items() if key != "shard"}
+        """What they were made from: stage, graph, config."""
+        for k, (folder, run) in enumerate(zip(self.folders, runs, strict=True)):
+            if run != {**self.run, "shard": f"{k}/{len(runs)}"}:
+                raise UserError(
+                    f"{folder} was made with other settings, or on another graph, than "
+                    f"{self.folders[0]}: remove it and make that shard again"
+                )
+
+    def units(
+        self,
+        structure: str,
+        start: int,
+        names: Iterable[str],
+        files: Sequence[str],
+        structure_of: StructureOf,
+        live: Callable[[Iterator[int]], Iterator[Unit]],
+    ) -> Iterator[Unit]:
+        """The attempts of one structure from number `start` on; `names` are the units of all, from
+        number 0. Those that no shard has tried come from `live(numbers)`, in order.
+
+        `files` are the stage's, the two that end an attempt last.
+
+        Raises `UserError` when an attempt that a shard counts is not in its files.
+        """
+        missing = live(k for k in count(start) if not self._holds(structure, k))
+        lanes = [Lane(folder, files, structure, structure_of) for folder in self.folders]
+        for k, name in enumerate(names):
+            held = self._holds(structure, k)
+            unit = lanes[k % len(lanes)].take(name) if held else []
+            if k >= start:
+                yield unit if held else next(missing)
+
+    def _holds(self, structure: str, k: int) -> bool:
+        of = len(self.folders)
+        return k // of < self._tried[k % of].get(structure, 0)
+
+
+class Lane:
+    """One structure's attempts in one shard, read side by side from its files."""
+
+    def __init__(
+        self, folder: Path, files: Sequence[str], structure: str, structure_of: StructureOf
+    ) -> None:
+        self._folder, self._endings = folder, files[-2:]
+        self._readers = {
+            name: (r for r in read_jsonl(folder / name) if structure_of(r) == structure)
+            for name in files
+        }
+        self._heads = {name: next(reader, None) for name, reader in self._readers.items()}
+
+    def take(self, name: str) -> Unit:
+        """The records of the next attempt. Raises `UserError` unless it is `name`."""
+        unit: Unit = []
+        for file, head in self._heads.items():
+            if head is not None and unit_of(head) == name:
+                unit.append((file, head))
+                self._heads[file] = next(self._readers[file], None)
+        if not unit or unit[-1][0] not in self._endings:
+            raise UserError(
+                f"{self._folder}: attempt {name} is missing: remove the folder and make that "
+                "shard again"
+            )
+        return unit
+
+
+def _folders(out: Path) -> list[Path]:
+    """The shards' folders in order; every one must be there and finished."""
+    folders = [path for path in (out / FOLDER).glob("*-of-*") if path.is_dir()]
+    if not folders:
+        raise UserError(f"{out / FOLDER}: no shards here; make them with --shard i/n --out {out}")
+    numbers = {path.name.partition("-of-")[2] for path in folders}
+    if len(numbers) > 1:
+        raise UserError(
+            f"{out / FOLDER} holds shards of {' and of '.join(sorted(numbers))}: "
+            "remove those of one array"
+        )
+    of = int(numbers.pop())
+    wanted = [out / FOLDER / f"{k}-of-{of}" for k in range(of)]
+    lacking = [str(k) for k, path in enumerate(wanted) if not (path / CARD).is_file()]
+    if lacking:
+        raise UserError(
+            f"{out / FOLDER}: {len(lacking)} of {of} shards are missing or unfinished: "
+            f"{','.join(lacking)}; run them again (sbatch --array={','.join(lacking)})"
+        )
+    return wanted
+
+
+def _tried(folder: Path) -> dict[str, int]:
+    tried = _json(folder / CARD).get("tried")
+    if not isinstance(tried, dict):
+        raise UserError(f"{folder / CARD} is not the card of a shard: make that shard again")
+    return tried
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path}: damaged ({error}): make that shard again") from None

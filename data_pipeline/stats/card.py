@@ -1,0 +1,149 @@
+"""Statistics of a data set: structures, hops, turns, relations and drops, as tables and a card."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from data_pipeline.jobs.ledger import IRRELEVANT, count_reasons
+from data_pipeline.jobs.seen import Seen
+from graphwalker.config import Config
+from graphwalker.files import read_jsonl
+
+TOP_RELATIONS = 30
+LICENCE = (
+    "The facts and names are the graph's: its source's licence holds. The wording of GraphWalker's "
+    "templates is under Apache-2.0; of a chat model's, its provider's terms hold."
+)
+
+
+def describe(records: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Distributions over questions or trajectories (as their JSON records)."""
+    counts: dict[str, Counter[Any]] = {
+        name: Counter()
+        for name in ("structures", "hops", "splits", "answers", "turns", "relations")
+    }
+    paths, topics = Seen(), Seen()
+    total = 0
+    for record in records:
+        total += 1
+        question = record["question"] if "turns" in record else record
+        counts["structures"][question["structure"]] += 1
+        counts["hops"][str(question["hops"])] += 1
+        counts["splits"][question["split"]] += 1
+        counts["answers"][str(len(question["answers"]))] += 1
+        if "turns" in record:
+            counts["turns"][str(len(record["turns"]))] += 1
+        query = question["query"]
+        if "branches" not in query:
+            for topic in question["topic_entities"]:
+                topics.add(topic["id"])
+            continue
+        for branch in query["branches"]:
+            topics.add(branch["topic"]["id"])
+        paths.add("\n".join(query["path"]))
+        counts["relations"].update(relation_counts([record]))
+    relations = counts.pop("relations")
+    return {
+        "count": total,
+        **{name: dict(sorted(c.items(), key=_number)) for name, c in counts.items() if c},
+        "distinct_relation_paths": len(paths),
+        "distinct_topic_entities": len(topics),
+        "distinct_relations": len(relations),
+        "relation_uses": relations.total(),
+        "most_used_relations": dict(
+            sorted(relations.items(), key=lambda item: (-item[1], item[0]))[:TOP_RELATIONS]
+        ),
+    }
+
+
+def relation_counts(records: Iterable[Mapping[str, Any]]) -> Counter[str]:
+    """How often each relation is taken, in either direction."""
+    return Counter(hop.removeprefix("~") for record in records for hop in _hops(record))
+
+
+def _hops(record: Mapping[str, Any]) -> list[str]:
+    query = (record["question"] if "turns" in record else record)["query"]
+    if "branches" not in query:  # a benchmark's question, whose walk is not ours to tell
+        return []
+    return [hop for branch in query["branches"] for hop in branch["hops"]] + query["tail"]
+
+
+def _number(item: tuple[str, int]) -> tuple[int, str]:
+    """Numbers by their value, whatever else by its letters."""
+    return (int(item[0]) if item[0].isdecimal() else 0, item[0])
+
+
+def write_card(
+    out: Path,
+    stage: str,
+    config: Config,
+    graph: Mapping[str, Any],
+    made: str,
+    more: Mapping[str, Any] = {},
+) -> dict[str, Any]:
+    """Write datacard.json and datacard.md beside the data; returns what they say."""
+    dropped = count_reasons(read_jsonl(out / "dropped.jsonl"))
+    described = describe(read_jsonl(out / made))
+    attempts = described["count"] + sum(dropped.values())
+    card = {
+        "stage": stage,
+        "file": made,
+        "graph": dict(graph),
+        "attempts": attempts,
+        "yield": round(described["count"] / attempts, 4) if attempts else 0.0,
+        **described,
+        **more,
+        "dropped": dropped,
+        "licence": LICENCE,
+        "config": config.model_dump(mode="json", exclude=set(IRRELEVANT)),
+    }
+    (out / "datacard.json").write_text(
+        json.dumps(card, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+    )
+    (out / "datacard.md").write_text(markdown(card), encoding="utf-8")
+    return card
+
+
+def markdown(card: Mapping[str, Any]) -> str:
+    """The data card for a reader."""
+    lines = [
+        f"# Data card: {card['file']}",
+        "",
+        f"{card['count']} records, made by the stage `{card['stage']}` from {card['attempts']} "
+        f"attempts (yield {card['yield']:.1%}).",
+        f"Seed {card['config'].get('seed')}; graph checksum `{card['graph'].get('checksum', '')}`.",
+        f"{card['distinct_topic_entities']} topic entities, {card['distinct_relations']} "
+        f"relations, {card['distinct_relation_paths']} relation paths.",
+    ]
+    titles = {
+        "structures": "structure",
+        "hops": "hops",
+        "splits": "split",
+        "answers": "answers",
+        "turns": "turns",
+        "errors": "error",
+        "most_used_relations": "relation",
+        "dropped": "dropped at",
+    }
+    for name, title in titles.items():
+        if card.get(name):
+            lines += ["", *table(title, card[name], whole(card, name))]
+    if "licence" in card:
+        lines += ["", "## Licence", "", card["licence"]]
+    lines += ["", "## Settings", "", "```json", json.dumps(card["config"], indent=1), "```", ""]
+    return "\n".join(lines)
+
+
+def whole(described: Mapping[str, Any], name: str) -> int:
+    """What shares of a count are shares of: the most used relations are not all of them."""
+    if name == "most_used_relations":
+        return described["relation_uses"]
+    return sum(described[name].values())
+
+
+def table(title: str, counts: Mapping[str, int], total: int) -> list[str]:
+    """A Markdown table of counts and of their shares of a total."""
+    rows = [f"| {name} | {count} | {count / total:.1%} |" for name, count in counts.items()]
+    return [f"| {title} | count | share |", "| --- | ---: | ---: |", *rows]

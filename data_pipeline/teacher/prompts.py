@@ -1,0 +1,41 @@
+"""The teacher's prompts: text files with `{{slots}}`, ours or the user's own."""
+
+import re
+from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
+
+from graphwalker.errors import UserError
+
+_SLOT = re.compile(r"\{\{(\w+)\}\}")
+
+
+class Prompts:
+    """Prompts by name; a file of the user's own folder wins over the shipped one.
+
+    Raises `UserError` for a folder that is not there, and for an own prompt that lacks a slot that
+    ours has, or has one that nobody fills.
+    """
+
+    def __init__(self, folder: str = "") -> None:
+        own = Path(folder) if folder else None
+        if own is not None and not own.is_dir():
+            raise UserError(f"teacher.prompts_dir: {folder}: no such folder")
+        shipped = files("data_pipeline.teacher").joinpath("prompts")
+        self._texts: dict[str, str] = {}
+        for source in sorted(shipped.iterdir(), key=lambda file: file.name):
+            text = source.read_text(encoding="utf-8")
+            mine = own / source.name if own else None
+            chosen = mine.read_text(encoding="utf-8") if mine and mine.is_file() else text
+            if _slots(chosen) != _slots(text):
+                wanted = ", ".join(sorted(_slots(text)))
+                raise UserError(f"{mine}: a prompt of this name has exactly the slots {wanted}")
+            self._texts[source.name.removesuffix(".txt")] = chosen.strip()
+
+    def fill(self, name: str, values: Mapping[str, object] = {}) -> str:
+        """The prompt with its slots filled; what fills a slot is never read for slots itself."""
+        return _SLOT.sub(lambda slot: str(values[slot[1]]), self._texts[name])
+
+
+def _slots(text: str) -> set[str]:
+    return set(_SLOT.findall(text))

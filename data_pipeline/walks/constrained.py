@@ -1,0 +1,165 @@
+"""Walks with a constraint: a short walk to several entities, and a bound between their values."""
+
+import random
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from decimal import ROUND_FLOOR, Decimal
+from itertools import pairwise
+from typing import Any
+
+from data_pipeline.walks.sampler import Walk, Walker
+from data_pipeline.walks.three_branches import sample_three
+from graphwalker.errors import UserError
+from graphwalker.graphs.base import Direction, Entity
+from graphwalker.graphs.cvt import step
+from graphwalker.query.constraint import (
+    CONSTRAINED,
+    Constraint,
+    Kind,
+    Operator,
+    constraint_fault,
+    kept,
+    kind_of,
+    values_of,
+)
+from graphwalker.query.query import execute
+from graphwalker.tools.listing import Lister
+
+ONE_HOP_SHARE = 0.6
+"""Share of constrained walks of one hop; the others have two."""
+THAN_TRIES = 40
+"""Entities drawn in search of one with the same kind of value to compare with."""
+
+
+class ConstraintWalker:
+    """Samples every structure: 3I and `CONSTRAINED` by itself, the paper's by its walker."""
+
+    def __init__(self, walker: Walker, relations: Lister) -> None:
+        """`relations` lists what an agent would be shown."""
+        self._walker = walker
+        self._graph = walker.graph
+        self._relations = relations
+
+    def sample(self, structure: str, rng: random.Random) -> Walk | str:
+        """A walk of the structure, or the reason why this attempt found none."""
+        if structure == "3I":
+            return sample_three(self._walker, self._relations, rng)
+        if structure not in CONSTRAINED:
+            return self._walker.sample(structure, rng)
+        base = self._walker.sample("1-hop" if rng.random() < ONE_HOP_SHARE else "2-hop", rng)
+        if isinstance(base, str):
+            return base
+        most = self._walker.rules.max_degree
+        candidates = execute(self._graph, base.query, most).answers
+        if not 1 < len(candidates) <= most:
+            return "single_candidate" if len(candidates) < 2 else "frontier_too_wide"
+        reason = "no_value"
+        for relation, kind in self._valued(candidates[0], structure, rng):
+            constraint = self._constraint(structure, relation, kind, candidates, rng)
+            if isinstance(constraint, Constraint):
+                query = replace(base.query, constraint=constraint)
+                return Walk(structure, query, base.visited)
+            reason = constraint
+        return reason
+
+    def _valued(self, entity: Entity, structure: str, rng: random.Random) -> list[tuple[str, Kind]]:
+        """Relations of the entity to one date or number, in random order."""
+        found: list[tuple[str, Kind]] = []
+        for relation in sorted(self._relations(entity.id).out):
+            if not self._walker.seeds.allows(relation):
+                continue
+            ends = step(self._graph, entity.id, relation, Direction.OUT, 2)
+            kind = kind_of(ends[0].id) if len(ends) == 1 else None
+            if kind and structure in (kind, "comparative", "superlative"):
+                found.append((relation, kind))
+        return rng.sample(found, len(found))
+
+    def _constraint(
+        self,
+        structure: str,
+        relation: str,
+        kind: Kind,
+        candidates: Sequence[Entity],
+        rng: random.Random,
+    ) -> Constraint | str:
+        """One that every candidate has a value for, and that keeps some of them, not all."""
+        if structure == "superlative":
+            made = Constraint(relation, kind, rng.choice(("highest", "lowest")))
+            return constraint_fault(self._graph, made, candidates) or made
+        if structure == "comparative":
+            return self._comparative(relation, kind, candidates, rng)
+        values = [values_of(self._graph, e.id, relation) for e in candidates]
+        if any(len(found) != 1 for found in values):
+            return "value_missing" if not all(values) else "value_ambiguous"
+        made = _bounded(relation, kind, [found[0] for found in values], rng)
+        if made is None:
+            return "values_too_close"
+        return constraint_fault(self._graph, made, candidates) or made
+
+    def _comparative(
+        self, relation: str, kind: Kind, candidates: Sequence[Entity], rng: random.Random
+    ) -> Constraint | str:
+        """One with an entity whose value lies between those of the candidates: drawn from the
+        graph, else one of themselves."""
+        operator: Operator = rng.choice(("above", "below"))
+        usable = self._walker.rules.usable_topic
+        drawn = (self._walker.seeds.draw(rng, usable, THAN_TRIES) for _ in range(THAN_TRIES))
+        others = [e for e in drawn if e and values_of(self._graph, e.id, relation)]
+        among = [entity for entity in candidates if usable(entity.id)]
+        for than in (*others, *rng.sample(among, len(among))):
+            made = Constraint(relation, kind, operator, than=than)
+            if constraint_fault(self._graph, made, candidates):
+                continue
+            if 0 < len(kept(self._graph, made, candidates)) < len(candidates):
+                return made
+        return "nothing_to_compare_with"
+
+
+def _bounded(
+    relation: str, kind: Kind, values: Sequence[str], rng: random.Random
+) -> Constraint | None:
+    """A year or a round number between two of the values, or a year that only some have."""
+    if kind == "date":
+        years = sorted(int(value[:4]) for value in values)
+        some = [y for y in sorted(set(years)) if years.count(y) < len(years)]
+        if some and rng.random() < 1 / 3:
+            return Constraint(relation, kind, "in", f"{rng.choice(some):04d}")
+        gaps = [(low, high) for low, high in pairwise(years) if high - low > 1]
+        if not gaps:
+            return None
+        low, high = rng.choice(gaps)
+        return Constraint(relation, kind, _side(rng), f"{rng.randrange(low + 1, high):04d}")
+    numbers = sorted(Decimal(value) for value in values)
+    gaps = [(low, high) for low, high in pairwise(numbers) if low < high]
+    if not gaps:
+        return None
+    bound = round_between(*rng.choice(gaps))
+    return Constraint(relation, kind, _side(rng), f"{bound:f}")
+
+
+def _side(rng: random.Random) -> Operator:
+    return rng.choice(("above", "below"))
+
+
+def round_between(low: Decimal, high: Decimal) -> Decimal:
+    """The roundest number strictly between two others: the one with the fewest digits.
+
+    >>> round_between(Decimal("3456"), Decimal("87654")), round_between(Decimal("1.63"), Decimal(2))
+    (Decimal('10000'), Decimal('1.7'))
+    """
+    unit = Decimal(1).scaleb(max(low.adjusted(), high.adjusted()) + 1)
+    while True:
+        found = ((low / unit).to_integral_value(ROUND_FLOOR) + 1) * unit
+        if found < high:
+            return found.quantize(Decimal(1)) if unit >= 1 else found
+        unit /= 10
+
+
+def require_values(graph: Any, mix: Iterable[str]) -> None:
+    """Raises `UserError` where a mix asks for constraints and the graph has no dates or numbers."""
+    wanted = sorted(set(mix) & set(CONSTRAINED))
+    if wanted and not graph.info().get("literals", 1):
+        raise UserError(
+            f"mix.{wanted[0]}: this graph has no dates or numbers to constrain answers by; leave "
+            f"{', '.join(wanted)} out of the mix, or build the graph with its literals"
+        )

@@ -1,0 +1,63 @@
+"""What walks remember of a graph: the steps taken lately, so that proofs do not take them again."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side, Step
+from graphwalker.graphs.cache.calls import Ask, AskedGraph, answer
+from graphwalker.graphs.cvt import flat_relations_many, step
+
+STEPS = 1 << 13
+"""Steps of one generation; two generations are kept."""
+
+Key = tuple[str, str, Direction]
+Found = tuple[int | None, list[Entity]]
+"""The limit under which it was asked for, and what came."""
+
+
+class RememberedGraph(AskedGraph):
+    """Gives what `graph` gives. A step that was taken with the same limit, or came to its end
+    below it, is not taken again: a walk is executed and proven over the steps that made it.
+
+    The memory is bounded: its size depends on no number of walks. Safe among threads where `graph`
+    is. The lists that it gives are its own: they are not to be changed.
+    """
+
+    def __init__(self, graph: KnowledgeGraph, room: int = STEPS) -> None:
+        self._graph = graph
+        self._room = room
+        self._young: dict[Key, Found] = {}
+        self._old: dict[Key, Found] = {}
+
+    def answer(self, asks: Sequence[Ask]) -> list[Any]:
+        return answer(self._graph, asks)
+
+    def flat_relations_many(self, sides: Sequence[Side]) -> list[list[tuple[str, int]]]:
+        return flat_relations_many(self._graph, sides)
+
+    def step_many(self, steps: Sequence[Step]) -> list[list[Entity]]:
+        return [self.step(*one) for one in steps]
+
+    def step(
+        self, entity_id: str, relation: str, direction: Direction, limit: int | None = None
+    ) -> list[Entity]:
+        """`flatten.step`."""
+        key = entity_id, relation, direction
+        known = self._young.get(key)
+        if known is None and (known := self._old.get(key)):
+            self._keep(key, known)
+        if known is None or not _is_enough(known, limit):
+            known = limit, step(self._graph, entity_id, relation, direction, limit)
+            self._keep(key, known)
+        found = known[1]
+        return found if limit is None or len(found) <= limit else found[:limit]
+
+    def _keep(self, key: Key, found: Found) -> None:
+        if len(self._young) >= self._room:
+            self._old, self._young = self._young, {}
+        self._young[key] = found
+
+
+def _is_enough(known: Found, limit: int | None) -> bool:
+    asked, found = known
+    return asked is None or len(found) < asked or (limit is not None and limit <= asked)

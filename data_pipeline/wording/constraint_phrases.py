@@ -1,0 +1,85 @@
+"""Phrases of constraints: predicates such as `was released after 1990`, by hand or from the id."""
+
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from data_pipeline.wording.phrases import generated_entry
+from graphwalker.graphs.base import Direction
+from graphwalker.query.constraint import Constraint, Kind
+from graphwalker.query.draft import said
+
+Forms = dict[str, tuple[str, ...]]
+"""By what is said (`above`, `later`, `highest`, ...): forms with `{b}` for the bound."""
+
+_OF_A_VERB = {
+    **{"above": "{v} after {b}", "below": "{v} before {b}", "in": "{v} in {b}"},
+    **{"highest": "{v} last", "lowest": "{v} first"},
+    **{"later": "{v} later than {b}", "earlier": "{v} earlier than {b}"},
+}
+_OF_A_LABEL: dict[Kind, dict[str, str]] = {
+    "date": {
+        **{"above": "has {a} {l} after {b}", "below": "has {a} {l} before {b}"},
+        **{"in": "has {a} {l} in {b}", "highest": "has the latest {l}"},
+        **{"lowest": "has the earliest {l}", "later": "has a later {l} than {b}"},
+        "earlier": "has an earlier {l} than {b}",
+    },
+    "number": {
+        **{"above": "has {a} {l} above {b}", "below": "has {a} {l} below {b}"},
+        **{"in": "has {a} {l} of {b}", "highest": "has the highest {l}"},
+        **{"lowest": "has the lowest {l}", "later": "has a higher {l} than {b}"},
+        "earlier": "has a lower {l} than {b}",
+    },
+}
+
+
+def forms_of(constraint: Constraint) -> tuple[str, ...]:
+    """Every way to say what the constraint asks, `{b}` for its bound; never empty."""
+    return forms(constraint.relation, constraint.kind)[_case(constraint)]
+
+
+def plain(constraint: Constraint) -> str:
+    """What the constraint asks, in the plainest words: `came out after 1990`."""
+    return said(forms_of(constraint)[0], constraint)
+
+
+@cache
+def forms(relation: str, kind: Kind) -> Forms:
+    """By hand where the table has the relation, else made from its id."""
+    return hand_written().get(relation) or _generated(relation, kind)
+
+
+@cache
+def hand_written() -> dict[str, Forms]:
+    """The packaged table `constraints.toml`."""
+    text = files("data_pipeline.wording").joinpath("constraints.toml").read_text(encoding="utf-8")
+    return {row["id"]: _row(row) for row in tomllib.loads(text)["relation"]}
+
+
+def _row(row: Mapping[str, Any]) -> Forms:
+    found: Forms = {}
+    for case, form in _OF_A_VERB.items():
+        own = tuple(row.get(case, ()))
+        # "was first published first" would stammer: what is written out stands for it.
+        verbs = () if own and "first" in str(row.get("verb", "")) else row.get("verb", ())
+        found[case] = (*(form.replace("{v}", verb) for verb in verbs), *own)
+    return found
+
+
+def _generated(relation: str, kind: Kind) -> Forms:
+    label = generated_entry(relation, Direction.OUT).noun
+    if kind == "date" and label.split()[-1].endswith(("ed", "born")):  # `released`, `founded`
+        return {case: (form.replace("{v}", f"was {label}"),) for case, form in _OF_A_VERB.items()}
+    article = "an" if label[0] in "aeio" else "a"
+    return {
+        case: (form.replace("{a}", article).replace("{l}", label),)
+        for case, form in _OF_A_LABEL[kind].items()
+    }
+
+
+def _case(constraint: Constraint) -> str:
+    if constraint.than is None:
+        return constraint.operator
+    return "later" if constraint.operator == "above" else "earlier"

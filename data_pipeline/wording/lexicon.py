@@ -1,0 +1,224 @@
+"""The lexicon: how each hop is said, exactly or vaguely, and which hops a phrase may mean."""
+
+import json
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from data_pipeline.wording.phrases import generated_entry
+from graphwalker.graphs.base import FLATTENED, Direction
+from graphwalker.query.query import Hop, parse_hop
+from graphwalker.world.schema import relation_ids as schema_relations
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """A way to say a hop, with `{x}` for the entity it starts from.
+
+    A noun phrase nests (`the director of {x}`); a clause says the same of the entity that the hop
+    finds (`directed {x}`) and stands after `Who`, `Which film` or `the person who`.
+    A vague phrase fits several relations: only the graph tells which one is meant.
+    """
+
+    text: str
+    vague: bool = False
+    clause: bool = False
+
+    def of(self, inner: str) -> str:
+        """The phrase said of something: `the director of Anna Brek`."""
+        return self.text.replace("{x}", inner)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """All that is known about saying one hop."""
+
+    phrases: tuple[Phrase, ...]
+    clauses: tuple[Phrase, ...]
+    noun: str = "entity"
+    """What the hop finds: `person`, `film`."""
+    source: str = ""
+    """What the hop starts from, `""` when unknown."""
+    plural: str = ""
+    asker: str = "What"
+    """`Who` or `What`: how to ask for what the hop finds."""
+    asks: tuple[str, ...] = ()
+    """Whole questions about it, where a noun phrase would be stiff: `When was {x} born?`."""
+
+
+@dataclass(frozen=True)
+class Lexicon:
+    """Phrases of the hops of one graph. Hand-written where there are any, else made from the id."""
+
+    entries: Mapping[Hop, Entry]
+    meanings: Mapping[str, tuple[Hop, ...]]
+    twins: Mapping[Hop, Hop] = field(default_factory=dict)
+
+    @classmethod
+    def for_graph(cls, relation_ids: Iterable[str]) -> "Lexicon":
+        """The lexicon of a graph that has these relations, plain or natively flattened."""
+        known = set(relation_ids)
+        entries: dict[Hop, Entry] = {}
+        fictional = known <= set(schema_relations())
+        for hop, entry in hand_written(wide=not fictional).items():
+            if _present(hop.relation, known):
+                entries[hop] = entry
+        for relation in sorted(known - _halves_of(entries)):
+            for direction in Direction:
+                hop = Hop(relation, direction)
+                if hop not in entries:
+                    entries[hop] = _generated(hop)
+        return cls(entries, _meanings(entries), _twins(entries))
+
+    def entry(self, hop: Hop) -> Entry:
+        """The entry of a hop; a hop through a CVT that nobody wrote down is made from its id."""
+        return self.entries.get(hop) or _generated(hop)
+
+    def phrases(self, hop: Hop) -> list[Phrase]:
+        """Noun phrases of the hop, exact ones first; never empty."""
+        return list(self.entry(hop).phrases)
+
+    def clauses(self, hop: Hop) -> list[Phrase]:
+        """Predicates about what the hop finds, exact ones first; may be empty."""
+        return list(self.entry(hop).clauses)
+
+    def readings(self, phrase_text: str) -> tuple[Hop, ...]:
+        """Every hop that the phrase may mean (twins included), in a stable order."""
+        return self.meanings.get(phrase_text, ())
+
+    def readings_of(self, phrase_text: str, hop: Hop) -> tuple[Hop, ...]:
+        """The readings of a phrase that was said of `hop`: the true hop first."""
+        return (hop, *(other for other in self.readings(phrase_text) if other != hop))
+
+    def twin(self, hop: Hop) -> Hop | None:
+        """The same fact seen the other way round: `~film.director.film` for
+        `film.film.directed_by`, a symmetric relation (a marriage) reversed; else `None`."""
+        return self.twins.get(hop)
+
+
+WIDER = {
+    "band formed": ("music.artist.", "artist who started"),
+    "was formed": ("music.artist.", "started"),
+    "saw the formation of": ("music.artist.", "is the origin of"),
+    "band": ("music.", "artist"),
+    "country": ("location.location.adjoin_s", "place"),
+}
+"""Kinds that are narrow in the fictional world and wide in Freebase, where a singer has a genre and
+a county borders on another: relations that begin so, and the word that fits there."""
+
+
+@cache
+def hand_written(wide: bool = False) -> dict[Hop, Entry]:
+    """The entries of the packaged table `phrases.toml`. `wide`: for graphs other than the
+    fictional world."""
+    text = files("data_pipeline.wording").joinpath("phrases.toml").read_text(encoding="utf-8")
+    table = tomllib.loads(text)
+    if wide:
+        table["kind"]["artist"] = {"noun": "artist", "plural": "artists", "asker": "What"}
+        table["relation"] = [_wider(row) for row in table["relation"]]
+    return parse_table(table)
+
+
+def _wider(row: Mapping[str, Any]) -> dict[str, Any]:
+    found = dict(row)
+    for narrow, (prefix, word) in WIDER.items():
+        if row["id"].startswith(prefix):
+            found = json.loads(re.sub(rf"\b{narrow}\b", word, json.dumps(found)))
+    return found
+
+
+def parse_table(table: Mapping[str, Any]) -> dict[Hop, Entry]:
+    """Read `[kind]`, `[[relation]]` and `[[vague]]` of a phrase table."""
+    vague = _vague_phrases(table.get("vague", ()))
+    entries: dict[Hop, Entry] = {}
+    for row in table["relation"]:
+        source, target = table["kind"][row["from"]], table["kind"][row["to"]]
+        for direction, start, end in (
+            (Direction.OUT, source, target),
+            (Direction.IN, target, source),
+        ):
+            hop = Hop(row["id"], direction)
+            said = _entry(row.get(str(direction), {}), start, end, vague.get(hop, ()))
+            if direction is Direction.IN and row["in"] == row["out"]:
+                said = entries[Hop(row["id"], Direction.OUT)]  # symmetric, as a marriage is
+            entries[hop] = said
+            if "twin" in row:
+                entries[Hop(row["twin"], direction.reverse)] = said
+    return entries
+
+
+def _entry(
+    said: Mapping[str, Any],
+    start: Mapping[str, str],
+    end: Mapping[str, str],
+    vague: Iterable[Phrase],
+) -> Entry:
+    clauses = tuple(Phrase(text, clause=True) for text in said.get("clause", ()))
+    exact = tuple(Phrase(text) for text in said.get("say", ()))
+    return Entry(
+        phrases=(*exact, *(phrase for phrase in vague if not phrase.clause)),
+        clauses=(*clauses, *(phrase for phrase in vague if phrase.clause)),
+        noun=end["noun"],
+        source=start["noun"],
+        plural=end["plural"],
+        asker=end["asker"],
+        asks=tuple(said.get("ask", ())),
+    )
+
+
+def _vague_phrases(rows: Iterable[Mapping[str, Any]]) -> dict[Hop, tuple[Phrase, ...]]:
+    found: dict[Hop, tuple[Phrase, ...]] = {}
+    for row in rows:
+        for text in row["hops"]:
+            hop = parse_hop(text)
+            said = (Phrase(row["say"], vague=True), Phrase(row["clause"], vague=True, clause=True))
+            found[hop] = (*found.get(hop, ()), *said)
+    return found
+
+
+def _present(relation: str, known: set[str]) -> bool:
+    return relation in known or (
+        FLATTENED in relation and all(part in known for part in relation.split(FLATTENED))
+    )
+
+
+def _halves_of(entries: Mapping[Hop, Entry]) -> set[str]:
+    """Relations to or from a CVT node; nothing but their pairs is ever said."""
+    return {
+        half
+        for hop in entries
+        if FLATTENED in hop.relation
+        for half in hop.relation.split(FLATTENED)
+    }
+
+
+def _meanings(entries: Mapping[Hop, Entry]) -> dict[str, tuple[Hop, ...]]:
+    found: dict[str, list[Hop]] = {}
+    for hop in sorted(entries):
+        for phrase in (*entries[hop].phrases, *entries[hop].clauses):
+            found.setdefault(phrase.text, []).append(hop)
+    return {text: tuple(hops) for text, hops in found.items()}
+
+
+def _twins(entries: Mapping[Hop, Entry]) -> dict[Hop, Hop]:
+    by_entry: dict[int, list[Hop]] = {}
+    for hop in sorted(entries):
+        by_entry.setdefault(id(entries[hop]), []).append(hop)
+    pairs = [hops for hops in by_entry.values() if len(hops) == 2]
+    return {a: b for first, second in pairs for a, b in ((first, second), (second, first))}
+
+
+@cache
+def _generated(hop: Hop) -> Entry:
+    said = generated_entry(hop.relation, hop.direction)
+    return Entry(
+        phrases=(Phrase(said.phrase),),
+        clauses=(Phrase(said.clause, clause=True),) if said.clause else (),
+        noun=said.noun,
+        plural=said.plural,
+        asker=said.asker,
+    )

@@ -1,0 +1,54 @@
+"""Held-out wordings: ways to say a hop that no demonstration has, as users' own words are."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Literal
+
+from data_pipeline.splits import share_of
+from data_pipeline.wording.lexicon import Entry, Lexicon, Phrase
+
+Wordings = Literal["shown", "held-out", "all"]
+
+
+def with_wordings(lexicon: Lexicon, which: Wordings, share: float, seed: int) -> Lexicon:
+    """The lexicon of one side. `held-out` says a hop in held-out words where it has any; what a
+    phrase may mean stays that of the whole lexicon."""
+    if which == "all" or share == 0.0:
+        return lexicon
+    held = held_out(lexicon.entries.values(), share, seed)
+    sides = {id(entry): _side(entry, held, which) for entry in lexicon.entries.values()}
+    entries = {hop: sides[id(entry)] for hop, entry in lexicon.entries.items()}
+    return replace(lexicon, entries=entries)
+
+
+def held_out(entries: Iterable[Entry], share: float, seed: int) -> frozenset[str]:
+    """Texts of the exact phrases, clauses and questions that are held out: about `share` of them,
+    but of each hop one noun phrase that nests is always shown. The draw is a hash, like that of
+    `Splits`: every machine and every run holds out the same."""
+    texts: set[str] = set()
+    shown: set[str] = set()
+    for entry in entries:
+        nouns = [phrase.text for phrase in entry.phrases if not phrase.vague]
+        texts.update(nouns, _exact(entry.clauses), entry.asks)
+        first = sorted(nouns, key=lambda text: (not text.endswith("{x}"), _drawn(text, seed)))
+        shown.update(first[:1])
+    return frozenset(text for text in texts - shown if _drawn(text, seed) < share)
+
+
+def _side(entry: Entry, held: frozenset[str], which: Wordings) -> Entry:
+    def kept(phrases: tuple[Phrase, ...]) -> tuple[Phrase, ...]:
+        side = [p for p in phrases if not p.vague and (p.text in held) is (which == "held-out")]
+        if not side and which == "held-out":
+            side = [phrase for phrase in phrases if not phrase.vague]
+        return (*side, *(phrase for phrase in phrases if phrase.vague))
+
+    asks = tuple(ask for ask in entry.asks if (ask in held) is (which == "held-out"))
+    return replace(entry, phrases=kept(entry.phrases), clauses=kept(entry.clauses), asks=asks)
+
+
+def _exact(phrases: Iterable[Phrase]) -> list[str]:
+    return [phrase.text for phrase in phrases if not phrase.vague]
+
+
+def _drawn(text: str, seed: int) -> float:
+    return share_of(f"{seed}/wording/{text}")

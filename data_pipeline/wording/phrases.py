@@ -1,0 +1,232 @@
+"""Phrases made from a relation id, for graphs whose relations nobody has put into words."""
+
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from graphwalker.graphs.base import FLATTENED, Direction
+
+IRREGULAR = {
+    **{"children": "child", "people": "person", "media": "medium", "alumni": "graduate"},
+    **{"campuses": "campus", "includes": "included"},
+}
+UNCHANGED = ("ss", "us", "is", "news", "series", "species", "headquarters", "olympics")
+CAPITALS = {
+    **{word: word.upper() for word in ("tv", "us", "ncaa", "snl", "nfl", "gdp", "fifa", "iucn")},
+    **{word: word.capitalize() for word in ("netflix", "olympic", "olympics", "oscar", "nobel")},
+}
+ACTIVE = ("participated", "appeared", "competed", "served", "lived", "worked", "played")
+"""Participles that say what the subject did, not what was done to it."""
+LINKS = ("of", "in", "by", "for", "on", "at", "to", "from", "with", "as")
+PARTICIPLES = (
+    "ed",
+    "ing",
+    "won",
+    "written",
+    "held",
+    "taught",
+    "spoken",
+    "sung",
+    "born",
+    "owned",
+    "known",
+)
+NO_PARTICIPLES = ("seed", "breed", "speed", "feed", "bed")
+PERSONS = (
+    *("artist", "winner", "inventor", "contributor", "celebrity", "musician", "designer"),
+    *("soldier", "philosopher", "instrumentalist", "graduate", "employee", "member", "performer"),
+    *("crewmember", "cinematographer", "impersonator", "friend", "partner", "participant"),
+    *("person", "actor", "director", "producer", "writer", "author", "politician", "athlete"),
+    *("player", "coach", "editor", "composer", "lyricist", "founder", "nominee", "spouse"),
+    *("child", "parent", "sibling", "character", "monarch", "student", "graduate", "friend"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What can be said of a hop from its id alone; `clause` is `""` where none reads well."""
+
+    phrase: str
+    clause: str
+    noun: str
+
+    @property
+    def asker(self) -> str:
+        return "Who" if self.noun.split()[-1] in PERSONS else "What"
+
+    @property
+    def plural(self) -> str:
+        return pluralised(self.noun)
+
+
+def generated_entry(relation: str, direction: Direction) -> Said:
+    """Words for a hop: the last segment names the relation, the one before it the domain.
+
+    >>> generated_entry("geography.river_delta.county", Direction.OUT).phrase
+    'the county of {x}'
+    >>> generated_entry("geography.river_delta.county", Direction.IN).phrase
+    'the river delta whose county is {x}'
+    >>> generated_entry("sports.team.countries_played_in", Direction.OUT).phrase
+    'the country that {x} played in'
+    """
+    if relation in _table()["said"]:
+        return _table()["said"][relation][direction]
+    if relation.isupper() and "." not in relation:
+        return _verbal(_split(relation), direction)
+    first, _, second = relation.partition(FLATTENED)
+    domain, label = _halves(first)
+    if relation in _table()["label"]:
+        return _plain(domain, _table()["label"][relation], direction)
+    last = _halves(second)[1] if second else ""
+    if last and last.split()[-1] in LINKS and label.split()[-1] not in LINKS:
+        return _through(domain, label, last, direction)
+    label = _combined(domain, label, last) if last else label
+    done, link, *rest = [*label.split(), ""]
+    if done.endswith(PARTICIPLES) and link in LINKS and any(rest) and done not in NO_PARTICIPLES:
+        noun = noun_label(" ".join(filter(None, rest)))
+        return _done(domain, noun, f"{done} {link}", direction)
+    if label.split()[-1] in LINKS:
+        return _linked(domain, label, direction)
+    return _plain(domain, label, direction)
+
+
+@cache
+def _table() -> dict[str, dict[str, Any]]:
+    """The packaged table `labels.toml`; what is said by a verb by direction."""
+    text = files("data_pipeline.wording").joinpath("labels.toml").read_text(encoding="utf-8")
+    table = tomllib.loads(text)
+    said = {
+        row["id"]: {d: Said(row[d], row[f"clause_{d}"], row[f"noun_{d}"]) for d in Direction}
+        for row in table["said"]
+    }
+    return {**table, "said": said}
+
+
+def _plain(domain: str, label: str, direction: Direction) -> Said:
+    if direction is Direction.OUT:
+        return Said(f"the {label} of {{x}}", f"is the {label} of {{x}}", label)
+    its = "their" if domain.split()[-1] in PERSONS else "its"
+    return Said(f"the {domain} whose {label} is {{x}}", f"has {{x}} as {its} {label}", domain)
+
+
+def _verbal(words: list[str], direction: Direction) -> Said:
+    """Relationships of property graphs, which are verbs in capitals: `ACTED_IN`, `WORKS_AT`."""
+    if words and words[0] == "has" and len(words) > 1:
+        return _plain("thing", noun_label(" ".join(words[1:])), direction)
+    verb = " ".join(words)
+    if not words or not words[0].endswith((*PARTICIPLES, "s")) or words[0].endswith("ing"):
+        return _plain("thing", verb or "relation", direction)
+    if direction is Direction.OUT:
+        return Said(f"the thing that {{x}} {verb}", f"is what {{x}} {verb}", "thing")
+    return Said(f"the one that {verb} {{x}}", f"{verb} {{x}}", "thing")
+
+
+def _linked(domain: str, label: str, direction: Direction) -> Said:
+    """Labels that end in a preposition: `influenced by`, `category of`, `olympics attended by`."""
+    *words, link = label.removeprefix("is ").split()
+    if len(words) > 1 and words[-1].endswith(PARTICIPLES) and _singular(words[-2]) != words[-2]:
+        noun = " ".join([*words[:-2], _singular(words[-2])])
+        return _done(domain, noun, f"{words[-1]} {link}", direction)
+    participle = words[-1].endswith(PARTICIPLES) and words[-1] not in NO_PARTICIPLES
+    if not participle and link in ("of", "for") and words[-1] != "guilty":
+        label = f"{'an' if words[0][0] in 'aeio' else 'a'} {' '.join(words)} {link}"
+    if direction is Direction.OUT:
+        return Said(f"the thing that {{x}} is {label}", f"is what {{x}} is {label}", "thing")
+    return Said(f"the {domain} that is {label} {{x}}", f"is {label} {{x}}", domain)
+
+
+def _done(domain: str, noun: str, done: str, direction: Direction) -> Said:
+    """What was done, and what to: `the country that {x} is spoken in`, `the sport that {x} played
+    in`."""
+    did = done if done.split()[0] in ACTIVE else f"is {done}"
+    if direction is Direction.OUT:
+        return Said(f"the {noun} that {{x}} {did}", f"is the {noun} that {{x}} {did}", noun)
+    return Said(f"the {domain} that {did} {{x}}", f"{did} {{x}}", domain)
+
+
+def _through(domain: str, label: str, last: str, direction: Direction) -> Said:
+    """Flattened pairs whose second half ends in a preposition: winners, then `honored for`."""
+    if direction is Direction.OUT:
+        return Said(f"the thing that the {label} of {{x}} is {last}", "", "thing")
+    return Said(f"the {domain} whose {label} is {last} {{x}}", "", domain)
+
+
+def _combined(domain: str, label: str, last: str) -> str:
+    """One label for both halves of a flattened pair; back to the own kind it is a `fellow` one."""
+    if last == domain:
+        return f"fellow {last}"
+    if set(last.split()) <= set(label.split()):
+        return label
+    if set(label.split()) <= set(last.split()) or label.split()[-1] in LINKS:
+        return last
+    if len(label.split()) + len(last.split()) > 3:
+        return last  # `regular dubbing performance language` says no more than `language`
+    return f"{label} {last}"
+
+
+def _halves(relation: str) -> tuple[str, str]:
+    parts = [part for part in relation.replace("/", ".").split(".") if part] or ["relation"]
+    label = " ".join(_split(parts[-1])) or "relation"
+    words = _split(parts[-2]) if len(parts) > 1 else []
+    *named, last = words or ["entity"]
+    domain = " ".join([*named, last if last == "games" else _singular(last)])
+    return _table()["domain"].get(domain, _capitals(domain)), _capitals(noun_label(label))
+
+
+def _capitals(words: str) -> str:
+    return " ".join(CAPITALS.get(word, word) for word in words.split())
+
+
+def _split(segment: str) -> list[str]:
+    """Its words; the lone `s` of `owner_s` is none."""
+    words = [word for word in re.findall(r"[^\W_]+", segment.lower()) if word != "s"]
+    return [IRREGULAR[word] if word == "includes" else word for word in words]
+
+
+def noun_label(label: str) -> str:
+    """The label as a singular noun: `films in this genre` becomes `film`.
+
+    >>> noun_label("films executive produced")
+    'executive produced film'
+    """
+    words = label.split()
+    links = [i for i, word in enumerate(words) if word in LINKS]
+    if "this" in words and links and links[0] > 0:
+        words, links = words[: links[0]], []
+    last = (links[0] if links and links[0] > 0 else len(words)) - 1
+    if not links and len(words) > 1 and words[-1].endswith(PARTICIPLES):
+        first = _singular(words[0])
+        if first != words[0]:
+            return " ".join([*words[1:], first])
+        done = words[-1]
+        if not done.endswith("ing") and done not in NO_PARTICIPLES:
+            return " ".join([done, *words[:-2], _singular(words[-2])])
+        return " ".join(words)
+    if "or" in words or "and" in words:
+        return " ".join("or" if w == "and" else _singular(w) for w in words)
+    words[last] = _singular(words[last])
+    return " ".join(words)
+
+
+def _singular(word: str) -> str:
+    if word in IRREGULAR:
+        return IRREGULAR[word]
+    if len(word) < 4 or word.endswith(UNCHANGED) or not word.endswith("s"):
+        return word
+    if word.endswith("ies"):
+        return word[:-3] + "y"
+    if word.endswith(("ches", "shes", "sses", "xes")):
+        return word[:-2]
+    return word[:-1]
+
+
+def pluralised(noun: str) -> str:
+    """A plain English plural of a generated noun."""
+    if noun.endswith("y") and noun[-2:-1] not in "aeiou":
+        return noun[:-1] + "ies"
+    if noun.endswith(("s", "x", "ch", "sh")):
+        return noun if noun.endswith("s") else noun + "es"
+    return noun + "s"

@@ -1,0 +1,254 @@
+"""The programmatic teacher: a query becomes one question, its intermediate entities masked."""
+
+import random
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from data_pipeline.wording.constraint_questions import ask_constrained
+from data_pipeline.wording.lexicon import Lexicon, Phrase
+from data_pipeline.wording.phrases import PERSONS
+from graphwalker.graphs.base import Entity
+from graphwalker.query.draft import Draft
+from graphwalker.query.query import Branch, Hop, Query
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A piece of a question: its text, the phrases that made it, and a topic's kind of thing."""
+
+    text: str
+    phrases: tuple[str, ...] = ()
+    kind: str = ""
+
+    @property
+    def nested(self) -> bool:
+        """A phrase, not a mere name."""
+        return bool(self.phrases) or " and " in self.text
+
+    def within(self, form: str, rng: random.Random) -> str:
+        """The form said of this piece; now and then a topic is introduced: `the film Anna Brek`."""
+        if self.kind and self.kind not in form and rng.random() < 0.5:
+            return form.replace("{x}", f"the {self.kind} {self.text}")
+        return form.replace("{x}", self.text)
+
+
+INTRODUCED = ("film", "book", "album", "song", "band", "company", "school", "team", "city")
+"""Kinds that a topic entity may be introduced with, as in `the film Anna Brek`."""
+UNSPECIFIC = ("place", "organization", "entity", "thing", "person")
+LITERAL = ("date", "year", "number")
+
+
+@dataclass(frozen=True, slots=True)
+class ProgrammaticTeacher:
+    """Asks by nesting hand-written or generated phrases; needs no key and no network."""
+
+    lexicon: Lexicon
+    vague: float = 0.5
+    """Probability of a vague phrase for a hop that has one and is not the last of its question.
+    Of the branches that meet, at most one ends vaguely: the other tells which relation is meant."""
+
+    def ask(self, query: Query, answers: Sequence[Entity], rng: random.Random) -> Draft | None:
+        """One question, or `None` when it cannot be said well (no phrase, or the answer leaks)."""
+        if not query.branches or not all(branch.hops for branch in query.branches):
+            return None
+        many, form = len(answers) > 1, ""
+        if query.constraint:
+            asked = ask_constrained(self, query, many, rng)
+            text, parts, tail, form = asked.text, (asked.phrases,), (), asked.form
+        elif len(query.branches) == 1:
+            hops = (*query.branches[0].hops, *query.tail)
+            inner = self.nest(self.topic(query.branches[0]), hops[:-1], rng)
+            said = self._ask_last(inner, hops[-1], many, rng)
+            count = len(query.branches[0].hops)
+            text, parts, tail = said.text, (said.phrases[:count],), said.phrases[count:]
+        elif query.tail:
+            shared, parts = self._shared(query, rng)
+            inner = self.nest(Said(shared), query.tail[:-1], rng)
+            said = self._ask_last(inner, query.tail[-1], many, rng)
+            text, tail = said.text, said.phrases
+        else:
+            text, parts = self._ask_both(query, many, rng)
+            tail = ()
+        draft = self._draft(query, text, parts, tail, answers)
+        return replace(draft, constraint=form) if draft and form else draft
+
+    def topic(self, branch: Branch) -> Said:
+        """The branch's topic entity, with its kind of thing where it may be introduced by it."""
+        kind = self.lexicon.entry(branch.hops[0]).source
+        return Said(branch.topic.name, kind=kind if kind in INTRODUCED else "")
+
+    def nest(self, inner: Said, hops: Sequence[Hop], rng: random.Random) -> Said:
+        """What the hops lead to: phrase within phrase."""
+        for hop in hops:
+            phrase = self.noun_phrase(hop, inner, rng, vague=self.vague)
+            inner = Said(inner.within(phrase.text, rng), (*inner.phrases, phrase.text))
+        return inner
+
+    def noun_phrase(self, hop: Hop, inner: Said, rng: random.Random, vague: float) -> Phrase:
+        """A noun phrase of the hop that reads well around `inner`."""
+        phrases = self.lexicon.phrases(hop)
+        blurred = [phrase for phrase in phrases if phrase.vague]
+        chosen = blurred if blurred and rng.random() < vague else []
+        chosen = chosen or [phrase for phrase in phrases if not phrase.vague]
+        if inner.nested:
+            # A noun phrase inside another reads well only at its end.
+            chosen = [phrase for phrase in chosen if phrase.text.endswith("{x}")] or chosen
+        return rng.choice(chosen)
+
+    def _ask_last(self, inner: Said, hop: Hop, many: bool, rng: random.Random) -> Said:
+        entry = self.lexicon.entry(hop)
+        asks = [ask for ask in entry.asks if _reads_well(ask, inner)]
+        if asks and rng.random() < 0.6:
+            form = rng.choice(asks)
+            return Said(inner.within(form, rng), (*inner.phrases, form))
+        clauses = [
+            clause.text
+            for clause in entry.clauses
+            if not clause.vague and _predicates(clause.text, entry.noun)
+            if clause.text.endswith("{x}") or not inner.nested
+        ]
+        if clauses and rng.random() < (0.8 if many else 0.4):
+            form = rng.choice(clauses)
+            text = _ask_clause(inner.within(form, rng), entry.noun, entry.asker, many, rng)
+            return Said(text, (*inner.phrases, form))
+        form = self.noun_phrase(hop, inner, rng, vague=0.0).text
+        noun = entry.noun if _predicates(form, entry.noun) else ""
+        text = _ask_noun(inner.within(form, rng), noun, entry.asker, rng)
+        return Said(text, (*inner.phrases, form))
+
+    def _ask_both(
+        self, query: Query, many: bool, rng: random.Random
+    ) -> tuple[str, tuple[tuple[str, ...], ...]]:
+        noun, asker = self._meeting(query)
+        inners = [self.nest(self.topic(b), b.hops[:-1], rng) for b in query.branches]
+        ends = self._ends(query, rng)
+        plain = all(_predicates(end.text, noun) for end in ends)
+        if not plain or (rng.random() < 0.25 and not many):
+            ends = [
+                self.noun_phrase(b.hops[-1], inner, rng, vague=float(end.vague))
+                for b, inner, end in zip(query.branches, inners, ends, strict=True)
+            ]
+            joined = _listed(_in_order(ends, inners, rng))
+            apart = all(_predicates(end.text, noun) for end in ends)
+            word = f"Which {noun}" if apart and asker != "Who" else asker
+            every = "both" if len(ends) == 2 else "all of these:"
+            return f"{word} is {every} {joined}?", _parts(inners, ends)
+        joined = _listed(_in_order(ends, inners, rng))
+        return _ask_clause(joined, noun, asker, many, rng), _parts(inners, ends)
+
+    def _shared(self, query: Query, rng: random.Random) -> tuple[str, tuple[tuple[str, ...], ...]]:
+        """`the person who directed A and wrote B`, and the phrases of both branches."""
+        noun, _ = self._meeting(query)
+        inners = [self.nest(self.topic(b), b.hops[:-1], rng) for b in query.branches]
+        ends = self._ends(query, rng)
+        joined = _listed(_in_order(ends, inners, rng))
+        return f"the {noun} {_relative(noun)} both {joined}", _parts(inners, ends)
+
+    def _ends(self, query: Query, rng: random.Random) -> list[Phrase]:
+        """A clause for the last hop of every branch."""
+        ends = [
+            rng.choice(self.clauses(branch.hops[-1], nested=len(branch.hops) > 1))
+            for branch in query.branches
+        ]
+        chosen = rng.randrange(len(ends))
+        blurred = [c for c in self.lexicon.clauses(query.branches[chosen].hops[-1]) if c.vague]
+        if blurred and rng.random() < self.vague:
+            ends[chosen] = rng.choice(blurred)
+        return ends
+
+    def clauses(self, hop: Hop, nested: bool = False) -> list[Phrase]:
+        """Exact predicates about what the hop finds; never empty. Those around a phrase (`nested`)
+        end on it: not `has the genre of the film that ... as its subject`."""
+        clauses = [clause for clause in self.lexicon.clauses(hop) if not clause.vague]
+        if nested:
+            clauses = [clause for clause in clauses if clause.text.endswith("{x}")]
+        return clauses or [
+            Phrase(f"is {phrase.text}", clause=True)
+            for phrase in self.lexicon.phrases(hop)
+            if not phrase.vague
+        ]
+
+    def _meeting(self, query: Query) -> tuple[str, str]:
+        """Noun and question word for what the branches share: the least general of theirs."""
+        entries = [self.lexicon.entry(branch.hops[-1]) for branch in query.branches]
+        known = [e for e in entries if e.noun not in UNSPECIFIC[:4]]
+        best = (known or entries)[0]
+        return best.noun, best.asker
+
+    def _draft(
+        self,
+        query: Query,
+        text: str,
+        parts: tuple[tuple[str, ...], ...],
+        tail: tuple[str, ...],
+        answers: Sequence[Entity],
+    ) -> Draft | None:
+        if text.count("?") != 1 or any(mentions(text, answer.name) for answer in answers):
+            return None
+        meaning = self.lexicon.readings_of
+        readings = tuple(
+            tuple(meaning(phrase, hop) for phrase, hop in zip(part, branch.hops, strict=True))
+            for part, branch in zip(parts, query.branches, strict=True)
+        )
+        tail_readings = tuple(meaning(p, h) for p, h in zip(tail, query.tail, strict=True))
+        return Draft(text, parts, tail, readings, tail_readings)
+
+
+def mentions(text: str, name: str) -> bool:
+    """Does the name stand in the text as whole words, whatever the case?"""
+    if not name.strip():
+        return False
+    pattern = rf"(?<!\w){re.escape(name.strip().casefold())}(?!\w)"
+    return re.search(pattern, text.casefold()) is not None
+
+
+def _relative(noun: str) -> str:
+    return "who" if noun.split()[-1] in PERSONS else "that"
+
+
+def _parts(inners: Sequence[Said], ends: Sequence[Phrase]) -> tuple[tuple[str, ...], ...]:
+    return tuple((*inner.phrases, end.text) for inner, end in zip(inners, ends, strict=True))
+
+
+def _reads_well(form: str, inner: Said) -> bool:
+    """A form with words after its slot takes only what ends on a name."""
+    return form.endswith("{x}?") or (
+        len(inner.phrases) <= 1
+        and " and " not in inner.text
+        and all(phrase.endswith("{x}") for phrase in inner.phrases)
+    )
+
+
+def _predicates(clause: str, noun: str) -> bool:
+    """May the clause follow `Which NOUN`? Not `Which genre is the genre of ...`."""
+    return noun not in LITERAL and noun not in clause and f" {noun.split()[-1]} " not in clause
+
+
+def _in_order(ends: Sequence[Phrase], inners: Sequence[Said], rng: random.Random) -> list[str]:
+    """The ends said of their inners, the shortest first, so that `and` joins the right parts."""
+    order = sorted(range(len(ends)), key=lambda i: (len(inners[i].phrases), i))
+    return [inners[i].within(ends[i].text, rng) for i in order]
+
+
+def _listed(parts: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
+
+
+def _ask_noun(phrase: str, noun: str, asker: str, rng: random.Random) -> str:
+    frames = [
+        f"{asker} is {phrase}?",
+        f"Can you name {phrase}?",
+        f"Tell me, {asker.lower()} is {phrase}?",
+    ]
+    if asker != "Who" and noun and noun not in UNSPECIFIC:
+        frames.append(f"Which {noun} is {phrase}?")
+    return rng.choice(frames)
+
+
+def _ask_clause(clause: str, noun: str, asker: str, many: bool, rng: random.Random) -> str:
+    word = "Who" if asker == "Who" else f"Which {noun}"
+    frames = [f"{word} {clause}?", f"Do you know {word.lower()} {clause}?"]
+    if many:
+        frames.append(f"Can you name every {noun} {_relative(noun)} {clause}?")
+    return rng.choice(frames)

@@ -1,0 +1,264 @@
+"""Plots as inline SVG: text stays text, colours are CSS variables, same data same bytes."""
+
+import io
+import math
+import re
+import warnings
+from collections.abc import Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from textwrap import fill
+from typing import TYPE_CHECKING, Any
+
+from eval.analysis.summary import natural
+from eval.markup import Markup, escape
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# matplotlib wants real colours; these stand for CSS variables and are replaced in the SVG.
+INK, FAINT, PAPER = "#010203", "#010204", "#010205"
+SERIES = tuple(f"#01030{i}" for i in range(1, 7))
+_VARIABLES = {INK: "--ink", FAINT: "--line", PAPER: "--paper"} | {
+    colour: f"--series-{i}" for i, colour in enumerate(SERIES, start=1)
+}
+HATCHES = ("", "////", "....", "xxxx", "----", "oooo")
+MARKERS = ("o", "s", "^", "D", "v", "P")
+MOST_FIGURES = 16
+"""Bars of one plot that have their figure written over them; more would overlap."""
+DASHES = ("-", "--", "-.", ":", (0, (6, 1)), (0, (1, 1)))
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """One training curve: what happened to `label` over the steps."""
+
+    title: str
+    label: str
+    steps: tuple[float, ...]
+    values: tuple[float, ...]
+
+
+def stage_bars(stages: Sequence[Mapping[str, Any]], metrics: Mapping[str, str]) -> Markup | None:
+    """Bars per stage with 95 % intervals, one hatch per metric (key -> label)."""
+    shown = {key: label for key, label in metrics.items() if any(s.get(key) for s in stages)} or {
+        key: label for key, label in metrics.items() if any(key in s for s in stages)
+    }
+    if not shown:
+        return None
+    series = [(label, [_bar(stage, key) for stage in stages]) for key, label in shown.items()]
+    names = [_plain(stage["name"]) for stage in stages]
+    svg = _bars("stages", names, series, "share of questions")
+    return svg.finish("Scores of each stage with 95 % intervals")
+
+
+def group_bars(stages: Sequence[Mapping[str, Any]], key: str, metric: str = "em") -> Markup | None:
+    """Bars per group (`by_structure`, `by_hops`), one hatch per stage: the left half of
+    GraphWalker's Figure 9. `None` where there is nothing to set side by side."""
+    groups = sorted({g for stage in stages for g in stage.get(key, {})}, key=natural)
+    if len(groups) < 2:
+        return None
+    series = [
+        (_plain(stage["name"]), [_bar(stage.get(key, {}).get(g, {}), metric) for g in groups])
+        for stage in stages
+    ]
+    svg = _bars("structures", [_plain(g) for g in groups], series, "EM")
+    return svg.finish("EM of each stage by structure with 95 % intervals")
+
+
+Bar = tuple[float, float, float]
+"""Height, and the ends of its interval."""
+
+
+def _bar(row: Mapping[str, Any], key: str) -> Bar | None:
+    value = row.get(key)
+    if value is None:
+        return None
+    low, high = row.get(f"{key}_interval") or (value, value)
+    return float(value), float(low), float(high)
+
+
+def _bars(
+    name: str, places: Sequence[str], series: Sequence[tuple[str, Sequence[Bar | None]]], what: str
+) -> "_Svg":
+    """Grouped bars: a group per place, a hatch per series; the figure stands over each bar."""
+    width = 0.8 / len(series)
+    figure_width = min(10.5, max(6.4, 1.1 + 0.55 * len(places) * (len(series) + 1)))
+    with _figure(name, figure_width, 3.6) as (figure, svg):
+        axes = figure.subplots()
+        for i, (label, bars) in enumerate(series):
+            drawn = [(x - 0.4 + width * (i + 0.5), bar) for x, bar in enumerate(bars) if bar]
+            axes.bar(
+                [x for x, _ in drawn],
+                [bar[0] for _, bar in drawn],
+                width * 0.92,
+                color=SERIES[i % len(SERIES)],
+                alpha=0.85,
+                label=label,
+                hatch=HATCHES[i % len(HATCHES)],
+                edgecolor=PAPER,
+                linewidth=0.5,
+            )
+            for x, (y, low, high) in drawn:
+                axes.plot([x, x], [low, high], color=INK, linewidth=1.2, solid_capstyle="butt")
+                if len(places) * len(series) <= MOST_FIGURES:
+                    axes.text(x, high + 0.02, f"{y:.2f}", ha="center", color=INK, fontsize=9)
+        _dress(axes, what, top=1.12)
+        axes.set_xticks(range(len(places)), [fill(place, 12) for place in places])
+        _legend(axes, min(4, len(series)))
+    return svg
+
+
+def pass_curves(stages: Sequence[Mapping[str, Any]]) -> Markup | None:
+    """Pass@k against k, one line per stage."""
+    lines = [(stage["name"], _passes(stage)) for stage in stages]
+    lines = [(name, points) for name, points in lines if len(points) > 1]
+    if not lines:
+        return None
+    with _figure("pass", 7.2, 3.6) as (figure, svg):
+        axes = figure.subplots()
+        for i, (name, points) in enumerate(lines):
+            axes.plot(
+                [k for k, _ in points],
+                [y for _, y in points],
+                label=_plain(name),
+                color=SERIES[i % len(SERIES)],
+                marker=MARKERS[i % len(MARKERS)],
+                linestyle=DASHES[i % len(DASHES)],
+                linewidth=1.8,
+                clip_on=False,
+            )
+        _dress(axes, "Pass@k", top=1.05)
+        ticks = sorted({k for _, points in lines for k, _ in points})
+        axes.set_xscale("log", base=2)
+        axes.set_xticks(ticks, [str(k) for k in ticks])
+        axes.minorticks_off()
+        axes.set_xlabel("k sampled episodes")
+        _legend(axes, min(4, len(lines)))
+    return svg.finish("Pass@k of each stage")
+
+
+def training_curves(curves: Sequence[Curve]) -> Markup | None:
+    """Small panels side by side, one per curve; a running mean lies over the raw values."""
+    if not curves:
+        return None
+    columns = min(3, len(curves))
+    rows = math.ceil(len(curves) / columns)
+    with _figure("training", 3.6 * columns, 2.6 * rows) as (figure, svg):
+        panels = figure.subplots(rows, columns, squeeze=False)
+        for place, axes in enumerate(panels.flat):
+            if place >= len(curves):
+                axes.set_axis_off()
+                continue
+            curve = curves[place]
+            smooth = running_mean(curve.values)
+            raw = 0.35 if smooth != list(curve.values) else 0.0
+            axes.plot(curve.steps, curve.values, color=SERIES[0], linewidth=0.9, alpha=raw)
+            axes.plot(curve.steps, smooth, color=SERIES[0], linewidth=1.8)
+            _dress(axes, "", top=None)
+            axes.set_title(f"{_plain(curve.title)}: {_plain(curve.label)}", fontsize=10, color=INK)
+            axes.set_xlabel("step")
+        figure.tight_layout()
+    return svg.finish("Training curves")
+
+
+def running_mean(values: Sequence[float]) -> list[float]:
+    """Mean over a centred window of a twentieth of the curve; short curves stay as they are."""
+    reach = len(values) // 40
+    if not reach:
+        return list(values)
+    windows = (values[max(0, i - reach) : i + reach + 1] for i in range(len(values)))
+    return [sum(window) / len(window) for window in windows]
+
+
+class _Svg:
+    """Collects one figure's SVG and turns it into page markup."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.text = ""
+
+    def finish(self, description: str) -> Markup:
+        svg = self.text[self.text.index("<svg") :]
+        svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+        # Several figures share one page: ids and their references get the figure's name.
+        svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{self.name}-", svg)
+        for colour, variable in _VARIABLES.items():
+            svg = svg.replace(colour, f"var({variable})")
+        # A presentation attribute cannot hold a variable, a style can.
+        svg = re.sub(r'\b(fill|stroke)="(var\([^)]*\))"', r'style="\1: \2"', svg)
+        # As wide as drawn, or as the page is where that is less.
+        svg = re.sub(r'\swidth="([^"]*pt)"', r' style="max-width: \1"', svg, count=1)
+        svg = re.sub(r'\sheight="[^"]*pt"', "", svg, count=1)
+        return Markup(svg.replace("<svg", f'<svg role="img" aria-label="{escape(description)}"', 1))
+
+
+@contextmanager
+def _figure(name: str, width: float, height: float) -> Any:
+    """A figure and its `_Svg`, drawn on leaving; nothing global of matplotlib is changed."""
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    style: Any = {
+        "svg.fonttype": "none",
+        "svg.hashsalt": name,
+        "font.family": "sans-serif",
+        "font.size": 10,
+        "hatch.linewidth": 0.6,
+        "text.parse_math": False,
+        "axes.unicode_minus": False,
+    }
+    svg = _Svg(name)
+    with rc_context(style), warnings.catch_warnings():
+        # The browser's fonts draw the text; that matplotlib's own lacks a glyph is no matter.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        figure = Figure(figsize=(width, height))
+        yield figure, svg
+        out = io.StringIO()
+        figure.savefig(
+            out,
+            format="svg",
+            transparent=True,
+            bbox_inches="tight",
+            metadata={"Date": None, "Creator": None},
+        )
+        svg.text = out.getvalue()
+
+
+def _dress(axes: "Axes", label: str, top: float | None) -> None:
+    axes.set_ylabel(label, color=INK)
+    axes.xaxis.label.set_color(INK)
+    if top is not None:
+        axes.set_ylim(0, top)
+        axes.set_yticks([0, 0.25, 0.5, 0.75, 1.0])
+    axes.grid(axis="y", color=FAINT, linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.tick_params(colors=INK, length=0, pad=7)
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)
+    axes.spines["bottom"].set_color(INK)
+
+
+def _legend(axes: "Axes", columns: int) -> None:
+    axes.legend(
+        frameon=False,
+        labelcolor=INK,
+        ncols=columns,
+        loc="lower left",
+        bbox_to_anchor=(0, 1.0),
+        borderaxespad=0.2,
+        handlelength=2.6,
+    )
+
+
+def _passes(stage: Mapping[str, Any]) -> list[tuple[int, float]]:
+    found = [
+        (int(key[5:]), value) for key, value in stage.items() if re.fullmatch(r"pass@\d+", key)
+    ]
+    return sorted((k, float(value)) for k, value in found if value is not None)
+
+
+def _plain(name: object) -> str:
+    """A label that fits: control characters would break the SVG, long names the layout."""
+    text = "".join(c if c.isprintable() else " " for c in str(name))
+    return text if len(text) <= 28 else text[:27] + "…"

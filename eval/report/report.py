@@ -1,0 +1,304 @@
+"""The report of a pipeline: report.json, report.md and one self-contained report.html."""
+
+import json
+import logging
+import math
+import os
+import platform
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from eval.analysis.summary import INTERVALS, RATES, paired, summarise
+from eval.markup import Markup
+from eval.report.page import headline, render_page
+from eval.report.plots import Curve, group_bars, pass_curves, stage_bars, training_curves
+from eval.report.published import load_published
+from eval.report.published_page import published_markdown, published_record
+from eval.run.records import Run, Sampled, read_chosen, read_run
+from eval.tables import (
+    as_markdown,
+    as_terminal,
+    conduct_table,
+    group_table,
+    score_table,
+    short_table,
+)
+from eval.viewer.book import Book
+from eval.viewer.pages import Walk, choose
+from graphwalker.config import git_commit
+from graphwalker.errors import UserError
+from graphwalker.files import read_jsonl
+from graphwalker.scoring import score
+from graphwalker.trajectory import Trajectory, Turn
+
+if TYPE_CHECKING:
+    import rich.table
+
+log = logging.getLogger(__name__)
+
+PACKAGES = ("torch", "transformers", "trl", "numpy", "duckdb")
+# What a log shows: rewards and signs of collapse where it holds rewards, else the loss.
+RL_CURVES = {"reward": "reward", "em": "EM", "entropy": "entropy", "turns": "turns"}
+SFT_CURVES = {"loss": "loss"}
+
+
+@dataclass(frozen=True, slots=True)
+class StageResult:
+    """A stage of the pipeline: its evaluation run, its training log (if any) and its seconds."""
+
+    name: str
+    folder: Path
+    train_metrics: Path | None = None
+    seconds: float = 0.0
+
+
+def write_report(
+    out: Path,
+    stages: Sequence[StageResult],
+    config: Mapping[str, Any] | None = None,
+    seed: int = 0,
+    title: str = "GraphWalker report",
+    extra: Mapping[str, Any] | None = None,
+    ks: Sequence[int] = (1, 2, 4, 8),
+    published: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Write OUT/report.json, report.md, report.html and return what report.json holds.
+
+    `published` names tables of the papers to set beside the runs (`eval.report.published`).
+    Memory holds scores and packed walks, never a run's words: a report of 10,000 questions needs
+    little of it.
+
+    `extra` is merged into the report; its `seconds` (step -> seconds) join those of the stages.
+    """
+    if not stages:
+        raise UserError("a report needs at least one stage")
+    tables = [load_published(name) for name in published]
+    book = Book()
+    runs = [_read(stage, book) for stage in stages]
+    facts = dict(extra or {})
+    steps = facts.pop("seconds", {})
+    report: dict[str, Any] = {
+        "title": title,
+        "stages": _stage_records(stages, runs, ks, seed),
+        "intervals": INTERVALS,
+        "seed": seed,
+        "config": json.loads(json.dumps(config or {}, default=str)),
+        "versions": versions(),
+        "hardware": hardware(),
+        "seconds": {**steps, **{s.name: s.seconds for s in stages if s.seconds}},
+        **facts,
+    }
+    measured = [(s.name, r.trajectories) for s, r in zip(stages, runs, strict=True)]
+    report["published"] = [published_record(table, measured) for table in tables]
+    walks = _walks(stages, runs)
+    report["walks"] = [walk.trajectory.id for walk in walks]
+    out.mkdir(parents=True, exist_ok=True)
+    page = render_page(report, walks, _plots(report["stages"], stages), book)
+    _write(out / "report.json", [json.dumps(report, indent=2, ensure_ascii=False), "\n"])
+    _write(out / "report.md", [render_markdown(report)])
+    _write(out / "report.html", page)
+    return report
+
+
+def render_markdown(report: Mapping[str, Any]) -> str:
+    """The tables of the report as Markdown."""
+    stages = report["stages"]
+    title = " ".join(str(report["title"]).split())
+    parts = [
+        f"# {title}\n",
+        headline(report) + "\n",
+        as_markdown(score_table(stages)),
+        as_markdown(conduct_table(stages)),
+    ]
+    for key, heading in (("by_structure", "structure"), ("by_hops", "hops"), ("by_split", "split")):
+        table = group_table(stages, key, "Stage")
+        if table:
+            parts += [f"## EM by {heading}\n", as_markdown(table)]
+    parts += published_markdown(report["published"])
+    parts.append("## How this was made\n")
+    facts = {**report["versions"], **report["hardware"], "seed": report["seed"]}
+    facts |= {f"seconds: {name}": round(value, 1) for name, value in report["seconds"].items()}
+    parts.append("\n".join(f"- {key}: {value}" for key, value in facts.items()) + "\n")
+    parts.append(f"Intervals: {report['intervals']}.\n")
+    return "\n".join(parts)
+
+
+def stages_of(folders: Sequence[Path]) -> list[StageResult]:
+    """A stage per folder, named by as much of its path's end as tells it from the others.
+
+    >>> [stage.name for stage in stages_of([Path("a/eval"), Path("b/eval"), Path("c")])]
+    ['a/eval', 'b/eval', 'c']
+    """
+    paths = [folder.resolve().parts[1:] for folder in folders]
+    names: list[str] = []
+    for parts in paths:
+        same = [p for p in paths if p[-1:] == parts[-1:]]
+        size = 1
+        while size < len(parts) and sum(p[-size:] == parts[-size:] for p in same) > 1:
+            size += 1
+        names.append("/".join(parts[-size:]))
+    return [StageResult(name, folder) for name, folder in zip(names, folders, strict=True)]
+
+
+def console_table(report: Mapping[str, Any]) -> "rich.table.Table":
+    """The table that ends a demo: a row per stage."""
+    return as_terminal(short_table(report["stages"]), str(report["title"]))
+
+
+def versions() -> dict[str, str]:
+    """Versions of what the figures depend on, without importing any of it."""
+    found = {"python": platform.python_version(), "graphwalker": _version("graphwalker-kgqa")}
+    found |= {name: _version(name) for name in PACKAGES}
+    return {**found, "git commit": git_commit() or "unknown"}
+
+
+def hardware() -> dict[str, str]:
+    """The machine, in words."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    facts = {
+        "machine": f"{platform.system()} {platform.machine()}",
+        "processor": _processor(),
+        "cores": str(os.cpu_count()),
+        "memory": f"{memory:.1f} GiB",
+    }
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available():
+        facts["gpu"] = f"{torch.cuda.device_count()} x {torch.cuda.get_device_name(0)}"
+    return facts
+
+
+def read_curves(stages: Sequence[StageResult]) -> list[Curve]:
+    """The training curves that the stages' logs hold; what a log lacks is left out."""
+    curves: list[Curve] = []
+    for stage in stages:
+        if stage.train_metrics is None or not stage.train_metrics.is_file():
+            continue
+        # A resumed run may have logged a step twice: the last record of a step stands.
+        records = {r["step"]: r for r in read_jsonl(stage.train_metrics) if _finite(r.get("step"))}
+        found: list[Curve] = []
+        for key, label in (RL_CURVES if _holds(records, "reward") else SFT_CURVES).items():
+            points = [(s, records[s][key]) for s in sorted(records) if _finite(records[s].get(key))]
+            steps, values = tuple(s for s, _ in points), tuple(v for _, v in points)
+            # A reward that is the EM is one curve, not two.
+            if len(points) > 1 and values not in [curve.values for curve in found]:
+                found.append(Curve(stage.name, label, steps, values))
+        curves += found
+    return curves
+
+
+def _stage_records(
+    stages: Sequence[StageResult], runs: Sequence[Run], ks: Sequence[int], seed: int
+) -> list[dict[str, Any]]:
+    records: list[dict[str, Any]] = []
+    for place, (stage, run) in enumerate(zip(stages, runs, strict=True)):
+        record = {
+            "name": stage.name,
+            **summarise(run.trajectories, run.samples, ks, failures=len(run.failures), seed=seed),
+            "seconds": stage.seconds,
+        }
+        if place:
+            before = runs[place - 1]
+            record["gain_over_previous"] = paired(before.trajectories, run.trajectories, seed=seed)
+        records.append(record)
+    return records
+
+
+def _read(stage: StageResult, book: Book) -> Run:
+    """A stage's run without its words: those go into the book, packed, as they are read."""
+    book.open_run(stage.name)
+
+    def keep(trajectory: Trajectory) -> Trajectory:
+        scored = _scored(trajectory)
+        if scored.sample == 0 or not scored.stop.ours:
+            book.add(scored)
+        return lean(scored)
+
+    def keep_sample(sample: Sampled) -> Sampled:
+        if not sample.stop.ours:
+            book.add_sample(sample.question_id, sample.scores["em"] == 1)
+        return replace(sample, answer=None, scores={"em": sample.scores.get("em", 0.0)})
+
+    return read_run(stage.folder, keep, keep_sample)
+
+
+def lean(trajectory: Trajectory) -> Trajectory:
+    """What figures need: scores, costs, the question without its query; no words, no token ids."""
+    turns = tuple(
+        Turn((), "", error=t.error, graph_calls=t.graph_calls, milliseconds=t.milliseconds)
+        for t in trajectory.turns
+    )
+    question = replace(trajectory.question, query={})
+    return replace(trajectory, question=question, turns=turns, provenance={})
+
+
+def _scored(trajectory: Trajectory) -> Trajectory:
+    if trajectory.stop.ours or trajectory.scores.keys() >= {*RATES, "had_error", "recovered"}:
+        return trajectory
+    return trajectory.with_scores(**score(trajectory))
+
+
+def _walks(stages: Sequence[StageResult], runs: Sequence[Run]) -> list[Walk]:
+    by_stage = [
+        (stage.name, {t.id: t for t in run.trajectories})
+        for stage, run in zip(stages[:-1], runs[:-1], strict=True)
+    ]
+    chosen = [trajectory.id for trajectory in choose(runs[-1].trajectories)]
+    whole = read_chosen(stages[-1].folder, set(chosen))
+    return [
+        Walk(_scored(whole[i]), {name: found[i] for name, found in by_stage if i in found})
+        for i in chosen
+    ]
+
+
+def _plots(
+    records: Sequence[Mapping[str, Any]], stages: Sequence[StageResult]
+) -> dict[str, Markup]:
+    if find_spec("matplotlib") is None:
+        log.warning("no plots: pip install 'graphwalker-kgqa[report]' brings matplotlib")
+        return {}
+    ks = sorted({int(k[5:]) for r in records for k in r if k[:5] == "pass@" and k[5:].isdecimal()})
+    metrics = {"em": "EM", "f1": "F1"} | ({f"pass@{ks[-1]}": f"Pass@{ks[-1]}"} if ks else {})
+    drawn = {
+        "stages": stage_bars(records, metrics),
+        "structures": group_bars(records, "by_structure"),
+        "pass": pass_curves(records),
+        "training": training_curves(read_curves(stages)),
+    }
+    return {name: svg for name, svg in drawn.items() if svg is not None}
+
+
+def _holds(records: Mapping[float, Mapping[str, Any]], key: str) -> bool:
+    return any(_finite(record.get(key)) for record in records.values())
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or "unknown"
+
+
+def _finite(value: object) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)
+
+
+def _write(path: Path, parts: Iterable[str]) -> None:
+    """Whole or not at all; a lone surrogate of a model's output becomes a question mark."""
+    partial = path.with_name(path.name + ".partial")
+    with partial.open("w", encoding="utf-8", errors="replace", newline="\n") as file:
+        file.writelines(parts)
+    partial.replace(path)

@@ -1,0 +1,146 @@
+"""Settings of an evaluation: which questions, over which graph, by which policy."""
+
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+from pydantic import Field
+
+from eval.run.evaluate import Progress, evaluate_with
+from eval.run.workers import Crew, Player, Solo
+from graphwalker.agents.environment import Environment, EnvironmentConfig
+from graphwalker.config import Config
+from graphwalker.datasets.base import load_questions
+from graphwalker.datasets.grounding import ground
+from graphwalker.errors import UserError
+from graphwalker.graphs.open import is_endpoint, open_any
+from graphwalker.policies.chat.policy import ChatPolicy
+from graphwalker.policies.chat.spent_file import read_spent, write_spent
+from graphwalker.policies.config import PolicyConfig, policy_identity, policy_name
+from graphwalker.policies.load import load_policy
+
+
+class EvalConfig(Config):
+    """`graphwalker eval`: run an agent on a file of questions and score it."""
+
+    graph: str
+    """What the agent walks: a compiled graph, a SPARQL endpoint (http://...), or a recording
+    (.jsonl)."""
+    graph_cache: str = ""
+    """Folder that keeps an endpoint's answers over runs. Empty: they are kept in memory alone."""
+    record_calls: str = ""
+    """A .jsonl file to which every graph call is written; as `graph` it replays the run exactly,
+    without the graph. With one worker only."""
+    questions: str
+    """Questions: our JSONL, or a benchmark's file as published (docs/benchmarks.md); .gz too."""
+    questions_format: str = "auto"
+    """The benchmark's name where the file does not tell it (`graphwalker benchmark --list`)."""
+    output_dir: str
+    """Where predictions.jsonl and samples.jsonl go; the same command again goes on."""
+    policy: PolicyConfig
+    """The model under test."""
+    environment: EnvironmentConfig = EnvironmentConfig()
+    """Tools, limits and prompt: those of the training data, or the scores mean little."""
+    limit: int = Field(default=0, ge=0)
+    """Use the first so many questions. 0: all."""
+    samples: int = Field(default=0, ge=0)
+    """Sampled episodes per question for Pass@k, besides the greedy one."""
+    sampled_questions: int = Field(default=0, ge=0)
+    """Sample for this many questions only, evenly spread over the file. 0: for all."""
+    temperature: float = Field(default=1.0, gt=0)
+    """Of the sampled episodes."""
+    max_tokens: int = Field(default=512, ge=1)
+    """Completion tokens per turn."""
+    concurrency: int = Field(default=256, ge=1)
+    """Episodes under way at once, in each worker."""
+    workers: int = Field(default=1, ge=1)
+    """Processes, each with the model on a device of its own (GPUs in turn). Any number gives the
+    same files. For local models; an API has `policy.api.concurrency`."""
+    retries: int = Field(default=1, ge=0)
+    """Further tries of an episode that failed for our reasons, before it is set aside."""
+    seed: int = 0
+    """Of sampling and of the bootstrap."""
+
+
+def run_eval(config: EvalConfig, progress: Progress | None = None) -> Path:
+    """Evaluate as the config says; returns the folder of the run."""
+    out = Path(config.output_dir)
+    loaded = load_questions(config.questions, config.limit or None, config.questions_format)
+    environment = _environment(config)
+    questions = ground(loaded, environment.graph)
+    with ExitStack() as stack:
+        player, tick = _player(config, environment, out, progress, stack)
+        return evaluate_with(
+            player,
+            questions,
+            out,
+            samples=config.samples,
+            sampled_questions=config.sampled_questions,
+            temperature=config.temperature,
+            seed=config.seed,
+            max_tokens=config.max_tokens,
+            identity=policy_identity(config.policy),
+            progress=tick,
+        )
+
+
+def _environment(config: EvalConfig) -> Environment:
+    cache = config.graph_cache if is_endpoint(config.graph) else ""
+    wikidata = config.environment.layers.wikidata
+    if config.record_calls and config.workers > 1:
+        raise UserError(
+            "record_calls: one file cannot be written by several workers; set workers=1"
+        )
+    graph = open_any(config.graph, cache_dir=cache, wikidata=wikidata, record=config.record_calls)
+    return Environment(graph, config.environment)
+
+
+def _player(
+    config: EvalConfig,
+    environment: Environment,
+    out: Path,
+    progress: Progress | None,
+    stack: ExitStack,
+) -> tuple[Player, Progress | None]:
+    if config.workers > 1:
+        if config.policy.api is not None:
+            raise UserError("workers is for local models: raise policy.api.concurrency instead")
+        if config.policy.engine == "vllm":
+            raise UserError(
+                "workers is for policy.engine=transformers: vLLM batches by itself; for several "
+                "GPUs set policy.vllm.tensor_parallel, or run `vllm serve`"
+            )
+        name = policy_name(config.policy)
+        crew = Crew(build_solo, config, config.workers, environment, name, chunk=config.concurrency)
+        return stack.enter_context(crew), progress
+    policy = load_policy(config.policy, read_spent(out))
+    if isinstance(policy, ChatPolicy):
+        progress = _booked(policy, out, progress, stack)
+    return Solo(environment, policy, config.concurrency, config.retries), progress
+
+
+def build_solo(config: EvalConfig, worker: int) -> Solo:
+    """What one worker of a crew plays with: the graph and the model, opened in its process."""
+    policy = load_policy(config.policy, worker=worker)
+    return Solo(_environment(config), policy, config.concurrency, config.retries)
+
+
+def _booked(policy: ChatPolicy, out: Path, progress: Progress | None, stack: ExitStack) -> Progress:
+    """Progress that also writes down, each second and at the end, what the API was paid."""
+    said = 0.0
+
+    def tick(done: int, total: int) -> None:
+        nonlocal said
+        if time.monotonic() - said > 1:
+            said = time.monotonic()
+            write_spent(out, policy.ledger.spent)
+        if progress is not None:
+            progress(done, total)
+
+    def close() -> None:
+        policy.close()
+        if out.is_dir():
+            write_spent(out, policy.ledger.spent)
+
+    stack.callback(close)
+    return tick

@@ -1,0 +1,282 @@
+"""The evaluation run: a greedy and a sampled pass, in files that a killed job resumes."""
+
+import hashlib
+import json
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from eval.run.records import CONFIG, FAILURES, PREDICTIONS, SAMPLES, Sampled, read_config
+from eval.run.usage import USAGE, usage_record
+from eval.run.workers import Player, Solo
+from graphwalker.agents.environment import Environment
+from graphwalker.agents.rollout import untimed
+from graphwalker.errors import UserError
+from graphwalker.files import JsonlAppender, dumps, read_jsonl, write_jsonl
+from graphwalker.policies.base import Policy, Sampling
+from graphwalker.question import Question
+from graphwalker.scoring import score
+from graphwalker.trajectory import Trajectory
+
+log = logging.getLogger(__name__)
+
+Progress = Callable[[int, int], None]
+"""Called with (episodes done, episodes in all) after each episode."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Pass:
+    """Episodes of one file: every question with each of the sample numbers `first` .. `last`."""
+
+    path: Path
+    sampling: Sampling
+    first: int
+    last: int
+    whole: bool
+
+    @property
+    def numbers(self) -> range:
+        return range(self.first, self.last + 1)
+
+
+def evaluate(
+    questions: Iterable[Question],
+    environment: Environment,
+    policy: Policy,
+    out: Path,
+    *,
+    samples: int = 0,
+    sampled_questions: int = 0,
+    temperature: float = 1.0,
+    seed: int = 0,
+    concurrency: int = 64,
+    max_tokens: int = 512,
+    retries: int = 1,
+    whole_samples: bool = False,
+    identity: Mapping[str, Any] | None = None,
+    progress: Progress | None = None,
+) -> Path:
+    """`evaluate_with` one player: this process, `concurrency` episodes at once."""
+    return evaluate_with(
+        Solo(environment, policy, concurrency, retries),
+        questions,
+        out,
+        samples=samples,
+        sampled_questions=sampled_questions,
+        temperature=temperature,
+        seed=seed,
+        max_tokens=max_tokens,
+        whole_samples=whole_samples,
+        identity=identity,
+        progress=progress,
+    )
+
+
+def evaluate_with(
+    player: Player,
+    questions: Iterable[Question],
+    out: Path,
+    *,
+    samples: int = 0,
+    sampled_questions: int = 0,
+    temperature: float = 1.0,
+    seed: int = 0,
+    max_tokens: int = 512,
+    whole_samples: bool = False,
+    identity: Mapping[str, Any] | None = None,
+    progress: Progress | None = None,
+) -> Path:
+    """Run every question greedily (sample 0) and `samples` more times at `temperature`, or only
+    `sampled_questions` of them, evenly spread.
+
+    OUT/predictions.jsonl holds the greedy trajectories, OUT/samples.jsonl the sampled episodes
+    (small records, or whole ones with `whole_samples`), OUT/usage.jsonl what each episode cost,
+    OUT/failures.jsonl what failed for our reasons and will be tried again by the next call. All but
+    the usage are the same bytes for any player. `identity` names what else must be the same for a
+    resume, such as the checksum of the weights. Raises `UserError` over another run's folder.
+    """
+    asked = _distinct(questions)
+    greedy = Sampling(temperature=0.0, max_tokens=max_tokens, seed=seed)
+    drawn = Sampling(temperature=temperature, max_tokens=max_tokens, seed=seed)
+    chosen = spread(asked, sampled_questions) if sampled_questions else asked
+    passes = [(_Pass(out / PREDICTIONS, greedy, 0, 0, True), asked)]
+    if samples:
+        passes.append((_Pass(out / SAMPLES, drawn, 1, samples, whole_samples), chosen))
+    _claim(
+        out,
+        {
+            **_describe(asked, player),
+            "samples": samples,
+            **({"sampled_questions": sampled_questions} if sampled_questions else {}),
+            "temperature": temperature if samples else 0.0,
+            "max_tokens": max_tokens,
+            "seed": seed,
+            "whole_samples": whole_samples,
+            **(identity or {}),
+        },
+    )
+    total = len(asked) + len(chosen) * samples
+    done = 0
+    (out / FAILURES).unlink(missing_ok=True)
+    for part, questions_of_part in passes:
+        done = _run_pass(
+            part,
+            questions_of_part,
+            player,
+            out,
+            lambda n, base=done: progress(base + n, total) if progress else None,
+        )
+    return out
+
+
+def spread(questions: Sequence[Question], count: int) -> list[Question]:
+    """`count` questions at even distances, so that every part of the file is there.
+
+    >>> spread(["a", "b", "c", "d"], 2)  # type: ignore[list-item]
+    ['a', 'c']
+    """
+    count = min(count, len(questions))
+    return [questions[i * len(questions) // count] for i in range(count)]
+
+
+def _run_pass(
+    part: _Pass,
+    questions: Sequence[Question],
+    player: Player,
+    out: Path,
+    tick: Callable[[int], None],
+) -> int:
+    failed = 0
+    with (
+        JsonlAppender(part.path) as kept,
+        JsonlAppender(out / FAILURES) as lost,
+        JsonlAppender(out / USAGE) as used,
+    ):
+        present = {str(record.get("id")) for record in read_jsonl(part.path)}
+        ended = len(present)
+        tick(ended)
+        for group, first, count in plan(questions, part.numbers, present):
+            for trajectory in player.play(group, part.sampling, count, first):
+                used.append(usage_record(trajectory))
+                if trajectory.stop.ours:
+                    lost.append(trajectory.to_json())
+                    failed += 1
+                else:
+                    kept.append(_record(trajectory, part.whole))
+                ended += 1
+                tick(ended)
+    if failed:
+        log.warning(
+            "%d episodes failed for our reasons (%s); the same command retries them",
+            failed,
+            out / FAILURES,
+        )
+    _settle(part, questions)
+    return ended
+
+
+def plan(
+    questions: Sequence[Question], numbers: range, done: set[str]
+) -> Iterator[tuple[list[Question], int, int]]:
+    """What is still to run, as (questions, first sample, count) blocks in question order."""
+    block: list[Question] = []
+    span = (0, 0)
+    for question in questions:
+        missing = [n for n in numbers if f"{question.id}#{n}" not in done]
+        for start, count in _spans(missing):
+            if (start, count) != span:
+                if block:
+                    yield block, span[0], span[1]
+                block, span = [], (start, count)
+            block.append(question)
+    if block:
+        yield block, span[0], span[1]
+
+
+def _spans(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Runs of consecutive numbers, as (first, count)."""
+    start = 0
+    for end in range(1, len(numbers) + 1):
+        if end == len(numbers) or numbers[end] != numbers[end - 1] + 1:
+            yield numbers[start], end - start
+            start = end
+
+
+def _record(trajectory: Trajectory, whole: bool) -> dict[str, Any]:
+    scored = trajectory.with_scores(**score(trajectory))
+    return _lean(scored).to_json() if whole else Sampled.of(scored).to_json()
+
+
+def _lean(trajectory: Trajectory) -> Trajectory:
+    """Without clock readings and log-probabilities, whose last digits depend on the batch: the
+    same run writes the same bytes."""
+    turns = tuple(replace(turn, logprobs=None) for turn in trajectory.turns)
+    return untimed(replace(trajectory, turns=turns))
+
+
+def _settle(part: _Pass, questions: Sequence[Question]) -> None:
+    """Put the file in question order, where a retried failure was appended late."""
+    order = {
+        f"{question.id}#{number}": place
+        for place, (question, number) in enumerate((q, n) for q in questions for n in part.numbers)
+    }
+    places = [order[record["id"]] for record in read_jsonl(part.path)]
+    if places != sorted(places):
+        records = sorted(read_jsonl(part.path), key=lambda record: order[record["id"]])
+        write_jsonl(part.path, records)
+
+
+def _distinct(questions: Iterable[Question]) -> list[Question]:
+    by_id: dict[str, Question] = {}
+    for question in questions:
+        if question.id in by_id:
+            raise UserError(f"question id {question.id!r} appears twice: ids must be distinct")
+        by_id[question.id] = question
+    if not by_id:
+        raise UserError("there are no questions to evaluate")
+    return list(by_id.values())
+
+
+def _describe(questions: Sequence[Question], player: Player) -> dict[str, Any]:
+    environment = player.environment
+    digest = hashlib.sha256()
+    for question in questions:
+        digest.update(dumps(question.to_json()).encode("utf-8", "surrogatepass"))
+    return {
+        "questions": len(questions),
+        "questions_checksum": digest.hexdigest()[:16],
+        "policy": player.policy_name,
+        **environment.provenance,
+        "environment_settings": environment.config.model_dump(mode="json"),
+        "graph": str(getattr(environment.graph, "checksum", "")),
+    }
+
+
+def _claim(out: Path, settings: Mapping[str, Any]) -> None:
+    """Write the settings into a fresh folder, or check that they are those begun there."""
+    before = _flat(read_config(out))
+    if before:
+        now = _flat(json.loads(json.dumps(settings)))
+        for key in sorted({*before, *now}):
+            if before.get(key) != now.get(key):
+                raise UserError(
+                    f"{out / CONFIG}: {key} was {before.get(key)!r} and is now {now.get(key)!r}; "
+                    "choose another output folder, or delete this one to start again"
+                )
+        return
+    if (out / PREDICTIONS).exists():
+        raise UserError(f"{out}: holds {PREDICTIONS} but no {CONFIG}; choose another output folder")
+    out.mkdir(parents=True, exist_ok=True)
+    partial = out / (CONFIG + ".partial")
+    partial.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
+    partial.replace(out / CONFIG)
+
+
+def _flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in settings.items():
+        nested = isinstance(value, dict)
+        flat.update(_flat(value, f"{prefix}{key}.") if nested else {f"{prefix}{key}": value})
+    return flat

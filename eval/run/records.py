@@ -1,0 +1,135 @@
+"""What an evaluation run leaves on disk: greedy trajectories, small sampled records, failures."""
+
+import json
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from graphwalker.errors import UserError
+from graphwalker.files import read_jsonl, read_records
+from graphwalker.trajectory import StopReason, Trajectory
+
+PREDICTIONS = "predictions.jsonl"
+SAMPLES = "samples.jsonl"
+FAILURES = "failures.jsonl"
+CONFIG = "config.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """A sampled episode kept small: its scores, answer and end, without its turns."""
+
+    question_id: str
+    sample: int
+    answer: tuple[str, ...] | None
+    stop: StopReason
+    scores: Mapping[str, float]
+
+    @classmethod
+    def of(cls, trajectory: Trajectory) -> "Sampled":
+        return cls(
+            trajectory.question.id,
+            trajectory.sample,
+            trajectory.answer,
+            trajectory.stop,
+            trajectory.scores,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "id": f"{self.question_id}#{self.sample}",
+            "question_id": self.question_id,
+            "sample": self.sample,
+            "answer": None if self.answer is None else list(self.answer),
+            "stop": self.stop.value,
+            "scores": dict(self.scores),
+        }
+
+    @classmethod
+    def from_json(cls, record: dict[str, Any]) -> "Sampled":
+        """Read the small form, or a whole trajectory (both may stand in a samples file)."""
+        if "turns" in record:
+            return cls.of(Trajectory.from_json(record))
+        try:
+            return cls(
+                str(record["question_id"]),
+                int(record["sample"]),
+                None if record["answer"] is None else tuple(record["answer"]),
+                StopReason(record["stop"]),
+                dict(record["scores"]),
+            )
+        except KeyError as error:
+            raise UserError(f"sampled record has no field {error.args[0]!r}") from None
+        except (TypeError, ValueError) as error:
+            raise UserError(f"sampled record {record.get('id', '?')!r}: {error}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A finished (or stopped) evaluation run, read back."""
+
+    folder: Path
+    trajectories: list[Trajectory]
+    samples: list[Sampled]
+    failures: list[Trajectory]
+    config: dict[str, Any] = field(default_factory=dict)
+
+
+def read_run(
+    folder: Path | str,
+    keep: Callable[[Trajectory], Trajectory] = lambda trajectory: trajectory,
+    keep_sample: Callable[[Sampled], Sampled] = lambda sample: sample,
+) -> Run:
+    """Read a run's folder, or a lone predictions file. `UserError` names what is missing.
+
+    `keep` is given each trajectory (failures included) as it is read, and returns what stays in
+    memory: whoever needs a run's figures only hands back a leaner one. `keep_sample` likewise.
+    """
+    folder = Path(folder)
+
+    def walk(record: dict[str, Any]) -> Trajectory:
+        return keep(Trajectory.from_json(record))
+
+    def sampled(record: dict[str, Any]) -> Sampled:
+        return keep_sample(Sampled.from_json(record))
+
+    if folder.is_file():
+        return Run(folder, list(read_records(folder, walk)), [], [])
+    if not (folder / PREDICTIONS).is_file():
+        raise UserError(
+            f"{folder}: not an evaluation run (no {PREDICTIONS}); make one with: graphwalker eval"
+        )
+    return Run(
+        folder,
+        list(read_records(folder / PREDICTIONS, walk)),
+        _optional(folder / SAMPLES, sampled),
+        _optional(folder / FAILURES, walk),
+        read_config(folder),
+    )
+
+
+def read_chosen(folder: Path | str, ids: Collection[str]) -> dict[str, Trajectory]:
+    """The trajectories of a run that have these ids, whole, by id."""
+    folder = Path(folder)
+    path = folder if folder.is_file() else folder / PREDICTIONS
+    found = (record for record in read_jsonl(path) if record.get("id") in ids)
+    return {trajectory.id: trajectory for trajectory in map(Trajectory.from_json, found)}
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """The run's settings, `{}` where it has none."""
+    path = folder / CONFIG
+    if not path.is_file():
+        return {}
+    try:
+        settings = json.loads(path.read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: damaged ({error}); delete the folder or choose another") from None
+    if not isinstance(settings, dict):
+        raise UserError(f"{path}: must hold a JSON object; delete the folder or choose another")
+    return settings
+
+
+def _optional(path: Path, parse: Any) -> list[Any]:
+    return list(read_records(path, parse)) if path.is_file() else []

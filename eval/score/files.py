@@ -1,0 +1,222 @@
+"""Result files of other systems, and run folders of ours, as records to score.
+
+Formats: `ours` (see `eval.score.predictions`; trajectories and run folders of `graphwalker eval`
+too), `rog`, `tog` and `kg-r1` as those systems' scripts write and read them. A file without gold
+answers needs the questions beside it.
+"""
+
+import logging
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from eval.run.records import FAILURES, PREDICTIONS, SAMPLES, Sampled
+from eval.score.compat_papers import kg_r1_items
+from eval.score.predictions import (
+    BadField,
+    Parse,
+    Predicted,
+    Record,
+    as_entity,
+    ids_of,
+    parse_ours,
+    read_answers,
+    read_file,
+    read_id,
+)
+from graphwalker.datasets.base import load_questions
+from graphwalker.datasets.loaders.freebase.webqsp import parses
+from graphwalker.errors import UserError
+from graphwalker.files import read_records
+from graphwalker.question import Answer
+from graphwalker.scoring import predicted_entities, score
+from graphwalker.trajectory import Trajectory
+
+_log = logging.getLogger(__name__)
+Gold = Mapping[str, tuple[Answer, ...]]
+
+_INFORMATION = re.compile(r"<information>.*?</information>", re.DOTALL)
+_ANSWER = re.compile(r"<answer>(.*?)</answer>", re.DOTALL)
+
+
+def read_predictions(
+    path: Path, layout: str = "ours", questions: Path | None = None
+) -> Iterator[Record]:
+    """Records of a file, or of an evaluation run's folder, one at a time.
+
+    `questions` is a question file whose answers are the gold of records that carry none. Episodes
+    that failed for our reasons are left out. Raises `UserError` naming file, line and field.
+    """
+    parse = parser_of(layout, gold_of(questions) if questions else {})
+    records = _read_folder(path) if path.is_dir() else read_file(path, parse)
+    return (record for record in records if not record.failed)
+
+
+def parser_of(layout: str, gold: Gold) -> Parse:
+    """How a record of that format is read. Raises `UserError` listing the known ones."""
+    parsers: dict[str, Parse] = {
+        "ours": lambda record: _parse_own(record, gold),
+        "rog": lambda record: parse_rog(record, gold),
+        "tog": lambda record: parse_tog(record, gold),
+        "kg-r1": lambda record: parse_kg_r1(record, gold),
+    }
+    if layout not in parsers:
+        raise UserError(f"no format is named {layout!r}; known: {', '.join(parsers)}")
+    return parsers[layout]
+
+
+def gold_of(questions: Path) -> Gold:
+    """Gold answers by question id and by question text."""
+    loaded = load_questions(questions)
+    by_text = {question.text: question.answers for question in loaded}
+    return {**by_text, **{question.id: question.answers for question in loaded}}
+
+
+def parse_rog(record: dict[str, Any], gold: Gold) -> Record:
+    """RoG's predictions.jsonl: `prediction` (text of one a line, or a list) and `ground_truth`.
+
+    A list is made distinct, the most frequent first, and a text is split at its line ends, as
+    evaluate_results.py does before it scores. Raises `BadField`.
+    """
+    value = record.get("prediction")
+    if isinstance(value, str):
+        texts = value.split("\n")
+    elif isinstance(value, list) and all(isinstance(text, str) for text in value):
+        texts = [text for text, _ in Counter(value).most_common()]
+    else:
+        raise BadField("field 'prediction' must be a string or a list of strings")
+    answers = _gold_answers(record, "ground_truth", gold)
+    return Record(read_id(record), answers, _entities(texts, answers))
+
+
+def parse_tog(record: dict[str, Any], gold: Gold) -> Record:
+    """Think-on-Graph's output: `question`, `results`; gold from `answers` or the questions.
+
+    `tog_em` reads `results` as it is; the other metrics see what stands in its braces, each pair
+    an answer, or the whole text where there are none. Raises `BadField`.
+    """
+    question, results = record.get("question"), record.get("results")
+    if not isinstance(results, str):
+        raise BadField("field 'results' is missing or no string")
+    if not isinstance(question, str):
+        raise BadField("field 'question' is missing or no string")
+    braced = re.findall(r"\{([^{}]*)\}", results)
+    answers = _gold_answers(record, "answers", gold)
+    return Record(
+        id=str(record.get("id", question)),
+        answers=answers,
+        predictions=_entities([text.strip() for text in braced or [results]], answers),
+        raw=results,
+    )
+
+
+def parse_kg_r1(record: dict[str, Any], gold: Gold) -> Record:
+    """KG-R1's detailed results: `uid` and `response`, its first answer tag outside information.
+
+    `ground_truth` is a list, or `target_text` and `target_kb_id`. KG-R1's metrics read the tag's
+    text; the others its items, split as KG-R1 splits them. Raises `BadField`.
+    """
+    response = record.get("response")
+    if not isinstance(response, str):
+        raise BadField("field 'response' is missing or no string")
+    tag = _ANSWER.search(_INFORMATION.sub("", response))
+    text = tag[1] if tag else ""
+    items = [item for item in kg_r1_items(text) if item.strip()]
+    answers = _gold_answers(record, "ground_truth", gold)
+    return Record(
+        id=read_id(record),
+        answers=answers,
+        predictions=_entities(items, answers) if tag else None,
+        raw=text,
+    )
+
+
+def _entities(texts: Iterable[str], answers: Iterable[Answer]) -> Predicted:
+    known = ids_of(answers)
+    return tuple(as_entity(text, "prediction", known) for text in texts)
+
+
+def _gold_answers(record: dict[str, Any], key: str, gold: Gold) -> tuple[Answer, ...]:
+    for name in (key, "ground_truth", "answers", "answer"):
+        if isinstance(record.get(name), dict):
+            return _targets(record[name], name)
+        if name in record:
+            return read_answers(record, name)
+    known = (str(record[name]) for name in ("id", "uid", "question") if name in record)
+    found = next((gold[name] for name in known if name in gold), None)
+    if found is None:
+        raise BadField(
+            f"field {key!r} is missing"
+            + (" and the questions do not know it" if gold else "; give the gold with --questions")
+        )
+    return found
+
+
+def _targets(targets: dict[str, Any], key: str) -> tuple[Answer, ...]:
+    lists = [targets.get("target_text", []), targets.get("target_kb_id", [])]
+    names, ids = ([each] if isinstance(each, str) else each for each in lists)
+    if not isinstance(names, list) or not isinstance(ids, list):
+        raise BadField(f"field '{key}' needs lists target_text and target_kb_id")
+    count = max(len(names), len(ids))
+    pairs = zip(*(each + [None] * (count - len(each)) for each in (names, ids)), strict=True)
+    return read_answers({key: [{"name": name, "id": id_} for name, id_ in pairs]}, key)
+
+
+def _parse_own(record: dict[str, Any], gold: Gold) -> Record:
+    if isinstance(record.get("turns"), list) and "predictions" not in record:
+        return of_trajectory(_trajectory(record))
+    return parse_ours(record, gold.get(str(record.get("id"))))
+
+
+def _trajectory(record: dict[str, Any]) -> Trajectory:
+    try:
+        return Trajectory.from_json(record)
+    except UserError as error:
+        raise BadField(str(error)) from None
+
+
+def of_trajectory(trajectory: Trajectory, passed: tuple[bool, ...] = ()) -> Record:
+    """An episode of ours as a record, with the scores that only an episode has."""
+    if trajectory.stop.ours:
+        return Record(id=trajectory.question.id, failed=True)
+    scores = score(trajectory)
+    recovered = {"recovery_all": scores["recovered"]}
+    if scores["had_error"]:
+        recovered["recovery_given_error"] = scores["recovered"]
+    predictions = predicted_entities(trajectory)
+    return Record(
+        id=trajectory.question.id,
+        answers=trajectory.question.answers,
+        predictions=None if predictions is None else tuple(predictions),
+        parses=parses(trajectory.question) if "parses" in (trajectory.question.query or {}) else (),
+        passed=passed,
+        scored={
+            "retrieval_any": scores["retrieval_any"],
+            "retrieval_all": scores["retrieval_all"],
+            **recovered,
+        },
+    )
+
+
+def _read_folder(folder: Path) -> Iterator[Record]:
+    if not (folder / PREDICTIONS).is_file():
+        raise UserError(
+            f"{folder}: not an evaluation run (no {PREDICTIONS}); make one with: graphwalker eval"
+        )
+    passed: dict[str, list[bool]] = defaultdict(list)
+    if (folder / SAMPLES).is_file():
+        for sample in read_records(folder / SAMPLES, Sampled.from_json):
+            if not sample.stop.ours:
+                passed[sample.question_id].append(sample.scores.get("em") == 1)
+    failed = set[str]()
+    if (folder / FAILURES).is_file():
+        lost = read_records(folder / FAILURES, Trajectory.from_json)
+        failed = {trajectory.question.id for trajectory in lost if not trajectory.sample}
+    for trajectory in read_records(folder / PREDICTIONS, Trajectory.from_json):
+        record = of_trajectory(trajectory, tuple(passed.get(trajectory.question.id, ())))
+        failed = failed | {record.id} if record.failed else failed - {record.id}
+        yield record
+    if failed:
+        _log.warning("%s: %d questions failed for our reasons: no score", folder, len(failed))

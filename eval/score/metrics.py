@@ -1,0 +1,199 @@
+"""What each metric says of a record, in families that are computed together."""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from eval.score import compat, compat_papers
+from eval.score.compat_webqsp import webqsp
+from eval.score.names import METRICS
+from eval.score.predictions import Predicted, Record
+from graphwalker.errors import UserError
+from graphwalker.graphs.base import Entity
+from graphwalker.question import Answer
+from graphwalker.scoring import GoldSet, compare, is_right, pass_at_k
+
+Scores = dict[str, float]
+OWN = ("em", "f1", "precision", "recall", "hits1", "hit_any")
+PASS = re.compile(r"pass@([1-9]\d*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Metrics that are computed together. `needs` says what a record must have for them."""
+
+    needs: str
+    applies: Callable[[Record], bool]
+    score: Callable[[Record], Scores]
+    names: tuple[str, ...]
+    everywhere: bool = False
+    """Shown unasked only if every record has what it needs."""
+
+
+def _own(record: Record) -> Scores:
+    return compare(record.predictions, record.answers)
+
+
+def pass_scores(record: Record, ks: Iterable[int] = ()) -> Scores:
+    """`pass@k` for every power of two that the samples suffice for, and for `ks`."""
+    gold = GoldSet.of(record.answers)
+    right = record.passed or [is_right(sample, gold) for sample in record.samples]
+    n, c = len(right), sum(right)
+    powers = (1 << i for i in range(n.bit_length()))
+    return {f"pass@{k}": pass_at_k(n, c, k) for k in {*powers, *ks} if k <= n}
+
+
+def _episode(record: Record) -> Scores:
+    return dict(record.scored)
+
+
+_STRINGS = {
+    "graphwalker_em": compat.graphwalker_em,
+    "graphwalker_f1": compat.graphwalker_f1,
+    "graphwalker_token_f1": compat.graphwalker_token_f1,
+    "squad_em": compat.squad_em,
+}
+
+
+def _strings(record: Record) -> Scores:
+    texts, golds = record.texts, record.golds
+    return {name: metric(texts, golds) for name, metric in _STRINGS.items()}
+
+
+def _rog(record: Record) -> Scores:
+    found = compat.rog(record.texts, record.golds)
+    return dict(zip(_ROG, found, strict=True))
+
+
+_ROG = tuple(f"rog_{name}" for name in compat.Rog._fields)
+_WEBQSP = ("webqsp_precision", "webqsp_recall", "webqsp_f1")
+
+
+def _webqsp(record: Record) -> Scores:
+    parses = record.parses or (record.answers,)
+    found = webqsp(record.predictions or (), parses, _raw_equal)
+    return dict(zip(_WEBQSP, found, strict=True))
+
+
+def _raw_equal(prediction: Entity, answer: Answer) -> bool:
+    if prediction.id and answer.id:
+        return prediction.id == answer.id
+    return (prediction.name or prediction.id) == (answer.name or answer.id)
+
+
+def _tog(record: Record) -> Scores:
+    aliases = [alias for answer in record.answers for alias in answer.aliases]
+    texts = record.texts if record.raw is None else (record.raw,)
+    return {"tog_em": compat.tog_em(texts, (*record.golds, *aliases))}
+
+
+def _kg_r1(record: Record) -> Scores:
+    texts = record.texts if record.raw is None else (record.raw,)
+    forms = [[form for form in (a.name, a.id) if form] for a in record.answers]
+    golds = [form for each in forms for form in each]
+    recall = compat_papers.kg_r1_recall(texts, forms)
+    precision = float(bool(forms) and recall > 0)
+    return {
+        "kg_r1_em": compat_papers.kg_r1_em(texts, golds),
+        "kg_r1_f1": compat.f1_of(precision, recall),
+        "kg_r1_precision": precision,
+        "kg_r1_recall": recall,
+    }
+
+
+def _gold_truth(record: Record) -> bool | None:
+    return compat_papers.truth(record.golds[0]) if len(record.answers) == 1 else None
+
+
+def _ark(record: Record) -> Scores:
+    gold, texts = _gold_truth(record) is True, record.texts
+    scores = {
+        "ark_answer_rate": compat_papers.ark_answered(texts),
+        "ark_accuracy": compat_papers.ark_accuracy(texts, gold),
+    }
+    conditional = compat_papers.ark_conditional_accuracy(texts, gold)
+    return scores if conditional is None else {**scores, "ark_conditional_accuracy": conditional}
+
+
+def _reliability(record: Record) -> Scores:
+    value = compat_papers.ark_reliability([_names(sample) for sample in record.samples])
+    return {} if value is None else {"ark_reliability": value}
+
+
+def _names(sample: Predicted | None) -> Sequence[str]:
+    return [entity.name or entity.id for entity in sample or ()]
+
+
+_ROWS = {
+    "graphwalk_accuracy": compat_papers.graphwalk_accuracy,
+    "graphwalk_precision": compat_papers.graphwalk_precision,
+    "graphwalk_recall": compat_papers.graphwalk_recall,
+    "graphwalk_f1": compat_papers.graphwalk_f1,
+    "graphwalk_false_positives": compat_papers.graphwalk_false_positives,
+}
+
+
+def _rows(record: Record) -> Scores:
+    rows, gold = record.rows or (), record.gold_rows
+    return {name: metric(rows, gold) for name, metric in _ROWS.items()}
+
+
+def _rouge(record: Record) -> Scores:
+    texts = record.texts if record.raw is None else (record.raw,)
+    return {"graphrunner_rouge_l": compat_papers.graphrunner_rouge_l(texts, record.golds)}
+
+
+def _judged(record: Record) -> Scores:
+    return {} if record.judge is None else {"graphrunner_judge": float(record.judge)}
+
+
+def _predicts(record: Record) -> bool:
+    return record.has_predictions
+
+
+FAMILIES: tuple[Family, ...] = (
+    Family("predictions", _predicts, _own, OWN),
+    Family("samples", lambda r: bool(r.samples or r.passed), pass_scores, ("pass@k",)),
+    Family(
+        "a run of `graphwalker eval`",
+        lambda r: bool(r.scored),
+        _episode,
+        ("retrieval_any", "retrieval_all", "recovery_all", "recovery_given_error"),
+    ),
+    Family("predictions", _predicts, _strings, tuple(_STRINGS)),
+    Family("predictions", _predicts, _rog, _ROG),
+    Family("predictions", _predicts, _webqsp, _WEBQSP),
+    Family("predictions", _predicts, _tog, ("tog_em",)),
+    Family(
+        "predictions",
+        _predicts,
+        _kg_r1,
+        ("kg_r1_em", "kg_r1_f1", "kg_r1_precision", "kg_r1_recall"),
+    ),
+    Family("predictions", _predicts, _rouge, ("graphrunner_rouge_l",)),
+    Family(
+        "one true or false answer a record",
+        lambda r: r.has_predictions and _gold_truth(r) is not None,
+        _ark,
+        ("ark_answer_rate", "ark_accuracy", "ark_conditional_accuracy"),
+        everywhere=True,
+    ),
+    Family(
+        "samples and one true or false answer a record",
+        lambda r: bool(r.samples) and _gold_truth(r) is not None,
+        _reliability,
+        ("ark_reliability",),
+        everywhere=True,
+    ),
+    Family("rows and gold_rows", lambda r: r.rows is not None, _rows, tuple(_ROWS)),
+    Family("judge: true or false", lambda r: r.judge is not None, _judged, ("graphrunner_judge",)),
+)
+
+
+def family_of(name: str) -> Family:
+    """The family that computes a metric. Raises `UserError` listing the known ones."""
+    known = "pass@k" if PASS.fullmatch(name) else name
+    for family in FAMILIES:
+        if known in family.names:
+            return family
+    raise UserError(f"no metric is named {name!r}; known: {', '.join(METRICS)}")

@@ -1,0 +1,153 @@
+"""Scoring a predictions file: every metric of every record, means, intervals."""
+
+import logging
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from eval.intervals import INTERVALS, Interval, mean_interval
+from eval.score.metrics import PASS, Scores, family_of
+from eval.score.names import METRICS
+from eval.score.predictions import Record
+from eval.score.tally import Tally, Wanted, scores_of, tallies
+from graphwalker.errors import UserError
+
+if TYPE_CHECKING:
+    import rich.table
+
+Write = Callable[[Iterable[str]], object]
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A scored file: how many records, and each metric's mean and interval over those it fits."""
+
+    n: int
+    metrics: dict[str, float]
+    intervals: dict[str, Interval]
+    counts: dict[str, int]
+    """Of each metric, how many records it was taken over."""
+
+    def to_json(self) -> dict[str, Any]:
+        """`{"n", "metrics": {name: mean}, "intervals": {name: [low, high]}}`."""
+        return {
+            "n": self.n,
+            "metrics": self.metrics,
+            "intervals": {name: list(found) for name, found in self.intervals.items()},
+        }
+
+
+def score_file(
+    path: Path,
+    metrics: Sequence[str] | None = None,
+    *,
+    layout: str = "ours",
+    questions: Path | None = None,
+    per_record: Path | None = None,
+    seed: int = 0,
+    workers: int | None = None,
+) -> Scored:
+    """Score a file or a run's folder; `metrics` defaults to all that apply.
+
+    `per_record` gets one `{"id", "scores"}` a record. Raises `UserError` for an unknown metric, one
+    that fits no record, and for bad records (file, line and field are named).
+    """
+    wanted = Wanted.of(metrics)  # a wrong name is told before anything is read
+    keep = per_record is not None
+    pieces = tallies(path, wanted, layout, questions, keep=keep, workers=workers)
+    if per_record is None:
+        return _summary(pieces, wanted, str(path), seed)
+    if per_record.resolve() == path.resolve():
+        raise UserError(f"{per_record}: is the predictions file; give --per-record another name")
+    with _lines_to(per_record) as write:
+        return _summary(pieces, wanted, str(path), seed, write)
+
+
+def score_records(
+    records: Iterable[Record], metrics: Sequence[str] | None = None, *, seed: int = 0
+) -> Scored:
+    """Score records; memory grows by a number a metric and record, no more."""
+    wanted = Wanted.of(metrics)
+    return _summary([Tally(wanted).add_all(records)], wanted, "predictions", seed)
+
+
+def score_record(record: Record, metrics: Sequence[str] | None = None) -> Scores:
+    """Every metric that fits the record, or those named."""
+    wanted = Wanted.of(metrics)
+    return wanted.choose(scores_of(record, wanted.families(), wanted.ks()))
+
+
+def _summary(
+    pieces: Iterable[Tally], wanted: Wanted, name: str, seed: int, write: Write | None = None
+) -> Scored:
+    values: dict[str, array[float]] = {}
+    n, ids = 0, set[str]()
+    for piece in pieces:
+        for metric, found in piece.values.items():
+            values.setdefault(metric, array("d")).extend(found)
+        n += len(piece.ids)
+        ids.update(piece.ids)
+        if write:
+            write(piece.lines)
+    if not n:
+        raise UserError(f"{name}: holds no records to score")
+    if len(ids) < n:
+        _log.warning("%s: %d records repeat an id; every one counts", name, n - len(ids))
+    means: dict[str, float] = {}
+    intervals: dict[str, Interval] = {}
+    for metric in _shown(values, wanted, n, name):
+        means[metric], intervals[metric] = mean_interval(values[metric], seed)
+    return Scored(n, means, intervals, {metric: len(values[metric]) for metric in means})
+
+
+def _shown(values: dict[str, "array[float]"], wanted: Wanted, n: int, name: str) -> list[str]:
+    """The metrics to show, in the order asked for, else in that of all metrics."""
+    passes = sorted((each for each in values if PASS.fullmatch(each)), key=lambda k: int(k[5:]))
+    shown: list[str] = []
+    for each in wanted.names or METRICS:
+        found = passes if each == "pass@k" else [each] if each in values else []
+        if wanted.names and not found:
+            raise UserError(f"{name}: {each} fits no record, it needs {family_of(each).needs}")
+        shown += found
+    if wanted.names:
+        return list(dict.fromkeys(shown))
+    return [each for each in shown if not family_of(each).everywhere or _fits_all(each, values, n)]
+
+
+def _fits_all(metric: str, values: dict[str, "array[float]"], n: int) -> bool:
+    return len(values.get(family_of(metric).names[0], ())) == n
+
+
+@contextmanager
+def _lines_to(path: Path) -> Iterator[Write]:
+    """A JSONL file that appears when it is whole."""
+    partial = path.with_name(path.name + ".partial")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with partial.open("w", encoding="utf-8") as out:
+            yield out.writelines
+        partial.replace(path)
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written ({error.strerror})") from None
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def scores_table(scored: Scored) -> "rich.table.Table":
+    """The scores for a terminal: print it with a rich console."""
+    from rich import box
+    from rich.table import Table
+
+    caption = f"Intervals, {INTERVALS}. What each metric means: docs/metrics.md"
+    table = Table(title=f"{scored.n:,} records", caption=caption, box=box.SIMPLE)
+    table.add_column("metric", no_wrap=True)
+    for column in ("mean", "95 % interval", "records"):
+        table.add_column(column, justify="right", no_wrap=True)
+    for name, mean in scored.metrics.items():
+        low, high = scored.intervals[name]
+        table.add_row(name, f"{mean:.4f}", f"{low:.4f} .. {high:.4f}", f"{scored.counts[name]:,}")
+    return table

@@ -1,0 +1,134 @@
+"""A tally of scores: every metric of every record in order, by one process or by several."""
+
+import gc
+import json
+import os
+from array import array
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+
+from eval.score.files import parser_of, read_predictions
+from eval.score.metrics import FAMILIES, PASS, Family, Scores, family_of, pass_scores
+from eval.score.predictions import Record, holds_lines, open_text, read_lines
+
+CHUNK = 2_000
+"""Lines that a process scores at a time."""
+WORTH = 4_000_000
+"""Bytes of a file from which several processes are worth their start."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which metrics to compute: those named, in that order, or all. `UserError` for a wrong one."""
+
+    names: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, names: Iterable[str] | None) -> "Wanted":
+        wanted = cls(tuple(dict.fromkeys(names or ())))
+        wanted.families()
+        return wanted
+
+    def families(self) -> list[Family]:
+        asked = {id(family_of(name)) for name in self.names}
+        return [family for family in FAMILIES if not self.names or id(family) in asked]
+
+    def ks(self) -> list[int]:
+        """The k of every Pass@k that is asked for by number."""
+        return [int(found[1]) for name in self.names if (found := PASS.fullmatch(name))]
+
+    def choose(self, scores: Scores) -> Scores:
+        """Those asked for: a family computes more than one name."""
+        if not self.names:
+            return scores
+        every_pass = "pass@k" in self.names
+        return {
+            name: value
+            for name, value in scores.items()
+            if name in self.names or (every_pass and PASS.fullmatch(name))
+        }
+
+
+@dataclass
+class Tally:
+    """Scores of records so far: `values` holds each metric's, over the records that it fits."""
+
+    wanted: Wanted
+    keep: bool = False
+    """Keep each record's scores in `lines`, as JSON."""
+    values: dict[str, "array[float]"] = field(default_factory=dict[str, "array[float]"])
+    ids: list[str] = field(default_factory=list[str])
+    lines: list[str] = field(default_factory=list[str])
+
+    def add_all(self, records: Iterable[Record]) -> "Tally":
+        families, ks = self.wanted.families(), self.wanted.ks()
+        for record in records:
+            scores = scores_of(record, families, ks)
+            for name, value in scores.items():
+                self.values.setdefault(name, array("d")).append(value)
+            self.ids.append(record.id)
+            if self.keep:
+                chosen = {"id": record.id, "scores": self.wanted.choose(scores)}
+                self.lines.append(json.dumps(chosen) + "\n")
+        return self
+
+
+def scores_of(record: Record, families: Sequence[Family], ks: Sequence[int]) -> Scores:
+    """Every score that the families give a record, and Pass@k for `ks`."""
+    scores: Scores = {}
+    for family in families:
+        if family.applies(record):
+            scores.update(family.score(record))
+    if ks:
+        scores.update(pass_scores(record, ks))
+    return scores
+
+
+def tallies(
+    path: Path,
+    wanted: Wanted,
+    layout: str = "ours",
+    questions: Path | None = None,
+    *,
+    keep: bool = False,
+    workers: int | None = None,
+) -> Iterator[Tally]:
+    """Tallies of a file or folder, a piece at a time, in order, the same for any `workers`.
+
+    `None` takes the processor cores at hand (four at most) for a long JSONL file.
+    """
+    several = workers or min(4, os.cpu_count() or 1)
+    long = path.is_file() and path.stat().st_size >= WORTH
+    if several == 1 or questions or not (long or workers) or not holds_lines(path):
+        records = read_predictions(path, layout, questions)
+        while piece := list(islice(records, CHUNK)):
+            yield Tally(wanted, keep).add_all(piece)
+        return
+    waiting: deque[Future[Tally]] = deque()
+    # Records make no reference cycles; looking for some is a seventh of the time.
+    with ProcessPoolExecutor(several, initializer=gc.disable) as pool:
+        for first, lines in _chunks(path):
+            waiting.append(pool.submit(_tally_lines, path, first, lines, layout, wanted, keep))
+            if len(waiting) > 2 * several:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+def _chunks(path: Path) -> Iterator[tuple[int, list[str]]]:
+    with open_text(path) as file:
+        first = 1
+        while lines := list(islice(file, CHUNK)):
+            yield first, lines
+            first += len(lines)
+
+
+def _tally_lines(
+    path: Path, first: int, lines: list[str], layout: str, wanted: Wanted, keep: bool
+) -> Tally:
+    records = read_lines(path, lines, parser_of(layout, {}), first)
+    return Tally(wanted, keep).add_all(record for record in records if not record.failed)

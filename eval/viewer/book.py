@@ -1,0 +1,139 @@
+"""The book of a report: a row for every question, and every walk, packed small for the page."""
+
+import base64
+import gzip
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from eval.markup import clean
+from eval.viewer.record import fate, walk_record
+from graphwalker.question import Question
+from graphwalker.trajectory import Trajectory
+
+CHUNK = 256 * 1024
+"""Bytes of JSON that are compressed together: what the page unpacks to open one walk."""
+
+
+@dataclass(slots=True)
+class RunPages:
+    """The walks of one run: finished chunks, the one that fills, and a row's facts by place."""
+
+    name: str
+    chunks: list[str] = field(default_factory=list)
+    rows: dict[int, list[Any]] = field(default_factory=dict)
+    """Row -> [outcome, em, f1, turns, answers, chunk, place in the chunk]."""
+    samples: dict[int, list[int]] = field(default_factory=dict)
+    """Row -> [right, sampled]."""
+    _records: list[str] = field(default_factory=list)
+    _size: int = 0
+
+    def add(self, row: int, trajectory: Trajectory) -> None:
+        text = _dumps(walk_record(trajectory))
+        scores = trajectory.scores
+        self.rows[row] = [
+            fate(trajectory),
+            scores.get("em"),
+            scores.get("f1"),
+            len(trajectory.turns),
+            [clean(name) for name in trajectory.answer or ()],
+            len(self.chunks),
+            len(self._records),
+        ]
+        self._records.append(text)
+        self._size += len(text)
+        if self._size >= CHUNK:
+            self.close()
+
+    def close(self) -> None:
+        """Pack what is left."""
+        if self._records:
+            self.chunks.append(pack(f"[{','.join(self._records)}]"))
+            self._records, self._size = [], 0
+
+
+class Book:
+    """Every question of the report's runs, by row, in the order in which they were first seen."""
+
+    def __init__(self) -> None:
+        self.runs: list[RunPages] = []
+        self._rows: dict[str, int] = {}
+        self._facts: list[list[Any]] = []
+
+    def open_run(self, name: str) -> RunPages:
+        """The walks added from now on are those of this run."""
+        self.runs.append(RunPages(clean(name)))
+        return self.runs[-1]
+
+    def add(self, trajectory: Trajectory) -> None:
+        """A walk of the newest run. Another one of the same question and sample is left out."""
+        row = self._row(trajectory)
+        if row not in self.runs[-1].rows:
+            self.runs[-1].add(row, trajectory)
+
+    def add_sample(self, question_id: str, right: bool) -> None:
+        """A sampled episode of the newest run, of a question that it has a walk of."""
+        row = self._rows.get(f"{question_id}#0")
+        if row is not None:
+            counts = self.runs[-1].samples.setdefault(row, [0, 0])
+            counts[0] += right
+            counts[1] += 1
+
+    def parts(self) -> Iterator[tuple[str, str]]:
+        """(element id, base64 text) of every data block of the page, the table's own first."""
+        for run in self.runs:
+            run.close()
+        yield "rows", pack(_dumps(self._table()))
+        for place, run in enumerate(self.runs):
+            for number, chunk in enumerate(run.chunks):
+                yield f"walks-{place}-{number}", chunk
+
+    def _row(self, trajectory: Trajectory) -> int:
+        row = self._rows.setdefault(trajectory.id, len(self._facts))
+        if row == len(self._facts):
+            self._facts.append(_facts(trajectory.question, trajectory.sample))
+        return row
+
+    def _table(self) -> dict[str, Any]:
+        everyone = range(len(self._facts))
+        return {
+            "questions": self._facts,
+            "runs": [
+                {
+                    "name": run.name,
+                    "rows": [run.rows.get(row) for row in everyone],
+                    "samples": [run.samples.get(row) for row in everyone] if run.samples else [],
+                }
+                for run in self.runs
+            ],
+        }
+
+
+def pack(text: str) -> str:
+    """Text as gzip in base64: characters that can end no element, the same for the same text."""
+    data = gzip.compress(text.encode("utf-8", "replace"), compresslevel=9, mtime=0)
+    return base64.b64encode(data).decode("ascii")
+
+
+def unpack(packed: str) -> Any:
+    """The JSON value that was packed."""
+    return json.loads(gzip.decompress(base64.b64decode(packed)))
+
+
+def _facts(question: Question, sample: int) -> list[Any]:
+    """[id, question, structure, split, hops, topic entities, gold answers]."""
+    name = f"{question.id}#{sample}" if sample else question.id
+    return [
+        clean(name),
+        clean(question.text),
+        clean(question.structure),
+        clean(question.split),
+        question.hops,
+        [clean(e.name or e.id) for e in question.topic_entities],
+        [clean(a.name or a.id) for a in question.answers],
+    ]
+
+
+def _dumps(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)

@@ -1,0 +1,75 @@
+"""One trajectory as the viewer's record: what the page needs to show it and to draw its walk."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from eval.markup import clean
+from eval.viewer.gold import gold_path
+from eval.viewer.pages import ENDS, LONGEST_OBSERVATION, outcome, written
+from eval.viewer.subgraph import WalkGraph, label, walk_graph
+from graphwalker.trajectory import Trajectory, Turn
+
+SCORES = ("em", "f1", "precision", "recall")
+
+
+def walk_record(trajectory: Trajectory) -> dict[str, Any]:
+    """JSON for the viewer: `turns`, `answer`, `stop`, `scores`, and the drawing's nodes and links.
+
+    A node is `[label, marks, column]`, a link `[head, relation, tail, turn, gold]` with nodes by
+    their place; see `WalkGraph` for marks and turns. Text is free of characters that HTML cannot
+    hold or that would turn its direction around.
+    """
+    graph = walk_graph(trajectory)
+    places = {name: place for place, name in enumerate(graph.nodes)}
+    path = gold_path(trajectory.question.query)
+    return {
+        "outcome": fate(trajectory),
+        "turns": [
+            _turn(turn, places.get(name, -1))
+            for turn, name in zip(trajectory.turns, graph.focus, strict=True)
+        ],
+        "answer": None if trajectory.answer is None else _texts(trajectory.answer),
+        "stop": ENDS[trajectory.stop],
+        "scores": {k: trajectory.scores[k] for k in SCORES if k in trajectory.scores},
+        "path": _texts(path.in_words()) if path else [],
+        "nodes": [[clean(label(n)), m, graph.columns[n]] for n, m in graph.nodes.items()],
+        "links": _links(graph, places),
+    }
+
+
+def fate(trajectory: Trajectory) -> str:
+    """`right`, `recovered` or `wrong`; `failed` where the episode failed for our reasons."""
+    return "failed" if trajectory.stop.ours else outcome(trajectory)
+
+
+def _turn(turn: Turn, focus: int) -> dict[str, Any]:
+    record: dict[str, Any] = {
+        "thought": clean(turn.thought),
+        "action": clean(written(turn.action)),
+        "observation": clean(cut(turn.observation)),
+        "focus": focus,
+    }
+    if turn.error:
+        record["error"] = clean(turn.error)
+    if "malformed" in turn.action:
+        record["said"] = clean(cut(turn.completion))
+    return record
+
+
+def cut(text: str) -> str:
+    """The text, or its beginning and how much is left out."""
+    if len(text) <= LONGEST_OBSERVATION:
+        return text
+    more = len(text) - LONGEST_OBSERVATION
+    return f"{text[:LONGEST_OBSERVATION]}\n… {more:,} more characters"
+
+
+def _links(graph: WalkGraph, places: dict[str, int]) -> list[list[Any]]:
+    return [
+        [places[x.head], clean(x.relation), places[x.tail], x.turn, int(x.gold)]
+        for x in graph.links
+    ]
+
+
+def _texts(texts: Iterable[str]) -> list[str]:
+    return [clean(text) for text in texts]

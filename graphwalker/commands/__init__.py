@@ -1,1 +1,0 @@
-"""The commands of `graphwalker`, a module for each group."""

@@ -1,0 +1,217 @@
+"""Questions from files: our own JSONL, and every published form of the benchmarks."""
+
+import logging
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+from graphwalker.datasets import companions
+from graphwalker.datasets.catalogue import STRUCTURE_COUNTS, Size, benchmark, published_size
+from graphwalker.datasets.fields import Field, as_object
+from graphwalker.datasets.files import Contents, Record, open_file, text_lines
+from graphwalker.datasets.forms import Form, Source
+from graphwalker.datasets.registry import recognise
+from graphwalker.errors import UserError
+from graphwalker.question import Question
+
+log = logging.getLogger(__name__)
+
+Unanswered = Literal["error", "drop", "keep"]
+"""What to do with a question whose list of gold answers is empty."""
+
+_SPLIT = re.compile(r"(?<![a-z])(train|dev|valid(?:ation)?|val|test)(?![a-z])", re.IGNORECASE)
+_HOPS = re.compile(r"(?<![a-z0-9])([123])[-_]?hop", re.IGNORECASE)
+_IDS = ("QuestionId", "ID", "id", "qid", "index")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How to read a file of questions."""
+
+    format: str = "auto"
+    """A benchmark's name (`graphwalker benchmark --list`), or `auto`: by the first records."""
+    split: str = ""
+    """`train`, `dev` or `test`; by default what the file's name says."""
+    language: str = "en"
+    """Of the question's wording, in QALD."""
+    topic_entities: Path | None = None
+    """A file of the same questions with linked topic entities."""
+    answers: Path | None = None
+    """A file of the same questions with their answers, or with the answers' ids."""
+    alone: bool = False
+    """Leave companions that lie beside the file by name where they are."""
+    unanswered: Unanswered = "error"
+    """`error` spares a whole published file: its unanswered questions are left out, and named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """Questions and where they are from."""
+
+    questions: list[Question]
+    benchmark: str
+    form: str
+    size: Size | None
+    """The published file of exactly this many records, if there is one."""
+    companions: tuple[Path, ...] = ()
+    unanswered: list[str] = field(default_factory=list[str])
+    """Ids of questions left out because they have no gold answer."""
+    notes: list[str] = field(default_factory=list[str])
+    """What is odd about a whole published file."""
+
+
+def load_questions(
+    path: Path | str, limit: int | None = None, format: str = "auto"
+) -> list[Question]:
+    """Questions of a file in our form or any published one, plain or .gz, each checked.
+
+    Raises `UserError` naming file, record and field; also for a repeated id, an empty file, and a
+    file that fits no form or several (`format` names the benchmark then).
+    """
+    return load_benchmark(path, Reading(format), limit).questions
+
+
+def load_benchmark(
+    path: Path | str, reading: Reading | None = None, limit: int | None = None
+) -> Loaded:
+    """As `load_questions`, with the form that was found, companions, and the published size."""
+    path, reading = Path(path), reading or Reading()
+    contents = open_file(path)
+    form, name = recognise(contents, reading.format)
+    others = _companions(path, reading)
+    source = _source(path, name, reading, bool(others))
+    numbered = list(_numbered(contents, form, source, limit))
+    split = source.split or next((q.split for _, q in numbered), "")
+    size = published_size(name, split, contents.total or len(numbered), _parts(numbered))
+    questions = [question for _, question in numbered]
+    for other in others:
+        known = _companion(other, name, reading)
+        questions = companions.join(questions, known, other)
+    loaded = Loaded(questions, name, form.name, size, tuple(others))
+    numbers = [number for number, _ in numbered]
+    checked = _answered(path, loaded, numbers, reading.unanswered)
+    return replace(checked, notes=_notes(checked))
+
+
+def parse_record(record: Record, path: Path, form: Form, source: Source) -> Question:
+    """One question. Raises `UserError` naming the file, the record and its id, and the field."""
+    try:
+        if form.line is None and as_object(record.value) is None:
+            raise Field(record.value).wrong("a JSON object")
+        return form.parse(Field(record.value), record.number, source)
+    except UserError as error:
+        raise UserError(f"{path}: {_label(record)}: {error}") from None
+
+
+def _numbered(
+    contents: Contents, form: Form, source: Source, limit: int | None
+) -> Iterator[tuple[int, Question]]:
+    """Record number and question. Questions over our graphs must say where to start."""
+    seen: dict[str, int] = {}
+    for record in contents.records:
+        question = parse_record(record, contents.path, form, source)
+        if question.id in seen:
+            raise UserError(
+                f"{contents.path}: {_label(record)}: question id {question.id!r} stands there "
+                f"twice, first in record {seen[question.id]}"
+            )
+        seen[question.id] = record.number
+        if not question.topic_entities and not _open_topics(source.dataset or question.dataset):
+            raise UserError(f"{contents.path}: {_label(record)}: has no topic entity")
+        yield record.number, question
+        if limit is not None and len(seen) >= limit:
+            return
+
+
+def _parts(numbered: list[tuple[int, Question]]) -> frozenset[str]:
+    """What the first question says of its file: MetaQA's hops, GRBench's graph."""
+    first = [question for _, question in numbered[:1]]
+    return frozenset(part for q in first for part in (q.structure, q.facets.get("graph", "")))
+
+
+def _open_topics(dataset: str) -> bool:
+    try:
+        return benchmark(dataset).open_topics
+    except UserError:
+        return False
+
+
+def _label(record: Record) -> str:
+    """`record 3 (WebQTest-12)`."""
+    value = as_object(record.value) or {}
+    found = next((value[key] for key in _IDS if isinstance(value.get(key), str | int)), None)
+    return f"record {record.number}" + (f" ({str(found)[:80]})" if found is not None else "")
+
+
+def _source(path: Path, name: str, reading: Reading, answers_elsewhere: bool) -> Source:
+    dataset = "" if name == "ours" else name
+    types = companions.question_types(path) if name == "metaqa" else None
+    hops = _HOPS.findall("/".join(path.parts[-3:]))
+    return Source(
+        path,
+        dataset,
+        reading.split or split_of(path.name),
+        reading.language,
+        int(hops[-1]) if hops else 0,
+        tuple(text_lines(types)) if types else (),
+        answers_elsewhere,
+    )
+
+
+def split_of(name: str) -> str:
+    """`train`, `dev` or `test` where a file's name says one of them, else `""`.
+
+    >>> split_of("WebQSP.test.json"), split_of("annotated_fb_data_valid.txt"), split_of("qa.json")
+    ('test', 'dev', '')
+    """
+    found = {match.lower() for match in _SPLIT.findall(name)}
+    found = {"dev" if split.startswith("val") else split for split in found}
+    return found.pop() if len(found) == 1 else ""
+
+
+def _companions(path: Path, reading: Reading) -> list[Path]:
+    given = [p for p in (reading.topic_entities, reading.answers) if p is not None]
+    found = [] if reading.alone or given else companions.beside(path)
+    for other in found:
+        log.info("%s: with %s, which lies beside", path, other.name)
+    return given + found
+
+
+def _companion(path: Path, name: str, reading: Reading) -> list[Question]:
+    contents = open_file(path)
+    form, _ = recognise(contents, name)
+    source = replace(_source(path, name, reading, True), types=())
+    return [parse_record(record, path, form, source) for record in contents.records]
+
+
+def _answered(path: Path, loaded: Loaded, numbers: list[int], unanswered: Unanswered) -> Loaded:
+    """Without the questions that have no gold answer, where that is allowed."""
+    empty = [(n, q.id) for n, q in zip(numbers, loaded.questions, strict=True) if not q.answers]
+    if empty and unanswered == "error" and loaded.size is None:
+        number, question_id = empty[0]
+        raise UserError(
+            f"{path}: record {number} ({question_id}): has no answers; "
+            "unanswered questions can be dropped or kept on request"
+        )
+    left = [] if unanswered == "keep" else [question_id for _, question_id in empty]
+    if left:
+        log.warning("%s: %d questions without answers are left out", path, len(left))
+    dropped = set(left)
+    kept = [q for q in loaded.questions if q.id not in dropped]
+    if not kept:
+        raise UserError(f"{path}: holds no questions with answers")
+    return replace(loaded, questions=kept, unanswered=left)
+
+
+def _notes(loaded: Loaded) -> list[str]:
+    """Where a whole published file is not what was published."""
+    expected = STRUCTURE_COUNTS.get(loaded.benchmark, {}) if loaded.size else {}
+    found = Counter(question.structure for question in loaded.questions)
+    return [
+        f"{found[structure]} questions are {structure}, {count} in the published table"
+        for structure, count in expected.items()
+        if found[structure] != count
+    ]

@@ -1,0 +1,187 @@
+"""A file of questions as numbered records: a JSON list, JSON lines, or lines of text; .gz too."""
+
+import gzip
+import json
+import re
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain, islice
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from graphwalker.datasets.fields import as_object, kind
+from graphwalker.errors import UserError
+
+HEAD = 50
+"""So many records are looked at to tell what a file holds."""
+WRAPPERS = ("Questions", "questions")
+"""Keys under which WebQSP and QALD keep the list of their records."""
+
+# A line of MetaQA may begin with "[Anna Brek] ...": only these begin a JSON list.
+_LIST = re.compile(r"\[\s*(?:[{\]]|$)")
+# What bytes that are not UTF-8 are read as, so that the record around them can be named.
+_BROKEN = re.compile(r"[\udc80-\udcff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One record: a JSON value, or a line of text without its end."""
+
+    number: int
+    """From 1, blank lines not counted."""
+    value: object
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """An opened file. `records` gives all of it once, `head` included."""
+
+    path: Path
+    json: bool
+    """False for lines of text."""
+    wrapper: str
+    """The key that held the list of records, `""` for none."""
+    head: tuple[Record, ...]
+    records: Iterator[Record]
+    total: int | None
+    """How many records; `None` where only reading them tells."""
+
+
+def open_file(path: Path | str) -> Contents:
+    """Tell how the file is laid out and open it; JSON lines and text are read as they are asked
+    for. Raises `UserError` naming file, line and record for whatever cannot be read.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise UserError(f"{path}: no such file")
+    first = next(_lines(path), (0, ""))[1]
+    if not first:
+        raise UserError(f"{path}: holds no questions")
+    if first.startswith("{") and _is_json_lines(path, first):
+        return _streamed(path, True, _parsed(path))
+    if first.startswith("{") or _LIST.match(first):
+        return _listed(path)
+    return _streamed(path, False, (Record(n, line) for n, _, line in _numbered(path)))
+
+
+def text_lines(path: Path) -> list[str]:
+    """The lines of a small text file that are not blank."""
+    return [line for _, line in _lines(path)]
+
+
+def _streamed(path: Path, is_json: bool, records: Iterator[Record]) -> Contents:
+    head = tuple(islice(records, HEAD))
+    total = len(head) if len(head) < HEAD else None
+    return Contents(path, is_json, "", head, chain(head, records), total)
+
+
+def _listed(path: Path) -> Contents:
+    text = "\n".join(line for _, line in _lines(path, blank=True))
+    broken = _BROKEN.search(text)
+    if broken:
+        line = text.count("\n", 0, broken.start()) + 1
+        raise _not_utf8(path, line, _broken_record(text[: broken.start()]))
+    data = _load(path, text)
+    wrapper = ""
+    found = as_object(data)
+    if found is not None:
+        wrapper = next((key for key in WRAPPERS if isinstance(found.get(key), list)), "")
+        data = found[wrapper] if wrapper else [found]
+    values = cast("list[object]", data)
+    records = tuple(Record(n, value) for n, value in enumerate(values, start=1))
+    if not records:
+        raise UserError(f"{path}: holds no questions")
+    return Contents(path, True, wrapper, records[:HEAD], iter(records), len(records))
+
+
+def _is_json_lines(path: Path, first: str) -> bool:
+    if ".jsonl" in path.name:
+        return True
+    try:
+        value = json.loads(first)
+    except json.JSONDecodeError:
+        return first.endswith("}")
+    except RecursionError:
+        return True
+    return not any(isinstance(value.get(key), list) for key in WRAPPERS)
+
+
+def _parsed(path: Path) -> Iterator[Record]:
+    for number, line, text in _numbered(path):
+        try:
+            value: object = json.loads(text)
+        except json.JSONDecodeError as error:
+            where = f"{path}:{line}: not JSON ({error.msg} at column {error.colno})"
+            raise UserError(f"{where}, in record {number}") from None
+        except RecursionError:
+            raise UserError(f"{path}: record {number}: nested too deeply") from None
+        if as_object(value) is None:
+            raise UserError(f"{path}: record {number}: must be a JSON object, not {kind(value)}")
+        yield Record(number, value)
+
+
+def _load(path: Path, text: str) -> object:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        where = f"{path}:{error.lineno}: not JSON ({error.msg} at column {error.colno})"
+        raise UserError(f"{where}, in record {_broken_record(text)}") from None
+    except RecursionError:
+        raise UserError(f"{path}: record {_broken_record(text)}: nested too deeply") from None
+
+
+def _broken_record(text: str) -> int:
+    """The number of the first record of a JSON list that cannot be read."""
+    decoder, number = json.JSONDecoder(), 1
+    position = text.find("[") + 1
+    while True:
+        position = _after_space(text, position)
+        try:
+            position = decoder.raw_decode(text, position)[1]
+        except (json.JSONDecodeError, RecursionError):
+            return number
+        position = _after_space(text, position)
+        if text[position : position + 1] != ",":
+            return number
+        number, position = number + 1, position + 1
+
+
+def _after_space(text: str, position: int) -> int:
+    match = re.compile(r"\s*").match(text, position)
+    return match.end() if match else position
+
+
+def _numbered(path: Path) -> Iterator[tuple[int, int, str]]:
+    for number, (line, text) in enumerate(_lines(path), start=1):
+        if _BROKEN.search(text):
+            raise _not_utf8(path, line, number)
+        yield number, line, text
+
+
+def _not_utf8(path: Path, line: int, record: int) -> UserError:
+    return UserError(f"{path}:{line}: not UTF-8 text, in record {record}")
+
+
+def _lines(path: Path, blank: bool = False) -> Iterator[tuple[int, str]]:
+    """Line number and text, stripped unless blank lines are wanted too."""
+    try:
+        with _open(path) as file:
+            for number, raw in enumerate(_bare(file), start=1):
+                text = raw.decode("utf-8", "surrogateescape")
+                if blank or text.strip():
+                    yield number, text if blank else text.strip(" \r\n")
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise UserError(f"{path}: damaged gzip file ({error})") from None
+
+
+def _bare(file: Iterable[bytes]) -> Iterator[bytes]:
+    for number, raw in enumerate(file):
+        line = raw.rstrip(b"\r\n")
+        yield line.removeprefix(b"\xef\xbb\xbf") if number == 0 else line
+
+
+def _open(path: Path) -> BinaryIO:
+    if path.suffix == ".gz":
+        return cast(BinaryIO, gzip.open(path, "rb"))
+    return path.open("rb")

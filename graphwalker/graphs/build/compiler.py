@@ -1,0 +1,188 @@
+"""The compiler of a graph: numbers the nodes, sorts the edges, writes the sections, by phases."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from graphwalker.graphs.base import Direction
+from graphwalker.graphs.build.edges import write_side
+from graphwalker.graphs.build.nodes import Strings, write_nodes
+from graphwalker.graphs.build.properties import write_properties
+from graphwalker.graphs.format.layout import LayoutWriter, typecode
+from graphwalker.graphs.format.offsets import StartsWriter, write_ints
+from graphwalker.graphs.intake.phases import Phases
+from graphwalker.graphs.intake.sorter import Sorter
+
+MENTION_BYTES = 32
+"""Memory for each mention of a node while the distinct ones are found: a world of 131 M triples
+mentions nodes 285 M times, and takes eight parts under the default limit."""
+
+
+class Compiler:
+    """Takes the tables of `Intake`; each phase that is done is not done again."""
+
+    def __init__(self, sorter: Sorter, phases: Phases, say: Callable[[str], None]) -> None:
+        self._sorter, self._phases, self._say = sorter, phases, say
+        self._folder = phases.folder / "sections"
+        self._folder.mkdir(exist_ok=True)
+        self._writer = LayoutWriter(self._folder)
+        self._writer.adopt(phases.get("sections", {}))
+
+    def write(self, path: Path, ids_are_names: bool, properties: bool = False) -> None:
+        """Write the graph's file; with `properties` also what a property graph has besides."""
+        self._phase("number-0", "sorting nodes", self._sort_nodes)
+        for number, (what, statement) in enumerate(_NUMBERING, start=1):
+            self._phase(f"number-{number}", what, lambda sql=statement: self._run(sql))
+        nodes = self._phase("nodes", "writing names", lambda: self._write_nodes(ids_are_names))
+        lists = self._phase("lists", "writing types", lambda: self._write_lists(nodes["nodes"]))
+        out = self._phase("out", "sorting edges", lambda: self._write_out(nodes, lists))
+        self._phase("in", "sorting edges backwards", lambda: self._write_in(nodes, lists))
+        more: dict[str, int] = {}
+        if properties:
+            more = self._phase(
+                "properties",
+                "writing properties",
+                lambda: write_properties(self._sorter, self._writer, nodes, lists["relations"]),
+            )
+        self._say("writing the file")
+        counts = {
+            "nodes": nodes["nodes"],
+            "entities": nodes["named"],
+            "literals": nodes["literals"],
+            "triples": out["edges"],
+            "relations": lists["relations"],
+            "types": lists["types"],
+            **more,
+        }
+        self._writer.finish(path, counts)
+
+    def _phase(
+        self, name: str, what: str, work: Callable[[], dict[str, int] | None]
+    ) -> dict[str, int]:
+        found = self._phases.done(name)
+        if found is not None:
+            return found
+        self._say(what)
+        noted = work() or dict[str, int]()
+        self._phases.put(sections=self._writer.close_sections())
+        self._phases.finish(name, noted)
+        return noted
+
+    def _sort_nodes(self) -> None:
+        """A node's number is its row in `node`, sorted by id; DuckDB compares UTF-8 bytes.
+
+        DuckDB spills what it sorts, but not all of what it makes distinct: the nodes are taken in
+        as many parts as memory asks for.
+        """
+        sorter = self._sorter
+        mentions = 2 * sorter.rows("fact") + sorter.rows("name") + sorter.rows("type")
+        parts = 1 + mentions * MENTION_BYTES // sorter.memory
+        sorter.run("CREATE OR REPLACE TABLE found (id VARCHAR)")
+        for part in range(parts):
+            sorter.run(
+                "INSERT INTO found SELECT DISTINCT id FROM (SELECT h AS id FROM fact UNION ALL"
+                " SELECT t FROM fact UNION ALL SELECT id FROM name UNION ALL SELECT id FROM type)"
+                f" WHERE hash(id) % {parts} = {part}"
+            )
+        sorter.run("CREATE OR REPLACE TABLE node AS SELECT id FROM found ORDER BY id")
+        sorter.run("DROP TABLE found")
+
+    def _run(self, statement: str) -> None:
+        self._sorter.run(statement)
+
+    def _write_nodes(self, ids_are_names: bool) -> dict[str, int]:
+        ids_are_names = ids_are_names and not self._sorter.rows("name")
+        nodes = write_nodes(self._sorter, self._writer, ids_are_names)
+        return {
+            "nodes": len(nodes.is_cvt),
+            "named": nodes.named,
+            "literals": nodes.literals,
+            "first_literal": nodes.first_literal,
+        }
+
+    def _write_lists(self, nodes: int) -> dict[str, int]:
+        types = self._write_list("type_id", "SELECT DISTINCT type FROM typed ORDER BY type")
+        self._write_types(nodes, types)
+        relations = self._write_list("relation_id", "SELECT r FROM relation ORDER BY n")
+        return {"types": types, "relations": relations}
+
+    def _write_list(self, name: str, sql: str) -> int:
+        strings = [text.encode() for text in self._sorter.strings(sql)]
+        written = Strings(self._writer, name, sum(map(len, strings)))
+        written.write(strings)
+        written.close()
+        return len(strings)
+
+    def _write_types(self, nodes: int, types: int) -> None:
+        sorter = self._sorter
+        starts = StartsWriter(self._writer, "type_starts", nodes, sorter.rows("typed"))
+        items = self._writer.section("type_items", typecode(types))
+        sorter.run(
+            "CREATE OR REPLACE TABLE type_number AS SELECT typed.n, numbered.k FROM typed"
+            " JOIN (SELECT type, (row_number() OVER (ORDER BY type) - 1)::UINTEGER k"
+            " FROM (SELECT DISTINCT type FROM typed)) numbered USING (type)"
+            " ORDER BY typed.n, numbered.k"
+        )
+        for node, kind in sorter.chunks("type_number", ["n", "k"]):
+            starts.add(node)
+            write_ints(items, kind)
+        starts.close()
+        sorter.run("DROP TABLE type_number")
+
+    def _write_out(self, nodes: dict[str, int], lists: dict[str, int]) -> dict[str, int]:
+        sorter, most = self._sorter, self._sorter.rows("edge")
+        sorter.run("CREATE OR REPLACE TABLE out_edge AS SELECT h, r, t FROM edge ORDER BY h, r, t")
+        chunks = sorter.chunks("out_edge", ["h", "r", "t"])
+        side = write_side(
+            self._writer, Direction.OUT, chunks, self._is_cvt(), lists["relations"], most
+        )
+        write_ints(self._writer.section("relation_counts", typecode(most)), side.relation_counts)
+        sorter.run("DROP TABLE out_edge")
+        return {"edges": side.edges}
+
+    def _write_in(self, nodes: dict[str, int], lists: dict[str, int]) -> None:
+        sorter, most = self._sorter, self._sorter.rows("edge")
+        first, end = nodes["first_literal"], nodes["first_literal"] + nodes["literals"]
+        sorter.run(
+            "CREATE OR REPLACE TABLE in_edge AS SELECT t, r, h FROM edge"
+            f" WHERE t < {first} OR t >= {end} ORDER BY t, r, h"
+        )
+        chunks = sorter.chunks("in_edge", ["t", "r", "h"])
+        write_side(self._writer, Direction.IN, chunks, self._is_cvt(), lists["relations"], most)
+        sorter.run("DROP TABLE in_edge")
+
+    def _is_cvt(self) -> Any:
+        return np.fromfile(self._folder / "is_cvt.section", dtype=bool)
+
+
+_NUMBERING = (
+    (
+        "sorting relations",
+        "CREATE OR REPLACE TABLE relation AS SELECT r, k, (row_number() OVER (ORDER BY r) - 1)"
+        "::UINTEGER n FROM relation_number WHERE k IN (SELECT DISTINCT r FROM fact)",
+    ),
+    (
+        "numbering edges",
+        "CREATE OR REPLACE TABLE edge AS SELECT h.rowid::UINTEGER h, relation.n r,"
+        " t.rowid::UINTEGER t FROM fact JOIN node h ON fact.h = h.id"
+        " JOIN relation ON fact.r = relation.k JOIN node t ON fact.t = t.id",
+    ),
+    ("making room", "DROP TABLE IF EXISTS fact"),
+    (
+        "numbering types",
+        "CREATE OR REPLACE TABLE typed AS SELECT DISTINCT node.rowid::UINTEGER n, type FROM type"
+        " JOIN node USING (id)",
+    ),
+    # The best name is the one of lowest rank: among equals the first line of a names file, the
+    # least text of an RDF file, whose triples have no order that other backends could know.
+    (
+        "choosing names",
+        "CREATE OR REPLACE TABLE label AS SELECT id, coalesce(best, '') AS name,"
+        " coalesce(types, 0) AS types FROM (SELECT rowid::UINTEGER n, id FROM node)"
+        " LEFT JOIN (SELECT id, min({'rank': rank, 'line': CASE WHEN rank = 0 THEN line ELSE 0 END,"
+        " 'name': name}).name best FROM name GROUP BY id) USING (id)"
+        " LEFT JOIN (SELECT n, count(*) types FROM typed GROUP BY n) USING (n) ORDER BY n",
+    ),
+)

@@ -1,0 +1,143 @@
+"""The nodes of a compiled graph: ids, names, what finds them by either, and which are CVTs."""
+
+from dataclasses import dataclass, field
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+
+from graphwalker.errors import GraphError
+from graphwalker.graphs.format.arrays import bucket_shift
+from graphwalker.graphs.format.layout import LayoutWriter
+from graphwalker.graphs.format.offsets import OffsetsWriter, StartsWriter, write_ints
+from graphwalker.graphs.intake.sorter import STRING_ROWS, Sorter
+from graphwalker.graphs.literals import is_literal
+from graphwalker.graphs.names import fold, names_nothing
+
+
+@dataclass(slots=True)
+class Nodes:
+    """What is known of the nodes once they are written. Literals stand side by side in id order."""
+
+    is_cvt: Any
+    named: int = 0
+    literals: int = 0
+    first_literal: int = 0
+
+
+@dataclass(slots=True)
+class _Chunk:
+    """What one chunk of nodes adds to each array."""
+
+    ids: list[bytes] = field(default_factory=list[bytes])
+    names: list[bytes] = field(default_factory=list[bytes])
+    entities: list[int] = field(default_factory=list[int])
+    name_keys: list[tuple[int, int, int]] = field(default_factory=list[tuple[int, int, int]])
+
+
+class Strings:
+    """Strings end to end, with the place where each of them ends."""
+
+    def __init__(self, writer: LayoutWriter, name: str, most_bytes: int) -> None:
+        self._data = writer.section(name, "B")
+        self._ends = OffsetsWriter(writer, f"{name}_ends", most_bytes)
+        self._end = 0
+        self._ends.write(np.zeros(1, dtype=np.int64))
+
+    def write(self, strings: list[bytes]) -> None:
+        ends = self._end + np.cumsum([len(s) for s in strings], dtype=np.int64)
+        if strings:
+            self._end = int(ends[-1])
+        self._data.write(b"".join(strings))
+        self._ends.write(ends)
+
+    def close(self) -> None:
+        self._ends.close()
+
+
+def write_nodes(sorter: Sorter, writer: LayoutWriter, ids_are_names: bool) -> Nodes:
+    """Write the rows of table `label` (id, name, types), which are in id order."""
+    id_bytes = sorter.scalar("SELECT sum(strlen(id)) FROM label")
+    name_bytes = sorter.scalar("SELECT sum(strlen(name)) FROM label")
+    ids = Strings(writer, "id", id_bytes)
+    names = Strings(writer, "name", id_bytes + name_bytes)
+    entities = writer.section("entities", "I")
+    id_keys = sorter.table("id_key", key="UINTEGER", node="UINTEGER")
+    name_keys = sorter.table("name_key", key="UINTEGER", types="UINTEGER", node="UINTEGER")
+    nodes = Nodes(np.zeros(sorter.rows("label"), dtype=bool))
+    first, last = 0, b""
+    for columns in sorter.chunks("label", ["id", "name", "types"], STRING_ROWS):
+        chunk = _read_chunk(columns, first, ids_are_names, nodes)
+        last = _assert_ascending(last, chunk.ids)
+        ids.write(chunk.ids)
+        names.write(chunk.names)
+        write_ints(entities, np.array(chunk.entities, dtype=np.uint32))
+        id_keys.extend(
+            [_keys(chunk.ids), np.arange(first, first + len(chunk.ids), dtype=np.uint32)]
+        )
+        if chunk.name_keys:
+            name_keys.extend(list(np.array(chunk.name_keys, dtype=np.uint32).T.copy()))
+        first += len(chunk.ids)
+    ids.close()
+    names.close()
+    writer.section("is_cvt", "B").write(nodes.is_cvt.tobytes())
+    write_buckets(sorter, writer, "id", "key, node")
+    write_buckets(sorter, writer, "name", "key, types DESC, node")
+    return nodes
+
+
+def _read_chunk(columns: list[Any], first: int, ids_are_names: bool, nodes: Nodes) -> _Chunk:
+    chunk = _Chunk()
+    rows = zip(*columns, strict=True)
+    for node, (entity_id, name, types) in enumerate(rows, start=first):
+        chunk.ids.append(entity_id.encode())
+        if is_literal(entity_id):
+            nodes.first_literal = nodes.first_literal if nodes.literals else node
+            nodes.literals += 1
+            chunk.names.append(b"")
+            continue
+        if ids_are_names and not names_nothing(entity_id):
+            name = entity_id
+        chunk.names.append(name.encode())
+        if name:
+            chunk.name_keys.append((crc32(fold(name).encode()), int(types), node))
+        if names_nothing(name):
+            nodes.is_cvt[node] = True
+        else:
+            chunk.entities.append(node)
+    nodes.named += len(chunk.entities)
+    return chunk
+
+
+def write_buckets(sorter: Sorter, writer: LayoutWriter, name: str, order: str) -> None:
+    """Nodes by hash: about as many buckets as rows, those of one bucket side by side."""
+    table, rows = f"{name}_sorted", sorter.rows(f"{name}_key")
+    sorter.run(
+        f"CREATE OR REPLACE TABLE {table} AS SELECT key, node FROM {name}_key ORDER BY {order}"
+    )
+    buckets = 1 << min(32, max(0, rows - 1).bit_length())
+    shift = bucket_shift(buckets)
+    starts = StartsWriter(writer, f"{name}_bucket_starts", buckets, rows)
+    items = writer.section(f"{name}_bucket_items", "I")
+    last = 0
+    for key, node in sorter.chunks(table, ["key", "node"]):
+        if key[0] < last or (np.diff(key.astype(np.int64)) < 0).any():
+            raise GraphError("the sorter gave rows out of order")
+        last = key[-1]
+        starts.add(key.astype(np.int64) >> shift)
+        write_ints(items, node)
+    starts.close()
+    for done in (table, f"{name}_key"):
+        sorter.run(f"DROP TABLE {done}")
+
+
+def _assert_ascending(last: bytes, ids: list[bytes]) -> bytes:
+    for one in ids:
+        if one <= last:
+            raise GraphError("the sorter gave rows out of order")
+        last = one
+    return last
+
+
+def _keys(strings: list[bytes]) -> Any:
+    return np.fromiter(map(crc32, strings), dtype=np.uint32, count=len(strings))

@@ -1,0 +1,87 @@
+"""What a compiled property graph has besides: an index of values, its schema, edge properties."""
+
+import json
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+
+from graphwalker.graphs.build.nodes import Strings, write_buckets
+from graphwalker.graphs.format.layout import LayoutWriter, typecode
+from graphwalker.graphs.format.offsets import write_ints
+from graphwalker.graphs.intake.sorter import STRING_ROWS, Sorter
+
+
+def value_key(relation: str, literal: str) -> int:
+    """The hash under which the nodes with that value are found."""
+    return crc32(f"{relation}\0{literal}".encode("utf-8", "surrogatepass"))
+
+
+def write_properties(
+    sorter: Sorter, writer: LayoutWriter, nodes: dict[str, int], relations: int
+) -> dict[str, int]:
+    """Write the sections from tables `edge`, `typed`, `node`, `relation` and `edge_property`."""
+    first, end = nodes["first_literal"], nodes["first_literal"] + nodes["literals"]
+    literal = f"t >= {first} AND t < {end}"
+    values = _write_values(sorter, writer, literal)
+    _write_schema(sorter, writer, literal)
+    edges = _write_edges(sorter, writer, relations)
+    return {"property_values": values, "relationship_properties": edges}
+
+
+def _write_values(sorter: Sorter, writer: LayoutWriter, literal: str) -> int:
+    keys = sorter.table("value_key", key="UINTEGER", node="UINTEGER")
+    sorter.run(
+        "CREATE OR REPLACE TABLE value AS SELECT DISTINCT h, relation.r r, node.id v FROM edge"
+        f" JOIN relation ON edge.r = relation.n JOIN node ON edge.t = node.rowid WHERE {literal}"
+    )
+    for heads, names, values in sorter.chunks("value", ["h", "r", "v"], STRING_ROWS):
+        hashed = [value_key(*pair) for pair in zip(names, values, strict=True)]
+        keys.extend([np.array(hashed, dtype=np.uint32), heads.astype(np.uint32)])
+    count = sorter.rows("value")
+    sorter.run("DROP TABLE value")
+    write_buckets(sorter, writer, "value", "key, node")
+    return count
+
+
+def _write_schema(sorter: Sorter, writer: LayoutWriter, literal: str) -> None:
+    labels = sorter.records("SELECT type, count(*) FROM typed GROUP BY type ORDER BY type")
+    keys = sorter.records(
+        "SELECT type, relation.r, count(DISTINCT h) FROM edge JOIN typed ON h = typed.n"
+        f" JOIN relation ON edge.r = relation.n WHERE {literal} GROUP BY ALL ORDER BY ALL"
+    )
+    relationships = sorter.records(
+        "SELECT a.type, relation.r, b.type, count(DISTINCT (h, t)) FROM edge"
+        " JOIN typed a ON h = a.n JOIN typed b ON t = b.n JOIN relation ON edge.r = relation.n"
+        f" WHERE NOT ({literal}) GROUP BY ALL ORDER BY ALL"
+    )
+    told = {"labels": labels, "keys": keys, "relationships": relationships}
+    writer.section("schema", "B").write(json.dumps(told, ensure_ascii=False).encode())
+
+
+def _write_edges(sorter: Sorter, writer: LayoutWriter, relations: int) -> int:
+    sorter.run(
+        "CREATE OR REPLACE TABLE edge_text AS SELECT h.rowid::UINTEGER h, relation.n r,"
+        " t.rowid::UINTEGER t, json FROM edge_property e JOIN node h ON e.h = h.id"
+        " JOIN relation ON e.r = relation.k JOIN node t ON e.t = t.id ORDER BY h, r, t, json"
+    )
+    columns = {
+        "h": writer.section("edge_property_heads", "I"),
+        "r": writer.section("edge_property_relations", typecode(relations)),
+        "t": writer.section("edge_property_tails", "I"),
+    }
+    texts = Strings(
+        writer, "edge_property", sorter.scalar("SELECT sum(strlen(json)) FROM edge_text")
+    )
+    for *numbers, text in sorter.chunks("edge_text", [*columns, "json"], STRING_ROWS):
+        for section, values in zip(columns.values(), numbers, strict=True):
+            write_ints(section, np.asarray(values, dtype=np.int64))
+        texts.write([_encoded(one) for one in text])
+    texts.close()
+    count = sorter.rows("edge_text")
+    sorter.run("DROP TABLE edge_text")
+    return count
+
+
+def _encoded(text: Any) -> bytes:
+    return str(text).encode()

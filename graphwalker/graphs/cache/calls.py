@@ -1,0 +1,192 @@
+"""An ask: one look-up of a graph as data, so that it can be cached, recorded and replayed."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from graphwalker.errors import GraphError
+from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side, Step, Triple
+from graphwalker.graphs.cvt import flat_relations_many, step_many
+
+
+class Ask(NamedTuple):
+    """A method of the graph and its arguments: texts, numbers, `None`, tuples of texts."""
+
+    method: str
+    arguments: tuple[Any, ...]
+
+
+def answer(graph: KnowledgeGraph, asks: Sequence[Ask]) -> list[Any]:
+    """What the graph answers to each ask, in one call of a batched form for each method."""
+    found: dict[Ask, Any] = {}
+    methods = dict.fromkeys(ask.method for ask in asks)
+    for method in methods:
+        of_method = list(dict.fromkeys(ask for ask in asks if ask.method == method))
+        results = _ANSWERS[method](graph, [ask.arguments for ask in of_method])
+        if len(results) != len(of_method):
+            raise GraphError(f"{method}: {len(of_method)} asked, {len(results)} answered")
+        found.update(zip(of_method, results, strict=True))
+    return [found[ask] for ask in asks]
+
+
+def encode(result: Any) -> Any:
+    """The result as JSON data; `decode` gives it back."""
+    return [_encode_item(item) for item in result] if isinstance(result, list) else result  # pyright: ignore[reportUnknownVariableType]
+
+
+def decode(method: str, data: Any) -> Any:
+    """The result of `method` from its JSON data. Raises `GraphError` where it is not one."""
+    try:
+        return _DECODERS[method](data)
+    except (TypeError, ValueError, KeyError, IndexError):
+        raise GraphError(f"not a result of {method}: {str(data)[:80]}") from None
+
+
+class AskedGraph(KnowledgeGraph):
+    """A graph whose every look-up is an ask: what answers them is all that a subclass adds."""
+
+    @abstractmethod
+    def answer(self, asks: Sequence[Ask]) -> list[Any]:
+        """One result for each ask, in the order asked. Raises `GraphError`."""
+
+    def resolve(self, name: str) -> list[Entity]:
+        return self._one("resolve", name)
+
+    def name(self, entity_id: str) -> str:
+        return self._one("name", entity_id)
+
+    def relations(self, entity_id: str, direction: Direction) -> list[tuple[str, int]]:
+        return self._one("relations", entity_id, direction)
+
+    def count(self, entity_id: str, relation: str, direction: Direction) -> int:
+        return self._one("count", entity_id, relation, direction)
+
+    def neighbors(
+        self, entity_id: str, relation: str, direction: Direction, limit: int | None = None
+    ) -> list[Entity]:
+        return self._one("neighbors", entity_id, relation, direction, limit)
+
+    def triples(
+        self,
+        entity_id: str,
+        relations: Sequence[str],
+        direction: Direction,
+        limit: int | None = None,
+    ) -> list[Triple]:
+        return self._one("triples", entity_id, direction, tuple(relations), limit)
+
+    def types(self, entity_id: str) -> list[str]:
+        return self._one("types", entity_id)
+
+    def names_many(self, entity_ids: Sequence[str]) -> list[str]:
+        return self.answer([Ask("name", (entity_id,)) for entity_id in entity_ids])
+
+    def relations_many(self, sides: Sequence[Side]) -> list[list[tuple[str, int]]]:
+        return self.answer([Ask("relations", tuple(side)) for side in sides])
+
+    def neighbors_many(self, steps: Sequence[Step]) -> list[list[Entity]]:
+        return self.answer([Ask("neighbors", tuple(step)) for step in steps])
+
+    def triples_many(
+        self,
+        sides: Sequence[Side],
+        relations: Sequence[str] | None = None,
+        limit: int | None = None,
+    ) -> list[list[Triple]]:
+        over = None if relations is None else tuple(relations)
+        return self.answer([Ask("triples", (*side, over, limit)) for side in sides])
+
+    def flat_relations_many(self, sides: Sequence[Side]) -> list[list[tuple[str, int]]]:
+        """`flatten.flat_relations_many`, asked of the graph beneath."""
+        return self.answer([Ask("flat_relations", tuple(side)) for side in sides])
+
+    def step_many(self, steps: Sequence[Step]) -> list[list[Entity]]:
+        """`flatten.step_many`, asked of the graph beneath."""
+        return self.answer([Ask("step", tuple(step)) for step in steps])
+
+    def _one(self, method: str, *arguments: Any) -> Any:
+        return self.answer([Ask(method, arguments)])[0]
+
+
+Arguments = list[tuple[Any, ...]]
+
+
+def _triples(graph: KnowledgeGraph, asked: Arguments) -> list[list[Triple]]:
+    groups: dict[Any, list[Side]] = {}
+    for entity_id, direction, relations, limit in asked:
+        groups.setdefault((relations, limit), []).append(Side(entity_id, direction))
+    found = {
+        (*side, *key): triples
+        for key, sides in groups.items()
+        for side, triples in zip(sides, graph.triples_many(sides, *key), strict=True)
+    }
+    return [found[one] for one in asked]
+
+
+def _one_by_one(method: str) -> Callable[[KnowledgeGraph, Arguments], list[Any]]:
+    return lambda graph, asked: [getattr(graph, method)(*one) for one in asked]
+
+
+_ANSWERS: dict[str, Callable[[KnowledgeGraph, Arguments], list[Any]]] = {
+    "resolve": _one_by_one("resolve"),
+    "count": _one_by_one("count"),
+    "types": _one_by_one("types"),
+    "name": lambda graph, asked: graph.names_many([one[0] for one in asked]),
+    "relations": lambda graph, asked: graph.relations_many([Side(*one) for one in asked]),
+    "neighbors": lambda graph, asked: graph.neighbors_many([Step(*one) for one in asked]),
+    "triples": _triples,
+    "flat_relations": lambda g, asked: flat_relations_many(g, [Side(*one) for one in asked]),
+    "step": lambda graph, asked: step_many(graph, [Step(*one) for one in asked]),
+}
+
+
+def _encode_item(item: Any) -> Any:
+    if isinstance(item, Entity):
+        return [item.id, item.name]
+    if isinstance(item, Triple):
+        return [*_encode_item(item.head), item.relation, *_encode_item(item.tail)]
+    return item
+
+
+def _texts(data: Any) -> list[str]:
+    return [_text(item) for item in _listed(data)]
+
+
+def _text(data: Any) -> str:
+    if not isinstance(data, str):
+        raise TypeError
+    return data
+
+
+def _listed(data: Any) -> list[Any]:
+    if not isinstance(data, list):
+        raise TypeError
+    return data  # pyright: ignore[reportUnknownVariableType]
+
+
+def _entities(data: Any) -> list[Entity]:
+    return [Entity(_text(entity_id), _text(name)) for entity_id, name in _listed(data)]
+
+
+def _counted(data: Any) -> list[tuple[str, int]]:
+    return [(_text(relation), int(count)) for relation, count in _listed(data)]
+
+
+def _decode_triples(data: Any) -> list[Triple]:
+    return [
+        Triple(Entity(head, head_name), relation, Entity(tail, tail_name))
+        for head, head_name, relation, tail, tail_name in map(_texts, _listed(data))
+    ]
+
+
+_DECODERS: dict[str, Callable[[Any], Any]] = {
+    "resolve": _entities,
+    "count": int,
+    "types": _texts,
+    "name": _text,
+    "relations": _counted,
+    "neighbors": _entities,
+    "triples": _decode_triples,
+    "flat_relations": _counted,
+    "step": _entities,
+}

@@ -1,0 +1,175 @@
+"""Hops on the node numbers of a compiled graph: what to list for a node, what lies one hop away."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice, pairwise
+
+from graphwalker.graphs.base import FLATTENED, Direction
+from graphwalker.graphs.compiled.crossing import far_ends
+from graphwalker.graphs.cvt import CVTS_PER_RELATION, RELATIONS_PER_CVT
+from graphwalker.graphs.format.arrays import Side
+
+MANY = 64
+"""Destinations from which on numpy crosses faster than a loop."""
+
+
+class Hops:
+    """`flatten`'s listing and steps, exactly, without making an entity of every node passed.
+
+    `relation_at` numbers the relations, in the order of their ids; `is_cvt` has a flag for each
+    node.
+    """
+
+    def __init__(
+        self,
+        sides: Mapping[Direction, Side],
+        is_cvt: memoryview,
+        relation_ids: Sequence[str],
+        relation_at: Mapping[str, int],
+    ) -> None:
+        self._sides, self._is_cvt = sides, is_cvt
+        self._ids, self._at = relation_ids, relation_at
+        self._names: dict[Direction, dict[tuple[int, int], str]] = {d: {} for d in Direction}
+
+    def listed(self, node: int, direction: Direction) -> list[tuple[str, int]]:
+        """The relations to list, plain and through CVT nodes, each with its number of entities."""
+        side, ids = self._sides[direction], self._ids
+        first, last = side.groups.span(node)
+        numbers = side.relations[first:last].tolist()
+        starts = side.starts.between(first, last + 1)
+        plain = [
+            (ids[number], end - start)
+            for number, (start, end) in zip(numbers, pairwise(starts), strict=True)
+        ]
+        to_cvts = side.to_cvts
+        mediated = [i for i, number in enumerate(numbers) if to_cvts[number]]
+        if not mediated:
+            return plain
+        listed = dict(plain)
+        for i in mediated:
+            relation = ids[numbers[i]]
+            cvts, others = self._first_cvts(side, starts[i], starts[i + 1])
+            listed[relation] = listed[relation] - len(cvts) if others else 0
+            for pair, count in self._pairs(node, numbers[i], cvts, direction):
+                listed.setdefault(pair, count)
+        return sorted((relation, count) for relation, count in listed.items() if count)
+
+    def names(self, node: int, direction: Direction) -> list[str]:
+        """The relations of `listed`, in its order, without counting what they lead to."""
+        side, ids = self._sides[direction], self._ids
+        first, last = side.groups.span(node)
+        numbers = side.relations[first:last].tolist()
+        to_cvts = side.to_cvts
+        mediated = [i for i, number in enumerate(numbers) if to_cvts[number]]
+        plain = [ids[number] for number in numbers]
+        if not mediated:
+            return plain
+        leads = dict.fromkeys(plain, True)
+        for i in mediated:
+            cvts, others = self._first_cvts(side, *side.starts.span(first + i))
+            leads[plain[i]] = others > 0
+            for far in self._reached(node, cvts, side):
+                if pair := self._pair(numbers[i], far, direction):
+                    leads.setdefault(pair, True)
+        return sorted(relation for relation, there in leads.items() if there)
+
+    def step(self, node: int, relation: str, direction: Direction, limit: int | None) -> list[int]:
+        """The nodes one hop away over a plain or a flattened relation, no CVT node among them."""
+        side, number = self._sides[direction], self._at.get(relation)
+        start, end = side.run(node, number) if number is not None else (0, 0)
+        if start < end and number is not None:
+            if not side.to_cvts[number]:
+                return side.nodes[
+                    start : end if limit is None else min(end, start + limit)
+                ].tolist()
+            is_cvt = self._is_cvt
+            return list(islice((n for n in side.nodes[start:end] if not is_cvt[n]), limit))
+        if FLATTENED not in relation:
+            return []
+        first, _, second = relation.partition(FLATTENED)
+        near, far = (first, second) if direction is Direction.OUT else (second, first)
+        return self.cross(node, near, far, direction)[:limit]
+
+    def cross(self, node: int, near: str, far: str, direction: Direction) -> list[int]:
+        """The nodes over `far` from the CVT nodes at the end of `near`, but not the node itself."""
+        near_number, number = self._at.get(near), self._at.get(far)
+        if near_number is None or number is None:
+            return []
+        side, is_cvt = self._sides[direction], self._is_cvt
+        start, end = side.run(node, near_number)
+        if end - start >= MANY:
+            return far_ends(side, is_cvt, (start, end), number, node)
+        found: set[int] = set()
+        for cvt in side.nodes[start:end]:
+            if is_cvt[cvt]:
+                found.update(side.nodes[slice(*side.run(cvt, number))])
+        found.discard(node)
+        return sorted(other for other in found if not is_cvt[other])
+
+    def _first_cvts(self, side: Side, start: int, end: int) -> tuple[list[int], int]:
+        """The CVT nodes among the first of these destinations, and how many others are there."""
+        ends = side.nodes[start : min(end, start + CVTS_PER_RELATION)].tolist()
+        is_cvt = self._is_cvt
+        cvts = [node for node in ends if is_cvt[node]]
+        return cvts, len(ends) - len(cvts)
+
+    def _pairs(
+        self, node: int, near: int, cvts: list[int], direction: Direction
+    ) -> Iterator[tuple[str, int]]:
+        """What lies behind the CVT nodes, as flattened relations."""
+        for far, others in self._behind(node, cvts, self._sides[direction]).items():
+            if pair := self._pair(near, far, direction):
+                yield pair, len(others)
+
+    def _pair(self, near: int, far: int, direction: Direction) -> str:
+        """`first..second`, or `""` where a step could not tell which is which."""
+        names = self._names[direction]
+        pair = names.get((near, far))
+        if pair is None:
+            pair = names[near, far] = self._flattened(near, far, direction)
+        return pair
+
+    def _flattened(self, near: int, far: int, direction: Direction) -> str:
+        pair = (near, far) if direction is Direction.OUT else (far, near)
+        first, second = self._ids[pair[0]], self._ids[pair[1]]
+        # A step splits at the first one.
+        sure = FLATTENED not in first and FLATTENED not in self._ids[near]
+        return FLATTENED.join((first, second)) if sure else ""
+
+    def _behind(self, node: int, cvts: list[int], side: Side) -> dict[int, set[int]]:
+        """What lies one hop behind the CVT nodes: node numbers by relation number."""
+        found: dict[int, set[int]] = {}
+        is_cvt, nodes, starts = self._is_cvt, side.nodes, side.starts
+        for cvt in cvts:
+            first, last = side.groups.span(cvt)
+            last = min(last, first + RELATIONS_PER_CVT)
+            if first == last:
+                continue
+            others = nodes[starts[first] : starts[last]].tolist()
+            relations = side.relations[first:last].tolist()
+            if len(others) > len(relations):
+                runs = zip(relations, pairwise(starts.between(first, last + 1)), strict=True)
+                relations = [r for r, (start, end) in runs for _ in range(end - start)]
+            for relation, other in zip(relations, others, strict=True):
+                if other == node or is_cvt[other]:
+                    continue
+                if relation in found:
+                    found[relation].add(other)
+                else:
+                    found[relation] = {other}
+        return found
+
+    def _reached(self, node: int, cvts: list[int], side: Side) -> set[int]:
+        """The numbers of the relations that lead from the CVT nodes to other entities."""
+        found: set[int] = set()
+        is_cvt, nodes, starts = self._is_cvt, side.nodes, side.starts
+        for cvt in cvts:
+            first, last = side.groups.span(cvt)
+            last = min(last, first + RELATIONS_PER_CVT)
+            for group, relation in enumerate(side.relations[first:last].tolist(), start=first):
+                if relation in found:
+                    continue
+                for other in nodes[slice(*starts.span(group))]:
+                    if other != node and not is_cvt[other]:
+                        found.add(relation)
+                        break
+        return found

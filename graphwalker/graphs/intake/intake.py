@@ -1,0 +1,101 @@
+"""The intake of a build: input files as rows into the sorter, a step at a time, resumable."""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from graphwalker.graphs.intake.blocks import Block
+from graphwalker.graphs.intake.filters import Filters
+from graphwalker.graphs.intake.phases import Phases
+from graphwalker.graphs.intake.readers import check_read, open_reader
+from graphwalker.graphs.intake.rejects import Rejects
+from graphwalker.graphs.intake.rows import Reader, Relations, Rows, Source
+from graphwalker.graphs.intake.sorter import Sorter, Table
+
+_SAY_EVERY_S = 5.0
+_TABLES = {
+    "fact": {"h": "VARCHAR", "r": "UINTEGER", "t": "VARCHAR"},
+    "relation_number": {"r": "VARCHAR", "k": "UINTEGER"},
+    "name": {"id": "VARCHAR", "name": "VARCHAR", "rank": "BIGINT", "line": "BIGINT"},
+    "type": {"id": "VARCHAR", "type": "VARCHAR"},
+    "edge_property": {"h": "VARCHAR", "r": "UINTEGER", "t": "VARCHAR", "json": "VARCHAR"},
+}
+
+
+class Intake:
+    """Tables `fact` (h, r, t), `relation_number` (r, k), `name` and `type` from input files."""
+
+    def __init__(
+        self,
+        sorter: Sorter,
+        phases: Phases,
+        filters: Filters,
+        rejects: Rejects,
+        say: Callable[[str], None],
+    ) -> None:
+        self._sorter, self._phases, self._say = sorter, phases, say
+        self._filters, self._rejects = filters, rejects
+        self._tables: dict[str, Table] = {}
+        self._stored_relations = 0
+        self._counts: dict[str, int] = phases.get("counts", {"lines": 0, "filtered": 0})
+        rejects.restore(phases.get("rejects", rejects.save()))
+
+    def read(self, sources: Sequence[Source]) -> None:
+        """Read what is not read yet. Raises `UserError` naming file and line."""
+        if self._phases.done("read") is not None:
+            return
+        self._tables = {name: self._sorter.existing(name, **_TABLES[name]) for name in _TABLES}
+        relations = Relations(self._filters, self._known())
+        reading, after = self._phases.get("reading", (0, 0))
+        for source in sources[reading:]:
+            self._read_one(source, relations, after if source.number == reading else 0)
+        self._rejects.close()
+        self._phases.finish("read", {"relations": len(relations.listed)})
+
+    def told(self) -> dict[str, Any]:
+        """Lines read, and how many were malformed or left out by the filters."""
+        return {**self._counts, "malformed": self._rejects.count}
+
+    def _read_one(self, source: Source, relations: Relations, after: int) -> None:
+        self._say(f"reading {source.path}" + (f" from line {after + 1:,}" if after else ""))
+        rejected, said = self._rejects.count, time.monotonic()
+        reader = open_reader(source, self._filters, relations, self._rejects)
+        line = after
+        for block, rows in reader.blocks(after):
+            self._store(rows, relations)
+            self._note((source.number, block.last), block.last - line, reader)
+            line = block.last
+            if time.monotonic() - said > _SAY_EVERY_S:
+                said = time.monotonic()
+                self._say(_standing(source, block))
+        if not after:
+            check_read(reader, source, self._rejects.count - rejected)
+        self._note((source.number + 1, 0), 0, reader)
+
+    def _store(self, rows: Rows, relations: Relations) -> None:
+        known = self._stored_relations
+        new = relations.listed[known:]
+        self._tables["relation_number"].extend([new, list(range(known, len(relations.listed)))])
+        self._stored_relations = len(relations.listed)
+        self._tables["fact"].extend([rows.heads, rows.relations, rows.tails])
+        listed_in = (("name", rows.names), ("type", rows.types), ("edge_property", rows.edges))
+        for name, listed in listed_in:
+            if listed:
+                self._tables[name].extend(list(zip(*listed, strict=True)))
+
+    def _note(self, reading: tuple[int, int], lines: int, reader: Reader) -> None:
+        """Where to go on: the number of a source, and its last line that is stored."""
+        self._counts["lines"] += lines
+        self._counts["filtered"] += reader.dropped
+        reader.dropped = 0
+        self._phases.put(reading=reading, counts=self._counts, rejects=self._rejects.save())
+
+    def _known(self) -> list[str]:
+        listed = self._sorter.records("SELECT r FROM relation_number ORDER BY k")
+        self._stored_relations = len(listed)
+        return [relation for (relation,) in listed]
+
+
+def _standing(source: Source, block: Block) -> str:
+    share = 100 * block.position / max(1, block.size)
+    return f"reading {source.path}: {share:.0f} %, {block.last:,} lines"

@@ -1,0 +1,226 @@
+"""Files of property graphs: JSON lines as Neo4j exports them, CSV as it imports them."""
+
+import csv
+import json
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from graphwalker.errors import UserError
+from graphwalker.graphs.intake.blocks import read_blocks
+from graphwalker.graphs.intake.filters import Filters
+from graphwalker.graphs.intake.rejects import Rejects
+from graphwalker.graphs.intake.rows import Reader, Relations, Rows, Source
+from graphwalker.graphs.properties import Value, value_literal
+
+NAME_KEYS = ("name", "title")
+"""The first of these properties is a node's display name; without one it is its id."""
+_TRUE = {"true": True, "false": False}
+_INTEGERS = {"int", "long", "short", "byte", "integer"}
+_FLOATS = {"float", "double"}
+
+
+def property_reader(
+    source: Source, filters: Filters, rejects: Rejects, relations: Relations
+) -> Reader:
+    """The reader of a file, by its name. Raises `UserError` for one that is neither form."""
+    name = source.path.name.removesuffix(".gz")
+    if name.endswith(".csv"):
+        return CsvReader(source, filters, rejects, relations)
+    if name.endswith((".json", ".jsonl")):
+        return JsonReader(source, filters, rejects, relations)
+    raise UserError(f"{source.path}: a property graph is read from .json, .jsonl or .csv files")
+
+
+class PropertyReader(Reader):
+    """What the two forms share: nodes and relationships become rows.
+
+    A property becomes a triple to a literal, a label a type, a relationship a triple; what a
+    relationship has of properties is kept beside it.
+    """
+
+    def __init__(
+        self, source: Source, filters: Filters, rejects: Rejects, relations: Relations
+    ) -> None:
+        super().__init__(source, filters, rejects)
+        self._relations = relations
+
+    def read(self, first: int, lines: list[str], rows: Rows) -> None:
+        for number, line in enumerate(lines, start=first):
+            if not line.strip():
+                continue
+            try:
+                self._read_line(number, line, rows)
+            except UserError as error:
+                self._reject(number, str(error), line)
+
+    @abstractmethod
+    def _read_line(self, number: int, line: str, rows: Rows) -> None: ...
+
+    def _node(
+        self,
+        number: int,
+        node: str,
+        labels: Sequence[str],
+        properties: Mapping[str, Any],
+        rows: Rows,
+    ) -> None:
+        node = _node_id(node)
+        facts = list(_facts(properties))
+        shown = next((str(properties[k]) for k in NAME_KEYS if properties.get(k)), node)
+        rows.names.append((node, shown, 0, self._line_base + number))
+        rows.types.extend((node, label) for label in labels if label)
+        for key, value in facts:
+            self._add(rows, node, key, value_literal(value))
+        self.kept += 1
+
+    def _relationship(
+        self, start: str, kind: str, end: str, properties: Mapping[str, Any], rows: Rows
+    ) -> None:
+        start, end = _node_id(start), _node_id(end)
+        if not kind:
+            raise UserError("a relationship without a type")
+        if self._add(rows, start, kind, end) and properties:
+            text = json.dumps(properties, ensure_ascii=False, sort_keys=True)
+            rows.edges.append((start, self._relations[kind], end, text))
+
+    def _add(self, rows: Rows, head: str, relation: str, tail: str) -> bool:
+        number = self._relations[relation]
+        kept = number >= 0
+        if kept:
+            rows.add(head, number, tail)
+        self.kept += kept
+        self.dropped += not kept
+        return kept
+
+
+class JsonReader(PropertyReader):
+    """One JSON object a line: `{"type": "node", "id", "labels", "properties"}` or
+    `{"type": "relationship", "label", "start": {"id"}, "end": {"id"}, "properties"}`."""
+
+    def _read_line(self, number: int, line: str, rows: Rows) -> None:
+        try:
+            record = json.loads(line)
+        except (json.JSONDecodeError, RecursionError):
+            raise UserError("not a JSON object on one line") from None
+        if not isinstance(record, dict):
+            raise UserError("not a JSON object on one line")
+        told = cast(dict[str, Any], record)
+        properties = told.get("properties", {})
+        if not isinstance(properties, dict):
+            raise UserError("properties are not a JSON object")
+        known = cast(dict[str, Any], properties)
+        if told.get("type") == "node":
+            labels = [str(label) for label in told.get("labels") or ()]
+            self._node(number, str(told.get("id", "")), labels, known, rows)
+        elif told.get("type") == "relationship":
+            start, end = (_end(told.get(which)) for which in ("start", "end"))
+            self._relationship(start, str(told.get("label") or ""), end, known, rows)
+        else:
+            raise UserError('"type" is neither "node" nor "relationship"')
+
+
+class CsvReader(PropertyReader):
+    """CSV whose header names `:ID` and `:LABEL`, or `:START_ID`, `:END_ID` and `:TYPE`; other
+    columns are properties, `born:int` or `tags:string[]` with a type. One record a line."""
+
+    def __init__(
+        self, source: Source, filters: Filters, rejects: Rejects, relations: Relations
+    ) -> None:
+        super().__init__(source, filters, rejects, relations)
+        self._columns = _header(source.path)
+
+    def _read_line(self, number: int, line: str, rows: Rows) -> None:
+        try:
+            (fields,) = csv.reader([line], strict=True)
+        except (csv.Error, ValueError):
+            raise UserError("not a CSV record on one line") from None
+        if number == 1:
+            return
+        if len(fields) != len(self._columns):
+            raise UserError(f"expected {len(self._columns)} columns, found {len(fields)}")
+        roles: dict[str, str] = {}
+        properties: dict[str, Any] = {}
+        for column, text in zip(self._columns, fields, strict=True):
+            role, group = _role(column)
+            if role in ("ID", "START_ID", "END_ID"):
+                roles[role] = f"{group}/{text}" if group and text else text
+            elif role:
+                roles[role] = text
+            if (key := column.partition(":")[0]) and text and role in ("", "ID"):
+                properties[key] = text if role else _typed(column, text)
+        if "ID" in roles:
+            labels = roles.get("LABEL", "").split(";")
+            self._node(number, roles["ID"], labels, properties, rows)
+        else:
+            start, end = roles.get("START_ID", ""), roles.get("END_ID", "")
+            self._relationship(start, roles.get("TYPE", ""), end, properties, rows)
+
+
+def _header(path: Path) -> list[str]:
+    """The columns of a CSV file. Raises `UserError` for one without a header of that kind."""
+    block = next(read_blocks(path), None)
+    line = block.text.partition("\n")[0] if block else ""
+    columns = next(csv.reader([line]), list[str]())
+    if not any(_role(column)[0] in ("ID", "START_ID") for column in columns):
+        raise UserError(f"{path}:1: the header has neither an :ID nor a :START_ID column")
+    return columns
+
+
+def _role(column: str) -> tuple[str, str]:
+    """`id:ID(Person)` gives `("ID", "Person")`; a plain property gives `("", "")`."""
+    _, _, kind = column.partition(":")
+    role, _, group = kind.partition("(")
+    found = role in ("ID", "START_ID", "END_ID", "LABEL", "TYPE")
+    return (role, group.rstrip(")")) if found else ("", "")
+
+
+def _typed(column: str, text: str) -> Any:
+    kind = column.partition(":")[2].lower()
+    if kind.endswith("[]"):
+        return [_one(kind[:-2], item) for item in text.split(";")]
+    return _one(kind, text)
+
+
+def _one(kind: str, text: str) -> Value:
+    parse: Callable[[str], Value] = str
+    if kind in _INTEGERS:
+        parse = int
+    elif kind in _FLOATS:
+        parse = float
+    elif kind == "boolean":
+        parse = _truth
+    try:
+        return parse(text)
+    except (ValueError, KeyError):
+        raise UserError(f"not a value of type {kind}: {text[:80]}") from None
+
+
+def _truth(text: str) -> bool:
+    return _TRUE[text.strip().lower()]
+
+
+def _facts(properties: Mapping[str, Any]) -> Iterator[tuple[str, Value]]:
+    """Key and value; a list is several, an object its JSON text, nothing is nothing."""
+    for key, value in properties.items():
+        items = cast(list[Any], value) if isinstance(value, list) else [value]
+        for item in items:
+            if item is None or not key:
+                continue
+            plain = isinstance(item, str | int | float | bool)
+            yield key, item if plain else json.dumps(item, ensure_ascii=False, sort_keys=True)
+
+
+def _end(told: Any) -> str:
+    return (
+        str(cast(dict[str, Any], told).get("id", "")) if isinstance(told, dict) else str(told or "")
+    )
+
+
+def _node_id(node: str) -> str:
+    if not node:
+        raise UserError("a node without an id")
+    if node.startswith('"'):
+        raise UserError(f"an id cannot begin with a quotation mark: {node[:80]}")
+    return node

@@ -1,0 +1,217 @@
+"""Readers of a graph's input files: triples, names and types as rows; bad lines are rejected."""
+
+from pathlib import Path
+
+from graphwalker.errors import UserError
+from graphwalker.graphs.intake.blocks import first_byte
+from graphwalker.graphs.intake.filters import Filters
+from graphwalker.graphs.intake.rejects import Rejects
+from graphwalker.graphs.intake.rows import (
+    DROPPED,
+    NAMES,
+    TYPES,
+    Reader,
+    Relations,
+    Rows,
+    Source,
+    TripleReader,
+)
+from graphwalker.graphs.literals import is_literal, literal_name
+from graphwalker.graphs.ntriples import language, parse_line, parse_lines, parse_literal
+
+TYPE_RELATIONS = {"type.object.type", "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"}
+NAME_RELATIONS = {"type.object.name": 0, "http://www.w3.org/2000/01/rdf-schema#label": 1}
+_HEADERS = ({"mid", "id", "head", "subject"}, {"name", "type", "relation", "predicate"})
+
+
+def open_reader(source: Source, filters: Filters, relations: Relations, rejects: Rejects) -> Reader:
+    if source.kind == "names":
+        return NameReader(source, filters, rejects)
+    if source.kind == "types":
+        return TypeReader(source, filters, rejects)
+    if source.kind == "property":
+        from graphwalker.graphs.intake.property_files import property_reader
+
+        return property_reader(source, filters, rejects, relations)
+    if _is_ntriples(source.path):
+        return NTriplesReader(source, filters, rejects, relations)
+    return TsvReader(source, filters, rejects, relations)
+
+
+class NameReader(Reader):
+    """Names: TSV with id and name in the first two columns, others ignored; the first one wins."""
+
+    def read(self, first: int, lines: list[str], rows: Rows) -> None:
+        for number, line in enumerate(lines, start=first):
+            fields = line.split("\t", 2)
+            if len(fields) < 2 or not fields[0]:
+                if line:
+                    self._reject(number, "expected id<TAB>name", line)
+            elif fields[1] and not is_literal(fields[0]) and not _is_header(number, fields):
+                rows.names.append((fields[0], fields[1], 0, self._line_base + number))
+                self.kept += 1
+
+
+class TypeReader(Reader):
+    """Types: TSV of id and type, one pair on each line."""
+
+    def read(self, first: int, lines: list[str], rows: Rows) -> None:
+        for number, line in enumerate(lines, start=first):
+            fields = line.split("\t", 2)
+            if len(fields) < 2 or not fields[0] or not fields[1]:
+                if line:
+                    self._reject(number, "expected id<TAB>type", line)
+            elif not _is_header(number, fields):
+                rows.types.append((fields[0], fields[1]))
+                self.kept += 1
+
+
+class TsvReader(TripleReader):
+    """Triples as head, relation, tail; a literal is written as in N-Triples."""
+
+    def read(self, first: int, lines: list[str], rows: Rows) -> None:
+        relations, sifts, before = self._relations, self._sifts, len(rows.heads)
+        add_head, add_relation, add_tail = rows.appends()
+        for number, line in enumerate(lines, start=first):
+            fields = line.split("\t")
+            # The common line, without a call: most of a build's time is spent here.
+            if len(fields) == 3 and number > 1 and not sifts:
+                head, relation, tail = fields
+                if head and relation and tail and head[0] != '"' != tail[0]:
+                    found = relations[relation]
+                    if found < 0:
+                        self.dropped += 1
+                        continue
+                    add_head(head)
+                    add_relation(found)
+                    add_tail(tail)
+                    continue
+            self._read_odd(number, line, fields, rows)
+        self.kept += len(rows.heads) - before
+
+    def _read_odd(self, number: int, line: str, fields: list[str], rows: Rows) -> None:
+        if not line or _is_header(number, fields):
+            return
+        if len(fields) != 3 or not all(fields):
+            found = f"found {len(fields)} columns"
+            self._reject(number, f"expected head<TAB>relation<TAB>tail, {found}", line)
+            return
+        head, relation, tail = fields
+        try:
+            if is_literal(head):
+                raise UserError(f"a literal cannot be a head: {head[:80]}")
+            tail = parse_literal(tail) if is_literal(tail) else tail
+        except UserError as error:
+            self._reject(number, str(error), line)
+            return
+        self._add(rows, head, self._relations[relation], tail)
+
+
+class NTriplesReader(TripleReader):
+    """Triples as N-Triples, the names and types of the graph among them."""
+
+    def __init__(
+        self, source: Source, filters: Filters, rejects: Rejects, relations: Relations
+    ) -> None:
+        super().__init__(source, filters, rejects, relations)
+        self._routes = _Routes(relations)
+
+    def read(self, first: int, lines: list[str], rows: Rows) -> None:
+        routes, add, special = self._routes, self._add, self._special
+        sifts, before = self._sifts, len(rows.heads)
+        add_head, add_relation, add_tail = rows.appends()
+        for number, fields in enumerate(parse_lines("\n".join(lines)), start=first):
+            head, relation, tail, literal, line = fields
+            if not head:
+                if line:
+                    self._read_odd(number, line, rows)
+                continue
+            route = routes[relation]
+            if route >= 0:
+                if sifts:
+                    add(rows, head, route, tail or literal)
+                    continue
+                add_head(head)
+                add_relation(route)
+                add_tail(tail or literal)
+            elif route == DROPPED:
+                self.dropped += 1
+            else:
+                special(rows, number, head, relation, tail or literal)
+        self.kept += len(rows.heads) - before
+
+    def _read_odd(self, number: int, line: str, rows: Rows) -> None:
+        try:
+            triple = parse_line(line)
+        except UserError as error:
+            self._reject(number, str(error), line)
+            return
+        if triple is not None:
+            self._special(rows, number, *triple)
+
+    def _special(self, rows: Rows, number: int, head: str, relation: str, tail: str) -> None:
+        """A line whose relation names or types its subject, or is left out, or is not seen yet."""
+        if relation in NAME_RELATIONS and is_literal(tail) and language(tail) is not None:
+            self._name(rows, number, head, relation, tail)
+        elif relation in TYPE_RELATIONS and not is_literal(tail):
+            if self._keeps_node is not None and not self._keeps_node(head):
+                self.dropped += 1
+                return
+            rows.types.append((head, tail))
+            self.kept += 1
+        else:
+            self._add(rows, head, self._relations[relation], tail)
+
+    def _name(self, rows: Rows, number: int, head: str, relation: str, literal: str) -> None:
+        tag = language(literal) or ""
+        if not self._keeps(head, literal):
+            self.dropped += 1
+            return
+        self.kept += 1
+        if name := literal_name(literal):
+            rank = _preference(tag) + NAME_RELATIONS[relation]
+            rows.names.append((head, name, rank, self._line_base + number))
+
+
+class _Routes(dict[str, int]):
+    """The number of a relation, below 0 for one whose lines need a closer look."""
+
+    def __init__(self, relations: Relations) -> None:
+        super().__init__(
+            dict.fromkeys(TYPE_RELATIONS, TYPES) | dict.fromkeys(NAME_RELATIONS, NAMES)
+        )
+        self._relations = relations
+
+    def __missing__(self, relation: str) -> int:
+        self[relation] = found = self._relations[relation]
+        return found
+
+
+def check_read(reader: Reader, source: Source, rejected: int) -> None:
+    """Raises `UserError` for a file of triples that had none; `rejected` lines were malformed."""
+    if source.kind in ("triples", "property") and not reader.kept and not reader.dropped:
+        why = f"; {reader.rejects.first}" if rejected else ""
+        raise UserError(f"{source.path}: no triples{why}")
+
+
+def _preference(tag: str) -> int:
+    """Names from a names file come first (0), then English, then no language, then the others."""
+    if tag == "en":
+        return 2
+    if tag.startswith("en-"):
+        return 4
+    return 8 if tag else 6
+
+
+def _is_header(number: int, fields: list[str]) -> bool:
+    if number != 1 or len(fields) < 2:
+        return False
+    first, second = (field.strip().lower() for field in fields[:2])
+    return first in _HEADERS[0] and second in _HEADERS[1]
+
+
+def _is_ntriples(path: Path) -> bool:
+    name = path.name.removesuffix(".gz")
+    if name.endswith((".nt", ".tsv", ".txt")):
+        return name.endswith(".nt")
+    return first_byte(path) in (b"<", b"_", b"#")

@@ -1,0 +1,131 @@
+"""Rows of a graph's input: what was read and not yet stored, and the base of the readers."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from graphwalker.graphs.intake.blocks import Block, read_blocks
+from graphwalker.graphs.intake.filters import Filters
+from graphwalker.graphs.intake.rejects import Rejects
+from graphwalker.graphs.literals import is_literal
+from graphwalker.graphs.ntriples import language
+
+NAMES, TYPES, DROPPED = -1, -2, -3
+"""What happens to a line whose relation is no edge: it names, it types, or it is left out."""
+
+
+@dataclass(slots=True)
+class Rows:
+    """What was read and not yet stored. A relation is a number from `Relations`."""
+
+    heads: list[str] = field(default_factory=list[str])
+    relations: list[int] = field(default_factory=list[int])
+    tails: list[str] = field(default_factory=list[str])
+    names: list[tuple[str, str, int, int]] = field(default_factory=list[tuple[str, str, int, int]])
+    """Id, name, rank (the lowest wins), and a number that grows from line to line."""
+    types: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    edges: list[tuple[str, int, str, str]] = field(default_factory=list[tuple[str, int, str, str]])
+    """The properties of relationships: head, relation, tail, and the properties as JSON."""
+
+    def appends(self) -> tuple[Callable[[str], None], Callable[[int], None], Callable[[str], None]]:
+        """What adds a head, a relation and a tail, for the loops that cannot wait for `add`."""
+        return self.heads.append, self.relations.append, self.tails.append
+
+    def add(self, head: str, relation: int, tail: str) -> None:
+        self.heads.append(head)
+        self.relations.append(relation)
+        self.tails.append(tail)
+
+
+class Relations(dict[str, int]):
+    """What happens to a line, by its relation: a number from 0 on, or one of `NAMES` and so on."""
+
+    def __init__(self, filters: Filters, known: list[str]) -> None:
+        super().__init__({relation: number for number, relation in enumerate(known)})
+        self.listed = known
+        self._keeps = filters.relation_test()
+
+    def __missing__(self, relation: str) -> int:
+        found = DROPPED
+        if self._keeps(relation):
+            found = len(self.listed)
+            self.listed.append(relation)
+        self[relation] = found
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One input file: `kind` is triples, names, types or property; `number` is its place among
+    all files."""
+
+    path: Path
+    kind: str
+    number: int
+
+
+class Reader(ABC):
+    """Turns the blocks of one file into rows. `dropped` counts what the filters left out."""
+
+    def __init__(self, source: Source, filters: Filters, rejects: Rejects) -> None:
+        self.path, self.rejects = source.path, rejects
+        self.kept: int = 0
+        self.dropped: int = 0
+        self._line_base = source.number << 40
+        self._keeps_node = filters.node_test()
+        self._keeps_language = filters.language_test()
+
+    def blocks(self, after: int) -> Iterator[tuple[Block, Rows]]:
+        """Each block with its rows; the lines up to `after` are skipped."""
+        for block in read_blocks(self.path, after):
+            rows = Rows()
+            if block.broken:
+                self._read_around(block, rows)
+            else:
+                self.read(block.first, block.text.split("\n"), rows)
+            yield block, rows
+
+    @abstractmethod
+    def read(self, first: int, lines: list[str], rows: Rows) -> None:
+        """Turn lines into rows; `first` is the number of the first of them."""
+
+    def _read_around(self, block: Block, rows: Rows) -> None:
+        """Lines that cannot be read are rejected in their turn."""
+        lines, first = block.text.split("\n"), block.first
+        for number, why, line in block.broken:
+            self.read(first, lines[first - block.first : number - block.first], rows)
+            self.rejects.add(self.path, number, why, line)
+            first = number + 1
+        self.read(first, lines[first - block.first :], rows)
+
+    def _reject(self, number: int, why: str, line: str) -> None:
+        self.rejects.add(self.path, number, why, line)
+
+    def _keeps(self, head: str, tail: str) -> bool:
+        """Whether the ends of a triple pass the filters of namespaces and languages."""
+        if is_literal(tail):
+            if self._keeps_language is not None:
+                tag = language(tail)
+                if tag is not None and not self._keeps_language(tag):
+                    return False
+        elif self._keeps_node is not None and not self._keeps_node(tail):
+            return False
+        return self._keeps_node is None or self._keeps_node(head)
+
+
+class TripleReader(Reader):
+    """What the two forms of triples share."""
+
+    def __init__(
+        self, source: Source, filters: Filters, rejects: Rejects, relations: Relations
+    ) -> None:
+        super().__init__(source, filters, rejects)
+        self._relations = relations
+        self._sifts = self._keeps_node is not None or self._keeps_language is not None
+
+    def _add(self, rows: Rows, head: str, number: int, tail: str) -> None:
+        if number < 0 or (self._sifts and not self._keeps(head, tail)):
+            self.dropped += 1
+        else:
+            rows.add(head, number, tail)

@@ -1,0 +1,69 @@
+"""Answers of an endpoint: whole SPARQL results, or the reason why they cannot be believed."""
+
+import json
+from typing import Any, cast
+
+from graphwalker.graphs.sparql.connections import Response
+from graphwalker.graphs.sparql.terms import Binding
+
+Row = dict[str, Binding]
+"""The values of one solution by variable; an unbound variable is absent."""
+
+
+class Fault(Exception):
+    """An answer that is none: `again` says whether asking again may help, `wait_s` for how long
+    the endpoint asks to be left alone."""
+
+    def __init__(self, reason: str, again: bool, wait_s: float = 0.0) -> None:
+        super().__init__(reason)
+        self.reason, self.again, self.wait_s = reason, again, wait_s
+
+
+def read_rows(response: Response) -> list[Row]:
+    """The solutions of a SELECT. Raises `Fault` for errors, and for answers that are not whole."""
+    _check_status(response)
+    _check_whole(response)
+    try:
+        answer: Any = json.loads(response.body)
+        rows = cast(list[Row], answer["results"]["bindings"])
+    except (ValueError, KeyError, TypeError):
+        raise Fault(f"not SPARQL results in JSON: {_first_line(response)}", again=True) from None
+    _check_count(response, len(rows))
+    return rows
+
+
+def _check_status(response: Response) -> None:
+    status = response.status
+    if status == 200:
+        return
+    if 300 <= status < 400:
+        where = response.headers.get("location", "another address")
+        raise Fault(f"HTTP {status}: moved to {where}", again=False)
+    again = status >= 500 or status in (408, 429)
+    raise Fault(f"HTTP {status}: {_first_line(response)}", again, _retry_after(response))
+
+
+def _check_whole(response: Response) -> None:
+    """Virtuoso gives up with HTTP 200 and what it has found so far; a header tells."""
+    if state := response.headers.get("x-sql-state"):
+        why = response.headers.get("x-sql-message", "").strip()
+        raise Fault(f"incomplete answer, state {state}: {why}"[:300], again=True)
+
+
+def _check_count(response: Response, rows: int) -> None:
+    limit = response.headers.get("x-sparql-maxrows", "")
+    if limit.isdigit() and rows >= int(limit):
+        raise Fault(
+            f"incomplete answer, cut at {limit} rows; raise ResultSetMaxRows in its virtuoso.ini",
+            again=False,
+        )
+
+
+def _retry_after(response: Response) -> float:
+    wait = response.headers.get("retry-after", "")
+    return float(wait) if wait.isdigit() else 0.0
+
+
+def _first_line(response: Response) -> str:
+    lines = response.body[:2000].decode(errors="replace").split("\n")
+    return next((line.strip() for line in lines if line.strip()), "(empty)")[:200]

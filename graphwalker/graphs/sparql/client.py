@@ -1,0 +1,156 @@
+"""The client of one or several endpoints: retries, failover, and only ever questions."""
+
+import logging
+import random
+import threading
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from graphwalker.errors import GraphError, UserError
+from graphwalker.graphs.sparql.answers import Fault, Row, read_rows
+from graphwalker.graphs.sparql.connections import REFUSALS, Connections
+from graphwalker.graphs.sparql.request import Form, check_installed, write_request
+
+log = logging.getLogger(__name__)
+
+_NO_VALUES: Mapping[str, str] = MappingProxyType({})
+_PROBE = "SELECT ?s WHERE { ?s ?p ?o } LIMIT 1"
+
+
+class Endpoint:
+    """One address: its connections, and until when it is left alone after failures."""
+
+    def __init__(self, connections: Connections) -> None:
+        self.connections = connections
+        self.address = connections.address
+        self.failures = 0
+        self.rest_until = 0.0
+        self.is_virtuoso: bool | None = None
+
+    @property
+    def ready(self) -> bool:
+        return time.monotonic() >= self.rest_until
+
+    def failed(self) -> None:
+        """Leave it alone for a second, twice as long each time, a minute at most."""
+        self.failures += 1
+        self.rest_until = time.monotonic() + min(60.0, 2.0 ** min(self.failures - 1, 6))
+
+    def answered(self) -> None:
+        self.failures, self.rest_until = 0, 0.0
+
+
+class SparqlClient:
+    """Asks the first endpoint that answers; all must hold the same graph.
+
+    A 5xx, a reset, a time-out or a broken answer is asked again, of the next endpoint if there is
+    one, else after a pause that doubles, with jitter. After `attempts` it is a `GraphError`.
+    An endpoint that failed is probed before it is trusted again. Safe among threads.
+    """
+
+    def __init__(
+        self,
+        addresses: Sequence[str],
+        default_graph: str = "",
+        user: str = "",
+        password: str = "",
+        timeout_s: float = 30.0,
+        attempts: int = 6,
+        first_pause_s: float = 0.1,
+        max_bytes: int = 256 << 20,
+    ) -> None:
+        if not addresses or attempts < 1:
+            raise UserError("an endpoint and at least one attempt are needed")
+        check_installed()
+        self._endpoints = [Endpoint(Connections(a, timeout_s, max_bytes)) for a in addresses]
+        self.default_graph = default_graph
+        self._form = Form(default_graph, user, password)
+        self._attempts, self._first_pause_s = attempts, first_pause_s
+        self._lock = threading.Lock()
+        self.counts: Counter[str] = Counter()
+        """Since the start: `queries`, `requests`, `retries`, `probes`, `rows`, `bytes`."""
+
+    def rows(self, query: str, values: Mapping[str, str] = _NO_VALUES) -> list[Row]:
+        """The solutions of a SELECT; `values` are terms for its `{name}`s. Raises `GraphError`.
+
+        >>> SparqlClient(["http://localhost/sparql"]).rows("DROP GRAPH <g>")
+        Traceback (most recent call last):
+        graphwalker.errors.GraphError: only SELECT is ever sent: DROP GRAPH <g>
+        """
+        self._count(queries=1)
+        reason = ""
+        for attempt in range(self._attempts):
+            endpoint = self._choose()
+            self._count(retries=attempt > 0)
+            try:
+                return self._ask(endpoint, query, values)
+            except Fault as fault:
+                reason = f"{endpoint.address}: {fault.reason}"
+                if not fault.again:
+                    raise GraphError(reason) from None
+                endpoint.failed()
+                if attempt + 1 < self._attempts:
+                    self._pause(attempt, fault)
+        raise GraphError(f"{reason} (after {self._attempts} attempts)")
+
+    def check(self) -> dict[str, str]:
+        """Each address with `""` where it answers, else why not."""
+        return {endpoint.address: self._probe(endpoint) for endpoint in self._endpoints}
+
+    def close(self) -> None:
+        """Close idle connections."""
+        for endpoint in self._endpoints:
+            endpoint.connections.close()
+
+    def _ask(self, endpoint: Endpoint, query: str, values: Mapping[str, str]) -> list[Row]:
+        as_parameters = bool(endpoint.is_virtuoso)
+        request = write_request(endpoint.address, self._form, query, values, as_parameters)
+        self._count(requests=1)
+        try:
+            response = endpoint.connections.send(request)
+        except TimeoutError:
+            raise Fault("timed out", again=True) from None
+        except REFUSALS as error:
+            raise Fault(f"{type(error).__name__}: {error}", again=True) from None
+        endpoint.is_virtuoso = response.headers.get("server", "").startswith("Virtuoso")
+        rows = read_rows(response)
+        endpoint.answered()
+        self._count(rows=len(rows), bytes=len(response.body))
+        return rows
+
+    def _choose(self) -> Endpoint:
+        """The first endpoint that is trusted, else the one whose rest is over first."""
+        for endpoint in self._endpoints:
+            if not endpoint.ready:
+                continue
+            if not endpoint.failures or len(self._endpoints) == 1:
+                return endpoint
+            with self._lock:
+                taken, endpoint.rest_until = not endpoint.ready, time.monotonic() + 60.0
+            if not taken and not self._probe(endpoint):  # the others go elsewhere meanwhile
+                return endpoint
+        return min(self._endpoints, key=lambda endpoint: endpoint.rest_until)
+
+    def _probe(self, endpoint: Endpoint) -> str:
+        """Ask for any triple; returns why it failed, `""` when it answered."""
+        self._count(probes=1)
+        try:
+            self._ask(endpoint, _PROBE, _NO_VALUES)
+        except Fault as fault:
+            endpoint.failed()
+            log.warning("%s: %s", endpoint.address, fault.reason)
+            return fault.reason
+        return ""
+
+    def _pause(self, attempt: int, fault: Fault) -> None:
+        """Nothing where another endpoint is ready; else exponential backoff with full jitter."""
+        if any(endpoint.ready for endpoint in self._endpoints):
+            return
+        pause = random.uniform(0.5, 1.0) * self._first_pause_s * 2**attempt
+        time.sleep(max(min(pause, 10.0), min(fault.wait_s, 60.0)))
+
+    def _count(self, **amounts: int) -> None:
+        with self._lock:
+            self.counts.update(amounts)

@@ -1,0 +1,216 @@
+"""A knowledge graph behind SPARQL endpoints: Virtuoso with Freebase, Wikidata, or any other."""
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from graphwalker.graphs.base import Direction, Entity, Side, Step, Triple
+from graphwalker.graphs.batched import BatchedGraph
+from graphwalker.graphs.literals import is_literal, literal_name
+from graphwalker.graphs.names import fold
+from graphwalker.graphs.sparql.batch import Batch
+from graphwalker.graphs.sparql.client import SparqlClient
+from graphwalker.graphs.sparql.listing import EDGES, Lister
+from graphwalker.graphs.sparql.patterns import Patterns
+from graphwalker.graphs.sparql.reading import Reader
+from graphwalker.graphs.sparql.steps import TOGETHER, Stepper
+from graphwalker.graphs.sparql.terms import Vocabulary, text
+
+log = logging.getLogger(__name__)
+
+FREEBASE_VOCABULARY = Vocabulary()
+
+
+class SparqlGraph(BatchedGraph):
+    """A `KnowledgeGraph` over one or several endpoints (addresses, separated by white space).
+
+    Every batched call, and every tool call's listing or step with its CVT nodes, is one request;
+    hubs and lists of many may need a second. Only SELECT is ever sent. All options of
+    `SparqlClient` (named graph, credentials, time-out, attempts) may be given by name.
+    An answer that is missing, late or cut short raises `GraphError`, never an empty result.
+
+    `listed_edges`: of a side with more edges than that, CVT nodes take a second request.
+
+    `resolve` finds names by case where the graph has an index of folded names
+    (`graphwalker virtuoso load` adds one); without it only exact names, in the languages of the
+    vocabulary: a filter over all names would take minutes.
+    """
+
+    def __init__(
+        self,
+        endpoint: str | Sequence[str],
+        vocabulary: Vocabulary = FREEBASE_VOCABULARY,
+        listed_edges: int = EDGES,
+        **options: Any,
+    ) -> None:
+        addresses = endpoint.split() if isinstance(endpoint, str) else list(endpoint)
+        self.client = SparqlClient(addresses, **options)
+        self.vocabulary = vocabulary
+        self._patterns = Patterns(vocabulary, one_graph=bool(self.client.default_graph))
+        self._read = Reader(vocabulary)
+        self._lister = Lister(self.client, vocabulary, self._patterns, listed_edges)
+        self._stepper = Stepper(self.client, vocabulary, self._patterns)
+        self._warned = False
+
+    def resolve(self, name: str) -> list[Entity]:
+        batch = Batch(self.client)
+        found = self._lookups(batch, name)
+        if not found:
+            return []
+        names = batch.add(self._patterns.candidates(found))
+        types = batch.add(self._patterns.type_counts(found))
+        index = batch.add(self._patterns.has_index())
+        rows = batch.run()
+        self._warn_without_index(bool(rows[index]))
+        best = self._read.entities(rows[names], "s")
+        count = {self._read.id(row, "s"): int(row["n"]["value"]) for row in rows[types]}
+        folded = fold(name)
+        known = [entity for entity in best if fold(entity.name) == folded]
+        return sorted(known, key=lambda e: (e.name != name, -count.get(e.id, 0), e.id))
+
+    def name(self, entity_id: str) -> str:
+        return self.names_many([entity_id])[0]
+
+    def count(self, entity_id: str, relation: str, direction: Direction) -> int:
+        terms = self._iri(entity_id), self._iri(relation)
+        if terms[0] is None or terms[1] is None or self.vocabulary.hides(relation):
+            return 0
+        batch = Batch(self.client)
+        batch.add(self._patterns.count(batch.term(terms[0]), batch.term(terms[1]), direction))
+        return sum(int(row["n"]["value"]) for row in batch.run()[0])
+
+    def types(self, entity_id: str) -> list[str]:
+        entity, kind = self._iri(entity_id), self._iri(self.vocabulary.type)
+        if entity is None or kind is None:
+            return []
+        batch = Batch(self.client)
+        batch.add(f"SELECT ?x WHERE {{ {batch.term(entity)} {kind} ?x }}")
+        found = {self._read.id(row, "x") for row in batch.run()[0]}
+        return sorted(one for one in found if not is_literal(one))
+
+    def names_many(self, entity_ids: Sequence[str]) -> list[str]:
+        iris = [i for i in entity_ids if not is_literal(i)]
+        batch = Batch(self.client)
+        self._add_portions(batch, iris, self._patterns.names)
+        rows = [row for found in batch.run() for row in found]
+        names = {entity.id: entity.name for entity in self._read.entities(rows, "s")}
+        return [literal_name(i) if is_literal(i) else names.get(i, "") for i in entity_ids]
+
+    def relations_many(self, sides: Sequence[Side]) -> list[list[tuple[str, int]]]:
+        batch = Batch(self.client)
+        places = {
+            direction: self._add_portions(
+                batch,
+                [i for i, d in sides if d is direction],
+                lambda some, d=direction: self._patterns.relations_of(some, d),
+            )
+            for direction in Direction
+        }
+        found = batch.run()
+        by_side = {
+            Side(entity_id, direction): self._read.relations(rows)
+            for direction, into in places.items()
+            for place in into
+            for entity_id, rows in self._read.by(found[place], "s").items()
+        }
+        return [by_side.get(Side(*side), []) for side in sides]
+
+    def neighbors_many(self, steps: Sequence[Step]) -> list[list[Entity]]:
+        return self._stepper.neighbors_many(steps)
+
+    def triples_many(
+        self,
+        sides: Sequence[Side],
+        relations: Sequence[str] | None = None,
+        limit: int | None = None,
+    ) -> list[list[Triple]]:
+        if limit is not None:
+            return self._first_triples(sides, relations, limit)
+        batch = Batch(self.client)
+        named = self._add_portions(batch, [i for i, _ in sides], self._patterns.names)
+        iris = None if relations is None else list(filter(None, map(self._iri, relations)))
+        around = {
+            direction: self._add_portions(
+                batch,
+                [i for i, d in sides if d is direction],
+                lambda some, d=direction: self._patterns.triples_of(some, d, iris),
+            )
+            for direction in Direction
+        }
+        found = batch.run()
+        heads = {e.id: e for p in named for e in self._read.entities(found[p], "s")}
+        rows = {
+            Side(entity_id, direction): self._read.by(of_entity, "r")
+            for direction, places in around.items()
+            for place in places
+            for entity_id, of_entity in self._read.by(found[place], "s").items()
+        }
+        return [
+            [
+                _triple(heads.get(side[0], Entity(side[0])), relation, other, side[1])
+                for relation in (
+                    sorted(rows.get(Side(*side), ())) if relations is None else relations
+                )
+                if not self.vocabulary.hides(relation)
+                for other in self._read.entities(rows.get(Side(*side), {}).get(relation, ()))
+            ]
+            for side in sides
+        ]
+
+    def flat_relations_many(self, sides: Sequence[Side]) -> list[list[tuple[str, int]]]:
+        """`flatten.flat_relations_many`, in one request (two for hubs)."""
+        askable = [side for side in dict.fromkeys(sides) if self._iri(side.entity_id) is not None]
+        listed = dict(zip(askable, self._lister.flat_relations_many(askable), strict=True))
+        return [listed.get(side, []) for side in sides]
+
+    def step_many(self, steps: Sequence[Step]) -> list[list[Entity]]:
+        """`flatten.step_many`, in one request (more where nameless nodes fill a list)."""
+        return self._stepper.step_many(steps)
+
+    def _first_triples(
+        self, sides: Sequence[Side], relations: Sequence[str] | None, limit: int
+    ) -> list[list[Triple]]:
+        over = (
+            [[r for r, _ in found] for found in self.relations_many(sides)]
+            if relations is None
+            else [relations] * len(sides)
+        )
+        steps = [[Step(i, r, d, limit) for r in rs] for (i, d), rs in zip(sides, over, strict=True)]
+        ends = iter(self.neighbors_many([step for of_side in steps for step in of_side]))
+        names = self.names_many([entity_id for entity_id, _ in sides])
+        return [
+            [
+                _triple(Entity(step.entity_id, name), step.relation, other, step.direction)
+                for step in of_side
+                for other in next(ends)
+            ]
+            for of_side, name in zip(steps, names, strict=True)
+        ]
+
+    def _lookups(self, batch: Batch, name: str) -> str:
+        """A pattern of `?s` for entities that may go by the name; `""` where none can."""
+        pairs = [(self.vocabulary.folded, text(fold(name)))]
+        pairs += [(self.vocabulary.name, text(name, tag)) for tag in self.vocabulary.languages]
+        terms = [(self._iri(predicate), term) for predicate, term in pairs if term and name]
+        return " UNION ".join(f"{{ ?s {iri} {batch.term(term)} }}" for iri, term in terms)
+
+    def _warn_without_index(self, has_index: bool) -> None:
+        if not has_index and not self._warned:
+            self._warned = True
+            log.warning("no index of folded names here: names are found as they are written only")
+
+    def _add_portions(
+        self, batch: Batch, node_ids: Sequence[str], branch: Callable[[str], str]
+    ) -> list[int]:
+        """A branch for every so many entities; returns their places."""
+        iris = [iri for i in dict.fromkeys(node_ids) if (iri := self._iri(i)) is not None]
+        portions = (iris[first : first + TOGETHER] for first in range(0, len(iris), TOGETHER))
+        return [batch.add(branch(" ".join(some))) for some in portions]
+
+    def _iri(self, node_id: str) -> str | None:
+        return self.vocabulary.iri(node_id)
+
+
+def _triple(here: Entity, relation: str, other: Entity, direction: Direction) -> Triple:
+    out = direction is Direction.OUT
+    return Triple(here, relation, other) if out else Triple(other, relation, here)

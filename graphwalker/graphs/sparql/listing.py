@@ -1,0 +1,138 @@
+"""Listings over SPARQL: the relations of an entity, CVT nodes crossed, in one request.
+
+A request counts the relations and brings along what stands behind CVT nodes among the first
+edges of a side. Sides with more edges than that (hubs) need a second one. What comes out is what
+`flatten.flat_relations` gives on any other graph.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from graphwalker.graphs.base import FLATTENED, Direction, Side
+from graphwalker.graphs.cvt import RELATIONS_PER_CVT
+from graphwalker.graphs.sparql.answers import Row
+from graphwalker.graphs.sparql.batch import Batch
+from graphwalker.graphs.sparql.client import SparqlClient
+from graphwalker.graphs.sparql.patterns import CVTS_LOOKED_AT, Patterns
+from graphwalker.graphs.sparql.reading import Reader, is_nameless
+from graphwalker.graphs.sparql.terms import Vocabulary
+
+EDGES = 10_000
+"""Edges of a side among which CVT nodes are looked for right away."""
+_SIDES = 8
+"""Per request: each side may bring many rows."""
+
+
+@dataclass(slots=True)
+class _Look:
+    """What is known about one side: its counts, and the rows behind CVT nodes by relation."""
+
+    side: Side
+    counts: dict[str, int]
+    behind: dict[str, list[Row]] = field(default_factory=dict[str, list[Row]])
+
+
+class Lister:
+    """Lists sides, in the vocabulary of its reader."""
+
+    def __init__(
+        self, client: SparqlClient, vocabulary: Vocabulary, patterns: Patterns, edges: int = EDGES
+    ) -> None:
+        self._client, self._vocabulary, self._patterns = client, vocabulary, patterns
+        self._edges = edges
+        self._read = Reader(vocabulary)
+
+    def flat_relations_many(self, sides: Sequence[Side]) -> list[list[tuple[str, int]]]:
+        """`flatten.flat_relations_many` of sides that have an IRI."""
+        return [
+            listed
+            for first in range(0, len(sides), _SIDES)
+            for listed in self._some(sides[first : first + _SIDES])
+        ]
+
+    def _some(self, sides: Sequence[Side]) -> Iterator[list[tuple[str, int]]]:
+        batch = Batch(self._client)
+        for entity_id, direction in sides:
+            entity = batch.term(self._iri(entity_id))
+            batch.add(self._patterns.relations(entity, direction))
+            batch.add(self._patterns.behind(entity, direction, self._edges + 1))
+        found = iter(batch.run())
+        looks: list[_Look] = []
+        for side in sides:
+            counts = self._read.counts(next(found))
+            looks.append(_Look(side, counts, self._read.by(next(found), "r")))
+        self._look_again(looks)
+        return map(self._listed, looks)
+
+    def _look_again(self, looks: Sequence[_Look]) -> None:
+        """Ask again where the first edges were not all, or more than may be looked at."""
+        batch = Batch(self._client)
+        places: list[tuple[_Look, str, int]] = []
+        for look in looks:
+            entity, direction = batch.term(self._iri(look.side.entity_id)), look.side.direction
+            partly = sum(look.counts.values()) > self._edges
+            wanted = look.counts if partly else look.behind
+            wanted = [r for r in wanted if look.counts.get(r, 0) and not self._vocabulary.hides(r)]
+            large = [r for r in wanted if look.counts[r] > CVTS_LOOKED_AT]
+            for relation in large:
+                term = batch.term(self._iri(relation))
+                branch = self._patterns.behind_one(entity, direction, term)
+                places.append((look, relation, batch.add(branch)))
+            for some in self._portions(look, set(wanted) - set(large)) if partly else ():
+                terms = " ".join(map(self._iri, some))
+                branch = self._patterns.behind_some(entity, direction, terms)
+                places.append((look, "", batch.add(branch)))
+            if partly:
+                look.behind = {}
+        found = batch.run()
+        for look, relation, place in places:
+            rows = found[place]
+            look.behind.update({relation: rows} if relation else self._read.by(rows, "r"))
+
+    def _portions(self, look: _Look, relations: set[str]) -> Iterator[list[str]]:
+        """Relations with few edges, put together as long as the edges are not many."""
+        portion: list[str] = []
+        edges = 0
+        for relation in sorted(relations):
+            edges += look.counts[relation]
+            if portion and (edges > self._edges or len(portion) >= 200):
+                yield portion
+                portion, edges = [], look.counts[relation]
+            portion.append(relation)
+        if portion:
+            yield portion
+
+    def _listed(self, look: _Look) -> list[tuple[str, int]]:
+        counts = {r: n for r, n in look.counts.items() if n and not self._vocabulary.hides(r)}
+        listed: dict[str, int] = {}
+        for relation, count in counts.items():
+            by_cvt = self._read.by(look.behind.get(relation, ()), "c")
+            by_cvt.pop("", None)
+            if len(by_cvt) < min(count, CVTS_LOOKED_AT) or not by_cvt:
+                listed[relation] = count - len(by_cvt)
+            if FLATTENED not in relation:
+                for pair, others in self._pairs(look.side, relation, by_cvt).items():
+                    if pair not in counts:
+                        listed[pair] = len(others)
+        return sorted(listed.items())
+
+    def _pairs(self, side: Side, near: str, by_cvt: dict[str, list[Row]]) -> dict[str, set[str]]:
+        """What lies behind the CVT nodes at the end of `near`: ids of entities by `r1..r2`."""
+        found: dict[str, set[str]] = {}
+        for rows in by_cvt.values():
+            by_relation = self._read.by(rows, "q")
+            shown = sorted(q for q in by_relation if q and not self._vocabulary.hides(q))
+            for far in shown[:RELATIONS_PER_CVT]:
+                pair = (near, far) if side.direction is Direction.OUT else (far, near)
+                if FLATTENED in pair[0]:
+                    continue
+                ends = self._read.entities(by_relation[far])
+                others = {e.id for e in ends if e.id != side.entity_id and not is_nameless(e)}
+                if others:
+                    found.setdefault(FLATTENED.join(pair), set()).update(others)
+        return found
+
+    def _iri(self, node_id: str) -> str:
+        iri = self._vocabulary.iri(node_id)
+        assert iri is not None, node_id
+        return iri

@@ -1,0 +1,155 @@
+"""Patterns of SPARQL: what stands around an entity, as branches of one query.
+
+The forms are those that stay fast on hubs: every branch is a sub-select, its limit comes before
+the names are joined, and a node is proven nameless only after the limit.
+"""
+
+from collections.abc import Sequence
+
+from graphwalker.graphs.base import Direction
+from graphwalker.graphs.sparql.terms import Vocabulary
+
+CVTS_LOOKED_AT = 1000
+"""Per relation, as in `flatten`."""
+
+
+class Patterns:
+    """Writes branches over one vocabulary. Terms come in as text that is already safe.
+
+    Variables of an answer: `r` a relation and `n` its count; `c` a CVT node, `q` a relation
+    behind it; `x` an entity at the far end and `xn` its names; `s` one of several entities.
+    """
+
+    def __init__(self, vocabulary: Vocabulary, one_graph: bool) -> None:
+        self._name = vocabulary.iri(vocabulary.name)
+        self._type = vocabulary.iri(vocabulary.type)
+        self._folded = vocabulary.iri(vocabulary.folded)
+        self._prefix = vocabulary.prefix
+        # Over several graphs one triple may stand in two of them.
+        self._count = "COUNT(*)" if one_graph else "COUNT(DISTINCT ?x)"
+
+    def relations(self, entity: str, direction: Direction) -> str:
+        """`r`, `n`: every relation of the entity with its number of triples."""
+        edge = _edge(entity, "?r", "?x", direction)
+        return f"SELECT ?r ({self._count} AS ?n) WHERE {{ {edge} }} GROUP BY ?r"
+
+    def count(self, entity: str, relation: str, direction: Direction) -> str:
+        """`n`: the number of triples."""
+        edge = _edge(entity, relation, "?x", direction)
+        return f"SELECT ({self._count} AS ?n) WHERE {{ {edge} }}"
+
+    def relations_of(self, entities: str, direction: Direction) -> str:
+        """`s`, `r`, `n` for each of the entities."""
+        edge = _edge("?s", "?r", "?x", direction)
+        return (
+            f"SELECT ?s ?r ({self._count} AS ?n) WHERE {{ VALUES ?s {{ {entities} }} {edge} }}"
+            " GROUP BY ?s ?r"
+        )
+
+    def names(self, entities: str) -> str:
+        """`s`, `xn` for each of the entities."""
+        return f"SELECT ?s ?xn WHERE {{ VALUES ?s {{ {entities} }} ?s {self._name} ?xn }}"
+
+    def ends(self, entity: str, relation: str, direction: Direction, limit: int | None) -> str:
+        """`x`, `xn`: the first entities in id order along the relation."""
+        found = f"SELECT DISTINCT ?x WHERE {{ {_edge(entity, relation, '?x', direction)} }}"
+        return f"SELECT ?x ?xn WHERE {{ {{ {found}{self._first(limit)} }} {self._named()} }}"
+
+    def ends_of(self, entities: str, relation: str, direction: Direction) -> str:
+        """`s`, `x`, `xn`: all entities along the relation from each of the entities."""
+        edge = _edge("?s", relation, "?x", direction)
+        return f"SELECT ?s ?x ?xn WHERE {{ VALUES ?s {{ {entities} }} {edge} {self._named()} }}"
+
+    def triples_of(
+        self, entities: str, direction: Direction, relations: Sequence[str] | None
+    ) -> str:
+        """`s`, `r`, `x`, `xn`: what stands around each of the entities, over some relations."""
+        edge = _edge("?s", "?r", "?x", direction)
+        over = "" if relations is None else f"VALUES ?r {{ {' '.join(relations)} }} "
+        return (
+            f"SELECT ?s ?r ?x ?xn WHERE {{ VALUES ?s {{ {entities} }} {over}{edge}"
+            f" {self._named()} }}"
+        )
+
+    def behind(self, entity: str, direction: Direction, edges: int) -> str:
+        """`r`, `c`, `q`, `x`, `xn`: nameless nodes among the first edges, and what they touch."""
+        edge = _edge(entity, "?r", "?c", direction)
+        near = f"SELECT ?r ?c WHERE {{ {edge} FILTER(!isLiteral(?c)) }} LIMIT {edges}"
+        return self._behind(near, "?r ", direction)
+
+    def behind_some(self, entity: str, direction: Direction, relations: str) -> str:
+        """The same over some relations, all of their edges."""
+        edge = _edge(entity, "?r", "?c", direction)
+        near = f"SELECT ?r ?c WHERE {{ VALUES ?r {{ {relations} }} {edge} FILTER(!isLiteral(?c)) }}"
+        return self._behind(near, "?r ", direction)
+
+    def behind_one(self, entity: str, direction: Direction, relation: str) -> str:
+        """`c`, `q`, `x`, `xn` over one relation, its first edges in id order."""
+        edge = _edge(entity, relation, "?c", direction)
+        first = self._first(CVTS_LOOKED_AT, "?c")
+        return self._behind(f"SELECT ?c WHERE {{ {edge} }}{first}", "", direction)
+
+    def across(
+        self, entity: str, near: str, far: str, direction: Direction, limit: int | None
+    ) -> str:
+        """`x`, `xn`: the first entities in id order behind the CVT nodes at the end of `near`."""
+        return (
+            f"SELECT ?x ?xn WHERE {{ {{ SELECT DISTINCT ?x WHERE {{"
+            f" {_edge(entity, near, '?c', direction)} {self._nameless('?c')}"
+            f" {_edge('?c', far, '?x', direction)} FILTER(?x != {entity}) }}"
+            f"{self._first(limit)} }} {self._named()} }}"
+        )
+
+    def candidates(self, found: str) -> str:
+        """`s`, `xn`: the entities that a pattern of `?s` finds, with all their names."""
+        return f"SELECT ?s ?xn WHERE {{ {_distinct(found)} ?s {self._name} ?xn }}"
+
+    def type_counts(self, found: str) -> str:
+        """`s`, `n`: the same entities with their numbers of types."""
+        return (
+            f"SELECT ?s (COUNT(DISTINCT ?t) AS ?n) WHERE {{ {_distinct(found)}"
+            f" ?s {self._type} ?t }} GROUP BY ?s"
+        )
+
+    def has_index(self) -> str:
+        """One row where there is an index of folded names."""
+        return f"SELECT ?t WHERE {{ ?s {self._folded} ?t }} LIMIT 1"
+
+    def _behind(self, near: str, relation: str, direction: Direction) -> str:
+        # A sub-select of its own for the nameless: beside an OPTIONAL, Virtuoso 7.2.5 forgets the
+        # filter for nodes that the OPTIONAL does not match.
+        cvts = f"SELECT {relation}?c WHERE {{ {{ {near} }} {self._nameless('?c')} }}"
+        around = _edge("?c", "?q", "?x", direction)
+        return (
+            f"SELECT {relation}?c ?q ?x ?xn WHERE {{ {{ {cvts} }}"
+            f" OPTIONAL {{ {around} {self._named()} }} }}"
+        )
+
+    def _named(self) -> str:
+        return f"OPTIONAL {{ ?x {self._name} ?xn }}"
+
+    def _nameless(self, node: str) -> str:
+        """No name, or only an id in the place of one (`names.names_nothing`)."""
+        return (
+            f"FILTER NOT EXISTS {{ {node} {self._name} ?cn"
+            ' FILTER(!REGEX(STR(?cn), "^([mg][.][0-9a-z_]+)?$")) }'
+        )
+
+    def _first(self, limit: int | None, node: str = "?x") -> str:
+        """The first ones by id, which is not the order of full IRIs, nor of literals."""
+        if limit is None:
+            return ""
+        iri = f"STR({node})"
+        if prefix := self._prefix:
+            cut = f"SUBSTR(STR({node}), {len(prefix) + 1})"
+            iri = f'IF(STRSTARTS(STR({node}), "{prefix}"), {cut}, STR({node}))'
+        return f" ORDER BY IF(isLiteral({node}), CONCAT('\"', STR({node})), {iri}) LIMIT {limit}"
+
+
+def _distinct(found: str) -> str:
+    return f"{{ SELECT DISTINCT ?s WHERE {{ {found} }} }}"
+
+
+def _edge(entity: str, relation: str, other: str, direction: Direction) -> str:
+    pair = (entity, other) if direction is Direction.OUT else (other, entity)
+    return f"{pair[0]} {relation} {pair[1]} ."

@@ -1,0 +1,136 @@
+"""Steps over SPARQL: the entities along relations, plain or flattened, in one request.
+
+What comes out is what `flatten.step` and `neighbors` give on any other graph.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from graphwalker.graphs.base import FLATTENED, Direction, Entity, Step
+from graphwalker.graphs.literals import is_literal
+from graphwalker.graphs.sparql.batch import Batch
+from graphwalker.graphs.sparql.client import SparqlClient
+from graphwalker.graphs.sparql.patterns import Patterns
+from graphwalker.graphs.sparql.reading import Reader, is_nameless
+from graphwalker.graphs.sparql.terms import Vocabulary
+
+SPARE = 11
+"""Entities asked for beyond a limit, in the place of nameless ones that are not shown."""
+TOGETHER = 150
+"""Entities per branch that are asked about at once."""
+
+
+class Stepper:
+    """Takes steps from entities, in one vocabulary."""
+
+    def __init__(self, client: SparqlClient, vocabulary: Vocabulary, patterns: Patterns) -> None:
+        self._client, self._vocabulary, self._patterns = client, vocabulary, patterns
+        self._read = Reader(vocabulary)
+
+    def neighbors_many(self, steps: Sequence[Step]) -> list[list[Entity]]:
+        """`neighbors` of each step, nameless nodes among them."""
+        wanted = [step for step in dict.fromkeys(steps) if self._is_askable(step, step.relation)]
+        found = self._all_ends([step for step in wanted if step.limit is None])
+        limits = {step: step.limit for step in wanted if step.limit is not None}
+        found.update(self._ends(limits))
+        cut = [step for step in limits if _order_is_unsure(found[step], step.limit)]
+        found.update(self._ends(dict.fromkeys(cut)))
+        return [found.get(step, [])[: step.limit] for step in steps]
+
+    def step_many(self, steps: Sequence[Step]) -> list[list[Entity]]:
+        """`flatten.step_many`: no CVT nodes among the ends, flattened hops across them."""
+        results: dict[Step, list[Entity]] = {}
+        asked = {step: None if step.limit is None else step.limit + SPARE for step in steps}
+        while asked:
+            more: dict[Step, int | None] = {}
+            for step, ends in self._hops(asked).items():
+                limit = asked[step]
+                kept = [end for end in ends if not is_nameless(end)]
+                if _order_is_unsure(ends, limit):
+                    more[step] = None
+                elif limit is None or len(ends) < limit or len(kept) >= (step.limit or 0):
+                    results[step] = kept[: step.limit]
+                else:
+                    more[step] = max(64, limit * 4)
+            asked = more
+        return [results[step] for step in steps]
+
+    def _hops(self, asked: Mapping[Step, int | None]) -> dict[Step, list[Entity]]:
+        """The ends of each step, up to so many; a stored `a..b` wins over a crossing."""
+        batch = Batch(self._client)
+        plain: dict[Step, int] = {}
+        across: dict[Step, int] = {}
+        # In an order of kinds: few texts for many calls, and each is planned once.
+        for step, limit in sorted(asked.items(), key=_kind):
+            if self._is_askable(step, step.relation):
+                plain[step] = self._add_ends(batch, step, limit)
+            near, far = _halves(step)
+            if far and self._is_askable(step, near) and self._is_askable(step, far):
+                first, second = batch.term(self._iri(near)), batch.term(self._iri(far))
+                here = batch.term(self._iri(step.entity_id))
+                branch = self._patterns.across(here, first, second, step.direction, limit)
+                across[step] = batch.add(branch)
+        found = batch.run()
+        ends = {step: self._read.entities(found[place]) for step, place in plain.items()}
+        for step, place in across.items():
+            ends[step] = ends.get(step) or self._read.entities(found[place])
+        return {step: ends.get(step, []) for step in asked}
+
+    def _ends(self, asked: Mapping[Step, int | None]) -> dict[Step, list[Entity]]:
+        batch = Batch(self._client)
+        places = {step: self._add_ends(batch, step, limit) for step, limit in asked.items()}
+        found = batch.run()
+        return {step: self._read.entities(found[place]) for step, place in places.items()}
+
+    def _all_ends(self, steps: Iterable[Step]) -> dict[Step, list[Entity]]:
+        """All ends of each step, many entities to a branch where they share a relation."""
+        groups: dict[tuple[str, Direction], list[Step]] = {}
+        for step in steps:
+            groups.setdefault((step.relation, step.direction), []).append(step)
+        batch = Batch(self._client)
+        places: list[tuple[int, list[Step]]] = []
+        for (relation, direction), group in groups.items():
+            for first in range(0, len(group), TOGETHER):
+                some = group[first : first + TOGETHER]
+                entities = " ".join(self._iri(step.entity_id) for step in some)
+                term = batch.term(self._iri(relation))
+                branch = self._patterns.ends_of(entities, term, direction)
+                places.append((batch.add(branch), some))
+        found = batch.run()
+        results: dict[Step, list[Entity]] = {}
+        for place, some in places:
+            rows = self._read.by(found[place], "s")
+            results.update((s, self._read.entities(rows.get(s.entity_id, ()))) for s in some)
+        return results
+
+    def _add_ends(self, batch: Batch, step: Step, limit: int | None) -> int:
+        entity = batch.term(self._iri(step.entity_id))
+        relation = batch.term(self._iri(step.relation))
+        return batch.add(self._patterns.ends(entity, relation, step.direction, limit))
+
+    def _is_askable(self, step: Step, relation: str) -> bool:
+        iri = self._vocabulary.iri
+        known = iri(step.entity_id) is not None and iri(relation) is not None
+        return known and not self._vocabulary.hides(relation) and step.limit != 0
+
+    def _iri(self, node_id: str) -> str:
+        iri = self._vocabulary.iri(node_id)
+        assert iri is not None, node_id
+        return iri
+
+
+def _kind(asked: tuple[Step, int | None]) -> tuple[bool, str, int]:
+    step, limit = asked
+    return FLATTENED in step.relation, step.direction.value, limit or 0
+
+
+def _halves(step: Step) -> tuple[str, str]:
+    """The relation next to the entity and the one behind the CVT node, `""` for a plain hop."""
+    first, joined, second = step.relation.partition(FLATTENED)
+    if not joined:
+        return first, ""
+    return (first, second) if step.direction is Direction.OUT else (second, first)
+
+
+def _order_is_unsure(ends: Sequence[Entity], limit: int | None) -> bool:
+    """True where an endpoint cut a list of literals: their ids are ordered here, not there."""
+    return limit is not None and len(ends) >= limit and any(is_literal(end.id) for end in ends)

@@ -1,0 +1,75 @@
+"""An incomplete graph: one that hides a seeded share of its triples, or a list of crucial ones."""
+
+from collections.abc import Iterable, Mapping
+from hashlib import blake2b
+from pathlib import Path
+from types import MappingProxyType
+
+from graphwalker.errors import UserError
+from graphwalker.graphs.base import Direction, KnowledgeGraph
+from graphwalker.graphs.views.filtered import FilteredGraph
+
+_NO_TWINS: Mapping[str, str] = MappingProxyType({})
+Fact = tuple[str, str, str]
+
+
+class HiddenGraph(FilteredGraph):
+    """`graph` as if some facts had never been entered (the setting of Generate-on-Graph).
+
+    `share` (0 to 1) of the triples are hidden, drawn for each triple from `seed` and its three
+    ids: the same on every backend, from either end, in any order. `triples` are hidden besides.
+    With `twins` (relation -> its inverse) a fact and its inverse are hidden together.
+    """
+
+    def __init__(
+        self,
+        graph: KnowledgeGraph,
+        share: float = 0.0,
+        seed: int = 0,
+        triples: Iterable[Fact] = (),
+        twins: Mapping[str, str] = _NO_TWINS,
+    ) -> None:
+        if not 0 <= share <= 1:
+            raise UserError(f"the share of hidden triples must be between 0 and 1, not {share}")
+        super().__init__(graph)
+        self._below = round(share * 2**64)
+        self._salt = seed.to_bytes(8, "big", signed=True)
+        self._twins = twins
+        self._hidden = {self._canonical(*triple) for triple in triples}
+        self._relations = {relation for _, relation, _ in self._hidden}
+
+    def sifts(self, relation: str, direction: Direction) -> bool:
+        return self._below > 0 or bool(self._relations & {relation, self._twins.get(relation)})
+
+    def keeps(self, head_id: str, relation: str, tail_id: str) -> bool:
+        fact = self._canonical(head_id, relation, tail_id)
+        return fact not in self._hidden and (not self._below or self._draw(fact) >= self._below)
+
+    def _canonical(self, head: str, relation: str, tail: str) -> Fact:
+        """One form for a fact and its inverse."""
+        twin = self._twins.get(relation)
+        return (
+            (head, relation, tail)
+            if twin is None
+            else min((head, relation, tail), (tail, twin, head))
+        )
+
+    def _draw(self, fact: Fact) -> int:
+        text = "\t".join(fact).encode("utf-8", "surrogatepass")
+        return int.from_bytes(blake2b(text, digest_size=8, salt=self._salt).digest(), "big")
+
+
+def read_facts(path: Path | str) -> list[Fact]:
+    """Triples of ids, one `head<TAB>relation<TAB>tail` on each line. Raises `UserError`."""
+    path = Path(path)
+    if not path.is_file():
+        raise UserError(f"{path}: no such file")
+    facts: list[Fact] = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        fields = line.split("\t")
+        if len(fields) != 3 or not all(fields):
+            if line:
+                raise UserError(f"{path}:{number}: expected head<TAB>relation<TAB>tail")
+            continue
+        facts.append((fields[0], fields[1], fields[2]))
+    return facts

@@ -1,0 +1,66 @@
+"""Layers of a graph by their settings: what an environment changes about the graph beneath it."""
+
+from pydantic import Field
+
+from graphwalker.config import Config
+from graphwalker.errors import UserError
+from graphwalker.graphs.base import KnowledgeGraph
+
+
+class GraphLayers(Config):
+    """Views laid over the graph, in the order of these fields. The default lays none."""
+
+    wikidata: bool = False
+    """The graph holds Wikidata's IRIs: show QIDs, readable properties, qualifiers."""
+    aliases: str = ""
+    """An index of names (`graphwalker graph index`): names resolve by alias, too."""
+    hidden_share: float = Field(default=0.0, ge=0, le=1)
+    """Share of the triples that are hidden, an incomplete graph as in Generate-on-Graph."""
+    hidden_seed: int = 0
+    """Which triples those are."""
+    hidden_triples: str = ""
+    """A file of crucial triples that are hidden besides: head, relation, tail, tab-separated."""
+    freebase_schema: str = ""
+    """A folder with `cvt_types.txt`, `roles.tsv`, `reverse_properties.tsv` (plain or .gz): CVT
+    nodes by their types, inverse twins; a hidden triple takes its twin along."""
+    predicates: str = ""
+    """A whitelist of relations (`predicates_*.json.gz`). GraphWalker's hides a gold relation in
+    22 % of CWQ's questions."""
+    languages: tuple[str, ...] = ()
+    """Texts tagged with other languages are left out. Empty: all are shown."""
+
+
+def with_layers(graph: KnowledgeGraph, layers: GraphLayers) -> KnowledgeGraph:
+    """The graph under its layers; the graph itself where there are none. Raises `UserError`."""
+    if layers == GraphLayers():
+        return graph
+    from graphwalker.graphs.views.freebase import FreebaseGraph
+    from graphwalker.graphs.views.freebase_schema import (
+        FreebaseSchema,
+        load_predicates,
+        load_schema,
+    )
+    from graphwalker.graphs.views.hidden import HiddenGraph, read_facts
+    from graphwalker.graphs.views.wikidata import WikidataGraph
+
+    if layers.wikidata and (layers.freebase_schema or layers.predicates):
+        raise UserError("layers: wikidata goes with neither freebase_schema nor predicates")
+    if layers.wikidata:
+        graph = WikidataGraph(graph)
+    if layers.aliases:
+        graph = _with_aliases(graph, layers.aliases)
+    schema = load_schema(layers.freebase_schema) if layers.freebase_schema else FreebaseSchema()
+    facts = read_facts(layers.hidden_triples) if layers.hidden_triples else []
+    if layers.hidden_share or facts:
+        graph = HiddenGraph(graph, layers.hidden_share, layers.hidden_seed, facts, schema.inverses)
+    predicates = load_predicates(layers.predicates) if layers.predicates else None
+    if layers.freebase_schema or predicates is not None or layers.languages:
+        graph = FreebaseGraph(graph, schema, predicates, languages=layers.languages)
+    return graph
+
+
+def _with_aliases(graph: KnowledgeGraph, path: str) -> KnowledgeGraph:
+    from graphwalker.graphs.views.aliases import AliasedGraph
+    from graphwalker.graphs.views.name_index import open_index
+
+    return AliasedGraph(graph, open_index(path, getattr(graph, "checksum", "")))

@@ -1,0 +1,58 @@
+"""Steps of a constraint: the value of every candidate is looked up, then the fitting are kept."""
+
+from collections.abc import Callable, Generator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from graphwalker.graphs.base import Entity
+from graphwalker.graphs.literals import is_literal, literal_name
+from graphwalker.oracle import thoughts
+from graphwalker.query.constraint import Constraint, chosen
+from graphwalker.query.query import Hop
+from graphwalker.tools.base import Call
+from graphwalker.trajectory import Turn
+
+if TYPE_CHECKING:
+    from graphwalker.oracle.plan import View
+
+Do = Callable[[str, Call], Generator[Any, Turn, Turn]]
+"""Takes one step of an episode with its thought, and gives the turn that came of it."""
+
+
+def weigh(
+    view: "View",
+    do: Do,
+    candidates: Sequence[Entity],
+    constraint: Constraint,
+    phrase: str,
+    rng: thoughts.Voice,
+) -> Generator[Any, Turn, list[Entity]]:
+    """The candidates that the constraint keeps by the values that the environment shows.
+
+    The entity to compare with comes first. Relations are listed until the one that is needed
+    stands in a list; where it never does, nothing is kept.
+    """
+    than = [constraint.than] if constraint.than else []
+    why = thoughts.weigh(len(candidates), phrase, rng)
+    if than:
+        why = f"{why} {thoughts.weigh_than(view.name(than[0]), rng)}"
+    values: dict[str, tuple[str, ...]] = {}
+    for entity in (*than, *candidates):
+        if entity.id in values:
+            continue
+        why = why or thoughts.weigh_next(view.name(entity), rng)
+        if constraint.relation not in view.listed:
+            yield from do(why, Call("get_relations", {"entity": view.name(entity)}))
+            why = thoughts.choose(phrase, [constraint.relation], rng)
+        if constraint.relation not in view.listed:
+            return []
+        arguments = {"entity": view.name(entity), "relations": [constraint.relation]}
+        turn = yield from do(why, Call("get_triples", arguments))
+        values[entity.id] = _values(view, turn, entity, constraint)
+        why = ""
+    found = {candidate: values[candidate.id] for candidate in candidates}
+    return list(chosen(constraint, found, values[than[0].id] if than else ()))
+
+
+def _values(view: "View", turn: Turn, entity: Entity, constraint: Constraint) -> tuple[str, ...]:
+    ends = view.found(turn, entity, Hop(constraint.relation))
+    return tuple(literal_name(end.id) for end in ends if is_literal(end.id))

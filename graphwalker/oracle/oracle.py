@@ -1,0 +1,149 @@
+"""The oracle: a policy that knows the query and speaks its next action."""
+
+import functools
+import random
+from collections.abc import Generator, Sequence
+
+from graphwalker.graphs.base import Entity, KnowledgeGraph
+from graphwalker.oracle import thoughts
+from graphwalker.oracle.constraint_steps import weigh
+from graphwalker.oracle.plan import Move, Plan, PlannedPolicy, View, narrated
+from graphwalker.protocols.base import ActionProtocol, FinalAnswer
+from graphwalker.query.draft import Draft
+from graphwalker.query.draft import said as constraint_said
+from graphwalker.query.query import Branch, Hop, Query
+from graphwalker.question import Question
+from graphwalker.tools.base import Call
+from graphwalker.trajectory import Turn
+
+
+class OraclePolicy(PlannedPolicy):
+    """Takes the walk of the question's query, each hop a look and its queries; never guesses.
+
+    A step that the environment does not show (the relation ranked out, an entity cut off) ends the
+    plan with what was found: the trajectory then fails its certificate.
+    """
+
+    name = "oracle"
+
+    def __init__(
+        self, graph: KnowledgeGraph, protocol: ActionProtocol, seed: int = 0, plain: bool = False
+    ) -> None:
+        """`plain`: every kind of thought has one form only."""
+        super().__init__(graph, protocol)
+        self._seed = seed
+        self._plain = plain
+
+    def plan(self, key: str, question: Question) -> Plan:
+        rng = None if self._plain else random.Random(f"{self._seed}/{question.id}/oracle")
+        view = View(self.graph, question.topic_entities)
+        return narrated(view, self._steps(view, question, rng), rng)
+
+    def _steps(self, view: View, question: Question, rng: thoughts.Voice) -> Plan:
+        query, said = Query.from_json(question.query), phrases_of(question)
+        ends: list[list[Entity]] = []
+        for branch, phrases in zip(query.branches, said.phrases, strict=True):
+            ends.append((yield from _branch(view, branch, phrases, len(ends), rng)))
+        answers = shared(ends)
+        for k, (hop, phrase) in enumerate(zip(query.tail, said.tail_phrases, strict=True)):
+            names = [view.name(entity) for entity in answers]
+            why = thoughts.intersect(names, phrase, rng) if k == 0 else ""
+            answers = yield from _hop(view, answers, hop, phrase, why, rng)
+        if query.constraint and answers:
+            phrase = constraint_said(said.constraint, query.constraint)
+            do = functools.partial(_do, view)
+            answers = yield from weigh(view, do, answers, query.constraint, phrase, rng)
+            yield weighed(view, answers, phrase, rng)
+            return
+        yield closing(view, answers, 0 if query.tail else len(query.branches), rng)
+
+
+def _do(view: View, why: str, call: Call) -> Generator[Move, Turn, Turn]:
+    turn = yield why, call
+    view.see(turn)
+    return turn
+
+
+def _branch(
+    view: View, branch: Branch, phrases: Sequence[str], number: int, rng: thoughts.Voice
+) -> Generator[Move, Turn, list[Entity]]:
+    frontier = [branch.topic]
+    for k, (hop, phrase) in enumerate(zip(branch.hops, phrases, strict=True)):
+        why = opening(view.name(branch.topic), phrase, number, rng) if k == 0 else ""
+        frontier = yield from _hop(view, frontier, hop, phrase, why, rng)
+    return frontier
+
+
+def _hop(
+    view: View, frontier: list[Entity], hop: Hop, phrase: str, why: str, rng: thoughts.Voice
+) -> Generator[Move, Turn, list[Entity]]:
+    for entity in frontier:
+        why = why or moving(view, frontier, entity, phrase, rng)
+        view.see((yield why, look(view, entity)))
+        why = ""
+        if hop.relation in view.listed:
+            break
+    if hop.relation not in view.listed:
+        return []
+    found: dict[str, Entity] = {}
+    for k, entity in enumerate(frontier):
+        if not why:
+            why = (
+                thoughts.choose(phrase, [hop.relation], rng)
+                if k == 0
+                else thoughts.move_many(len(frontier), view.name(entity), phrase, rng)
+            )
+        turn = yield why, ask(view, entity, hop.relation)
+        why = ""
+        view.see(turn)
+        found.update((e.id, e) for e in view.found(turn, entity, hop))
+    return list(found.values())
+
+
+def opening(topic: str, phrase: str, number: int, rng: thoughts.Voice) -> str:
+    """The thought that begins a branch, the first one being number 0."""
+    if number:
+        return thoughts.branch(topic, phrase, rng, number + 1)
+    return thoughts.start(topic, phrase, rng)
+
+
+def look(view: View, entity: Entity) -> Call:
+    return Call("get_relations", {"entity": view.name(entity)})
+
+
+def ask(view: View, entity: Entity, relation: str) -> Call:
+    return Call("get_triples", {"entity": view.name(entity), "relations": [relation]})
+
+
+def moving(
+    view: View, frontier: Sequence[Entity], entity: Entity, phrase: str, rng: thoughts.Voice
+) -> str:
+    """The thought of going on from one of the entities that a step found."""
+    if len(frontier) > 1:
+        return thoughts.move_many(len(frontier), view.name(entity), phrase, rng)
+    return thoughts.move(view.name(entity), phrase, rng)
+
+
+def closing(view: View, answers: Sequence[Entity], branches: int, rng: thoughts.Voice) -> Move:
+    """The last step: the answers, as shown; `branches` that meet in them."""
+    names = tuple(view.name(entity) for entity in answers)
+    if branches > 1:
+        return thoughts.answer_both(names, rng, branches), FinalAnswer(names)
+    return thoughts.answer(names, rng), FinalAnswer(names)
+
+
+def weighed(view: View, answers: Sequence[Entity], phrase: str, rng: thoughts.Voice) -> Move:
+    """The last step of a question with a constraint: what it keeps."""
+    names = tuple(view.name(entity) for entity in answers)
+    return thoughts.weighed(names, phrase, rng), FinalAnswer(names)
+
+
+def shared(ends: Sequence[Sequence[Entity]]) -> list[Entity]:
+    """The entities that every branch leads to, in the order of the first."""
+    kept = set.intersection(*({entity.id for entity in end} for end in ends))
+    return [entity for entity in ends[0] if entity.id in kept]
+
+
+def phrases_of(question: Question) -> Draft:
+    """How the question was said, as `certified` put it beside its query."""
+    return Draft.from_json({"text": question.text, **question.query["said"]})

@@ -1,0 +1,124 @@
+"""Planned policies: episodes as generators of (thought, action), and what each has seen so far."""
+
+import random
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Iterable
+
+from graphwalker.errors import PolicyError
+from graphwalker.graphs.base import Entity, KnowledgeGraph
+from graphwalker.graphs.cvt import step
+from graphwalker.oracle import thoughts
+from graphwalker.policies.base import Completion, Request
+from graphwalker.protocols.base import ActionProtocol, FinalAnswer
+from graphwalker.query.query import Hop
+from graphwalker.question import Question
+from graphwalker.tools.base import Call
+from graphwalker.trajectory import Turn
+
+Move = tuple[str, Call | FinalAnswer]
+Plan = Generator[Move, Turn, None]
+"""Yields (thought, action), is sent the turn that came of it."""
+
+
+class PlannedPolicy(ABC):
+    """A policy whose episodes are generators: each completion is the plan's next action, spoken in
+    the environment's protocol."""
+
+    name = "planned"
+
+    def __init__(self, graph: KnowledgeGraph, protocol: ActionProtocol) -> None:
+        self.graph = graph
+        self._protocol = protocol
+        self._plans: dict[str, Plan] = {}
+        self._done: list[tuple[str, Completion | PolicyError]] = []
+
+    @abstractmethod
+    def plan(self, key: str, question: Question) -> Plan:
+        """The episode of one question."""
+
+    def submit(self, request: Request) -> None:
+        try:
+            if request.turns:
+                thought, action = self._plans[request.key].send(request.turns[-1])
+            else:
+                plan = self._plans[request.key] = self.plan(request.key, request.question)
+                thought, action = next(plan)
+        except (StopIteration, KeyError):
+            error = PolicyError(f"{self.name}: the plan of {request.key} has no further step")
+            self._done.append((request.key, error))
+            return
+        self._done.append((request.key, Completion(self._protocol.render(thought, action))))
+
+    def collect(self) -> list[tuple[str, Completion | PolicyError]]:
+        done, self._done = self._done, []
+        return done
+
+    def release(self, key: str) -> None:
+        self._plans.pop(key, None)
+
+
+class View:
+    """What an episode has seen so far: names by entity id, and every relation listed."""
+
+    def __init__(self, graph: KnowledgeGraph, topics: Iterable[Entity]) -> None:
+        self._graph = graph
+        self._names = {entity.id: entity.name for entity in topics}
+        self.listed: set[str] = set()
+        self._last: Turn | None = None
+        self._fresh: list[Entity] = []
+
+    def see(self, turn: Turn) -> None:
+        self._last = turn
+        self._names.update((entity.id, entity.name) for entity in turn.shown)
+        if turn.action.get("tool") == "get_relations" and not turn.error:
+            self.listed.update(relations_in(turn.observation))
+
+    def name(self, entity: Entity) -> str:
+        """The name under which the episode knows the entity."""
+        return self._names.get(entity.id, entity.name)
+
+    def entities(self) -> list[Entity]:
+        """Every entity that the episode knows, as shown, in the order of appearance."""
+        return [Entity(entity_id, name) for entity_id, name in self._names.items()]
+
+    def garbled(self, name: str, rng: random.Random) -> str:
+        """The name with the last word of another known one, where no entity is called so."""
+        others = sorted({known.split()[-1] for known in self._names.values() if known != name})
+        rng.shuffle(others)
+        for word in others:
+            mixed = " ".join([*name.split()[:-1], word])
+            if mixed != name and not self._graph.resolve(mixed):
+                return mixed
+        return ""
+
+    def found(self, turn: Turn, entity: Entity, hop: Hop) -> list[Entity]:
+        """The entities that the turn shows at the end of that hop, as shown."""
+        shown = {e.id: e for e in turn.shown}
+        ends = step(self._graph, entity.id, hop.relation, hop.direction)
+        found = [shown[end.id] for end in ends if end.id in shown]
+        if turn is self._last:
+            self._fresh = found
+        return found
+
+    def news(self, voice: thoughts.Voice) -> str:
+        """What the last turn gave, told once; `""` when it was told or was nothing."""
+        fresh, self._fresh = self._fresh, []
+        return thoughts.found([self.name(entity) for entity in fresh], voice) if fresh else ""
+
+
+def narrated(view: View, plan: Plan, voice: thoughts.Voice) -> Plan:
+    """The plan, each thought opened by what the turn before it gave."""
+    try:
+        thought, action = next(plan)
+        while True:
+            turn = yield " ".join(filter(None, (view.news(voice), thought))), action
+            thought, action = plan.send(turn)
+    except StopIteration:
+        return
+
+
+def relations_in(observation: str) -> set[str]:
+    """Every word of a listing that may be a relation id."""
+    for mark in ',;:()[]"<>':
+        observation = observation.replace(mark, " ")
+    return set(observation.split())

@@ -1,0 +1,74 @@
+"""Which model answers, from where, how large its batches are; and what names it in records."""
+
+import hashlib
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import Field, model_validator
+
+from graphwalker.config import Config
+from graphwalker.policies.chat.config import ChatApiConfig
+from graphwalker.policies.vllm.config import Engine, VllmConfig
+from graphwalker.tokens.formats import FormatSetting
+
+
+class PolicyConfig(Config):
+    """The model: a local one, its KV cache kept across turns, or one behind an API (`api`)."""
+
+    model: str
+    """A local model folder (or a Hub name that is already on this machine), or the API's name."""
+    api: ChatApiConfig | None = None
+    """An OpenAI-compatible server that has the model; `api.base_url=...` is enough. None: local."""
+    format: FormatSetting = "chatml"
+    """Layout of messages: `chatml`, `qwen2.5`, `qwen3`, `llama3`, `llama3.1`, `inline` (tiny
+    models), or a layout of your own (see `FormatConfig` in `graphwalker/tokens/formats.py`)."""
+    batch_size: int = Field(default=256, ge=1)
+    """Episodes decoded at once. Greedy answers do not depend on it."""
+    max_context: int = Field(default=0, ge=0)
+    """Tokens of a whole episode. 0: what the model allows."""
+    device: str = "auto"
+    """`cpu`, `cuda`, ...; `auto` takes a GPU where there is one."""
+    engine: Engine = "transformers"
+    """What runs a local model: `transformers`, `vllm`, or `vllm-server`, which has the model of
+    that folder and is asked in token ids."""
+    vllm: VllmConfig = VllmConfig()
+    """Settings of the two vLLM engines."""
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Self:
+        if self.api is not None and self.engine != "transformers":
+            raise ValueError("api asks a server in messages, engine runs a local model: set one")
+        return self
+
+
+def policy_name(config: PolicyConfig) -> str:
+    """What records call the policy."""
+    return config.model if config.api is not None else Path(config.model).name
+
+
+def policy_identity(config: PolicyConfig) -> dict[str, Any]:
+    """What must be the same for a run to be resumed: the weights and how they are spoken to, but
+    not where they run or how many at once."""
+    if config.api is None:
+        engine = {} if config.engine == "transformers" else {"engine": config.engine}
+        return {
+            "weights": weights_checksum(config.model),
+            "format": config.format,
+            "max_context": config.max_context,
+        } | engine
+    return {
+        "api": config.api.base_url,
+        "api_body": config.api.body,
+        "api_send_stop": config.api.send_stop,
+    }
+
+
+def weights_checksum(folder: Path | str) -> str:
+    """Short digest of a local folder's weights, `""` for a Hub name: tells runs apart on resume."""
+    digest = hashlib.sha256()
+    files = sorted(Path(folder).glob("*.safetensors"))
+    for path in files:
+        with path.open("rb") as file:
+            while block := file.read(1 << 20):
+                digest.update(block)
+    return digest.hexdigest()[:16] if files else ""

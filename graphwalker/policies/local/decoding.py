@@ -1,0 +1,148 @@
+"""The rows that an engine decodes together: what each has drawn, and whether it is done."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from graphwalker.policies.base import Request
+from graphwalker.policies.local.sampling import ENDS, MAY_END, StopTokens, draw, uniforms
+from graphwalker.trajectory import Message
+
+STOP_TAIL = 32
+"""Tokens that are decoded to look for a stop string which spans several tokens."""
+
+
+@dataclass(slots=True, eq=False)
+class Episode:
+    """An episode's ids and its row of the cache."""
+
+    key: str
+    row: int
+    ids: list[int] = field(default_factory=list[int])
+    cached: int = 0
+    """The first `cached` ids have their keys and values in the cache."""
+    messages: tuple[Message, ...] = ()
+
+    @property
+    def pending(self) -> int:
+        """Ids to prefill; the last one is left for the first decoding step."""
+        return len(self.ids) - 1 - self.cached
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Job:
+    """A request, the episode that it goes on with, and the tokens it may draw."""
+
+    request: Request
+    episode: Episode
+    budget: int
+
+
+@dataclass(slots=True)
+class Batch:
+    """Row i of every tensor belongs to `jobs[i]`, whose keys and values are in cache row i."""
+
+    jobs: list[Job]
+    token: Tensor
+    """Drawn last, to be fed next."""
+    position: Tensor
+    budget: Tensor
+    temperature: Tensor
+    top_p: Tensor
+    draws: Tensor
+    stops: Tensor
+    """Which stop table holds for the row."""
+    alive: Tensor
+    count: Tensor
+    ids: Tensor
+    """Drawn so far, as are `logprobs`; one column more than the budget takes what is ignored."""
+    logprobs: Tensor
+    greedy: bool
+    whole: bool
+    """No row cuts its distribution with `top_p`."""
+
+    @classmethod
+    def start(cls, jobs: list[Job], stops: Sequence[tuple[str, ...]], device: Any) -> "Batch":
+        """The rows before their first token; `stops` lists the tables."""
+        count, columns = len(jobs), 1 + max(job.budget for job in jobs)
+        samplings = [job.request.sampling for job in jobs]
+        draws = np.zeros((count, columns))
+        for i, job in enumerate(jobs):
+            if samplings[i].temperature:
+                draws[i, : job.budget] = uniforms(job.request, job.budget)
+
+        def each(values: Sequence[Any], dtype: torch.dtype = torch.long) -> Tensor:
+            return torch.tensor(values, dtype=dtype, device=device)
+
+        return cls(
+            jobs=jobs,
+            token=each([job.episode.ids[-1] for job in jobs]),
+            position=each([job.episode.cached for job in jobs]),
+            budget=each([job.budget for job in jobs]),
+            temperature=each([s.temperature for s in samplings], torch.float32),
+            top_p=each([s.top_p for s in samplings], torch.float64),
+            draws=torch.as_tensor(draws, device=device),
+            stops=each([stops.index(job.request.stop) for job in jobs]),
+            alive=torch.ones(count, dtype=torch.bool, device=device),
+            count=torch.zeros(count, dtype=torch.long, device=device),
+            ids=torch.zeros((count, columns), dtype=torch.long, device=device),
+            logprobs=torch.zeros((count, columns), device=device),
+            greedy=not any(s.temperature for s in samplings),
+            whole=all(s.top_p >= 1 for s in samplings),
+        )
+
+    def take(self, order: Tensor) -> "Batch":
+        """These rows, in this order."""
+        tensors = {
+            name: value.index_select(0, order)
+            for name in self.__slots__
+            if isinstance(value := getattr(self, name), Tensor)
+        }
+        return replace(self, jobs=[self.jobs[i] for i in listed(order)], **tensors)
+
+    def advance(self, logits: Tensor, tables: Tensor, stop_tokens: StopTokens) -> None:
+        """Draw the next token of every row, and note which rows are done.
+
+        A finished row keeps overwriting the slot and the column after its last, which nobody reads.
+        """
+        rows = torch.arange(len(self.jobs), device=logits.device)
+        draws = None if self.greedy else self.draws[rows, self.count]
+        top_p = None if self.whole else self.top_p
+        self.token, logprob = draw(logits, draws, self.temperature, top_p)
+        self.ids[rows, self.count] = self.token
+        self.logprobs[rows, self.count] = logprob
+        self.count += self.alive
+        self.position += self.alive
+        kind = tables[self.stops, self.token]
+        done = (kind == ENDS) | (self.count >= self.budget)
+        unsure = (kind == MAY_END) & self.alive
+        if bool(unsure.any()):
+            for row in (i for i, on in enumerate(listed(unsure)) if on):
+                job: Job = self.jobs[row]
+                done[row] |= stop_tokens.reached(self._tail(row), job.request.stop)
+        self.alive &= ~done
+
+    def drawn(self, alive: bool) -> list[tuple[Job, int, list[int], tuple[float, ...]]]:
+        """(job, position, ids, log-probabilities) of the rows that are (not) alive."""
+        ids, logprobs = listed(self.ids), listed(self.logprobs)
+        facts = zip(
+            self.jobs, listed(self.position), listed(self.count), listed(self.alive), strict=True
+        )
+        return [
+            (job, position, ids[i][:count], tuple(logprobs[i][:count]))
+            for i, (job, position, count, on) in enumerate(facts)
+            if on is alive
+        ]
+
+    def _tail(self, row: int) -> list[int]:
+        count = int(self.count[row])
+        return listed(self.ids[row, max(0, count - STOP_TAIL) : count])
+
+
+def listed(tensor: Any) -> list[Any]:
+    """A tensor as Python lists."""
+    return tensor.tolist()

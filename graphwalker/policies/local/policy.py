@@ -1,0 +1,262 @@
+"""A local causal language model as a policy: batched, its KV cache kept across an episode's turns.
+
+Token-in, token-out: an episode's ids are never re-made from text. A request brings new messages;
+only these are tokenised and fed. The same engine evaluates models and makes GRPO's rollouts.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from graphwalker.errors import PolicyError, UserError
+from graphwalker.policies.base import Completion, Request
+from graphwalker.policies.local.decoding import Batch, Episode, Job
+from graphwalker.policies.local.kv_cache import Placement, RowCache, shared_heads_read_once
+from graphwalker.policies.local.sampling import StopTokens
+from graphwalker.policies.token_record import TurnEnds
+from graphwalker.tokens.segments import ChatFormat, extension_ids, prompt_ids
+from graphwalker.trajectory import Message
+
+Result = tuple[str, Completion | PolicyError]
+
+PREFILL_TOKENS = 4096
+"""Tokens of one prefill pass, padding included."""
+COMPACT_BELOW = 0.75
+"""Finished rows leave the batch when the share of unfinished ones falls below this."""
+
+
+class TransformersPolicy:
+    """Completes all submitted requests as batches of at most `batch_size` rows.
+
+    `max_context` bounds the tokens of an episode: a completion that meets it, or has no room at
+    all, finishes with `length`. `temperature` and the other settings come with each request.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        tokenizer: Any,
+        fmt: ChatFormat,
+        *,
+        batch_size: int = 256,
+        max_context: int | None = None,
+        name: str = "transformers",
+    ) -> None:
+        _check_attention(model)
+        self.name, self.model, self.tokenizer, self.fmt = name, model, tokenizer, fmt
+        self.batch_size = batch_size
+        self.max_context = max_context or int(model.config.max_position_embeddings)
+        self.generated_tokens = 0
+        self._ends = TurnEnds.of(tokenizer, fmt, getattr(model, "generation_config", None))
+        self._stops = StopTokens(tokenizer, self._ends.end_ids, model.config.vocab_size)
+        self._waiting: dict[str, Request] = {}
+        self._episodes: dict[str, Episode] = {}
+        self._owners: list[Episode | None] = []
+        self._cache = RowCache(model.config.num_hidden_layers)
+        self._mask = torch.empty(0)
+
+    def submit(self, request: Request) -> None:
+        if request.key in self._waiting:
+            raise PolicyError(f"episode {request.key!r} already waits for a completion")
+        self._waiting[request.key] = request
+
+    def collect(self) -> list[Result]:
+        requests, self._waiting = list(self._waiting.values()), {}
+        results: list[Result] = []
+        training = self.model.training
+        self.model.eval()
+        try:
+            with torch.inference_mode(), shared_heads_read_once(self.model):
+                for start in range(0, len(requests), self.batch_size):
+                    results += self._complete(requests[start : start + self.batch_size])
+        finally:
+            self.model.train(training)
+        return results
+
+    def release(self, key: str) -> None:
+        self._waiting.pop(key, None)
+        episode = self._episodes.pop(key, None)
+        if episode is not None:
+            self._owners[episode.row] = None
+
+    # --- one batch of requests
+
+    def _complete(self, requests: Sequence[Request]) -> list[Result]:
+        prompts: dict[tuple[Message, ...], list[int]] = {}
+        jobs = [self._job(request, prompts) for request in requests]
+        results: list[Result] = [
+            (job.request.key, Completion("", "length", prompt_tokens=len(job.episode.ids)))
+            for job in jobs
+            if job.budget <= 0
+        ]
+        jobs = [job for job in jobs if job.budget > 0]
+        if jobs:
+            self._prefill([job.episode for job in jobs])
+            results += self._decode(jobs)
+        return results
+
+    def _job(self, request: Request, prompts: dict[tuple[Message, ...], list[int]]) -> Job:
+        """Bring the episode's ids up to the place where the model must write."""
+        episode = self._episodes.get(request.key) or self._new_episode(request.key)
+        known, messages = episode.messages, request.messages
+        if known and not request.restart and messages[: len(known)] == known:
+            episode.ids += extension_ids(messages[len(known) :], self.fmt, self.tokenizer)
+        else:
+            if messages not in prompts:
+                prompts[messages] = prompt_ids(messages, self.fmt, self.tokenizer)
+            episode.ids, episode.cached = list(prompts[messages]), 0
+        episode.messages = messages
+        room = self.max_context - len(episode.ids) - 1
+        return Job(request, episode, min(request.sampling.max_tokens, room))
+
+    def _new_episode(self, key: str) -> Episode:
+        if None in self._owners:
+            row = self._owners.index(None)
+        else:
+            row = len(self._owners)
+            self._owners.append(None)
+        self._owners[row] = self._episodes[key] = Episode(key, row)
+        return self._episodes[key]
+
+    # --- prefill
+
+    def _prefill(self, episodes: Sequence[Episode]) -> None:
+        """Feed all pending ids; episodes that begin with the same ids share one computation."""
+        leaders: dict[tuple[int, ...], Episode] = {}
+        copies: list[tuple[Episode, Episode]] = []
+        todo: list[Episode] = []
+        for episode in episodes:
+            leader = leaders.setdefault(tuple(episode.ids), episode) if not episode.cached else None
+            if leader is None or leader is episode:
+                todo.append(episode)
+            else:
+                copies.append((leader, episode))
+        todo = sorted((e for e in todo if e.pending > 0), key=lambda e: -e.pending)
+        while todo:
+            length = min(todo[0].pending, PREFILL_TOKENS)
+            rows = max(1, PREFILL_TOKENS // length)
+            for _ in range(-(-todo[0].pending // length)):
+                self._feed([e for e in todo[:rows] if e.pending > 0], length)
+            todo = todo[rows:]
+        pairs = [(leader.row, episode.row) for leader, episode in copies]
+        self._cache.move(pairs, max((e.cached for e, _ in copies), default=0), swap=False)
+        for leader, episode in copies:
+            episode.cached = leader.cached
+
+    def _feed(self, episodes: Sequence[Episode], length: int) -> None:
+        """One pass over the next ids of each episode, at most `length`."""
+        device = self.model.device
+        counts = [min(e.pending, length) for e in episodes]
+        ids = np.zeros((len(episodes), max(counts)), dtype=np.int64)
+        for i, (episode, count) in enumerate(zip(episodes, counts, strict=True)):
+            ids[i, :count] = episode.ids[episode.cached : episode.cached + count]
+        start = torch.tensor([e.cached for e in episodes], device=device)
+        offset = torch.arange(ids.shape[1], device=device)
+        position = start[:, None] + offset
+        width = max(e.cached + count for e, count in zip(episodes, counts, strict=True))
+        rows = torch.tensor([e.row for e in episodes], device=device)
+        valid = offset < torch.tensor(counts, device=device)[:, None]
+        self._cache.place(Placement(rows, position, valid, width, (len(self._owners), width)))
+        mask = self._hidden(torch.arange(width, device=device) > position[:, :, None])
+        self._forward(torch.as_tensor(ids, device=device), position, mask[:, None])
+        for episode, count in zip(episodes, counts, strict=True):
+            episode.cached += count
+
+    def _forward(self, ids: Tensor, position: Tensor, mask: Tensor) -> Tensor:
+        output = self.model(
+            input_ids=ids,
+            attention_mask=mask,
+            position_ids=position,
+            past_key_values=self._cache,
+            use_cache=True,
+            logits_to_keep=1,
+        )
+        return output.logits[:, -1]
+
+    # --- decode
+
+    def _decode(self, jobs: list[Job]) -> list[Result]:
+        results: list[Result] = []
+        stops = list(dict.fromkeys(job.request.stop for job in jobs))
+        tables = torch.stack([self._stops.table(stop) for stop in stops]).to(self.model.device)
+        batch = Batch.start(self._arrange(jobs), stops, self.model.device)
+        self._hide_after(batch)
+        while True:
+            batch.advance(self._next_logits(batch), tables, self._stops)
+            alive = int(batch.alive.sum())
+            if alive < COMPACT_BELOW * len(batch.jobs):
+                results += [self._finish(*row) for row in batch.drawn(alive=False)]
+                if not alive:
+                    return results
+                batch = self._compact(batch)
+
+    def _arrange(self, jobs: list[Job]) -> list[Job]:
+        """Move the jobs' rows to the front of the cache; returns the jobs in row order."""
+        wanted = {job.episode.row for job in jobs}
+        holes = [row for row in range(len(jobs)) if row not in wanted]
+        movers = [job.episode for job in jobs if job.episode.row >= len(jobs)]
+        pairs = [(episode.row, hole) for episode, hole in zip(movers, holes, strict=True)]
+        others = [self._owners[hole] for hole in holes]
+        width = max((e.cached for e in [*movers, *others] if e is not None), default=0)
+        self._cache.move(pairs, width, swap=any(other is not None for other in others))
+        for episode, other, (row, hole) in zip(movers, others, pairs, strict=True):
+            self._owners[hole], self._owners[row] = episode, other
+            episode.row = hole
+            if other is not None:
+                other.row = row
+        return sorted(jobs, key=lambda job: job.episode.row)
+
+    def _hide_after(self, batch: Batch) -> None:
+        """A mask that shows each row its own past; every step uncovers one more slot."""
+        width = int(batch.position.max()) + batch.ids.shape[1]
+        slots = torch.arange(width, device=batch.position.device)
+        self._mask = self._hidden(slots >= batch.position[:, None])
+
+    def _hidden(self, where: Tensor) -> Tensor:
+        mask = torch.zeros(where.shape, dtype=self.model.dtype, device=where.device)
+        return mask.masked_fill_(where, torch.finfo(self.model.dtype).min)
+
+    def _next_logits(self, batch: Batch) -> Tensor:
+        rows = torch.arange(len(batch.jobs), device=batch.token.device)
+        width = int(batch.position.max()) + 1
+        self._mask[rows, batch.position] = 0
+        position, size = batch.position[:, None], (len(self._owners), width)
+        self._cache.place(Placement(None, position, None, width, size))
+        return self._forward(batch.token[:, None], position, self._mask[:, None, None, :width])
+
+    def _compact(self, batch: Batch) -> Batch:
+        """Only the unfinished rows, moved to the front of the cache."""
+        alive: list[Job] = []
+        for job, position, _, _ in batch.drawn(alive=True):
+            job.episode.cached = position
+            alive.append(job)
+        before = {id(job): i for i, job in enumerate(batch.jobs)}
+        order = torch.tensor([before[id(job)] for job in self._arrange(alive)])
+        order = order.to(batch.token.device)
+        self._mask = self._mask.index_select(0, order)
+        return batch.take(order)
+
+    def _finish(
+        self, job: Job, position: int, ids: list[int], logprobs: tuple[float, ...]
+    ) -> Result:
+        """The completion of a row; its episode takes the ids over."""
+        request, episode = job.request, job.episode
+        self.generated_tokens += len(ids)
+        completion = self._ends.completion(ids, logprobs, request.stop, len(episode.ids))
+        episode.cached = position
+        episode.ids += completion.token_ids or ()
+        episode.messages = (*episode.messages, Message("assistant", completion.text))
+        return request.key, completion
+
+
+def _check_attention(model: Any) -> None:
+    kinds = set(getattr(model.config, "layer_types", None) or ["full_attention"])
+    if kinds != {"full_attention"}:
+        other = ", ".join(sorted(kinds - {"full_attention"}))
+        raise UserError(f"the transformers engine needs full attention layers; this has {other}")
+    attention = getattr(model.config, "_attn_implementation", "eager")
+    if attention not in ("sdpa", "eager"):
+        raise UserError(f"the transformers engine needs attention sdpa or eager, not {attention}")

@@ -1,0 +1,119 @@
+"""The ids of an engine's episodes: what each has read and written, and how its turns end.
+
+Every engine that draws tokens keeps this book, so ids, masks and texts mean the same whichever one
+it was. Ids are only ever added to, never re-made from text (`graphwalker/tokens/segments.py`).
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from graphwalker.policies.base import Completion, Request
+from graphwalker.tokens.segments import (
+    ChatFormat,
+    closed_ids,
+    end_of_turn_id,
+    extension_ids,
+    prompt_ids,
+)
+from graphwalker.trajectory import Message
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEnds:
+    """Which drawn ids end a turn of `tokenizer`; how `fmt` closes one that none of them ended."""
+
+    tokenizer: Any
+    fmt: ChatFormat
+    end_ids: frozenset[int]
+
+    @classmethod
+    def of(cls, tokenizer: Any, fmt: ChatFormat, generation_config: Any = None) -> "TurnEnds":
+        """The ends that the format, the tokenizer and the model's generation config name."""
+        eos: Any = getattr(generation_config, "eos_token_id", None)
+        named: list[Any] = [*eos] if isinstance(eos, list) else [eos]
+        last = end_of_turn_id(fmt, tokenizer)
+        known = {int(i) for i in [*named, tokenizer.eos_token_id] if i is not None}
+        return cls(tokenizer, fmt, frozenset(known | {last}))
+
+    def completion(
+        self,
+        ids: Sequence[int],
+        logprobs: Sequence[float],
+        stop: Iterable[str] = (),
+        prompt_tokens: int = 0,
+    ) -> Completion:
+        """The turn of these drawn ids, at least one, with a log-probability each.
+
+        Its `token_ids` are closed as the format wants it (`closed_ids`); its text ends right after
+        the first of the `stop` strings.
+        """
+        ended = ids[-1] in self.end_ids
+        text = self.text(ids[:-1] if ended else ids)
+        cuts = [text.index(s) + len(s) for s in stop if s in text]
+        text = text[: min(cuts)] if cuts else text
+        finish = "stop" if ended or cuts else "length"
+        closed = tuple(closed_ids(ids, self.fmt, self.tokenizer))
+        return Completion(text, finish, closed, tuple(logprobs), prompt_tokens)
+
+    def text(self, ids: Sequence[int]) -> str:
+        """What the ids say, special tokens spelled out."""
+        return self.tokenizer.decode(
+            ids, skip_special_tokens=False, clean_up_tokenization_spaces=False
+        )
+
+    def before_overshoot(self, ids: Sequence[int], stop: Sequence[str]) -> int:
+        """How many ids there are up to the one that completes a stop string: engines that draw
+        several tokens at a time may hand over some that follow."""
+        count = len(ids)
+        while count > 1 and any(s in self.text(ids[: count - 1]) for s in stop):
+            count -= 1
+        return count
+
+
+@dataclass(slots=True, eq=False)
+class Transcript:
+    """One episode so far: all of its ids, and the messages that they say."""
+
+    ids: list[int]
+    messages: tuple[Message, ...]
+
+
+class Transcripts:
+    """The open episodes of an engine that takes ids and gives ids.
+
+    `max_context` bounds the tokens of an episode, the closing end of turn included.
+    """
+
+    def __init__(self, tokenizer: Any, fmt: ChatFormat, ends: TurnEnds, max_context: int) -> None:
+        self.tokenizer, self.fmt, self.ends, self.max_context = tokenizer, fmt, ends, max_context
+        self._episodes: dict[str, Transcript] = {}
+
+    def prompt(self, request: Request) -> tuple[list[int], int]:
+        """(all ids that the model must read, tokens that it may draw; 0 or less: no room)."""
+        episode = self._episodes.get(request.key)
+        known = () if episode is None or request.restart else episode.messages
+        messages = request.messages
+        if episode is not None and known and messages[: len(known)] == known:
+            new = extension_ids(messages[len(known) :], self.fmt, self.tokenizer)
+            ids = [*episode.ids, *new]
+        else:
+            ids = prompt_ids(messages, self.fmt, self.tokenizer)
+        self._episodes[request.key] = Transcript(ids, messages)
+        room = self.max_context - len(ids) - 1
+        return ids, min(request.sampling.max_tokens, room)
+
+    def finish(self, request: Request, ids: Sequence[int], logprobs: Sequence[float]) -> Completion:
+        """The completion of these drawn ids; the episode takes them over."""
+        episode = self._episodes[request.key]
+        count = self.ends.before_overshoot(ids, request.stop)
+        completion = self.ends.completion(
+            ids[:count], logprobs[:count], request.stop, len(episode.ids)
+        )
+        episode.ids = [*episode.ids, *(completion.token_ids or ())]
+        episode.messages = (*episode.messages, Message("assistant", completion.text))
+        return completion
+
+    def release(self, key: str) -> None:
+        """The episode is over."""
+        self._episodes.pop(key, None)

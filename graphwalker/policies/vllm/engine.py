@@ -1,0 +1,148 @@
+"""vLLM in this process as a policy: its engine is stepped, so no episode waits for another.
+
+vLLM's own `generate` returns when the last of its requests is done; multi-turn episodes would all
+run at the pace of the slowest. Here each turn is a request of its own, and the prefix cache keeps
+the keys and values of the turns before it.
+"""
+
+import logging
+from importlib import import_module
+from itertools import count
+from typing import Any
+
+from graphwalker.errors import PolicyError, UserError
+from graphwalker.policies.base import Completion, Request
+from graphwalker.policies.token_record import Transcripts
+from graphwalker.policies.vllm.request import sampling_settings
+
+log = logging.getLogger(__name__)
+
+Result = tuple[str, Completion | PolicyError]
+
+
+class VllmPolicy:
+    """Completes requests with a `vllm.LLMEngine` that runs in `processed_logprobs` mode.
+
+    Greedy tokens and log-probabilities equal those of the transformers engine within rounding.
+    With `top_p` below 1 the log-probabilities are of the distribution that it has cut.
+    """
+
+    def __init__(
+        self, engine: Any, book: Transcripts, *, seeded: bool = True, name: str = "vllm"
+    ) -> None:
+        self.engine, self.name = engine, name
+        self._book, self._seeded = book, seeded
+        self._pending: dict[str, tuple[str, Request]] = {}
+        self._ready: list[Result] = []
+        self._tickets = count()
+
+    def submit(self, request: Request) -> None:
+        if request.key in self._pending:
+            raise PolicyError(f"episode {request.key!r} already waits for a completion")
+        ids, budget = self._book.prompt(request)
+        ticket = f"{request.key}@{next(self._tickets)}"
+        if budget > 0:
+            try:
+                settings = sampling_settings(request, budget, self._book, self._seeded)
+                self.engine.add_request(ticket, {"prompt_token_ids": ids}, _params(settings))
+            except _failures() as error:
+                raise PolicyError(f"vLLM refused a request: {_line(error)}") from error
+        else:
+            self._ready.append((request.key, Completion("", "length", prompt_tokens=len(ids))))
+        self._pending[request.key] = (ticket, request)
+
+    def collect(self) -> list[Result]:
+        while self._pending and not self._ready:
+            self._ready += self._step()
+        ready, self._ready = self._ready, []
+        for key, _ in ready:
+            del self._pending[key]
+        return ready
+
+    def release(self, key: str) -> None:
+        pending = self._pending.pop(key, None)
+        self._ready = [result for result in self._ready if result[0] != key]
+        if pending is not None:
+            self._abort([pending[0]])
+        self._book.release(key)
+
+    def _step(self) -> list[Result]:
+        """What one step of the engine finished; every request, when it failed."""
+        try:
+            alive = self.engine.has_unfinished_requests()
+            outputs: list[Any] = self.engine.step() if alive else []
+        except _failures() as error:
+            return self._lost(PolicyError(f"vLLM failed: {_line(error)}"))
+        if not alive:
+            return self._lost(PolicyError("vLLM lost its requests"))
+        return [
+            (key, self._result(output))
+            for output in outputs
+            if output.finished and (key := self._key(output.request_id)) is not None
+        ]
+
+    def _key(self, ticket: str) -> str | None:
+        """The episode that waits for that request, if one does."""
+        key = ticket.rpartition("@")[0]
+        return key if self._pending.get(key, ("",))[0] == ticket else None
+
+    def _result(self, output: Any) -> Completion | PolicyError:
+        request = self._pending[self._key(output.request_id) or ""][1]
+        drawn = output.outputs[0]
+        ids = list(drawn.token_ids)
+        if drawn.finish_reason not in ("stop", "length") or not ids:
+            return PolicyError(f"vLLM ended a turn with {drawn.finish_reason!r}")
+        logprobs = [step[token].logprob for step, token in zip(drawn.logprobs, ids, strict=True)]
+        return self._book.finish(request, ids, logprobs)
+
+    def _lost(self, error: PolicyError) -> list[Result]:
+        self._abort([ticket for ticket, _ in self._pending.values()])
+        return [(key, error) for key in self._pending]
+
+    def _abort(self, tickets: list[str]) -> None:
+        try:
+            self.engine.abort_request(tickets)
+        except _failures() as error:
+            log.warning("vLLM could not let go of its requests: %s", _line(error))
+
+
+def load_engine(model: str, **settings: Any) -> Any:
+    """A `vllm.LLM` of that folder; its `llm_engine` is what a policy steps.
+
+    Raises `UserError` where vLLM is not installed or will not start with these settings.
+    """
+    try:
+        vllm: Any = import_module("vllm")
+    except ImportError as error:
+        raise missing(error) from None
+    try:
+        return vllm.LLM(
+            model=model,
+            logprobs_mode="processed_logprobs",
+            generation_config="vllm",
+            enable_prefix_caching=True,
+            **settings,
+        )
+    except (OSError, ValueError, RuntimeError) as error:
+        raise UserError(f"{model}: vLLM does not start ({_line(error)})") from error
+
+
+def missing(error: ImportError | None = None) -> UserError:
+    """What to do where vLLM cannot be imported."""
+    why = "" if error is None or getattr(error, "name", "") == "vllm" else f" ({error})"
+    return UserError(f"engine: vllm needs vLLM: pip install 'graphwalker-kgqa[vllm]'{why}")
+
+
+def _params(settings: dict[str, Any]) -> Any:
+    parameters: Any = import_module("vllm.sampling_params")
+    kind = parameters.RequestOutputKind.FINAL_ONLY
+    return parameters.SamplingParams(output_kind=kind, **settings)
+
+
+def _failures() -> tuple[type[Exception], ...]:
+    known: Any = import_module("vllm.v1.engine.exceptions")
+    return (ValueError, RuntimeError, known.EngineDeadError, known.EngineGenerateError)
+
+
+def _line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]

@@ -1,0 +1,188 @@
+"""Constraints: a filter on the answers of a walk, by a date or a number that each of them has."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
+from graphwalker.graphs.cvt import step
+from graphwalker.graphs.literals import is_literal, literal_name
+
+Kind = Literal["date", "number"]
+Operator = Literal["above", "below", "in", "highest", "lowest"]
+
+CONSTRAINED: tuple[str, ...] = ("comparative", "superlative", "date", "number")
+"""Structures beyond GraphWalker's: a walk of one or two hops, its answers filtered. 12 % of CWQ's
+questions compare or take a superlative."""
+
+DATE_FORM = "^[0-9]{4}(-|$)"
+"""What can be ordered as a date: a year, or a date that begins with one (XSD's lexical forms)."""
+NUMBER_FORM = r"^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?$"
+_DATE, _NUMBER = re.compile(DATE_FORM), re.compile(NUMBER_FORM)
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+_DATES = ("date", "dateTime", "gYear", "gYearMonth")
+_NUMBERS = (
+    *("integer", "int", "long", "short", "decimal", "float", "double"),
+    *("nonNegativeInteger", "positiveInteger", "unsignedInt", "unsignedLong"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """Keeps the answers whose value of `relation` is above or below a bound or in a year, or is
+    the highest or lowest of all. Later dates are higher ones."""
+
+    relation: str
+    """From an answer to its value; it may be flattened, through a CVT."""
+    kind: Kind
+    operator: Operator
+    bound: str = ""
+    """A year, or a number, in digits; `""` where the bound is the value of `than`."""
+    than: Entity | None = None
+    """An entity whose own value is the bound."""
+
+    @property
+    def structure(self) -> str:
+        """The structure of a walk that has this constraint, one of `CONSTRAINED`."""
+        if self.operator in ("highest", "lowest"):
+            return "superlative"
+        return "comparative" if self.than else self.kind
+
+    @property
+    def path(self) -> str:
+        """What makes two constraints the same apart from their bounds."""
+        return f"{self.relation} {self.operator}{' than' if self.than else ''}"
+
+    def to_json(self) -> dict[str, Any]:
+        record = {"relation": self.relation, "kind": self.kind, "operator": self.operator}
+        if self.bound:
+            record["bound"] = self.bound
+        than = {"than": {"id": self.than.id, "name": self.than.name}} if self.than else {}
+        return {**record, **than}
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> "Constraint":
+        """Inverse of `to_json`. Raises `KeyError` or `ValueError` for what is none."""
+        than = record.get("than")
+        kind, operator = record["kind"], record["operator"]
+        if kind not in ("date", "number"):
+            raise ValueError(f"a constraint is of a date or a number, not {kind!r}")
+        if operator not in ("above", "below", "in", "highest", "lowest"):
+            raise ValueError(f"no constraint has the operator {operator!r}")
+        bound = str(record.get("bound", ""))
+        if operator in ("above", "below", "in") and not than and key_of(kind, bound) is None:
+            raise ValueError(f"a constraint {operator} {bound!r} has no bound")
+        other = Entity(than["id"], than["name"]) if than else None
+        return cls(record["relation"], kind, operator, bound, other)
+
+
+Key = str | float
+
+
+def key_of(kind: Kind, lexical: str) -> Key | None:
+    """What a value is ordered by; `None` for one that is no such date or number."""
+    if kind == "date":
+        return lexical if _DATE.match(lexical) else None
+    return float(lexical) if _NUMBER.match(lexical) else None
+
+
+def kind_of(literal: str) -> Kind | None:
+    """Date or number, by the datatype of a literal's id; without one only a whole date is told."""
+    if not is_literal(literal):
+        return None
+    name, datatype = literal_name(literal), literal.rpartition("#")[2].rstrip(">")
+    if literal.endswith('"'):
+        return "date" if _DAY.fullmatch(name) else None
+    kind: Kind | None = "date" if datatype in _DATES else None
+    kind = "number" if datatype in _NUMBERS else kind
+    return kind if kind and key_of(kind, name) is not None else None
+
+
+def values_of(graph: KnowledgeGraph, entity_id: str, relation: str) -> tuple[str, ...]:
+    """The lexical forms of the literals at the end of the relation."""
+    found = step(graph, entity_id, relation, Direction.OUT)
+    return tuple(literal_name(end.id) for end in found if is_literal(end.id))
+
+
+def kept(
+    graph: KnowledgeGraph, constraint: Constraint, candidates: Sequence[Entity]
+) -> tuple[Entity, ...]:
+    """The candidates that the constraint keeps, in their order, by their values in the graph."""
+    values = {c: values_of(graph, c.id, constraint.relation) for c in candidates}
+    than = constraint.than
+    return chosen(
+        constraint, values, values_of(graph, than.id, constraint.relation) if than else ()
+    )
+
+
+def chosen(
+    constraint: Constraint, values: Mapping[Entity, Sequence[str]], than: Sequence[str] = ()
+) -> tuple[Entity, ...]:
+    """The candidates that the constraint keeps, given the values of each (and of `than`).
+
+    One without a value is never kept; of one with several, any may count.
+    """
+    keys = {c: _keys(constraint.kind, found) for c, found in values.items()}
+    every = [key for found in keys.values() for key in found]
+    if constraint.operator in ("highest", "lowest"):
+        pick = max if constraint.operator == "highest" else min
+        bounds = [pick(every)] if every else []  # pyright: ignore[reportArgumentType, reportCallIssue]
+    else:
+        bounds = _keys(constraint.kind, than if constraint.than else (constraint.bound,))
+    return tuple(c for c, found in keys.items() if _holds(constraint, found, bounds))
+
+
+def _keys(kind: Kind, lexicals: Iterable[str]) -> list[Key]:
+    return [key for lexical in lexicals if (key := key_of(kind, lexical)) is not None]
+
+
+def _holds(constraint: Constraint, found: Sequence[Key], bounds: Sequence[Key]) -> bool:
+    return any(_compares(constraint, key, bound) for key in found for bound in bounds)
+
+
+def _compares(constraint: Constraint, key: Any, bound: Any) -> bool:
+    if constraint.kind == "date" and constraint.bound:
+        key = key[: len(bound)]  # by years alone
+    if constraint.operator == "above":
+        return key > bound
+    return key < bound if constraint.operator == "below" else key == bound
+
+
+def constraint_fault(
+    graph: KnowledgeGraph, constraint: Constraint, candidates: Sequence[Entity]
+) -> str:
+    """Why the constraint does not settle which of the candidates are answers, or `""`.
+
+    Every candidate (and `than`) has one value, and no two of those that decide are equal or, as
+    1990 and 1990-05-01, such that neither comes first.
+    """
+    if len(candidates) < 2:
+        return "single_candidate"
+    than = [constraint.than] if constraint.than else []
+    found = [values_of(graph, e.id, constraint.relation) for e in (*candidates, *than)]
+    if any(len(values) > 1 for values in found):
+        return "value_ambiguous"
+    keys = [key for values in found for key in _keys(constraint.kind, values)]
+    if len(keys) < len(found):
+        return "value_missing"
+    if than:
+        values, bound = keys[:-1], keys[-1]
+    elif constraint.bound:
+        values, bound = keys, key_of(constraint.kind, constraint.bound)
+    else:
+        best = kept(graph, constraint, candidates)
+        if len(best) != 1:
+            return "value_tie"
+        place = candidates.index(best[0])
+        values, bound = keys[:place] + keys[place + 1 :], keys[place]
+    inside = than and constraint.than in candidates
+    if constraint.operator == "in" or sum(_tied(k, bound) for k in values) == bool(inside):
+        return ""
+    return "value_tie"
+
+
+def _tied(one: Key, other: Key | None) -> bool:
+    if isinstance(one, str) and isinstance(other, str):
+        return one.startswith(other) or other.startswith(one)
+    return one == other

@@ -1,0 +1,157 @@
+"""The executable form of a question: branches from topic entities, intersected, then a tail."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
+from graphwalker.graphs.cvt import step
+from graphwalker.query.constraint import Constraint, kept
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Hop:
+    """One relation in one direction; it may be flattened (`a.b.c..d.e.f`, through a CVT)."""
+
+    relation: str
+    direction: Direction = Direction.OUT
+
+    def __str__(self) -> str:
+        return self.relation if self.direction is Direction.OUT else f"~{self.relation}"
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A path of hops that starts at a topic entity."""
+
+    topic: Entity
+    hops: tuple[Hop, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """Composition: one branch. 2I: two branches of one hop. PI: branches of two and one hop.
+    IP: two branches of one hop and a `tail` of one (structures of GraphWalker Figure 3).
+    A `constraint` filters what these lead to."""
+
+    branches: tuple[Branch, ...]
+    tail: tuple[Hop, ...] = ()
+    constraint: Constraint | None = None
+
+    @property
+    def topics(self) -> tuple[Entity, ...]:
+        """The entities that the question names: where branches start, then what is compared to."""
+        than = self.constraint.than if self.constraint else None
+        return (*(b.topic for b in self.branches), *([than] if than else []))
+
+    @property
+    def hops(self) -> int:
+        """Longest path from a topic entity to the answers."""
+        return max(len(b.hops) for b in self.branches) + len(self.tail)
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        """What makes two questions the same apart from their entities; branches in sorted order."""
+        parts = sorted("/".join(map(str, b.hops)) for b in self.branches)
+        tail = ["/".join(map(str, self.tail))] if self.tail else []
+        return (*parts, *tail, *([self.constraint.path] if self.constraint else []))
+
+    def to_json(self) -> dict[str, Any]:
+        constraint = {"constraint": self.constraint.to_json()} if self.constraint else {}
+        return {
+            "branches": [
+                {
+                    "topic": {"id": b.topic.id, "name": b.topic.name},
+                    "hops": [str(h) for h in b.hops],
+                }
+                for b in self.branches
+            ],
+            "tail": [str(h) for h in self.tail],
+            **constraint,
+        }
+
+    @classmethod
+    def from_json(cls, record: dict[str, Any]) -> "Query":
+        return cls(
+            tuple(
+                Branch(
+                    Entity(b["topic"]["id"], b["topic"]["name"]),
+                    tuple(parse_hop(h) for h in b["hops"]),
+                )
+                for b in record["branches"]
+            ),
+            tuple(parse_hop(h) for h in record.get("tail", ())),
+            Constraint.from_json(record["constraint"]) if record.get("constraint") else None,
+        )
+
+
+def own_side(hop: Hop) -> tuple[bool, str]:
+    """Sorts inverse twins: first the relation that goes out of the entity at hand."""
+    return hop.direction is Direction.IN, hop.relation
+
+
+def parse_hop(text: str) -> Hop:
+    """Inverse of `str(hop)`."""
+    return Hop(text[1:], Direction.IN) if text.startswith("~") else Hop(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """Every frontier of an executed query, in id order: `frontiers[b][k]` after hop k of branch b
+    (hop 0 is the topic), `tail_frontiers` after the intersection, then what a constraint kept;
+    `answers` is the last one."""
+
+    frontiers: tuple[tuple[tuple[Entity, ...], ...], ...]
+    tail_frontiers: tuple[tuple[Entity, ...], ...]
+
+    @property
+    def answers(self) -> tuple[Entity, ...]:
+        return self.tail_frontiers[-1]
+
+    @property
+    def widest(self) -> int:
+        """The largest frontier of all."""
+        inner = [len(f) for branch in self.frontiers for f in branch]
+        return max([*inner, *map(len, self.tail_frontiers)])
+
+
+def execute(graph: KnowledgeGraph, query: Query, limit: int = 1000) -> Execution:
+    """Run the query. A frontier is cut at `limit` + 1 entities: enough to see it is too wide."""
+    branches = tuple(
+        tuple(_walk(graph, (branch.topic,), branch.hops, limit)) for branch in query.branches
+    )
+    meet = branches[0][-1]
+    for other in branches[1:]:
+        ids = {entity.id for entity in other[-1]}
+        meet = tuple(entity for entity in meet if entity.id in ids)
+    tail = _walk(graph, meet, query.tail, limit)
+    if query.constraint:
+        tail.append(kept(graph, query.constraint, tail[-1]))
+    return Execution(branches, tuple(tail))
+
+
+def _walk(
+    graph: KnowledgeGraph, start: tuple[Entity, ...], hops: Sequence[Hop], limit: int
+) -> list[tuple[Entity, ...]]:
+    frontiers = [start]
+    for hop in hops:
+        found: dict[str, Entity] = {}
+        for entity in frontiers[-1]:
+            for neighbor in step(graph, entity.id, hop.relation, hop.direction, limit + 1):
+                found.setdefault(neighbor.id, neighbor)
+            if len(found) > limit:
+                break
+        frontiers.append(tuple(sorted(found.values(), key=lambda e: e.id.encode())))
+    return frontiers
+
+
+def sub_queries(query: Query) -> list[Query]:
+    """The query with one branch or its constraint left out, for the redundancy test; none for a
+    composition."""
+    free = [replace(query, constraint=None)] if query.constraint else []
+    if len(query.branches) < 2:
+        return free
+    return free + [
+        replace(query, branches=tuple(b for j, b in enumerate(query.branches) if j != i))
+        for i in range(len(query.branches))
+    ]

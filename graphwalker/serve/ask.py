@@ -1,0 +1,120 @@
+"""One question, asked of an agent, its walk shown while it happens."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import cast
+
+from graphwalker.agents.environment import Environment
+from graphwalker.agents.rollout import rollout
+from graphwalker.errors import PolicyError, UserError
+from graphwalker.graphs.base import Entity, KnowledgeGraph
+from graphwalker.graphs.views.freebase import machine_id
+from graphwalker.graphs.views.name_index import (
+    FILE_NAME,
+    ListedGraph,
+    NameIndex,
+    build_index,
+    name_rows,
+    open_index,
+)
+from graphwalker.policies.base import Completion, Policy, Request, Sampling
+from graphwalker.question import Question
+from graphwalker.trajectory import Trajectory, Turn
+
+SEARCHED_AT_ONCE = 100_000
+"""Entities of a graph whose names are searched without an index made beforehand."""
+
+Show = Callable[[int, Turn], None]
+"""Called with (turn number from 1, turn) as soon as a turn is over."""
+
+
+def ask(
+    text: str,
+    topics: Sequence[str],
+    environment: Environment,
+    policy: Policy,
+    *,
+    max_tokens: int = 512,
+    show: Show | None = None,
+    note: Callable[[str], None] | None = None,
+    index: NameIndex | None = None,
+) -> Trajectory:
+    """Ask `text` about the entities named `topics`. `note` is told of a name that several
+    entities bear; `index` finds what to suggest for a name that none does.
+
+    Raises `UserError` for an unknown name.
+    """
+    entities = tuple(find_topic(environment.graph, name, note, index) for name in topics)
+    question = Question("ask", text, entities, dataset="ask")
+    watched = _Watched(policy, show)
+    sampling = Sampling(max_tokens=max_tokens)
+    trajectory = next(iter(rollout([question], environment, watched, sampling)))
+    watched.show_new(trajectory.turns)
+    return trajectory
+
+
+def find_topic(
+    graph: KnowledgeGraph,
+    name: str,
+    note: Callable[[str], None] | None = None,
+    index: NameIndex | None = None,
+) -> Entity:
+    """The best entity of that name, or the one of that id.
+
+    Raises `UserError`, with the names that look like it, where there is none.
+    """
+    found = graph.resolve(name)
+    if found:
+        if note and len(found) > 1:
+            note(
+                f"{name!r} names {len(found)} entities: {_described(graph, found)}; took the first"
+            )
+        return found[0]
+    entity_id = machine_id(name)
+    if graph.name(entity_id):
+        return Entity(entity_id, graph.name(entity_id))
+    near = [hit.entity.name for hit in _index_of(graph, index).search(name, 3)]
+    advice = f"did you mean {', '.join(near)}?" if near else "copy a name exactly, or give its id"
+    raise UserError(f"no entity is named {name!r} in this graph: {advice}")
+
+
+def _described(graph: KnowledgeGraph, found: Sequence[Entity]) -> str:
+    kinds = ((entity, graph.types(entity.id)[:1]) for entity in found[:5])
+    told = [f"{e.name} ({', '.join([e.id, *kind])})" for e, kind in kinds]
+    return ", ".join(told) + (", ..." if len(found) > 5 else "")
+
+
+def _index_of(graph: KnowledgeGraph, index: NameIndex | None) -> NameIndex:
+    """The index given, else the one beside the graph, else one made now of a small graph."""
+    beside = Path(getattr(graph, "path", "")).parent / FILE_NAME
+    if index is None and hasattr(graph, "path") and beside.is_file():
+        index = open_index(beside, getattr(graph, "checksum", ""))
+    if index is None and getattr(graph, "size", SEARCHED_AT_ONCE + 1) <= SEARCHED_AT_ONCE:
+        index = build_index(name_rows(cast(ListedGraph, graph)))
+    return index or build_index([])
+
+
+class _Watched:
+    """A policy that shows the turns that came before each request."""
+
+    def __init__(self, policy: Policy, show: Show | None) -> None:
+        self.name = policy.name
+        self._policy = policy
+        self._show = show
+        self._shown = 0
+
+    def show_new(self, turns: Sequence[Turn]) -> None:
+        for number in range(self._shown, len(turns)):
+            if self._show:
+                self._show(number + 1, turns[number])
+        self._shown = len(turns)
+
+    def submit(self, request: Request) -> None:
+        self.show_new(request.turns)
+        self._policy.submit(request)
+
+    def collect(self) -> list[tuple[str, Completion | PolicyError]]:
+        return self._policy.collect()
+
+    def release(self, key: str) -> None:
+        self._policy.release(key)

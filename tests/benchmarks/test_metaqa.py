@@ -1,0 +1,86 @@
+"""MetaQA's benchmark, made small: its oracle walks paths, its splits share no topic."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from benchmarks.metaqa_data import HOPS, build, question_file, split_of, split_questions
+from benchmarks.metaqa_oracle import PathOracle
+from graphwalker.agents.environment import Environment, EnvironmentConfig
+from graphwalker.agents.rollout import rollout
+from graphwalker.datasets.base import load_questions
+from graphwalker.errors import UserError
+from graphwalker.graphs.base import Entity
+from graphwalker.graphs.compiled.open import open_graph
+from graphwalker.policies.base import Sampling
+from graphwalker.question import Question
+from graphwalker.trajectory import Trajectory
+
+FACTS = """Alien|directed_by|Ridley Scott
+Blade Runner|directed_by|Ridley Scott
+Legend|directed_by|Ridley Scott
+Alien|has_genre|Horror
+Blade Runner|has_genre|Drama
+Blade Runner|in_language|English
+Hey, You|directed_by|Ridley Scott
+"""
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("metaqa")
+    (folder / "kb.txt.gz").write_bytes(gzip.compress(FACTS.encode()))
+    return build(folder / "kb.txt.gz", folder / "run" / "graph", lambda _: None)
+
+
+def walked(graph: Path, *path: str, width: int = 9) -> Trajectory:
+    environment = Environment(open_graph(graph), EnvironmentConfig(prompt="compact", max_turns=30))
+    question = Question("q", "?", (Entity("Alien", "Alien"),), query={"relation_path": list(path)})
+    policy = PathOracle(environment.graph, environment.protocol, width)
+    return next(iter(rollout([question], environment, policy, Sampling())))
+
+
+def test_the_topic_is_never_an_answer(graph) -> None:
+    answer = walked(graph, "directed_by", "~directed_by").answer
+    assert answer is not None and set(answer) == {"Hey, You", "Blade Runner", "Legend"}
+
+
+def test_films_without_the_relation_are_passed_over(graph) -> None:
+    walk = walked(graph, "directed_by", "~directed_by", "in_language")
+    assert walk.answer == ("English",)
+
+
+def test_finds_are_numbered_by_hop(graph) -> None:
+    thoughts = " ".join(turn.thought for turn in walked(graph, "directed_by", "~directed_by").turns)
+    assert "Found a1 Ridley Scott; b ~directed_by; a1" in thoughts and "b3" in thoughts
+
+
+def test_a_hop_stops_at_its_width(graph) -> None:
+    answer = walked(graph, "directed_by", "~directed_by", width=2).answer
+    assert answer is not None and len(answer) == 2
+
+
+def test_a_question_without_a_path_is_refused(graph) -> None:
+    with pytest.raises(UserError, match="no relation path"):
+        walked(graph)
+
+
+def test_no_topic_is_in_two_splits(graph, tmp_path) -> None:
+    topics = ["Alien", "Blade Runner", "Legend"]
+    files = []
+    for hops in HOPS:
+        lines = [
+            {"id": f"{hops}/{topic}", "question": "who?", "topic_entity": topic, "answers": ["X"],
+             "qtype": "a", "relation_path": ["directed_by"]}
+            for topic in topics
+        ]  # fmt: skip
+        files.append(tmp_path / f"{hops}.jsonl")
+        files[-1].write_text("".join(json.dumps(line) + "\n" for line in lines))
+    split_questions(files, graph, 3, (0.4, 0.3), tmp_path / "out")
+    for topic in topics:
+        split = split_of(topic, 3, (0.4, 0.3))
+        for hops in HOPS:
+            found = load_questions(question_file(tmp_path / "out", split, hops))
+            assert topic in {question.topic_entities[0].id for question in found}

@@ -1,0 +1,169 @@
+"""Contamination: copies, near copies and likeness to test questions, found and left out."""
+
+import json
+import math
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from data_pipeline.contamination.check import Rules, check
+from data_pipeline.contamination.embed import HashedTfidf, nearest, open_embedder
+from data_pipeline.contamination.ngrams import NgramIndex, jaccard, normal, shingles
+from graphwalker.cli.app import app, run
+from graphwalker.files import dumps, read_jsonl
+
+TEST = [
+    "Who directed the film The Silent Harbour?",
+    "Which genre does the band Iron Meadow play?",
+    "In which city was the author of Long Winter born?",
+]
+CORPUS = [
+    "who directed the film *The Silent Harbour*",
+    "In which city was the author of the Long Winter born?",
+    "What language is spoken where the river Ost ends?",
+]
+
+
+def record(number: int, text: str) -> dict[str, Any]:
+    topic = [{"id": "m.a", "name": "Anna"}]
+    return {"id": f"q{number}", "question": text, "topic_entities": topic, "answers": topic}
+
+
+def write(path: Path, texts: Sequence[str]) -> Path:
+    path.write_text("".join(dumps(record(n, t)) + "\n" for n, t in enumerate(texts)))
+    return path
+
+
+@pytest.fixture
+def report(tmp_path) -> dict[str, Any]:
+    corpus, test = write(tmp_path / "corpus.jsonl", CORPUS), write(tmp_path / "test.jsonl", TEST)
+    return check(corpus, [test], tmp_path / "out", HashedTfidf(), Rules(jaccard=0.5))
+
+
+def test_what_is_too_close_is_left_out_with_its_reasons(report, tmp_path):
+    flagged = {r["id"]: r["reasons"] for r in read_jsonl(tmp_path / "out/flagged.jsonl")}
+    assert "test.jsonl: the same question" in flagged["q0"]
+    assert any("trigrams" in reason for reason in flagged["q1"])
+    assert list(read_jsonl(tmp_path / "out/clean.jsonl")) == [record(2, CORPUS[2])]
+    assert report["flagged"] == 2 and report["exact"] == {"test.jsonl": 1}
+
+
+def test_the_table_counts_every_threshold(report, tmp_path):
+    rows = list(read_jsonl(tmp_path / "out/similarities.jsonl"))
+    for level, counts in report["thresholds"].items():
+        similar = [row["closest"]["test.jsonl"]["similarity"] for row in rows]
+        assert counts["test.jsonl"] == counts["all"] == sum(s >= float(level) for s in similar)
+    assert list(report["thresholds"]) == ["0.80", "0.85", "0.90"]
+    text = (tmp_path / "out/contamination.md").read_text()
+    assert "| 0.85 |" in text and "not comparable" in text
+
+
+def test_the_overall_column_takes_the_closest_of_all_sets(tmp_path):
+    corpus = write(tmp_path / "corpus.jsonl", CORPUS)
+    sets = [write(tmp_path / f"{name}.jsonl", [TEST[i]]) for i, name in ((0, "a"), (2, "b"))]
+    report = check(corpus, sets, tmp_path / "out", HashedTfidf(), Rules(jaccard=0.5))
+    lowest = report["thresholds"]["0.80"]
+    assert lowest["a.jsonl"] == 1 and lowest["all"] >= lowest["a.jsonl"]
+    assert report["exact"] == {"a.jsonl": 1, "b.jsonl": 0}
+
+
+def test_the_picture_is_whole_and_hostile_names_stay_text(tmp_path):
+    corpus = write(tmp_path / "corpus.jsonl", CORPUS)
+    test = write(tmp_path / "<script>&.jsonl", TEST)
+    check(corpus, [test], tmp_path / "out", HashedTfidf(), Rules(jaccard=0.5))
+    for name, count in (("similarities.svg", 1), ("contamination.svg", 2)):
+        root = ElementTree.parse(tmp_path / "out" / name).getroot()
+        assert not [e for e in root.iter() if e.tag.endswith("script")]
+        curves = [e for e in root.iter() if e.tag.endswith("polyline")]
+        assert len(curves) == count
+    heights = [float(p.split(",")[1]) for p in curves[0].attrib["points"].split()]
+    assert heights == sorted(heights, reverse=True)  # a CDF never falls
+
+
+def test_the_same_text_is_at_cosine_one_and_a_stranger_far():
+    found = nearest(HashedTfidf(), [TEST[1], "Zyx qwv?"], TEST)
+    assert math.isclose(found[0][0], 1.0, abs_tol=1e-5) and found[0][1] == 1
+    assert found[1][0] < 0.3
+
+
+def test_similarity_is_the_largest_over_the_test_questions():
+    import numpy as np
+
+    embedder = HashedTfidf()
+    found = nearest(embedder, CORPUS, TEST)
+    a, b = embedder.embed(CORPUS), embedder.embed(TEST)
+    assert np.allclose([s for s, _ in found], (a @ b.T).max(axis=1), atol=1e-6)
+
+
+words = st.lists(st.sampled_from(["alpha", "beta", "gamma", "delta", "eps", "zeta"]), min_size=1)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(words, min_size=1, max_size=8), words)
+def test_minhash_finds_what_comparing_all_pairs_finds(others: list[list[str]], one: list[str]):
+    texts = [" ".join(other) for other in others]
+    best = max(jaccard(shingles(" ".join(one)), shingles(text)) for text in texts)
+    found = NgramIndex(texts).closest(" ".join(one), 0.7)
+    assert found == (best if best >= 0.7 else 0.0)
+
+
+def test_questions_are_the_same_whatever_their_case_and_marks():
+    assert normal("Who was  O'Brien's wife?") == normal("who was o brien s WIFE")
+
+
+def command(*arguments: str | Path) -> int:
+    return run(lambda: app(["contamination", *map(str, arguments)], standalone_mode=False))
+
+
+def test_the_command_writes_its_files(tmp_path, capsys):
+    corpus, test = write(tmp_path / "corpus.jsonl", CORPUS), write(tmp_path / "test.jsonl", TEST)
+    options = ["--questions", corpus, "--against", test, "--out", tmp_path / "out"]
+    assert command(*options, "--embedding", "tfidf") == 0
+    made = {path.name for path in (tmp_path / "out").iterdir()}
+    assert made == {
+        *("clean.jsonl", "flagged.jsonl", "similarities.jsonl"),
+        *("contamination.json", "contamination.md", "contamination.svg", "similarities.svg"),
+    }
+    assert json.loads((tmp_path / "out/contamination.json").read_text())["flagged"] >= 1
+
+
+@pytest.mark.parametrize(
+    ("corpus", "test", "more", "message"),
+    [
+        ('{"id": "a"}\n', None, [], "corpus.jsonl: record 1 has no field 'question'"),
+        ("", None, [], "corpus.jsonl: holds no questions"),
+        ("not json\n", None, [], "corpus.jsonl:1: not JSON"),
+        (None, '{"hello": "world"}\n', [], "test.jsonl"),
+        (None, "\x00\x01", [], "test.jsonl"),
+        (None, None, ["--threshold", "85"], "--threshold 85"),
+        (None, None, ["--sweep", "high"], "--sweep 'high'"),
+        (None, None, ["--embedding", "/nowhere/at/all"], "--embedding /nowhere/at/all"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(tmp_path, capsys, corpus, test, more, message):
+    questions, against = tmp_path / "corpus.jsonl", tmp_path / "test.jsonl"
+    write(questions, CORPUS)
+    write(against, TEST)
+    for path, text in ((questions, corpus), (against, test)):
+        if text is not None:
+            path.write_text(text)
+    options = ["--questions", questions, "--against", against, "--out", tmp_path / "out"]
+    assert (
+        command(*options, *([] if "--embedding" in more else ["--embedding", "tfidf"]), *more) == 2
+    )
+    lines = capsys.readouterr().err.strip().splitlines()
+    assert len(lines) == 1 and message in lines[0]
+    assert not (tmp_path / "out").exists()
+
+
+def test_without_the_papers_model_the_embedding_says_what_it_is(monkeypatch, caplog):
+    import data_pipeline.contamination.embed as module
+
+    monkeypatch.setattr(module, "PAPER", "/nowhere/bge-m3")
+    assert open_embedder().name == "tfidf"
+    assert "paraphrases that share no words are not seen" in caplog.text

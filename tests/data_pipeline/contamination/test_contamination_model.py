@@ -1,0 +1,102 @@
+"""A sentence-transformers model of random weights as the embedding of the contamination check."""
+
+import json
+from pathlib import Path
+
+import pytest
+from test_contamination import CORPUS, TEST, record, write
+
+from data_pipeline.contamination.check import Rules, check
+from data_pipeline.contamination.embed import SentenceModel, open_embedder
+from data_pipeline.stats.report import report
+from graphwalker.cli.app import app, run
+from graphwalker.files import write_jsonl
+
+sentence_transformers = pytest.importorskip(
+    "sentence_transformers", reason="the extra `embed` (sentence-transformers) is not installed"
+)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory) -> Path:
+    """One BERT layer over the words of the tests, its token vectors averaged."""
+    import torch
+    from sentence_transformers.models import Pooling, Transformer
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
+    from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
+
+    folder = tmp_path_factory.mktemp("st")
+    words = Tokenizer(models.WordLevel(unk_token="[UNK]"))
+    words.pre_tokenizer = pre_tokenizers.Whitespace()
+    marks = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
+    words.train_from_iterator(
+        [text.lower() for text in (*TEST, *CORPUS)], trainers.WordLevelTrainer(special_tokens=marks)
+    )
+    words.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    names = ("pad_token", "unk_token", "cls_token", "sep_token")
+    PreTrainedTokenizerFast(
+        tokenizer_object=words, **dict(zip(names, marks, strict=True)), model_max_length=64
+    ).save_pretrained(folder / "bert")
+    torch.manual_seed(0)
+    config = BertConfig(
+        vocab_size=words.get_vocab_size(),
+        hidden_size=32,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=32,
+        initializer_range=1.0,
+    )
+    BertModel(config).save_pretrained(folder / "bert")
+    body = Transformer(str(folder / "bert"))
+    pooled = Pooling(32, pooling_mode="mean")
+    sentence_transformers.SentenceTransformer(modules=[body, pooled]).save(str(folder / "model"))
+    return folder / "model"
+
+
+def test_a_model_of_this_machine_embeds_and_the_sweep_is_counted(model, tmp_path):
+    corpus = write(tmp_path / "corpus.jsonl", [*CORPUS, TEST[0]])
+    test = write(tmp_path / "test.jsonl", TEST)
+    report = check(corpus, [test], tmp_path / "out", open_embedder(str(model)), Rules())
+    assert report["semantic"] and report["embedding"] == str(model)
+    counts = [report["thresholds"][level]["all"] for level in ("0.80", "0.85", "0.90")]
+    assert counts == sorted(counts, reverse=True) and counts[-1] >= 1  # the copy, at least
+    assert report["flagged"] >= counts[1]
+    assert "not comparable" not in (tmp_path / "out/contamination.md").read_text()
+
+
+def test_the_command_takes_the_model_by_its_folder(model, tmp_path, capsys):
+    corpus = write(tmp_path / "corpus.jsonl", [TEST[1]])
+    test = write(tmp_path / "test.jsonl", TEST)
+    where = ["--questions", str(corpus), "--against", str(test), "--out", str(tmp_path / "o")]
+    options = ["--embedding", str(model), "--sweep", "0.80,0.85,0.90"]
+    assert run(lambda: app(["contamination", *where, *options], standalone_mode=False)) == 0
+    report = json.loads((tmp_path / "o/contamination.json").read_text())
+    assert [v["all"] for v in report["thresholds"].values()] == [1, 1, 1]
+
+
+def test_a_folder_without_a_model_is_one_line(tmp_path, capsys):
+    corpus = write(tmp_path / "corpus.jsonl", CORPUS)
+    where = ["--questions", str(corpus), "--against", str(corpus), "--out", str(tmp_path / "o")]
+    missing = ["--embedding", str(tmp_path / "none")]
+    assert run(lambda: app(["contamination", *where, *missing], standalone_mode=False)) == 2
+    said = capsys.readouterr().err.splitlines()
+    assert any("no model could be loaded from here" in line for line in said)
+
+
+def test_vectors_have_length_one(model):
+    rows = SentenceModel(str(model)).embed(CORPUS)
+    assert rows.shape == (3, 32) and (abs((rows**2).sum(axis=1) - 1) < 1e-5).all()
+
+
+def test_the_maps_of_the_statistics_are_by_meaning(model, tmp_path):
+    query = {"branches": [], "tail": [], "path": []}
+    about = {"structure": "2-hop", "hops": 2, "split": "train", "query": query}
+    corpus = tmp_path / "corpus.jsonl"
+    write_jsonl(corpus, [{**record(n, text), **about} for n, text in enumerate(CORPUS)])
+    test = write(tmp_path / "test.jsonl", TEST)
+    stats = report(corpus, tmp_path / "out", [test], str(model))
+    assert stats["contamination"]["embedding"] == str(model)
+    for name in ("map", "map_sources"):
+        assert "questions by meaning" in (tmp_path / f"out/{name}.svg").read_text()

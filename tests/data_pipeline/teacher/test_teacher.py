@@ -1,0 +1,284 @@
+"""A chat model as the teacher, over real HTTP: good, bad, slow, refusing, and killed."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from data_pipeline.config import SynthConfig
+from data_pipeline.stages import filter_questions, solve_questions, word_questions
+from data_pipeline.synthesize import make_walks, synthesize
+from data_pipeline.teacher.client import TeacherClient
+from data_pipeline.teacher.config import TeacherConfig
+from graphwalker.cli.app import app, run
+from graphwalker.config import parse_config
+from graphwalker.errors import UserError
+from graphwalker.files import read_jsonl
+from graphwalker.world.generate import make_world
+from support.chat_server import Act
+from support.teacher_server import TeacherServer, teach, well
+
+FILES = ("walks.jsonl", "questions.jsonl", "graphsynth.jsonl", "dropped.jsonl")
+COUNT = 5
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory) -> Path:
+    out = tmp_path_factory.mktemp("world")
+    make_world(1000, 0, out)
+    return out / "graph"
+
+
+def config(server: TeacherServer, count: int = COUNT, **teacher: Any) -> SynthConfig:
+    settings = {"backoff_s": 0.01, "api_key_env": "", "concurrency": 4, "timeout_s": 5, **teacher}
+    about = {"base_url": server.url, "model": "tiny", **settings}
+    return parse_config(SynthConfig, {"count": count, "teacher": about}, "test")
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {name: (folder / name).read_bytes() for name in FILES}
+
+
+def usage(folder: Path) -> dict[str, Any]:
+    return json.loads((folder / "teacher/usage.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def undisturbed(graph, tmp_path_factory) -> Path:
+    out = tmp_path_factory.mktemp("taught")
+    with teach() as server:
+        synthesize(graph, config(server), out)
+        assert max(server.asked.values()) == 1 and server.most_at_once <= 4
+    return out
+
+
+def test_questions_scores_and_thoughts_are_the_teachers(undisturbed):
+    for row in read_jsonl(undisturbed / "graphsynth.jsonl"):
+        question = row["question"]
+        assert question["question"].startswith("From ")
+        assert question["query"]["scores"] == {"path": 9.0, "relevance": 9.0, "coherence": 9.0}
+        assert {turn["thought"] for turn in row["turns"]} == {
+            "I look at what was shown and take the next step."
+        }
+        assert row["scores"]["em"] == 1.0
+        assert row["turns"][0]["completion"].startswith("<think> I look at")
+
+
+def test_nothing_is_asked_that_no_record_needs(undisturbed):
+    rows = list(read_jsonl(undisturbed / "graphsynth.jsonl"))
+    answers = usage(undisturbed)["answers"]
+    drops = Counter(r["stage"] for r in read_jsonl(undisturbed / "dropped.jsonl"))
+    assert answers["question"] == len(rows) + drops["certificate"] + drops["filter"]
+    assert answers["score of path"] == len(rows)
+    assert answers["thought"] == sum(len(row["turns"]) for row in rows)
+
+
+def test_an_unruly_server_changes_nothing(graph, undisturbed, tmp_path):
+    acts = (Act(status=429), Act(status=500), Act(cut_to=30), Act(body={"choices": []}))
+
+    def unruly(number: int, prompt: str) -> Act | None:
+        return acts[number // 3 % 4] if number % 3 == 0 else None
+
+    with teach(unruly) as server:
+        synthesize(graph, config(server, retries=12), tmp_path)
+    assert contents(tmp_path) == contents(undisturbed)
+    assert usage(tmp_path)["lost"] > 0  # cut-off answers may have been billed
+
+
+def test_a_slow_server_is_asked_again_and_changes_nothing(graph, undisturbed, tmp_path):
+    def slow(number: int, prompt: str) -> Act | None:
+        return Act(well(prompt), delay_s=0.8) if number % 9 == 0 else None
+
+    with teach(slow) as server:
+        synthesize(graph, config(server, timeout_s=0.4, retries=12), tmp_path)
+    assert contents(tmp_path) == contents(undisturbed)
+    assert usage(tmp_path)["lost"] > 0  # what came too late may have been billed
+
+
+def test_an_answer_out_of_form_is_asked_for_again(graph, undisturbed, tmp_path):
+    seen: set[str] = set()
+
+    def sloppy(number: int, prompt: str) -> Act | None:
+        first = prompt not in seen
+        seen.add(prompt)
+        return Act("Sure, here is what I think about that.") if first else None
+
+    with teach(sloppy) as server:
+        synthesize(graph, config(server, concurrency=1), tmp_path)
+        retold = [json.loads(talk)[-1]["content"] for talk in server.asked if "That reply" in talk]
+    assert retold and all(text.startswith("That reply could not be used") for text in retold)
+    assert contents(tmp_path) == contents(undisturbed)
+
+
+def test_drops_are_counted_by_reason(graph, tmp_path):
+    def picky(number: int, prompt: str) -> Act | None:
+        kind = sum(prompt.encode()) % 4
+        if "<question>" in prompt and kind == 0:
+            return Act("I would rather not.")
+        if "<question>" in prompt and kind == 1:
+            return Act(status=400, body={"error": {"message": "filtered"}})
+        if "Coherence" in prompt and kind == 2:
+            return Act("<score>5</score>")
+        return None
+
+    with teach(picky) as server:
+        card = synthesize(graph, config(server, count=12), tmp_path)
+    counted = card["dropped"]
+    assert counted["question: unreadable_answer"] and counted["question: declined_prompt"]
+    assert counted["filter: quality"]
+    (why, *_) = [r["detail"] for r in read_jsonl(tmp_path / "dropped.jsonl") if "detail" in r]
+    assert why == "scores below 9 in the mean: path 9, relevance 9, coherence 5"
+    assert card["count"] == 12
+
+
+def test_a_thought_that_knows_too_much_is_refused(graph, undisturbed, tmp_path):
+    first = next(iter(read_jsonl(undisturbed / "graphsynth.jsonl")))
+    secret = f"<thought>It will be {first['answer'][0]}.</thought>"
+    asked = first["question"]["question"]
+
+    def prophet(number: int, prompt: str) -> Act | None:
+        return Act(secret) if "<thought>" in prompt and asked in prompt else None
+
+    with teach(prophet) as server:
+        synthesize(graph, config(server), tmp_path)
+    drops = {r["id"]: (r["stage"], r["reason"]) for r in read_jsonl(tmp_path / "dropped.jsonl")}
+    assert drops[first["unit"]] == ("thought", "unreadable_answer")
+    assert all(secret not in json.dumps(r) for r in read_jsonl(tmp_path / "graphsynth.jsonl"))
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from data_pipeline.config import SynthConfig
+from data_pipeline.synthesize import synthesize
+from graphwalker.config import parse_config
+import json
+config = parse_config(SynthConfig, json.loads(sys.argv[3]), "test")
+synthesize(Path(sys.argv[1]), config, Path(sys.argv[2]))
+"""
+
+
+def test_what_was_answered_before_a_kill_is_never_paid_for_again(graph, undisturbed, tmp_path):
+    out = tmp_path / "out"
+    with teach(lambda number, prompt: Act(well(prompt), delay_s=0.01)) as server:
+        chosen = config(server)
+        settings = json.dumps(chosen.model_dump(mode="json"))
+        for goal in (5, 20):
+            script = [sys.executable, "-c", KILLED, str(graph), str(out), settings]
+            process = subprocess.Popen(script)
+            deadline = time.monotonic() + 120
+            while server.answered.total() < goal and time.monotonic() < deadline:
+                time.sleep(0.002)
+            os.kill(process.pid, signal.SIGKILL)
+            process.wait()
+        kept = {e["key"] for e in read_jsonl(out / "teacher/answers.jsonl") if "text" in e}
+        assert kept
+        synthesize(graph, chosen, out)
+        asked_twice = server.asked.total() - len(server.asked)
+    lost = usage(out)["lost"]
+    bought = Counter(e["key"] for e in read_jsonl(out / "teacher/answers.jsonl") if "text" in e)
+    assert set(bought.values()) == {1} and kept <= set(bought)
+    assert asked_twice <= lost <= 2 * 4  # only what was under way when the kills came
+    assert contents(out) == contents(undisturbed)
+
+
+def test_the_cap_holds_when_every_answer_is_cut_off_and_billed(graph, tmp_path):
+    with teach(lambda number, prompt: Act(cut_to=20)) as server:
+        chosen = config(server, prices={"max_total_tokens": 9000}, retries=50)
+        with pytest.raises(UserError, match="max_total_tokens=9000"):
+            synthesize(graph, chosen, tmp_path)
+    used = usage(tmp_path)
+    assert used["lost"] == server.asked.total() > 1
+    assert used["prompt_tokens"] + used["completion_tokens"] <= 9000
+
+
+def test_a_run_at_its_cap_goes_on_when_the_cap_is_raised(graph, undisturbed, tmp_path):
+    with teach() as server:
+        with pytest.raises(UserError, match="the same command goes on"):
+            synthesize(graph, config(server, prices={"max_total_tokens": 4000}), tmp_path)
+        spent = usage(tmp_path)
+        assert 0 < spent["prompt_tokens"] + spent["completion_tokens"] <= 4000
+        synthesize(graph, config(server, prices={"max_total_tokens": 60_000}), tmp_path)
+        assert max(server.asked.values()) == 1
+    assert contents(tmp_path) == contents(undisturbed)
+
+
+def command(graph: Path, out: Path, *more: str) -> int:
+    arguments = ["synth", "--graph", str(graph), "--count", "3", "--out", str(out)]
+    settings = ["teacher.model=tiny", "teacher.api_key_env=", "teacher.backoff_s=0.01", *more]
+    return run(lambda: app([*arguments, *settings], standalone_mode=False))
+
+
+def test_a_teacher_that_never_answers_in_format_ends_the_run_in_one_line(graph, tmp_path, capsys):
+    with teach(lambda number, prompt: Act("Hello! How can I help?")) as server:
+        code = command(graph, tmp_path, f"teacher.base_url={server.url}", "teacher.give_up_after=3")
+    (line,) = capsys.readouterr().err.strip().splitlines()[-1:]
+    assert code == 2 and line.startswith("error: teacher: tiny gave no usable answer to 3 prompts")
+    assert (tmp_path / "walks.jsonl").exists() and usage(tmp_path)["answers"]["question"] >= 3
+
+
+def test_a_server_that_is_not_there_ends_the_run_in_one_line(graph, tmp_path, capsys):
+    with teach() as server:
+        pass
+    code = command(graph, tmp_path, f"teacher.base_url={server.url}", "teacher.retries=1")
+    (line,) = capsys.readouterr().err.strip().splitlines()[-1:]
+    assert code == 2 and "no connection" in line and "the same command goes on" in line
+
+
+def test_an_address_without_a_model_is_refused(graph, tmp_path, capsys):
+    arguments = [
+        "synth",
+        "--graph",
+        str(graph),
+        "--out",
+        str(tmp_path),
+        "teacher.base_url=http://x/v1",
+    ]
+    assert run(lambda: app(arguments, standalone_mode=False)) == 2
+    assert "name the model" in capsys.readouterr().err
+
+
+def test_the_stages_one_by_one_ask_the_teacher_for_their_part(graph, tmp_path):
+    with teach() as server:
+        chosen = config(server, count=4)
+        make_walks(graph, SynthConfig(count=4), tmp_path / "w")
+        word_questions(graph, chosen, tmp_path / "w/walks.jsonl", tmp_path / "q")
+        filter_questions(graph, chosen, tmp_path / "q/questions.jsonl", tmp_path / "f")
+        solve_questions(graph, chosen, tmp_path / "f/filtered.jsonl", tmp_path / "s")
+    assert set(usage(tmp_path / "q")["answers"]) == {"question"}
+    assert all(name.startswith("score of") for name in usage(tmp_path / "f")["answers"])
+    assert set(usage(tmp_path / "s")["answers"]) == {"thought"}
+    scored = [r["query"]["scores"]["path"] for r in read_jsonl(tmp_path / "f/filtered.jsonl")]
+    assert scored and set(scored) == {9.0}
+
+
+def test_two_runs_never_write_one_journal(tmp_path):
+    settings = TeacherConfig(base_url="http://127.0.0.1:9/v1", model="tiny", api_key_env="")
+    first = TeacherClient(settings, tmp_path)
+    with pytest.raises(UserError, match="another run is using"):
+        TeacherClient(settings, tmp_path)
+    first.close()
+    TeacherClient(settings, tmp_path).close()
+
+
+def test_a_prompt_of_ones_own_must_have_our_slots(tmp_path):
+    (tmp_path / "judge.txt").write_text("{{question}} {{nonsense}}")
+    settings = TeacherConfig(
+        base_url="http://127.0.0.1:9/v1", model="tiny", prompts_dir=str(tmp_path)
+    )
+    with pytest.raises(UserError, match=r"judge\.txt: a prompt of this name has exactly the slots"):
+        TeacherClient(settings, tmp_path / "teacher")
+
+
+def test_without_a_teacher_the_settings_are_written_as_before():
+    assert "teacher" not in SynthConfig().model_dump(mode="json")
+    taught = SynthConfig(teacher=TeacherConfig(base_url="http://a/v1", model="m"))
+    assert taught.model_dump(mode="json")["teacher"]["base_url"] == "http://a/v1"
+    assert "prices" not in taught.model_dump(mode="json", exclude={"workers"})["teacher"]

@@ -1,0 +1,100 @@
+"""GraphWalkerBench on any graph: its structures, its published form, nothing of training in it."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from data_pipeline.config import TABLE_7, BenchConfig, SynthConfig
+from data_pipeline.graphwalkerbench import Trained, make_bench
+from data_pipeline.synthesize import make_questions
+from graphwalker.cli.app import app, run
+from graphwalker.datasets.base import load_benchmark, load_questions
+from graphwalker.errors import UserError
+from graphwalker.files import read_jsonl, write_jsonl
+from graphwalker.world.generate import make_world
+
+COUNT = 24
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory) -> Path:
+    """A graph, a training corpus of any of its entities, and a benchmark that knows of it."""
+    out = tmp_path_factory.mktemp("world")
+    make_world(1000, 0, out)
+    trained = SynthConfig(count=60, split="any", mix={"3-hop": 1, "2I": 1}, seed=0)
+    make_questions(out / "graph", trained, out / "train")
+    config = BenchConfig(count=COUNT, split="any", seed=0)
+    make_bench(out / "graph", config, [out / "train/questions.jsonl"], out / "bench")
+    return out
+
+
+def test_the_mix_is_that_of_table_7(world):
+    counts = Counter(row["structure"] for row in read_jsonl(world / "bench/questions.jsonl"))
+    total = sum(TABLE_7.values())
+    assert all(abs(counts[name] - COUNT * share / total) < 1 for name, share in TABLE_7.items())
+
+
+def test_nothing_of_the_training_corpus_is_asked(world):
+    train = list(read_jsonl(world / "train/questions.jsonl"))
+    bench = list(read_jsonl(world / "bench/questions.jsonl"))
+    topics = {topic["id"] for row in train for topic in row["topic_entities"]}
+    assert not topics & {topic["id"] for row in bench for topic in row["topic_entities"]}
+    card = json.loads((world / "bench/datacard.json").read_text())
+    shared = card["shared_with_training"]
+    assert shared["question"] == shared["query"] == shared["topic"] == 0
+    reasons = {row["reason"] for row in read_jsonl(world / "bench/dropped.jsonl")}
+    assert "topic_in_training" in reasons
+    assert card["unseen_structures"] == ["IP", "PI"]
+    assert set(card["seen_structures"]) == {"3-hop", "4-hop", "5-hop", "2I"}
+
+
+def test_the_published_form_says_what_ours_says(world):
+    loaded = load_benchmark(world / "bench/GWBench.json")
+    ours = load_questions(world / "bench/questions.jsonl")
+    assert loaded.benchmark == "graphwalkerbench"
+    for theirs, own in zip(loaded.questions, ours, strict=True):
+        assert (theirs.text, theirs.structure) == (own.text, own.structure)
+        assert theirs.topic_entities == own.topic_entities
+        assert {a.id for a in theirs.answers} == {a.id for a in own.answers}
+        paths = theirs.query["name_paths"]
+        assert len(paths) == len(own.topic_entities)
+        for path, topic, branch in zip(
+            paths, own.topic_entities, own.query["branches"], strict=True
+        ):
+            start, *steps, end = path.split(" -> ")
+            assert start == topic.name and end in {answer.name for answer in own.answers}
+            assert steps[::2] == [*branch["hops"], *own.query["tail"]]
+
+
+def test_every_question_holds_on_the_graph(world, capsys):
+    file = str(world / "bench/questions.jsonl")
+    arguments = ["verify", file, "--graph", str(world / "graph")]
+    assert run(lambda: app(arguments, standalone_mode=False)) == 0
+    assert f"all {COUNT} records hold" in capsys.readouterr().out
+
+
+def test_a_structure_that_was_trained_on_is_not_called_unseen(world, tmp_path):
+    rows = list(read_jsonl(world / "bench/questions.jsonl"))
+    corpus = tmp_path / "corpus.jsonl"
+    write_jsonl(corpus, rows)
+    with pytest.raises(UserError, match="4 of its questions are IP, which is to be unseen"):
+        make_bench(world / "graph", BenchConfig(count=6), [corpus], tmp_path / "out")
+    assert Trained([corpus]).holds(rows[0]) == "question_in_training"
+    other = {**rows[0], "question": "Quite another?"}
+    assert Trained([corpus]).holds(other) == "query_in_training"
+
+
+def test_a_corpus_of_another_kind_is_named(world, tmp_path, capsys):
+    wrong = tmp_path / "wrong.jsonl"
+    write_jsonl(wrong, [{"text": "no"}])
+    where = ["--graph", str(world / "graph"), "--out", str(tmp_path / "o"), "--against", str(wrong)]
+    assert run(lambda: app(["bench", *where], standalone_mode=False)) == 2
+    said = capsys.readouterr().err
+    assert f"{wrong}: record 1 is neither a question nor a trajectory of ours ('question'" in said
+
+
+def test_a_finished_benchmark_is_not_made_again_against_another_corpus(world):
+    with pytest.raises(UserError, match="was made with another against"):
+        make_bench(world / "graph", BenchConfig(count=COUNT, split="any"), [], world / "bench")

@@ -1,0 +1,174 @@
+"""Any policy as the expert: over real HTTP, tried again, rejected, labelled, killed and resumed."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from data_pipeline.collect import collect_experts
+from data_pipeline.config import ExpertConfig
+from data_pipeline.demonstrators.error_labels import labelled
+from graphwalker.cli.app import app, run
+from graphwalker.config import parse_config
+from graphwalker.errors import UserError
+from graphwalker.files import read_jsonl, read_records, write_jsonl
+from graphwalker.graphs.build.build import build_graph
+from graphwalker.trajectory import Trajectory
+from support.backends import write
+from support.chat_server import Act
+from support.eval_toy import toy_questions, trained_script
+from support.teacher_server import TeacherServer, teach
+from support.toy import TOY_NAMES, TOY_TRIPLES, TOY_TYPES
+
+SCRIPT = trained_script()
+TEXTS = {question.text: question.id for question in toy_questions()}
+RIGHT = {"q01", "q02", "q04", "q05", "q06", "q08"}
+
+
+class AgentServer(TeacherServer):
+    """An agent behind the API: it plays the script of the question."""
+
+    def reply(self, number: int, body: dict[str, Any]) -> Act:
+        turn = sum(message["role"] == "assistant" for message in body["messages"])
+        return self.turn(asked(body), turn, body["seed"])
+
+    def turn(self, name: str, turn: int, seed: int) -> Act:
+        used = {"prompt_tokens": 1000, "completion_tokens": 100}
+        return Act(str(SCRIPT[name][turn]), usage=used)
+
+
+class ForgetfulServer(AgentServer):
+    """Gets the second question wrong when it is first asked."""
+
+    first: int | None = None
+
+    def turn(self, name: str, turn: int, seed: int) -> Act:
+        if name == "q02" and turn == 0:
+            self.first = self.first or seed
+            if seed == self.first:
+                return Act('<answer> ["Verria"] </answer>')
+        return super().turn(name, turn, seed)
+
+
+def asked(body: dict[str, Any]) -> str:
+    """The id of the question that a request is about."""
+    said = " ".join(message["content"] for message in body["messages"])
+    return next(TEXTS[text] for text in TEXTS if text in said)
+
+
+@pytest.fixture(scope="module")
+def toy(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("toy")
+    source = write(folder / "source", TOY_TRIPLES, TOY_NAMES, TOY_TYPES)
+    build_graph([source], folder / "graph")
+    write_jsonl(folder / "q.jsonl", [question.to_json() for question in toy_questions()])
+    return folder
+
+
+def config(url: str, count: int = 6, **more: Any) -> ExpertConfig:
+    api = {"base_url": url, "api_key_env": "", "retries": 1, "backoff_s": 0.01, "timeout_s": 5}
+    policy = {"model": "tiny", "api": {**api, **more.pop("api", {})}}
+    mix = {"1-hop": 2, "2-hop": 1, "3-hop": 1, "2I": 2}
+    return parse_config(ExpertConfig, {"count": count, "mix": mix, "policy": policy, **more}, "t")
+
+
+def collect(toy: Path, out: Path, chosen: ExpertConfig) -> dict[str, Any]:
+    return collect_experts(toy / "graph", chosen, toy / "q.jsonl", out)
+
+
+def kept(out: Path) -> dict[str, Trajectory]:
+    rows = read_records(out / "graphroll.jsonl", Trajectory.from_json)
+    return {row.question.id: row for row in rows}
+
+
+@pytest.fixture(scope="module")
+def made(toy, tmp_path_factory) -> tuple[Path, dict[str, Any]]:
+    out = tmp_path_factory.mktemp("roll")
+    with teach(kind=AgentServer) as server:
+        return out, collect(toy, out, config(server.url, tries=2))
+
+
+def test_right_and_grounded_episodes_are_kept_and_the_rest_is_counted_by_reason(made):
+    out, card = made
+    assert set(kept(out)) == RIGHT
+    assert all(row.scores["em"] == row.scores["grounded"] == 1.0 for row in kept(out).values())
+    dropped = {row["id"]: row["reason"] for row in read_jsonl(out / "dropped.jsonl")}
+    assert set(dropped.values()) <= {"wrong_answer", "malformed"}
+    assert card["yield"] == round(6 / (6 + len(dropped)), 4)
+
+
+def test_the_error_and_its_recovery_are_labelled_by_turn(made):
+    out, card = made
+    (error,) = kept(out)["q02"].provenance["errors"]
+    assert error["kind"] == "unknown_relation" and error["what"] == "music.artist.album"
+    assert (error["turn"], error["recovered_at"], error["recovered"]) == (1, 2, True)
+    assert card["with_an_error"] == 2 and card["errors"] == {"unknown_relation": 2}
+
+
+def test_a_call_that_leads_nowhere_is_a_dead_end(made):
+    done = kept(made[0])["q04"]
+    first = done.turns[1]
+    wasted = (*done.turns[:2], first, *done.turns[2:])  # asked twice: the second leads on
+    again = Trajectory(done.question, "", "", wasted, ("Port Sable",), done.stop)
+    assert [error["kind"] for error in labelled(again)][-1:] == ["dead_end"]
+    assert not labelled(done)
+
+
+def test_a_question_that_fails_is_tried_again(toy, tmp_path):
+    with teach(kind=ForgetfulServer) as server:
+        chosen = config(server.url, count=1, tries=3, mix={"2-hop": 1})
+        card = collect(toy, tmp_path, chosen)
+    (row,) = read_jsonl(tmp_path / "graphroll.jsonl")
+    assert (row["id"], row["unit"], row["rejected"]) == ("q02#1", "q02#0", ["wrong_answer"])
+    assert (card["episodes"], card["rejected"]) == (2, {"wrong_answer": 1})
+
+
+def test_without_a_mix_the_files_own_shares_are_taken(toy, tmp_path):
+    with teach(kind=AgentServer) as server, pytest.raises(UserError, match="too few 1-hop"):
+        collect(toy, tmp_path, config(server.url, count=8, mix={}))
+    assert set(kept(tmp_path)) <= RIGHT  # partial work is kept
+
+
+def test_a_dead_server_ends_the_run_with_one_line_and_it_goes_on(toy, tmp_path, made):
+    with pytest.raises(UserError, match=r"expert: .*no connection.*the same command goes on"):
+        collect(toy, tmp_path, config("http://127.0.0.1:9/v1", tries=2))
+    assert not (tmp_path / "dropped.jsonl").read_bytes()
+    with teach(kind=AgentServer) as server:  # at another address: the same run
+        collect(toy, tmp_path, config(server.url, tries=2))
+    whole = (made[0] / "graphroll.jsonl").read_bytes()
+    assert (tmp_path / "graphroll.jsonl").read_bytes() == whole
+
+
+def test_a_question_in_flight_at_a_kill_is_asked_again_and_no_other(toy, tmp_path, made):
+    with teach(kind=AgentServer) as server:
+        collect(toy, tmp_path, config(server.url, tries=2))
+        path = tmp_path / "graphroll.jsonl"
+        lines = path.read_bytes().splitlines(keepends=True)
+        path.write_bytes(b"".join(lines[1:3]) + lines[3][:40])  # the first one was never written
+        stand = [json.loads(line)["question"]["question"] for line in lines[1:3]]
+        collect(toy, tmp_path, config(server.url, tries=2))
+        for talk, times in server.asked.items():
+            assert times == (1 if any(text in talk for text in stand) else 2)
+    assert set(kept(tmp_path)) == RIGHT
+    assert len(list(read_jsonl(path))) == 6
+
+
+def test_the_cap_on_tokens_holds_over_runs(toy, tmp_path):
+    prices = {"max_total_tokens": 10_000}
+    with teach(kind=AgentServer) as server:
+        for _ in range(2):
+            with pytest.raises(UserError, match="max_total_tokens"):
+                collect(toy, tmp_path, config(server.url, api={"prices": prices}))
+    spent = json.loads((tmp_path / "spent.json").read_text())
+    assert 0 < spent["prompt_tokens"] + spent["completion_tokens"] <= 10_000
+
+
+def test_a_test_file_in_a_wrong_form_is_one_line(toy, tmp_path, capsys):
+    wrong = tmp_path / "wrong.json"
+    wrong.write_text('[{"q": "Who?"}]')
+    about = ["policy.model=m", "policy.api.base_url=http://127.0.0.1:9/v1"]
+    where = ["--graph", str(toy / "graph"), "--questions", str(wrong), "--out", str(tmp_path / "o")]
+    assert run(lambda: app(["experts", *where, *about], standalone_mode=False)) == 2
+    said = capsys.readouterr().err.strip().splitlines()
+    assert said == [f"error: {wrong}: record 1 fits no known format; its fields are q"]

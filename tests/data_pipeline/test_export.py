@@ -1,0 +1,140 @@
+"""Exports: the same words in the forms of LLaMA-Factory, TRL and verl."""
+
+import json
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from data_pipeline.collect import collect_experts
+from data_pipeline.config import ExpertConfig, SynthConfig
+from data_pipeline.export import export
+from data_pipeline.synthesize import make_questions
+from graphwalker.agents.environment import Environment, EnvironmentConfig
+from graphwalker.errors import UserError
+from graphwalker.files import read_jsonl, read_records, write_jsonl
+from graphwalker.graphs.compiled.open import open_graph
+from graphwalker.trajectory import Trajectory
+from graphwalker.world.generate import make_world
+
+MIX = {"2-hop": 1, "2I": 1}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory) -> Path:
+    """A graph, questions on it and expert trajectories."""
+    out = tmp_path_factory.mktemp("made")
+    make_world(1000, 0, out)
+    make_questions(out / "graph", SynthConfig(count=16, mix=MIX), out / "q")
+    asked = out / "q" / "questions.jsonl"
+    collect_experts(out / "graph", ExpertConfig(count=8, mix=MIX), asked, out / "roll")
+    return out
+
+
+@pytest.fixture(scope="module")
+def roll(made) -> Path:
+    return made / "roll" / "graphroll.jsonl"
+
+
+def parquet(path: Path) -> list[dict]:
+    rows = duckdb.connect().read_parquet(str(path))
+    return [dict(zip(rows.columns, row, strict=True)) for row in rows.fetchall()]
+
+
+def test_trl_rows_are_the_conversations(roll, tmp_path):
+    done = export(roll, "trl", tmp_path)
+    told = [row["messages"] for row in read_jsonl(done.file)]
+    expected = [
+        [{"role": m.role, "content": m.content} for m in t.conversation()]
+        for t in read_records(roll, Trajectory.from_json)
+    ]
+    assert told == expected and done.rows == 8
+
+
+def test_sharegpt_rows_take_turns_and_keep_every_word(roll, tmp_path):
+    done = export(roll, "sharegpt", tmp_path)
+    for row, t in zip(read_jsonl(done.file), read_records(roll, Trajectory.from_json), strict=True):
+        speakers = [turn["from"] for turn in row["conversations"]]
+        assert speakers == ["human", "gpt"] * len(t.turns)
+        words = [row["system"], *(turn["value"] for turn in row["conversations"])]
+        assert words == [m.content for m in t.conversation()]
+
+
+def test_llama_factory_is_told_of_every_export_in_a_folder(roll, made, tmp_path):
+    export(roll, "sharegpt", tmp_path)
+    second = tmp_path / "more.jsonl"
+    write_jsonl(second, list(read_jsonl(roll)))
+    export(second, "sharegpt", tmp_path / "")
+    info = json.loads((tmp_path / "dataset_info.json").read_text())
+    assert set(info) == {"graphwalker_graphroll", "graphwalker_more"}
+    assert info["graphwalker_graphroll"]["file_name"] == "graphroll.jsonl"
+    assert info["graphwalker_graphroll"]["formatting"] == "sharegpt"
+
+
+def test_verl_rows_are_the_conversations_in_order(roll, tmp_path):
+    rows = parquet(export(roll, "verl", tmp_path).file)
+    trajectories = list(read_records(roll, Trajectory.from_json))
+    assert [row["id"] for row in rows] == [t.id for t in trajectories]
+    last = rows[0]["messages"][-1]
+    assert last == {"role": "assistant", "content": trajectories[0].turns[-1].completion}
+
+
+def test_prompts_of_rl_are_what_the_environment_shows_first(made, tmp_path):
+    environment = Environment(open_graph(made / "graph"), EnvironmentConfig())
+    asked = made / "q" / "questions.jsonl"
+    rows = parquet(export(asked, "verl", tmp_path, environment).file)
+    first = next(read_records(made / "roll" / "graphroll.jsonl", Trajectory.from_json))
+    prompts = {row["extra_info"]["id"]: row for row in rows}
+    row = prompts[first.question.id]
+    assert row["prompt"] == [{"role": m.role, "content": m.content} for m in first.turns[0].context]
+    assert row["reward_model"]["ground_truth"] == [a.name for a in first.question.answers]
+    assert len(rows) == 16
+
+
+def test_an_episode_that_failed_for_us_is_left_out(roll, tmp_path):
+    records = list(read_jsonl(roll))
+    records[3]["stop"] = "graph_error"
+    source = tmp_path / "some.jsonl"
+    write_jsonl(source, records)
+    done = export(source, "trl", tmp_path / "out")
+    assert (done.rows, done.left_out) == (7, 1)
+
+
+def test_a_context_that_restarts_is_a_row_of_its_own(roll, tmp_path):
+    record = next(read_jsonl(roll))
+    record["turns"][1]["restart"] = True
+    source = tmp_path / "restarted.jsonl"
+    write_jsonl(source, [record])
+    first, second = read_jsonl(export(source, "trl", tmp_path / "out").file)
+    assert len(first["messages"]) == len(record["turns"][0]["context"]) + 1
+    assert second["messages"][0] == record["turns"][1]["context"][0]
+
+
+def test_bad_input_is_told_in_one_line(made, roll, tmp_path):
+    asked = made / "q" / "questions.jsonl"
+    empty = tmp_path / "empty.jsonl"
+    empty.touch()
+    for source, to, fault in (
+        (roll, "csv", "unknown form; known: sharegpt, trl, verl"),
+        (asked, "sharegpt", "takes trajectories"),
+        (asked, "trl", "need the graph"),
+        (empty, "trl", "no records"),
+        (tmp_path / "none.jsonl", "trl", "no such file"),
+    ):
+        with pytest.raises(UserError, match=fault):
+            export(source, to, tmp_path / "out")
+    broken = tmp_path / "broken.jsonl"
+    write_jsonl(broken, [*read_jsonl(roll), {"turns": []}])
+    with pytest.raises(UserError, match="record 9"):
+        export(broken, "trl", tmp_path / "out")
+
+
+@pytest.mark.slow
+def test_datasets_loads_our_files_and_our_exports(made, roll, tmp_path):
+    load = pytest.importorskip("datasets").load_dataset
+    rows = export(roll, "verl", tmp_path / "verl").file
+    ours = (roll, made / "q" / "questions.jsonl", made / "q" / "walks.jsonl")
+    for kind, path in (*(("json", path) for path in ours), ("parquet", rows)):
+        read = load(kind, data_files=str(path), split="train", cache_dir=str(tmp_path / "cache"))
+        lines = len(path.read_text(encoding="utf-8").splitlines()) if kind == "json" else 8
+        assert read.num_rows == lines

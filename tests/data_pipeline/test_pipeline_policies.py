@@ -1,0 +1,258 @@
+"""The oracle walks straight; the expert errs, sees it, goes back, and is kept only when right."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from data_pipeline.collect import Expert, collect_experts
+from data_pipeline.config import ExpertConfig, SynthConfig
+from data_pipeline.jobs.goals import fault
+from data_pipeline.synthesize import make_questions
+from graphwalker.agents.environment import Environment, EnvironmentConfig
+from graphwalker.agents.rollout import rollout
+from graphwalker.datasets.base import load_questions
+from graphwalker.errors import UserError
+from graphwalker.files import read_jsonl, read_records, write_jsonl
+from graphwalker.graphs.base import Entity
+from graphwalker.oracle.oracle import OraclePolicy
+from graphwalker.policies.base import Sampling
+from graphwalker.query.query import Branch, Hop, Query, execute, parse_hop
+from graphwalker.question import Answer, Question
+from graphwalker.scoring import score
+from graphwalker.trajectory import Trajectory
+from graphwalker.world.generate import make_world
+from support.toy import toy_graph
+
+GRAPH = toy_graph()
+SPOUSE = "people.person.spouse_s..people.marriage.spouse"
+
+
+def ask(
+    *branches: tuple[str, list[str]],
+    tail: tuple[str, ...] = (),
+    readings: dict[str, list[str]] | None = None,
+) -> Question:
+    """A question over the toy graph; `readings` adds what the phrase of a hop may mean as well."""
+    made = tuple(
+        Branch(Entity(topic, GRAPH.name(topic)), tuple(map(parse_hop, hops)))
+        for topic, hops in branches
+    )
+    query = Query(made, tuple(map(parse_hop, tail)))
+
+    def meanings(hop: Hop) -> list[str]:
+        return [str(hop), *(readings or {}).get(str(hop), [])]
+
+    said = {
+        "phrases": [[f"the <{hop}> of {{x}}" for hop in b.hops] for b in made],
+        "tail_phrases": [f"the <{hop}> of {{x}}" for hop in query.tail],
+        "readings": [[meanings(hop) for hop in b.hops] for b in made],
+        "tail_readings": [meanings(hop) for hop in query.tail],
+    }
+    answers = execute(GRAPH, query).answers
+    return Question(
+        id="toy",
+        text="Which one?",
+        topic_entities=tuple(b.topic for b in made),
+        answers=tuple(Answer(e.name, e.id) for e in answers),
+        query={**query.to_json(), "path": list(query.path), "said": said},
+    )
+
+
+def walked(question: Question, **limits: int) -> Trajectory:
+    environment = Environment(GRAPH, EnvironmentConfig(**limits))
+    policy = OraclePolicy(GRAPH, environment.protocol)
+    (trajectory,) = rollout([question], environment, policy, Sampling())
+    return trajectory.with_scores(**score(trajectory))
+
+
+def calls(trajectory: Trajectory) -> list[str]:
+    return [turn.action.get("tool", "answer") for turn in trajectory.turns]
+
+
+def test_the_oracle_lists_then_asks_for_each_hop_and_answers():
+    done = walked(ask(("m.0film1", ["film.film.directed_by", "people.person.children"])))
+    assert calls(done) == ["get_relations", "get_triples", "get_relations", "get_triples", "answer"]
+    assert done.answer == ("Eve Mbeki-Lindqvist",) and done.scores["em"] == 1.0
+
+
+def test_the_oracle_asks_every_entity_of_a_frontier():
+    done = walked(ask(("m.0eve", ["people.person.parents", "people.person.place_of_birth"])))
+    assert calls(done)[2:-1] == ["get_relations", "get_triples", "get_triples"]
+    assert set(done.answer_ids) == {"m.0city1", "m.0city2"}
+
+
+def test_every_branch_begins_with_a_look_at_its_own_topic():
+    done = walked(ask(*((f, ["film.film.genre"]) for f in ("m.0film2", "m.0film3"))))
+    assert calls(done) == ["get_relations", "get_triples"] * 2 + ["answer"]
+    assert done.answer == ("Science Fiction",)
+
+
+def test_the_oracle_goes_through_a_cvt_node_and_on_from_an_intersection():
+    born = ("m.0city2", ["~people.person.place_of_birth"])
+    done = walked(ask(born, ("m.0eve", ["people.person.parents"]), tail=(SPOUSE,)))
+    assert done.answer == ("Ada Mbeki",)
+
+
+def test_a_walk_that_takes_every_turn_ends_in_the_forced_answer():
+    hops = ["film.film.directed_by", "people.person.place_of_birth"]
+    done = walked(ask(("m.0film3", hops)), max_turns=4)
+    assert done.stop == "forced" and done.scores["em"] == 1.0
+
+
+def test_names_with_quotes_and_twins_survive_the_protocol():
+    done = walked(ask(("m.0film1", ["film.film.written_by", "people.person.nationality"])))
+    assert done.turns[2].action["arguments"]["entity"] == 'Bob "Bee", Jr.'
+    twin = walked(ask(("m.0film3", ["film.film.directed_by", "people.person.place_of_birth"])))
+    assert twin.answer_ids == ("m.0city3",)
+
+
+def test_an_oracle_that_is_not_shown_its_relation_gives_up():
+    done = walked(ask(("m.0ada", ["people.person.children"])), top_relations=1)
+    assert done.answer == () and done.scores["em"] == 0.0
+
+
+def expert(question: Question, seed: int, error_rate: float = 0.0) -> Trajectory:
+    return Expert(GRAPH, ExpertConfig(seed=seed, error_rate=error_rate)).trajectory(question)
+
+
+PARENT = {"people.person.parents": ["people.person.place_of_birth", "people.person.nationality"]}
+
+
+def test_an_expert_recovers_from_a_wrong_reading_by_what_the_graph_shows():
+    question = ask(("m.0eve", ["people.person.parents", SPOUSE]), readings=PARENT)
+    runs = [expert(question, seed) for seed in range(20)]
+    assert all(run.scores["em"] == 1.0 for run in runs)
+    erring = [run for run in runs if run.provenance["errors"]]
+    assert 5 < len(erring) < 20
+    for run in erring:
+        assert {e["kind"] for e in run.provenance["errors"]} == {"dead_end"}
+        assert all(e["recovered"] for e in run.provenance["errors"])
+        assert any("Dead end" in t.thought or "lists nothing" in t.thought for t in run.turns)
+
+
+def test_branches_that_do_not_meet_make_the_expert_doubt_a_reading():
+    born = ("m.0city2", ["~people.person.place_of_birth"])
+    readings = {"people.person.parents": ["people.person.nationality"]}
+    question = ask(born, ("m.0eve", ["people.person.parents"]), readings=readings)
+    runs = [expert(question, seed) for seed in range(12)]
+    assert all(run.answer == ("Tom Lindqvist",) for run in runs)
+    kinds = Counter(e["kind"] for run in runs for e in run.provenance["errors"])
+    assert kinds["wrong_relation"] > 2 and len(kinds) == 1
+
+
+def test_every_kind_of_slip_happens_and_is_put_right():
+    question = ask(("m.0film1", ["film.film.directed_by", "people.person.place_of_birth"]))
+    runs = [expert(question, seed, error_rate=1.0) for seed in range(60)]
+    errors = [e for run in runs for e in run.provenance["errors"]]
+    assert {e["kind"] for e in errors} == {
+        "wrong_relation",
+        "dead_end",
+        "wrong_entity",
+        "misspelled_name",
+        "unlisted_relation",
+        "foreign_relation",
+    }
+    assert all(run.scores["em"] == 1.0 for run in runs)
+    for run in runs:
+        for error in run.provenance["errors"]:
+            turn = run.turns[error["turn"]]
+            garbled = error["kind"] == "misspelled_name"
+            assert turn.action["tool"] == ("get_relations" if garbled else "get_triples")
+            assert turn.error == "unknown_entity" or not garbled
+            if error["kind"] == "unlisted_relation":
+                assert turn.error == "not_listed_yet"
+            if error["kind"] == "foreign_relation":
+                assert turn.error == "unknown_relation"
+
+
+def test_the_same_seed_errs_the_same_way():
+    question = ask(("m.0eve", ["people.person.parents", SPOUSE]), readings=PARENT)
+    one, two = (expert(question, 3, error_rate=1.0) for _ in range(2))
+    assert one.to_json() == two.to_json()
+
+
+def test_an_expert_does_not_read_the_gold_hops():
+    hops = ["people.person.parents", SPOUSE]
+    question = ask(("m.0eve", hops), readings=PARENT)
+    runs = [expert(question, seed) for seed in range(5)]
+    said = question.query["said"]
+    for order in ([1, 0, 2], [2, 1, 0]):  # the true reading first, as a draft has it, or not
+        parents = [said["readings"][0][0][i] for i in order]
+        shuffled = {**said, "readings": [[parents, said["readings"][0][1]]]}
+        question.query["said"] = shuffled
+        assert [expert(question, seed).turns for seed in range(5)] == [run.turns for run in runs]
+
+
+def test_wrong_ungrounded_and_missing_answers_are_rejected():
+    right = expert(ask(("m.0ada", ["people.person.children"])), 0)
+    assert fault(right) == ""
+    assert fault(right.with_scores(em=0.0)) == "wrong_answer"
+    assert fault(right.with_scores(grounded=0.0)) == "not_grounded"
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory) -> Path:
+    out = tmp_path_factory.mktemp("world")
+    make_world(1000, 0, out)
+    config = SynthConfig(count=90, seed=1, mix={"2-hop": 4, "3-hop": 2, "4-hop": 1, "2I": 3})
+    make_questions(out / "graph", config, out / "questions")
+    return out
+
+
+def collect(world: Path, out: Path, **settings) -> dict:
+    config = ExpertConfig(count=50, **settings)
+    return collect_experts(world / "graph", config, world / "questions" / "questions.jsonl", out)
+
+
+def test_graphroll_is_stratified_right_and_tells_its_errors(world, tmp_path):
+    card = collect(world, tmp_path, error_rate=0.6)
+    rows = list(read_records(tmp_path / "graphroll.jsonl", Trajectory.from_json))
+    made = Counter(row.question.structure for row in rows)
+    assert made == {"2-hop": 20, "3-hop": 10, "4-hop": 5, "2I": 15}
+    assert all(row.scores["em"] == row.scores["grounded"] == 1.0 for row in rows)
+    assert card["with_an_error"] == sum(bool(row.provenance["errors"]) for row in rows) > 15
+
+
+def test_most_trajectories_err_and_recover_by_default(world, tmp_path):
+    card = collect(world, tmp_path)
+    rows = list(read_records(tmp_path / "graphroll.jsonl", Trajectory.from_json))
+    assert card["share_with_an_error"] >= 0.6 and len(card["errors"]) >= 4
+    assert all(e["recovered"] for row in rows for e in row.provenance["errors"])
+
+
+def test_a_question_that_the_expert_fails_is_tried_again(world, tmp_path):
+    once = collect(world, tmp_path / "once", error_rate=1.0)
+    card = collect(world, tmp_path / "more", error_rate=1.0, tries=3)
+    rows = list(read_jsonl(tmp_path / "more" / "graphroll.jsonl"))
+    again = [row for row in rows if row["sample"]]
+    assert again and once["yield"] < card["yield"]
+    assert all(len(row["rejected"]) == row["sample"] for row in again)
+    assert card["episodes"] == 50 + sum(card["rejected"].values())
+
+
+def test_experts_resume_to_the_same_bytes_with_any_number_of_workers(world, tmp_path):
+    one, two = tmp_path / "one", tmp_path / "two"
+    collect(world, one)
+    collect(world, two, workers=2)
+    whole = (one / "graphroll.jsonl").read_bytes()
+    assert (two / "graphroll.jsonl").read_bytes() == whole
+    (two / "graphroll.jsonl").write_bytes(whole[:-700])
+    collect(world, two)
+    assert (two / "graphroll.jsonl").read_bytes() == whole
+    assert (two / "datacard.json").read_bytes() == (one / "datacard.json").read_bytes()
+
+
+def test_too_few_questions_of_a_structure_are_reported_before_any_work(world, tmp_path):
+    with pytest.raises(UserError, match=r"too few 3-hop questions left"):
+        collect(world, tmp_path, mix={"3-hop": 1})
+    assert not (tmp_path / "graphroll.jsonl").read_bytes()
+
+
+def test_questions_without_phrases_are_refused(world, tmp_path):
+    questions = load_questions(world / "questions" / "questions.jsonl")
+    bare = Question.from_json({**questions[0].to_json(), "query": {}})
+    path = tmp_path / "q.jsonl"
+    write_jsonl(path, [bare.to_json()])
+    with pytest.raises(UserError, match="no phrases"):
+        collect_experts(world / "graph", ExpertConfig(count=1), path, tmp_path / "out")

@@ -1,0 +1,213 @@
+"""The synthesis loop: exact mix, same bytes whatever the workers, kills and restarts."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from data_pipeline.config import SynthConfig
+from data_pipeline.splits import check_leakage, leakage
+from data_pipeline.stages import filter_questions, solve_questions, word_questions
+from data_pipeline.synthesize import make_questions, make_walks, synthesize
+from graphwalker.datasets.base import load_questions
+from graphwalker.errors import UserError
+from graphwalker.files import read_jsonl
+from graphwalker.world.generate import make_world
+
+FILES = ("walks.jsonl", "questions.jsonl", "graphsynth.jsonl", "dropped.jsonl")
+CARDS = ("datacard.json", "datacard.md")
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory) -> Path:
+    out = tmp_path_factory.mktemp("world")
+    make_world(1000, 0, out)
+    return out / "graph"
+
+
+@pytest.fixture(scope="module")
+def synth(graph, tmp_path_factory) -> Path:
+    out = tmp_path_factory.mktemp("synth")
+    synthesize(graph, SynthConfig(count=120), out)
+    return out
+
+
+def contents(folder: Path, names=(*FILES, *CARDS)) -> dict[str, bytes]:
+    return {name: (folder / name).read_bytes() for name in names}
+
+
+def test_the_mix_is_exact_and_every_trajectory_is_right(synth):
+    rows = list(read_jsonl(synth / "graphsynth.jsonl"))
+    made = Counter(row["question"]["structure"] for row in rows)
+    assert made == {"2-hop": 16, "3-hop": 40, "4-hop": 14, "5-hop": 5, "2I": 45}
+    assert all(row["scores"]["em"] == row["scores"]["retrieval_all"] == 1.0 for row in rows)
+    assert len({row["question"]["question"].casefold() for row in rows}) == len(rows)
+
+
+def test_every_attempt_is_accounted_for(synth):
+    kept = {row["unit"] for row in read_jsonl(synth / "graphsynth.jsonl")}
+    dropped = {row["id"] for row in read_jsonl(synth / "dropped.jsonl")}
+    assert not kept & dropped
+    for structure in ("2-hop", "3-hop", "2I"):
+        numbers = sorted(int(u.split("/")[1]) for u in kept | dropped if u.startswith(structure))
+        assert numbers == list(range(len(numbers)))
+    card = json.loads((synth / "datacard.json").read_text())
+    assert card["attempts"] == len(kept | dropped) and card["count"] == 120
+
+
+def test_the_files_hold_no_clock_reading(synth):
+    for row in read_jsonl(synth / "graphsynth.jsonl"):
+        assert "seconds" not in row["usage"]
+        assert all(turn["milliseconds"] == 0 for turn in row["turns"])
+
+
+def test_two_workers_make_the_same_bytes_as_one(graph, synth, tmp_path):
+    synthesize(graph, SynthConfig(count=120, workers=2), tmp_path)
+    assert contents(tmp_path) == contents(synth)
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from data_pipeline.config import SynthConfig
+from data_pipeline.synthesize import synthesize
+if __name__ == "__main__":
+    config = SynthConfig(count=120, workers=int(sys.argv[3]))
+    synthesize(Path(sys.argv[1]), config, Path(sys.argv[2]))
+"""
+
+
+def test_a_killed_run_goes_on_to_the_files_of_an_undisturbed_one(graph, synth, tmp_path):
+    script = tmp_path / "killed.py"
+    script.write_text(KILLED)
+    out = tmp_path / "out"
+    for workers, at_least in (("1", 5), ("2", 40)):
+        run = subprocess.Popen([sys.executable, str(script), str(graph), str(out), workers])
+        workers_of_it = kill_when(run, out / "graphsynth.jsonl", at_least)
+    assert count(out / "graphsynth.jsonl") < 120
+    assert all(ends(pid) for pid in workers_of_it), "a worker outlived the killed run"
+    synthesize(graph, SynthConfig(count=120), out)
+    assert contents(out) == contents(synth)
+
+
+def kill_when(run: subprocess.Popen, path: Path, lines: int) -> list[int]:
+    deadline = time.monotonic() + 60
+    while count(path) < lines and time.monotonic() < deadline:
+        time.sleep(0.005)
+    children = Path(f"/proc/{run.pid}/task/{run.pid}/children")
+    pids = [int(pid) for pid in children.read_text().split()] if children.exists() else []
+    os.kill(run.pid, signal.SIGKILL)
+    run.wait()
+    return pids
+
+
+def ends(pid: int) -> bool:
+    deadline = time.monotonic() + 30
+    while alive(pid) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return not alive(pid)
+
+
+def alive(pid: int) -> bool:
+    """Whether the process runs; a zombie that nobody has reaped yet does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] != "Z"
+    except OSError:
+        return False
+
+
+def count(path: Path) -> int:
+    return path.read_bytes().count(b"\n") if path.exists() else 0
+
+
+def test_a_record_in_flight_is_trimmed_and_made_again(graph, synth, tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    for name in (*FILES, "run.json"):
+        (out / name).write_bytes((synth / name).read_bytes())
+    whole = (out / "graphsynth.jsonl").read_bytes()
+    (out / "graphsynth.jsonl").write_bytes(whole[: whole[:-1].rindex(b"\n") + 500])
+    assert count(out / "questions.jsonl") == 120 > count(out / "graphsynth.jsonl")
+    synthesize(graph, SynthConfig(count=120), out)
+    assert contents(out) == contents(synth)
+
+
+def test_a_finished_run_does_nothing_again(graph, synth, tmp_path):
+    before = contents(synth)
+    synthesize(graph, SynthConfig(count=120), synth)
+    assert contents(synth) == before
+
+
+def test_another_config_is_refused_by_the_key_that_differs(graph, synth):
+    with pytest.raises(UserError, match=r"max_degree \(5 there, 4 now\)"):
+        synthesize(graph, SynthConfig(count=120, max_degree=4), synth)
+
+
+def test_a_folder_with_other_files_is_refused(graph, tmp_path):
+    (tmp_path / "mine.jsonl").write_text("{}\n")
+    with pytest.raises(UserError, match="another making"):
+        synthesize(graph, SynthConfig(count=5), tmp_path)
+    assert [p.name for p in tmp_path.iterdir()] == ["mine.jsonl"]
+
+
+def test_another_stage_is_refused(graph, synth):
+    with pytest.raises(UserError, match="stage"):
+        make_questions(graph, SynthConfig(count=120), synth)
+
+
+def test_a_structure_that_the_graph_cannot_give_is_named(graph, tmp_path):
+    config = SynthConfig(count=50, mix={"5-hop": 1}, min_degree=4, max_attempts=60)
+    for _ in range(2):  # the second run finds the same, without another attempt
+        with pytest.raises(UserError, match="5-hop: 0 of 50 made, none in the last 60 attempts"):
+            synthesize(graph, config, tmp_path)
+        assert count(tmp_path / "dropped.jsonl") == 60
+
+
+def test_a_path_share_caps_the_questions_of_one_relation_path(graph, tmp_path):
+    config = SynthConfig(count=40, mix={"1-hop": 1}, max_path_share=0.05)
+    make_questions(graph, config, tmp_path)
+    paths = Counter(tuple(q.query["path"]) for q in load_questions(tmp_path / "questions.jsonl"))
+    assert max(paths.values()) == 2
+
+
+def test_held_out_questions_share_no_topic_and_no_text_with_training(graph, synth, tmp_path):
+    train = load_questions(synth / "questions.jsonl")
+    for split in ("test-entity", "test-path"):
+        config = SynthConfig(count=30, seed=3, split=split, mix={"2-hop": 2, "2I": 1})
+        make_questions(graph, config, tmp_path / split)
+        test = load_questions(tmp_path / split / "questions.jsonl")
+        assert {q.split for q in test} == {split}
+        found = check_leakage(train, test)
+        assert found == {"questions": 30, "shared_topics": 0, "shared_texts": 0, "shared_paths": 0}
+
+
+def test_leakage_is_found_and_refused(synth):
+    train = load_questions(synth / "questions.jsonl")
+    assert leakage(train, train)["shared_topics"] == len(train)
+    with pytest.raises(UserError, match="leak"):
+        check_leakage(train, train[:1])
+
+
+def test_the_stages_one_by_one_end_in_trajectories(graph, tmp_path):
+    config = SynthConfig(count=60)
+    make_walks(graph, config, tmp_path / "w")
+    word_questions(graph, config, tmp_path / "w" / "walks.jsonl", tmp_path / "q")
+    filter_questions(graph, config, tmp_path / "q" / "questions.jsonl", tmp_path / "f")
+    card = solve_questions(graph, config, tmp_path / "f" / "filtered.jsonl", tmp_path / "s")
+    assert 30 < card["count"] < 60 and card["dropped"] == {}
+    again = filter_questions(graph, config, tmp_path / "q" / "questions.jsonl", tmp_path / "f")
+    assert again["count"] == card["count"]
+
+
+def test_ip_and_pi_questions_can_be_made_for_the_benchmark(graph, tmp_path):
+    config = SynthConfig(count=12, mix={"IP": 1, "PI": 1})
+    make_questions(graph, config, tmp_path)
+    made = load_questions(tmp_path / "questions.jsonl")
+    assert Counter(q.structure for q in made) == {"IP": 6, "PI": 6}
+    assert all(len(q.topic_entities) == 2 and q.hops == 2 for q in made)

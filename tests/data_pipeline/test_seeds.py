@@ -1,0 +1,253 @@
+"""Seeds: what the SPARQL of training files uses, whitelists, a graph's schema, and their misuse."""
+
+import gzip
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from data_pipeline.config import SynthConfig
+from data_pipeline.seeds.files import known_to, read_seeds, schema_seeds, write_seeds
+from data_pipeline.seeds.seeds import Seeds
+from data_pipeline.seeds.sparql import standard, used
+from data_pipeline.synthesize import make_walks
+from graphwalker.cli.app import app, run
+from graphwalker.errors import UserError
+from graphwalker.graphs.build.build import build_graph
+from support.backends import compiled, write
+from support.toy import TOY_NAMES, TOY_TRIPLES, TOY_TYPES
+
+NS = "PREFIX ns: <http://rdf.freebase.com/ns/>\n"
+# Virtuoso's OR; a filter that excludes the topic; a class; dates under an undeclared prefix.
+WEBQSP = (
+    NS
+    + """SELECT DISTINCT ?x WHERE {
+FILTER (?x != ns:m.0ada)
+FILTER (!isLiteral(?x) OR lang(?x) = '' OR langMatches(lang(?x), 'en'))
+ns:m.0ada ns:people.person.spouse_s ?y .
+?y ns:people.marriage.spouse ?x .
+?x ns:common.topic.notable_types ns:m.0class .
+FILTER(NOT EXISTS {?y ns:people.marriage.from ?sk0} ||
+EXISTS {?y ns:people.marriage.from ?sk1 .
+FILTER(xsd:datetime(?sk1) <= "2015-08-10"^^xsd:dateTime) })
+}"""
+)
+CWQ = (
+    NS
+    + """SELECT DISTINCT ?x WHERE {
+FILTER (?x != ?c)
+?c ns:film.film.genre ns:m.0genre1 .
+?c ns:film.film.directed_by ?x .
+?x ns:people.person.date_of_birth ?sk0 .
+}
+ORDER BY DESC(xsd:datetime(?sk0))
+LIMIT 1"""
+)
+GRAILQA = """PREFIX : <http://rdf.freebase.com/ns/>
+SELECT (?x0 AS ?value) WHERE {
+SELECT DISTINCT ?x0  WHERE {
+?x0 :type.object.type :film.film .
+VALUES ?x1 { :m.0lang }
+?x0 :film.film.language ?x1 .
+FILTER ( ?x0 != ?x1  )
+}
+}"""
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory):
+    return compiled(write(tmp_path_factory.mktemp("toy"), TOY_TRIPLES, TOY_NAMES, TOY_TYPES))
+
+
+@pytest.fixture
+def training(tmp_path):
+    """The three training files, each as its benchmark lays it out."""
+    webqsp, cwq, grailqa = (tmp_path / f"{name}.json" for name in ("webqsp", "cwq", "grailqa"))
+    webqsp.write_text(json.dumps({"Questions": [{"Parses": [{"Sparql": WEBQSP}]}]}))
+    cwq.write_text(json.dumps([{"ID": "1", "sparql": CWQ}]))
+    grailqa.write_text(json.dumps([{"qid": 1, "sparql_query": GRAILQA}]))
+    return [webqsp, cwq, grailqa]
+
+
+def lines(path):
+    return path.read_text(encoding="utf-8").split()
+
+
+def test_a_query_uses_its_predicates_and_starts_from_its_entities():
+    uses = used(WEBQSP)
+    assert uses.predicates == {
+        "people.person.spouse_s",
+        "people.marriage.spouse",
+        "people.marriage.from",
+    }
+    assert uses.entities == {"m.0ada"}
+
+
+def test_queries_of_one_form_keep_their_own_entities():
+    forms = [
+        f"SELECT ?x WHERE {{ ns:{a} ns:r.s.t ns:{b} }}"
+        for a in ("m.1", "g.2")
+        for b in ("m.0", "m.1")
+    ]
+    assert [used(form).entities for form in forms] == [
+        {"m.1", "m.0"},
+        {"m.1"},
+        {"g.2", "m.0"},
+        {"g.2", "m.1"},
+    ]
+
+
+def test_values_are_entities_and_classes_are_not():
+    assert used(GRAILQA).entities == {"m.0lang"}
+    assert used(GRAILQA).predicates == {"film.film.language"}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "predicates", "entities"),
+    [
+        ("ns:m.01 ns:a.b/^ns:c.d ?x ; ns:e.f ?y", {"a.b", "c.d", "e.f"}, {"m.01"}),
+        ("{ ?x ns:a.b ns:g.1 } UNION { ?x ns:c.d ns:m.02 }", {"a.b", "c.d"}, {"g.1", "m.02"}),
+        ("?x ns:a.b [ ns:c.d ns:m.03 ] OPTIONAL { ?x ns:c.d 'm.04' }", {"a.b", "c.d"}, {"m.03"}),
+        ("?x <http://rdf.freebase.com/ns/a.b> ns:m.05 # ns:m.06 OR", {"a.b"}, {"m.05"}),
+        ("?x ns:a.b ns:m.07. FILTER(?y = ns:m.08 AND ?x != ?y)", {"a.b"}, {"m.07"}),
+    ],
+)  # fmt: skip
+def test_every_form_of_pattern_is_read(pattern, predicates, entities):
+    uses = used(f"SELECT ?x WHERE {{ {pattern}\n}}")
+    assert (uses.predicates, uses.entities) == (predicates, entities)
+
+
+def test_words_inside_strings_stay_as_they_are():
+    text = standard(
+        "SELECT ?x WHERE { ?x ns:a.b ?n FILTER (?n = 'this OR ns:that' OR ?n = \"a:b\") }"
+    )
+    assert "'this OR ns:that' || ?n = \"a:b\"" in text
+
+
+def test_an_aggregate_without_a_name_is_read():
+    assert used("SELECT COUNT(DISTINCT ?x) WHERE { ?x ns:a.b ns:m.01 }").entities == {"m.01"}
+
+
+@pytest.mark.parametrize("text", ["", "hello", "SELECT ?x WHERE { foo:m.1 foo:b ?x }", "{" * 4000])
+def test_what_is_no_sparql_is_refused(text):
+    with pytest.raises(UserError, match="no SPARQL"):
+        used(text)
+
+
+def test_training_files_give_the_seeds_that_synth_takes(training, graph, tmp_path):
+    write_seeds(tmp_path / "seeds", read_seeds(training), {})
+    predicates = str(tmp_path / "seeds/predicates.txt")
+    entities = str(tmp_path / "seeds/seeds.txt")
+    assert lines(tmp_path / "seeds/seeds.txt") == ["m.0ada", "m.0genre1", "m.0lang"]
+    seeds = Seeds(graph, entities, predicates)
+    assert seeds.allows("people.person.spouse_s..people.marriage.spouse")
+    assert not seeds.allows("people.person.children")
+    config = SynthConfig(
+        count=2, mix={"1-hop": 1}, split="any", seeds_file=entities, predicates_file=predicates
+    )
+    make_walks(graph.path.parent, config, tmp_path / "walks")
+    records = [json.loads(line) for line in (tmp_path / "walks/walks.jsonl").open()]
+    topics = {record["query"]["branches"][0]["topic"]["id"] for record in records}
+    assert len(records) == 2 and topics <= {"m.0ada", "m.0genre1", "m.0lang"}
+
+
+def test_what_the_graph_lacks_is_left_out_and_counted(graph, tmp_path):
+    path = tmp_path / "cwq.json"
+    path.write_text(json.dumps([{"sparql": CWQ}, {"sparql": CWQ.replace("m.0genre1", "m.0far")}]))
+    found, left_out = known_to(graph, read_seeds([path]))
+    assert set(found.entities) == {"m.0genre1"}
+    assert left_out == {"predicates_not_in_graph": 0, "entities_not_in_graph": 1}
+
+
+def test_a_whitelist_is_a_list_of_ids_or_of_iris(tmp_path):
+    as_json = tmp_path / "whitelist.json.gz"
+    as_json.write_bytes(gzip.compress(b'["http://rdf.freebase.com/ns/film.film.genre"]'))
+    as_text = tmp_path / "whitelist.txt"
+    as_text.write_text(
+        "# ours\n<http://rdf.freebase.com/ns/film.film.language>\na.b..c.d\nm.0ada\n"
+    )
+    found = read_seeds([as_json, as_text])
+    assert set(found.predicates) == {"film.film.genre", "film.film.language", "a.b..c.d"}
+    assert set(found.entities) == {"m.0ada"}
+
+
+def test_the_schema_of_a_graph_gives_its_relations_and_an_even_sample_of_entities(graph):
+    assert set(schema_seeds(graph).predicates) == set(graph.relation_ids())
+    assert len(schema_seeds(graph).entities) == graph.size
+    assert 8 <= len(schema_seeds(graph, 10).entities) <= 10
+
+
+def test_a_query_that_cannot_be_read_is_named_in_the_card(training, tmp_path):
+    training[1].write_text(json.dumps([{"sparql": "SELECT"}, {"sparql": CWQ}]))
+    card = write_seeds(tmp_path / "seeds", read_seeds(training), {})
+    assert (card["queries"], card["unreadable_queries"]) == (4, 1)
+    assert card["unreadable"][0].startswith("cwq.json: record 1: no SPARQL")
+
+
+def exit_code_and_error(*arguments):
+    """The command as the console script runs it: exit code and the line on standard error."""
+    result = {}
+
+    def command():
+        return app(list(map(str, arguments)), standalone_mode=False)
+
+    result["code"] = run(command)
+    return result["code"]
+
+
+def test_a_whitelist_that_matches_nothing_is_one_line_and_exit_code_2(graph, tmp_path, capsys):
+    whitelist = tmp_path / "whitelist.txt"
+    whitelist.write_text("no.such.relation\n")
+    for arguments in (
+        ("seeds", whitelist, "--graph", graph.path.parent, "--out", tmp_path / "s"),
+        (
+            "walk",
+            "--graph",
+            graph.path.parent,
+            "--out",
+            tmp_path / "w",
+            f"predicates_file={whitelist}",
+        ),
+    ):
+        assert exit_code_and_error(*arguments) == 2
+        error = capsys.readouterr().err.strip()
+        assert error.count("\n") == 0 and "none of" in error and "relation of" in error
+
+
+def test_a_graph_without_names_is_one_line_and_exit_code_2(tmp_path, capsys):
+    triples = tmp_path / "g.nt"
+    ns = "http://rdf.freebase.com/ns/"
+    triples.write_text(f"<{ns}m.1> <{ns}a.b> <{ns}m.2> .\n")
+    build_graph([triples], tmp_path / "graph")
+    for command in ("walk", "synth", "seeds"):
+        assert (
+            exit_code_and_error(command, "--graph", tmp_path / "graph", "--out", tmp_path / command)
+            == 2
+        )
+        error = capsys.readouterr().err.strip()
+        assert error.startswith(
+            "error: the graph has no named entities to start a walk from; build"
+        )
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("", "holds no questions"),
+        ('[{"question": "Who?"}]', "holds no SPARQL"),
+        ('[{"sparql": "SELECT nothing"}]', "no query of it can be read"),
+        ("Who directed it?\n", "is not one id or IRI"),
+        ("[{", "not JSON"),
+    ],
+)
+def test_a_file_without_seeds_is_named(content, reason, tmp_path):
+    path = tmp_path / "train.json"
+    path.write_text(content)
+    with pytest.raises(UserError, match=reason):
+        read_seeds([path])
+
+
+def test_seeds_without_a_source_says_what_to_give(tmp_path):
+    result = CliRunner().invoke(app, ["seeds", "--out", str(tmp_path)])
+    assert isinstance(result.exception, UserError)
+    assert "give training files" in str(result.exception)

@@ -1,0 +1,84 @@
+"""Statistics of a corpus: the paper beside it, figures that are XML, one line for a fault."""
+
+import json
+from xml.etree import ElementTree
+
+import pytest
+
+from data_pipeline.config import TABLE_6, SynthConfig
+from data_pipeline.stats.card import describe
+from data_pipeline.stats.figures import bars
+from data_pipeline.stats.report import beside, report
+from data_pipeline.synthesize import make_questions
+from graphwalker.errors import UserError
+from graphwalker.world.generate import make_world
+
+
+def test_the_papers_own_mix_differs_by_nothing():
+    assert beside(TABLE_6)["largest_difference"] == 0.0
+
+
+def test_a_mix_is_told_beside_the_table_of_its_structures():
+    found = beside({"3-hop": 1, "4-hop": 1, "5-hop": 1, "2I": 1, "IP": 1, "PI": 1})
+    assert found["table"] == "Table 7"
+    assert found["shares"]["5-hop"] == [16.67, 10.19]
+
+
+def test_a_report_has_tables_and_figures_that_can_be_drawn(tmp_path):
+    make_world(1000, 0, tmp_path)
+    make_questions(tmp_path / "graph", SynthConfig(count=10, mix={"2-hop": 1}), tmp_path / "q")
+    stats = report(tmp_path / "q" / "questions.jsonl", tmp_path / "stats")
+    assert stats["structures"] == {"2-hop": 10} and stats["paper"] == {}
+    assert "| 2-hop | 10 | 100.0% |" in (tmp_path / "stats" / "stats.md").read_text()
+    dots = ElementTree.parse(tmp_path / "stats" / "map.svg").findall(".//{*}circle")
+    assert len(dots) == 11  # one each, and the legend
+    for name in ("structures", "hops", "most_used_relations"):
+        assert ElementTree.parse(tmp_path / "stats" / f"{name}.svg").findall(".//{*}rect")
+
+
+def test_test_questions_stand_beside_the_corpus(tmp_path):
+    make_world(1000, 0, tmp_path)
+    make_questions(tmp_path / "graph", SynthConfig(count=6, mix={"2-hop": 1}), tmp_path / "q")
+    corpus = tmp_path / "q" / "questions.jsonl"
+    test = tmp_path / "test.jsonl"
+    test.write_bytes(b"".join(corpus.read_bytes().splitlines(keepends=True)[:2]))
+    stats = report(corpus, tmp_path / "stats", [test])
+    assert stats["contamination"]["thresholds"]["0.90"] == {"all": 2, "test.jsonl": 2}
+    assert "Table 5" in (tmp_path / "stats/stats.md").read_text()
+    for name in ("map_sources", "contamination", "similarities", "relation_shares"):
+        assert ElementTree.parse(tmp_path / f"stats/{name}.svg").findall(".//{*}rect")
+    dots = ElementTree.parse(tmp_path / "stats/map_sources.svg").findall(".//{*}circle")
+    assert len(dots) == 6 + 2 + 2  # each question, and the legend
+
+
+def test_shares_of_relations_are_of_all_hops(tmp_path):
+    hops = [{"topic": {"id": "m.a", "name": "A"}, "hops": [f"r.{n}.x"]} for n in range(40)]
+    query = {"branches": hops, "tail": [], "path": ["p"]}
+    question = {"id": "q", "question": "?", "structure": "2I", "hops": 1, "split": "train"}
+    path = tmp_path / "x.jsonl"
+    path.write_text(json.dumps({**question, "answers": [], "query": query}) + "\n")
+    report(path, tmp_path / "stats")
+    assert "| r.0.x | 1 | 2.5% |" in (tmp_path / "stats/stats.md").read_text()
+
+
+def test_turns_are_in_the_order_of_their_number(tmp_path):
+    assert list(describe([_walked(n) for n in (10, 5, 11)])["turns"]) == ["5", "10", "11"]
+
+
+def _walked(turns):
+    question = {"structure": "2-hop", "hops": 2, "split": "", "answers": [], "query": {}}
+    return {"question": {**question, "topic_entities": []}, "turns": [{}] * turns}
+
+
+def test_names_are_escaped_in_figures():
+    assert "<b>" not in bars("<b>", {"<b>&": 1}, 1)
+
+
+def test_other_records_are_told_in_one_line(tmp_path):
+    path = tmp_path / "x.jsonl"
+    path.write_text('{"a": 1}\n')
+    with pytest.raises(UserError, match="neither questions nor trajectories"):
+        report(path, tmp_path / "out")
+    path.write_text("")
+    with pytest.raises(UserError, match="no records"):
+        report(path, tmp_path / "out")

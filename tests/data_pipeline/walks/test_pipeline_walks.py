@@ -1,0 +1,238 @@
+"""Walks and certificates: what may be asked, and why the rest is dropped."""
+
+import random
+
+import pytest
+
+from data_pipeline.attempts import Drop, Maker
+from data_pipeline.certificates import is_ragged, leaks, other_reading, walk_fault
+from data_pipeline.config import SamplingConfig, SplitConfig, SynthConfig, quotas
+from data_pipeline.seeds.seeds import Seeds
+from data_pipeline.splits import Splits
+from data_pipeline.walks.sampler import STRUCTURES, Walk, Walker, WalkRules, sample_walk, walk_rng
+from graphwalker.config import load_config
+from graphwalker.errors import UserError
+from graphwalker.graphs.base import Entity
+from graphwalker.graphs.memory import MemoryGraph
+from graphwalker.query.draft import Draft
+from graphwalker.query.query import Branch, Hop, Query, execute, parse_hop
+from support.toy import HUB, MARRIAGE, toy_graph
+
+SPOUSE = "people.person.spouse_s..people.marriage.spouse"
+GRAPH = toy_graph()
+
+
+def walks(structure: str, rules: WalkRules | None = None, tries: int = 300) -> list[Walk]:
+    found = [sample_walk(GRAPH, structure, walk_rng(0, structure, i), rules) for i in range(tries)]
+    return [walk for walk in found if isinstance(walk, Walk)]
+
+
+def chain(topic: str, *hops: str) -> Query:
+    return Query((Branch(Entity(topic, GRAPH.name(topic)), tuple(map(parse_hop, hops))),))
+
+
+def fault(query: Query, max_answers: int = 5, max_frontier: int = 5) -> str:
+    return walk_fault(GRAPH, query, execute(GRAPH, query), max_answers, max_frontier)
+
+
+@pytest.mark.parametrize("structure", STRUCTURES)
+def test_a_walk_has_the_hops_of_its_structure_and_ends_where_it_says(structure):
+    branches, tail = STRUCTURES[structure]
+    made = walks(structure)
+    assert made
+    for walk in made:
+        assert tuple(len(b.hops) for b in walk.query.branches) == branches
+        assert len(walk.query.tail) == tail
+        assert walk.visited[-1][-1] in execute(GRAPH, walk.query).answers
+
+
+def test_the_same_attempt_is_the_same_walk():
+    one, two = (sample_walk(GRAPH, "3-hop", walk_rng(7, "3-hop", 11)) for _ in range(2))
+    assert one == two
+
+
+def test_no_entity_comes_twice_on_a_walk():
+    for walk in walks("4-hop"):
+        assert len(set(walk.visited[0])) == 5
+
+
+def test_walks_go_both_ways_and_through_cvt_nodes():
+    hops = {hop for walk in walks("2-hop") for hop in walk.query.branches[0].hops}
+    assert {hop.direction.value for hop in hops} == {"out", "in"}
+    assert any(hop.relation == SPOUSE for hop in hops)
+
+
+def test_a_walk_never_stands_on_a_cvt_node_nor_passes_a_hub():
+    for walk in walks("3-hop"):
+        assert MARRIAGE not in {entity.id for entity in walk.visited[0]}
+        assert execute(GRAPH, walk.query).frontiers[0][1]
+        assert Hop("people.person.nationality", parse_hop("~x").direction) not in (
+            walk.query.branches[0].hops
+        )
+
+
+def test_degrees_stay_within_the_bounds_of_equation_1():
+    rules = WalkRules(min_degree=2, max_degree=3)
+    made = walks("1-hop", rules)
+    degrees = {len(execute(GRAPH, walk.query).answers) for walk in made}
+    assert degrees == {2, 3}
+
+
+def test_a_literal_is_an_answer_only_where_that_is_wanted():
+    rules = WalkRules(literals=True)
+    ends = {walk.visited[0][-1].id[0] for walk in walks("2-hop", rules, 600)}
+    assert '"' in ends
+    inner = {e.id[0] for walk in walks("2-hop", rules, 600) for e in walk.visited[0][:-1]}
+    assert '"' not in inner
+    assert all(walk.visited[0][-1].id[0] != '"' for walk in walks("2-hop"))
+
+
+def test_walks_keep_to_the_seed_and_predicate_files(tmp_path):
+    (tmp_path / "seeds").write_text("m.0film1\nm.0film2\n")
+    (tmp_path / "predicates").write_text("film.film.directed_by\npeople.person.place_of_birth\n")
+    seeds = Seeds(GRAPH, str(tmp_path / "seeds"), str(tmp_path / "predicates"))
+    walker = Walker(GRAPH, seeds, WalkRules())
+    made = [walker.sample("2-hop", random.Random(i)) for i in range(30)]
+    queries = {str(walk.query.path) for walk in made if isinstance(walk, Walk)}
+    assert queries == {"('film.film.directed_by/people.person.place_of_birth',)"}
+
+
+def test_a_seed_that_the_graph_does_not_name_is_refused(tmp_path):
+    (tmp_path / "seeds").write_text("m.nothing\n")
+    with pytest.raises(UserError, match=r"seeds: 'm\.nothing'"):
+        Seeds(GRAPH, str(tmp_path / "seeds"))
+
+
+def test_too_many_answers_are_dropped():
+    assert fault(chain(HUB, "~people.person.nationality")) == "too_many_answers"
+
+
+def test_a_wide_frontier_is_dropped():
+    query = chain(HUB, "~people.person.nationality", "people.person.children")
+    assert fault(query) == "frontier_too_wide"
+
+
+def test_a_walk_back_to_its_topic_is_dropped():
+    query = chain("m.0film1", "film.film.directed_by", "film.director.film")
+    assert fault(query) == "topic_in_answers"
+
+
+def test_a_conjunction_that_one_branch_answers_is_dropped():
+    bob = Branch(Entity("m.0film1", "The Glass Harbor"), (Hop("film.film.written_by"),))
+    other = Branch(Entity("m.0city2", "Port Sable"), (parse_hop("~people.person.place_of_birth"),))
+    assert fault(Query((bob, other))) == "shortcut"
+
+
+def test_a_composition_that_a_shorter_path_answers_is_dropped():
+    parents = chain("m.0eve", "people.person.parents", SPOUSE)
+    assert fault(parents) == "shortcut"
+
+
+def test_two_topics_of_one_name_are_dropped():
+    city = Branch(Entity("m.0city1", "Springfield"), (parse_hop("~people.person.place_of_birth"),))
+    film = Branch(Entity("m.0film3", "Springfield"), (Hop("film.film.directed_by"),))
+    graph = MemoryGraph(
+        [
+            ("m.0zoe", "people.person.place_of_birth", "m.0city1"),
+            ("m.0film3", "film.film.directed_by", "m.0zoe"),
+        ],
+        {"m.0zoe": "Zoë", "m.0city1": "Springfield", "m.0film3": "Springfield"},
+    )
+    query = Query((city, film))
+    assert walk_fault(graph, query, execute(graph, query), 5, 5) == "topics_share_a_name"
+
+
+def test_a_needed_conjunction_is_kept():
+    born = Branch(Entity("m.0city2", "Port Sable"), (parse_hop("~people.person.place_of_birth"),))
+    child = Branch(Entity("m.0eve", "Eve Mbeki-Lindqvist"), (Hop("people.person.parents"),))
+    assert fault(Query((born, child))) == ""
+
+
+def test_a_frontier_with_a_dead_entity_is_ragged():
+    query = chain("m.0eve", "people.person.parents", "film.director.film")
+    assert is_ragged(GRAPH, query, execute(GRAPH, query))
+
+
+def test_a_question_that_names_its_answer_leaks():
+    assert leaks("Who, if not Zoë O'Hara, made it?", [Entity("m.0zoe", "Zoë O'Hara")])
+    assert not leaks("Which dramatic film?", [Entity("m.0genre1", "Drama")])
+
+
+def test_a_phrase_that_also_means_something_else_is_ambiguous():
+    query = chain("m.0film1", "film.film.directed_by")
+    meant, other = (Hop("film.film.directed_by"), Hop("film.film.written_by"))
+    draft = Draft("Who made it?", (("the maker of {x}",),), (), (((meant, other),),))
+    answers = execute(GRAPH, query).answers
+    assert other_reading(GRAPH, query, draft, answers) == "film.film.written_by"
+
+
+def test_readings_that_lead_nowhere_or_to_the_same_are_no_rivals():
+    query = chain("m.0film2", "film.film.directed_by")
+    meant = Hop("film.film.directed_by")
+    readings = (meant, Hop("film.film.written_by"), parse_hop("~film.director.film"))
+    draft = Draft("Who made it?", (("the maker of {x}",),), (), ((readings,),))
+    assert other_reading(GRAPH, query, draft, execute(GRAPH, query).answers) == ""
+
+
+def test_a_question_with_uncountable_readings_is_not_kept():
+    query = chain("m.0film2", "film.film.directed_by")
+    readings = tuple(Hop(f"a.b.c{i}") for i in range(600))
+    draft = Draft("Who made it?", (("the maker of {x}",),), (), ((readings,),))
+    assert other_reading(GRAPH, query, draft, execute(GRAPH, query).answers)
+
+
+def test_a_question_is_in_one_split_whatever_twin_it_is_written_with():
+    twins = {"film.film.directed_by": "~film.director.film"}
+    twins |= {value: key for key, value in twins.items()}
+    splits = Splits(SplitConfig(), lambda hop: parse_hop(twins[str(hop)]))
+    one, two = (chain("m.0film1", hop) for hop in twins)
+    assert splits.path(one) == splits.path(two) and splits.of(one) == splits.of(two)
+
+
+def test_a_conjunction_of_seen_and_unseen_topics_is_no_question_of_any_split():
+    splits = Splits(SplitConfig(entity_share=0.5, path_share=0.0))
+    seen, unseen = (
+        next(
+            e for e in map(GRAPH.entity_at, range(GRAPH.size)) if splits.entity_held_out(e.id) is h
+        )
+        for h in (False, True)
+    )
+    hop = (Hop("a.b.c"),)
+    assert splits.of(Query((Branch(seen, hop), Branch(unseen, hop)))) == ""
+    assert splits.of(Query((Branch(seen, hop),))) == "train"
+    assert splits.of(Query((Branch(unseen, hop),))) == "test-entity"
+
+
+def test_quotas_are_exact():
+    assert quotas({"2-hop": 1, "3-hop": 1, "2I": 1}, 100) == {"2-hop": 34, "3-hop": 33, "2I": 33}
+    assert sum(quotas(SynthConfig().mix, 4711).values()) == 4711
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("mix={6-hop: 1}", "unknown structure '6-hop'"),
+        ("mix={2-hop: 0}", "add up to 0"),
+        ("splits.entity_share=1.5", r"splits\.entity_share"),
+        ("max_degre=3", "did you mean max_degree"),
+        ("environment.max_turn=3", r"did you mean environment\.max_turns"),
+    ],
+)
+def test_a_wrong_setting_is_named(override, message):
+    with pytest.raises(UserError, match=message):
+        load_config(SynthConfig, None, [override])
+
+
+def test_an_answer_beyond_the_triples_shown_is_unsolvable():
+    names = {"m.t": "Topic", **{f"m.a{i}": f"Answer {i}" for i in range(4)}}
+    graph = MemoryGraph([("m.t", "film.director.film", f"m.a{i}") for i in range(4)], names)
+    config = SamplingConfig(split="any", environment={"triples_per_relation": 3})
+    maker = Maker(graph, config)
+    dropped = maker.attempt("1-hop", first_with(maker, 4)).drop
+    assert dropped == Drop("certificate", "unsolvable", "not_shown")
+
+
+def first_with(maker: Maker, answers: int) -> int:
+    """The first attempt whose walk has that many answers."""
+    sampled = ((i, maker.sample("1-hop", i)) for i in range(200))
+    return next(i for i, s in sampled if not isinstance(s, Drop) and len(s.answers) == answers)

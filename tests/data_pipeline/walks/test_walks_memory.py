@@ -1,0 +1,121 @@
+"""What makes walks fast changes no walk: remembered steps, hubs crossed by numpy, bare names."""
+
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from data_pipeline.walks import memory as walks_memory
+from data_pipeline.walks.memory import RememberedGraph
+from graphwalker.graphs.base import Direction
+from graphwalker.graphs.build.build import build_graph
+from graphwalker.graphs.compiled import crossing
+from graphwalker.graphs.compiled.graph import CompiledGraph
+from graphwalker.graphs.compiled.open import open_graph
+from graphwalker.graphs.cvt import flat_relations, step
+from graphwalker.graphs.memory import MemoryGraph
+from graphwalker.tools.listing import lister, namer
+from graphwalker.tools.settings import WalkerSettings
+from support.toy import TOY_TRIPLES, toy_graph
+
+HUB, CVTS = "hub", 300
+LIMITS = (None, 1, 6, 201)
+
+
+def hub_facts() -> list[tuple[str, str, str]]:
+    """A hub with 300 CVT nodes, some of them shared, chained, led back to it or left alone."""
+    rng, facts = random.Random(0), set()
+    for n in range(CVTS):
+        cvt = f"cvt{n:03d}"
+        facts |= {(HUB, "made", cvt), (cvt, "by", HUB), (cvt, "who", f"e{rng.randrange(40)}")}
+        facts.add((HUB, "made", f"e{rng.randrange(90)}"))
+        for _ in range(rng.randrange(3)):
+            facts.add((cvt, "who", f"e{rng.randrange(90)}"))
+        if n % 5 == 0:
+            facts |= {(cvt, "then", f"cvt{rng.randrange(CVTS):03d}"), (cvt, "on", f'"{n}"')}
+    return sorted(facts)
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory) -> tuple[CompiledGraph, MemoryGraph]:
+    folder: Path = tmp_path_factory.mktemp("hub")
+    facts, names = hub_facts(), {HUB: "Hub", **{f"e{n}": f"E {n}" for n in range(90)}}
+    (folder / "t.tsv").write_text("".join("\t".join(fact) + "\n" for fact in facts))
+    (folder / "n.tsv").write_text("".join(f"{i}\t{name}\n" for i, name in names.items()))
+    build_graph([folder / "t.tsv"], folder / "graph", folder / "n.tsv")
+    return open_graph(folder / "graph"), MemoryGraph(facts, names)
+
+
+@pytest.mark.parametrize("at_once", [7, 1 << 16])
+def test_a_hub_is_crossed_to_the_same_entities(both, monkeypatch, at_once):
+    monkeypatch.setattr(crossing, "AT_ONCE", at_once)
+    compiled, memory = both
+    for direction in Direction:
+        for relation in ("made", "by", "who", "made..who", "made..by", "made..on", "by..who"):
+            for limit in LIMITS:
+                expected = step(memory, HUB, relation, direction, limit)
+                assert step(compiled, HUB, relation, direction, limit) == expected
+    assert len(step(compiled, HUB, "made..who", Direction.OUT)) > 60
+
+
+def test_names_alone_are_those_of_the_counted_relations(both):
+    compiled, memory = both
+    for entity in (HUB, "cvt005", *(f"e{n}" for n in range(90))):
+        for direction in Direction:
+            counted = [relation for relation, _ in flat_relations(memory, entity, direction)]
+            assert compiled.flat_names(entity, direction) == counted
+
+
+@pytest.mark.parametrize("skip", [(), ("made",), ("wh*",)])
+def test_a_walker_is_named_the_relations_that_an_agent_is_shown(both, skip):
+    settings = WalkerSettings(skip_relations=skip)
+    for graph in both:
+        shown = lister(graph, settings)(HUB)
+        assert namer(graph, settings)(HUB) == (list(shown.out), list(shown.into))
+
+
+def test_hidden_twins_are_not_named():
+    class Twins(MemoryGraph):
+        def twin_of(self, relation: str) -> str:
+            return {"parents": "children", "children": "parents"}.get(relation, "")
+
+    graph = Twins([("a", "children", "b"), ("b", "parents", "a")], {"a": "A", "b": "B"})
+    assert namer(graph, WalkerSettings(hide_twins=True))("a") == (["children"], [])
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from([one for head, relation, tail in TOY_TRIPLES for one in (head, tail)]),
+        st.sampled_from(sorted({relation for _, relation, _ in TOY_TRIPLES})),
+        st.sampled_from(Direction),
+        st.sampled_from((None, 0, 1, 2, 3, 100)),
+    ),
+    max_size=40,
+)
+
+
+@given(STEPS, st.integers(1, 3))
+@settings(deadline=None)
+def test_a_remembered_step_is_the_step(steps, room):
+    graph = toy_graph()
+    remembered = RememberedGraph(graph, room)
+    for one in [*steps, *reversed(steps)]:
+        assert remembered.step(*one) == step(graph, *one)
+
+
+def test_a_step_that_came_to_its_end_is_not_taken_again():
+    class Counting(MemoryGraph):
+        taken = 0
+
+        def neighbors(self, *one):
+            self.taken += 1
+            return super().neighbors(*one)
+
+    graph = Counting([("a", "r", "b"), ("a", "r", "c")], {"a": "A", "b": "B", "c": "C"})
+    remembered = RememberedGraph(graph)
+    for limit in (6, 201, 1, None):
+        remembered.step("a", "r", Direction.OUT, limit)
+    assert graph.taken == 1
+    assert walks_memory.STEPS >= 1000

@@ -1,0 +1,189 @@
+"""The lexicon: every hop can be said, and a phrase knows what it may mean."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from data_pipeline.wording.lexicon import Lexicon, hand_written
+from data_pipeline.wording.phrases import generated_entry, noun_label
+from graphwalker.graphs.base import FLATTENED, Direction
+from graphwalker.query.query import Hop, parse_hop
+from graphwalker.world.schema import FACTS, MARRIAGE, MEDIATED, PARENTS, SIBLINGS, relation_ids
+
+WORLD = Lexicon.for_graph(relation_ids())
+SPOUSE = "people.person.spouse_s..people.marriage.spouse"
+SAYABLE = {fact.relation for fact in (*FACTS, PARENTS)} | {
+    f"{row.relation}{FLATTENED}{slot.relation}"
+    for row in (*MEDIATED, MARRIAGE, SIBLINGS)
+    for slot in row.slots
+}
+
+
+def test_every_relation_of_the_world_is_written_by_hand_in_both_directions() -> None:
+    for relation in SAYABLE:
+        for direction in Direction:
+            assert hand_written()[Hop(relation, direction)].phrases
+
+
+def test_nothing_is_written_for_relations_that_the_world_does_not_have() -> None:
+    said = {hop.relation for hop in hand_written() if WORLD.twin(hop) is None}
+    assert said <= SAYABLE
+
+
+@pytest.mark.parametrize("hop", sorted(hand_written()), ids=str)
+def test_a_hop_has_well_formed_phrases(hop: Hop) -> None:
+    for phrase in WORLD.phrases(hop):
+        assert phrase.text.startswith("the ") and phrase.text.count("{x}") == 1
+        assert not re.search(r"[_?]|\.\.|  ", phrase.text)
+    for clause in WORLD.clauses(hop):
+        assert clause.clause and clause.text.count("{x}") == 1
+        assert not clause.text.startswith("the ")
+
+
+def test_every_hop_has_an_exact_phrase() -> None:
+    assert all(any(not p.vague for p in WORLD.phrases(hop)) for hop in hand_written())
+
+
+def test_no_slot_stands_right_after_a_noun_that_would_repeat_when_nested() -> None:
+    for hop in hand_written():
+        kinds = {WORLD.entry(hop).source, WORLD.entry(hop).noun} - {""}
+        for phrase in (*WORLD.phrases(hop), *WORLD.clauses(hop)):
+            assert not any(phrase.text.endswith(f"the {kind} {{x}}") for kind in kinds)
+
+
+def test_a_vague_phrase_means_all_its_relations() -> None:
+    readings = WORLD.readings("the person behind {x}")
+    wanted = ("film.film.directed_by", "film.film.written_by", "film.film.produced_by")
+    assert {Hop(relation) for relation in wanted} <= set(readings)
+
+
+def test_a_vague_phrase_has_at_least_two_meanings() -> None:
+    for hop in hand_written():
+        for phrase in (*WORLD.phrases(hop), *WORLD.clauses(hop)):
+            if phrase.vague:
+                facts = {WORLD.twin(r) or r for r in WORLD.readings(phrase.text)}
+                assert len(facts) > 1
+
+
+def test_an_exact_phrase_means_one_fact_of_a_kind() -> None:
+    twins = {Hop("film.film.directed_by"), parse_hop("~film.director.film")}
+    assert set(WORLD.readings("the director of {x}")) == twins
+
+
+def test_the_true_hop_comes_first_among_the_readings() -> None:
+    hop = Hop("film.film.produced_by")
+    readings = WORLD.readings_of("the person behind {x}", hop)
+    assert readings[0] == hop and len(readings) == len(set(readings)) > 3
+
+
+def test_every_phrase_can_be_read_back() -> None:
+    for hop in hand_written():
+        for phrase in (*WORLD.phrases(hop), *WORLD.clauses(hop)):
+            assert hop in WORLD.readings(phrase.text)
+
+
+def test_a_twin_is_the_same_fact_the_other_way_round() -> None:
+    assert WORLD.twin(Hop("film.film.directed_by")) == parse_hop("~film.director.film")
+    assert WORLD.twin(parse_hop("~film.director.film")) == Hop("film.film.directed_by")
+    assert WORLD.twin(Hop("film.film.genre")) is None
+
+
+def test_a_symmetric_relation_is_its_own_twin() -> None:
+    assert WORLD.twin(Hop(SPOUSE)) == Hop(SPOUSE, Direction.IN)
+    assert WORLD.entry(Hop(SPOUSE)) == WORLD.entry(Hop(SPOUSE, Direction.IN))
+
+
+def test_halves_of_a_written_pair_are_not_said_on_their_own() -> None:
+    assert Hop("people.marriage.spouse") not in WORLD.entries
+    assert WORLD.readings("the spouse of {x}") == tuple(
+        sorted([Hop(SPOUSE), Hop(SPOUSE, Direction.IN)])
+    )
+
+
+def test_a_graph_without_a_relation_does_not_mean_it() -> None:
+    lexicon = Lexicon.for_graph(["film.film.directed_by"])
+    assert lexicon.readings("the person behind {x}") == (Hop("film.film.directed_by"),)
+    assert lexicon.readings("the spouse of {x}") == ()
+
+
+def test_an_unknown_relation_is_put_into_words_from_its_id() -> None:
+    hop = Hop("geography.river_delta.county")
+    lexicon = Lexicon.for_graph([hop.relation])
+    assert lexicon.phrases(hop)[0].text == "the county of {x}"
+    inverse = lexicon.phrases(Hop(hop.relation, Direction.IN))[0].text
+    assert inverse == "the river delta whose county is {x}"
+
+
+def test_unknown_relations_that_sound_alike_are_readings_of_each_other() -> None:
+    lexicon = Lexicon.for_graph(["tv.tv_program.genre", "base.x.genre"])
+    assert len(lexicon.readings("the genre of {x}")) == 2
+
+
+@pytest.mark.parametrize(
+    ("label", "noun"),
+    [
+        ("films executive produced", "executive produced film"),
+        ("films in this genre", "film"),
+        ("children", "child"),
+        ("countries", "country"),
+        ("series", "series"),
+        ("place of birth", "place of birth"),
+    ],
+)
+def test_a_label_becomes_a_singular_noun(label: str, noun: str) -> None:
+    assert noun_label(label) == noun
+
+
+@given(st.text(max_size=40), st.sampled_from(list(Direction)))
+def test_any_relation_id_at_all_can_be_said(relation: str, direction: Direction) -> None:
+    said = generated_entry(relation.replace("{x}", ""), direction)
+    assert said.phrase.startswith("the ") and said.phrase.count("{x}") == 1
+    assert said.noun.strip()
+
+
+@pytest.mark.parametrize(
+    ("relation", "out", "into"),
+    [
+        ("x.sport.countries_played_in", "the country that {x} played in", "the sport that played"),
+        ("x.song.lists_featured_in", "the list that {x} is featured in", "the song that is featur"),
+        ("x.place.suburb_of", "the thing that {x} is a suburb of", "the place that is a suburb of"),
+        ("x.prize.fields_or_topics", "the field or topic of {x}", "the prize whose field or topic"),
+        ("x.event.includes_event", "the included event of {x}", "the event whose included event"),
+        ("x.a.joined..y.b.long_served_group", "the long served group of {x}", "the a whose long"),
+    ],
+)
+def test_labels_of_many_shapes_read_well(relation, out, into) -> None:
+    lexicon = Lexicon.for_graph([relation])
+    assert lexicon.phrases(Hop(relation))[0].text == out
+    assert lexicon.phrases(Hop(relation, Direction.IN))[0].text.startswith(into)
+
+
+@pytest.mark.parametrize(
+    ("relation", "out", "into"),
+    [
+        ("ACTED_IN", "the thing that {x} acted in", "the one that acted in {x}"),
+        ("KNOWS", "the thing that {x} knows", "the one that knows {x}"),
+        ("HAS_GENRE", "the genre of {x}", "the thing whose genre is {x}"),
+        ("SEQUEL", "the sequel of {x}", "the thing whose sequel is {x}"),
+    ],
+)
+def test_relationships_of_property_graphs_are_verbs(relation, out, into) -> None:
+    lexicon = Lexicon.for_graph([relation])
+    assert lexicon.phrases(Hop(relation))[0].text == out
+    assert lexicon.phrases(Hop(relation, Direction.IN))[0].text == into
+
+
+def test_freebase_relations_have_words_of_their_own() -> None:
+    relation = "location.hud_foreclosure_area.hhuniv..measurement_unit.dated_integer.source"
+    lexicon = Lexicon.for_graph([relation])
+    assert lexicon.phrases(Hop(relation))[0].text == "the source of household data of {x}"
+    inverse = lexicon.phrases(Hop(relation, Direction.IN))[0].text
+    assert inverse == "the area whose source of household data is {x}"
+
+
+def test_kinds_of_the_fictional_world_are_wider_in_other_graphs() -> None:
+    genre = Hop("music.artist.genre", Direction.IN)
+    assert Lexicon.for_graph(["music.artist.genre"]).entry(genre).noun == "band"
+    assert Lexicon.for_graph(["music.artist.genre", "x.y.z"]).entry(genre).noun == "artist"

@@ -1,0 +1,206 @@
+"""Questions: every hop is said, nothing is given away, and the filter sees what is wrong."""
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from data_pipeline.wording.lexicon import Lexicon
+from data_pipeline.wording.quality import judge
+from data_pipeline.wording.questions import ProgrammaticTeacher, mentions
+from graphwalker.graphs.base import Entity
+from graphwalker.query.draft import Draft
+from graphwalker.query.query import Branch, Query, parse_hop
+from graphwalker.world.schema import relation_ids
+
+LEXICON = Lexicon.for_graph(relation_ids())
+TEACHER = ProgrammaticTeacher(LEXICON)
+FILM, ACTOR, CITY = (
+    Entity("m.01", "Silent Harbor"),
+    Entity("m.02", "Tor Velsen"),
+    Entity("m.3", "Ova"),
+)
+ANSWER = Entity("m.09", "Mira Brekov")
+SPOUSE = "people.person.spouse_s..people.marriage.spouse"
+STARRING = "film.film.starring..film.performance.actor"
+
+
+def _branch(topic: Entity, *hops: str) -> Branch:
+    return Branch(topic, tuple(map(parse_hop, hops)))
+
+
+TWO_HOPS = Query((_branch(FILM, "film.film.directed_by", SPOUSE),))
+FIVE_HOPS = Query(
+    (
+        _branch(
+            *(FILM, "film.film.directed_by", SPOUSE, "people.person.place_of_birth"),
+            *("location.location.containedby", "location.administrative_division.country"),
+        ),
+    )
+)
+BOTH = Query(
+    (_branch(FILM, "film.film.directed_by"), _branch(CITY, "~people.person.place_of_birth"))
+)
+PI = Query((_branch(FILM, "film.film.directed_by", SPOUSE), BOTH.branches[1]))
+IP = Query(
+    (_branch(ACTOR, f"~{STARRING}"), _branch(Entity("m.4", "Ann Ard"), "~film.film.directed_by")),
+    (parse_hop("film.film.genre"),),
+)
+ALL = {"2-hop": TWO_HOPS, "5-hop": FIVE_HOPS, "2I": BOTH, "PI": PI, "IP": IP}
+
+
+def _drafts(query: Query, count: int = 40) -> list[Draft]:
+    drafts = [TEACHER.ask(query, [ANSWER], random.Random(i)) for i in range(count)]
+    return [draft for draft in drafts if draft is not None]
+
+
+@pytest.mark.parametrize("structure", ALL)
+def test_every_structure_is_asked_and_kept(structure: str) -> None:
+    drafts = _drafts(ALL[structure])
+    assert len(drafts) == 40
+    verdicts = [judge(draft.text, ALL[structure], draft) for draft in drafts]
+    assert all(verdict.kept for verdict in verdicts), [v.reasons for v in verdicts if not v.kept]
+
+
+@pytest.mark.parametrize("structure", ALL)
+def test_topic_entities_are_named_and_nothing_else_is(structure: str) -> None:
+    query = ALL[structure]
+    for draft in _drafts(query):
+        assert all(branch.topic.name in draft.text for branch in query.branches)
+        assert draft.text.count("?") == 1 and draft.text.endswith("?")
+        assert "{x}" not in draft.text and "_" not in draft.text
+
+
+@pytest.mark.parametrize("structure", ALL)
+def test_each_hop_has_its_phrase_and_its_readings(structure: str) -> None:
+    query = ALL[structure]
+    for draft in _drafts(query):
+        for branch, phrases, readings in zip(
+            query.branches, draft.phrases, draft.readings, strict=True
+        ):
+            assert len(phrases) == len(readings) == len(branch.hops)
+            assert all(found[0] == hop for found, hop in zip(readings, branch.hops, strict=True))
+        assert len(draft.tail_phrases) == len(draft.tail_readings) == len(query.tail)
+
+
+@pytest.mark.parametrize("structure", ALL)
+def test_there_are_at_least_three_ways_to_ask(structure: str) -> None:
+    assert len({draft.text for draft in _drafts(ALL[structure])}) >= 3
+
+
+def test_the_same_generator_asks_the_same_question() -> None:
+    first, second = (TEACHER.ask(PI, [ANSWER], random.Random(5)) for _ in range(2))
+    assert first == second
+
+
+def test_a_draft_survives_json() -> None:
+    for query in ALL.values():
+        draft = _drafts(query, 1)[0]
+        assert Draft.from_json(draft.to_json()) == draft
+
+
+def test_persons_are_asked_for_with_who() -> None:
+    assert all(
+        "ho " in draft.text or "every person" in draft.text or "name" in draft.text
+        for draft in _drafts(TWO_HOPS)
+    )
+
+
+def test_vague_phrases_come_as_often_as_asked() -> None:
+    first = TWO_HOPS.branches[0].hops[0]
+    blurred = {phrase.text for phrase in LEXICON.phrases(first) if phrase.vague}
+
+    def share(vague: float) -> float:
+        teacher = ProgrammaticTeacher(LEXICON, vague)
+        drafts = [teacher.ask(TWO_HOPS, [ANSWER], random.Random(i)) for i in range(200)]
+        return sum(d is not None and d.phrases[0][0] in blurred for d in drafts) / 200
+
+    assert share(0.0) == 0.0
+    assert 0.3 < share(0.5) < 0.7
+    assert share(1.0) == 1.0
+
+
+def test_the_last_hop_is_never_vague() -> None:
+    query = Query((_branch(FILM, "film.film.sequel", "film.film.directed_by"),))
+    blurred = {p.text for p in LEXICON.phrases(query.branches[0].hops[1]) if p.vague}
+    teacher = ProgrammaticTeacher(LEXICON, 1.0)
+    for i in range(50):
+        draft = teacher.ask(query, [ANSWER], random.Random(i))
+        assert draft is not None and draft.phrases[0][1] not in blurred
+
+
+def test_a_question_that_names_its_answer_is_not_asked() -> None:
+    query = Query((_branch(FILM, "film.film.directed_by"),))
+    assert TEACHER.ask(query, [Entity("m.5", "silent harbor")], random.Random(0)) is None
+
+
+def test_a_topic_with_a_question_mark_is_not_asked() -> None:
+    query = Query((_branch(Entity("m.6", "Who Goes?"), "film.film.directed_by"),))
+    assert TEACHER.ask(query, [ANSWER], random.Random(0)) is None
+
+
+def test_a_name_inside_a_word_is_not_a_mention() -> None:
+    assert mentions("the film Ova stars", "ova")
+    assert not mentions("the film Genova stars", "Ova")
+
+
+def test_unknown_relations_are_asked_too() -> None:
+    hop = "geography.river_delta.county"
+    teacher = ProgrammaticTeacher(Lexicon.for_graph([hop, "a.town.mayor"]))
+    query = Query((_branch(CITY, f"~{hop}", "a.town.mayor"),))
+    draft = teacher.ask(query, [ANSWER], random.Random(0))
+    assert draft is not None and judge(draft.text, query, draft).kept
+    assert "river delta whose county is Ova" in draft.text
+
+
+def _judged(text: str) -> tuple[bool, str]:
+    draft = replace(
+        _drafts(TWO_HOPS, 1)[0], phrases=(("the director of {x}", "the spouse of {x}"),)
+    )
+    verdict = judge(text, TWO_HOPS, draft)
+    return verdict.kept, "; ".join(verdict.reasons)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("Who is the spouse of the director of Silent Harbor", "question mark"),
+        ("Who is the the spouse of the director of Silent Harbor?", "doubled"),
+        ("Who is the spouse of the director of it?", "topic entity"),
+        ("Who is the spouse of Silent Harbor?", "not said"),
+        ("Who is the spouse of the director of Silent Harbor film.film.genre?", "id"),
+        ("who is the spouse of the director of Silent Harbor?", "untidy"),
+        ("Who is the spouse of the director of Silent Harbor that?", "breaks off"),
+        ("Who is a actor and the spouse of the director of Silent Harbor?", "a or an"),
+    ],
+)
+def test_the_filter_drops_a_faulty_question(text: str, reason: str) -> None:
+    kept, reasons = _judged(text)
+    assert not kept and reason in reasons
+
+
+def test_the_filter_keeps_the_same_question_without_fault() -> None:
+    assert _judged("Who is the spouse of the director of Silent Harbor?") == (True, "")
+
+
+def test_the_filter_drops_a_phrase_that_does_not_mean_its_hop() -> None:
+    draft = _drafts(TWO_HOPS, 1)[0]
+    wrong = replace(draft, readings=(((parse_hop("film.film.genre"),), draft.readings[0][1]),))
+    assert not judge(draft.text, TWO_HOPS, wrong).kept
+
+
+def test_the_filter_drops_a_question_that_names_an_intermediate_entity() -> None:
+    draft = _drafts(TWO_HOPS, 1)[0]
+    text = draft.text.replace("?", " Mira Brekov?")
+    assert not judge(text, TWO_HOPS, draft, intermediates=[ANSWER]).kept
+
+
+def test_of_branches_that_meet_at_most_one_ends_vaguely() -> None:
+    query = Query((_branch(FILM, "film.film.directed_by"), _branch(ACTOR, "film.film.written_by")))
+    blurred = {c.text for b in query.branches for c in LEXICON.clauses(b.hops[0]) if c.vague}
+    blurred |= {p.text for b in query.branches for p in LEXICON.phrases(b.hops[0]) if p.vague}
+    teacher = ProgrammaticTeacher(LEXICON, 1.0)
+    for i in range(50):
+        draft = teacher.ask(query, [ANSWER], random.Random(i))
+        assert draft is not None
+        assert sum(part[0] in blurred for part in draft.phrases) == 1

@@ -1,0 +1,105 @@
+"""Held-out wordings: said by nobody on the shown side, always where they can be on the other."""
+
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from data_pipeline.attempts import Maker, Sampled
+from data_pipeline.config import SplitConfig, SynthConfig
+from data_pipeline.synthesize import make_questions
+from data_pipeline.wording.lexicon import Lexicon
+from data_pipeline.wording.paraphrases import held_out, with_wordings
+from graphwalker.datasets.base import load_questions
+from graphwalker.graphs.compiled.open import open_graph
+from graphwalker.world.generate import make_world
+from graphwalker.world.schema import relation_ids
+
+LEXICON = Lexicon.for_graph(relation_ids())
+HELD = held_out(LEXICON.entries.values(), 0.5, seed=0)
+SPLITS = SplitConfig(wording_share=0.5)
+
+
+def texts(lexicon: Lexicon) -> set[str]:
+    return {
+        text
+        for entry in lexicon.entries.values()
+        for text in (
+            *(p.text for p in (*entry.phrases, *entry.clauses) if not p.vague),
+            *entry.asks,
+        )
+    }
+
+
+def test_about_that_share_is_held_out_and_never_all_of_a_hop() -> None:
+    assert 0.25 < len(HELD) / len(texts(LEXICON)) < 0.5
+    shown = with_wordings(LEXICON, "shown", 0.5, 0)
+    assert all(any(not p.vague for p in entry.phrases) for entry in shown.entries.values())
+    assert texts(shown) == texts(LEXICON) - HELD
+
+
+def test_the_held_out_side_takes_other_words_only_where_there_are_none() -> None:
+    side = with_wordings(LEXICON, "held-out", 0.5, 0)
+    for hop, entry in side.entries.items():
+        said = [p.text for p in entry.phrases if not p.vague]
+        whole = [p.text for p in LEXICON.entry(hop).phrases if not p.vague]
+        assert said == ([text for text in whole if text in HELD] or whole)
+
+
+def test_what_a_phrase_may_mean_does_not_depend_on_the_side() -> None:
+    assert with_wordings(LEXICON, "shown", 0.5, 0).meanings == LEXICON.meanings
+    assert with_wordings(LEXICON, "shown", 0.0, 0) is LEXICON is with_wordings(LEXICON, "all", 1, 0)
+
+
+@pytest.mark.parametrize("asked", [{"wordings": "held-out"}, {"split": "test-wording"}])
+def test_held_out_words_need_a_share(asked) -> None:
+    with pytest.raises(ValidationError, match=r"splits\.wording_share"):
+        SynthConfig.model_validate(asked)
+
+
+def test_another_seed_holds_out_others() -> None:
+    assert held_out(LEXICON.entries.values(), 0.5, seed=1) != HELD
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("world")
+    make_world(1000, 0, folder)
+    return folder / "graph"
+
+
+def said(graph: Path, out: Path, **settings) -> set[str]:
+    mix = {"2-hop": 1.0, "2I": 1.0}
+    config = SynthConfig(count=60, mix=mix, vague=0.0, splits=SPLITS, **settings)
+    make_questions(graph, config, out)
+    questions = load_questions(out / "questions.jsonl")
+    assert {q.split for q in questions} == {settings.get("split", "train")}
+    found = {
+        phrase
+        for question in questions
+        for part in (*question.query["said"]["phrases"], question.query["said"].get("tail", []))
+        for phrase in part
+    }
+    return found & texts(LEXICON)
+
+
+def test_questions_keep_to_their_side(graph, tmp_path) -> None:
+    assert not said(graph, tmp_path / "shown") & HELD
+    for name, settings in {
+        "new": {"wordings": "held-out"},
+        "test": {"split": "test-wording"},
+    }.items():
+        found = said(graph, tmp_path / name, **settings)
+        assert found & HELD and found <= texts(with_wordings(LEXICON, "held-out", 0.5, 0))
+
+
+def test_a_test_wording_question_starts_at_held_out_entities(graph, tmp_path) -> None:
+    config = SynthConfig(split="test-wording", splits=SPLITS)
+    maker = Maker(open_graph(graph), config)
+    topics = [
+        topic
+        for index in range(20)
+        if isinstance(found := maker.sample("2-hop", index), Sampled)
+        for topic in found.walk.query.topics
+    ]
+    assert topics and all(maker._splits.entity_held_out(topic.id) for topic in topics)

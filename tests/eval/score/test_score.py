@@ -1,0 +1,345 @@
+"""`graphwalker score`: anyone's predictions file in, means and intervals out, or one clear line."""
+
+import gzip
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from eval.score import tally as score_tally
+from eval.score.metrics import FAMILIES
+from eval.score.names import METRICS
+from eval.score.score import score_file, score_record, score_records
+from graphwalker.cli import app as cli
+from graphwalker.errors import UserError
+from support.paths import ROOT, SUPPORT
+
+ODD = SUPPORT / "data/odd_predictions.jsonl"
+OSLO = {"id": "1", "predictions": ["Oslo"], "answers": ["Oslo"]}
+
+
+def write(path, *records):
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return path
+
+
+def score_of(tmp_path, *records, metrics=None, **options):
+    return score_file(write(tmp_path / "p.jsonl", *records), metrics, **options)
+
+
+def command(*arguments):
+    return CliRunner().invoke(cli.app, ["score", *map(str, arguments)])
+
+
+def code_and_error(capsys, *arguments):
+    code = cli.run(lambda: cli.app(["score", *map(str, arguments)], standalone_mode=False))
+    out, err = capsys.readouterr()
+    assert out == ""
+    return code, err
+
+
+def test_json_is_exactly_n_metrics_and_intervals():
+    done = command("--predictions", ODD, "--json")
+    told = json.loads(done.stdout)
+    assert list(told) == ["n", "metrics", "intervals"]
+    assert told["n"] == 120
+    assert told["metrics"].keys() == told["intervals"].keys()
+    assert all(low <= told["metrics"][m] <= high for m, (low, high) in told["intervals"].items())
+
+
+def test_means_are_the_published_scripts_means():
+    cases = [json.loads(line) for line in ODD.read_text().splitlines()]
+    told = json.loads(command("--predictions", ODD, "--json").stdout)["metrics"]
+    for name in cases[0]["published"]:
+        mean = sum(case["published"][name] for case in cases) / len(cases)
+        assert told[name] == pytest.approx(mean, abs=1e-6)
+
+
+def test_per_record_writes_one_line_a_record_in_order(tmp_path):
+    out = tmp_path / "new" / "scores.jsonl"
+    command("--predictions", ODD, "--metrics", "rog_f1,em", "--per-record", out)
+    lines = [json.loads(line) for line in out.read_text().splitlines()]
+    cases = [json.loads(line) for line in ODD.read_text().splitlines()]
+    assert [line["id"] for line in lines] == [case["id"] for case in cases]
+    assert all(set(line["scores"]) == {"em", "rog_f1"} for line in lines)
+    assert [line["scores"]["rog_f1"] for line in lines] == pytest.approx(
+        [case["published"]["rog_f1"] for case in cases], abs=1e-6
+    )
+
+
+def test_the_table_shows_what_json_holds():
+    done = command("--predictions", ODD, "--metrics", "em,tog_em")
+    told = json.loads(command("--predictions", ODD, "--metrics", "em,tog_em", "--json").stdout)
+    for name, mean in told["metrics"].items():
+        assert f"{name} " in done.stdout and f"{mean:.4f}" in done.stdout
+    assert "120 records" in done.stdout
+
+
+def test_metrics_come_in_the_order_asked_for():
+    told = json.loads(command("--predictions", ODD, "--metrics", "rog_f1, em", "--json").stdout)
+    assert list(told["metrics"]) == ["rog_f1", "em"]
+
+
+def test_the_same_seed_gives_the_same_intervals_and_another_does_not():
+    first, again = (score_file(ODD, ["f1"], seed=3).intervals for _ in range(2))
+    assert first == again != score_file(ODD, ["f1"], seed=4).intervals
+
+
+def test_every_metric_has_a_family_and_a_meaning():
+    computed = [name for family in FAMILIES for name in family.names]
+    assert sorted(computed) == sorted(METRICS)
+    assert all(metric.meaning and metric.source for metric in METRICS.values())
+
+
+def test_the_docs_define_every_metric():
+    text = (ROOT / "docs/metrics.md").read_text()
+    assert all(f"`{name}`" in text for name in METRICS)
+
+
+def test_ids_names_and_aliases_of_answers_count(tmp_path):
+    gold = [{"id": "m.1", "name": "New York", "aliases": ["NYC"]}, {"id": "m.2", "name": "Rome"}]
+    scored = score_of(
+        tmp_path,
+        {"id": 1, "predictions": ["nyc", "ROME"], "answers": gold},
+        {"id": 2, "predictions": ["m.1", "m.2"], "answers": gold},
+        {"id": 3, "predictions": [{"id": "m.1", "name": "x"}, "Rome"], "answers": gold},
+        {"id": 4, "predictions": [{"id": "m.9", "name": "New York"}, "Rome"], "answers": gold},
+    )
+    assert scored.metrics["em"] == 0.75
+    assert scored.metrics["recall"] == 0.875
+
+
+def test_published_metrics_see_names_only_but_think_on_graph_sees_aliases(tmp_path):
+    gold = [{"id": "m.1", "name": "New York", "aliases": ["Gotham"]}]
+    scored = score_of(tmp_path, {"id": 1, "predictions": ["Gotham"], "answers": gold})
+    told = scored.metrics
+    assert (told["em"], told["tog_em"]) == (1.0, 1.0)
+    assert told["graphwalker_em"] == told["squad_em"] == told["rog_hit"] == told["kg_r1_em"] == 0.0
+
+
+def test_an_answer_without_a_name_goes_by_its_id(tmp_path):
+    gold = [{"id": "1961", "name": None}]
+    scored = score_of(tmp_path, {"id": 1, "predictions": ["1961"], "answers": gold})
+    assert scored.metrics["em"] == scored.metrics["webqsp_f1"] == 1.0
+    assert scored.metrics["squad_em"] == 1.0
+
+
+def test_a_prediction_without_a_name_goes_by_its_id(tmp_path):
+    record = {"id": 1, "predictions": [{"id": "m.1"}], "answers": [{"id": "m.1"}, "Rome"]}
+    told = score_of(tmp_path, record).metrics
+    assert told["recall"] == told["webqsp_recall"] == told["rog_acc"] == 0.5
+
+
+def test_no_answer_given_is_no_exact_match_even_without_gold(tmp_path):
+    scored = score_of(
+        tmp_path,
+        {"id": 1, "predictions": None, "answers": []},
+        {"id": 2, "predictions": [], "answers": []},
+    )
+    assert scored.metrics["em"] == 0.5
+    assert scored.metrics["webqsp_f1"] == 1.0
+
+
+def test_null_among_predictions_is_an_empty_prediction(tmp_path):
+    record = {"id": 1, "predictions": [None, "Oslo"], "answers": ["Oslo"]}
+    told = score_of(tmp_path, record).metrics
+    assert (told["precision"], told["hits1"], told["rog_precision"]) == (0.5, 0.0, 0.5)
+    assert told["graphwalker_em"] == 1.0
+
+
+def test_pass_at_k_is_unbiased_over_samples(tmp_path):
+    samples = [["Oslo"], ["Rome"], None, ["oslo"]]
+    scored = score_of(tmp_path, {"id": 1, "samples": samples, "answers": ["Oslo"]})
+    assert list(scored.metrics) == ["pass@1", "pass@2", "pass@4"]
+    assert scored.metrics["pass@1"] == 0.5
+    assert scored.metrics["pass@2"] == pytest.approx(1 - 1 / 6)
+
+
+def test_any_k_may_be_asked_for_where_samples_suffice(tmp_path):
+    records = (
+        {**OSLO, "samples": [["Oslo"], ["Rome"], ["Rome"]]},
+        {**OSLO, "id": "2", "samples": [["Rome"]]},
+    )
+    scored = score_of(tmp_path, *records, metrics=["pass@3", "em"])
+    assert scored.metrics == {"pass@3": 1.0, "em": 1.0}
+    assert scored.counts == {"pass@3": 1, "em": 2}
+    assert list(score_of(tmp_path, *records, metrics=["pass@k"]).metrics) == ["pass@1", "pass@2"]
+
+
+def test_several_parses_take_the_best(tmp_path):
+    record = {**OSLO, "predictions": ["b"], "parses": [["a"], ["b"]]}
+    assert score_of(tmp_path, record).metrics["webqsp_f1"] == 1.0
+
+
+def test_true_or_false_answers_get_arks_metrics_unasked(tmp_path):
+    yes = {"id": 1, "predictions": ["True"], "answers": ["True"], "samples": [["True"], ["None"]]}
+    told = score_of(tmp_path, yes, {**yes, "id": 2, "predictions": ["None"]}).metrics
+    assert told["ark_answer_rate"] == told["ark_accuracy"] == 0.5
+    assert told["ark_conditional_accuracy"] == 1.0
+    assert 0 < told["ark_reliability"] < 1
+
+
+def test_arks_metrics_stay_out_where_only_some_answers_are_true_or_false(tmp_path):
+    yes = {"id": 1, "predictions": ["True"], "answers": ["True"]}
+    assert "ark_accuracy" not in score_of(tmp_path, yes, {**OSLO, "id": 2}).metrics
+    asked = score_of(tmp_path, yes, {**OSLO, "id": 2}, metrics=["ark_accuracy"])
+    assert asked.counts == {"ark_accuracy": 1}
+
+
+def test_rows_and_verdicts_are_scored_where_they_are(tmp_path):
+    scored = score_of(
+        tmp_path,
+        {"id": 1, "rows": [{"key": "a"}, {"key": "b"}], "gold_rows": [{"key": "a"}]},
+        {**OSLO, "id": 2, "judge": True},
+    )
+    assert scored.metrics["graphwalk_precision"] == 0.5
+    assert scored.metrics["graphrunner_judge"] == scored.metrics["em"] == 1.0
+    assert scored.counts["em"] == scored.counts["graphwalk_f1"] == 1
+
+
+def test_arrays_and_gzip_are_read_too(tmp_path):
+    array = tmp_path / "p.json"
+    array.write_text(json.dumps([OSLO, {**OSLO, "id": "2"}], indent=1))
+    packed = tmp_path / "p.jsonl.gz"
+    packed.write_bytes(gzip.compress((json.dumps(OSLO) + "\n\n").encode()))
+    assert (score_file(array, ["em"]).n, score_file(packed, ["em"]).n) == (2, 1)
+
+
+def test_any_number_of_workers_gives_the_same_scores(tmp_path, monkeypatch):
+    monkeypatch.setattr(score_tally, "CHUNK", 50)
+    outs = [tmp_path / name for name in ("one.jsonl", "two.jsonl")]
+    one, two = (score_file(ODD, per_record=out, workers=k) for k, out in enumerate(outs, start=1))
+    assert one == two
+    assert outs[0].read_bytes() == outs[1].read_bytes()
+
+
+def test_the_first_bad_record_is_told_whoever_reads_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(score_tally, "CHUNK", 2)
+    path = tmp_path / "p.jsonl"
+    path.write_text("\n".join([GOOD] * 6 + ["{}", GOOD, "[]"]))
+    with pytest.raises(UserError, match=r"p\.jsonl:7: field 'answers' is missing"):
+        score_file(path, workers=2)
+
+
+def test_a_repeated_id_is_counted_and_told(tmp_path, caplog):
+    assert score_of(tmp_path, OSLO, OSLO, metrics=["em"]).n == 2
+    assert "1 records repeat an id" in caplog.text
+
+
+GOOD = json.dumps(OSLO)
+DAMAGE = [
+    ('{"predictions": ["x"], "answers": ["x"]}', "'id'"),
+    ('{"id": true, "predictions": ["x"], "answers": ["x"]}', "'id'"),
+    ('{"id": "1", "answers": ["x"]}', "'predictions' is missing"),
+    ('{"id": "1", "predictions": ["x"]}', "'answers' is missing"),
+    ('{"id": "1", "predictions": "x", "answers": ["x"]}', "'predictions' must be a list"),
+    ('{"id": "1", "predictions": {}, "answers": ["x"]}', "'predictions' must be a list"),
+    ('{"id": "1", "predictions": [1], "answers": ["x"]}', "'predictions[0]'"),
+    ('{"id": "1", "predictions": ["x", ["y"]], "answers": ["x"]}', "'predictions[1]'"),
+    ('{"id": "1", "predictions": [{"id": 7}], "answers": ["x"]}', "'predictions[0].id'"),
+    ('{"id": "1", "predictions": ["x"], "answers": "x"}', "'answers' must be a list"),
+    ('{"id": "1", "predictions": ["x"], "answers": null}', "'answers' must be a list"),
+    ('{"id": "1", "predictions": ["x"], "answers": [3]}', "'answers[0]'"),
+    ('{"id": "1", "predictions": ["x"], "answers": [null]}', "'answers[0]'"),
+    ('{"id": "1", "predictions": ["x"], "answers": [{}]}', "neither a name nor an id"),
+    ('{"id": "1", "predictions": ["x"], "answers": [{"name": 3}]}', "'answers[0].name'"),
+    ('{"id": "1", "predictions": [], "answers": [{"name": "x", "aliases": "y"}]}', "aliases"),
+    ('{"id": "1", "predictions": [], "answers": [{"name": "x", "aliases": [1]}]}', "aliases"),
+    ('{"id": "1", "samples": ["x"], "answers": ["x"]}', "'samples[0]' must be a list"),
+    ('{"id": "1", "samples": [[1]], "answers": ["x"]}', "'samples[0][0]'"),
+    ('{"id": "1", "predictions": [], "answers": [], "parses": ["x"]}', "'parses'"),
+    ('{"id": "1", "rows": ["x"], "gold_rows": []}', "'rows' must hold JSON objects"),
+    ('{"id": "1", "rows": []}', "'gold_rows' must be a list"),
+    ('{"id": "1", "predictions": [], "answers": [], "judge": "Yes"}', "'judge'"),
+    ('{"id": "1", "predictions": ["x"', "not JSON"),
+    ('"text"', "must be a JSON object"),
+    ('{"id": "1", "turns": [], "question": 3}', "trajectory"),
+]
+
+
+@pytest.mark.parametrize(("line", "message"), DAMAGE)
+def test_a_bad_record_gives_one_line_with_file_line_and_field(tmp_path, capsys, line, message):
+    path = tmp_path / "bad.jsonl"
+    path.write_text(f"{GOOD}\n\n{line}\n")
+    code, error = code_and_error(capsys, "--predictions", path)
+    assert code == 2
+    assert f"{path}:3: " in error and message in error
+    assert len(error.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "holds no records"),
+        (b"\n  \n", "holds no records"),
+        (b"\xff\xfe{}", "not UTF-8"),
+        (b"[]", "holds no records"),
+        (b'[{"id": "1"}]', "record 1: field 'answers' is missing"),
+        (b"[1,", "not JSON"),
+    ],
+)
+def test_a_bad_file_gives_one_line(tmp_path, capsys, content, message):
+    path = tmp_path / "bad.json"
+    path.write_bytes(content)
+    code, error = code_and_error(capsys, "--predictions", path, "--json")
+    assert code == 2
+    assert str(path) in error and message in error
+    assert len(error.strip().splitlines()) == 1
+
+
+def test_damaged_gzip_no_file_and_no_run_are_told(tmp_path, capsys):
+    (tmp_path / "x.jsonl.gz").write_bytes(b"no gzip")
+    for name, message in (
+        ("x.jsonl.gz", "gzip"),
+        ("none", "no such file"),
+        (".", "evaluation run"),
+    ):
+        code, error = code_and_error(capsys, "--predictions", tmp_path / name)
+        assert code == 2 and message in error
+
+
+def test_an_unknown_metric_lists_the_known_ones_and_exits_with_2(capsys):
+    code, error = code_and_error(capsys, "--predictions", ODD, "--metrics", "em,emm")
+    assert code == 2
+    assert "'emm'" in error and all(name in error for name in METRICS)
+
+
+def test_a_metric_that_fits_no_record_says_what_it_needs(capsys):
+    code, error = code_and_error(capsys, "--predictions", ODD, "--metrics", "recovery_all")
+    assert code == 2 and "needs a run of" in error
+    code, error = code_and_error(capsys, "--predictions", ODD, "--metrics", "pass@2")
+    assert code == 2 and "needs samples" in error
+
+
+def test_an_unknown_format_lists_the_known_ones(capsys):
+    code, error = code_and_error(capsys, "--predictions", ODD, "--format", "gog")
+    assert code == 2 and "kg-r1" in error
+
+
+def test_the_predictions_are_never_written_over(tmp_path, capsys):
+    path = write(tmp_path / "p.jsonl", OSLO)
+    code, error = code_and_error(capsys, "--predictions", path, "--per-record", path)
+    assert code == 2 and "another name" in error
+    assert path.read_text() == GOOD + "\n"
+
+
+def test_a_bad_record_leaves_no_half_written_scores(tmp_path, capsys):
+    path = tmp_path / "p.jsonl"
+    path.write_text(GOOD + "\n{}\n")
+    code, _ = code_and_error(capsys, "--predictions", path, "--per-record", tmp_path / "s.jsonl")
+    assert code == 2
+    assert [each.name for each in tmp_path.iterdir()] == ["p.jsonl"]
+
+
+def test_scores_that_cannot_be_written_are_told(tmp_path, capsys):
+    path = write(tmp_path / "p.jsonl", OSLO)
+    code, error = code_and_error(capsys, "--predictions", path, "--per-record", tmp_path)
+    assert code == 2 and "cannot be written" in error
+
+
+def test_score_records_takes_any_iterable():
+    from eval.score.predictions import parse_ours
+
+    record = parse_ours(OSLO)
+    assert score_records(iter([record]), ["em"]).metrics == {"em": 1.0}
+    assert score_record(record, ["em", "rog_f1"]) == {"em": 1.0, "rog_f1": 1.0}

@@ -1,0 +1,173 @@
+"""Figures of a run: means, intervals, Pass@k, breakdowns, paired differences."""
+
+import itertools
+import math
+
+import pytest
+
+from eval.analysis.summary import (
+    bootstrap,
+    mcnemar,
+    mean_interval,
+    natural,
+    paired,
+    pass_by_question,
+    summarise,
+    wilson,
+)
+from eval.run.records import Sampled
+from graphwalker.graphs.base import Entity
+from graphwalker.question import Answer, Question
+from graphwalker.trajectory import StopReason, Trajectory, Turn
+
+SCORES = dict.fromkeys(
+    (
+        "em",
+        "f1",
+        "precision",
+        "recall",
+        "hits1",
+        "hit_any",
+        "retrieval_any",
+        "retrieval_all",
+        "grounded",
+        "had_error",
+        "recovered",
+    ),
+    0.0,
+)
+
+
+def question(name: str, structure: str = "2-hop", hops: int = 2, split: str = "") -> Question:
+    topic = Entity("m.0ada", "Ada Mbeki")
+    return Question(
+        name, "Who?", (topic,), (Answer("Eve", "m.0eve"),), "toy", structure, hops, split
+    )
+
+
+def walked(asked: Question, stop: StopReason = StopReason.ANSWERED, **scores: float) -> Trajectory:
+    turns = (Turn((), "", graph_calls=2), Turn((), "", graph_calls=1))
+    return Trajectory(asked, "agent", "policy", turns, ("Eve",), stop, scores={**SCORES, **scores})
+
+
+def sampled(name: str, wins: list[int]) -> list[Sampled]:
+    return [
+        Sampled(name, i, None, StopReason.ANSWERED, {"em": float(won)})
+        for i, won in enumerate(wins, start=1)
+    ]
+
+
+def test_means_are_over_the_scored_questions() -> None:
+    run = [walked(question("a"), em=1, f1=1), walked(question("b"), em=0, f1=0.5)]
+    summary = summarise(run)
+    assert (summary["questions"], summary["em"], summary["f1"]) == (2, 0.5, 0.75)
+    assert (summary["turns"], summary["graph_calls"]) == (2, 3)
+
+
+def test_failures_of_ours_are_counted_apart_and_never_scored() -> None:
+    run = [walked(question("a"), em=1), walked(question("b"), StopReason.POLICY_ERROR)]
+    summary = summarise(run, failures=2)
+    assert (summary["questions"], summary["failures"], summary["em"]) == (1, 3, 1.0)
+
+
+def test_a_run_without_scored_questions_has_no_figures() -> None:
+    summary = summarise([walked(question("a"), StopReason.GRAPH_ERROR)])
+    assert summary["questions"] == 0 and "em" not in summary
+
+
+def test_recovery_is_given_over_all_and_over_those_with_an_error() -> None:
+    run = [
+        walked(question("a"), had_error=1, recovered=1),
+        walked(question("b"), had_error=1),
+        walked(question("c"), em=1),
+        walked(question("d")),
+    ]
+    summary = summarise(run)
+    assert (summary["recovery_all"], summary["recovery_given_error"]) == (0.25, 0.5)
+    assert summary["erring"] == 2
+
+
+def test_recovery_given_error_is_none_where_nobody_erred() -> None:
+    summary = summarise([walked(question("a"), em=1)])
+    assert summary["recovery_given_error"] is None
+    assert summary["recovery_given_error_interval"] is None
+
+
+def test_wilson_agrees_with_the_textbook() -> None:
+    # Newcombe 1998, table I: 81 of 263 gives 0.2553 to 0.3662; 0 of 20 gives 0 to 0.1611.
+    assert wilson(81, 263) == pytest.approx((0.2553, 0.3662), abs=1e-4)
+    assert wilson(0, 20) == pytest.approx((0, 0.1611), abs=1e-4)
+    assert wilson(20, 20) == pytest.approx((0.8389, 1), abs=1e-4)
+
+
+def test_an_untrained_model_at_zero_still_has_an_interval() -> None:
+    mean, (low, high) = mean_interval([0.0] * 300, seed=0)
+    assert (mean, low) == (0, 0) and 0.005 < high < 0.02
+
+
+def test_bootstrap_comes_near_the_normal_interval_and_repeats() -> None:
+    values = [i / 99 for i in range(100)]
+    low, high = bootstrap(values, seed=1)
+    half = 1.96 * math.sqrt(sum((v - 0.5) ** 2 for v in values) / 100) / 10
+    assert (low, high) == pytest.approx((0.5 - half, 0.5 + half), abs=0.01)
+    assert bootstrap(values, seed=1) == (low, high)
+
+
+def test_pass_at_k_is_the_share_of_draws_that_hold_a_win() -> None:
+    wins = [1, 0, 0, 1, 0]
+    draws = list(itertools.combinations(wins, 2))
+    expected = sum(any(draw) for draw in draws) / len(draws)
+    assert pass_by_question(sampled("a", wins), (2,))["a"][2] == pytest.approx(expected)
+
+
+def test_pass_at_k_is_over_the_questions_that_have_k_samples() -> None:
+    run = [walked(question("a")), walked(question("b"))]
+    summary = summarise(run, [*sampled("a", [1, 0, 0, 0]), *sampled("b", [0, 0])])
+    assert (summary["pass@1"], summary["pass@2"], summary["pass@2_questions"]) == (0.125, 0.25, 2)
+    assert (summary["pass@4"], summary["pass@4_questions"]) == (1.0, 1)
+    assert "pass@8" not in summary
+
+
+def test_failed_samples_do_not_count_as_losses() -> None:
+    lost = Sampled("a", 3, None, StopReason.GRAPH_ERROR, {"em": 0.0})
+    assert pass_by_question([*sampled("a", [1, 0]), lost], (2,)) == {"a": {2: 1.0}}
+
+
+def test_breakdowns_cover_structure_hops_and_split() -> None:
+    run = [
+        walked(question("a", "10-hop", 10, "test-path"), em=1),
+        walked(question("b", "2-hop", 2, "test-entity")),
+        walked(question("c", "2I", 1)),
+    ]
+    summary = summarise(run)
+    assert list(summary["by_structure"]) == ["2-hop", "10-hop", "2I"]
+    assert summary["by_structure"]["10-hop"]["em"] == 1
+    assert list(summary["by_hops"]) == ["1", "2", "10"]
+    assert summary["by_split"]["test-path"]["questions"] == 1
+
+
+def test_natural_order_reads_numbers() -> None:
+    assert sorted(["PI", "5-hop", "2I", "12", "2-hop", "IP"], key=natural) == [
+        "2-hop",
+        "5-hop",
+        "12",
+        "2I",
+        "IP",
+        "PI",
+    ]
+
+
+def test_paired_compares_the_questions_that_both_have() -> None:
+    a = [walked(question(str(i))) for i in range(10)]
+    b = [walked(question(str(i)), em=float(i >= 4), f1=1) for i in range(2, 12)]
+    result = paired(a, b)
+    assert (result["questions"], result["only_a"], result["only_b"]) == (8, 2, 2)
+    assert (result["em"], result["won"], result["lost"]) == (0.75, 6, 0)
+    assert result["p"] == pytest.approx(2 / 2**6)
+    assert result["em_interval"][0] > 0
+
+
+def test_mcnemar_equals_the_binomial_test() -> None:
+    assert mcnemar(0, 0) == 1
+    assert mcnemar(5, 5) == 1
+    assert mcnemar(8, 2) == mcnemar(2, 8) == pytest.approx(0.109375)

@@ -1,0 +1,343 @@
+"""The report: figures in JSON and Markdown, and a page that hostile names cannot break."""
+
+import base64
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from html.parser import HTMLParser
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from rich.console import Console
+
+from eval.analysis.compare import compare, comparison_table
+from eval.markup import Markup, element, escape
+from eval.report.assets import picture_file
+from eval.report.plots import Curve, running_mean, stage_bars, training_curves
+from eval.report.report import StageResult, console_table, read_curves, write_report
+from eval.run.evaluate import evaluate
+from eval.run.records import PREDICTIONS, read_run
+from eval.viewer.pages import choose, outcome, written
+from graphwalker.errors import UserError
+from graphwalker.files import write_jsonl
+from graphwalker.policies.scripted import ScriptedPolicy
+from graphwalker.question import Answer
+from graphwalker.trajectory import Trajectory
+from support.eval_toy import toy_environment, toy_questions, trained_script, untrained_script
+
+HOSTILE = '</script></style></title><img src=x onerror=alert(1)> "O\'Hara" $100 | `x` 🎬 \x00\u202e'
+
+
+@pytest.fixture(scope="module")
+def stages(tmp_path_factory: pytest.TempPathFactory) -> list[StageResult]:
+    folder = tmp_path_factory.mktemp("runs")
+    for name, script in (("untrained", untrained_script()), ("trained", trained_script())):
+        policy = ScriptedPolicy(script)
+        evaluate(toy_questions(), toy_environment(), policy, folder / name, samples=4)
+    log = folder / "metrics.jsonl"
+    write_jsonl(log, [{"step": i, "loss": 3 / (i + 1), "seconds": i} for i in range(60)])
+    return [
+        StageResult("untrained", folder / "untrained", seconds=1.5),
+        StageResult("stage 1", folder / "trained", log, 20.0),
+    ]
+
+
+@pytest.fixture(scope="module")
+def folder(stages: list[StageResult], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("report")
+    config = {"sft": {"learning_rate": 0.003}}
+    write_report(out, stages, config, 7, "Toy", {"seconds": {"world": 2.0}})
+    return out
+
+
+def hostile_stages(
+    stages: list[StageResult], folder: Path, text: str = HOSTILE
+) -> list[StageResult]:
+    """The trained run again, with hostile text wherever a name, a question or a model can write."""
+    run = folder / "hostile <run> & co"
+    records = [spoil(t, text).to_json() for t in read_run(stages[1].folder).trajectories]
+    write_jsonl(run / PREDICTIONS, records)
+    return [
+        replace(stages[0], name=text),
+        StageResult(f"{text} 2", run, stages[1].train_metrics),
+    ]
+
+
+def spoil(trajectory: Trajectory, text: str) -> Trajectory:
+    question = trajectory.question
+    asked = replace(
+        question, text=text, structure=text, split=text,
+        topic_entities=tuple(replace(e, name=text) for e in question.topic_entities),
+        answers=(Answer(text, "m.1"),),
+    )  # fmt: skip
+    action = {"tool": text, "arguments": {"entity": text}}
+    turns = tuple(
+        replace(turn, thought=text, observation=text, error=text, action=action)
+        for turn in trajectory.turns
+    )
+    return replace(trajectory, question=asked, turns=turns, answer=(text,))
+
+
+class Reader(HTMLParser):
+    """Tags, attributes and text of a page."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str]] = []
+        self.text = ""
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += [(key, value or "") for key, value in attrs]
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_the_json_holds_a_record_per_stage(folder: Path) -> None:
+    report = json.loads((folder / "report.json").read_text(encoding="utf-8"))
+    first, last = report["stages"]
+    assert (first["name"], first["questions"], first["em"]) == ("untrained", 8, 0)
+    assert last["em"] == 0.75 and len(last["em_interval"]) == 2
+    assert last["pass@4"] == 0.75 and last["pass@1_interval"][0] < 0.75
+    assert set(last["by_structure"]) == {"1-hop", "2-hop", "3-hop", "2I"}
+    assert last["gain_over_previous"]["em"] == 0.75
+    assert last["gain_over_previous"]["p"] == pytest.approx(2 / 2**6)
+    assert "gain_over_previous" not in first
+    assert (report["seed"], report["config"]["sft"]["learning_rate"]) == (7, 0.003)
+    assert report["seconds"] == {"world": 2.0, "untrained": 1.5, "stage 1": 20.0}
+    assert report["versions"]["python"] and report["hardware"]["cores"]
+
+
+def test_the_markdown_holds_the_tables(folder: Path) -> None:
+    text = (folder / "report.md").read_text(encoding="utf-8")
+    assert "| stage 1 8 questions | 0.750" in text
+    assert "## EM by structure" in text
+
+
+def test_the_page_stands_alone(folder: Path) -> None:
+    page = Reader((folder / "report.html").read_text(encoding="utf-8"))
+    assert not {"link", "img", "iframe", "object"} & set(page.tags)
+    for key, value in page.attributes:
+        assert not key.startswith("on")
+        if key in ("href", "src", "xlink:href", "action"):
+            assert value.startswith("#")
+    assert page.tags.count("svg") == 4 and page.attributes.count(("class", "walk")) == 8
+
+
+def test_only_our_own_scripts_may_run(folder: Path) -> None:
+    text = (folder / "report.html").read_text(encoding="utf-8")
+    code = re.findall(r"<script>(.*?)</script>", text, flags=re.DOTALL)
+    hashes = [base64.b64encode(hashlib.sha256(c.encode()).digest()).decode() for c in code]
+    allowed = re.search(r"script-src ([^;]*);", text)
+    assert allowed and len(code) == 2
+    assert allowed[1] == " ".join(f"'sha256-{digest}'" for digest in hashes)
+    data = re.findall(r'<script type="application/octet-stream" id="[a-z0-9-]+">([^<]*)<', text)
+    assert len(data) + len(code) == text.count("</script>")
+    assert all(re.fullmatch(r"[A-Za-z0-9+/]+=*", block) for block in data)
+
+
+def test_the_page_has_no_two_ids_alike(folder: Path) -> None:
+    page = Reader((folder / "report.html").read_text(encoding="utf-8"))
+    ids = [value for key, value in page.attributes if key == "id"]
+    assert len(ids) == len(set(ids))
+
+
+def test_every_reference_of_a_plot_is_defined(folder: Path) -> None:
+    text = (folder / "report.html").read_text(encoding="utf-8")
+    used = set(re.findall(r'(?:url\(#|href="#)([^")]+)', text))
+    assert used and used <= set(re.findall(r'\bid="([^"]+)"', text))
+
+
+def test_the_outcome_is_said_in_words(folder: Path) -> None:
+    text = Reader((folder / "report.html").read_text(encoding="utf-8")).text
+    assert text.count("✓ CORRECT, RECOVERED") == 2
+    assert "✗ INCORRECT" in text
+
+
+def test_the_same_runs_give_the_same_page(stages: list[StageResult], tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        write_report(tmp_path / name, stages)
+    for name in ("report.html", "report.md", "report.json"):
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
+def test_a_picture_in_a_file_of_its_own_brings_its_colours() -> None:
+    drawn = stage_bars([{"name": "mixed SFT + RL <i>", "em": 0.5}], {"em": "EM"})
+    assert drawn is not None
+    text = picture_file(drawn)
+    used = set(re.findall(r"var\((--[\w-]+)\)", text))
+    assert used >= {"--ink", "--paper", "--series-1"}
+    assert all(f"{name}:" in text for name in used)
+    assert ElementTree.fromstring(text).tag.endswith("svg")
+
+
+def test_hostile_text_adds_no_element_and_loses_no_character(
+    stages: list[StageResult], tmp_path: Path
+) -> None:
+    write_report(tmp_path / "out", hostile_stages(stages, tmp_path), title=HOSTILE)
+    text = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    page = Reader(text)
+    assert "img" not in page.tags and page.tags.count("script") == text.count("<script") == 5
+    assert not [key for key, _ in page.attributes if key.startswith("on")]
+    assert re.sub("[\x00\u202e]", "\N{REPLACEMENT CHARACTER}", HOSTILE) in page.text
+    assert not re.search("[\x00\u202e]", page.text)
+
+
+def test_hostile_names_stay_in_their_markdown_cell(
+    stages: list[StageResult], tmp_path: Path
+) -> None:
+    write_report(tmp_path / "out", hostile_stages(stages, tmp_path), title=HOSTILE)
+    lines = (tmp_path / "out" / "report.md").read_text(encoding="utf-8").splitlines()
+    rows = [line for line in lines if line.startswith("| ")]
+    assert rows and not any("<img" in line for line in rows)
+    tables = [len(re.findall(r"(?<!\\)\|", row)) for row in rows]
+    assert set(tables[:4]) == {tables[0]}
+
+
+def test_the_console_tables_show_names_as_they_are(stages: list[StageResult], folder: Path) -> None:
+    report = json.loads((folder / "report.json").read_text(encoding="utf-8"))
+    report["stages"][0]["name"] = "[red]x[/red]"
+    console = Console(width=80, record=True, file=None, quiet=False)
+    with console.capture() as shown:
+        console.print(console_table(report))
+        console.print(comparison_table(compare(stages[0].folder, stages[1].folder)))
+    text = shown.get()
+    assert "[red]x[/red]" in text and "0.750 [0.41, 0.93]" in text
+    assert "+0.750" in text and max(map(len, text.splitlines())) <= 80
+
+
+def test_a_report_of_a_run_without_questions_says_so(tmp_path: Path) -> None:
+    write_jsonl(tmp_path / "run" / PREDICTIONS, [])
+    report = write_report(tmp_path / "out", [StageResult("empty", tmp_path / "run")])
+    assert report["stages"][0]["questions"] == 0
+    assert "no scored questions" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+
+
+def test_without_matplotlib_the_report_has_its_tables(
+    stages: list[StageResult], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    write_report(tmp_path, stages)
+    page = Reader((tmp_path / "report.html").read_text(encoding="utf-8"))
+    assert "svg" not in page.tags and "Where it is right" in page.text
+
+
+def test_a_report_without_stages_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="stage"):
+        write_report(tmp_path, [])
+
+
+def test_the_walks_to_read_vary(stages: list[StageResult]) -> None:
+    chosen = choose(read_run(stages[1].folder).trajectories, 5)
+    assert [outcome(t) for t in chosen[:3]] != [outcome(chosen[0])] * 3
+    assert {outcome(t) for t in chosen} == {"right", "wrong", "recovered"}
+    assert {t.question.structure for t in chosen} == {"1-hop", "2-hop", "3-hop", "2I"}
+
+
+def test_the_choice_does_not_depend_on_the_file_order(stages: list[StageResult]) -> None:
+    found = read_run(stages[1].folder).trajectories
+    assert [t.id for t in choose(found, 5)] == [t.id for t in choose(found[::-1], 5)]
+
+
+def test_actions_are_written_as_a_person_writes_them() -> None:
+    call = {"tool": "get_triples", "arguments": {"entity": 'A "B"', "relations": ["r"]}}
+    assert written(call) == 'get_triples("A \\"B\\"", ["r"])'
+    assert written({"answer": ["Zoë"]}) == 'answer ["Zoë"]'
+    assert written({"malformed": "close the tag"}) == "no valid action: close the tag"
+
+
+def test_training_logs_give_the_curves_they_hold(tmp_path: Path) -> None:
+    log = tmp_path / "metrics.jsonl"
+    records = [{"step": 1, "reward": 0.1}, {"step": 2, "reward": 0.2}, {"step": 2, "reward": 0.3},
+               {"step": 3, "reward": float("nan")}, {"note": "resumed"}]  # fmt: skip
+    write_jsonl(log, records)
+    curves = read_curves([StageResult("GRPO", tmp_path, log), StageResult("none", tmp_path)])
+    assert curves == [Curve("GRPO", "reward", (1, 2), (0.1, 0.3))]
+
+
+def test_a_reward_that_is_the_em_is_drawn_once_and_its_loss_not_at_all(tmp_path: Path) -> None:
+    log = tmp_path / "metrics.jsonl"
+    write_jsonl(log, [{"step": i, "reward": i / 9, "em": i / 9, "loss": 0.1} for i in range(9)])
+    assert [c.label for c in read_curves([StageResult("GRPO", tmp_path, log)])] == ["reward"]
+
+
+def test_running_mean_leaves_short_curves_alone() -> None:
+    assert running_mean([1.0, 3.0]) == [1.0, 3.0]
+    assert running_mean([0.0, 1.0] * 20)[-1] == 0.5
+    assert running_mean([0.0, 3.0, 0.0] * 20)[30] == 1.0
+
+
+def test_plots_take_their_colours_from_the_page() -> None:
+    svg = training_curves([Curve("a", "loss", (1, 2), (1.0, 0.5))])
+    assert svg is not None and "var(--ink)" in svg and "#0102" not in svg
+
+
+def test_markup_escapes_all_that_is_not_markup() -> None:
+    assert escape("<b>") == "&lt;b&gt;"
+    assert element("p", Markup("<b>x</b>"), "<i>", title="'\"") == (
+        '<p title="&#x27;&quot;"><b>x</b>&lt;i&gt;</p>'
+    )
+
+
+@pytest.mark.browser
+def test_a_browser_shows_the_page_and_a_name_cannot_make_it_call_home(
+    stages: list[StageResult], tmp_path: Path
+) -> None:
+    with listening() as (address, asked):
+        image = f"<img src={address}/image>"
+        hostile = image + HOSTILE
+        (tmp_path / "raw.html").write_text(image, encoding="utf-8")
+        opened(tmp_path / "raw.html", tmp_path / "profile")
+        assert asked == ["/image"]  # the listener hears what a page loads
+        asked.clear()
+        write_report(tmp_path / "out", hostile_stages(stages, tmp_path, hostile), title=hostile)
+        page = Reader(opened(tmp_path / "out" / "report.html", tmp_path / "profile"))
+    assert asked == []
+    assert "Where it is right" in page.text and "✗ INCORRECT" in page.text
+    assert hostile.split(" \x00")[0] in page.text
+    assert "img" not in page.tags and page.tags.count("script") == 5
+    assert page.tags.count("svg") >= 2 and page.attributes.count(("class", "walk")) == 8
+
+
+@contextmanager
+def listening() -> Iterator[tuple[str, list[str]]]:
+    """A web server of our own: its address, and the paths that it was asked for."""
+    asked: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self.send_error(404)
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}", asked
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def opened(page: Path, profile: Path) -> str:
+    """The page's DOM after a real browser has loaded it."""
+    browser = shutil.which("chromium") or shutil.which("google-chrome")
+    assert browser, "needs Chromium: apt-get install chromium"
+    off = ("gpu", "quic", "background-networking", "component-update", "sync")
+    quiet = ["--headless", "--no-sandbox", "--no-first-run", *(f"--disable-{name}" for name in off)]
+    command = [browser, *quiet, f"--user-data-dir={profile}", "--dump-dom", page.as_uri()]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout

@@ -1,0 +1,223 @@
+"""The evaluation run: its files, its order, and what a killed job leaves."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from eval.analysis.compare import compare
+from eval.run.evaluate import evaluate, evaluate_with, plan
+from eval.run.records import PREDICTIONS, SAMPLES, Sampled, read_run
+from eval.run.usage import USAGE, read_usage, usage_figures
+from eval.run.workers import Crew, Solo
+from graphwalker.errors import PolicyError, UserError
+from graphwalker.policies.base import Completion
+from graphwalker.policies.chat.budget import Spent
+from graphwalker.policies.chat.spent_file import read_spent, write_spent
+from graphwalker.policies.scripted import ScriptedPolicy
+from graphwalker.question import Question
+from support.eval_toy import toy_environment, toy_questions, trained_script, untrained_script
+
+
+class DyingPolicy(ScriptedPolicy):
+    """Ends the process, as far as a test can, after some completions."""
+
+    def __init__(self, completions: int) -> None:
+        super().__init__(trained_script())
+        self.left = completions
+
+    def collect(self) -> list[tuple[str, Completion | PolicyError]]:
+        self.left -= 1
+        if self.left < 0:
+            raise KeyboardInterrupt
+        return super().collect()
+
+
+def run(out: Path, policy: ScriptedPolicy | None = None, **options: object) -> Path:
+    policy = policy or ScriptedPolicy(trained_script())
+    return evaluate(toy_questions(), toy_environment(), policy, out, **options)  # type: ignore[arg-type]
+
+
+def ids(path: Path) -> list[str]:
+    return [json.loads(line)["id"] for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def test_every_question_is_answered_greedily_and_sampled(tmp_path: Path) -> None:
+    found = read_run(run(tmp_path / "run", samples=2))
+    assert [t.id for t in found.trajectories] == [f"q0{i}#0" for i in range(1, 9)]
+    assert [(s.question_id, s.sample) for s in found.samples[:3]] == [
+        ("q01", 1),
+        ("q01", 2),
+        ("q02", 1),
+    ]
+    assert len(found.samples) == 16
+    assert found.trajectories[0].scores["em"] == 1
+
+
+def test_the_files_are_the_same_bytes_whatever_the_order_of_completions(tmp_path: Path) -> None:
+    a = run(tmp_path / "a", samples=2, concurrency=1)
+    b = run(tmp_path / "b", ScriptedPolicy(trained_script(), latest_first=True), samples=2)
+    for name in (PREDICTIONS, SAMPLES):
+        assert (a / name).read_bytes() == (b / name).read_bytes()
+
+
+@pytest.mark.parametrize("completions", [2, 7, 13, 30])
+def test_a_killed_run_goes_on_and_ends_as_an_undisturbed_one(
+    tmp_path: Path, completions: int
+) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path / "a", DyingPolicy(completions), samples=3, concurrency=2)
+    kept = tmp_path / "a" / PREDICTIONS
+    kept.write_bytes(kept.read_bytes() + b'{"id":"q0')  # the record that was being written
+    run(tmp_path / "a", samples=3, concurrency=2)
+    run(tmp_path / "b", samples=3)
+    for name in (PREDICTIONS, SAMPLES):
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
+def test_a_finished_run_asks_the_policy_nothing(tmp_path: Path) -> None:
+    run(tmp_path / "run", samples=1)
+    policy = ScriptedPolicy({})
+    run(tmp_path / "run", policy, samples=1)
+    assert policy.released == []
+
+
+def test_failures_of_ours_stand_apart_and_are_tried_again_in_place(tmp_path: Path) -> None:
+    script = {**trained_script(), "q03": [PolicyError("the server is down")]}
+    found = read_run(run(tmp_path / "run", ScriptedPolicy(script)))
+    assert [t.question.id for t in found.failures] == ["q03"]
+    assert len(found.trajectories) == 7
+    found = read_run(run(tmp_path / "run"))
+    assert found.failures == []
+    assert [t.question.id for t in found.trajectories] == [q.id for q in toy_questions()]
+
+
+@pytest.mark.parametrize(
+    ("key", "again"),
+    [
+        ("seed", lambda out: run(out, seed=1)),
+        ("max_tokens", lambda out: run(out, max_tokens=9)),
+        ("weights", lambda out: run(out, identity={"weights": "b"})),
+    ],
+)
+def test_another_runs_folder_is_refused_by_the_key_that_differs(
+    tmp_path: Path, key: str, again: Callable[[Path], Path]
+) -> None:
+    run(tmp_path / "run", identity={"weights": "a"} if key == "weights" else None)
+    with pytest.raises(UserError, match=rf"config.json: {key} was"):
+        again(tmp_path / "run")
+
+
+def test_other_questions_are_refused(tmp_path: Path) -> None:
+    run(tmp_path / "run")
+    with pytest.raises(UserError, match="questions"):
+        evaluate(toy_questions()[:3], toy_environment(), ScriptedPolicy({}), tmp_path / "run")
+
+
+def test_questions_with_one_id_are_refused(tmp_path: Path) -> None:
+    twice = [*toy_questions(), toy_questions()[0]]
+    with pytest.raises(UserError, match="q01"):
+        evaluate(twice, toy_environment(), ScriptedPolicy({}), tmp_path / "run")
+
+
+def test_no_questions_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no questions"):
+        evaluate([], toy_environment(), ScriptedPolicy({}), tmp_path / "run")
+
+
+def test_progress_counts_what_was_there_already(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path / "run", DyingPolicy(8), samples=1, concurrency=1)
+    kept = len(ids(tmp_path / "run" / PREDICTIONS))
+    seen: list[tuple[int, int]] = []
+    run(tmp_path / "run", samples=1, progress=lambda done, total: seen.append((done, total)))
+    assert kept > 0 and seen[0] == (kept, 16) and seen[-1] == (16, 16)
+
+
+def test_samples_are_small_unless_whole_ones_are_asked_for(tmp_path: Path) -> None:
+    small = run(tmp_path / "small", samples=1) / SAMPLES
+    whole = run(tmp_path / "whole", samples=1, whole_samples=True) / SAMPLES
+    assert small.stat().st_size * 5 < whole.stat().st_size
+    assert read_run(small.parent).samples == read_run(whole.parent).samples
+
+
+def test_a_sampled_record_survives_json() -> None:
+    record = {"id": "a#3", "question_id": "a", "sample": 3, "answer": ["x"], "stop": "answered",
+              "scores": {"em": 1.0}}  # fmt: skip
+    assert Sampled.from_json(record).to_json() == record
+
+
+def test_the_plan_runs_only_what_is_missing() -> None:
+    a, b, c = toy_questions()[:3]
+    done = {"q01#1", "q01#2", "q01#3", "q02#2"}
+    blocks = list(plan([a, b, c], range(1, 4), done))
+    assert blocks == [([b], 1, 1), ([b], 3, 1), ([c], 1, 3)]
+
+
+def test_the_plan_joins_questions_that_miss_the_same() -> None:
+    questions: list[Question] = toy_questions()
+    assert list(plan(questions, range(0, 1), set())) == [(questions, 0, 1)]
+
+
+def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="not an evaluation run"):
+        read_run(tmp_path)
+
+
+def test_two_runs_are_compared_on_their_questions(tmp_path: Path) -> None:
+    a = run(tmp_path / "a", ScriptedPolicy(untrained_script()))
+    b = run(tmp_path / "b")
+    result = compare(a, b)
+    assert (result["em_a"], result["em_b"], result["won"], result["lost"]) == (0, 0.75, 6, 0)
+    assert result["p"] == pytest.approx(2 / 2**6)
+
+
+def scripted_solo(fail: str, worker: int) -> Solo:
+    """What a worker of the crew builds; `fail` names what goes wrong there."""
+    if fail == "build":
+        raise UserError(f"worker {worker}: no such model")
+    return Solo(toy_environment(), ScriptedPolicy(trained_script()), concurrency=2)
+
+
+def crew_run(out: Path, fail: str = "", workers: int = 3) -> Path:
+    with Crew(scripted_solo, fail, workers, toy_environment(), "scripted", chunk=4) as crew:
+        return evaluate_with(crew, toy_questions(), out, samples=2)
+
+
+def test_a_crew_of_processes_writes_the_same_bytes(tmp_path: Path) -> None:
+    a, b = run(tmp_path / "a", samples=2), crew_run(tmp_path / "b")
+    for name in (PREDICTIONS, SAMPLES, "config.json"):
+        assert (a / name).read_bytes() == (b / name).read_bytes()
+
+
+def test_what_is_wrong_in_a_worker_is_said_as_the_users_mistake(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"worker \d: no such model"):
+        crew_run(tmp_path / "run", "build", workers=2)
+
+
+def test_every_episode_leaves_what_it_cost(tmp_path: Path) -> None:
+    records = read_usage(run(tmp_path / "run", samples=1))
+    assert [record["id"] for record in records][:2] == ["q01#0", "q02#0"] and len(records) == 16
+    assert records[0]["turns"] == 3 and records[0]["graph_calls"] > 0
+    assert records[0]["seconds"] >= records[0]["graph_seconds"] >= 0
+    figures = usage_figures(records)
+    assert figures["episodes"] == 16 and figures["turns"]["total"] == sum(
+        record["turns"] for record in records
+    )
+
+
+def test_an_episode_that_was_written_twice_counts_once(tmp_path: Path) -> None:
+    folder = run(tmp_path / "run")
+    lines = (folder / USAGE).read_text(encoding="utf-8")
+    (folder / USAGE).write_text(lines + lines.splitlines(keepends=True)[0], encoding="utf-8")
+    assert len(read_usage(folder)) == 8
+
+
+def test_what_an_api_was_paid_is_kept_over_resumes(tmp_path: Path) -> None:
+    assert read_spent(tmp_path) == Spent()
+    write_spent(tmp_path, Spent(2, 30, 4, 0.25))
+    assert read_spent(tmp_path) == Spent(2, 30, 4, 0.25)
+    (tmp_path / "spent.json").write_text("{")
+    with pytest.raises(UserError, match=r"spent.json: damaged"):
+        read_spent(tmp_path)

@@ -1,0 +1,288 @@
+"""What the viewer draws: triples read back from observations, the gold path, the packed book."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from eval.report.published import load_published
+from eval.report.published_page import published_record
+from eval.report.report import StageResult, lean, write_report
+from eval.run.records import read_run
+from eval.viewer.book import CHUNK, Book, pack, unpack
+from eval.viewer.gold import UNKNOWN, gold_path
+from eval.viewer.record import walk_record
+from eval.viewer.subgraph import Link, label, walk_graph
+from eval.viewer.triples import looked_at, shown_triples
+from graphwalker.errors import UserError
+from graphwalker.graphs.base import Direction, Entity
+from graphwalker.graphs.memory import MemoryGraph
+from graphwalker.scoring import score
+from graphwalker.tools.namebook import NameBook
+from graphwalker.tools.page import Page
+from graphwalker.trajectory import StopReason, Trajectory, Turn
+from support.viewer_toy import HOSTILE, look, query, spoil, step, toy_runs, walked
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    return toy_runs(tmp_path_factory.mktemp("runs"))
+
+
+NAME = st.text(min_size=1, max_size=12).filter(str.strip)
+
+
+@settings(max_examples=60, deadline=None)
+@given(NAME, st.lists(NAME, min_size=1, max_size=4), st.sampled_from(["r", "a.b.c..d.e.f"]))
+def test_triples_are_read_back_as_the_tool_wrote_them(
+    head: str, tails: list[str], relation: str
+) -> None:
+    book = NameBook(MemoryGraph([], {}))
+    page = Page(book, 0)
+    start = Entity("m.0", book.show(Entity("m.0", head)))
+    ends = [Entity(f"m.{i}", name) for i, name in enumerate(tails, start=1)]
+    page.add(start, relation, Direction.OUT, ends, len(ends))
+    page.add(start, relation, Direction.IN, ends, len(ends) + 3)
+    shown = tuple(page.shown.values())
+    names = [page.shown[end.id].name for end in ends]
+    turn = Turn((), "", observation=page.text, shown=shown)
+    expected = [(start.name, relation, n) for n in names]
+    expected += [(n, relation, start.name) for n in names]
+    assert shown_triples(turn) == expected
+
+
+def test_a_relation_may_hold_commas_and_brackets() -> None:
+    turn = step("Ann", "born in [city], year", "[Ann, born in [city], year, Oslo]")
+    assert shown_triples(turn) == [("Ann", "born in [city], year", "Oslo")]
+
+
+def test_a_tool_that_writes_prose_is_drawn_by_what_it_showed() -> None:
+    turn = step("Ann", "knows", "Ann knows two people.", ["Ann", "Bo", "Cy"])
+    assert shown_triples(turn) == [("Ann", "knows", "Bo"), ("Ann", "knows", "Cy")]
+
+
+def test_text_that_looks_like_a_triple_but_was_not_shown_is_none() -> None:
+    assert shown_triples(step("Ann", "r", "[Ann, r, Bo], [x, y, z]", ["Ann", "Bo"])) == [
+        ("Ann", "r", "Bo")
+    ]
+
+
+def test_the_entity_looked_at_is_the_argument_of_that_name_or_the_first_text() -> None:
+    assert looked_at({"tool": "t", "arguments": {"relation": "r", "entity": "Ann"}}) == "Ann"
+    assert looked_at({"tool": "t", "arguments": {"depth": 2, "node": "Bo"}}) == "Bo"
+    assert looked_at({"answer": ["Ann"]}) == looked_at({"malformed": "x"}) == ""
+
+
+def test_a_walk_along_the_gold_path_is_all_gold() -> None:
+    turns = [look("Ann"), step("Ann", "r", "[Ann, r, Bo]"), step("Bo", "s", "[Cy, s, Bo]")]
+    graph = walk_graph(walked(turns, query("Ann", "r", "~s"), ["Ann"], ["Cy"], ["cy"]))
+    assert graph.links == (Link("Ann", "r", "Bo", 2, True), Link("Cy", "s", "Bo", 3, True))
+    assert graph.nodes == {"Ann": "t", "Bo": "", "Cy": "ga"}
+    assert graph.focus == ("Ann", "Ann", "Bo")
+    assert graph.columns == {"Ann": 0, "Bo": 1, "Cy": 2}
+
+
+def test_what_the_walk_never_saw_of_the_gold_path_is_drawn_as_missing() -> None:
+    turns = [step("Ann", "x", "[Ann, x, Dee]")]
+    graph = walk_graph(walked(turns, query("Ann", "r", "~s"), ["Ann"], ["Cy"], ["Dee"]))
+    unknown = f"{UNKNOWN}1"
+    assert graph.links == (
+        Link("Ann", "x", "Dee", 1),
+        Link("Ann", "r", unknown, 0, True),
+        Link("Cy", "s", unknown, 0, True),
+    )
+    assert graph.nodes[unknown] == "?" and label(unknown) == "?"
+    assert (graph.nodes["Dee"], graph.nodes["Cy"]) == ("a", "g")
+
+
+def test_an_end_that_is_no_gold_answer_is_not_on_the_path() -> None:
+    turns = [step("Ann", "r", "[Ann, r, Bo], [Ann, r, Cy]")]
+    graph = walk_graph(walked(turns, query("Ann", "r"), ["Ann"], ["Cy"]))
+    assert [(x.tail, x.gold) for x in graph.links] == [("Bo", False), ("Cy", True)]
+
+
+def test_a_side_way_that_leads_to_no_answer_is_not_on_the_path() -> None:
+    turns = [step("Eve", "r", "[Eve, r, Ada], [Eve, r, Tom]"), step("Ada", "s", "[Ada, s, End]")]
+    graph = walk_graph(walked(turns, query("Eve", "r", "s"), ["Eve"], ["End"]))
+    assert {x.tail: x.gold for x in graph.links} == {"Ada": True, "Tom": False, "End": True}
+
+
+def test_the_other_side_s_relation_counts_as_the_same_hop() -> None:
+    gold = {**query("Ann", "parents"), "path": ["~children"]}
+    graph = walk_graph(
+        walked([step("Ann", "children", "[Bo, children, Ann]")], gold, ["Ann"], ["Bo"])
+    )
+    assert graph.links == (Link("Bo", "children", "Ann", 1, True),)
+
+
+def test_branches_meet_before_the_tail() -> None:
+    gold = {
+        "branches": [*query("Ann", "r")["branches"], *query("Bo", "r")["branches"]],
+        "tail": ["s"],
+    }
+    turns = [step("Ann", "r", "[Ann, r, Mia], [Ann, r, Max]"), step("Bo", "r", "[Bo, r, Mia]")]
+    graph = walk_graph(walked(turns, gold, ["Ann", "Bo"], ["End"]))
+    assert [(x.head, x.tail, x.turn) for x in graph.links if x.gold] == [
+        ("Ann", "Mia", 1), ("Bo", "Mia", 2), ("Mia", "End", 0),
+    ]  # fmt: skip
+    path = gold_path(gold)
+    assert path and path.in_words() == ["Ann → r", "Bo → r", "where they meet → s"]
+
+
+def test_a_constraint_draws_the_values_that_decide() -> None:
+    oldest = {"relation": "born", "kind": "date", "operator": "lowest"}
+    gold = {**query("Ann", "child"), "constraint": oldest}
+    turns = [
+        step("Ann", "child", "[Ann, child, Bo], [Ann, child, Cy], [Ann, child, Di]"),
+        step("Bo", "born", "[Bo, born, 1990], [Ann, born, 1950]"),
+        step("Cy", "born", "[Cy, born, 1985]"),
+    ]
+    graph = walk_graph(walked(turns, gold, ["Ann"], ["Cy"]))
+    assert [(x.head, x.relation, label(x.tail), x.turn) for x in graph.links if x.gold] == [
+        ("Ann", "child", "Cy", 1), ("Bo", "born", "1990", 2), ("Cy", "born", "1985", 3),
+        ("Di", "born", "?", 0),
+    ]  # fmt: skip
+    path = gold_path(gold)
+    assert path and path.in_words() == ["Ann → child", "of these → born: lowest"]
+
+
+def test_a_comparison_draws_the_value_that_it_compares_with() -> None:
+    than = {"id": "m.e", "name": "Eve"}
+    younger = {"relation": "born", "kind": "date", "operator": "above", "than": than}
+    turns = [
+        step("Ann", "child", "[Ann, child, Bo]"),
+        step("Eve", "born", "[Eve, born, 1988]"),
+        step("Bo", "born", "[Bo, born, 1990]"),
+    ]
+    gold = {**query("Ann", "child"), "constraint": younger}
+    graph = walk_graph(walked(turns, gold, ["Ann", "Eve"], ["Bo"]))
+    assert [x.gold for x in graph.links] == [True] * 3
+    path = gold_path(gold)
+    assert path and path.in_words()[1] == "of these → born: above that of Eve"
+
+
+NO_PATHS = ({}, {"sparql": "SELECT"}, {"branches": []}, {"branches": [{}]}, {"branches": 3},
+            {"branches": [{"topic": None, "hops": []}]},
+            {**query("Ann", "r"), "constraint": "newest"})  # fmt: skip
+
+
+@pytest.mark.parametrize("other", NO_PATHS)
+def test_a_question_without_a_path_has_gold_answers_only(other: dict[str, object]) -> None:
+    graph = walk_graph(walked([step("Ann", "r", "[Ann, r, Bo]")], other, ["Ann"], ["Bo"]))
+    assert graph.links == (Link("Ann", "r", "Bo", 1),) and graph.nodes["Bo"] == "g"
+
+
+def test_many_ends_that_lead_nowhere_are_folded_into_a_count() -> None:
+    text = ", ".join(f"[Ann, r, N{i}]" for i in range(9))
+    turns = [step("Ann", "r", text), look("N8")]
+    graph = walk_graph(walked(turns, query("Ann", "q"), ["Ann"], ["N7"]))
+    names = [label(n) for n in graph.nodes]
+    assert names == ["Ann", "N0", "N1", "N2", "N7", "N8", "4 more"]
+    assert list(graph.nodes.values())[-1] == "+"
+
+
+def test_a_part_of_the_walk_that_began_elsewhere_is_drawn_from_its_own_start() -> None:
+    turns = [look("Zoe"), step("Zoe", "r", "[Bo, r, Zoe]"), step("Bo", "s", "[Bo, s, Cy]")]
+    graph = walk_graph(walked(turns, query("Ann", "q"), ["Ann"], ["End"], ["Nowhere"]))
+    assert graph.columns == {"Ann": 0, "End": 1, "Zoe": 0, "Bo": 1, "Cy": 2, "Nowhere": 3}
+
+
+def test_an_entity_named_by_mistake_is_not_in_the_drawing() -> None:
+    turn = replace(look("Nobody"), error="unknown_entity", observation="Error unknown_entity")
+    graph = walk_graph(walked([turn], {}, ["Ann"], ["Bo"]))
+    assert graph.focus == ("",) and "Nobody" not in graph.nodes
+
+
+def test_gold_is_recognised_by_its_id_under_the_name_that_was_shown() -> None:
+    turn = step("Ann", "r", "[Ann, r, Bo (m.Bo)]", ["Ann"])
+    turn = replace(turn, shown=(Entity("m.Ann", "Ann"), Entity("m.Bo", "Bo (m.Bo)")))
+    graph = walk_graph(walked([turn], query("Ann", "r"), ["Ann"], ["Bo"]))
+    assert graph.links == (Link("Ann", "r", "Bo (m.Bo)", 1, True),)
+
+
+def test_a_record_has_no_character_that_html_cannot_hold() -> None:
+    text = str(walk_record(spoil(scored_walk())))
+    assert "\x00" not in text and "\u202e" not in text and "\N{REPLACEMENT CHARACTER}" in text
+
+
+def test_packed_text_can_end_no_element_and_comes_back() -> None:
+    packed = pack(f'["{HOSTILE[:10]}"]')
+    assert set(packed).isdisjoint("<>&\"'") and unpack(packed) == [HOSTILE[:10]]
+
+
+def scored_walk() -> Trajectory:
+    walk = walked([step("Ann", "r", "[Ann, r, Bo]")], query("Ann", "r"), ["Ann"], ["Bo"], ["Bo"])
+    return walk.with_scores(**score(walk))
+
+
+def test_a_book_finds_every_walk_of_every_run_again() -> None:
+    walk = scored_walk()
+    long = replace(walk.turns[0], observation="x" * 5000)
+    ids = [f"q{i}" for i in range(60)]
+    book = Book()
+    for name in ("a", "b"):
+        book.open_run(name)
+        for i in ids if name == "a" else ids[::-1]:
+            asked = replace(walk.question, id=i, text=f"{name} {i}")
+            turn = replace(long, thought=f"{name} {i}")
+            book.add(replace(walk, question=asked, turns=(turn,)))
+    parts = dict(book.parts())
+    table = unpack(parts["rows"])
+    assert [row[0] for row in table["questions"]] == ids
+    assert len(parts) > 2 * 60 * 5000 / CHUNK
+    for place, run in enumerate(table["runs"]):
+        for question, (*_, chunk, at) in zip(ids, run["rows"], strict=True):
+            found = unpack(parts[f"walks-{place}-{chunk}"])[at]
+            assert found["turns"][0]["thought"] == f"{run['name']} {question}"
+
+
+def test_a_failed_episode_is_in_the_book_as_failed() -> None:
+    walk = replace(scored_walk(), stop=StopReason.GRAPH_ERROR, scores={}, answer=None)
+    book = Book()
+    book.open_run("a")
+    book.add(walk)
+    assert unpack(dict(book.parts())["rows"])["runs"][0]["rows"][0][:3] == ["failed", None, None]
+
+
+def test_sampled_episodes_are_counted_for_their_question() -> None:
+    book = Book()
+    book.open_run("a")
+    book.add(scored_walk())
+    for question, right in (("q", True), ("q", False), ("other", True)):
+        book.add_sample(question, right)
+    assert unpack(dict(book.parts())["rows"])["runs"][0]["samples"] == [[1, 2]]
+
+
+def test_figures_need_no_words(runs: list[Path]) -> None:
+    kept = read_run(runs[1], keep=lean).trajectories
+    assert all(not turn.observation and not turn.context for t in kept for turn in t.turns)
+    assert [t.scores["em"] for t in kept].count(1.0) == 6
+
+
+def test_a_published_table_stands_beside_the_runs_and_says_so(
+    runs: list[Path], tmp_path: Path
+) -> None:
+    stages = [StageResult(run.name, run) for run in runs]
+    report = write_report(tmp_path, stages, published=["graphwalker-table2"])
+    (table,) = report["published"]
+    assert table["rows"][-1]["values"]["cwq_em"] == 79.6
+    assert [row["questions"] for row in table["ours"]] == [0, 0]  # toy questions are not CWQ
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "not measured here" in page and "arXiv:2603.28533v1, Table 2" in page
+    assert "79.6" in (tmp_path / "report.md").read_text(encoding="utf-8")
+
+
+def test_our_row_is_scored_by_the_column_s_own_metric() -> None:
+    walk = scored_walk()
+    asked = replace(walk.question, dataset="cwq")
+    lax = replace(walk, question=asked, answer=("the town of Bo", "Rome"))
+    ours = published_record(load_published("graphwalker-table2"), [("run", [lax])])["ours"][0]
+    assert ours["questions"] == 1
+    assert ours["values"]["cwq_em"] == 100.0 and ours["values"]["webqsp_em"] is None
+
+
+def test_an_unknown_published_table_is_refused_before_any_run_is_read(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="graphwalker-table2"):
+        write_report(tmp_path, [StageResult("x", tmp_path / "none")], published=["table9"])

@@ -1,0 +1,279 @@
+"""The report in headless Chromium: it filters, opens a walk, draws it, obeys the keyboard."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from eval.report.report import StageResult, write_report
+from eval.run.records import PREDICTIONS, read_run
+from graphwalker.files import write_jsonl
+from support.viewer_toy import HOSTILE, hostile_run, toy_runs
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+pytestmark = pytest.mark.browser
+
+MANY = 1200
+PAINTED = """() => [...document.querySelectorAll("#graph canvas")].map((canvas) => {
+  const { width, height } = canvas;
+  const copy = new OffscreenCanvas(width, height).getContext("2d", { willReadFrequently: true });
+  copy.drawImage(canvas, 0, 0);
+  const data = copy.getImageData(0, 0, width, height).data;
+  let sum = 0;
+  for (let i = 3; i < data.length; i += 4) sum += data[i] > 0;
+  return sum;
+}).reduce((a, b) => a + b, 0)"""
+"""How many pixels of the drawing are painted."""
+
+
+def painted(page: "Page", least: int = 1) -> int:
+    """Painted pixels, once there are that many: a canvas is painted a frame after the key."""
+    page.wait_for_function(f"({PAINTED})() >= {least}", timeout=60_000)
+    return int(page.evaluate(PAINTED))
+
+
+@dataclass
+class Opened:
+    """A page and all that it said or asked for."""
+
+    page: "Page"
+    said: list[str] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+
+
+@pytest.fixture(scope="module")
+def browser() -> "Iterator[Browser]":
+    api = pytest.importorskip("playwright.sync_api")
+    program = shutil.which("chromium") or shutil.which("google-chrome")
+    assert program, "needs Chromium: apt-get install chromium"
+    with api.sync_playwright() as driver:
+        started = driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    return toy_runs(tmp_path_factory.mktemp("runs"))
+
+
+@pytest.fixture(scope="module")
+def report(runs: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("report")
+    stages = [StageResult(run.name, run) for run in runs]
+    write_report(out, stages, title="Toy report", published=["graphwalker-table2"])
+    return out / "report.html"
+
+
+@pytest.fixture(scope="module")
+def screenshots(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    chosen = os.environ.get("GRAPHWALKER_SCREENSHOTS")
+    folder = Path(chosen) if chosen else tmp_path_factory.mktemp("screenshots")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@contextmanager
+def opened(browser: "Browser", report: Path, address: str = "", **options: Any) -> Iterator[Opened]:
+    """The report in a fresh tab; at the end it must not have complained or asked for anything."""
+    options = {"viewport": {"width": 1360, "height": 900}, **options}
+    with browser.new_context(**options) as context:
+        tab = Opened(context.new_page())
+        tab.page.on("console", lambda message: tab.said.append(message.text))
+        tab.page.on("pageerror", lambda error: tab.said.append(str(error)))
+        tab.page.on("request", lambda request: tab.asked.append(request.url))
+        tab.page.goto(report.as_uri() + address)
+        tab.page.wait_for_selector("#table .rows .row")
+        yield tab
+        assert tab.said == []
+        assert all(url.startswith(report.as_uri()) for url in tab.asked)
+
+
+def count(page: "Page") -> str:
+    return page.locator("#count").inner_text()
+
+
+def step(page: "Page") -> str:
+    return page.locator("#step").inner_text()
+
+
+def open_walk(page: "Page", words: str) -> None:
+    page.fill("#find", words)
+    page.focus("#table")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#viewer[open] #graph canvas")
+
+
+def test_words_filter_the_questions(browser: "Browser", report: Path) -> None:
+    with opened(browser, report) as tab:
+        assert count(tab.page) == "8 of 8 questions"
+        tab.page.fill("#find", "MARRIED ada")
+        assert count(tab.page) == "1 of 8 questions"
+        assert "Who is married to Ada Mbeki?" in tab.page.inner_text("#table .rows")
+        tab.page.fill("#find", "no such words")
+        assert count(tab.page) == "0 of 8 questions"
+        assert tab.page.locator("#table .rows .row").count() == 0
+
+
+def test_structure_and_outcome_filter_together(browser: "Browser", report: Path) -> None:
+    with opened(browser, report) as tab:
+        tab.page.select_option("#by-structure", "2-hop")
+        assert count(tab.page) == "2 of 8 questions"
+        tab.page.select_option("#by-outcome", "1 recovered")
+        assert count(tab.page) == "1 of 8 questions"
+        tab.page.select_option("#by-structure", "")
+        tab.page.select_option("#by-outcome", "differ")
+        assert count(tab.page) == "6 of 8 questions"
+
+
+def test_a_column_sorts_both_ways(browser: "Browser", report: Path) -> None:
+    with opened(browser, report) as tab:
+        first = tab.page.locator("#table .rows .row").first
+        tab.page.get_by_role("button", name="Question").click()
+        assert "How" in first.inner_text() or "Where" in first.inner_text()
+        up = first.inner_text()
+        tab.page.get_by_role("button", name="Question").click()
+        assert first.inner_text() != up
+        assert tab.page.locator('[aria-sort="descending"]').count() == 1
+
+
+def test_a_walk_is_drawn_turn_by_turn_by_keyboard_alone(browser: "Browser", report: Path) -> None:
+    with opened(browser, report) as tab:
+        page = tab.page
+        page.keyboard.press("/")
+        page.keyboard.type("eve's mother")
+        page.keyboard.press("Enter")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#viewer[open] #graph canvas")
+        assert step(page) == "turn 7 of 7"
+        whole = painted(page)
+        for _ in range(5):
+            page.keyboard.press("ArrowLeft")
+        assert step(page) == "turn 2 of 7"
+        assert "Turn 2 first showed" in page.inner_text("#seen")
+        assert "people.person.parents" in page.inner_text("#seen")
+        assert "on the gold path" in page.inner_text("#seen")
+        assert page.locator("#turns [aria-current=step]").inner_text().startswith("TURN 2")
+        page.keyboard.press("g")
+        page.keyboard.press("Home")
+        assert step(page) == "turn 0 of 7" and page.locator("#back").is_disabled()
+        page.wait_for_function(f"({PAINTED})() < {whole}", timeout=60_000)
+        assert 0 < painted(page) < whole
+        page.keyboard.press("Escape")
+        assert not page.locator("#viewer").is_visible()
+        assert page.evaluate("document.activeElement.id") == "table"
+
+
+def test_questions_and_runs_follow_each_other_in_the_viewer(
+    browser: "Browser", report: Path
+) -> None:
+    with opened(browser, report) as tab:
+        page = tab.page
+        page.focus("#table")
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#viewer[open]")
+        second = page.inner_text("#asked")
+        asked = "old => document.getElementById('asked').innerText"
+        page.keyboard.press("n")
+        page.wait_for_function(f"{asked} !== old", arg=second)
+        page.keyboard.press("p")
+        page.wait_for_function(f"{asked} === old", arg=second)
+        assert "trained" in page.inner_text("#runs [aria-pressed=true]")
+        page.keyboard.press("r")
+        page.wait_for_selector("#runs [aria-pressed=true]:has-text('untrained')")
+        assert "no valid action" in page.inner_text("#turns")
+
+
+def test_an_address_opens_its_walk(browser: "Browser", report: Path) -> None:
+    with opened(browser, report, "#q=q06&run=0") as tab:
+        tab.page.wait_for_selector("#viewer[open]")
+        assert tab.page.inner_text("#asked") == "Which city is the capital of Verria?"
+        assert "untrained" in tab.page.inner_text("#runs [aria-pressed=true]")
+
+
+def test_hostile_text_is_shown_and_does_nothing(
+    browser: "Browser", runs: list[Path], tmp_path: Path
+) -> None:
+    run = hostile_run(runs[1], tmp_path / "hostile")
+    write_report(tmp_path / "out", [StageResult(HOSTILE, run)], title=HOSTILE)
+    shown = HOSTILE.split(" \x00")[0]
+    with opened(browser, tmp_path / "out" / "report.html") as tab:
+        page = tab.page
+        assert shown in page.inner_text("#table .rows")
+        page.fill("#find", "onerror o'hara")
+        assert count(page) == "8 of 8 questions"
+        open_walk(page, "")
+        assert shown in page.inner_text("#asked") and shown in page.inner_text("#turns")
+        assert painted(page) > 0
+        assert page.locator("img").count() == 0
+        assert page.evaluate("window.broken") is None
+
+
+def test_a_script_that_got_in_all_the_same_would_not_run(browser: "Browser", report: Path) -> None:
+    with browser.new_context() as context:
+        page = context.new_page()
+        page.goto(report.as_uri())
+        page.evaluate("""() => {
+          document.body.insertAdjacentHTML("beforeend", "<img src=x onerror='window.broken = 1'>");
+          const script = document.createElement("script");
+          script.textContent = "window.broken = 2";
+          document.body.append(script);
+        }""")
+        page.wait_for_timeout(200)
+        assert page.evaluate("window.broken") is None
+
+
+def test_thousands_of_rows_are_drawn_a_few_at_a_time(
+    browser: "Browser", runs: list[Path], tmp_path: Path
+) -> None:
+    walks = read_run(runs[1]).trajectories
+    copies = (
+        replace(w, question=replace(w.question, id=f"{w.question.id}/{i}"))
+        for i in range(MANY // len(walks))
+        for w in walks
+    )
+    write_jsonl(tmp_path / "many" / PREDICTIONS, (copy.to_json() for copy in copies))
+    write_report(tmp_path / "out", [StageResult("many", tmp_path / "many")])
+    with opened(browser, tmp_path / "out" / "report.html") as tab:
+        page = tab.page
+        assert count(page) == f"{MANY:,} of {MANY:,} questions"
+        page.focus("#table")
+        page.keyboard.press("End")
+        page.wait_for_selector(f"#row-{MANY - 1}[aria-selected=true]")
+        assert page.locator("#table .rows .row").count() < 60
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#viewer[open]")
+        assert page.inner_text("#asked") == walks[-1].question.text
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_has_a_light_and_a_dark_look(
+    browser: "Browser", report: Path, screenshots: Path, scheme: str
+) -> None:
+    with opened(browser, report, color_scheme=scheme) as tab:
+        page = tab.page
+        paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert (paper == "rgb(255, 255, 255)") == (scheme == "light")
+        page.screenshot(path=screenshots / f"report-{scheme}.png", full_page=True)
+        open_walk(page, "films by eve")
+        page.screenshot(path=screenshots / f"viewer-{scheme}.png")
+        assert painted(page, 1001) > 1000
+
+
+def test_a_narrow_screen_has_no_sideways_scrolling(
+    browser: "Browser", report: Path, screenshots: Path
+) -> None:
+    with opened(browser, report, viewport={"width": 390, "height": 800}) as tab:
+        wide = tab.page.evaluate("document.documentElement.scrollWidth")
+        assert wide <= 390
+        open_walk(tab.page, "films by eve")
+        tab.page.screenshot(path=screenshots / "viewer-narrow.png")
+        assert tab.page.evaluate("document.getElementById('viewer').scrollWidth") <= 390

@@ -1,0 +1,280 @@
+"""Every published form loads, is told from the others, and keeps ids, aliases, dates, numbers."""
+
+import gzip
+import json
+from dataclasses import replace
+
+import pytest
+
+from graphwalker.datasets.base import Reading, load_benchmark, load_questions
+from graphwalker.datasets.catalogue import CATALOGUE
+from graphwalker.datasets.loaders.freebase.webqsp import parses
+from graphwalker.datasets.summary import must_be_whole, summarise
+from graphwalker.errors import UserError
+from graphwalker.files import write_jsonl
+from graphwalker.graphs.base import Entity
+from graphwalker.question import Answer
+from support import benchmark_toys as toys
+
+
+@pytest.fixture
+def load(tmp_path):
+    """Load one of the toy files, alone in its folder."""
+
+    def load_one(name, **reading):
+        file, records = toys.FILES[name] if name in toys.FILES else (name, toys.OTHERS[name][1])
+        path = toys.write(tmp_path / file, records)
+        return load_benchmark(path, Reading(**reading))
+
+    return load_one
+
+
+@pytest.mark.parametrize("name", toys.FILES)
+def test_a_file_is_recognised_by_its_records(load, name):
+    loaded = load(name)
+    assert loaded.benchmark == name
+    assert all(q.dataset in (name, "") and q.text and q.answers for q in loaded.questions)
+
+
+@pytest.mark.parametrize("name", toys.OTHERS)
+def test_the_other_forms_are_recognised_too(load, name):
+    loaded = load(name)
+    assert loaded.benchmark == toys.OTHERS[name][0]
+    assert all(q.topic_entities for q in loaded.questions)
+
+
+@pytest.mark.parametrize("name", toys.FILES)
+def test_naming_the_format_gives_the_same_questions(load, name):
+    assert load(name, format=name).questions == load(name).questions
+
+
+def test_every_benchmark_of_the_catalogue_has_a_toy():
+    assert {b.name for b in CATALOGUE} == set(toys.FILES)
+
+
+@pytest.mark.parametrize("name", [*toys.FILES, *toys.OTHERS])
+def test_what_is_converted_reads_back_equal(load, name, tmp_path):
+    questions = load(name).questions
+    write_jsonl(tmp_path / "out.jsonl", [question.to_json() for question in questions])
+    assert load_questions(tmp_path / "out.jsonl") == questions
+
+
+def test_webqsp_keeps_the_answers_of_all_parses_once(load):
+    first, second = load("webqsp").questions
+    assert first.answers == (Answer("Velish", "m.0a"), Answer("Old Velish", "m.0b"))
+    assert [p["answers"] for p in first.query["parses"]] == [["m.0a"], ["m.0a", "m.0b"]]
+    assert parses(first) == (first.answers[:1], first.answers)
+    assert parses(second) == (second.answers,)
+    assert first.topic_entities == (Entity(toys.VELIN, "Velin"),)
+    assert (first.split, first.structure, first.hops) == ("test", "1-hop", 1)
+    assert second.answers == (Answer("1961-08-04", '"1961-08-04"'),)
+
+
+def test_cwq_keeps_ids_and_aliases_and_finds_topics_in_the_query(load):
+    first, second = load("cwq").questions
+    assert first.answers == (Answer("Velin Cup", "m.0cup", ("Cup of Velin",)),)
+    assert first.topic_entities == (Entity("m.0luno"),)
+    assert (first.structure, second.structure, first.split) == ("conjunction", "composition", "dev")
+    assert second.answers == (Answer("1999", '"1999"'),)
+
+
+def test_cwq_with_topic_entities_answer_mids_or_several_answers(load):
+    assert load("cwq_test_topic_entities.json").questions[0].topic_entities[0].name == "Luno"
+    mids = load("cwq_train_answer_mids.json").questions
+    assert [[a.id for a in q.answers] for q in mids] == [["m.0cup"], ["m.0y", "m.0z"]]
+    several = load("cwq_several.json").questions[0]
+    assert several.answers == (Answer("Velin Cup"), Answer("Brel Cup"))
+
+
+def test_grailqa_has_levels_functions_and_numbers(load):
+    first, second = load("grailqa").questions
+    assert (first.structure, first.facets["level"], first.hops) == ("zero-shot", "zero-shot", 1)
+    assert first.topic_entities == (Entity(toys.BRAND, "anna brand"),)
+    assert second.answers == (Answer("31", '"31"'),)
+    assert (second.facets["function"], second.topic_entities) == ("count", ())
+    linked = load("graliqa.json").questions[0]
+    assert linked.topic_entities == (Entity(toys.BRAND, "Anna Brand"),)
+
+
+def test_simplequestions_mids_are_cut_out_of_their_addresses(load):
+    first = load("simplequestions").questions[0]
+    assert (first.topic_entities, first.answers) == (
+        (Entity(toys.BRAND),),
+        (Answer("", "m.0velin"),),
+    )
+    assert first.query == {"relation_path": ["people.person.place_of_birth"]}
+    assert (first.id, first.split) == ("simplequestions-dev-0", "dev")
+
+
+def test_qald_keeps_items_booleans_and_typed_literals(load):
+    who, ask, count = load("qald10").questions
+    assert who.answers == (Answer("", "Q900001"),)
+    assert ask.answers[0].name == "True" and ask.answers[0].aliases == ("Yes",)
+    assert count.answers[0].aliases == ("100",) and "decimal" in count.answers[0].id
+    assert [q.structure for q in (who, ask, count)] == ["entity", "yes-no", "value"]
+    assert who.topic_entities == (Entity("Q900002"),)
+    assert ask.topic_entities == (Entity("Q900002"), Entity("Q900001"))
+
+
+def test_qald_is_read_in_the_language_asked_for(load):
+    assert load("qald9plus", language="de").questions[0].text.endswith("(de)")
+    with pytest.raises(UserError, match=r"record 1 \(0\): .*no wording in language 'fr'"):
+        load("qald9plus", language="fr")
+
+
+def test_qald_in_english_alone_could_be_either_and_has_to_be_named(tmp_path):
+    path = toys.write(tmp_path / "qald.json", toys.qald(("en",)))
+    with pytest.raises(UserError, match=r"several formats \(qald10, qald9plus\)"):
+        load_questions(path)
+    assert load_questions(path, format="qald10")[0].dataset == "qald10"
+
+
+def test_metaqa_takes_types_and_hops_from_the_files_around_it(tmp_path):
+    folder = tmp_path / "2-hop" / "vanilla"
+    folder.mkdir(parents=True)
+    path = toys.write(folder / "qa_test.txt", toys.METAQA_LINES)
+    assert load_questions(path)[0].structure == "2-hop"
+    kinds = "movie_to_director_to_actor\nactor_to_movie_to_movie\n"
+    toys.write(tmp_path / "2-hop" / "qa_test_qtype.txt", kinds)
+    first, second = load_questions(path)
+    assert (first.facets, first.hops) == ({"type": "movie_to_director_to_actor"}, 2)
+    assert first.id == "metaqa-2-hop-test-0"
+    assert (second.text, second.topic_entities[0].id) == ("Mira Tal acted in what", "Mira Tal")
+    assert [a.name for a in first.answers] == ["Anna Brand", "Mira Tal"]
+
+
+def test_pathquestion_names_may_hold_brackets(load):
+    first, second = load("pathquestion").questions
+    assert [a.id for a in first.answers] == ["mira_tal", "tal_(poet)"]
+    assert first.answers[0].aliases == ("mira tal",)
+    assert first.query["relation_path"] == ["spouse", "parents"]
+    assert (first.hops, second.hops) == (2, 1)
+
+
+def test_graphwalkerbench_takes_all_three_shapes_of_its_records(load):
+    chain, both, pi = load("graphwalkerbench").questions
+    assert [q.structure for q in (chain, both, pi)] == ["3-hop", "2I", "PI"]
+    assert both.answers == (Answer("The Quay", "m.0p"),)
+    assert pi.topic_entities == (Entity("", "Velin"),)
+    assert [q.hops for q in (chain, both, pi)] == [3, 1, 2]
+
+
+def test_grbench_answers_stay_one_text_and_ids_name_the_graph(load):
+    first = load("grbench").questions[0]
+    assert first.answers == (Answer("Anna Brand, Mira Tal"),)
+    assert (first.id, first.facets["domain"]) == ("grbench-goodreads-0", "literature")
+
+
+def test_yes_no_benchmarks_keep_topics_and_strategies(load):
+    colota, cr_lt = load("colota").questions[0], load("CR-LT-QA.json").questions[0]
+    assert (colota.answers[0].name, cr_lt.answers[0].name) == ("True", "False")
+    assert colota.topic_entities == (Entity("Q900003", "Anna Brand"),)
+    assert colota.facets["strategies"] == "political, historical"
+    assert load("strategyqa").questions[0].topic_entities == (Entity("", "Velin"),)
+
+
+def test_companions_beside_a_file_are_joined_by_id(tmp_path):
+    path = toys.write(tmp_path / "cwq_test_answer_mids.json", toys.CWQ_MIDS)
+    toys.write(tmp_path / "cwq_test_topic_entities.json", toys.CWQ_TOPICS)
+    one, two = load_benchmark(path).questions
+    assert one.answers == (Answer("Velin Cup", "m.0cup"),)
+    assert [a.id for a in two.answers] == ["m.0y", "m.0z"]
+    assert one.topic_entities == (Entity("m.0luno", "Luno"),)
+    assert load_benchmark(path, Reading(alone=True)).questions[0].answers[0].name == ""
+
+
+def test_answers_in_another_file_are_joined_where_the_split_hides_them(tmp_path):
+    hidden = [{k: v for k, v in r.items() if k != "answers"} for r in toys.CWQ]
+    path = toys.write(tmp_path / "ComplexWebQuestions_test.json", hidden)
+    with pytest.raises(UserError, match=r"record 1 \(WebQTrn-1_00000001\): has no field 'answers'"):
+        load_questions(path)
+    answers = toys.write(tmp_path / "with_answers.json", toys.CWQ)
+    loaded = load_benchmark(path, Reading(answers=answers))
+    assert loaded.questions[0].answers == toys_answers()
+    stranger = toys.write(tmp_path / "other.json", [toys.cwq(7, answer="X")])
+    with pytest.raises(UserError, match="none of these questions"):
+        load_benchmark(path, Reading(answers=stranger))
+
+
+def toys_answers():
+    return (Answer("Velin Cup", "m.0cup", ("Cup of Velin",)),)
+
+
+def test_qald_companions_are_joined_by_the_text_of_the_question(tmp_path):
+    path = toys.write(tmp_path / "qald_10.json", toys.qald(("en", "zh")))
+    topics = toys.write(tmp_path / "linked.json", toys.QALD10_TOPICS)
+    first = load_benchmark(path, Reading(topic_entities=topics)).questions[0]
+    assert first.topic_entities == (Entity("Q900002", "Velin"),)
+    assert first.answers == (Answer("Mira Tal", "Q900001"),)
+
+
+def test_unanswered_questions_are_refused_dropped_or_kept(tmp_path):
+    records = json.loads(json.dumps(toys.WEBQSP))
+    records[1]["Parses"][0]["Answers"] = []
+    path = toys.write(tmp_path / "w.json", {"Questions": records})
+    with pytest.raises(UserError, match=r"record 2 \(WebQTest-901\): has no answers"):
+        load_questions(path)
+    dropped = load_benchmark(path, Reading(unanswered="drop"))
+    assert (len(dropped.questions), dropped.unanswered) == (1, ["WebQTest-901"])
+    assert len(load_benchmark(path, Reading(unanswered="keep")).questions) == 2
+
+
+def whole_webqsp(path, count, empty):
+    records = []
+    for number in range(count):
+        record = json.loads(json.dumps(toys.WEBQSP[0]))
+        record["QuestionId"] = f"WebQTest-{number}"
+        if number < empty:
+            record["Parses"] = [record["Parses"][0] | {"Answers": []}]
+        records.append(record)
+    return toys.write(path, {"Questions": records})
+
+
+def test_a_whole_published_file_may_hold_its_unanswered_questions(tmp_path):
+    loaded = load_benchmark(whole_webqsp(tmp_path / "WebQSP.test.json", 1639, 11))
+    assert (len(loaded.questions), len(loaded.unanswered)) == (1628, 11)
+    assert summarise(loaded)["published"] == "whole: test, 1,639"
+    must_be_whole(loaded)
+
+
+def test_a_part_of_a_published_file_is_not_whole(load):
+    with pytest.raises(UserError, match="2 questions: not a whole published file"):
+        must_be_whole(load("webqsp"))
+
+
+def test_a_whole_bench_is_checked_against_the_published_structures(tmp_path):
+    records = [toys.BENCH[0] | {"index": n} for n in range(1766)]
+    loaded = load_benchmark(toys.write(tmp_path / "GWBench.json", records))
+    assert "1766 questions are 3-hop, 347 in the published table" in loaded.notes
+    with pytest.raises(UserError, match="347 in the published table"):
+        must_be_whole(loaded)
+
+
+def test_the_summary_counts_by_split_type_level_and_kind_of_answer(load):
+    summary = summarise(load("grailqa"))
+    assert summary["structure"] == {"i.i.d.": 1, "zero-shot": 1}
+    assert summary["facets"]["function"] == {"count": 1, "none": 1}
+    assert summary["answers"] == {"date, number or text": 1, "id and name": 1}
+    assert summary["split"] == {"dev": 2}
+    assert summarise(load("qald10"))["answers"]["yes or no"] == 1
+
+
+def test_compressed_files_and_byte_order_marks_are_read(tmp_path):
+    path = tmp_path / "qa_test.txt.gz"
+    path.write_bytes(gzip.compress(b"\xef\xbb\xbf" + toys.METAQA_LINES.encode()))
+    assert len(load_questions(path)) == 2
+    windows = tmp_path / "pq.txt"
+    windows.write_bytes(toys.PATHQUESTION.replace("\n", "\r\n").encode())
+    assert load_questions(windows)[1].answers == (Answer("velin", "velin"),)
+
+
+def test_limit_reads_no_further_than_it_must(tmp_path):
+    path = toys.write(tmp_path / "q.jsonl", toys.OURS)
+    path.write_text(path.read_text() + "\n" * 2 + '{"id": 2}\n')
+    assert len(load_questions(path, limit=1)) == 1
+
+
+def test_facets_survive_the_json_form(load):
+    question = load("grailqa").questions[0]
+    assert replace(question, facets={}).to_json().get("facets") is None
+    assert question.to_json()["facets"]["level"] == "zero-shot"

@@ -1,0 +1,152 @@
+"""`graphwalker benchmark` as a user meets it, and the published files where they are at hand."""
+
+import json
+import re
+
+import pytest
+
+from eval.run.config import EvalConfig
+from eval.score.names import METRICS
+from graphwalker.cli import app as cli
+from graphwalker.config import load_config
+from graphwalker.datasets.base import load_benchmark, load_questions
+from graphwalker.datasets.catalogue import benchmark
+from graphwalker.datasets.grounding import ground
+from graphwalker.errors import UserError
+from graphwalker.graphs.base import Entity
+from graphwalker.graphs.memory import MemoryGraph
+from graphwalker.question import Answer, Question
+from support import benchmark_toys as toys
+from support.paths import DATA, ROOT
+
+CONFIGS = sorted((ROOT / "configs/benchmarks").glob("*.yaml"))
+PUBLISHED = {
+    "colota_qa.json": ("colota", 30),
+    "cwq_test_answer_mids.json": ("cwq", 30),
+    "cwq_test_topic_entities.json": ("cwq", 30),
+    "grailqa_dev_topic_entities.json": ("grailqa", 30),
+    "grbench_amazon.jsonl": ("grbench", 20),
+    "grbench_biomedical.jsonl": ("grbench", 20),
+    "grbench_dblp.jsonl": ("grbench", 20),
+    "grbench_goodreads.jsonl": ("grbench", 20),
+    "grbench_legal.jsonl": ("grbench", 20),
+    "qald_10.json": ("qald10", 20),
+    "qald_10_topic_entities.json": ("qald10", 20),
+    "simplequestions_test.txt": ("simplequestions", 30),
+    "simplequestions_topic_entities.json": ("simplequestions", 30),
+    "strategyqa_dev.json": ("strategyqa", 10),
+    "webqsp_test.json": ("webqsp", 30),
+}
+SLICES = {
+    "metaqa/qa_1hop_dev.jsonl.gz": ("metaqa", 9454),
+    "metaqa/qa_2hop_dev.jsonl.gz": ("metaqa", 12327),
+    "metaqa/qa_3hop_dev.jsonl.gz": ("metaqa", 9412),
+    "pathquestion/PQ-2H.txt.gz": ("pathquestion", 1908),
+    "pathquestion/PQ-3H.txt.gz": ("pathquestion", 5198),
+    "webqsp_on_fb15k/test.jsonl.gz": ("ours", 522),
+    "webqsp_on_fb15k/train.jsonl.gz": ("ours", 904),
+}
+
+
+def run(capsys, *arguments):
+    code = cli.run(lambda: cli.app(arguments, standalone_mode=False))
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_the_command_counts_and_converts(tmp_path, capsys):
+    path = toys.write(tmp_path / "WebQSP.test.json", toys.FILES["webqsp"][1])
+    out = tmp_path / "out" / "questions.jsonl"
+    code, printed, _ = run(capsys, "benchmark", str(path), "--out", str(out), "--json")
+    summary = json.loads(printed)
+    assert (code, summary["questions"], summary["benchmark"]) == (0, 2, "webqsp")
+    assert summary["answers"] == {"id and name": 2, "date, number or text": 1}
+    assert load_questions(out) == load_questions(path)
+
+
+def test_the_table_is_for_people(tmp_path, capsys):
+    path = toys.write(tmp_path / "grailqa_dev.json", toys.GRAILQA)
+    code, printed, _ = run(capsys, "benchmark", str(path))
+    assert code == 0 and "zero-shot: 1" in printed and "dev: 2" in printed
+
+
+def test_damage_is_one_line_and_exit_code_2(tmp_path, capsys):
+    record = toys.cwq(1, answers=[])
+    path = toys.write(tmp_path / "cwq.json", [record])
+    code, _, err = run(capsys, "benchmark", str(path))
+    assert code == 2 and err.count("\n") == 1
+    assert "record 1 (WebQTrn-1_00000001): has no answers" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "name a file of questions"),
+        (["none.json"], "none.json: no such file"),
+        (["FILE", "--whole"], "not a whole published file"),
+        (["FILE", "--format", "webqps"], "no question format is named 'webqps'"),
+        (["FILE", "--answers", "none.json"], "none.json: no such file"),
+    ],
+)
+def test_a_mistake_is_answered_with_the_next_move(tmp_path, capsys, arguments, message):
+    path = toys.write(tmp_path / "cwq_dev.json", toys.CWQ)
+    code, _, err = run(capsys, "benchmark", *(a.replace("FILE", str(path)) for a in arguments))
+    assert code == 2 and message in err and err.count("\n") == 1
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
+def test_every_config_of_a_benchmark_is_ready_but_for_its_model(path):
+    config = load_config(EvalConfig, path, ["policy.model=m", "policy.format=chatml"])
+    assert config.questions_format == benchmark(config.questions_format).name
+    assert config.output_dir == f"runs/{path.stem}"
+    head = path.read_text(encoding="utf-8")
+    named = re.search(r"--metrics (\S+)", head)
+    assert named and set(named[1].split(",")) <= set(METRICS)
+    with pytest.raises(UserError, match="policy is required"):
+        load_config(EvalConfig, path, [])
+
+
+def test_every_benchmark_has_a_config():
+    covered = {load_config(EvalConfig, p, ["policy.model=m"]).questions_format for p in CONFIGS}
+    assert covered == set(toys.FILES) - {"ours"}
+
+
+def test_the_list_names_every_format(capsys):
+    code, printed, _ = run(capsys, "benchmark", "--list", "--json")
+    assert code == 0 and set(json.loads(printed)) == set(toys.FILES)
+
+
+def test_a_graph_fills_in_names_and_ids_that_a_benchmark_leaves_out():
+    graph = MemoryGraph([("m.1", "r", "m.2")], names={"m.1": "Anna Brand", "m.2": "Velin"})
+    bare = Question("q", "?", (Entity("m.1"), Entity("", "Velin"), Entity("", "Atlantis")))
+    given = Question(
+        "p", "?", (Entity("m.1", "Anna"),), (Answer("", "m.2"), Answer("1999", '"1999"'))
+    )
+    first, second = ground([bare, given], graph)
+    assert first.topic_entities == (
+        Entity("m.1", "Anna Brand"),
+        Entity("m.2", "Velin"),
+        Entity("", "Atlantis"),
+    )
+    assert second.topic_entities == given.topic_entities
+    assert second.answers == (Answer("Velin", "m.2"), Answer("1999", '"1999"'))
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_the_head_of_every_published_file_loads(name):
+    path = DATA / "formats" / name
+    if not path.is_file():
+        pytest.skip(f"{path} is not there; GRAPHWALKER_DATA names the folder")
+    loaded = load_benchmark(path)
+    assert (loaded.benchmark, len(loaded.questions)) == PUBLISHED[name]
+    assert load_questions(path, format=loaded.benchmark) == loaded.questions
+
+
+@pytest.mark.parametrize("name", SLICES)
+def test_the_rebuilt_files_load_whole(name):
+    path = DATA / name
+    if not path.is_file():
+        pytest.skip(f"{path} is not there; GRAPHWALKER_DATA names the folder")
+    loaded = load_benchmark(path)
+    assert (loaded.benchmark, len(loaded.questions)) == SLICES[name]
+    assert all(question.hops for question in loaded.questions if loaded.benchmark != "ours")

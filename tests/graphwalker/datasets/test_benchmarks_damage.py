@@ -1,0 +1,319 @@
+"""Damaged files: each kind gives one line that names the file, the record, and what is wrong."""
+
+import copy
+import gzip
+import json
+
+import pytest
+
+from graphwalker.datasets.base import load_questions
+from graphwalker.errors import UserError
+from support import benchmark_toys as toys
+
+
+def damaged(name, change):
+    """The toy file of a benchmark after `change` was done to its list of records."""
+    file, records = toys.FILES[name] if name in toys.FILES else (name, toys.OTHERS[name][1])
+    records = copy.deepcopy(records)
+    rows = records
+    if isinstance(records, dict):
+        rows = next(value for value in records.values() if isinstance(value, list))
+    change(rows)
+    return file, records
+
+
+def put(*path_and_value):
+    *path, key, value = path_and_value
+
+    def change(node):
+        for step in path:
+            node = node[step]
+        node[key] = value
+
+    return change
+
+
+def drop(*path):
+    def change(node):
+        for step in path[:-1]:
+            node = node[step]
+        del node[path[-1]]
+
+    return change
+
+
+DAMAGE = {
+    "webqsp without Parses": ("webqsp", drop(1, "Parses"), "record 2 (WebQTest-901): has no field"),
+    "webqsp with no parse": ("webqsp", put(1, "Parses", []), "field 'Parses' is empty"),
+    "webqsp with an unknown answer type": (
+        "webqsp",
+        put(0, "Parses", 1, "Answers", 0, "AnswerType", "Thing"),
+        "record 1 (WebQTest-900): field 'Parses[1].Answers[0].AnswerType' must be Entity or Value",
+    ),
+    "webqsp with a name for a MID": (
+        "webqsp",
+        put(0, "Parses", 0, "Answers", 0, "AnswerArgument", "Velish"),
+        "field 'Parses[0].Answers[0].AnswerArgument' must be a Freebase id, not 'Velish'",
+    ),
+    "cwq with an empty question": ("cwq", put(1, "question", "  "), "field 'question' is empty"),
+    "cwq with a null question": ("cwq", put(1, "question", None), "field 'question' is null"),
+    "cwq with answers as a number": ("cwq", put(1, "answers", 3), "must be a list, not a number"),
+    "cwq with no answer": ("cwq", put(1, "answers", []), "record 2 (WebQTrn-2_00000002): has no"),
+    "cwq with an empty answer": (
+        "cwq_test_topic_entities.json",
+        put(0, "answer", ""),
+        "record 1 (WebQTrn-1_00000001): field 'answer' is empty",
+    ),
+    "cwq with a topic entity that is no MID": (
+        "cwq_test_topic_entities.json",
+        put(1, "topic_entity", {"Q1": "Luno"}),
+        "field 'topic_entity.Q1' must be keyed by a Freebase id",
+    ),
+    "cwq with one id twice": (
+        "cwq",
+        put(1, "ID", "WebQTrn-1_00000001"),
+        "record 2 (WebQTrn-1_00000001): question id 'WebQTrn-1_00000001' stands there twice, "
+        "first in record 1",
+    ),
+    "cwq with topic entities in all records but one": (
+        "cwq_test_topic_entities.json",
+        drop(1, "topic_entity"),
+        "record 2 (WebQTrn-2_00000002): has no field 'topic_entity'",
+    ),
+    "webqsp without a nullable field": (
+        "webqsp",
+        drop(1, "Parses", 0, "TopicEntityMid"),
+        "record 2 (WebQTest-901): has no field 'Parses[0].TopicEntityMid'",
+    ),
+    "qald in a language that is a list": (
+        "qald10",
+        put(1, "question", 0, "language", ["en"]),
+        "record 1 (0): field 'question[0].language' must be a text, not a list",
+    ),
+    "grailqa with an unknown level": (
+        "grailqa",
+        put(0, "level", "hard"),
+        "record 1 (2100000001000): field 'level' must be one of i.i.d., compositional, zero-shot",
+    ),
+    "grailqa with hops as text": ("grailqa", put(0, "num_edge", "1"), "must be a whole number"),
+    "qald with no query": ("qald10", drop(2, "query"), "record 3 (2): has no field 'query'"),
+    "qald with an odd binding": (
+        "qald10",
+        put(0, "answers", 0, "results", "bindings", 0, "x", "type", "bnode"),
+        "record 1 (0): field 'answers[0].results.bindings[0].x.type' must be uri or literal",
+    ),
+    "qald with an empty result": (
+        "qald10",
+        put(0, "answers", 0, "results", "bindings", []),
+        "record 1 (0): has no answers",
+    ),
+    "colota with yes as text": (
+        "colota",
+        put(0, "answer", "yes"),
+        "record 1 (S900): field 'answer' must be true or false, not a text",
+    ),
+    "colota with a name for an id": (
+        "colota",
+        put(0, "kg_entities", {"Anna Brand": "Anna"}),
+        "field 'kg_entities.Anna Brand' must be a Wikidata id, not 'Anna'",
+    ),
+    "strategyqa without a term": (
+        "strategyqa",
+        put(0, "term", None),
+        "record 1 (00ff): field 'term' is null",
+    ),
+    "grbench with a list of answers": (
+        "grbench",
+        put(1, "answer", ["a"]),
+        "record 2 (1): field 'answer' must be a text, not a list",
+    ),
+    "graphwalkerbench with an unknown type": (
+        "graphwalkerbench",
+        put(1, "type", "9-hop"),
+        "record 2 (1): field 'type' must be one of 3-hop",
+    ),
+    "a record that is a list": ("cwq", put(1, [1]), "record 2: the record must be a JSON object"),
+    "our question without a topic entity": (
+        "ours",
+        put(0, "topic_entities", []),
+        "record 1 (q1): has no topic entity",
+    ),
+    "our question with answers as text": (
+        "ours",
+        put(0, "answers", ["B"]),
+        "record 1 (q1): field 'answers[0]' must be an object, not a text",
+    ),
+    "our question with hops below 0": ("ours", put(0, "hops", -1), "must be a whole number"),
+}
+
+
+@pytest.mark.parametrize("kind", DAMAGE)
+def test_damage_gives_one_line_that_names_the_record(tmp_path, kind):
+    name, change, message = DAMAGE[kind]
+    file, records = damaged(name, change)
+    path = toys.write(tmp_path / file, records)
+    with pytest.raises(UserError) as caught:
+        load_questions(path, format=name if name in toys.FILES else "auto")
+    text = str(caught.value)
+    assert text.startswith(f"{path}: record ") and "\n" not in text
+    assert message in text
+
+
+LINES = {
+    "simplequestions with a column gone": (
+        "simplequestions",
+        lambda text: text.replace("\twhat kind of play is the quay?", ""),
+        "record 2: has 3 columns, not 4: subject, relation, object, question",
+    ),
+    "simplequestions with a name for a MID": (
+        "simplequestions",
+        lambda text: text.replace("www.freebase.com/m/0quay", "The Quay"),
+        "record 2: column 'subject' must be a Freebase id, not 'The Quay'",
+    ),
+    "metaqa without an answer": (
+        "metaqa",
+        lambda text: text.replace("\tThe Quay", "\t"),
+        "record 2: column 'answers' has an empty answer",
+    ),
+    "metaqa without brackets": (
+        "metaqa",
+        lambda text: text.replace("[Mira Tal]", "Mira Tal"),
+        "record 2: marks 0 entities in [brackets], not 1",
+    ),
+    "pathquestion with a broken path": (
+        "pathquestion",
+        lambda text: text.replace("#place#velin", "#place"),
+        "record 2: column 'path' must be subject#relation#entity",
+    ),
+    "pathquestion that ends elsewhere": (
+        "pathquestion",
+        lambda text: text.replace("#place#velin", "#place#brel"),
+        "record 2: column 'path' ends at 'brel', which is not among the answers",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", LINES)
+def test_damaged_lines_are_named_as_well(tmp_path, kind):
+    name, change, message = LINES[kind]
+    file, text = toys.FILES[name]
+    path = toys.write(tmp_path / file, change(text))
+    assert path.read_text() != text
+    with pytest.raises(UserError) as caught:
+        load_questions(path, format=name)
+    assert message in str(caught.value) and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "message"),
+    [
+        (
+            "cwq",
+            '"question": "Which cup did the team of mascot number 2',
+            '"question: "X',
+            "record 2",
+        ),
+        ("webqsp", '"RawQuestion": "when', '"RawQuestion": when', "in record 2"),
+        ("grbench", '{"qid": "1"', '{"qid": "1', "goodreads.jsonl:2: not JSON"),
+        ("grbench", '"answer": "2"}', '"answer": "2"', "in record 2"),
+    ],
+)
+def test_broken_json_names_the_line_and_the_record(tmp_path, name, old, new, message):
+    file, records = toys.FILES[name]
+    path = toys.write(tmp_path / file, records)
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+    with pytest.raises(UserError, match="not JSON") as caught:
+        load_questions(path)
+    assert message in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_a_file_cut_off_in_the_middle_names_the_record_that_is_cut(tmp_path):
+    path = toys.write(tmp_path / "cwq.json", [toys.cwq(n, answer="X") for n in range(1, 6)])
+    text = path.read_text()
+    path.write_text(text[: text.index('"WebQTrn-4"')])
+    with pytest.raises(UserError, match=r"not JSON .*, in record 4$"):
+        load_questions(path)
+
+
+def test_bytes_that_are_not_utf8_name_the_record(tmp_path):
+    for name in ("cwq", "grbench", "metaqa"):
+        file, records = toys.FILES[name]
+        path = toys.write(tmp_path / file, records)
+        raw = path.read_bytes()
+        spot = raw.rindex(
+            b"mascot" if name == "cwq" else b"wrote" if name == "grbench" else b"Mira"
+        )
+        path.write_bytes(raw[:spot] + b"\xff" + raw[spot + 1 :])
+        with pytest.raises(UserError, match=r"not UTF-8 text, in record 2$"):
+            load_questions(path)
+
+
+def test_an_unpaired_surrogate_in_a_text_is_refused_where_it_is_read(tmp_path):
+    path = toys.write(tmp_path / "q.jsonl", [toys.OURS[0] | {"question": "Who \ud800?"}])
+    with pytest.raises(UserError, match=r"record 1 \(q1\): field 'question' is not UTF-8 text"):
+        load_questions(path)
+
+
+def test_a_damaged_gzip_file_is_named(tmp_path):
+    path = tmp_path / "q.jsonl.gz"
+    path.write_bytes(gzip.compress(json.dumps(toys.OURS[0]).encode() * 50)[:-12])
+    with pytest.raises(UserError, match="damaged gzip file"):
+        load_questions(path)
+
+
+@pytest.mark.parametrize("text", ["", "\n \n", "[]", '{"questions": []}', "[ ]\n"])
+def test_a_file_without_questions_is_refused(tmp_path, text):
+    path = toys.write(tmp_path / "empty.json", text)
+    with pytest.raises(UserError, match="holds no questions"):
+        load_questions(path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "anna_brand\tspouse\tivo_tal\n" * 3,
+        '{"id": "q1", "predictions": ["a"], "answers": ["a"]}\n',
+        '{"trained": true, "loss": [1, 2]}',
+        "# A page of documentation\n\nwith text",
+        "[1, 2, 3]",
+        "\x00\x01\x02",
+    ],
+)
+def test_a_wrong_file_is_refused_by_its_first_record(tmp_path, text):
+    path = toys.write(tmp_path / "wrong.txt", text)
+    with pytest.raises(UserError, match=r"record 1 fits no known format") as caught:
+        load_questions(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_nearest_format_says_what_is_missing(tmp_path):
+    record = {k: v for k, v in toys.WEBQSP[0].items() if k != "Parses"}
+    path = toys.write(tmp_path / "w.json", {"Questions": [record]})
+    with pytest.raises(UserError, match=r"record 1 .*WebQSP comes nearest, but has no 'Parses'"):
+        load_questions(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "message"),
+    [
+        ("webqsp", "metaqa", "record 1 is not of WebQSP: the file holds lines of text"),
+        ("metaqa", "webqsp", "record 1"),
+        ("cwq", "grailqa", "record 1 .*has no field"),
+        ("freebaseqa", "cwq", "no question format is named 'freebaseqa'; known: ours, webqsp"),
+    ],
+)
+def test_a_file_of_another_benchmark_is_refused(tmp_path, name, file, message):
+    path = toys.write(tmp_path / toys.FILES[file][0], toys.FILES[file][1])
+    with pytest.raises(UserError, match=message):
+        load_questions(path, format=name)
+
+
+def test_deep_nesting_is_an_error_and_not_a_crash(tmp_path):
+    path = toys.write(tmp_path / "deep.json", "[" + "[" * 200_000 + "]" * 200_000 + "]")
+    with pytest.raises(UserError):
+        load_questions(path)
+    path = toys.write(tmp_path / "deep.jsonl", '{"a": ' + "[" * 200_000 + "]" * 200_000 + "}")
+    with pytest.raises(UserError, match="record 1: nested too deeply"):
+        load_questions(path)

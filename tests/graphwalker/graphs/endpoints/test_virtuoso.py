@@ -1,0 +1,195 @@
+"""A real Virtuoso, started, loaded, asked, compared with the compiled graph, and stopped."""
+
+import os
+import random
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from test_conformance import PITFALLS, TOY, observations, topics
+from typer.testing import CliRunner
+
+from graphwalker.cli.app import app, run
+from graphwalker.errors import GraphError, UserError
+from graphwalker.graphs.base import Direction, Entity
+from graphwalker.graphs.build.build import build_graph
+from graphwalker.graphs.compiled.open import open_graph
+from graphwalker.graphs.conformance import check_graph
+from graphwalker.graphs.sparql.graph import SparqlGraph
+from graphwalker.graphs.virtuoso.load import load
+from graphwalker.graphs.virtuoso.server import down, sql, status, up
+from graphwalker.world.generate import make_world
+from support.backends import compiled, to_ntriples
+from support.paths import DATA
+
+pytestmark = pytest.mark.virtuoso
+FB15K = DATA
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """The folder of a running server: a new one, or that of GRAPHWALKER_VIRTUOSO."""
+    if given := os.environ.get("GRAPHWALKER_VIRTUOSO"):
+        yield Path(given)
+        return
+    place = tmp_path_factory.mktemp("virtuoso")
+    up(place, "300MB")
+    yield place
+    down(place)
+
+
+def named(name):
+    """The IRI of a graph that no earlier run has filled."""
+    return f"urn:test:{name}-{time.time_ns()}"
+
+
+def graph_of(folder, path, name):
+    """The graph of an N-Triples file, loaded under a name of its own."""
+    told = load(folder, [path], graph=named(name))
+    assert told["held"] == told["distinct"] + told["folded"]
+    return SparqlGraph(told["endpoint"], default_graph=told["graph"])
+
+
+def write(place, parts):
+    path = place / "graph.nt"
+    lines = to_ntriples(*parts).replace("@en-GB", "@en-gb")  # Virtuoso lowers tags of languages
+    path.write_text(lines, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("name", ["toy", "pitfalls"])
+def test_virtuoso_keeps_every_rule_and_shows_what_the_compiled_graph_shows(folder, tmp_path, name):
+    parts = {"toy": TOY, "pitfalls": PITFALLS}[name]
+    path = write(tmp_path, parts)
+    graph, reference = graph_of(folder, path, name), compiled(path)
+    entities = [e for e in topics(parts[1]) if not e.id.startswith("m.p")]
+    assert list(observations(graph, entities)) == list(observations(reference, entities))
+    nodes = [*entities[:6], Entity("m.cvt1"), Entity("m.unnamed"), Entity("m.nobody")]
+    assert list(check_graph(graph, nodes)) == []
+
+
+def test_a_made_world_reads_the_same_from_virtuoso(folder, tmp_path):
+    make_world(1000, 3, tmp_path / "world")
+    graph = graph_of(folder, tmp_path / "world" / "triples.nt.gz", "world")
+    reference = open_graph(tmp_path / "world" / "graph")
+    drawn = random.Random(0).sample(range(reference.size), 25)
+    entities = [reference.entity_at(index) for index in drawn]
+    assert list(observations(graph, entities)) == list(observations(reference, entities))
+
+
+def test_the_fb15k_slice_reads_the_same_from_virtuoso(folder, tmp_path):
+    """Every entity that is drawn, and the largest hubs, in both tools."""
+    data = FB15K / "fb15k"
+    if not data.is_dir():
+        pytest.skip(f"no data at {data}; set GRAPHWALKER_DATA")
+    files = [data / f"{n}.tsv.gz" for n in ("triples", "entities", "entity_types")]
+    build_graph([files[0]], tmp_path / "graph", names=files[1], types=files[2])
+    reference = open_graph(tmp_path / "graph")
+    told = load(folder, [files[0]], [files[1]], [files[2]], graph=named("fb15k"))
+    assert told["rejected"] == 0
+    graph = SparqlGraph(told["endpoint"], default_graph=told["graph"])
+    drawn = random.Random(0).sample(range(reference.size), 40)
+    entities = [reference.entity_at(index) for index in drawn]
+    hubs = [Entity(i, reference.name(i)) for i in ("m.09c7w0", "m.02h40lc", "m.0jbk9")]
+    for entity in [*entities, *hubs]:
+        assert list(observations(graph, [entity])) == list(observations(reference, [entity]))
+
+
+def test_names_that_try_to_break_out_are_only_names(folder, tmp_path):
+    names = {
+        f"m.n{number}": name
+        for number, name in enumerate(
+            ['O"Neil', "back\\slash", "a\nb\tc", "'quoted'", "{v0}", "?::v0", "$x @y #z",
+             "Zoe\u0301 \U0001f600", '"} UNION { ?s ?p ?o } #', "\\u0041", "x\\", "%s", "<b>"]
+        )
+    }  # fmt: skip
+    facts = [(i, "x.y.next", f"m.n{number + 1}") for number, i in enumerate(names)]
+    path = write(tmp_path, (facts, names, {}))
+    graph = graph_of(folder, path, "hostile")
+    for entity_id, name in names.items():
+        assert graph.name(entity_id) == name
+        assert [e.id for e in graph.resolve(name)] == [entity_id]
+        assert [e.id for e in graph.resolve(name.upper())] == [entity_id]
+
+
+def test_the_endpoint_itself_refuses_to_write(folder):
+    from SPARQLWrapper import POST, SPARQLWrapper
+
+    server = status(folder)
+    wrapper = SPARQLWrapper(server.endpoint)
+    wrapper.setMethod(POST)
+    wrapper.setQuery("INSERT DATA { GRAPH <urn:x> { <urn:a> <urn:b> <urn:c> } }")
+    with pytest.raises(Exception, match=r"No permission|SR186"):
+        wrapper.query()
+    assert sql(server, "sparql select count(*) from <urn:x> { ?s ?p ?o };")[-1] == "0"
+
+
+def test_malformed_lines_are_named_and_many_stop_the_load(folder, tmp_path):
+    path = write(tmp_path, TOY)
+    good = path.read_text(encoding="utf-8")
+    path.write_bytes(good.encode() + b"<a> <b> .\n" + b'<a:b> <a:b> "\xff" .\n')
+    told = load(folder, [path], graph=named("malformed"))
+    assert told["rejected"] == 2
+    rejected = (folder / "rejects.tsv").read_text(encoding="utf-8").splitlines()
+    assert [line.split("\t")[1] for line in rejected[1:]] == ["78", "79"] or len(rejected) == 3
+    with pytest.raises(UserError, match=r"graph\.nt:"):
+        load(folder, [path], graph=named("malformed2"), max_malformed=1)
+
+
+def test_files_handed_over_as_they_are_hold_the_same_triples(folder, tmp_path):
+    path = write(tmp_path, TOY)
+    told = load(folder, [path], graph=named("as_is"), as_is=True)
+    lines = path.read_text(encoding="utf-8").count("\n")
+    assert told["held"] == lines
+    graph = SparqlGraph(told["endpoint"], default_graph=told["graph"])
+    assert graph.name("m.0ada") == TOY[1]["m.0ada"]
+
+
+def test_an_answer_that_virtuoso_cuts_is_an_error(tmp_path):
+    place = tmp_path / "cut"
+    server = up(place, "100MB", max_rows=10)
+    try:
+        load(place, [write(tmp_path, TOY)])
+        graph = SparqlGraph(server.endpoint, default_graph="http://rdf.freebase.com")
+        assert graph.name("m.0ada") == TOY[1]["m.0ada"]
+        with pytest.raises(GraphError, match="cut at 10 rows"):
+            graph.neighbors("m.0land", "people.person.nationality", Direction.IN)
+    finally:
+        assert down(place)
+    assert status(place) is None
+    assert not (place / "virtuoso.lck").exists()
+    assert up(place, "100MB").sql_port
+    assert SparqlGraph(status(place).endpoint).name("m.0ada") == TOY[1]["m.0ada"]
+    assert down(place)
+    assert not down(place)
+
+
+def test_a_server_that_is_up_is_not_started_twice(folder):
+    assert up(folder) == status(folder)
+
+
+def test_the_commands_tell_where_the_server_is(folder):
+    told = CliRunner().invoke(app, ["virtuoso", "status", str(folder), "--json"])
+    assert status(folder).endpoint in told.stdout
+    again = CliRunner().invoke(app, ["virtuoso", "up", str(folder)])
+    assert again.stdout.strip() == status(folder).endpoint
+
+
+def test_loading_without_a_server_names_the_next_move(tmp_path, capsys):
+    def command():
+        app(
+            ["virtuoso", "load", str(tmp_path), "--triples", str(tmp_path / "x.nt")],
+            standalone_mode=False,
+        )
+
+    assert run(command) == 2
+    assert "graphwalker virtuoso up" in capsys.readouterr().err
+
+
+def test_the_state_of_a_server_is_private(folder):
+    mode = (folder / "server.json").stat().st_mode & 0o777
+    assert mode == 0o600
+    listening = subprocess.run(["cat", "/proc/net/tcp"], capture_output=True, text=True).stdout
+    port = f"{status(folder).http_port:04X}"
+    assert f"0100007F:{port}" in listening

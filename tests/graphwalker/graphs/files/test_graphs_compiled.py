@@ -1,0 +1,252 @@
+"""The compiled graph: equal to the graph in memory, and refused when it is not sound."""
+
+import gzip
+import multiprocessing
+import pickle
+import random
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from graphwalker.errors import GraphError, UserError
+from graphwalker.graphs.base import Direction, KnowledgeGraph, Side, Step
+from graphwalker.graphs.build.build import build_graph
+from graphwalker.graphs.compiled.graph import CompiledGraph
+from graphwalker.graphs.compiled.open import open_graph
+from graphwalker.graphs.cvt import flat_relations, step, step_many
+from graphwalker.graphs.format.layout import FILE_NAME, FORMAT_VERSION
+from graphwalker.graphs.literals import is_literal, literal_id
+from graphwalker.graphs.memory import MemoryGraph
+from support.toy import TOY_NAMES, TOY_TRIPLES, TOY_TYPES, toy_graph
+
+Facts = list[tuple[str, str, str]]
+
+
+def write_lines(path: Path, lines: list[str]) -> Path:
+    path.write_bytes(
+        gzip.compress("".join(lines).encode()) if path.suffix == ".gz" else "".join(lines).encode()
+    )
+    return path
+
+
+def compile_tsv(folder: Path, facts: Facts, names: dict[str, str], types: dict) -> CompiledGraph:
+    triples = write_lines(folder / "t.tsv", ["\t".join(fact) + "\n" for fact in facts])
+    named = write_lines(folder / "n.tsv", [f"{i}\t{name}\n" for i, name in names.items()])
+    typed = write_lines(folder / "y.tsv.gz", [f"{i}\t{t}\n" for i in types for t in types[i]])
+    build_graph([triples], folder / "graph", named, typed)
+    return open_graph(folder / "graph")
+
+
+@pytest.fixture(scope="module")
+def toy(tmp_path_factory: pytest.TempPathFactory) -> CompiledGraph:
+    return compile_tsv(tmp_path_factory.mktemp("toy"), TOY_TRIPLES, TOY_NAMES, TOY_TYPES)
+
+
+def assert_equal(compiled: CompiledGraph, memory: MemoryGraph, nodes: set[str]) -> None:
+    assert isinstance(compiled, KnowledgeGraph)
+    everyone = range(memory.size)
+    assert [*map(compiled.entity_at, everyone)] == [*map(memory.entity_at, everyone)]
+    assert compiled.size == memory.size
+    assert compiled.relation_ids() == memory.relation_ids()
+    relations = [*memory.relation_ids(), "no.such.relation", ""]
+    for node in {*nodes, "nobody", "", "\ud800", '"nothing"'}:
+        name = memory.name(node)
+        assert compiled.name(node) == name
+        assert compiled.types(node) == memory.types(node)
+        for asked in {name, name.upper(), name.lower(), f" {name} ", node}:
+            assert compiled.resolve(asked) == memory.resolve(asked)
+        for way in Direction:
+            assert compiled.relations(node, way) == memory.relations(node, way)
+            assert flat_relations(compiled, node, way) == flat_relations(memory, node, way)
+            for limit in (None, 0, 1, 2):
+                ask = (node, relations, way, limit)
+                assert compiled.triples(*ask) == memory.triples(*ask)
+            for relation in relations:
+                hop = (node, relation, way)
+                assert compiled.count(*hop) == memory.count(*hop)
+                assert compiled.neighbors(*hop, 1) == memory.neighbors(*hop, 1)
+                assert step(compiled, *hop) == step(memory, *hop)
+    assert_batches_equal(compiled, memory, sorted(nodes), relations)
+    for relation in relations:
+        assert compiled.relation_count(relation) == memory.relation_count(relation)
+        for way in Direction:
+            assert compiled.leads_to_cvts(relation, way) == memory.leads_to_cvts(relation, way)
+
+
+def assert_batches_equal(
+    compiled: CompiledGraph, memory: MemoryGraph, nodes: list[str], relations: list[str]
+) -> None:
+    asked = [*nodes, "nobody", *nodes[:1]]
+    sides = [Side(node, way) for node in asked for way in Direction]
+    assert compiled.relations_many(sides) == memory.relations_many(sides)
+    assert compiled.names_many(asked) == memory.names_many(asked)
+    for limit in (None, 0, 1):
+        steps = [Step(*side[:1], r, side.direction, limit) for side in sides for r in relations]
+        assert compiled.neighbors_many(steps) == memory.neighbors_many(steps)
+        assert step_many(compiled, steps) == step_many(memory, steps)
+        for wanted in (None, relations):
+            asked_for = (sides, wanted, limit)
+            assert compiled.triples_many(*asked_for) == memory.triples_many(*asked_for)
+
+
+def nodes_of(facts: Facts) -> set[str]:
+    return {head for head, _, _ in facts} | {tail for _, _, tail in facts}
+
+
+def test_the_toy_graph_is_the_same_compiled(toy: CompiledGraph) -> None:
+    assert_equal(toy, toy_graph(), nodes_of(TOY_TRIPLES) | set(TOY_NAMES))
+
+
+SAFE = st.characters(exclude_categories=["Cs"], exclude_characters="\t\r\n")
+TEXT = st.text(st.one_of(st.sampled_from("aAbß\"',[]\\ é\u0301İſ"), SAFE), min_size=1, max_size=4)
+IDS = st.one_of(
+    TEXT.filter(lambda t: not t.startswith('"')), st.sampled_from(["m.0", "m.1", "g.2"])
+)
+LITERALS = TEXT.map(literal_id)
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> tuple[Facts, dict[str, str], dict[str, list[str]]]:
+    ids = draw(st.lists(IDS, min_size=1, max_size=6, unique=True))
+    tails = ids + draw(st.lists(LITERALS, max_size=3))
+    relations = ["r", "s", "r..s", "é.\U0001f600"]
+    fact = st.tuples(*map(st.sampled_from, (ids, relations, tails)))
+    facts = draw(st.lists(fact, min_size=1, max_size=25))
+    names = draw(
+        st.dictionaries(st.sampled_from(ids), st.one_of(TEXT, st.sampled_from(["Ann", "ann"])))
+    )
+    types = draw(
+        st.dictionaries(
+            st.sampled_from(ids),
+            st.lists(st.sampled_from(["a.b", "c.d", "é"]), min_size=1, max_size=3),
+        )
+    )
+    return facts, names, types
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@given(world=worlds())
+def test_any_graph_is_the_same_compiled(world, tmp_path_factory: pytest.TempPathFactory) -> None:
+    facts, names, types = world
+    compiled = compile_tsv(tmp_path_factory.mktemp("any"), facts, names, types)
+    assert_equal(
+        compiled, MemoryGraph(facts, names, types), nodes_of(facts) | set(names) | set(types)
+    )
+
+
+def test_hops_through_many_cvt_nodes_are_the_same_compiled(tmp_path: Path) -> None:
+    rng = random.Random(0)
+    named, cvts = [f"e{i:02d}" for i in range(12)], [f"m.{i:04d}" for i in range(1200)]
+    facts = [("e00", "r", cvt) for cvt in cvts]
+    facts += [(rng.choice(cvts), rng.choice("rst"), rng.choice(named + cvts)) for _ in range(3000)]
+    facts += [(rng.choice(named), rng.choice("rst"), rng.choice(named + cvts)) for _ in range(60)]
+    names = {node: node.upper() for node in named}
+    compiled, memory = compile_tsv(tmp_path, facts, names, {}), MemoryGraph(facts, names)
+    assert_equal(compiled, memory, {*named, *cvts[:5]})
+    for node in named:
+        for way in Direction:
+            for relation, _ in flat_relations(compiled, node, way):
+                assert (
+                    step(compiled, node, relation, way) == step(memory, node, relation, way) != []
+                )
+
+
+def test_the_order_of_lines_does_not_change_a_byte(tmp_path: Path, toy: CompiledGraph) -> None:
+    facts, names = list(TOY_TRIPLES), list(TOY_NAMES.items())
+    random.Random(0).shuffle(facts)
+    random.Random(1).shuffle(names)
+    (tmp_path / "again").mkdir()
+    again = compile_tsv(tmp_path / "again", facts * 2, dict(names), TOY_TYPES)
+    assert again.checksum == toy.checksum
+
+
+def everything(path: Path) -> list[object]:
+    """All that one reader of the graph sees; a module-level function, for processes."""
+    graph = open_graph(path)
+    nodes = [graph.node_at(number) for number in range(int(graph.info()["nodes"]))]
+    sides = [Side(node.id, way) for node in nodes for way in Direction]
+    return [nodes, graph.triples_many(sides), [flat_relations(graph, *side) for side in sides]]
+
+
+def test_threads_share_one_open_graph(toy: CompiledGraph) -> None:
+    sides = [Side(node, way) for node in sorted(nodes_of(TOY_TRIPLES)) for way in Direction]
+    alone = toy.triples_many(sides)
+    with ThreadPoolExecutor(8) as pool:
+        found = pool.map(lambda _: [toy.triples_many(sides) for _ in range(20)], range(8))
+    assert all(again == alone for many in found for again in many)
+
+
+@pytest.mark.parametrize("start", ["fork", "spawn"])
+def test_processes_share_one_file(toy: CompiledGraph, start: str) -> None:
+    with multiprocessing.get_context(start).Pool(2) as pool:
+        assert pool.map(everything, [toy.path] * 4) == [everything(toy.path)] * 4
+
+
+def test_a_forked_process_goes_on_with_the_graph_of_its_parent(toy: CompiledGraph) -> None:
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        names = pool.map(toy.name, sorted(TOY_NAMES))
+    assert names == [TOY_NAMES[node] for node in sorted(TOY_NAMES)]
+
+
+def test_a_graph_goes_to_another_process_by_its_path(toy: CompiledGraph) -> None:
+    again = pickle.loads(pickle.dumps(toy))
+    assert (type(again), again.checksum) == (CompiledGraph, toy.checksum)
+
+
+def test_info_counts_what_is_there(toy: CompiledGraph) -> None:
+    info = toy.info()
+    assert info["triples"] == len(TOY_TRIPLES)
+    assert info["nodes"] == len(nodes_of(TOY_TRIPLES) | set(TOY_NAMES))
+    assert info["entities"] == toy.size == len(TOY_NAMES)
+    assert info["literals"] == len([n for n in nodes_of(TOY_TRIPLES) if is_literal(n)])
+    assert (info["checksum"], info["format_version"]) == (toy.checksum, FORMAT_VERSION)
+
+
+def damaged(toy: CompiledGraph, tmp_path: Path, change) -> Path:
+    data = bytearray((toy.path).read_bytes())
+    path = tmp_path / FILE_NAME
+    path.write_bytes(change(data))
+    return path
+
+
+def flip(at: int):
+    def change(data: bytearray) -> bytearray:
+        data[at] ^= 1
+        return data
+
+    return change
+
+
+@pytest.mark.parametrize("cut", [10, 40, 1000, 33_000, -1])
+def test_a_cut_file_is_refused(toy: CompiledGraph, tmp_path: Path, cut: int) -> None:
+    path = damaged(toy, tmp_path, lambda data: data[:cut])
+    with pytest.raises(GraphError, match=f"{FILE_NAME}: damaged"):
+        open_graph(tmp_path)
+    assert path.exists()
+
+
+@pytest.mark.parametrize("at", [13, 17, 40, 200, 33_000, -1])
+def test_a_flipped_bit_is_found(toy: CompiledGraph, tmp_path: Path, at: int) -> None:
+    with pytest.raises(GraphError, match="damaged graph file"):
+        open_graph(damaged(toy, tmp_path, flip(at)))
+
+
+def test_a_foreign_file_is_refused_by_name(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "notes.txt", ["hello"])
+    with pytest.raises(UserError, match=r"notes\.txt: not a compiled graph"):
+        open_graph(path)
+
+
+def test_a_file_of_a_newer_format_is_refused(toy: CompiledGraph, tmp_path: Path) -> None:
+    path = damaged(toy, tmp_path, lambda data: data[:8] + b"\x63" + data[9:])
+    with pytest.raises(UserError, match="format 99 by a newer GraphWalker"):
+        open_graph(path)
+
+
+def test_a_folder_without_a_graph_says_how_to_make_one(tmp_path: Path) -> None:
+    for path in (tmp_path, tmp_path / "missing"):
+        with pytest.raises(UserError, match="graphwalker graph build"):
+            open_graph(path)

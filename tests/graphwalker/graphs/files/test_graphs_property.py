@@ -1,0 +1,213 @@
+"""Property graphs: Neo4j's files in, labels, keys and relationship properties out."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from graphwalker.errors import UserError
+from graphwalker.graphs.base import Direction, Entity
+from graphwalker.graphs.build.build import build_graph
+from graphwalker.graphs.compiled.check import check_graph
+from graphwalker.graphs.compiled.graph import CompiledGraph
+from graphwalker.graphs.compiled.open import open_graph
+from graphwalker.graphs.compiled.properties import CompiledPropertyGraph
+from graphwalker.graphs.properties import PropertyGraph, Relationship
+
+KEANU, CARRIE, MATRIX = "p1", "p2", "m1"
+NODES = [
+    {"id": KEANU, "labels": ["Person", "Actor"], "properties": {"name": "Keanu", "born": 1964}},
+    {"id": CARRIE, "labels": ["Person"], "properties": {"name": "Carrie-Anne", "born": 1967}},
+    {
+        "id": MATRIX,
+        "labels": ["Movie"],
+        "properties": {"title": 'The "Matrix"', "released": 1999, "tags": ["sci-fi", "action"]},
+    },
+    {"id": "x", "labels": [], "properties": {"rating": 8.7, "open": True, "none": None, "o": {}}},
+]
+EDGES = [
+    (KEANU, "ACTED_IN", MATRIX, {"roles": ["Neo"]}),
+    (CARRIE, "ACTED_IN", MATRIX, {"roles": ["Trinity"]}),
+    (KEANU, "KNOWS", CARRIE, {}),
+    (KEANU, "KNOWS", CARRIE, {"since": 1998}),
+    (KEANU, "KNOWS", CARRIE, {"since": 2003}),
+]
+
+
+def json_lines(path: Path) -> Path:
+    records = [{"type": "node", **node} for node in NODES]
+    records += [
+        {"type": "relationship", "label": r, "start": {"id": s}, "end": {"id": e}, "properties": p}
+        for s, r, e, p in EDGES
+    ]
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return path
+
+
+def csv_files(folder: Path) -> list[Path]:
+    people, movies, acted = (folder / f"{name}.csv" for name in ("people", "movies", "acted"))
+    people.write_text(
+        ':ID,name,born:int,:LABEL\np1,Keanu,1964,Person;Actor\np2,"Carrie-Anne",1967,Person\n'
+    )
+    movies.write_text(
+        ":ID,title,released:int,tags:string[],:LABEL\n"
+        'm1,"The ""Matrix""",1999,sci-fi;action,Movie\n'
+    )
+    acted.write_text(":START_ID,roles:string[],:END_ID,:TYPE\np1,Neo,m1,ACTED_IN\n")
+    return [people, movies, acted]
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory: pytest.TempPathFactory) -> CompiledPropertyGraph:
+    folder = tmp_path_factory.mktemp("property")
+    build_graph([], folder / "graph", property_files=[json_lines(folder / "export.json")])
+    opened = open_graph(folder / "graph")
+    assert isinstance(opened, CompiledPropertyGraph)
+    return opened
+
+
+def test_it_is_a_property_graph_and_sound(graph: CompiledPropertyGraph) -> None:
+    assert isinstance(graph, PropertyGraph)
+    assert check_graph(graph.path)["relationship_properties"] == 4
+
+
+def test_nodes_keep_labels_names_and_typed_values(graph: CompiledPropertyGraph) -> None:
+    assert graph.types(KEANU) == ["Actor", "Person"]
+    assert (graph.name(MATRIX), graph.name("x")) == ('The "Matrix"', "x")
+    assert graph.properties(MATRIX)["tags"] == ["action", "sci-fi"]
+    assert graph.properties("x") == {"o": ["{}"], "open": ["true"], "rating": ["8.7"]}
+    (born,) = graph.neighbors(KEANU, "born", Direction.OUT)
+    assert born.id == '"1964"^^<http://www.w3.org/2001/XMLSchema#integer>'
+
+
+def test_relationships_are_triples_with_their_properties_beside(
+    graph: CompiledPropertyGraph,
+) -> None:
+    assert graph.neighbors(MATRIX, "ACTED_IN", Direction.IN) == [
+        Entity(KEANU, "Keanu"),
+        Entity(CARRIE, "Carrie-Anne"),
+    ]
+    assert graph.relationship_properties(KEANU, "ACTED_IN", MATRIX) == [{"roles": ["Neo"]}]
+    assert graph.relationship_properties(KEANU, "KNOWS", CARRIE) == [
+        {"since": 1998},
+        {"since": 2003},
+    ]
+    assert graph.relationship_properties(CARRIE, "KNOWS", KEANU) == []
+    assert graph.relationship_properties("nobody", "NOTHING", KEANU) == []
+
+
+def test_the_schema_says_what_joins_what(graph: CompiledPropertyGraph) -> None:
+    schema = graph.schema()
+    assert [(label.name, label.nodes) for label in schema.labels] == [
+        ("Actor", 1),
+        ("Movie", 1),
+        ("Person", 2),
+    ]
+    assert schema.labels[2].keys == {"born": 2, "name": 2}
+    assert schema.relationships == (
+        Relationship("Actor", "ACTED_IN", "Movie", 1),
+        Relationship("Actor", "KNOWS", "Person", 1),
+        Relationship("Person", "ACTED_IN", "Movie", 2),
+        Relationship("Person", "KNOWS", "Person", 1),
+    )
+
+
+def test_nodes_are_found_by_label_key_and_typed_value(graph: CompiledPropertyGraph) -> None:
+    assert graph.find("Person", "born", 1964) == [Entity(KEANU, "Keanu")]
+    assert graph.find("", "open", True) == [Entity("x", "x")]
+    assert graph.find("", "rating", 8.7) == [Entity("x", "x")]
+    assert graph.find("Movie", "born", 1964) == graph.find("Person", "born", "1964") == []
+    assert graph.find("Person", "no such key", "x") == graph.find("Person", "born", 1964, 0) == []
+
+
+def test_values_of_a_key_come_with_their_counts(graph: CompiledPropertyGraph) -> None:
+    assert graph.values("Person", "born") == [("1964", 1), ("1967", 1)]
+    assert graph.values("Movie", "tags", limit=1) == [("action", 1)]
+    assert graph.values("Movie", "born") == []
+
+
+def test_a_neighborhood_grows_by_hops_up_to_its_limit(graph: CompiledPropertyGraph) -> None:
+    near = graph.neighborhood(CARRIE)
+    assert {(t.head.id, t.relation, t.tail.name) for t in near} == {
+        (CARRIE, "ACTED_IN", 'The "Matrix"'),
+        (CARRIE, "born", "1967"),
+        (CARRIE, "name", "Carrie-Anne"),
+        (KEANU, "KNOWS", "Carrie-Anne"),
+    }
+    far = graph.neighborhood(CARRIE, hops=2)
+    assert far[:4] == near and len(far) > len(near)
+    assert len(set(far)) == len(far)
+    assert graph.neighborhood(CARRIE, hops=2, limit=5) == far[:5]
+
+
+def test_csv_gives_the_same_nodes_as_json(tmp_path: Path, graph: CompiledPropertyGraph) -> None:
+    build_graph([], tmp_path / "graph", property_files=csv_files(tmp_path))
+    found = open_graph(tmp_path / "graph")
+    assert isinstance(found, CompiledPropertyGraph)
+    for node in (KEANU, CARRIE, MATRIX):
+        told = found.properties(node)
+        assert told == graph.properties(node)
+        assert (found.name(node), found.types(node)) == (graph.name(node), graph.types(node))
+    assert found.relationship_properties(KEANU, "ACTED_IN", MATRIX) == [{"roles": ["Neo"]}]
+
+
+def test_ids_of_different_groups_are_different_nodes(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(":ID(A),name\n1,One of A\n")
+    (tmp_path / "b.csv").write_text(":ID(B),name\n1,One of B\n")
+    (tmp_path / "r.csv").write_text(":START_ID(A),:END_ID(B),:TYPE\n1,1,TO\n")
+    files = [tmp_path / f"{name}.csv" for name in "abr"]
+    build_graph([], tmp_path / "graph", property_files=files)
+    found = open_graph(tmp_path / "graph")
+    assert found.neighbors("A/1", "TO", Direction.OUT) == [Entity("B/1", "One of B")]
+
+
+BAD_JSON = [
+    "not json",
+    "[1]",
+    '{"type": "node", "labels": []}',
+    '{"type": "node", "id": "\\"q"}',
+    '{"type": "node", "id": "a", "properties": []}',
+    '{"type": "relationship", "label": "", "start": {"id": "a"}, "end": {"id": "b"}}',
+    '{"type": "relationship", "label": "R", "start": {"id": "a"}}',
+    '{"type": "edge"}',
+]
+
+
+def test_malformed_records_are_rejected_one_by_one(tmp_path: Path) -> None:
+    path = json_lines(tmp_path / "export.jsonl")
+    path.write_text("\n".join(BAD_JSON) + "\n" + path.read_text())
+    info = build_graph([], tmp_path / "graph", property_files=[path])
+    assert (info["malformed"], info["triples"]) == (len(BAD_JSON), 14)
+    lines = (tmp_path / "graph" / "rejects.tsv").read_text().splitlines()[1:]
+    assert [line.split("\t")[1] for line in lines] == [str(n) for n in range(1, 9)]
+
+
+def test_a_csv_record_that_does_not_fit_its_header_is_rejected(tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text(':ID,name,born:int\np1,Ann,1964\np2,Bob\np3,Cid,soon\np4,"cut,1\np5,Eve,1970\n')
+    info = build_graph([], tmp_path / "graph", property_files=[path])
+    assert (info["malformed"], info["entities"]) == (3, 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("people.csv", "id,name\np1,Ann\n", "header has neither"),
+        ("people.csv", "", "header has neither"),
+        ("people.xml", "<x/>", r"read from \.json, \.jsonl or \.csv"),
+        ("people.json", "", "no triples"),
+    ],
+)
+def test_a_file_of_no_known_form_is_named(
+    tmp_path: Path, name: str, text: str, message: str
+) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(UserError, match=rf"{name}.*{message}"):
+        build_graph([], tmp_path / "graph", property_files=[tmp_path / name])
+    assert not (tmp_path / "graph").exists()
+
+
+def test_a_graph_of_triples_is_no_property_graph(tmp_path: Path) -> None:
+    (tmp_path / "t.tsv").write_text("a\tr\tb\n")
+    build_graph([tmp_path / "t.tsv"], tmp_path / "graph")
+    assert type(open_graph(tmp_path / "graph")) is CompiledGraph

@@ -1,0 +1,388 @@
+"""Layers over any graph: Freebase by schema, whitelists, Wikidata, incomplete graphs."""
+
+import gzip
+import json
+from types import MappingProxyType
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from graphwalker.errors import UserError
+from graphwalker.graphs.base import Direction, Entity, Side, Step
+from graphwalker.graphs.cvt import (
+    flat_relations,
+    flat_relations_many,
+    is_cvt,
+    step,
+    step_many,
+)
+from graphwalker.graphs.memory import MemoryGraph
+from graphwalker.graphs.views.filtered import FilteredGraph
+from graphwalker.graphs.views.freebase import FreebaseGraph, machine_id
+from graphwalker.graphs.views.freebase_schema import FreebaseSchema, load_predicates, load_schema
+from graphwalker.graphs.views.hidden import HiddenGraph, read_facts
+from graphwalker.graphs.views.wikidata import ENTITY, PROPERTIES, WikidataGraph
+from support.counting import RawGraph
+from support.toy import MARRIAGE, toy_graph
+
+SPOUSE = "people.person.spouse_s..people.marriage.spouse"
+SCHEMA = FreebaseSchema(
+    mediators=frozenset({"people.marriage"}),
+    domains={"people.person.spouse_s": "people.person", "people.person.children": "people.person"},
+    ranges={"people.person.spouse_s": "people.marriage", "people.person.children": "people.person"},
+    inverses={
+        "people.person.children": "people.person.parents",
+        "people.person.parents": "people.person.children",
+        "people.person.spouse_s": "people.marriage.spouse",
+        "people.marriage.spouse": "people.person.spouse_s",
+    },
+)
+OUT, IN = Direction.OUT, Direction.IN
+CHILDREN = "people.person.children"
+
+
+def ids(entities):
+    return [entity.id for entity in entities]
+
+
+def everything(graph, nodes):
+    """All that the raw calls give for the nodes."""
+    found = []
+    for node in nodes:
+        for side in (Side(node, OUT), Side(node, IN)):
+            relations = graph.relations(*side)
+            steps = [
+                Step(node, r, side.direction, limit) for r, _ in relations for limit in (None, 1, 3)
+            ]
+            found.append((side, relations, graph.neighbors_many(steps), graph.triples_many([side])))
+    return found
+
+
+# --- Freebase
+
+
+def test_an_unnamed_entity_is_an_entity_where_the_schema_knows_its_relation():
+    graph = MemoryGraph([("m.1", CHILDREN, "m.2")], {"m.1": "Ada"})
+    assert flat_relations(graph, "m.1", OUT) == []
+    known = FreebaseGraph(graph, SCHEMA)
+    assert flat_relations(known, "m.1", OUT) == [(CHILDREN, 1)]
+    assert ids(step(known, "m.1", CHILDREN, OUT)) == ["m.2"]
+
+
+def test_a_named_mediator_is_crossed_where_the_schema_knows_it():
+    facts = [("m.1", "people.person.spouse_s", "m.9"), ("m.9", "people.marriage.spouse", "m.2")]
+    graph = MemoryGraph(facts, {"m.1": "Ada", "m.9": "Their marriage", "m.2": "Tom"})
+    assert flat_relations(graph, "m.1", OUT) == [("people.person.spouse_s", 1)]
+    assert flat_relations(FreebaseGraph(graph, SCHEMA), "m.1", OUT) == [(SPOUSE, 1)]
+
+
+def test_relations_unknown_to_the_schema_fall_back_to_the_lack_of_a_name():
+    graph = MemoryGraph(
+        [("m.1", "x.y.z", "m.9"), ("m.9", "u.v.w", "m.2")], {"m.1": "A", "m.2": "B"}
+    )
+    assert flat_relations(FreebaseGraph(graph, SCHEMA), "m.1", OUT) == [("x.y.z..u.v.w", 1)]
+
+
+def test_a_mediator_is_known_by_its_type_before_its_name():
+    graph = MemoryGraph(
+        [], {"m.9": "Their marriage"}, {"m.9": ["people.marriage"], "m.2": ["people.person"]}
+    )
+    known = FreebaseGraph(graph, SCHEMA)
+    assert is_cvt(known, Entity("m.9", "Their marriage"))
+    assert not is_cvt(known, Entity("m.2"))
+    assert is_cvt(known, Entity("m.3"))
+
+
+def test_the_schema_changes_nothing_on_a_graph_whose_mediators_have_no_names():
+    plain, known = toy_graph(), FreebaseGraph(toy_graph(), SCHEMA)
+    for index in range(plain.size):
+        for direction in Direction:
+            here = plain.entity_at(index).id
+            listed = flat_relations(plain, here, direction)
+            assert flat_relations(known, here, direction) == listed
+            for relation, _ in listed:
+                assert step(known, here, relation, direction) == step(
+                    plain, here, relation, direction
+                )
+
+
+def test_a_whitelist_hides_what_it_does_not_name():
+    graph = FreebaseGraph(toy_graph(), predicates={"people.person.nationality"})
+    assert flat_relations(graph, "m.0ada", OUT) == [("people.person.nationality", 1)]
+    assert graph.neighbors("m.0ada", CHILDREN, OUT) == []
+    assert graph.count("m.0ada", CHILDREN, OUT) == 0
+
+
+def test_a_flattened_relation_passes_the_whitelist_by_its_halves():
+    halves = SPOUSE.split("..")
+    graph = FreebaseGraph(toy_graph(), predicates=set(halves))
+    assert flat_relations(graph, "m.0ada", OUT) == [(SPOUSE, 1)]
+    native = MemoryGraph([("a", SPOUSE, "b")], {"a": "A", "b": "B"})
+    assert flat_relations(FreebaseGraph(native, predicates=set(halves)), "a", OUT) == [(SPOUSE, 1)]
+    assert flat_relations(FreebaseGraph(native, predicates=set(halves[:1])), "a", OUT) == []
+
+
+def test_skip_patterns_hide_relations_by_either_half():
+    graph = FreebaseGraph(toy_graph(), skip=["people.marriage.*", "film.*"])
+    listed = [relation for relation, _ in flat_relations(graph, "m.0ada", OUT)]
+    assert listed == [
+        "people.person.children",
+        "people.person.date_of_birth",
+        "people.person.nationality",
+        "people.person.place_of_birth",
+    ]
+
+
+def test_texts_of_other_languages_are_left_out():
+    facts = [
+        ("m.1", "common.topic.alias", f'"{text}"@{tag}')
+        for text, tag in [("Ada", "en"), ("Ada die Erste", "de"), ("Adèle", "fr")]
+    ]
+    graph = FreebaseGraph(MemoryGraph(facts, {"m.1": "Ada M."}), languages=["en"])
+    assert graph.count("m.1", "common.topic.alias", OUT) == 1
+    assert ids(graph.neighbors("m.1", "common.topic.alias", OUT, 5)) == ['"Ada"@en']
+    assert graph.aliases("m.1") == ["Ada"]
+
+
+def test_twins_of_flattened_relations_swap_their_halves():
+    known = FreebaseGraph(toy_graph(), SCHEMA)
+    assert known.twin_of(CHILDREN) == "people.person.parents"
+    assert known.twin_of(SPOUSE) == SPOUSE
+    assert known.twin_of("a.b.c") == ""
+
+
+def test_any_spelling_of_a_machine_id_is_understood():
+    for text in ("m.02mjmr", "/m/02mjmr", "ns:m.02mjmr", "<http://rdf.freebase.com/ns/m.02mjmr>"):
+        assert machine_id(text) == "m.02mjmr"
+    assert machine_id("AC/DC") == "AC/DC"
+    assert machine_id("/AC/DC") == "/AC/DC"
+
+
+def test_two_roles_on_one_line_are_told_and_left_out(tmp_path, caplog):
+    lines = [f"a.t{k} a.t{k}.r b.t" for k in range(300)]
+    lines[7] += "c.t c.t.r d.t"
+    (tmp_path / "roles.tsv").write_text("\n".join(lines))
+    schema = load_schema(tmp_path)
+    assert len(schema.ranges) == 299 and "a.t7.r" not in schema.ranges
+    assert "roles.tsv:8: expected 3 columns, found 5" in caplog.text
+
+
+def test_a_file_of_another_kind_is_no_schema(tmp_path):
+    (tmp_path / "roles.tsv").write_text("a.t a.t.r b.t\nnot a role at all\n")
+    with pytest.raises(UserError, match=r"roles\.tsv:2: expected 3 columns, found 5"):
+        load_schema(tmp_path)
+
+
+def test_a_schema_folder_is_read_plain_or_compressed(tmp_path):
+    (tmp_path / "cvt_types.txt").write_text("people.marriage\n")
+    with gzip.open(tmp_path / "roles.tsv.gz", "wt") as out:
+        out.write("people.person people.person.spouse_s people.marriage\n")
+    (tmp_path / "reverse_properties.tsv").write_text(f"{CHILDREN}\tpeople.person.parents\n")
+    schema = load_schema(tmp_path)
+    assert schema.ends_at_cvts("people.person.spouse_s", OUT) is True
+    assert schema.ends_at_cvts("people.person.spouse_s", IN) is False
+    assert schema.ends_at_cvts("people.marriage.from", IN) is True
+    assert schema.ends_at_cvts("people.marriage.from", OUT) is None
+    assert schema.twin_of("people.person.parents") == CHILDREN
+
+
+def test_a_folder_without_a_schema_and_a_broken_line_are_named(tmp_path):
+    with pytest.raises(UserError, match=r"expected cvt_types\.txt"):
+        load_schema(tmp_path)
+    (tmp_path / "roles.tsv").write_text("a b c\na b\n")
+    with pytest.raises(UserError, match=r"roles\.tsv:2"):
+        load_schema(tmp_path)
+
+
+def test_a_whitelist_file_holds_ids_or_iris(tmp_path):
+    path = tmp_path / "predicates_mine.json.gz"
+    with gzip.open(path, "wt") as out:
+        json.dump(["http://rdf.freebase.com/ns/people.person.children", "a.b.c"], out)
+    assert load_predicates(path) == {CHILDREN, "a.b.c"}
+
+
+@pytest.mark.parametrize("content", [b"\x1f\x8b\x08broken", b"{}", b"[1]", b"nothing"])
+def test_a_damaged_whitelist_is_refused_by_name(tmp_path, content):
+    path = tmp_path / ("p.json.gz" if content.startswith(b"\x1f") else "p.json")
+    path.write_bytes(content)
+    with pytest.raises(UserError, match=r"p\.json"):
+        load_predicates(path)
+
+
+# --- Incomplete graphs
+
+NODES = ["a", "b", "c", "x", "y"]
+FACTS = st.lists(
+    st.tuples(
+        st.sampled_from(NODES),
+        st.sampled_from(["r", "s", "r..s"]),
+        st.sampled_from([*NODES, '"v"']),
+    ),
+    max_size=30,
+)
+NAMES = {"a": "A", "b": "B", "c": "C"}
+
+
+@settings(max_examples=100, deadline=None)
+@given(FACTS, st.floats(0, 1), st.integers(0, 5))
+def test_a_hidden_graph_equals_a_graph_without_the_hidden_triples(facts, share, seed):
+    hidden = HiddenGraph(MemoryGraph(facts, NAMES), share, seed)
+    rest = MemoryGraph([fact for fact in facts if hidden.keeps(*fact)], NAMES)
+    assert everything(hidden, NODES) == everything(rest, NODES)
+    for node in NODES:
+        for direction in Direction:
+            listed = flat_relations(rest, node, direction)
+            assert flat_relations(hidden, node, direction) == listed
+            for relation, _ in listed:
+                assert step(hidden, node, relation, direction, 2) == step(
+                    rest, node, relation, direction, 2
+                )
+
+
+def test_about_the_asked_share_is_hidden_and_the_seed_chooses_which():
+    facts = [(f"m.{i}", "r", f"m.{i + 1}") for i in range(2000)]
+    graph = MemoryGraph(facts, {})
+    kept = [{f for f in facts if HiddenGraph(graph, 0.4, seed).keeps(*f)} for seed in (1, 1, 2)]
+    assert 1100 < len(kept[0]) < 1300
+    assert kept[0] == kept[1] != kept[2]
+
+
+def test_a_list_of_crucial_triples_is_hidden_from_both_ends():
+    graph = HiddenGraph(toy_graph(), triples=[("m.0ada", CHILDREN, "m.0eve")])
+    assert graph.count("m.0ada", CHILDREN, OUT) == 0
+    assert ids(graph.neighbors("m.0eve", CHILDREN, IN)) == ["m.0tom"]
+    assert graph.neighbors("m.0eve", "people.person.parents", OUT) != []
+
+
+def test_with_twins_the_inverse_of_a_hidden_triple_is_hidden_too():
+    crucial = [("m.0ada", CHILDREN, "m.0eve")]
+    graph = HiddenGraph(toy_graph(), triples=crucial, twins=SCHEMA.inverses)
+    assert ids(graph.neighbors("m.0eve", "people.person.parents", OUT)) == ["m.0tom"]
+    share = HiddenGraph(toy_graph(), 0.5, twins=SCHEMA.inverses)
+    assert share.keeps(*crucial[0]) == share.keeps("m.0eve", "people.person.parents", "m.0ada")
+
+
+def test_nothing_and_everything_can_be_hidden():
+    assert everything(HiddenGraph(toy_graph()), ["m.0ada"]) == everything(toy_graph(), ["m.0ada"])
+    assert HiddenGraph(toy_graph(), 1.0).relations("m.0ada", OUT) == []
+    with pytest.raises(UserError, match="between 0 and 1"):
+        HiddenGraph(toy_graph(), 1.5)
+
+
+def test_a_list_of_triples_is_read_from_a_file(tmp_path):
+    path = tmp_path / "crucial.tsv"
+    path.write_text("a\tr\tb\n\nc\tr\td\n")
+    assert read_facts(path) == [("a", "r", "b"), ("c", "r", "d")]
+    path.write_text("a\tr\n")
+    with pytest.raises(UserError, match=r"crucial\.tsv:1"):
+        read_facts(path)
+
+
+# --- Round trips
+
+
+def test_listing_takes_three_round_trips_with_mediators_and_two_without():
+    graph = RawGraph(toy_graph())
+    flat_relations_many(graph, [Side("m.0ada", OUT), Side("m.0ada", IN)])
+    assert graph.trips == 3
+    graph.trips = 0
+    flat_relations_many(graph, [Side("m.0film1", OUT), Side("m.0film1", IN)])
+    assert graph.trips == 2
+
+
+def test_stepping_takes_one_round_trip_and_two_over_flattened_relations():
+    graph = RawGraph(FreebaseGraph(toy_graph(), SCHEMA))
+    graph.leads_to_cvts = graph.graph.leads_to_cvts
+    step_many(
+        graph,
+        [Step("m.0ada", r, d, 5) for r in (CHILDREN, "film.director.film") for d in Direction],
+    )
+    assert graph.trips == 1
+    graph.trips = 0
+    step_many(graph, [Step("m.0ada", r, d, 5) for r in (CHILDREN, SPOUSE) for d in Direction])
+    assert graph.trips == 2
+
+
+@settings(max_examples=100, deadline=None)
+@given(FACTS)
+def test_hops_are_the_same_whether_the_graph_crosses_mediators_itself_or_not(facts):
+    graph = MemoryGraph(facts, NAMES)
+    view = FilteredGraph(graph)
+    sides = [Side(node, d) for node in NODES for d in Direction]
+    listed = flat_relations_many(view, sides)
+    assert listed == [flat_relations(graph, *side) for side in sides]
+    steps = [
+        Step(s.entity_id, r, s.direction, 2)
+        for s, rs in zip(sides, listed, strict=True)
+        for r, _ in rs
+    ]
+    assert step_many(view, steps) == [step(graph, *one) for one in steps]
+
+
+# --- Wikidata
+
+WDT, P, PS, PQ = (PROPERTIES[kind] for kind in ("wdt", "p", "ps", "pq"))
+STATEMENT = f"{ENTITY}statement/Q42-1"
+LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
+
+
+def wikidata(more_names=MappingProxyType({})):
+    facts = [
+        (f"{ENTITY}Q42", f"{WDT}P69", f"{ENTITY}Q691283"),
+        (f"{ENTITY}Q42", f"{P}P69", STATEMENT),
+        (STATEMENT, f"{PS}P69", f"{ENTITY}Q691283"),
+        (STATEMENT, f"{PQ}P582", '"1974-01-01"'),
+        (f"{ENTITY}Q42", f"{WDT}P31", f"{ENTITY}Q5"),
+        (f"{ENTITY}Q42", "http://schema.org/version", '"1"'),
+    ]
+    names = {
+        "Q42": "Douglas Adams",
+        "Q691283": "St John's College",
+        "Q5": "human",
+        "P69": "educated at",
+        "P582": "end time",
+    }
+    return MemoryGraph(facts, {**{ENTITY + i: name for i, name in names.items()}, **more_names})
+
+
+def test_wikidata_shows_qids_and_readable_properties():
+    graph = WikidataGraph(wikidata())
+    assert flat_relations(graph, "Q42", OUT) == [
+        ("p.P69.educated_at..pq.P582.end_time", 1),
+        ("wdt.P31", 1),
+        ("wdt.P69.educated_at", 1),
+    ]
+    assert step(graph, "Q42", "wdt.P69.educated_at", OUT) == [
+        Entity("Q691283", "St John's College")
+    ]
+    assert graph.types("Q42") == ["Q5"]
+    assert graph.resolve("douglas adams") == [Entity("Q42", "Douglas Adams")]
+
+
+def test_a_qualifier_is_reached_through_its_statement():
+    graph = WikidataGraph(wikidata())
+    found = step(graph, "Q42", "p.P69.educated_at..pq.P582.end_time", OUT)
+    assert [entity.name for entity in found] == ["1974-01-01"]
+
+
+def test_statement_properties_are_shown_on_demand():
+    graph = WikidataGraph(wikidata(), shown=("p", "ps"))
+    assert flat_relations(graph, "Q42", OUT) == [("p.P69.educated_at..ps.P69.educated_at", 1)]
+    assert flat_relations(graph, "Q691283", IN) == [("p.P69.educated_at..ps.P69.educated_at", 1)]
+
+
+def test_a_statement_with_a_name_is_a_mediator_all_the_same():
+    named = wikidata({STATEMENT: "a label by mistake"})
+    assert flat_relations(WikidataGraph(named), "Q42", OUT)[0][0].startswith("p.P69")
+
+
+def test_labels_may_be_given_and_are_not_asked_then():
+    counted = RawGraph(wikidata())
+    graph = WikidataGraph(counted, labels={"P69": "alma mater", "P31": "instance of"})
+    assert graph.relations("Q691283", IN) == [("wdt.P69.alma_mater", 1)]
+    assert counted.trips == 1
+
+
+def test_marriage_nodes_stay_out_of_sight():
+    assert MARRIAGE not in ids(step(FreebaseGraph(toy_graph(), SCHEMA), "m.0ada", SPOUSE, OUT))

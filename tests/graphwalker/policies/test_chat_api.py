@@ -1,0 +1,310 @@
+"""The chat API policy, against a real HTTP server that behaves well, late and badly."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from test_rollout import DONE, LOOK, STEP, environment, questions
+
+from graphwalker.agents.rollout import rollout
+from graphwalker.config import parse_config
+from graphwalker.errors import PolicyError, UserError
+from graphwalker.graphs.base import Entity
+from graphwalker.policies.base import Completion, Request, Sampling
+from graphwalker.policies.chat.client import Pace
+from graphwalker.policies.chat.config import ChatApiConfig
+from graphwalker.policies.chat.policy import ChatPolicy, finish_text, turn_seed
+from graphwalker.question import Question
+from graphwalker.trajectory import Message, StopReason
+from support.chat_server import Act, ChatServer, serve
+
+KEY = "sk-secret-0123456789"
+PRICES = {"prompt_per_million": 1_000_000.0, "completion_per_million": 2_000_000.0}
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+
+
+@contextmanager
+def asking(server: ChatServer, **settings: Any) -> Iterator[ChatPolicy]:
+    quick = {"base_url": server.url, "backoff_s": 0.01, "timeout_s": 5, **settings}
+    policy = ChatPolicy("tiny", parse_config(ChatApiConfig, quick, "test"))
+    try:
+        yield policy
+    finally:
+        policy.close()
+
+
+def request(key: str = "q#0", **options: Any) -> Request:
+    sampling = options.pop("sampling", Sampling(max_tokens=20))
+    question = Question("q", "Who?", (Entity("m.a", "A"),))
+    return Request(key, (Message("user", "Who?"),), question, (), sampling, **options)
+
+
+def ask(*acts: Act, **settings: Any) -> tuple[Completion | PolicyError, ChatServer]:
+    """What comes back for one request, and the server that played `acts`."""
+    with serve(*acts) as server, asking(server, **settings) as policy:
+        policy.submit(request(stop=("</kg-query>", "</answer>")))
+        ((_, result),) = policy.collect()
+        return result, server
+
+
+def test_a_completion_comes_back_with_its_tokens():
+    result, server = ask(Act("<answer> [] </answer>"))
+    assert result == Completion(
+        "<answer> [] </answer>", prompt_tokens=10, completion_tokens=5, cost=0.0
+    )
+    assert server.headers[0]["Authorization"] == f"Bearer {KEY}"
+
+
+def test_a_request_says_all_that_makes_it_repeatable():
+    (body,) = ask(Act())[1].requests
+    seed = turn_seed(request())
+    assert body == {
+        "model": "tiny",
+        "messages": [{"role": "user", "content": "Who?"}],
+        "temperature": 0.0,
+        "top_p": 1.0,
+        "max_tokens": 20,
+        "seed": seed,
+        "stop": ["</kg-query>", "</answer>"],
+    }
+    assert 0 <= seed < 2**31
+
+
+def test_seeds_differ_by_episode_and_by_seed_and_by_nothing_else():
+    other = request(sampling=Sampling(seed=1))
+    assert len({turn_seed(r) for r in (request(), request(), request("q#1"), other)}) == 3
+
+
+def test_fields_of_a_request_can_be_added_renamed_and_left_out():
+    body = {"seed": None, "reasoning_effort": "low"}
+    limit = {"token_limit_field": "max_completion_tokens", "send_stop": False}
+    (sent,) = ask(Act(), body=body, **limit)[1].requests
+    assert sent["max_completion_tokens"] == 20 and sent["reasoning_effort"] == "low"
+    assert not {"seed", "max_tokens", "stop"} & set(sent)
+
+
+@pytest.mark.parametrize(
+    ("text", "finish", "reason", "expected"),
+    [
+        ("<think> a </think> <answer> []", "stop", None, "<think> a </think> <answer> []</answer>"),
+        ("<kg-query> f(", "stop", None, "<kg-query> f(</kg-query>"),
+        ("<answer> []", "stop", "</answer>", "<answer> []</answer>"),
+        ("<answer> [", "length", None, "<answer> ["),
+        ("no action at all", "stop", None, "no action at all"),
+        ("<answer> [] </answer><kg-query>", "stop", None, "<answer> [] </answer>"),
+    ],
+)
+def test_the_stop_string_that_a_server_cut_away_is_put_back(text, finish, reason, expected):
+    assert finish_text(text, ("</kg-query>", "</answer>"), finish, reason) == expected
+
+
+def test_a_completion_at_its_limit_says_so():
+    result, _ = ask(Act("<think> on and on", finish="length"))
+    assert isinstance(result, Completion) and result.finish == "length"
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        Act(status=429, headers={"Retry-After": "0.01"}),
+        Act(status=500),
+        Act(status=503, body={"error": {"message": "overloaded"}}),
+        Act(cut_to=40),
+        Act(hang_up=True),
+        Act(body={"choices": []}),
+        Act(body={"choices": [{"message": None}]}),
+    ],
+    ids=["429", "500", "503", "cut-off", "hang-up", "no-choice", "no-message"],
+)
+def test_what_may_pass_is_tried_again(bad: Act):
+    result, server = ask(bad, bad, Act("fine"))
+    assert isinstance(result, Completion) and result.text == "fine"
+    assert len(server.requests) == 3
+
+
+def test_a_slow_answer_is_given_up_and_asked_for_again():
+    result, server = ask(Act(delay_s=0.6), Act("fine"), timeout_s=0.2)
+    assert isinstance(result, Completion) and len(server.requests) == 2
+
+
+@pytest.mark.parametrize("bad", [Act(status=429), Act(cut_to=10)], ids=["429", "cut-off"])
+def test_what_does_not_pass_is_an_error_of_the_policy(bad: Act):
+    result, server = ask(bad, retries=2)
+    assert isinstance(result, PolicyError) and "after 3 attempts" in str(result)
+    assert len(server.requests) == 3
+
+
+def test_a_server_that_is_not_there_is_an_error_of_the_policy():
+    with serve(Act()) as server:
+        pass
+    with asking(server, retries=1) as policy:
+        policy.submit(request())
+        ((_, result),) = policy.collect()
+    assert isinstance(result, PolicyError) and "no connection" in str(result)
+
+
+def test_a_request_that_is_wrong_is_not_tried_again():
+    result, server = ask(Act(status=400, body={"error": {"message": "bad temperature"}}))
+    assert isinstance(result, PolicyError) and "bad temperature" in str(result)
+    assert len(server.requests) == 1
+
+
+def test_a_context_that_is_full_is_the_agents_end_and_no_failure():
+    full = {"error": {"message": "too long", "code": "context_length_exceeded"}}
+    result, _ = ask(Act(status=400, body=full))
+    assert result == Completion("", "length")
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [(401, "bad key"), (404, "no model tiny"), (429, "code insufficient_quota")],
+)
+def test_after_a_hopeless_refusal_nothing_more_is_sent(status: int, message: str):
+    refusal = Act(status=status, body={"error": {"message": message}})
+    with serve(refusal) as server, asking(server, concurrency=1) as policy:
+        for i in range(3):
+            policy.submit(request(f"q#{i}"))
+        results = []
+        while len(results) < 3:
+            results += policy.collect()
+        assert all(message in str(result) for _, result in results)
+        with pytest.raises(PolicyError, match=message):
+            policy.submit(request("q#9"))
+    assert len(server.requests) == 1
+
+
+def test_the_key_is_in_no_error_and_no_log(caplog: pytest.LogCaptureFixture):
+    caplog.set_level(logging.DEBUG)
+    echo = {"error": {"message": f"Incorrect API key provided: {KEY}"}}
+    result, _ = ask(Act(status=500, body=echo), Act(status=401, body=echo))
+    assert "***" in str(result) and KEY not in str(result) + caplog.text
+
+
+def test_a_missing_key_is_named_by_its_variable(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("OPENAI_API_KEY")
+    result, server = ask(Act(status=401, body={"error": {"message": "who are you?"}}))
+    assert "OPENAI_API_KEY is not set" in str(result)
+    assert "Authorization" not in server.headers[0]
+
+
+def test_a_key_never_travels_unencrypted():
+    with pytest.raises(UserError, match="unencrypted"):
+        ChatPolicy("tiny", ChatApiConfig(base_url="http://models.example/v1"))
+    ChatPolicy("tiny", ChatApiConfig(base_url="http://models.example/v1", api_key_env="")).close()
+
+
+def test_a_redirect_is_not_followed_with_the_key():
+    with serve(Act()) as elsewhere:
+        away = Act(status=307, headers={"Location": f"{elsewhere.url}/chat/completions"})
+        result, _ = ask(away)
+        assert isinstance(result, PolicyError) and elsewhere.requests == []
+
+
+@pytest.mark.parametrize(
+    "address", ["ftp://a/v1", "https://me:pass@a/v1", "https://a/v1?key=1", "a/v1"]
+)
+def test_an_address_that_is_none_or_holds_a_secret_is_refused(address: str):
+    with pytest.raises(UserError, match="base_url"):
+        parse_config(ChatApiConfig, {"base_url": address}, "test")
+
+
+def test_as_many_requests_are_under_way_as_are_allowed():
+    with serve(Act(delay_s=0.05)) as server, asking(server, concurrency=3) as policy:
+        for i in range(9):
+            policy.submit(request(f"q#{i}"))
+        seen: set[str] = set()
+        while len(seen) < 9:
+            seen |= {key for key, _ in policy.collect()}
+    assert server.most_at_once == 3
+
+
+def test_results_of_released_episodes_are_dropped():
+    slow, quick = Act("late", delay_s=0.2), Act("new")
+    with serve(slow, quick) as server, asking(server, concurrency=2) as policy:
+        policy.submit(request())
+        while not server.requests:
+            pass
+        policy.release("q#0")
+        assert policy.collect() == []
+        policy.submit(request())
+        ((_, result),) = policy.collect()
+    assert isinstance(result, Completion) and result.text == "new"
+
+
+def test_requests_keep_to_the_rate():
+    with serve(Act()) as server, asking(server, requests_per_minute=1200) as policy:
+        for i in range(5):
+            policy.submit(request(f"q#{i}"))
+        done = 0
+        while done < 5:
+            done += len(policy.collect())
+    assert server.times[-1] - server.times[0] >= 4 * 0.05 * 0.9
+
+
+def test_tokens_keep_to_the_rate_and_a_hold_holds_all():
+    pace = Pace(0, 60_000)
+    assert pace.delay(500) == 0
+    assert 0.4 < pace.delay(500) <= 0.5
+    pace.hold(2)
+    assert 1.9 < pace.delay(1) <= 2
+
+
+def test_money_is_counted_and_the_cap_holds():
+    prices = {**PRICES, "max_cost": 200.0}
+    with serve(Act()) as server, asking(server, prices=prices, concurrency=8) as policy:
+        results: list[Completion | PolicyError] = []
+        for i in range(30):
+            try:
+                policy.submit(request(f"q#{i}"))
+            except PolicyError as error:
+                results.append(error)
+        while waiting := policy.collect():
+            results += [result for _, result in waiting]
+    spent = policy.ledger.spent
+    paid = [result for result in results if isinstance(result, Completion)]
+    assert len(paid) == len(server.requests) and all(result.cost == 20 for result in paid)
+    assert spent.cost == 20 * len(paid) and 0 < spent.cost <= 200
+    assert "max_cost=200" in str(next(r for r in results if isinstance(r, PolicyError)))
+
+
+def test_what_was_never_reported_is_booked_at_its_worst():
+    with serve(Act(usage=None)) as server, asking(server, prices=PRICES) as policy:
+        policy.submit(request())
+        policy.collect()
+    assert policy.ledger.spent.completion_tokens == 20
+    assert policy.ledger.spent.prompt_tokens > len("Who?")
+
+
+def test_a_refused_request_costs_nothing():
+    with serve(Act(status=400)) as server, asking(server, prices=PRICES) as policy:
+        policy.submit(request())
+        policy.collect()
+    assert (policy.ledger.spent.requests, policy.ledger.spent.cost) == (1, 0.0)
+
+
+def test_a_cap_without_prices_is_refused():
+    with pytest.raises(UserError, match="needs prices"):
+        parse_config(ChatApiConfig, {"prices": {"max_cost": 1}}, "test")
+
+
+def test_an_agent_walks_by_the_chat_api():
+    acts = [Act(LOOK.removesuffix("</kg-query>")), Act(STEP), Act(status=500), Act(DONE)]
+    with serve(*acts) as server, asking(server, prices=PRICES) as policy:
+        (done,) = rollout(questions("q"), environment(), policy, Sampling())
+    assert (done.stop, done.answer, done.policy) == (StopReason.ANSWERED, ("B",), "tiny")
+    assert (done.usage["prompt_tokens"], done.usage["completion_tokens"]) == (30, 15)
+    assert done.usage["cost"] == 60.0
+    assert [len(body["messages"]) for body in server.requests] == [1, 3, 5, 5]
+
+
+def test_an_api_that_stays_down_sets_the_episode_aside():
+    with serve(Act(status=502)) as server, asking(server, retries=0) as policy:
+        (done,) = rollout(questions("q"), environment(), policy, Sampling(), retries=1)
+    assert done.stop is StopReason.POLICY_ERROR and "HTTP 502" in done.provenance["error"]
+    assert len(server.requests) == 2

@@ -1,0 +1,247 @@
+"""What an engine's failures become: a `PolicyError` for the episode, or one line for the user."""
+
+import json
+import time
+from contextlib import ExitStack
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("httpx")
+
+from pydantic import ValidationError  # noqa: E402
+
+from graphwalker.agents.environment import Environment, EnvironmentConfig  # noqa: E402
+from graphwalker.agents.rollout import rollout  # noqa: E402
+from graphwalker.errors import PolicyError, UserError  # noqa: E402
+from graphwalker.policies.base import Sampling  # noqa: E402
+from graphwalker.policies.config import PolicyConfig, policy_identity  # noqa: E402
+from graphwalker.policies.load import load_policy  # noqa: E402
+from graphwalker.policies.token_record import TurnEnds  # noqa: E402
+from graphwalker.policies.vllm.config import VllmConfig  # noqa: E402
+from graphwalker.policies.vllm.load import server_policy  # noqa: E402
+from graphwalker.tokens.segments import prompt_ids  # noqa: E402
+from graphwalker.trajectory import StopReason  # noqa: E402
+from support.engine_toy import CONTEXT, FORMAT, Toy, asked, only, prompt  # noqa: E402
+from support.grpo_toy import questions  # noqa: E402
+from support.token_server import Fault, serve  # noqa: E402
+from support.toy import toy_graph  # noqa: E402
+
+BARE = {"choices": [{"text": "hm", "finish_reason": "stop"}]}
+
+
+@pytest.fixture(scope="module")
+def toy(tmp_path_factory) -> Toy:
+    return Toy(tmp_path_factory.mktemp("model"))
+
+
+@pytest.fixture
+def server(toy):
+    with serve(toy) as running:
+        yield running
+
+
+@pytest.fixture
+def policy(toy, server):
+    made = make(toy, server.url)
+    yield made
+    made.close()
+
+
+def make(toy, url, **settings):
+    config = VllmConfig(base_url=url, **{"retries": 2, "backoff_s": 0.01} | settings)
+    return server_policy(
+        config, toy.tokenizer, toy.model.generation_config, FORMAT, CONTEXT, 8, "server"
+    )
+
+
+@pytest.mark.parametrize(
+    ("fault", "says"),
+    [
+        (Fault(body=b'{"choices": [{"tok'), "no completion in token ids"),
+        (Fault(body=b"\xff\xfe"), "no completion in token ids"),
+        (Fault(body=b"[]"), "no completion in token ids"),
+        (Fault(body=json.dumps(BARE).encode()), "vLLM 0.22 or newer"),
+        (Fault(change={"token_ids": ["5"]}), "no list of ids"),
+        (Fault(change={"token_ids": []}), "no list of ids"),
+        (Fault(change={"logprobs": {"token_logprobs": [-1.0]}}), "no list of 12 numbers"),
+        (Fault(change={"logprobs": {"token_logprobs": [None] * 12}}), "no list of 12 numbers"),
+        (Fault(change={"logprobs": {"token_logprobs": [float("nan")] * 12}}), "not finite"),
+        (Fault(change={"prompt_token_ids": [1, 2]}), "other ids than were sent"),
+        (Fault(change={"finish_reason": "abort"}), "ended with 'abort'"),
+        (Fault(status=400), "HTTP 400.*broken"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_an_answer_that_is_none_fails_the_episode_at_once(policy, server, fault, says):
+    server.faults.append(fault)
+    with pytest.raises(PolicyError, match=says):
+        raise only(policy, asked())
+    assert len(server.requests) == 1
+
+
+def test_a_failure_that_passes_is_tried_again(policy, server):
+    server.faults += [Fault(status=503), Fault(hang_up=True)]
+    assert only(policy, asked()).finish == "length"
+    assert len(server.requests) == 3
+
+
+def test_a_failure_that_stays_is_given_up_after_the_retries(policy, server):
+    server.faults += [Fault(status=500)] * 3
+    with pytest.raises(PolicyError, match=r"HTTP 500.*after 3 attempts"):
+        raise only(policy, asked())
+
+
+def test_a_server_that_died_fails_each_request(toy):
+    with serve(toy) as server:
+        policy = make(toy, server.url)
+    with pytest.raises(PolicyError, match=r"no connection.*after 3 attempts"):
+        raise only(policy, asked())
+    policy.close()
+
+
+def test_a_server_that_hangs_fails_the_request_in_time(toy, server):
+    policy = make(toy, server.url, timeout_s=0.2)
+    server.faults.append(Fault(delay_s=1.0))
+    with pytest.raises(PolicyError, match=r"no answer in 0\.2 s"):
+        raise only(policy, asked())
+    policy.close()
+
+
+def test_an_episode_let_go_hangs_up_on_the_server(policy, server):
+    server.faults.append(Fault(delay_s=0.3, body=b" " * 10_000_000))
+    policy.submit(asked())
+    while not server.requests:
+        time.sleep(0.01)
+    policy.release("q0#0")
+    assert policy.collect() == []
+    assert server.dropped.wait(5)
+
+
+def test_failed_episodes_are_ours_and_are_tried_again(policy, server):
+    server.faults += [Fault(status=400)] * 4
+    environment = Environment(toy_graph(), EnvironmentConfig(prompt="compact", max_turns=1))
+    short = Sampling(max_tokens=4)
+    done = list(rollout(questions()[:2], environment, policy, short, samples=2, retries=4))
+    assert len(done) == 4 and StopReason.POLICY_ERROR not in {t.stop for t in done}
+
+
+def test_sampling_settings_never_come_from_the_server(policy, server):
+    only(policy, asked(sampling=Sampling(temperature=0.7, top_p=0.9, max_tokens=4)))
+    [body] = server.requests
+    named = {"temperature", "top_p", "top_k", "min_p", "repetition_penalty", "max_tokens", "seed"}
+    assert named <= set(body) and body["prompt"] and "messages" not in body
+
+
+def test_ids_beyond_a_stop_string_are_cut(toy):
+    ids = toy.tokenizer.encode("ab</answer>cd")
+    ends = TurnEnds.of(toy.tokenizer, FORMAT)
+    assert toy.text(ids[: ends.before_overshoot(ids, ("</answer>",))]) == "ab</answer>"
+    assert ends.before_overshoot(ids, ()) == len(ids)
+
+
+# --- what a user sees
+
+
+def configured(toy, url="http://127.0.0.1:9", **settings):
+    return PolicyConfig(
+        model=str(toy.folder),
+        engine="vllm-server",
+        vllm=VllmConfig(base_url=url, **settings),
+    )
+
+
+def test_no_server_at_the_address_is_said_with_the_next_move(toy):
+    with pytest.raises(UserError, match=r"no vLLM server answers.*vllm serve MODEL.*base_url"):
+        load_policy(configured(toy))
+
+
+def test_a_page_that_is_no_vllm_is_said(toy):
+    with serve(toy) as other:
+        other.models = {"object": "list", "data": [{"id": "x"}]}
+        with pytest.raises(UserError, match="list of models"):
+            load_policy(configured(toy, other.url))
+
+
+def test_a_model_that_the_server_does_not_have_is_said(toy, server):
+    with pytest.raises(UserError, match="serves tiny, not 'huge'"):
+        load_policy(configured(toy, server.url, served_model="huge"))
+
+
+def test_a_folder_without_a_tokenizer_is_said(server, tmp_path):
+    config = PolicyConfig(
+        model=str(tmp_path), engine="vllm-server", vllm=VllmConfig(base_url=server.url)
+    )
+    with pytest.raises(UserError, match="no tokenizer could be loaded"):
+        load_policy(config)
+
+
+@pytest.mark.skipif(find_spec("vllm") is not None, reason="vLLM is installed")
+def test_without_vllm_the_extra_is_named(toy):
+    with pytest.raises(UserError, match=r"graphwalker-kgqa\[vllm\]"):
+        load_policy(PolicyConfig(model=str(toy.folder), engine="vllm"))
+
+
+def test_an_api_and_an_engine_are_not_both_taken():
+    with pytest.raises(ValidationError, match="set one"):
+        PolicyConfig(model="m", api={}, engine="vllm")
+
+
+@pytest.mark.parametrize("url", ["127.0.0.1:8000", "ftp://host", "http://user:word@host"])
+def test_an_address_that_is_none_is_refused(url):
+    with pytest.raises(ValidationError):
+        VllmConfig(base_url=url)
+
+
+def test_an_address_may_end_with_v1():
+    assert VllmConfig(base_url="http://host:8000/v1/").base_url == "http://host:8000"
+
+
+def test_the_engine_is_part_of_a_runs_identity_except_for_our_own(toy):
+    assert "engine" not in policy_identity(PolicyConfig(model=str(toy.folder)))
+    assert policy_identity(configured(toy))["engine"] == "vllm-server"
+
+
+def test_the_smaller_of_both_contexts_holds(toy, server):
+    config = configured(toy, server.url).model_copy(update={"max_context": 10**6})
+    policy = load_policy(config)
+    server.faults.append(Fault(status=400))
+    only(policy, asked(sampling=Sampling(max_tokens=10**6)))
+    used = len(prompt_ids(prompt(0), FORMAT, toy.tokenizer))
+    assert server.requests[0]["max_tokens"] == CONTEXT - used - 1
+    policy.close()
+
+
+def test_workers_and_vllm_in_process_are_not_both_taken(toy, tmp_path):
+    from eval.run.config import EvalConfig, _player
+
+    policy = PolicyConfig(model=str(toy.folder), engine="vllm")
+    config = EvalConfig(graph="-", questions="-", output_dir="-", policy=policy, workers=2)
+    with pytest.raises(UserError, match="vLLM batches by itself"):
+        _player(config, None, tmp_path, None, ExitStack())
+
+
+def test_an_evaluation_runs_on_a_server(toy, server, tmp_path):
+    from eval.run.config import EvalConfig, run_eval
+    from graphwalker.files import read_jsonl, write_jsonl
+    from graphwalker.graphs.build.build import build_graph
+    from support.toy import TOY_TRIPLES
+
+    rows = "".join("\t".join(triple) + "\n" for triple in TOY_TRIPLES)
+    (tmp_path / "triples.tsv").write_text(rows, encoding="utf-8")
+    build_graph([tmp_path / "triples.tsv"], tmp_path / "graph")
+    write_jsonl(tmp_path / "q.jsonl", [q.to_json() for q in questions()[:2]])
+    out = run_eval(
+        EvalConfig(
+            graph=str(tmp_path / "graph"),
+            questions=str(tmp_path / "q.jsonl"),
+            output_dir=str(tmp_path / "run"),
+            policy=configured(toy, server.url),
+            environment=EnvironmentConfig(prompt="compact", max_turns=2),
+            max_tokens=8,
+        )
+    )
+    lines = list(read_jsonl(Path(out) / "predictions.jsonl"))
+    assert len(lines) == 2 and server.requests

@@ -1,0 +1,167 @@
+"""Constrained questions of a made world: sampled, worded, solved, verified, and searched for."""
+
+import copy
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from data_pipeline.collect import collect_experts
+from data_pipeline.config import ExpertConfig, SynthConfig
+from data_pipeline.seeds.seeds import Seeds
+from data_pipeline.synthesize import make_walks, synthesize
+from data_pipeline.verify import verify_file
+from data_pipeline.walks.sampler import Walk, Walker, WalkRules, walk_rng
+from data_pipeline.walks.three_branches import sample_three
+from graphwalker.errors import UserError
+from graphwalker.files import read_jsonl, write_jsonl
+from graphwalker.graphs.build.build import build_graph
+from graphwalker.graphs.compiled.open import open_graph
+from graphwalker.graphs.memory import MemoryGraph
+from graphwalker.query.constraint import CONSTRAINED
+from graphwalker.query.query import execute, sub_queries
+from graphwalker.tools.listing import lister
+from graphwalker.tools.settings import WalkerSettings
+from graphwalker.world.generate import make_world
+from support.oxigraph import load_store, node_id
+from support.toy import toy_graph
+
+MIX: dict[str, float] = dict.fromkeys(CONSTRAINED, 1.0)
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory) -> Path:
+    out = tmp_path_factory.mktemp("world")
+    make_world(1500, 0, out)
+    return out
+
+
+@pytest.fixture(scope="module")
+def made(world, tmp_path_factory) -> Path:
+    out = tmp_path_factory.mktemp("made")
+    synthesize(world / "graph", SynthConfig(count=24, mix=MIX, sparql=True), out)
+    return out
+
+
+def records(made: Path, name: str) -> list[dict]:
+    return list(read_jsonl(made / f"{name}.jsonl"))
+
+
+def test_the_mix_is_exact(made):
+    assert Counter(r["structure"] for r in records(made, "questions")) == dict.fromkeys(MIX, 6)
+
+
+@pytest.mark.parametrize("name", ["walks", "questions", "graphsynth"])
+def test_every_record_holds(name, made, world):
+    verdict = verify_file(open_graph(world / "graph"), made / f"{name}.jsonl", 5)
+    assert (verdict.failed, verdict.first) == (0, [])
+
+
+def test_the_sparql_of_every_record_gives_its_answers(made, world):
+    store = load_store(sorted(world.glob("*.nt*")))
+    for record in records(made, "questions"):
+        found = {node_id(row["x"]) for row in store.query(record["query"]["sparql"])}
+        assert found == {answer["id"] for answer in record["answers"]}, record["question"]
+
+
+def test_every_trajectory_sees_the_values_that_decide(made):
+    for record in records(made, "graphsynth"):
+        relation = record["question"]["query"]["constraint"]["relation"]
+        asked = [t for t in record["turns"] if relation in str(t["action"])]
+        assert len(asked) >= 2, record["question"]["question"]
+
+
+def test_what_is_compared_to_is_a_named_topic_entity(made):
+    for record in records(made, "questions"):
+        than = record["query"]["constraint"].get("than")
+        if than:
+            assert than in record["topic_entities"]
+            assert than["name"] in record["question"]
+
+
+def test_the_same_seed_makes_the_same_walks(made, world, tmp_path):
+    config = SynthConfig(count=24, mix=MIX, sparql=True, workers=2)
+    synthesize(world / "graph", config, tmp_path)
+    for name in ("walks", "questions", "graphsynth", "dropped"):
+        assert (tmp_path / f"{name}.jsonl").read_bytes() == (made / f"{name}.jsonl").read_bytes()
+
+
+def _less(record):
+    record["query"]["constraint"]["operator"] = "lowest"
+
+
+def _gone(record):
+    del record["query"]["constraint"]
+
+
+def _odd(record):
+    record["query"]["constraint"]["operator"] = "about"
+
+
+def _unknown(record):
+    record["query"]["constraint"]["relation"] = "a.b.c"
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (_less, "answers differ"),
+        (_gone, "answers differ"),
+        (_odd, "malformed"),
+        (_unknown, "relation unknown"),
+    ],
+)
+def test_a_damaged_constraint_is_named(damage, reason, made, world, tmp_path):
+    chosen = next(
+        r
+        for r in records(made, "questions")
+        if r["query"]["constraint"]["operator"] in ("highest", "above")
+    )
+    record = copy.deepcopy(chosen)
+    damage(record)
+    write_jsonl(tmp_path / "one.jsonl", [record])
+    verdict = verify_file(open_graph(world / "graph"), tmp_path / "one.jsonl")
+    assert dict(verdict.reasons) == {reason: 1}
+
+
+def test_an_expert_finds_the_values_too(made, world, tmp_path):
+    config = ExpertConfig(count=8, mix=MIX, error_rate=0.5)
+    card = collect_experts(world / "graph", config, made / "questions.jsonl", tmp_path)
+    assert card["structures"] == dict.fromkeys(sorted(MIX), 2)
+
+
+def test_held_out_entities_are_not_compared_with_in_training(made):
+    for record in records(made, "questions"):
+        assert record["split"] == "train"
+
+
+def test_a_graph_without_values_refuses_the_mix_in_one_line(tmp_path):
+    facts = tmp_path / "facts.tsv"
+    facts.write_text("m.a\tx.y.z\tm.b\n")
+    (tmp_path / "names.tsv").write_text("m.a\tAnn\nm.b\tBob\n")
+    build_graph([facts], tmp_path / "graph", names=tmp_path / "names.tsv")
+    with pytest.raises(UserError, match=r"^mix.date: this graph has no dates or numbers"):
+        make_walks(
+            tmp_path / "graph", SynthConfig(count=2, mix={"2I": 1, "date": 1}), tmp_path / "out"
+        )
+
+
+def _meeting() -> MemoryGraph:
+    """Three topics with three ends each: every two share two, all three share one."""
+    ends = {"t1": "mxy", "t2": "mxz", "t3": "myz"}
+    facts = [(f"m.{t}", f"r.r.{t}", f"m.{e}") for t, found in ends.items() for e in found]
+    return MemoryGraph(facts, {f"m.{n}": n.upper() for n in ("t1", "t2", "t3", *"mxyz")}, {})
+
+
+@pytest.mark.parametrize("graph", [_meeting(), toy_graph()])
+def test_no_branch_of_three_is_needless(graph):
+    walker = Walker(graph, Seeds(graph), WalkRules())
+    listed = lister(graph, WalkerSettings())
+    found = [sample_three(walker, listed, walk_rng(0, "3I", i)) for i in range(40)]
+    walks = [walk for walk in found if isinstance(walk, Walk)]
+    assert walks or graph.name("m.0ada")
+    for walk in walks:
+        answers = set(execute(graph, walk.query).answers)
+        assert walk.visited[0][-1] in answers
+        for part in sub_queries(walk.query):
+            assert set(execute(graph, part).answers) > answers

@@ -1,0 +1,298 @@
+"""The served agent over real HTTP: its page, its stream, its OpenAI-compatible API, its guard."""
+
+import http.client
+import json
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+from test_chat_api import request
+from typer.testing import CliRunner
+
+from graphwalker.cli.app import app
+from graphwalker.errors import GraphWalkerError, UserError
+from graphwalker.policies.base import Sampling
+from graphwalker.policies.chat.config import ChatApiConfig
+from graphwalker.policies.chat.policy import ChatPolicy
+from graphwalker.serve.asking import Limits
+from graphwalker.serve.server import allowed_hosts
+from graphwalker.serve.topics import find_topics
+from support.eval_toy import toy_environment
+from support.serve_toy import GatedPolicy, Served, served, until
+from support.toy import toy_graph
+
+QUESTION = "Where was Tom Lindqvist's wife born?"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Served]:
+    with served() as running:
+        yield running
+
+
+def ask(server: Served, question: Any = QUESTION, **fields: Any) -> httpx.Response:
+    return httpx.post(f"{server.url}/api/ask", json={"question": question, **fields}, timeout=30)
+
+
+def events(response: httpx.Response) -> list[dict[str, Any]]:
+    lines = response.text.split("\n\n")
+    return [json.loads(line[6:]) for line in lines if line.startswith("data: ")]
+
+
+def chat(server: Served, **fields: Any) -> httpx.Response:
+    body = {"model": "agent", "messages": [{"role": "user", "content": QUESTION}], **fields}
+    return httpx.post(f"{server.url}/v1/chat/completions", json=body, timeout=30)
+
+
+def raw(server: Served, headers: dict[str, str], body: bytes = b"{}", method: str = "POST") -> int:
+    """The status of a request whose headers are exactly these."""
+    parts = urlsplit(server.url)
+    connection = http.client.HTTPConnection(str(parts.hostname), parts.port, timeout=10)
+    connection.putrequest(method, "/api/ask" if method == "POST" else "/", skip_host=True)
+    for name, value in headers.items():
+        connection.putheader(name, value)
+    connection.endheaders(body if method == "POST" else None)
+    status = connection.getresponse().status
+    connection.close()
+    return status
+
+
+def test_the_page_is_one_file_that_may_run_its_own_script_alone(server: Served):
+    page = httpx.get(server.url)
+    policy = page.headers["Content-Security-Policy"]
+    assert page.status_code == 200 and "<textarea" in page.text
+    assert "default-src 'none'" in policy and "unsafe" not in policy
+    assert "src=" not in page.text and "innerHTML" not in page.text
+    assert page.headers["X-Content-Type-Options"] == "nosniff"
+
+
+def test_an_asker_sees_every_turn_and_the_answer(server: Served):
+    told = events(ask(server))
+    assert told[0] == {"type": "topics", "topics": [{"id": "m.0tom", "name": "Tom Lindqvist"}]}
+    turns = [event for event in told if event["type"] == "turn"]
+    assert [turn["number"] for turn in turns] == list(range(1, len(turns) + 1))
+    assert turns[1]["error"] and not turns[0]["error"]
+    assert told[-1]["answer"] == [{"name": "Springfield", "id": "m.0city1"}]
+    assert told[-1]["stop"] == "answered"
+
+
+def test_topics_may_be_named_by_name_or_id(server: Served):
+    for topic in ("Tom Lindqvist", "m.0tom"):
+        assert events(ask(server, "Where was his wife born?", topics=[topic]))[0]["topics"]
+
+
+def test_turns_are_told_while_the_next_is_awaited():
+    policy = GatedPolicy()
+    policy.gate.clear()
+    body = {"question": QUESTION}
+    with (
+        served(policy) as server,
+        httpx.stream("POST", f"{server.url}/api/ask", json=body, timeout=30) as response,
+    ):
+        lines = (line for line in response.iter_lines() if line.startswith("data: "))
+        assert json.loads(next(lines)[6:])["type"] == "topics"
+        policy.gate.set()
+        assert json.loads(next(lines)[6:])["number"] == 1
+
+
+def test_an_asker_who_goes_away_ends_the_episode():
+    policy = GatedPolicy()
+    policy.gate.clear()
+    with served(policy) as server:
+        with httpx.stream("POST", f"{server.url}/api/ask", json={"question": QUESTION}) as response:
+            next(response.iter_lines())
+            assert until(lambda: bool(policy.requests))
+        assert until(lambda: server.desk.running == 0)
+        policy.gate.set()
+        assert until(lambda: bool(policy.released))
+        assert len(policy.requests) == 1
+
+
+def test_two_askers_share_the_policy():
+    policy = GatedPolicy()
+    policy.gate.clear()
+    with served(policy) as server, httpx.Client(timeout=30) as client:
+        first = client.stream("POST", f"{server.url}/api/ask", json={"question": QUESTION})
+        second = client.stream("POST", f"{server.url}/api/ask", json={"question": QUESTION})
+        with first as a, second as b:
+            assert until(lambda: server.desk.running == 2)
+            policy.gate.set()
+            ends = [list(r.iter_lines())[-2] for r in (a, b)]
+    assert all('"type":"end"' in line for line in ends)
+
+
+def test_a_full_desk_says_so():
+    policy = GatedPolicy()
+    policy.gate.clear()
+    with (
+        served(policy, max_running=1) as server,
+        httpx.stream("POST", f"{server.url}/api/ask", json={"question": QUESTION}),
+    ):
+        refused = ask(server)
+        assert (refused.status_code, refused.headers["Retry-After"]) == (503, "5")
+        assert chat(server).json()["error"]["type"] == "server_error"
+
+
+def test_a_question_has_a_time_limit():
+    policy = GatedPolicy()
+    policy.gate.clear()
+    with served(policy, Limits(timeout_s=0.2)) as server:
+        last = events(ask(server))[-1]
+        assert (last["type"], last["stop"]) == ("error", "timeout")
+        assert until(lambda: server.desk.running == 0)
+
+
+def test_a_policy_that_fails_is_no_answer():
+    with served(GatedPolicy(lines=["hm"])) as server:
+        last = events(ask(server))[-1]
+        assert last["type"] == "error" and "no turn 2" in last["error"]
+        assert chat(server).status_code == 502
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        ({}, "not empty"),
+        ({"question": " "}, "not empty"),
+        ({"question": 7}, "not empty"),
+        ({"question": "x" * 2001}, "at most 2000"),
+        ({"question": "Who is nobody?"}, "give topic entities"),
+        ({"question": QUESTION, "topics": ["Nobody At All"]}, "Nobody At All"),
+        ({"question": QUESTION, "topics": "Tom"}, "list of 1 to 8"),
+        ({"question": QUESTION, "topics": [1]}, "list of 1 to 8"),
+        ({"question": "\ud800 Tom Lindqvist"}, "Unicode"),
+        ([], "JSON object"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_with_the_reason(server: Served, body: Any, why: str):
+    sent = json.dumps(body).encode()
+    headers = {"Content-Type": "application/json"}
+    refused = httpx.post(f"{server.url}/api/ask", content=sent, headers=headers)
+    assert refused.status_code == 400 and why in refused.text
+
+
+def test_a_form_of_another_site_cannot_ask(server: Served):
+    plain = httpx.post(f"{server.url}/api/ask", content=b'{"question": "x"}')
+    assert plain.status_code == 400 and "application/json" in plain.text
+    assert "access-control-allow-origin" not in plain.headers
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "127.0.0.1@evil", ""]
+)
+def test_a_name_that_was_rebound_to_this_machine_is_refused(server: Served, host: str):
+    assert raw(server, {"Host": host}, method="GET") == 421
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:8765", "127.0.0.1:1", "[::1]:8765"])
+def test_this_machines_own_names_are_answered(server: Served, host: str):
+    assert raw(server, {"Host": host}, method="GET") == 200
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1:1"])
+def test_pages_of_other_origins_are_refused(server: Served, origin: str):
+    assert raw(server, {"Host": "127.0.0.1:9", "Origin": origin}) == 403
+
+
+def test_a_body_ends_at_its_limit_whether_or_not_it_says_its_length(server: Served):
+    big = b'{"question": "' + b"x" * 300_000 + b'"}'
+    told = {"Host": "localhost", "Content-Type": "application/json"}
+    assert raw(server, {**told, "Content-Length": str(len(big))}, big) == 413
+
+    def chunks() -> Iterator[bytes]:
+        yield from (big[i : i + 1000] for i in range(0, len(big), 1000))
+
+    try:
+        chunked = httpx.post(
+            f"{server.url}/api/ask", content=chunks(), headers={"Content-Type": "application/json"}
+        )
+    except httpx.TransportError:
+        return  # cut off while it was sending
+    assert chunked.status_code == 400 and "too large" in chunked.text
+
+
+def test_the_agent_is_an_openai_model(server: Served):
+    (model,) = httpx.get(f"{server.url}/v1/models").json()["data"]
+    body = chat(server).json()
+    assert body["model"] == model["id"] == "graphwalker/scripted"
+    message = body["choices"][0]["message"]
+    assert message["content"] == "Springfield" and "<kg-query>" in message["reasoning_content"]
+    assert body["graphwalker"]["answer"][0]["id"] == "m.0city1"
+    assert len(body["graphwalker"]["turns"]) == body["graphwalker"]["usage"]["turns"]
+
+
+def test_the_openai_stream_reasons_in_turns_and_ends_with_the_answer(server: Served):
+    lines = [line for line in chat(server, stream=True).text.split("\n\n") if line]
+    assert lines[-1] == "data: [DONE]"
+    chunks = [json.loads(line[6:]) for line in lines[:-1]]
+    deltas = [chunk["choices"][0]["delta"] for chunk in chunks]
+    assert "".join(delta.get("content", "") for delta in deltas) == "Springfield"
+    assert sum("reasoning_content" in delta for delta in deltas) >= 3
+    assert chunks[-1]["choices"][0]["finish_reason"] == "stop" and "usage" in chunks[-1]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"messages": []},
+        {"messages": [{"role": "system", "content": "x"}]},
+        {"messages": [{"role": "user", "content": 1}]},
+        {"n": 2},
+        {"temperature": -1},
+        {"temperature": "hot"},
+        {"seed": "x"},
+    ],
+)
+def test_a_wrong_chat_request_gets_an_openai_error(server: Served, fields: dict[str, Any]):
+    refused = chat(server, **fields)
+    assert refused.status_code == 400
+    assert refused.json()["error"]["type"] == "invalid_request_error"
+
+
+def test_our_own_chat_policy_speaks_to_the_served_agent(server: Served):
+    config = ChatApiConfig(base_url=f"{server.url}/v1", api_key_env="", concurrency=1)
+    policy = ChatPolicy("graphwalker", config)
+    asked = request(sampling=Sampling())
+    message = type(asked.messages[0])("user", QUESTION)
+    policy.submit(type(asked)(**{**_fields(asked), "messages": (message,)}))
+    ((_, completion),) = policy.collect()
+    policy.close()
+    assert getattr(completion, "text", completion) == "Springfield"
+
+
+def _fields(asked: Any) -> dict[str, Any]:
+    return {name: getattr(asked, name) for name in type(asked).__slots__}
+
+
+@pytest.mark.parametrize(
+    ("text", "topics"),
+    [
+        ("Where was Tom Lindqvist's wife born?", ["m.0tom"]),
+        ("Who wrote The Glass Harbor?", ["m.0film1"]),
+        ('Who wrote "the glass harbor"?', ["m.0film1"]),
+        ("Did Ada Mbeki and Tom Lindqvist meet?", ["m.0ada", "m.0tom"]),
+        ("who is she?", []),
+    ],
+)
+def test_topics_are_the_names_in_the_question(text: str, topics: list[str]):
+    assert [entity.id for entity in find_topics(toy_graph(), text)] == topics
+
+
+def test_loopback_is_the_default_and_more_must_be_meant():
+    assert "127.0.0.1" in allowed_hosts("127.0.0.1", [])
+    assert allowed_hosts("0.0.0.0", ["Box.Local"])[-1] == "box.local"
+    with pytest.raises(UserError, match="--allow-host"):
+        allowed_hosts("0.0.0.0", [])
+
+
+def test_the_command_refuses_before_it_loads_a_model(tmp_path):
+    arguments = ["serve", "--graph", str(tmp_path), "--model", "m", "--host", "0.0.0.0"]
+    refused = CliRunner().invoke(app, arguments)
+    assert isinstance(refused.exception, GraphWalkerError)
+
+
+def test_the_environment_of_the_desk_names_the_agent(server: Served):
+    about = httpx.get(f"{server.url}/api/about").json()
+    assert about["agent"] == toy_environment().name and about["model"] == "scripted"

@@ -1,0 +1,79 @@
+"""The served page in headless Chromium: it asks, shows the walk, and no name can act in it."""
+
+import shutil
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from graphwalker.agents.environment import Environment
+from graphwalker.graphs.memory import MemoryGraph
+from graphwalker.protocols.base import FinalAnswer
+from graphwalker.protocols.tags import TagProtocol
+from graphwalker.tools.base import Call
+from support.eval_toy import SPOUSE
+from support.serve_toy import GatedPolicy, served, until
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+pytestmark = pytest.mark.browser
+
+HOSTILE = "<img src=x onerror=alert(1)><script>alert(2)</script>"
+
+
+@pytest.fixture(scope="module")
+def browser() -> "Iterator[Browser]":
+    api = pytest.importorskip("playwright.sync_api")
+    program = shutil.which("chromium") or shutil.which("google-chrome")
+    assert program, "needs Chromium: apt-get install chromium"
+    with api.sync_playwright() as driver:
+        started = driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+def hostile() -> tuple[Environment, GatedPolicy]:
+    graph = MemoryGraph([("m.a", SPOUSE, "m.b")], {"m.a": "Ada", "m.b": HOSTILE})
+    say = TagProtocol().render
+    lines = [
+        say(HOSTILE, Call("get_relations", {"entity": "Ada"})),
+        say("", Call("get_triples", {"entity": "Ada", "relations": [SPOUSE]})),
+        say("", FinalAnswer((HOSTILE,))),
+    ]
+    return Environment(graph), GatedPolicy(lines=lines)
+
+
+def test_the_page_asks_and_shows_the_walk_and_hostile_names_as_text(browser: "Browser") -> None:
+    environment, policy = hostile()
+    said: list[Any] = []
+    with served(policy, environment=environment) as server:
+        page = browser.new_page()
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("dialog", lambda dialog: said.append(dialog.message))
+        page.goto(server.url)
+        page.fill("#question", "Who is married to Ada?")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#end.good")
+        assert HOSTILE in page.inner_text("#end") and "(m.b)" in page.inner_text("#end")
+        assert page.locator("#turns li").count() == 3
+        assert page.locator(".thought").first.inner_text() == HOSTILE
+        assert page.locator("#turns img, #turns script, #end img").count() == 0
+        page.close()
+    assert said == []
+
+
+def test_stop_ends_the_walk(browser: "Browser") -> None:
+    environment, policy = hostile()
+    policy.gate.clear()
+    with served(policy, environment=environment) as server:
+        page = browser.new_page()
+        page.goto(server.url)
+        page.fill("#question", "Who is married to Ada?")
+        page.click("#ask")
+        assert until(lambda: server.desk.running == 1)
+        page.click("#stop")
+        assert until(lambda: server.desk.running == 0)
+        assert page.inner_text("#end") == "Stopped."
+        page.close()

@@ -1,0 +1,239 @@
+"""Tokens: segments, masks and chat formats, with the tiny tokenizer and stand-ins for Qwen's."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from graphwalker.errors import UserError
+from graphwalker.graphs.base import Entity
+from graphwalker.question import Question
+from graphwalker.tokens.segments import (
+    FORMATS,
+    IGNORED,
+    chat_format,
+    completion_ids,
+    end_of_turn_id,
+    extension_ids,
+    prompt_ids,
+    segment_messages,
+    training_row,
+    training_rows,
+)
+from graphwalker.trajectory import Message, StopReason, Trajectory, Turn
+
+pytest.importorskip("tokenizers")
+pytest.importorskip("transformers")
+
+RELATIONS = ["people.person.spouse", "film.film.starring", "film.film.starring..film.actor.film"]
+TEXTS = [
+    'Who is married to Anna Kovar?\nTopic entities: "Anna Kovar", "Bob Lind"',
+    '<think>Anna Kovar has spouses.</think>\n<kg-query>get_triples("Anna Kovar", '
+    '["people.person.spouse", "film.film.starring"])</kg-query>',
+    '<information>("Anna Kovar", people.person.spouse, "Bob Lind (actor)")</information>',
+    '<think>Found it, Anna.</think>\n<answer>["Bob Lind", "Anna Kovar"]</answer>',
+] * 3
+SPECIALS = ["<|im_start|>", "<|im_end|>", "<|eot_id|>", "<|begin_of_text|>"]
+SPECIALS += ["<|start_header_id|>", "<|end_header_id|>"]
+
+
+@pytest.fixture(scope="session")
+def tokenizer():
+    from training.models.tiny import make_tokenizer
+
+    return make_tokenizer(TEXTS, RELATIONS, 900)
+
+
+@pytest.fixture(scope="session")
+def chat_tokenizer():
+    """A byte-level tokenizer with the special tokens of Qwen and Llama."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    bpe = Tokenizer(models.BPE())
+    bpe.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    bpe.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    bpe.train_from_iterator(TEXTS, trainers.BpeTrainer(vocab_size=600, initial_alphabet=alphabet))
+    bpe.add_special_tokens(SPECIALS)
+    return PreTrainedTokenizerFast(tokenizer_object=bpe, clean_up_tokenization_spaces=False)
+
+
+def conversation() -> list[Message]:
+    roles = ("user", "assistant", "user", "assistant")
+    return [Message("system", "Walk the graph."), *map(Message, roles, TEXTS[:4])]
+
+
+def trajectory(*turns: Turn) -> Trajectory:
+    question = Question("q", "Who?", (Entity("m.1", "Anna Kovar"),))
+    return Trajectory(question, "react", "oracle", turns, ("Bob Lind",), StopReason.ANSWERED)
+
+
+def two_turns() -> Trajectory:
+    start, first, observed, second = conversation()[1:]
+    return trajectory(Turn((start,), first.content), Turn((observed,), second.content))
+
+
+def decode(tokenizer, ids) -> str:
+    return tokenizer.decode(list(ids), skip_special_tokens=False)
+
+
+@pytest.mark.parametrize("name", sorted(FORMATS))
+def test_a_prompt_extends_the_previous_prompt_and_its_completion(name, chat_tokenizer) -> None:
+    fmt, messages = FORMATS[name], conversation()
+    before = prompt_ids(messages[:2], fmt, chat_tokenizer)
+    after = prompt_ids(messages[:4], fmt, chat_tokenizer)
+    written = completion_ids(messages[2].content, fmt, chat_tokenizer)
+    assert after == before + written + extension_ids(messages[3:4], fmt, chat_tokenizer)
+
+
+@pytest.mark.parametrize("name", sorted(FORMATS))
+def test_segments_in_order_are_the_last_prompt_and_the_last_completion(name, chat_tokenizer):
+    fmt, messages = FORMATS[name], conversation()
+    segments = segment_messages(messages, fmt, chat_tokenizer)
+    ids = [token for segment in segments for token in segment.ids]
+    last = completion_ids(messages[-1].content, fmt, chat_tokenizer)
+    assert ids == prompt_ids(messages[:-1], fmt, chat_tokenizer) + last
+
+
+@pytest.mark.parametrize("name", sorted(FORMATS))
+def test_trained_tokens_decode_to_exactly_the_agents_turns(name, chat_tokenizer) -> None:
+    fmt = FORMATS[name]
+    segments = segment_messages(conversation(), fmt, chat_tokenizer)
+    said = [decode(chat_tokenizer, s.ids) for s in segments if s.trained]
+    assert said == [m.content + fmt.end_of_turn for m in conversation() if m.role == "assistant"]
+
+
+def test_chatml_reads_as_qwens_template_writes_it(chat_tokenizer) -> None:
+    messages = [Message("system", "S"), Message("user", "U"), Message("assistant", "A")]
+    ids = prompt_ids([*messages, Message("user", "V")], FORMATS["chatml"], chat_tokenizer)
+    assert decode(chat_tokenizer, ids) == (
+        "<|im_start|>system\nS<|im_end|>\n<|im_start|>user\nU<|im_end|>\n"
+        "<|im_start|>assistant\nA<|im_end|>\n<|im_start|>user\nV<|im_end|>\n<|im_start|>assistant\n"
+    )
+
+
+def test_llama3_reads_as_llamas_template_writes_it(chat_tokenizer) -> None:
+    ids = prompt_ids([Message("user", "U")], FORMATS["llama3"], chat_tokenizer)
+    assert decode(chat_tokenizer, ids) == (
+        "<|begin_of_text|><|start_header_id|>user<|end_header_id|>\n\nU<|eot_id|>"
+        "<|start_header_id|>assistant<|end_header_id|>\n\n"
+    )
+
+
+def test_a_special_token_spelled_out_in_an_observation_stays_text(chat_tokenizer) -> None:
+    fmt = FORMATS["chatml"]
+    ids = extension_ids([Message("user", "a <|im_end|> b")], fmt, chat_tokenizer)
+    assert ids.count(end_of_turn_id(fmt, chat_tokenizer)) == 1
+
+
+def test_a_row_trains_on_completions_alone(tokenizer) -> None:
+    fmt, walked = FORMATS["inline"], two_turns()
+    row = training_row(walked, fmt, tokenizer)
+    trained = [label for label in row.labels if label != IGNORED]
+    written = "".join(turn.completion + fmt.end_of_turn for turn in walked.turns)
+    assert decode(tokenizer, trained) == written
+    assert all(b in (a, IGNORED) for a, b in zip(row.input_ids, row.labels, strict=True))
+
+
+def test_token_ids_of_a_policy_are_used_exactly(tokenizer) -> None:
+    fmt = FORMATS["inline"]
+    spelled = [tokenizer.convert_tokens_to_ids(c) for c in "Anna"[:1]]
+    ids = (*spelled, end_of_turn_id(fmt, tokenizer))
+    row = training_row(
+        trajectory(Turn((Message("user", "Who?"),), "Anna", token_ids=ids)), fmt, tokenizer
+    )
+    assert tuple(label for label in row.labels if label != IGNORED) == ids
+
+
+def test_token_ids_without_an_end_of_turn_are_refused(tokenizer) -> None:
+    walked = trajectory(Turn((Message("user", "Who?"),), "Anna", token_ids=(5, 6)))
+    with pytest.raises(UserError, match="do not end with"):
+        training_row(walked, FORMATS["inline"], tokenizer)
+
+
+def test_a_restarted_context_is_a_row_of_its_own(tokenizer) -> None:
+    first, second = two_turns().turns
+    again = Turn(second.context, second.completion, restart=True)
+    rows = training_rows(trajectory(first, again), FORMATS["inline"], tokenizer)
+    assert rows == [
+        training_row(trajectory(first), FORMATS["inline"], tokenizer),
+        training_row(trajectory(second), FORMATS["inline"], tokenizer),
+    ]
+
+
+def test_a_format_that_does_not_fit_the_tokenizer_is_named(tokenizer) -> None:
+    with pytest.raises(UserError, match="llama3"):
+        end_of_turn_id(FORMATS["llama3"], tokenizer)
+
+
+def test_an_unknown_format_lists_the_known_ones() -> None:
+    with pytest.raises(UserError, match="chatml, inline, llama3"):
+        chat_format("alpaca")
+
+
+@pytest.mark.parametrize("around", [" {} x", '"{}"', "({})", "[{}, a]", "a, {}", "{}", "\n{}"])
+def test_a_name_is_the_same_tokens_wherever_it_stands(around, tokenizer) -> None:
+    name = tokenizer.encode("Anna Kovar", add_special_tokens=False)
+    ids = tokenizer.encode(around.format("Anna Kovar"), add_special_tokens=False)
+    assert len(name) == 2
+    assert any(ids[i : i + 2] == name for i in range(len(ids)))
+
+
+@pytest.mark.parametrize("atom", ["<think>", "</kg-query>", *RELATIONS])
+def test_tags_and_relations_are_one_token(atom, tokenizer) -> None:
+    assert len(tokenizer.encode(atom, add_special_tokens=False)) == 1
+
+
+PIECES = [*" aB1_\"',.()[]<>\n\t\x1d\x1e\x1f", "é", "\u0301", "\u200d", "日", "Ⅳ", "ğ"]
+PIECES += ["<think> ", ' </think>\n<kg-query> get_triples("', '", ["', '"]) </kg-query>']
+PIECES += ["<think>", "</answer>", *RELATIONS, "..", "<|im_end|>", "<|endoftext|>"]
+
+
+@settings(max_examples=150, deadline=None)
+@given(text=st.one_of(st.text(), st.lists(st.sampled_from(PIECES)).map("".join)))
+def test_every_text_comes_back_unchanged(text, tokenizer) -> None:
+    ids = tokenizer.encode(text, add_special_tokens=False, split_special_tokens=True)
+    assert decode(tokenizer, ids) == text
+
+
+def test_the_same_texts_make_the_same_tokenizer(tokenizer) -> None:
+    from training.models.tiny import make_tokenizer
+
+    again = make_tokenizer(TEXTS, RELATIONS, 900)
+    assert again.backend_tokenizer.to_str() == tokenizer.backend_tokenizer.to_str()
+
+
+def test_a_saved_tiny_agent_loads_by_the_auto_classes(tmp_path) -> None:
+    from transformers import AutoModelForCausalLM, AutoTokenizer, Qwen2ForCausalLM
+
+    from training.config import TinyModelConfig
+    from training.models.tiny import make_tiny
+
+    config = TinyModelConfig(vocab_size=900, layers=1, hidden=16, heads=2, intermediate=16)
+    folder = make_tiny(config, TEXTS, RELATIONS, tmp_path / "tiny")
+    loaded = AutoTokenizer.from_pretrained(folder)
+    loaded.save_pretrained(tmp_path / "again")
+    again = AutoTokenizer.from_pretrained(folder)
+    ids = again.encode(TEXTS[1], add_special_tokens=False)
+    assert again.decode(ids) == TEXTS[1]
+    model = AutoModelForCausalLM.from_pretrained(folder)
+    assert isinstance(model, Qwen2ForCausalLM)
+    assert model.config.vocab_size == len(again)
+    assert list(folder.glob("*.safetensors"))
+
+
+def test_a_name_can_be_one_token_and_texts_stay_whole() -> None:
+    from training.models.tiny import make_tokenizer
+
+    names = ["Anna Kovar", "Jedova", "O'Neil Bay", "x"]
+    texts = ['get_triples("Anna Kovar", ["a.b.c"])', "Start at Jedova."] * 3
+    tokenizer = make_tokenizer(texts, ["a.b.c"], 1500, names=names)
+    for name in names[:3]:
+        assert len(tokenizer.encode(name)) == 1
+    for text in (
+        *texts,
+        "from Anna Kovar: Jedova wrote",
+        "Anna Kovars Jedova,Anna Kovar JedovaAnna Kovar",
+        "[Anna Kovar, a.b.c, O'Neil Bay], [Jedova]",
+    ):
+        assert tokenizer.decode(tokenizer.encode(text)) == text

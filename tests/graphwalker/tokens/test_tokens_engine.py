@@ -1,0 +1,82 @@
+"""The transformers engine in every kind of chat format: its ids are those that training sees."""
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from tokenizers import Tokenizer, models, pre_tokenizers  # noqa: E402
+from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM  # noqa: E402
+
+from graphwalker.policies.base import Request, Sampling  # noqa: E402
+from graphwalker.policies.local.policy import TransformersPolicy  # noqa: E402
+from graphwalker.question import Question  # noqa: E402
+from graphwalker.tokens.segments import IGNORED, chat_format, training_row  # noqa: E402
+from graphwalker.trajectory import Message, StopReason, Trajectory, Turn  # noqa: E402
+
+ASKED = Question("q", "?", ())
+CUSTOM = {"user": "w1 {content} ", "assistant": "w2 {content}<end> ", "end_of_turn": "<end>"}
+SETTINGS = [
+    CUSTOM,
+    {**CUSTOM, "observation": "w3 {content} w4 "},
+    {**CUSTOM, "observations": "inline"},
+]
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    vocabulary = {t: i for i, t in enumerate(["<unk>", "<end>", *(f"w{i}" for i in range(40))])}
+    words = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
+    words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    return PreTrainedTokenizerFast(tokenizer_object=words, unk_token="<unk>", eos_token="<end>")
+
+
+@pytest.fixture(scope="module")
+def model(tokenizer):
+    torch.manual_seed(1)
+    shape = Qwen2Config(
+        vocab_size=len(tokenizer),
+        hidden_size=32,
+        intermediate_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        num_key_value_heads=2,
+        max_position_embeddings=256,
+        initializer_range=0.3,
+    )
+    return Qwen2ForCausalLM(shape).eval()
+
+
+def walked(model, tokenizer, fmt) -> Trajectory:
+    """Three turns of five sampled tokens, an observation after each but the last."""
+    policy = TransformersPolicy(model, tokenizer, fmt)
+    turns, messages = [], ()
+    for number in range(3):
+        context = (Message("user", f"w{10 + number} w{20 + number}"),)
+        messages += context
+        policy.submit(Request("q#0", messages, ASKED, turns, Sampling(1.0, max_tokens=5, seed=3)))
+        ((_, done),) = policy.collect()
+        turns.append(Turn(context, done.text, token_ids=done.token_ids, logprobs=done.logprobs))
+        messages += (Message("assistant", done.text),)
+    return Trajectory(ASKED, "react", "m", tuple(turns), None, StopReason.FORCED)
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=["user", "observation", "inline"])
+def test_log_probabilities_of_sampling_are_those_of_the_training_row(
+    setting, model, tokenizer
+) -> None:
+    fmt = chat_format(setting)
+    trajectory = walked(model, tokenizer, fmt)
+    row = training_row(trajectory, fmt, tokenizer)
+    with torch.no_grad():
+        logits = model(torch.tensor([row.input_ids])).logits[0, :-1]
+    scores = logits.log_softmax(-1)[torch.arange(len(row.input_ids) - 1), row.input_ids[1:]]
+    spots = [i for i, label in enumerate(row.labels) if label != IGNORED]
+    for turn in trajectory.turns:
+        mine, spots = spots[: len(turn.token_ids)], spots[len(turn.token_ids) :]
+        drawn = scores[[i - 1 for i in mine[: len(turn.logprobs)]]]
+        torch.testing.assert_close(drawn, torch.tensor(turn.logprobs), rtol=0, atol=1e-5)
+
+
+def test_an_inline_episode_has_no_end_of_turn_that_was_not_drawn(model, tokenizer) -> None:
+    turns = walked(model, tokenizer, chat_format(SETTINGS[2])).turns
+    assert all(len(turn.token_ids) == len(turn.logprobs) for turn in turns)

@@ -1,0 +1,343 @@
+"""Chat formats against the models' own templates, over several kinds of tokenizers."""
+
+import jinja2
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from graphwalker.config import Config, parse_config
+from graphwalker.errors import UserError
+from graphwalker.graphs.base import Entity
+from graphwalker.question import Question
+from graphwalker.tokens.segments import (
+    FORMATS,
+    IGNORED,
+    FormatSetting,
+    Row,
+    chat_format,
+    closed_ids,
+    completion_ids,
+    end_of_turn_id,
+    extension_ids,
+    prompt_ids,
+    segment_messages,
+    training_row,
+)
+from graphwalker.trajectory import Message, StopReason, Trajectory, Turn
+
+pytest.importorskip("tokenizers")
+pytest.importorskip("transformers")
+
+from support.token_kinds import ADDED, SPECIALS, byte_level, characters, unigram, word_piece
+
+# What the models' chat templates write for messages without tools, as their tokenizer_config.json
+# files have it (Qwen2.5-7B-Instruct, Qwen3-8B, Llama-3.1-8B-Instruct), told in few words.
+QWEN25 = """\
+{%- if messages[0].role != 'system' -%}
+<|im_start|>system
+You are Qwen, created by Alibaba Cloud. You are a helpful assistant.<|im_end|>{{ '\\n' }}
+{%- endif -%}
+{%- for m in messages -%}
+{{ '<|im_start|>' + m.role + '\\n' + m.content + '<|im_end|>\\n' }}
+{%- endfor -%}
+{%- if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif -%}
+"""
+QWEN3 = """\
+{%- set ns = namespace(searching=true, query=messages|length - 1) -%}
+{%- for m in messages[::-1] -%}
+{%- if ns.searching and m.role == 'user' -%}
+{%- set ns.searching = false %}{% set ns.query = messages|length - 1 - loop.index0 -%}
+{%- endif -%}
+{%- endfor -%}
+{%- for m in messages -%}
+{%- if m.role == 'tool' -%}
+{{ '<|im_start|>user\\n<tool_response>\\n' + m.content + '\\n</tool_response><|im_end|>\\n' }}
+{%- elif m.role == 'assistant' -%}
+{%- set thought = '' %}{% set content = m.content -%}
+{%- if '</think>' in content -%}
+{%- set thought = content.split('</think>')[0].rstrip('\\n').split('<think>')[-1].lstrip('\\n') -%}
+{%- set content = content.split('</think>')[-1].lstrip('\\n') -%}
+{%- endif -%}
+{{ '<|im_start|>assistant\\n' }}
+{%- if loop.index0 > ns.query and (loop.last or thought) -%}
+{{ '<think>\\n' + thought.strip('\\n') + '\\n</think>\\n\\n' }}
+{%- endif -%}
+{{ content + '<|im_end|>\\n' }}
+{%- else -%}
+{{ '<|im_start|>' + m.role + '\\n' + m.content + '<|im_end|>\\n' }}
+{%- endif -%}
+{%- endfor -%}
+{%- if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif -%}
+"""
+LLAMA31 = """\
+{{- bos_token }}
+{%- set system = '' -%}
+{%- if messages[0].role == 'system' -%}
+{%- set system = messages[0].content|trim %}{% set messages = messages[1:] -%}
+{%- endif -%}
+{{ '<|start_header_id|>system<|end_header_id|>\\n\\nCutting Knowledge Date: December 2023\\n' }}
+{{- 'Today Date: 26 Jul 2024\\n\\n' + system + '<|eot_id|>' }}
+{%- for m in messages -%}
+{{ '<|start_header_id|>' + m.role + '<|end_header_id|>\\n\\n' + m.content|trim + '<|eot_id|>' }}
+{%- endfor -%}
+{%- if add_generation_prompt -%}
+{{ '<|start_header_id|>assistant<|end_header_id|>\\n\\n' }}
+{%- endif -%}
+"""
+THINKS = '<think>\nAnna has spouses.\n</think>\n\n<kg-query> get_relations("Anna") </kg-query>'
+ANSWERS = '<think>\nBob.\n</think>\n\n<answer> ["Bob"] </answer>'
+ASKED = [Message("system", "Walk."), Message("user", "Who?")]
+WALKED = [
+    *ASKED,
+    Message("assistant", THINKS),
+    Message("user", "Bob"),
+    Message("assistant", ANSWERS),
+]
+
+CUSTOM = {
+    "begin": "<s>",
+    "system": "<<{content}>>\n",
+    "user": "USER: {content}\n",
+    "observation": "SEEN: {content}\n",
+    "assistant": "AGENT: {content}</s>\n",
+    "end_of_turn": "</s>",
+}
+SETTINGS = [*sorted(FORMATS), CUSTOM, {"base": "qwen2.5", "observations": "inline"}]
+SETTINGS += [{**CUSTOM, "observations": "inline"}]
+
+
+@pytest.fixture(scope="module")
+def tokenizers():
+    return [byte_level(), word_piece(), unigram(), characters()]
+
+
+@pytest.fixture(scope="module")
+def chat_tokenizer(tokenizers):
+    return tokenizers[0]
+
+
+def rendered(template: str, messages, open_turn: bool = False, tools: bool = False) -> str:
+    said = False
+    spoken = []
+    for message in messages:
+        tool = tools and said and message.role == "user"
+        spoken.append({"role": "tool" if tool else message.role, "content": message.content})
+        said = said or message.role == "assistant"
+    environment = jinja2.Environment(trim_blocks=True, lstrip_blocks=True)
+    return environment.from_string(template).render(
+        messages=spoken, bos_token="<|begin_of_text|>", add_generation_prompt=open_turn
+    )
+
+
+def text_of(ids, tokenizer) -> str:
+    return tokenizer.decode(list(ids), skip_special_tokens=False)
+
+
+TEMPLATES = [("qwen2.5", QWEN25, False), ("qwen3", QWEN3, True), ("llama3.1", LLAMA31, False)]
+
+
+@pytest.mark.parametrize("start", [0, 1], ids=["system", "no-system"])
+@pytest.mark.parametrize(("name", "template", "tools"), TEMPLATES)
+def test_a_conversation_reads_as_the_models_template_writes_it(
+    name, template, tools, start, chat_tokenizer
+) -> None:
+    fmt, messages = FORMATS[name], WALKED[start:]
+    segments = segment_messages(messages, fmt, chat_tokenizer)
+    ours = text_of([i for s in segments for i in s.ids], chat_tokenizer) + fmt.after_turn
+    assert ours == rendered(template, messages, tools=tools)
+
+
+@pytest.mark.parametrize("start", [0, 1], ids=["system", "no-system"])
+@pytest.mark.parametrize(("name", "template", "tools"), TEMPLATES)
+@pytest.mark.parametrize("length", [2, 4])
+def test_a_prompt_reads_as_the_models_template_opens_a_turn(
+    name, template, tools, start, length, chat_tokenizer
+) -> None:
+    messages = WALKED[start:length]
+    ours = text_of(prompt_ids(messages, FORMATS[name], chat_tokenizer), chat_tokenizer)
+    assert ours == rendered(template, messages, open_turn=True, tools=tools)
+
+
+def test_qwen3s_template_moves_white_space_around_our_thoughts_and_nothing_else(
+    chat_tokenizer,
+) -> None:
+    said = [Message("assistant", m.content.replace("\n\n", "\n")) for m in WALKED[2::2]]
+    messages = [*ASKED, said[0], WALKED[3], said[1]]
+    segments = segment_messages(messages, FORMATS["qwen3"], chat_tokenizer)
+    ours = text_of([i for s in segments for i in s.ids], chat_tokenizer)
+    assert ours.split() == rendered(QWEN3, messages, tools=True).split()
+
+
+@pytest.mark.parametrize(("template", "end"), [(QWEN25, "<|im_end|>"), (LLAMA31, "<|eot_id|>")])
+def test_a_template_file_gives_the_format_that_we_ship(
+    template, end, tmp_path, chat_tokenizer
+) -> None:
+    path = tmp_path / "chat.jinja"
+    path.write_text(template)
+    setting = {"template": str(path), "end_of_turn": end, "bos_token": "<|begin_of_text|>"}
+    shipped = FORMATS["qwen2.5" if end == "<|im_end|>" else "llama3.1"]
+    for messages in (WALKED[:4], WALKED[1:4]):
+        read = prompt_ids(messages, chat_format(setting), chat_tokenizer)
+        assert read == prompt_ids(messages, shipped, chat_tokenizer)
+
+
+def test_a_template_that_drops_earlier_thoughts_is_refused(tmp_path) -> None:
+    path = tmp_path / "qwen3.jinja"
+    path.write_text(QWEN3)
+    with pytest.raises(UserError, match="does not write messages one after another"):
+        chat_format({"template": str(path), "end_of_turn": "<|im_end|>"})
+
+
+@pytest.mark.parametrize(
+    ("setting", "told"),
+    [
+        ({"user": "U{content}", "end_of_turn": "</s>"}, "assistant is missing"),
+        ({**CUSTOM, "user": "U"}, r"user: 'U' must hold \{content\} once"),
+        ({**CUSTOM, "assistant": "A{content}\n"}, "end_of_turn '</s>' must follow"),
+        ({**CUSTOM, "sytem": "x"}, "sytem"),
+        ({"template": "none.jinja", "end_of_turn": "</s>"}, "none.jinja: no such file"),
+        ({"base": "alpaca"}, "'alpaca' is unknown; known: chatml"),
+        ({"base": "chatml", "observations": "tool"}, "observations"),
+    ],
+)
+def test_a_format_that_is_wrong_is_told_by_field(setting, told) -> None:
+    with pytest.raises(UserError, match=told):
+        chat_format(setting)
+
+
+def test_a_template_with_an_error_is_told(tmp_path) -> None:
+    path = tmp_path / "bad.jinja"
+    path.write_text("{% for m in messages %}{{ m.content }}")
+    with pytest.raises(UserError, match=r"template bad\.jinja"):
+        chat_format({"template": str(path), "end_of_turn": "</s>"})
+
+
+def test_a_config_field_takes_a_name_or_a_layout_and_tells_mistakes() -> None:
+    class Example(Config):
+        format: FormatSetting = "chatml"
+
+    assert parse_config(Example, {"format": CUSTOM}, "x").format == CUSTOM
+    with pytest.raises(UserError, match=r"format: .*'alpaca' is unknown"):
+        parse_config(Example, {"format": "alpaca"}, "x")
+
+
+def test_a_role_that_a_format_lacks_is_named(chat_tokenizer) -> None:
+    bare = {k: v for k, v in CUSTOM.items() if k != "system"}
+    with pytest.raises(UserError, match="role 'system' is unknown; known: user, assistant"):
+        prompt_ids(ASKED, chat_format(bare), chat_tokenizer)
+
+
+def test_inline_observations_stand_in_one_assistant_message(chat_tokenizer) -> None:
+    fmt = chat_format({"base": "qwen2.5", "observations": "inline"})
+    segments = segment_messages(WALKED, fmt, chat_tokenizer)
+    assert [text_of(s.ids, chat_tokenizer) for s in segments[1:]] == [
+        THINKS,
+        "\nBob\n",
+        ANSWERS + "<|im_end|>",
+    ]
+
+
+def test_drawn_ids_of_an_inline_turn_are_not_closed(chat_tokenizer) -> None:
+    inline = chat_format({"base": "chatml", "observations": "inline"})
+    end = end_of_turn_id(inline, chat_tokenizer)
+    assert closed_ids([5, 6], inline, chat_tokenizer) == [5, 6]
+    assert closed_ids([5, 6], FORMATS["chatml"], chat_tokenizer) == [5, 6, end]
+    assert closed_ids([5, end], FORMATS["chatml"], chat_tokenizer) == [5, end]
+
+
+# --- over random trajectories
+
+HOSTILE = [*SPECIALS, *ADDED, "[UNK]", "<unk>", "</tool_resp", "onse>", "<|im_", "end|>"]
+PIECES = [*HOSTILE, *" aé\n\"'<>|/_日", "Anna Kovar", '"]) </kg-query>', "<information> "]
+TEXTS = st.lists(st.sampled_from(PIECES), min_size=1, max_size=8).map("".join)
+
+
+@st.composite
+def trajectories(draw) -> Trajectory:
+    turns = []
+    for number in range(draw(st.integers(1, 4))):
+        context = [Message("user", draw(TEXTS))]
+        if number == 0 and draw(st.booleans()):
+            context.insert(0, Message("system", draw(TEXTS)))
+        turns.append(Turn(tuple(context), draw(TEXTS)))
+    question = Question("q", "Who?", (Entity("m.1", "Anna"),))
+    return Trajectory(question, "react", "oracle", tuple(turns), ("Bob",), StopReason.ANSWERED)
+
+
+def rolled_out(trajectory: Trajectory, fmt, tokenizer) -> Row:
+    """The ids as an engine puts them together, turn by turn, its own marked."""
+    row = Row([], [])
+    for number, turn in enumerate(trajectory.turns):
+        first = prompt_ids if number == 0 else extension_ids
+        context = first(turn.context, fmt, tokenizer)
+        goes_on = turn is not trajectory.turns[-1]
+        written = completion_ids(turn.completion, fmt, tokenizer, goes_on=goes_on)
+        row.input_ids.extend([*context, *written])
+        row.labels.extend([*[IGNORED] * len(context), *written])
+    return row
+
+
+@settings(max_examples=80, deadline=None)
+@given(trajectory=trajectories(), setting=st.sampled_from(SETTINGS), kind=st.integers(0, 3))
+def test_a_row_is_what_a_rollout_puts_together_and_trains_on_the_agent_alone(
+    trajectory, setting, kind, tokenizers
+) -> None:
+    fmt = chat_format(setting)
+    row = training_row(trajectory, fmt, tokenizers[kind])
+    assert row == rolled_out(trajectory, fmt, tokenizers[kind])
+
+
+@settings(max_examples=80, deadline=None)
+@given(trajectory=trajectories(), setting=st.sampled_from(SETTINGS))
+def test_trained_ids_decode_to_exactly_the_agents_turns(trajectory, setting, chat_tokenizer):
+    fmt = chat_format(setting)
+    row = training_row(trajectory, fmt, chat_tokenizer)
+    ends = [fmt.end_of_turn] * len(trajectory.turns)
+    if fmt.inline_observations:
+        ends[:-1] = [""] * (len(ends) - 1)
+    said = "".join(t.completion + end for t, end in zip(trajectory.turns, ends, strict=True))
+    assert text_of([i for i in row.labels if i != IGNORED], chat_tokenizer) == said
+
+
+@settings(max_examples=80, deadline=None)
+@given(trajectory=trajectories(), setting=st.sampled_from(SETTINGS), kind=st.integers(0, 3))
+def test_no_text_writes_a_token_of_the_layout(trajectory, setting, kind, tokenizers) -> None:
+    fmt, tokenizer = chat_format(setting), tokenizers[kind]
+    plain = Trajectory(
+        trajectory.question,
+        "react",
+        "oracle",
+        tuple(
+            Turn(tuple(Message(m.role, "x") for m in turn.context), "x")
+            for turn in trajectory.turns
+        ),
+        None,
+        StopReason.ANSWERED,
+    )
+    tokens = [*SPECIALS, *(t for t in ADDED if t in fmt.markup)]
+    ids = tokenizer.convert_tokens_to_ids(tokens)
+    hostile = training_row(trajectory, fmt, tokenizer).input_ids
+    harmless = training_row(plain, fmt, tokenizer).input_ids
+    assert [hostile.count(i) for i in ids] == [harmless.count(i) for i in ids]
+
+
+@settings(max_examples=40, deadline=None)
+@given(data=st.data(), setting=st.sampled_from(SETTINGS), kind=st.integers(0, 3))
+def test_drawn_ids_are_trained_on_as_they_are(data, setting, kind, tokenizers) -> None:
+    fmt, tokenizer = chat_format(setting), tokenizers[kind]
+    walked = data.draw(trajectories())
+    end = end_of_turn_id(fmt, tokenizer)
+    drawn = st.lists(st.integers(0, 60), min_size=1, max_size=6)
+    turns = [
+        Turn(t.context, t.completion, token_ids=tuple(closed_ids(data.draw(drawn), fmt, tokenizer)))
+        for t in walked.turns
+    ]
+    row = training_row(
+        Trajectory(walked.question, "react", "m", tuple(turns), None, StopReason.FORCED),
+        fmt,
+        tokenizer,
+    )
+    wanted = [i for turn in turns for i in turn.token_ids or ()]
+    if fmt.inline_observations:
+        wanted.append(end)
+    assert [i for i in row.labels if i != IGNORED] == wanted

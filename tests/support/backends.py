@@ -1,0 +1,46 @@
+"""One graph on every backend: the same N-Triples, read by each in its own way."""
+
+from graphwalker.graphs.build.build import build_graph
+from graphwalker.graphs.compiled.open import open_graph
+from graphwalker.graphs.literals import is_literal, literal_id
+from graphwalker.graphs.memory import MemoryGraph
+from graphwalker.graphs.ntriples import FREEBASE
+from support.oxigraph import OxigraphGraph, load_store
+
+
+def to_ntriples(facts, names, types, more_names=()):
+    """The graph as lines; `more_names` are (id, name, language) besides the English ones."""
+    rows = list(facts)
+    rows += [(i, "type.object.name", literal_id(name, "@en")) for i, name in names.items() if name]
+    rows += [(i, "type.object.name", literal_id(name, f"@{tag}")) for i, name, tag in more_names]
+    rows += [(i, "type.object.type", kind) for i in types for kind in types[i]]
+    return "".join(f"<{FREEBASE}{h}> <{FREEBASE}{r}> {_term(t)} .\n" for h, r, t in rows)
+
+
+def compiled(path):
+    """The compiled graph of an N-Triples file."""
+    build_graph([path], path.parent / "graph")
+    return open_graph(path.parent / "graph")
+
+
+def embedded(path):
+    """The graph in an Oxigraph store."""
+    return OxigraphGraph(load_store([path]))
+
+
+def write(folder, facts, names, types, more_names=()):
+    """An N-Triples file of the graph, in a folder of its own."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "graph.nt"
+    path.write_text(to_ntriples(facts, names, types, more_names), encoding="utf-8")
+    return path
+
+
+def in_memory(facts, names, types, more_names=()):
+    """The reference."""
+    del more_names
+    return MemoryGraph(facts, names, types)
+
+
+def _term(node):
+    return node if is_literal(node) else f"<{FREEBASE}{node}>"

@@ -1,0 +1,82 @@
+"""A served agent on the toy graph, over real HTTP: its policy is a script that can be held back."""
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import uvicorn
+
+from graphwalker.agents.environment import Environment
+from graphwalker.policies.base import Completion, Request
+from graphwalker.policies.scripted import ScriptedPolicy
+from graphwalker.serve.app import build_app
+from graphwalker.serve.asking import Limits
+from graphwalker.serve.desk import Desk
+from support.eval_toy import toy_environment, trained_script
+
+
+class GatedPolicy(ScriptedPolicy):
+    """Plays one script for every question, each completion once the gate is open."""
+
+    def __init__(self, question: str = "q02", lines: list[str] | None = None) -> None:
+        super().__init__({"ask": lines or trained_script()[question]})
+        self.gate = threading.Event()
+        self.gate.set()
+        self.requests: list[Request] = []
+
+    def submit(self, request: Request) -> None:
+        self.requests.append(request)
+        super().submit(request)
+
+    def collect(self) -> list[tuple[str, Completion | Exception]]:  # type: ignore[override]
+        self.gate.wait(20)
+        return super().collect()  # type: ignore[return-value]
+
+
+@dataclass
+class Served:
+    """A running server."""
+
+    url: str
+    desk: Desk
+    policy: GatedPolicy
+
+
+@contextmanager
+def served(
+    policy: GatedPolicy | None = None,
+    limits: Limits | None = None,
+    environment: Environment | None = None,
+    max_running: int = 16,
+) -> Iterator[Served]:
+    policy = policy or GatedPolicy()
+    listening = socket.socket()
+    listening.bind(("127.0.0.1", 0))
+    listening.listen(64)
+    with Desk(environment or toy_environment(), policy, max_running) as desk, listening:
+        app = build_app(desk, limits)
+        config = uvicorn.Config(app, log_level="warning", lifespan="off", access_log=False)
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+        thread.start()
+        while not server.started:
+            time.sleep(0.01)
+        try:
+            yield Served(f"http://127.0.0.1:{listening.getsockname()[1]}", desk, policy)
+        finally:
+            policy.gate.set()
+            server.should_exit = True
+            thread.join(10)
+
+
+def until(met: "object", seconds: float = 60.0) -> bool:
+    """Wait for a condition to hold."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if met():  # type: ignore[operator]
+            return True
+        time.sleep(0.02)
+    return False

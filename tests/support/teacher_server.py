@@ -1,0 +1,105 @@
+"""A teacher over real HTTP: it words, judges and thinks well, unless a test wants it otherwise."""
+
+import json
+import re
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from support.chat_server import Act, completion
+
+Mood = Callable[[int, str], Act | None]
+"""From the number of a request and its prompt to what the server does; `None`: it answers well."""
+
+
+def well(prompt: str) -> str:
+    """A usable answer to any of our prompts."""
+    if "Reply with this line and nothing else:\n<question>" in prompt:
+        topics = re.findall(r"^(?:Path(?: \d+)?: )?(.+?) (?:--|<--)", prompt, re.MULTILINE)
+        said = re.search(r"in rough words: (.*)", prompt)
+        names = " and ".join(name for name in topics if name != "shared")
+        assert said and names, prompt
+        return f"<question>From {names}, one finds what by way of {said[1]}?</question>"
+    if "<score>" in prompt:
+        return "<score>9</score>"
+    if "<thought>" in prompt:
+        return "<thought>I look at what was shown and take the next step.</thought>"
+    raise AssertionError(prompt)
+
+
+class TeacherServer:
+    """Counts what was asked for, and what was answered in full."""
+
+    def __init__(self, mood: Mood) -> None:
+        self.url = ""
+        self.asked: Counter[str] = Counter()
+        self.answered: Counter[str] = Counter()
+        self.most_at_once = 0
+        self._mood, self._at_once = mood, 0
+        self._lock = threading.Lock()
+
+    def act(self, body: dict[str, Any]) -> Act:
+        with self._lock:
+            number = self.asked.total()
+            self.asked[json.dumps(body["messages"])] += 1
+            self._at_once += 1
+            self.most_at_once = max(self.most_at_once, self._at_once)
+        return self.reply(number, body)
+
+    def reply(self, number: int, body: dict[str, Any]) -> Act:
+        prompt = body["messages"][0]["content"]
+        return self._mood(number, prompt) or Act(well(prompt))
+
+    def done(self, body: dict[str, Any], act: Act) -> None:
+        with self._lock:
+            self._at_once -= 1
+            if act.status == 200 and act.cut_to is None:
+                self.answered[json.dumps(body["messages"])] += 1
+
+
+@contextmanager
+def teach(
+    mood: Mood = lambda number, prompt: None, kind: type[TeacherServer] = TeacherServer
+) -> Iterator[TeacherServer]:
+    """The server on a port of its own, for as long as the block lasts."""
+    teacher = kind(mood)
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
+
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            act = teacher.act(body)
+            time.sleep(act.delay_s)
+            sent = json.dumps(act.body or completion(act)).encode()[: act.cut_to]
+            self.send_response(act.status)
+            self.send_header("Content-Length", str(len(sent)))
+            self.end_headers()
+            self.wfile.write(sent)
+            self.wfile.flush()
+            teacher.done(body, act)
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    class Server(ThreadingHTTPServer):
+        daemon_threads = True
+
+        def handle_error(self, request: object, client_address: object) -> None:
+            pass  # a client that was killed is gone before its answer
+
+    httpd = Server(("127.0.0.1", 0), Handler)
+    teacher.url = f"http://127.0.0.1:{httpd.server_address[1]}/v1"
+    thread = threading.Thread(target=httpd.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield teacher
+    finally:
+        httpd.shutdown()
+        thread.join()
+        httpd.server_close()

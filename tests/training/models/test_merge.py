@@ -1,0 +1,96 @@
+"""Merging a LoRA run: one folder that plain transformers loads, equal to base plus adapter."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch")
+peft = pytest.importorskip("peft")
+pytest.importorskip("trl")
+
+from transformers import AutoModelForCausalLM, AutoTokenizer  # noqa: E402
+
+from graphwalker.errors import UserError  # noqa: E402
+from support.run_toys import make_sft_place  # noqa: E402
+from training.models.merge import merge_adapter  # noqa: E402
+
+IDS = [[5, 9, 40, 7, 300, 12]]
+
+
+def adapted(place: Path):
+    """The base model with an adapter that changes what it says."""
+    base = AutoModelForCausalLM.from_pretrained(place / "model")
+    torch.manual_seed(0)
+    model = peft.get_peft_model(base, peft.LoraConfig(r=4, target_modules="all-linear"))
+    for name, parameter in model.named_parameters():
+        if "lora_B" in name:
+            parameter.data.normal_(std=0.1)
+    return model
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory) -> Path:
+    """What a LoRA run leaves: `final/` with an adapter and the tokenizer."""
+    place = make_sft_place(tmp_path_factory.mktemp("lora"))
+    adapted(place).save_pretrained(place / "run" / "final")
+    AutoTokenizer.from_pretrained(place / "model").save_pretrained(place / "run" / "final")
+    return place / "run"
+
+
+def test_a_merged_model_says_what_base_and_adapter_say(run, tmp_path):
+    merged = AutoModelForCausalLM.from_pretrained(merge_adapter(run, tmp_path / "merged"))
+    ids = torch.tensor(IDS)
+    with torch.no_grad():
+        theirs, ours = adapted(run.parent)(ids).logits, merged(ids).logits
+        base = AutoModelForCausalLM.from_pretrained(run.parent / "model")(ids).logits
+    assert float((ours - theirs).abs().max()) < 1e-5 < 0.01 < float((ours - base).abs().max())
+
+
+def test_a_merged_folder_holds_what_vllm_reads_and_no_adapter(run, tmp_path):
+    out = merge_adapter(run, tmp_path / "merged")
+    files = {path.name for path in out.iterdir()}
+    assert files >= {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"}
+    assert not any("adapter" in name or name.endswith((".bin", ".pt")) for name in files)
+    config = json.loads((out / "config.json").read_text())
+    assert config["architectures"] == ["Qwen2ForCausalLM"]
+    text = '<think>I look.</think>\n<kg-query>get_relations("Anna")</kg-query>'
+    tokenizers = [AutoTokenizer.from_pretrained(folder) for folder in (out, run.parent / "model")]
+    assert tokenizers[0](text).input_ids == tokenizers[1](text).input_ids
+
+
+def test_the_merged_weights_keep_the_type_of_the_base(run, tmp_path):
+    base = AutoModelForCausalLM.from_pretrained(run.parent / "model", dtype=torch.bfloat16)
+    base.save_pretrained(tmp_path / "base")
+    final = tmp_path / "run" / "final"
+    adapted(run.parent).save_pretrained(final)
+    facts = json.loads((final / "adapter_config.json").read_text())
+    facts["base_model_name_or_path"] = str(tmp_path / "base")
+    (final / "adapter_config.json").write_text(json.dumps(facts))
+    AutoTokenizer.from_pretrained(run.parent / "model").save_pretrained(tmp_path / "base")
+    merged = AutoModelForCausalLM.from_pretrained(
+        merge_adapter(tmp_path / "run", tmp_path / "out"), dtype="auto"
+    )
+    assert {parameter.dtype for parameter in merged.parameters()} == {torch.bfloat16}
+
+
+def test_a_run_without_adapter_is_told_that_it_is_whole(run, tmp_path):
+    whole = tmp_path / "run"
+    AutoModelForCausalLM.from_pretrained(run.parent / "model").save_pretrained(whole / "final")
+    with pytest.raises(UserError, match="whole model already"):
+        merge_adapter(whole, tmp_path / "out")
+
+
+def test_a_base_model_that_is_gone_is_named(run, tmp_path):
+    final = tmp_path / "run" / "final"
+    final.mkdir(parents=True)
+    facts = {"base_model_name_or_path": "/gone/base", "peft_type": "LORA"}
+    (final / "adapter_config.json").write_text(json.dumps(facts))
+    with pytest.raises(UserError, match="/gone/base: no such folder"):
+        merge_adapter(tmp_path / "run", tmp_path / "out")
+
+
+def test_what_lies_at_out_is_not_overwritten(run, tmp_path):
+    (tmp_path / "out").mkdir()
+    with pytest.raises(UserError, match="exists already"):
+        merge_adapter(run, tmp_path / "out")

@@ -1,0 +1,63 @@
+"""The optimizer of models from scratch: orthogonal moves, one state, equal steps after a reload."""
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from training.models.optimizers import muon_adamw, orthogonal  # noqa: E402
+
+
+def network(seed: int = 0) -> torch.nn.Sequential:
+    torch.manual_seed(seed)
+    return torch.nn.Sequential(
+        torch.nn.Embedding(11, 8), torch.nn.Linear(8, 16, bias=False), torch.nn.Linear(16, 11)
+    )
+
+
+def optimizer(model: torch.nn.Module):
+    return muon_adamw(model, lr=1e-2, muon_lr=1e-2, betas=(0.9, 0.98), weight_decay=0.01)
+
+
+def train(model: torch.nn.Module, chosen: torch.optim.Optimizer, steps: int) -> float:
+    ids = torch.arange(11)
+    for _ in range(steps):
+        loss = torch.nn.functional.cross_entropy(model(ids), (ids + 1) % 11)
+        loss.backward()
+        chosen.step()
+        chosen.zero_grad()
+    return loss.item()
+
+
+@pytest.mark.parametrize("shape", [(16, 16), (8, 32), (32, 8)])
+def test_an_orthogonal_matrix_has_singular_values_near_one(shape) -> None:
+    torch.manual_seed(1)
+    values = torch.linalg.svdvals(orthogonal(torch.randn(shape)))
+    assert values.min() > 0.3 and values.max() < 1.3
+
+
+def test_embeddings_norms_and_biases_are_left_to_adamw() -> None:
+    muon, rest = optimizer(network()).param_groups
+    assert [tuple(p.shape) for p in muon["params"]] == [(16, 8), (11, 16)]
+    assert [tuple(p.shape) for p in rest["params"]] == [(11, 8), (11,)]
+
+
+def test_training_lowers_the_loss() -> None:
+    model = network()
+    chosen = optimizer(model)
+    assert train(model, chosen, 60) < 0.5 * train(network(), optimizer(network()), 1)
+
+
+def test_a_reloaded_state_takes_the_same_steps(tmp_path) -> None:
+    model = network()
+    chosen = optimizer(model)
+    train(model, chosen, 5)
+    torch.save({"model": model.state_dict(), "state": chosen.state_dict()}, tmp_path / "s.pt")
+    train(model, chosen, 5)
+    again = network(seed=7)
+    reloaded = optimizer(again)
+    saved = torch.load(tmp_path / "s.pt", weights_only=True)
+    again.load_state_dict(saved["model"])
+    reloaded.load_state_dict(saved["state"])
+    train(again, reloaded, 5)
+    for one, other in zip(model.parameters(), again.parameters(), strict=True):
+        assert torch.equal(one, other)

@@ -1,0 +1,91 @@
+"""GRPO with a real vLLM beside the trainer: what it draws is what is trained, step after step."""
+
+import functools
+import os
+from importlib.util import find_spec
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("trl")
+
+from graphwalker.agents.environment import EnvironmentConfig  # noqa: E402
+from graphwalker.errors import UserError  # noqa: E402
+from graphwalker.files import read_jsonl, write_jsonl  # noqa: E402
+from graphwalker.graphs.build.build import build_graph  # noqa: E402
+from support.engine_toy import Toy  # noqa: E402
+from support.grpo_toy import questions  # noqa: E402
+from support.toy import TOY_TRIPLES  # noqa: E402
+from training.grpo import run_grpo  # noqa: E402
+from training.grpo_config import GrpoConfig  # noqa: E402
+from training.reinforce.engines import engine_arguments  # noqa: E402
+
+HAS_VLLM = find_spec("vllm") is not None
+
+
+@pytest.fixture
+def config(tmp_path):
+    """Two steps of a random model. Its weights shrink by a tenth in each, whatever it earns."""
+    toy = Toy(tmp_path / "model")
+    rows = "".join("\t".join(triple) + "\n" for triple in TOY_TRIPLES)
+    (tmp_path / "triples.tsv").write_text(rows, encoding="utf-8")
+    build_graph([tmp_path / "triples.tsv"], tmp_path / "graph")
+    write_jsonl(tmp_path / "q.jsonl", [q.to_json() for q in questions()])
+    return GrpoConfig(
+        model=str(toy.folder),
+        questions=str(tmp_path / "q.jsonl"),
+        graph=str(tmp_path / "graph"),
+        output_dir=str(tmp_path / "run"),
+        environment=EnvironmentConfig(prompt="compact", max_turns=2),
+        prompts_per_step=2,
+        samples=2,
+        micro_batch=4,
+        steps=2,
+        save_steps=2,
+        lr=0.1,
+        weight_decay=1.0,
+        dtype="float32",
+        max_turn_tokens=12,
+        max_prompt_tokens=1200,
+        max_response_tokens=800,
+        alarm_steps=0,
+    )
+
+
+def vllm(config, **settings):
+    return config.model_copy(
+        update={"engine": "vllm", "vllm": config.vllm.model_copy(update=settings)}
+    )
+
+
+@pytest.mark.skipif(HAS_VLLM, reason="vLLM is installed")
+def test_without_vllm_the_extra_is_named(config):
+    with pytest.raises(UserError, match=r"graphwalker-kgqa\[vllm\]"):
+        engine_arguments(vllm(config))
+
+
+def test_our_own_engine_asks_nothing_of_trl(config):
+    assert engine_arguments(config) == {}
+
+
+@pytest.mark.vllm
+@pytest.mark.skipif(not HAS_VLLM, reason="vLLM is not installed")
+def test_vllm_draws_with_the_weights_of_the_step(config, monkeypatch):
+    import vllm.platforms
+    from trl.generation import vllm_generation
+
+    exact = functools.partial(vllm_generation.LLM, dtype="float32", enforce_eager=True)
+    monkeypatch.setattr(vllm_generation, "LLM", exact)
+    if vllm.platforms.current_platform.is_cpu():
+        import vllm._custom_ops
+
+        # On CPUs vLLM packs weights where no new ones can be put, unless it has no oneDNN.
+        monkeypatch.setattr(vllm._custom_ops, "_supports_onednn", False)
+        os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")
+    changed = {"engine": "vllm", "vllm": config.vllm.model_copy(update={"gpu_memory": 0.2})}
+    run_grpo(config.model_copy(update=changed))
+    steps = list(read_jsonl(f"{config.output_dir}/metrics.jsonl"))
+    assert [step["step"] for step in steps] == [1, 2]
+    for step in steps:
+        assert step["failed"] == 0
+        assert step["mismatch_max"] < 1e-3

@@ -1,0 +1,184 @@
+"""GRPO runs: the batch holds what was sampled, and runs end, refuse and resume as they should."""
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("trl")
+
+from transformers import AutoModelForCausalLM, AutoTokenizer  # noqa: E402
+
+from graphwalker.agents.rollout import rollout  # noqa: E402
+from graphwalker.errors import UserError  # noqa: E402
+from graphwalker.files import read_jsonl  # noqa: E402
+from graphwalker.policies.base import Sampling  # noqa: E402
+from graphwalker.policies.local.policy import TransformersPolicy  # noqa: E402
+from graphwalker.tokens.segments import FORMATS, training_row  # noqa: E402
+from graphwalker.trajectory import StopReason, Trajectory  # noqa: E402
+from support.grpo_batches import environment_of  # noqa: E402
+from support.grpo_toy import questions  # noqa: E402
+from support.run_toys import grpo_config, largest_difference, lines, write_config  # noqa: E402
+from training.grpo import run_grpo  # noqa: E402
+from training.grpo_config import GrpoConfig  # noqa: E402
+from training.reinforce.episode_tokens import episode_tokens  # noqa: E402
+from training.reinforce.groups import grouped  # noqa: E402
+from training.reinforce.rewards import reward_of  # noqa: E402
+from training.reinforce.rollout import step_seed  # noqa: E402
+from training.runs.command import run_command  # noqa: E402
+
+FORMAT = FORMATS["inline"]
+
+
+def load(path: Path):
+    return AutoTokenizer.from_pretrained(path), AutoModelForCausalLM.from_pretrained(path)
+
+
+def config(world: Path, out: Path, **settings: Any) -> GrpoConfig:
+    return grpo_config(world, out, **({"steps": 2, "save_steps": 1} | settings))
+
+
+@pytest.fixture(scope="module")
+def world(grpo_world) -> Path:
+    return grpo_world
+
+
+@pytest.fixture(scope="module")
+def finished_run(world, tmp_path_factory) -> Path:
+    out = tmp_path_factory.mktemp("runs") / "run"
+    run_grpo(config(world, out))
+    return out
+
+
+# --- episodes as tokens
+
+
+def sampled(world: Path, count: int = 4) -> list[Trajectory]:
+    tokenizer, model = load(world / "model")
+    policy = TransformersPolicy(model, tokenizer, FORMAT, max_context=512)
+    sampling = Sampling(temperature=1.0, max_tokens=40, seed=3)
+    return list(rollout(questions()[:count], environment_of(world), policy, sampling, samples=2))
+
+
+def test_ids_of_an_episode_are_those_of_its_training_row(world):
+    tokenizer, _ = load(world / "model")
+    for trajectory in sampled(world):
+        tokens = episode_tokens(trajectory, FORMAT, tokenizer, [tokenizer.eos_token_id])
+        row = training_row(trajectory, FORMAT, tokenizer)
+        assert tokens.prompt + tokens.completion == row.input_ids
+
+
+def test_the_mask_marks_what_the_policy_drew_and_nothing_else(world):
+    tokenizer, _ = load(world / "model")
+    for trajectory in sampled(world):
+        tokens = episode_tokens(trajectory, FORMAT, tokenizer, [tokenizer.eos_token_id])
+        drawn = [i for i, m in zip(tokens.completion, tokens.mask, strict=True) if m]
+        turns = [t.token_ids[: len(t.logprobs)] for t in trajectory.turns]
+        assert drawn == [token for turn in turns for token in turn]
+        text = tokenizer.decode([i for i in drawn if i != tokenizer.eos_token_id])
+        assert "<information>" not in text
+
+
+def test_an_answered_episode_ends_with_an_end_token(world):
+    tokenizer, _ = load(world / "model")
+    trajectory = replace(sampled(world)[0], stop=StopReason.ANSWERED, answer=("Verria",))
+    tokens = episode_tokens(trajectory, FORMAT, tokenizer, [7])
+    assert tokens.completion[-1] == 7 and tokens.mask[-1] == 0
+
+
+def test_an_episode_that_failed_for_us_is_unscored_and_wholly_masked(world):
+    tokenizer, _ = load(world / "model")
+    failed = replace(sampled(world)[0], stop=StopReason.GRAPH_ERROR)
+    assert reward_of(failed) is None
+    assert not any(episode_tokens(failed, FORMAT, tokenizer, [0]).mask)
+    empty = episode_tokens(replace(failed, turns=()), FORMAT, tokenizer, [0])
+    assert empty.prompt and empty.completion
+
+
+def test_groups_that_are_not_full_are_refused():
+    assert grouped(["a", "a", "b", "b"], 2) == ["a", "b"]
+    with pytest.raises(RuntimeError, match="groups of 2"):
+        grouped(["a", "a", "b"], 2)
+    with pytest.raises(RuntimeError, match="groups of 2"):
+        grouped(["a", "b"], 2)
+
+
+def test_each_step_has_its_own_seed():
+    assert len({step_seed(seed, step) for seed in (0, 1) for step in range(50)}) == 100
+
+
+# --- runs
+
+
+def test_two_steps_write_metrics_trajectories_and_a_final_model(world, finished_run):
+    record = lines(finished_run)
+    assert [line["step"] for line in record] == [1, 2]
+    assert all(line["mismatch_max"] < 1e-4 for line in record)
+    assert any(0 < line["reward"] < 1 and line["grad_norm"] > 0 for line in record)
+    episodes = list(read_jsonl(finished_run / "trajectories.jsonl"))
+    assert [e["provenance"]["step"] for e in episodes] == [1] * 4 + [2] * 4
+    _, model = load(finished_run / "final")
+    _, before = load(world / "model")
+    assert not torch.equal(model.lm_head.weight, before.lm_head.weight)
+
+
+def test_a_finished_run_is_recognised(world, finished_run):
+    before = (finished_run / "metrics.jsonl").stat().st_mtime_ns
+    assert run_grpo(config(world, finished_run)) == finished_run / "final"
+    assert (finished_run / "metrics.jsonl").stat().st_mtime_ns == before
+
+
+def test_a_folder_of_another_config_is_refused_naming_the_key(world, finished_run):
+    with pytest.raises(UserError, match=r"lr = 0\.001"):
+        run_grpo(config(world, finished_run, lr=5e-4))
+
+
+def test_too_few_questions_are_refused(world, tmp_path):
+    with pytest.raises(UserError, match="prompts_per_step"):
+        run_grpo(config(world, tmp_path / "run", prompts_per_step=64))
+
+
+def test_a_micro_batch_that_does_not_divide_is_refused(world, tmp_path):
+    with pytest.raises(UserError, match="micro_batch = 7"):
+        run_grpo(config(world, tmp_path / "run", micro_batch=7))
+
+
+def test_a_kl_term_uses_the_reference_model(world, tmp_path):
+    run_grpo(config(world, tmp_path / "run", beta=0.1))
+    first, second = lines(tmp_path / "run")
+    assert first["kl"] < 1e-8 < second["kl"]
+
+
+CURVE = ("reward", "loss", "grad_norm", "entropy", "turns", "tokens", "resampled")
+
+
+def curve(folder: Path) -> list[tuple]:
+    return [tuple(line[key] for key in CURVE) for line in lines(folder)]
+
+
+def test_a_run_that_stopped_goes_on_with_the_same_curve(world, tmp_path):
+    whole, stopped = tmp_path / "whole", tmp_path / "stopped"
+    settings = {"steps": 4, "save_steps": 2, "iterations": 2, "beta": 0.1, "turn_credit": 0.3}
+    settings |= {"zero_variance": "resample", "keep_checkpoints": 9}
+    run_grpo(config(world, whole, **settings))
+    shutil.copytree(whole, stopped)
+    shutil.rmtree(stopped / "final")
+    shutil.rmtree(stopped / "checkpoint-4")
+    text = (stopped / "config.yaml").read_text(encoding="utf-8")
+    (stopped / "config.yaml").write_text(text.replace(str(whole), str(stopped)), encoding="utf-8")
+    run_grpo(config(world, stopped, **settings))
+    assert curve(stopped) == curve(whole) and len(curve(whole)) == 4
+    assert largest_difference(whole, stopped) == 0
+    steps = [e["provenance"]["step"] for e in read_jsonl(stopped / "trajectories.jsonl")]
+    assert steps == [1] * 4 + [3] * 4
+
+
+def test_the_command_answers_mistakes_with_one_line_and_code_2(world, tmp_path, capsys):
+    path = write_config(config(world, tmp_path / "run"), tmp_path / "grpo.json")
+    arguments = ["--config", str(path), "sampels=3"]
+    assert run_command("grpo", GrpoConfig, run_grpo, arguments) == 2
+    error = capsys.readouterr().err
+    assert "did you mean samples" in error and error.count("\n") == 1

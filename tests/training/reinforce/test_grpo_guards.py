@@ -1,0 +1,218 @@
+"""GRPO's guards: the record of a step, the alarm, trackers, and episodes to read."""
+
+import math
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("trl")
+
+from eval.viewer.record import walk_record  # noqa: E402
+from graphwalker.errors import UserError  # noqa: E402
+from graphwalker.files import read_jsonl  # noqa: E402
+from graphwalker.trajectory import Trajectory  # noqa: E402
+from support.grpo_batches import environment_of  # noqa: E402
+from support.grpo_toy import questions  # noqa: E402
+from support.run_toys import grpo_config, lines, write_config  # noqa: E402
+from training.grpo import make_trainer, run_grpo  # noqa: E402
+from training.grpo_config import GrpoConfig  # noqa: E402
+from training.reinforce.alarm import Alarm, CollapseError  # noqa: E402
+from training.reinforce.log import Drift  # noqa: E402
+from training.reinforce.step_facts import EpisodeFacts, summary  # noqa: E402
+from training.runs.command import run_command  # noqa: E402
+from training.runs.trackers import check_trackers  # noqa: E402
+
+WATCHED = {
+    *("reward", "em", "f1", "entropy", "kl", "ratio_mean", "clip_ratio", "clip_low", "clip_high"),
+    *("mismatch_mean", "mismatch_max", "turns", "valid_actions", "forced", "observation_tokens"),
+    *("zero_variance", "resampled", "filtered", "failed", "answered", "errors", "grad_norm"),
+}
+
+
+@pytest.fixture(scope="module")
+def two_iterations(grpo_world, tmp_path_factory) -> tuple[Path, list[dict]]:
+    """A run of two batches, each trained on twice, and what its trackers were told."""
+    from transformers import TrainerCallback
+
+    out = tmp_path_factory.mktemp("runs") / "run"
+    settings = {"steps": 4, "iterations": 2, "lr": 1e-2, "beta": 0.1, "trajectories_per_step": 3}
+    trainer = make_trainer(
+        grpo_config(grpo_world, out, **settings), questions(), environment_of(grpo_world)
+    )
+    told = []
+
+    class Tracker(TrainerCallback):
+        def on_log(self, args, state, control, logs=None, **_):
+            told.append(dict(logs or {}))
+
+    trainer.add_callback(Tracker())
+    trainer.train()
+    return out, [logs for logs in told if "loss" in logs]
+
+
+# --- the record of a step
+
+
+def test_every_step_records_what_is_watched(two_iterations):
+    out, _ = two_iterations
+    assert [line["step"] for line in lines(out)] == [1, 2, 3, 4]
+    for line in lines(out):
+        assert set(line) >= WATCHED
+        assert not [key for key in WATCHED if line[key] is None]
+
+
+def test_trackers_are_told_the_same(two_iterations):
+    out, told = two_iterations
+    for logs, line in zip(told, lines(out), strict=True):
+        for key in ("em", "turns", "valid_actions", "ratio_mean", "mismatch_max", "kl"):
+            assert logs[f"agent/{key}"] == pytest.approx(line[key], rel=1e-5)
+        assert logs["kl"] == pytest.approx(line["kl"], rel=0.3)  # TRL: a mean of batches' means
+
+
+def test_later_iterations_leave_the_policy_that_drew(two_iterations):
+    first, second, third, fourth = lines(two_iterations[0])
+    for fresh, stale in ((first, second), (third, fourth)):
+        assert fresh["ratio_mean"] == pytest.approx(1.0, abs=1e-4)
+        assert fresh["clip_ratio"] == 0 and fresh["seconds_generation"] > 0
+        assert abs(stale["ratio_mean"] - 1) > 1e-3
+        assert stale["clip_ratio"] > 0 and stale["seconds_generation"] == 0
+        assert fresh["reward"] == stale["reward"]
+        assert max(fresh["mismatch_max"], stale["mismatch_max"]) < 1e-4
+
+
+def test_episodes_are_written_once_and_the_viewer_reads_them(two_iterations):
+    episodes = list(read_jsonl(two_iterations[0] / "trajectories.jsonl"))
+    assert [e["provenance"]["step"] for e in episodes] == [1] * 3 + [3] * 3
+    for record in episodes:
+        trajectory = Trajectory.from_json(record)
+        assert set(trajectory.scores) == {"em", "f1", "reward"}
+        assert walk_record(trajectory)["turns"]
+
+
+def episode(reward: float | None, **values) -> EpisodeFacts:
+    plain = {
+        "em": reward or 0.0, "f1": 0.5, "answered": True, "forced": False, "turns": 2,
+        "valid_actions": 1, "errors": 1, "tokens": 10, "observation_tokens": 30, "logprob": -5.0,
+    }  # fmt: skip
+    return EpisodeFacts(reward, **(plain | values))
+
+
+def test_a_steps_means_are_over_episodes_turns_and_tokens():
+    facts = summary(
+        [episode(1.0), episode(0.0, turns=4, tokens=40), episode(1.0), episode(None)], samples=2
+    )
+    assert (facts["reward"], facts["failed"], facts["zero_variance"]) == (2 / 3, 1, 0.5)
+    assert facts["valid_actions"] == 3 / 8 and facts["turns"] == 8 / 3
+    assert facts["entropy"] == 15 / 60 and facts["observation_tokens"] == 90
+
+
+def test_drift_adds_up_over_micro_batches_and_processes():
+    total = sum([Drift(3, 0.3, 0.2, 3.3, 0.6), Drift(1, 0.5, 0.5, 0.7, 0.2)], Drift())
+    means = {"ratio_mean": 1.0, "kl": 0.2, "mismatch_mean": 0.2, "mismatch_max": 0.5}
+    assert total.facts() == pytest.approx(means)
+    assert Drift().facts()["ratio_mean"] is None
+
+
+# --- the alarm
+
+GOOD = {"answered": 1.0, "valid_actions": 1.0, "entropy": 0.5, "kl": 0.01, "mismatch_mean": 1e-6}
+
+
+def alarm(tmp_path, last=None, **settings) -> Alarm:
+    paths = dict.fromkeys(("model", "questions", "graph"), "x") | {"output_dir": str(tmp_path)}
+    return Alarm(GrpoConfig(**paths | {"alarm_steps": 2} | settings), last or {})
+
+
+def step(alarm: Alarm, number: int, **values: float) -> dict:
+    line = GOOD | values
+    counters = alarm.count(line)
+    alarm.ring(number, line)
+    return counters
+
+
+@pytest.mark.parametrize(
+    ("settings", "values", "sign"),
+    [
+        ({}, {"answered": 0.1}, "answered is 0.1, below min_answered = 0.2 for 2 steps"),
+        ({}, {"valid_actions": 0.1}, "valid_actions is 0.1, below min_valid_actions"),
+        ({"min_entropy": 0.05}, {"entropy": 0.01}, "entropy is 0.01, below min_entropy = 0.05"),
+        ({"max_kl": 0.5}, {"kl": 0.7}, "kl is 0.7, above max_kl = 0.5"),
+        ({}, {"mismatch_mean": 0.2}, "mismatch_mean is 0.2, above max_mismatch = 0.1"),
+    ],
+)
+def test_the_alarm_rings_after_enough_steps_beyond_a_limit(tmp_path, settings, values, sign):
+    bell = alarm(tmp_path, **settings)
+    step(bell, 1, **values)
+    step(bell, 2)
+    step(bell, 3, **values)
+    assert not bell.is_calm
+    with pytest.raises(CollapseError, match=sign):
+        step(bell, 4, **values)
+    quiet = alarm(tmp_path, alarm_steps=0, **settings)
+    for number in range(9):
+        step(quiet, number, **values)
+
+
+@pytest.mark.parametrize("limit", ["min_entropy", "max_kl", "max_mismatch"])
+def test_a_limit_of_zero_is_none(tmp_path, limit):
+    bell = alarm(tmp_path, **{limit: 0.0})
+    for number in range(5):
+        step(bell, number, entropy=0.0 if limit == "min_entropy" else 0.5, kl=0.9)
+
+
+def test_a_value_that_is_not_there_passes_no_limit(tmp_path):
+    bell = alarm(tmp_path)
+    for number in range(5):
+        assert step(bell, number, kl=None)["high_kl"] == 0
+
+
+def test_a_gradient_that_is_no_number_rings_at_once(tmp_path):
+    with pytest.raises(CollapseError, match="grad_norm is nan"):
+        step(alarm(tmp_path), 1, grad_norm=math.nan)
+
+
+def test_a_resumed_run_goes_on_counting(tmp_path):
+    with pytest.raises(CollapseError, match="for 2 steps"):
+        step(alarm(tmp_path, {"low_answered": 1}), 7, answered=0.0)
+
+
+def test_a_collapsed_run_says_why_and_keeps_the_last_good_checkpoint(grpo_world, tmp_path, capsys):
+    settings = {"lr": 0.3, "steps": 9, "save_steps": 1, "keep_checkpoints": 1, "alarm_steps": 3}
+    config = grpo_config(grpo_world, tmp_path / "run", min_answered=0.0, **settings)
+    path = write_config(config, tmp_path / "grpo.json")
+    assert run_command("grpo", GrpoConfig, run_grpo, ["--config", str(path)]) == 1
+    error = capsys.readouterr().err
+    steps = lines(tmp_path / "run")
+    good = max(line["step"] for line in steps if not line["low_valid_actions"])
+    assert "valid_actions is 0, below min_valid_actions = 0.2 for 3 steps" in error
+    assert f"checkpoint-{good} is the last good one" in error
+    assert (tmp_path / "run" / f"checkpoint-{good}" / "model.safetensors").is_file()
+    assert not (tmp_path / "run" / "final").exists()
+
+
+# --- trackers
+
+
+def test_an_unknown_tracker_is_refused_naming_the_known_ones():
+    with pytest.raises(UserError, match=r"'tensorbord' is not a tracker; .*tensorboard.*wandb"):
+        check_trackers(["tensorbord"])
+
+
+def test_a_tracker_that_is_not_installed_is_named_with_its_package(monkeypatch):
+    monkeypatch.setattr("training.runs.trackers.find_spec", lambda _: None)
+    with pytest.raises(UserError, match="pip install trackio"):
+        check_trackers(["trackio"])
+
+
+def test_tensorboard_shows_what_is_watched(grpo_world, tmp_path):
+    pytest.importorskip("tensorboard")
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    run_grpo(grpo_config(grpo_world, tmp_path / "run", steps=2, report_to=("tensorboard",)))
+    (events,) = (tmp_path / "run").rglob("events.out.tfevents.*")
+    board = EventAccumulator(str(events))
+    board.Reload()
+    for key in ("em", "turns", "valid_actions", "mismatch_max", "zero_variance", "ratio_mean"):
+        shown = [event.value for event in board.Scalars(f"train/agent/{key}")]
+        assert shown == pytest.approx([line[key] for line in lines(tmp_path / "run")], rel=1e-4)

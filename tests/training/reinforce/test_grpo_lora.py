@@ -1,0 +1,61 @@
+"""GRPO with LoRA: adapters alone are trained, against the model without them, and can be merged."""
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("trl")
+
+from pydantic import ValidationError
+
+from graphwalker.errors import UserError
+from graphwalker.policies.config import PolicyConfig
+from graphwalker.policies.load import load_policy
+from support.run_toys import grpo_config, lines, make_grpo_world
+from training.grpo import run_grpo
+
+LORA = {"r": 8, "alpha": 16}
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory) -> Path:
+    pytest.importorskip("peft")
+    return make_grpo_world(tmp_path_factory.mktemp("grpo-lora"))
+
+
+@pytest.fixture(scope="module")
+def run(world, tmp_path_factory) -> Path:
+    out = tmp_path_factory.mktemp("runs") / "lora"
+    run_grpo(grpo_config(world, out, lora=LORA, lr=2e-2, steps=6, save_steps=6, beta=0.001))
+    return out
+
+
+def test_adapters_alone_are_trained_and_saved(run) -> None:
+    assert (run / "final" / "adapter_config.json").is_file()
+    assert not (run / "final" / "model.safetensors").exists()
+
+
+def test_the_reference_is_the_model_without_its_adapter(run) -> None:
+    kl = [line["kl"] for line in lines(run)]
+    assert kl[0] == pytest.approx(0.0, abs=1e-6) and kl[-1] > 1e-4
+
+
+def test_sampling_and_training_agree_on_log_probabilities(run) -> None:
+    assert max(line["mismatch_max"] for line in lines(run)) < 1e-4
+
+
+def test_the_merged_model_plays(run, tmp_path) -> None:
+    from training.models.merge import merge_adapter
+
+    whole = merge_adapter(run, tmp_path / "whole")
+    assert load_policy(PolicyConfig(model=str(whole), format="inline")).name == "whole"
+
+
+def test_vllm_is_refused_where_it_would_draw_without_the_adapter(tmp_path) -> None:
+    with pytest.raises(ValidationError, match="engine=transformers"):
+        grpo_config(tmp_path, tmp_path, lora=LORA, engine="vllm")
+
+
+def test_an_adapter_is_not_taken_for_a_model(run, world, tmp_path) -> None:
+    with pytest.raises(UserError, match=r"is a LoRA adapter; .*graphwalker merge"):
+        run_grpo(grpo_config(world, tmp_path / "on", model=str(run / "final")))

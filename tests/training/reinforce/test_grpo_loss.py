@@ -1,0 +1,201 @@
+"""The GRPO loss: equal to a hand computation for every objective, and exact however it is cut."""
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("trl")
+
+from support.grpo_batches import (  # noqa: E402
+    first_batch,
+    gradients,
+    group_advantages,
+    halves,
+    loss_mask,
+    moved,
+    our_loss,
+    plain_logps,
+)
+from training.reinforce.trainer import token_logps, trimmed  # noqa: E402
+
+BETA, LOW, HIGH, RESPONSE = 0.1, 0.2, 0.28, 384
+
+
+@pytest.fixture
+def batch(grpo_world, tmp_path):
+    return first_batch(grpo_world, tmp_path / "run")
+
+
+def test_sampling_and_training_agree_on_log_probabilities(batch):
+    trainer, inputs = batch
+    ids = torch.cat([inputs["prompt_ids"], inputs["completion_ids"]], 1)
+    attention = torch.cat([inputs["prompt_mask"], inputs["completion_mask"]], 1)
+    mask = loss_mask(inputs)
+    with torch.no_grad():
+        ours = token_logps(trainer.model, ids, attention, mask, 1.0)
+        plain = plain_logps(trainer.model, inputs)
+    for logps in (ours, plain):
+        off = (logps - inputs["sampling_per_token_logps"]).abs() * mask
+        assert mask.sum() > 100 and float(off.max()) < 1e-4
+
+
+def test_advantages_are_rewards_measured_within_their_group(batch):
+    trainer, inputs = batch
+    rewards = torch.tensor([t.scores["em"] for t in trainer.rollouts.batch.trajectories])
+    assert len(set(rewards.tolist())) == 2
+    assert torch.allclose(inputs["advantages"], group_advantages(rewards), atol=1e-5)
+
+
+def off_policy(trainer, inputs):
+    """As in a later iteration: the policy has moved, so the clips act and the KL counts."""
+    mask = loss_mask(inputs)
+    with torch.no_grad():
+        logps = plain_logps(trainer.model, inputs)
+    inputs["old_per_token_logps"] = moved(logps, mask, 0.5, seed=1)
+    if trainer.beta:
+        inputs["ref_per_token_logps"] = moved(logps, mask, 0.5, seed=2)
+
+
+def hand_loss(trainer, inputs, low=LOW, high=HIGH, beta=BETA, level="token"):
+    """Per-token terms -min(ratio A, clip(ratio) A) + beta * k3, and the mask of the loss."""
+    mask, logps = loss_mask(inputs), plain_logps(trainer.model, inputs)
+    gap = (logps - inputs["old_per_token_logps"]) * mask
+    if level == "sequence":  # GSPO Eq. 7: the geometric mean of the sequence's ratios
+        gap = (gap.sum(1) / mask.sum(1))[:, None].expand_as(gap)
+    ratio, advantage = gap.exp(), inputs["advantages"][:, None]
+    terms = -torch.min(ratio * advantage, ratio.clamp(1 - low, 1 + high) * advantage)
+    if beta:
+        behind = inputs["ref_per_token_logps"] - logps
+        terms = terms + beta * (behind.exp() - behind - 1)
+    return terms * mask, mask
+
+
+OBJECTIVES = {
+    "grpo": lambda terms, mask: (terms.sum(1) / mask.sum(1)).mean(),
+    "dr_grpo": lambda terms, mask: terms.sum() / (len(terms) * RESPONSE),
+    "dapo": lambda terms, mask: terms.sum() / mask.sum(),
+}
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_loss_and_gradient_equal_a_hand_computation(grpo_world, tmp_path, objective):
+    settings = {"loss_type": objective, "beta": BETA, "clip_low": LOW, "clip_high": HIGH}
+    trainer, inputs = first_batch(grpo_world, tmp_path / "run", **settings)
+    off_policy(trainer, inputs)
+    expected = OBJECTIVES[objective](*hand_loss(trainer, inputs))
+    loss = our_loss(trainer, inputs)
+    assert torch.allclose(loss, expected, rtol=1e-5, atol=1e-7)
+    by_hand = gradients(trainer, expected)
+    assert max(float(g.abs().max()) for g in by_hand) > 1e-3
+    for ours, theirs in zip(gradients(trainer, loss), by_hand, strict=True):
+        assert torch.allclose(ours, theirs, atol=1e-5)
+
+
+def test_clip_higher_lets_likelier_tokens_grow_further(grpo_world, tmp_path):
+    losses = {}
+    for high in (0.2, 0.28):
+        trainer, inputs = first_batch(grpo_world, tmp_path / str(high), clip_high=high)
+        off_policy(trainer, inputs)
+        losses[high] = our_loss(trainer, inputs)
+        expected = OBJECTIVES["grpo"](*hand_loss(trainer, inputs, high=high, beta=0.0))
+        assert torch.allclose(losses[high], expected, rtol=1e-5)
+    assert losses[0.28] < losses[0.2]
+
+
+def test_gspo_clips_the_ratio_of_the_sequence(grpo_world, tmp_path):
+    settings = {"importance_level": "sequence", "clip_low": 3e-4, "clip_high": 4e-4}
+    trainer, inputs = first_batch(grpo_world, tmp_path / "run", **settings)
+    off_policy(trainer, inputs)
+    terms = hand_loss(trainer, inputs, 3e-4, 4e-4, 0.0, "sequence")
+    by_token = hand_loss(trainer, inputs, 3e-4, 4e-4, 0.0)
+    loss = our_loss(trainer, inputs)
+    assert torch.allclose(loss, OBJECTIVES["grpo"](*terms), rtol=1e-5)
+    assert not torch.allclose(loss, OBJECTIVES["grpo"](*by_token), rtol=1e-2)
+
+
+@pytest.mark.parametrize("objective", [*OBJECTIVES, "bnpo"])
+def test_columns_of_padding_change_nothing(grpo_world, tmp_path, objective):
+    trainer, inputs = first_batch(grpo_world, tmp_path / "run", loss_type=objective)
+    wide = dict(inputs)
+    for key, value in inputs.items():
+        if key.startswith("prompt"):
+            wide[key] = torch.nn.functional.pad(value, (40, 0))
+        elif value.ndim == 2:
+            wide[key] = torch.nn.functional.pad(value, (0, 70))
+    parts, wide_parts = (trainer._micro_batches(halves(rows)) for rows in (inputs, wide))
+    assert [p["prompt_ids"].shape for p in parts] == [p["prompt_ids"].shape for p in wide_parts]
+    narrow = gradients(trainer, our_loss(trainer, inputs))
+    for ours, theirs in zip(gradients(trainer, our_loss(trainer, wide)), narrow, strict=True):
+        assert torch.equal(ours, theirs)
+
+
+def test_micro_batches_are_no_wider_than_their_longest_row(batch):
+    trainer, inputs = batch
+    parts = trainer._micro_batches(halves(inputs))
+    for part in parts:
+        assert part["completion_mask"].sum(1).max() == part["completion_ids"].shape[1]
+        assert part["prompt_mask"].sum(1).max() == part["prompt_ids"].shape[1]
+    assert min(p["completion_ids"].shape[1] for p in parts) < inputs["completion_ids"].shape[1]
+
+
+@pytest.mark.parametrize("objective", [*OBJECTIVES, "bnpo"])
+def test_our_micro_batches_have_the_gradient_of_trls_own(grpo_world, tmp_path, objective):
+    trainer, inputs = first_batch(grpo_world, tmp_path / "run", loss_type=objective, beta=BETA)
+    ours = gradients(trainer, our_loss(trainer, inputs))
+    trainer._selective = False
+    plain = sum(trainer._compute_loss(trainer.model, part) for part in halves(inputs))
+    for mine, theirs in zip(ours, gradients(trainer, plain), strict=True):
+        assert torch.allclose(mine, theirs, atol=1e-6)
+
+
+def test_a_trimmed_micro_batch_keeps_every_real_token(batch):
+    _, inputs = batch
+    cut = trimmed({key: value[:3] for key, value in inputs.items() if value.ndim})
+    for key, mask in (("prompt_ids", "prompt_mask"), ("completion_ids", "completion_mask")):
+        before, after = inputs[key][:3], cut[key]
+        assert torch.equal(before[inputs[mask][:3].bool()], after[cut[mask].bool()])
+
+
+def test_rows_without_advantage_are_left_out_exactly(batch):
+    trainer, inputs = batch
+    inputs["advantages"][::3] = 0.0
+    fewer = gradients(trainer, our_loss(trainer, inputs))
+    trainer.beta = 1e-30  # as with a KL term, every row is needed
+    inputs["ref_per_token_logps"] = torch.zeros_like(inputs["sampling_per_token_logps"])
+    every = gradients(trainer, our_loss(trainer, inputs))
+    for ours, theirs in zip(fewer, every, strict=True):
+        assert torch.allclose(ours, theirs, atol=1e-6)
+
+
+def test_a_batch_without_any_advantage_has_no_gradient(batch):
+    trainer, inputs = batch
+    inputs["advantages"][:] = 0.0
+    for gradient in gradients(trainer, our_loss(trainer, inputs)):
+        assert not gradient.any()
+
+
+def test_environment_tokens_have_no_gradient(batch):
+    """Logits, and so gradients of them, exist only where the policy drew a token."""
+    trainer, inputs = batch
+    mask = loss_mask(inputs)
+    inputs["advantages"][:] = 1.0
+    seen = []
+    head = trainer.model.get_output_embeddings()
+    hook = head.register_forward_hook(lambda _m, _i, output: seen.append(output))
+    loss = our_loss(trainer, inputs)
+    hook.remove()
+    loss.backward()
+    assert sum(len(logits) for logits in seen) == int(mask.sum()) < int(mask.numel())
+
+
+@pytest.mark.parametrize("beta", [0.0, BETA])
+def test_the_loss_does_not_depend_on_what_an_environment_token_is_scored_as(
+    grpo_world, tmp_path, beta
+):
+    trainer, inputs = first_batch(grpo_world, tmp_path / "run", beta=beta)
+    loss = float(our_loss(trainer, inputs).detach())
+    theirs = (loss_mask(inputs) == 0) & (inputs["completion_mask"] == 1)
+    assert theirs.any()
+    inputs["sampling_per_token_logps"][theirs] = -50.0
+    if beta:
+        inputs["ref_per_token_logps"][theirs] = -50.0
+    assert float(our_loss(trainer, inputs).detach()) == loss

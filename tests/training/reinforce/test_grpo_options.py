@@ -1,0 +1,328 @@
+"""GRPO's options: what an answer earns, which groups are trained, budgets, and failures of ours."""
+
+from dataclasses import replace
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("trl")
+
+from graphwalker.agents.environment import Environment  # noqa: E402
+from graphwalker.errors import GraphError, UserError  # noqa: E402
+from graphwalker.graphs.base import Entity  # noqa: E402
+from graphwalker.graphs.compiled.open import open_graph  # noqa: E402
+from graphwalker.policies.base import Completion, Request, Sampling  # noqa: E402
+from graphwalker.policies.scripted import ScriptedPolicy  # noqa: E402
+from graphwalker.question import Answer, Question  # noqa: E402
+from graphwalker.trajectory import Message, StopReason, Trajectory, Turn  # noqa: E402
+from support.grpo_batches import (  # noqa: E402
+    environment_of,
+    first_batch,
+    gradients,
+    loss_mask,
+    our_loss,
+    plain_logps,
+)
+from support.grpo_toy import SMALL, played  # noqa: E402
+from support.run_toys import grpo_config  # noqa: E402
+from training.grpo import question_order  # noqa: E402
+from training.grpo_config import GrpoConfig  # noqa: E402
+from training.reinforce.arguments import trl_arguments  # noqa: E402
+from training.reinforce.budget import BudgetPolicy  # noqa: E402
+from training.reinforce.groups import substitutes  # noqa: E402
+from training.reinforce.rewards import RewardMix, reward_of  # noqa: E402
+from training.reinforce.rollout import OutageError  # noqa: E402
+from training.reinforce.turn_credit import turn_credit  # noqa: E402
+
+ASKED = Question("q", "Who?", (Entity("m.1", "A"),), (Answer("B"), Answer("C")))
+
+
+def said(*names: str, stop: StopReason = StopReason.ANSWERED) -> Trajectory:
+    return Trajectory(ASKED, "agent", "policy", (), names or None, stop)
+
+
+# --- rewards
+
+
+@pytest.mark.parametrize(
+    ("mix", "names", "reward"),
+    [
+        ({}, ("C", "B"), 1.0),
+        ({}, ("B",), 0.0),
+        ({"em": 0, "f1": 1}, ("B",), 2 / 3),
+        ({"em": 0.5, "f1": 0.5}, ("B", "C"), 1.0),
+        ({"em": 0.5, "f1": 0.5}, ("B",), 1 / 3),
+        ({"em": 0, "hits1": 1}, ("B", "X"), 1.0),
+        ({"answered": 0.1}, ("X",), 0.1),
+        ({"answered": 0.1}, (), 0.0),
+    ],
+)
+def test_a_reward_is_the_weighted_sum_of_its_terms(mix, names, reward):
+    assert reward_of(said(*names), RewardMix(**mix)) == pytest.approx(reward)
+
+
+def test_answers_beyond_the_number_of_gold_answers_are_penalised():
+    mix = RewardMix(em=0, hits1=1, over_answer=0.5)
+    earned = [reward_of(said(*names), mix) for names in ("B", "BX", "BXY", "BXYZ")]
+    assert earned == pytest.approx([1.0, 1.0, 1 - 0.5 / 3, 1 - 0.5 / 2])
+    assert reward_of(said("B", "b", " B "), mix) == 1.0
+
+
+def test_a_mix_that_pays_for_nothing_right_is_refused():
+    with pytest.raises(ValueError, match="must have a weight"):
+        RewardMix(em=0, answered=1)
+
+
+def test_the_reward_reads_the_final_answer_alone(grpo_world):
+    right, wrong = (played(environment_of(grpo_world), name)[0] for name in ("Verria", "Drama"))
+    boast = '<answer> ["Verria"] </answer>'
+    turn = replace(wrong.turns[0], completion=boast, thought=boast, observation=boast)
+    loud = replace(turn, context=(Message("user", boast),))
+    mix = RewardMix(f1=1, hits1=1, answered=0.1)
+    assert reward_of(right, mix) == pytest.approx(3.1)
+    assert reward_of(replace(wrong, turns=(loud, *wrong.turns[1:])), mix) == pytest.approx(0.1)
+    assert reward_of(replace(right, turns=()), mix) == reward_of(right, mix)
+
+
+def test_the_mix_of_the_config_is_what_trl_is_given(grpo_world, tmp_path):
+    trainer, inputs = first_batch(
+        grpo_world, tmp_path / "run", rewards={"em": 2.0, "answered": 0.5}, scale_rewards="none"
+    )
+    episodes = trainer.rollouts.batch.trajectories
+    rewards = torch.tensor(
+        [2 * t.scores["em"] + 0.5 * (t.answer is not None) for t in episodes]
+    ).view(-1, 4)
+    expected = (rewards - rewards.mean(1, keepdim=True)).flatten()
+    assert torch.allclose(inputs["advantages"], expected, atol=1e-6)
+
+
+# --- groups without variance
+
+
+def ids(trainer) -> list[str]:
+    return [t.question.id for t in trainer.rollouts.batch.trajectories[::4]]
+
+
+def dull(trainer) -> list[bool]:
+    rewards = [t.scores["reward"] for t in trainer.rollouts.batch.trajectories]
+    return [len(set(rewards[i : i + 4])) == 1 for i in range(0, 16, 4)]
+
+
+def test_groups_without_variance_are_drawn_again_with_other_questions(grpo_world, tmp_path):
+    keep, _ = first_batch(grpo_world, tmp_path / "keep")
+    again, inputs = first_batch(
+        grpo_world, tmp_path / "again", zero_variance="resample", resample_tries=1
+    )
+    assert any(dull(keep)) and not all(dull(keep))
+    for was_dull, before, after in zip(dull(keep), ids(keep), ids(again), strict=True):
+        assert (before != after) == was_dull
+    assert len(set(ids(again))) == 4
+    assert again.rollouts.batch.resampled == sum(dull(keep))
+    rows = inputs["completion_mask"].sum(1).tolist()
+    assert [len(t.conversation()) > 0 for t in again.rollouts.batch.trajectories] == [True] * 16
+    assert len(rows) == 16
+
+
+def test_drawing_again_ends_after_its_tries(grpo_world, tmp_path):
+    settings = {"zero_variance": "resample", "max_turn_tokens": 2}  # no episode can answer
+    trainer, _ = first_batch(grpo_world, tmp_path / "run", resample_tries=1, **settings)
+    assert trainer.rollouts.batch.resampled == 4 and all(dull(trainer))
+    trainer, _ = first_batch(grpo_world, tmp_path / "more", resample_tries=9, **settings)
+    assert trainer.rollouts.batch.resampled == 4  # eight questions: no more are left
+
+
+def test_substitutes_are_a_matter_of_the_seed_alone():
+    known = [f"q{i}" for i in range(50)]
+    chosen = substitutes(known, known[:10], "0:3")
+    assert chosen == substitutes(set(known), known[:10], "0:3") != sorted(chosen)
+    assert set(chosen) == set(known[10:])
+    assert chosen != substitutes(known, known[:10], "0:4")
+
+
+def test_filtered_groups_are_neither_in_the_loss_nor_in_its_mean(grpo_world, tmp_path):
+    trainer, inputs = first_batch(grpo_world, tmp_path / "run", zero_variance="filter", beta=0.1)
+    left_out = dull(trainer)
+    assert trainer.rollouts.batch.filtered == sum(left_out) > 0
+    kept = torch.tensor(left_out).logical_not().repeat_interleave(4)
+    mask = loss_mask(inputs)
+    assert torch.equal(mask.any(1), kept)
+    inputs["ref_per_token_logps"] = inputs["ref_per_token_logps"] - 0.3
+    logps = plain_logps(trainer.model, inputs)
+    behind = inputs["ref_per_token_logps"] - logps
+    ratio = (logps - logps.detach()).exp()
+    terms = -ratio * inputs["advantages"][:, None] + 0.1 * (behind.exp() - behind - 1)
+    expected = ((terms * mask).sum(1)[kept] / mask.sum(1)[kept]).mean()
+    loss = our_loss(trainer, inputs)
+    assert torch.allclose(loss, expected, rtol=1e-5)
+    by_hand = gradients(trainer, expected)
+    for ours, theirs in zip(gradients(trainer, loss), by_hand, strict=True):
+        assert torch.allclose(ours, theirs, atol=1e-6)
+
+
+# --- turn-level credit
+
+
+def turn(valid: bool) -> Turn:
+    return Turn((), "", action={"tool": "t"} if valid else {"malformed": "no tag"})
+
+
+def test_a_turns_credit_is_its_validity_normalised_in_its_group():
+    group = [replace(said("B"), turns=(turn(True), turn(True), turn(False)))]
+    group.append(replace(said("B"), turns=(turn(True),)))
+    group.append(replace(said(stop=StopReason.GRAPH_ERROR), turns=(turn(False),)))
+    deviation = (3 / 4 * 1 / 4) ** 0.5  # of 1, 1, 0, 1
+    good, bad = 0.25 / (deviation + 1e-4), -0.75 / (deviation + 1e-4)
+    first, second, failed = turn_credit(group, samples=3)
+    assert first == pytest.approx([good, good, bad])
+    assert second == pytest.approx([good]) and failed == [0.0]
+
+
+def test_a_turns_credit_reaches_its_own_tokens(grpo_world, tmp_path):
+    plain, before = first_batch(grpo_world, tmp_path / "plain")
+    trainer, inputs = first_batch(grpo_world, tmp_path / "run", turn_credit=0.5)
+    extra = inputs["advantages"] - before["advantages"][:, None]
+    credits = turn_credit(trainer.rollouts.batch.trajectories, 4)
+    rows = zip(trainer.rollouts.batch.trajectories, credits, extra, loss_mask(inputs), strict=True)
+    for trajectory, credit, row, mask in rows:
+        expected = [
+            0.5 * c for t, c in zip(trajectory.turns, credit, strict=True) for _ in t.logprobs
+        ]
+        assert row[mask.bool()].tolist() == pytest.approx(expected, abs=1e-5)
+        assert not row[~mask.bool()].any()
+    assert not torch.allclose(our_loss(trainer, inputs), our_loss(plain, before), atol=1e-4)
+
+
+def test_an_error_of_the_tools_costs_credit_and_no_reward():
+    slipped = replace(turn(True), error="unknown_relation")
+    episodes = [replace(said("B", "C"), turns=(slipped, turn(True)))] * 2
+    assert turn_credit(episodes, 2)[0][0] < 0 < turn_credit(episodes, 2)[0][1]
+    assert reward_of(episodes[0]) == 1.0
+
+
+# --- budgets
+
+
+def drawn(trainer) -> list[list[int]]:
+    return [[len(t.logprobs) for t in e.turns] for e in trainer.rollouts.batch.trajectories]
+
+
+def test_a_turn_and_an_episode_draw_no_more_than_their_budgets(grpo_world, tmp_path):
+    free, _ = first_batch(grpo_world, tmp_path / "free")
+    assert max(map(max, drawn(free))) > 8 and max(map(sum, drawn(free))) > 14
+    turns, _ = first_batch(grpo_world, tmp_path / "turns", max_turn_tokens=8)
+    assert max(map(max, drawn(turns))) == 8
+    episodes, _ = first_batch(grpo_world, tmp_path / "episodes", max_episode_tokens=14)
+    assert max(map(sum, drawn(episodes))) == 14
+
+
+def test_a_spent_budget_ends_the_episode_without_asking_the_policy():
+    inner = ScriptedPolicy({"q": ["hello", "again"]})
+    policy = BudgetPolicy(inner, tokens=5)
+    said = Turn((), "hi", logprobs=(-0.1, -0.1, -0.1))
+    request = Request("q#0", (), ASKED, (said,), Sampling(max_tokens=9))
+    policy.submit(request)
+    assert inner._pending["q#0"].sampling.max_tokens == 2
+    policy.release("q#0")
+    policy.submit(replace(request, turns=(said, said)))
+    assert policy.collect() == [("q#0", Completion("", "length"))]
+
+
+def test_the_prompt_of_a_group_is_read_once(grpo_world, tmp_path):
+    trainer, _ = first_batch(grpo_world, tmp_path / "run")
+    shapes = []
+    hook = trainer.model.register_forward_pre_hook(
+        lambda _m, _a, given: shapes.append(tuple(given["input_ids"].shape)), with_kwargs=True
+    )
+    trainer.rollouts([f"q{i}" for i in (0, 1) for _ in range(4)], trainer)
+    hook.remove()
+    assert shapes[0][0] == 2 and shapes[0][1] > 1  # two prompts, not eight
+    assert shapes[1] == (8, 1)  # then a token for each of the episodes
+
+
+# --- failures of ours
+
+
+class FailingGraph:
+    """The toy graph, but one entity cannot be looked up."""
+
+    def __init__(self, graph, entity_id: str) -> None:
+        self._graph, self._entity_id = graph, entity_id
+
+    def __getattr__(self, name):
+        inner = getattr(self._graph, name)
+        return self._guarded(inner) if "relation" in name or "flat" in name else inner
+
+    def _guarded(self, look_up):
+        def guarded(*asked):
+            if f"'{self._entity_id}'" in repr(asked):
+                raise GraphError("the graph is down")
+            return look_up(*asked)
+
+        return guarded
+
+
+def failing(world) -> Environment:
+    return Environment(FailingGraph(open_graph(world / "graph"), "m.0ada"), SMALL)
+
+
+def test_episodes_that_failed_for_us_have_no_reward_and_no_gradient(grpo_world, tmp_path):
+    environment = failing(grpo_world)
+    trainer, inputs = first_batch(grpo_world, tmp_path / "run", environment, max_failed=0.5)
+    batch = trainer.rollouts.batch
+    failed = torch.tensor([t.stop.ours for t in batch.trajectories])
+    assert failed.any() and not failed.all()
+    assert [t.scores.get("reward") is None for t in batch.trajectories] == failed.tolist()
+    assert not inputs["advantages"][failed].any()
+    assert not loss_mask(inputs)[failed].any()
+    assert sum(f.reward is None for f in batch.facts) == int(failed.sum())
+    logps, mask = plain_logps(trainer.model, inputs), loss_mask(inputs)
+    terms = -(logps - logps.detach()).exp() * inputs["advantages"][:, None] * mask
+    expected = (terms.sum(1)[~failed] / mask.sum(1)[~failed]).mean()
+    by_hand = gradients(trainer, expected)
+    for ours, theirs in zip(gradients(trainer, our_loss(trainer, inputs)), by_hand, strict=True):
+        assert torch.allclose(ours, theirs, atol=1e-6)
+
+
+def test_too_many_failures_stop_the_run(grpo_world, tmp_path):
+    with pytest.raises(OutageError, match=r"of 16 episodes failed.*the graph is down"):
+        first_batch(grpo_world, tmp_path / "run", failing(grpo_world), max_failed=0.1)
+
+
+# --- settings, batches over steps and processes
+
+TABLE_12 = {
+    "prompts_per_step": 64, "samples": 8, "lr": 1e-6, "max_prompt_tokens": 4096,
+    "max_response_tokens": 8192, "beta": 0.001, "steps": 100, "temperature": 1.0,
+    "loss_type": "grpo", "scale_rewards": "group", "iterations": 1,
+}  # fmt: skip
+RELEASED_CODE = {
+    "clip_low": 0.2, "clip_high": 0.28, "beta2": 0.98, "weight_decay": 0.01, "schedule": "constant",
+}  # fmt: skip
+
+
+def test_defaults_are_the_papers_values_and_those_of_its_code():
+    config = GrpoConfig(model="m", questions="q", graph="g", output_dir="o")
+    for key, value in (TABLE_12 | RELEASED_CODE).items():
+        assert getattr(config, key) == value, key
+    assert config.rewards == RewardMix(em=1.0)
+    off = (config.turn_credit, config.zero_variance, config.max_episode_tokens)
+    assert off == (0.0, "keep", 0)
+
+
+def test_every_process_holds_whole_groups(grpo_world, tmp_path, monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "3")
+    with pytest.raises(UserError, match="every process must hold whole groups"):
+        trl_arguments(grpo_config(grpo_world, tmp_path / "run"))
+
+
+def test_iterations_train_on_the_same_questions(grpo_world, tmp_path):
+    once = grpo_config(grpo_world, tmp_path / "a", steps=4)
+    twice = grpo_config(grpo_world, tmp_path / "b", steps=4, iterations=2)
+    asked = [f"q{i}" for i in range(8)]
+    from graphwalker.files import read_records
+
+    questions = list(read_records(grpo_world / "questions.jsonl", Question.from_json))
+    assert [q.id for q in questions] == asked
+    assert question_order(twice, questions) == question_order(once, questions)[:8]
+    with pytest.raises(ValueError, match="multiple of iterations"):
+        grpo_config(grpo_world, tmp_path / "c", steps=5, iterations=2)

@@ -1,0 +1,328 @@
+"""SFT through the real trainer, with a model of one layer and trajectories written by hand."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphwalker.config import load_config
+from graphwalker.errors import UserError
+from graphwalker.files import read_jsonl, write_jsonl
+from graphwalker.graphs.base import Entity
+from graphwalker.question import Question
+from graphwalker.tokens.segments import FORMATS, IGNORED
+from graphwalker.trajectory import Message, StopReason, Trajectory, Turn
+from training.config import SftConfig, TinyModelConfig
+from training.runs.command import parse_arguments
+from training.supervised.data import plan_steps, read_rows
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("trl")
+
+NAMES = ("Anna", "Bela", "Cora", "Dina", "Ebba", "Fred", "Gert", "Hugo")
+SHAPE = TinyModelConfig(vocab_size=700, layers=2, hidden=64, heads=2, intermediate=64)
+
+
+def walk(number: int, stop: StopReason = StopReason.ANSWERED) -> Trajectory:
+    """The agent asks for the relations of the named entity, then answers with its twin."""
+    name, twin = NAMES[number % 8], NAMES[(number + 3) % 8]
+    padding = " and so on" * (number % 5)
+    turns = (
+        Turn((Message("user", f'Who is the twin of "{name}"{padding}?'),), f'<think>I look.</think>'
+             f'\n<kg-query>get_relations("{name}")</kg-query>'),
+        Turn((Message("user", f'<information>("{name}", a.b.twin, "{twin}")</information>'),),
+             f'<think>There.</think>\n<answer>["{twin}"]</answer>'),
+    )  # fmt: skip
+    question = Question(f"q{number}", "Who?", (Entity(f"m.{number}", name),))
+    return Trajectory(question, "react", "oracle", turns, (twin,), stop)
+
+
+@pytest.fixture(scope="session")
+def place(tmp_path_factory) -> Path:
+    """A folder with trajectories and a tiny model."""
+    from training.models.tiny import conversation_texts, make_tiny
+
+    folder = tmp_path_factory.mktemp("sft")
+    walks = [walk(number) for number in range(64)]
+    write_jsonl(folder / "walks.jsonl", [w.to_json() for w in walks])
+    make_tiny(SHAPE, conversation_texts(walks), ["a.b.twin"], folder / "model")
+    return folder
+
+
+def settings(place: Path, **values) -> SftConfig:
+    data = {
+        "model": str(place / "model"),
+        "data": (str(place / "walks.jsonl"),),
+        "output_dir": str(place / "run"),
+        "format": "inline",
+        "tokens_per_step": 512,
+        "lr": 3e-3,
+        "schedule": "constant",
+        "progress": False,
+    }
+    return SftConfig(**(data | values))
+
+
+@pytest.fixture(scope="session")
+def tokenizer(place):
+    from transformers import AutoTokenizer
+
+    return AutoTokenizer.from_pretrained(place / "model")
+
+
+@pytest.fixture
+def model(place):
+    from transformers import AutoModelForCausalLM
+
+    return AutoModelForCausalLM.from_pretrained(place / "model", dtype=torch.float32)
+
+
+@pytest.fixture(scope="session")
+def batch(place, tokenizer):
+    from training.supervised.data import Collator
+
+    rows = read_rows(settings(place), tokenizer).rows[:6]
+    records = [{"input_ids": row.input_ids, "labels": row.labels} for row in rows]
+    return Collator(tokenizer.pad_token_id)(records)
+
+
+@pytest.fixture(scope="session")
+def trained(place) -> Path:
+    from training.sft import run_sft
+
+    return run_sft(settings(place, output_dir=str(place / "trained"), max_steps=100))
+
+
+def weights(folder: Path) -> bytes:
+    return (folder / "model.safetensors").read_bytes()
+
+
+def test_trained_tokens_of_every_trajectory_are_exactly_the_agents_turns(place, tokenizer) -> None:
+    rows = read_rows(settings(place), tokenizer).rows
+    for number, row in enumerate(rows):
+        ids = [label for label in row.labels if label != IGNORED]
+        end = FORMATS["inline"].end_of_turn
+        said = "".join(turn.completion + end for turn in walk(number).turns)
+        assert tokenizer.decode(ids) == said
+
+
+def test_the_lean_loss_and_its_gradient_equal_the_models_own(model, batch) -> None:
+    from training.supervised.trainer import add_trained_loss
+
+    count = (batch["labels"][:, 1:] != IGNORED).sum()
+    plain = model(**batch).loss
+    plain.backward()
+    expected = [p.grad.clone() for p in model.parameters()]
+    model.zero_grad()
+    add_trained_loss(model)
+    total = model(input_ids=batch["input_ids"], labels=batch["labels"], trained_loss=True)["loss"]
+    (total / count).backward()
+    torch.testing.assert_close(total / count, plain, rtol=1e-6, atol=1e-6)
+    torch.testing.assert_close([p.grad for p in model.parameters()], expected)
+
+
+def test_no_gradient_comes_from_predicting_observations(model, batch) -> None:
+    ids, labels = batch["input_ids"], batch["labels"]
+    logits = model(input_ids=ids).logits
+    logits.retain_grad()
+    model.loss_function(logits, labels, model.config.vocab_size).backward()
+    of_observations = logits.grad[:, :-1][labels[:, 1:] == IGNORED]
+    assert len(of_observations) > 20
+    assert not of_observations.any()
+
+
+def test_training_learns_the_pattern(trained) -> None:
+    lines = list(read_jsonl(trained.parent / "metrics.jsonl"))
+    assert lines[-1]["step"] == 100
+    assert lines[-1]["loss"] < 0.3 < 3 < lines[0]["loss"]
+    assert set(lines[0]) >= {"step", "loss", "tokens", "seconds", "tokens_per_s"}
+
+
+def test_the_final_model_writes_the_agents_turn(trained) -> None:
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    from graphwalker.tokens.segments import prompt_ids
+
+    tokenizer = AutoTokenizer.from_pretrained(trained)
+    model: Any = AutoModelForCausalLM.from_pretrained(trained)
+    prompt = prompt_ids([walk(1).turns[0].context[0]], FORMATS["inline"], tokenizer)
+    written = model.generate(torch.tensor([prompt]), max_new_tokens=40, do_sample=False)
+    text = tokenizer.decode(written[0][len(prompt) :])
+    turns = [walk(number).turns[0].completion for number in range(8)]  # copying takes longer
+    assert text.removesuffix(FORMATS["inline"].end_of_turn) in turns
+
+
+def test_a_finished_run_is_left_as_it_is(place, trained) -> None:
+    from training.sft import run_sft
+
+    before = (trained / "model.safetensors").stat().st_mtime_ns
+    run_sft(settings(place, output_dir=str(place / "trained"), max_steps=100))
+    assert (trained / "model.safetensors").stat().st_mtime_ns == before
+
+
+def test_a_folder_of_another_run_is_refused_by_key(place, trained) -> None:
+    from training.sft import run_sft
+
+    with pytest.raises(UserError, match=r"lr = 0\.003, now it is 0\.5"):
+        run_sft(settings(place, output_dir=str(place / "trained"), max_steps=100, lr=0.5))
+
+
+def test_a_setting_that_came_after_a_run_folder_counts_as_its_default(place, tmp_path) -> None:
+    from training.runs.checkpoints import claim_folder
+
+    now = settings(place, output_dir=str(tmp_path))
+    claim_folder(now, tmp_path)
+    path = tmp_path / "config.yaml"
+    kept = [line for line in path.read_text().splitlines() if not line.startswith("packing:")]
+    path.write_text("\n".join(kept))
+    claim_folder(now, tmp_path)
+    with pytest.raises(UserError, match="packing = False, now it is True"):
+        claim_folder(now.model_copy(update={"packing": True}), tmp_path)
+
+
+def test_a_killed_run_goes_on_and_ends_bit_equal(place) -> None:
+    from training.sft import run_sft
+
+    values = {"max_steps": 24, "save_steps": 8, "log_steps": 3}
+    whole = run_sft(settings(place, output_dir=str(place / "whole"), **values))
+    killed = settings(place, output_dir=str(place / "killed"), **values)
+    _kill_after_first_checkpoint(killed)
+    final = run_sft(killed)
+    assert weights(final) == weights(whole)
+    curves = [
+        [(line["step"], line["loss"], line["tokens"]) for line in read_jsonl(f / "metrics.jsonl")]
+        for f in (final.parent, whole.parent)
+    ]
+    assert curves[0] == curves[1]
+
+
+def _kill_after_first_checkpoint(config: SftConfig) -> None:
+    """Run in a process of its own and `kill -9` it between step 8 and the end."""
+    script = (
+        "import json, sys, time\n"
+        "from training.supervised import trainer as sft_trainer\n"
+        "from training.config import SftConfig\n"
+        "from training.sft import run_sft\n"
+        "step = sft_trainer.PlannedTrainer.training_step\n"
+        "def slow(self, *args, **kwargs):\n"
+        "    time.sleep(10 if self.state.global_step == 12 else 0)\n"
+        "    return step(self, *args, **kwargs)\n"
+        "sft_trainer.PlannedTrainer.training_step = slow\n"
+        "run_sft(SftConfig(**json.loads(sys.argv[1])))\n"
+    )
+    arguments = [sys.executable, "-c", script, json.dumps(config.model_dump(mode="json"))]
+    run = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 120
+    while not _reached(Path(config.output_dir), 12) and time.monotonic() < deadline:
+        assert run.poll() is None
+        time.sleep(0.05)
+    os.kill(run.pid, signal.SIGKILL)
+    run.wait()
+    assert (Path(config.output_dir) / "checkpoint-8" / "complete").exists()
+    assert not (Path(config.output_dir) / "final").exists()
+
+
+def _reached(folder: Path, step: int) -> bool:
+    metrics = folder / "metrics.jsonl"
+    return metrics.is_file() and f'"step":{step},' in metrics.read_text()
+
+
+def test_a_run_with_a_time_limit_ends_in_time_with_its_rate_decayed(place) -> None:
+    from training.sft import run_sft
+
+    values = {"max_steps": 5000, "max_seconds": 1.0, "schedule": "linear"}
+    final = run_sft(settings(place, output_dir=str(place / "timed"), **values))
+    last = list(read_jsonl(final.parent / "metrics.jsonl"))[-1]
+    assert 1 <= last["seconds"] < 10
+    assert last["lr"] < 0.001
+    assert last["step"] < 5000
+
+
+def test_a_model_folder_that_is_not_there_is_named(place) -> None:
+    from training.sft import run_sft
+
+    with pytest.raises(UserError, match=r"model: runs/none/final: no such folder"):
+        run_sft(settings(place, output_dir=str(place / "nomodel"), model="runs/none/final"))
+    assert not (place / "nomodel").exists()
+
+
+def test_a_half_written_checkpoint_is_not_taken(tmp_path) -> None:
+    from training.runs.checkpoints import last_checkpoint, mark_complete
+
+    for step in (5, 10, 100):
+        (tmp_path / f"checkpoint-{step}").mkdir()
+    mark_complete(tmp_path, 5, keep=2)
+    mark_complete(tmp_path, 10, keep=2)
+    assert last_checkpoint(tmp_path) == 10
+
+
+def test_long_rows_are_left_out_and_counted(place, tokenizer) -> None:
+    everything = read_rows(settings(place), tokenizer)
+    limit = sorted(everything.lengths)[10]
+    rows = read_rows(settings(place, max_length=limit), tokenizer)
+    assert rows.too_long == sum(length > limit for length in everything.lengths) > 0
+    assert len(rows.rows) + rows.too_long == 64
+
+
+def test_trajectories_that_failed_for_our_reasons_are_not_trained_on(place, tokenizer) -> None:
+    path = place / "failed.jsonl"
+    walks = [walk(0), walk(1, StopReason.GRAPH_ERROR), walk(2, StopReason.POLICY_ERROR)]
+    write_jsonl(path, [w.to_json() for w in walks])
+    rows = read_rows(settings(place, data=(str(path),)), tokenizer)
+    assert (len(rows.rows), rows.failed) == (1, 2)
+
+
+def test_a_plan_holds_every_row_once_per_epoch(place) -> None:
+    lengths = [10 + 7 * (n % 13) for n in range(101)]
+    plan = plan_steps(lengths, settings(place, epochs=2), passes=2)
+    seen = sorted(row for step in plan for part in step for row in part if row >= 0)
+    assert seen == sorted([*range(101)] * 2)
+
+
+def test_a_step_by_tokens_keeps_to_its_budget(place) -> None:
+    lengths = [10 + 7 * (n % 13) for n in range(500)]
+    for step in plan_steps(lengths, settings(place, tokens_per_step=300), passes=1):
+        rows = step[0]
+        assert len(rows) * max(lengths[row] for row in rows) <= 300
+
+
+def test_every_process_takes_part_in_every_step(place) -> None:
+    plan = plan_steps([10] * 7, settings(place, tokens_per_step=0, batch_size=3), passes=4)
+    assert all(len(step) == 4 and all(step) for step in plan)
+
+
+def test_an_unknown_setting_names_the_nearest() -> None:
+    with pytest.raises(UserError, match="did you mean max_length"):
+        load_config(SftConfig, None, ["model=m", "data=[a]", "output_dir=o", "max_lenght=3"])
+
+
+def test_the_papers_values_are_the_defaults() -> None:
+    config = SftConfig(model="m", data=("a",), output_dir="o")
+    assert (config.lr, config.schedule, config.batch_size) == (1e-5, "cosine", 32)
+    assert (config.epochs, config.max_length) == (2, 4096)
+
+
+def test_a_word_that_is_no_override_is_refused() -> None:
+    assert parse_arguments(["--config", "x.yaml", "a.b=c"]) == ("x.yaml", ["a.b=c"])
+    with pytest.raises(UserError, match="--lr"):
+        parse_arguments(["--lr", "3"])
+
+
+def test_slips_of_an_expert_are_context_and_their_recovery_is_trained(place, tokenizer) -> None:
+    slipped = replace(walk(3), provenance={"errors": [{"turn": 0, "slip": True}]})
+    write_jsonl(place / "slipped.jsonl", [slipped.to_json()])
+    data = (str(place / "slipped.jsonl"),)
+    texts = []
+    for masked in (False, True):
+        (row,) = read_rows(settings(place, data=data, mask_slips=masked), tokenizer).rows
+        texts.append(tokenizer.decode([label for label in row.labels if label >= 0]))
+    end = FORMATS["inline"].end_of_turn
+    assert texts[0] == "".join(turn.completion + end for turn in slipped.turns)
+    assert texts[1] == "".join(turn.completion + end for turn in slipped.turns[1:])

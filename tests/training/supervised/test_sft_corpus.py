@@ -1,0 +1,72 @@
+"""The mask over a corpus that the pipeline makes: every trajectory, in every chat format."""
+
+import pytest
+
+pytest.importorskip("tokenizers")
+pytest.importorskip("transformers")
+
+from data_pipeline.config import SynthConfig
+from data_pipeline.synthesize import synthesize
+from graphwalker.files import read_records
+from graphwalker.tokens.segments import (
+    FORMATS,
+    IGNORED,
+    completion_ids,
+    extension_ids,
+    prompt_ids,
+    training_row,
+)
+from graphwalker.trajectory import Trajectory
+from graphwalker.world.generate import make_world
+from support.token_kinds import byte_level
+
+END = {name: fmt.end_of_turn for name, fmt in FORMATS.items()}
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory) -> list[Trajectory]:
+    folder = tmp_path_factory.mktemp("corpus")
+    make_world(1000, 0, folder)
+    synthesize(folder / "graph", SynthConfig(count=40), folder / "synth")
+    return list(read_records(folder / "synth" / "graphsynth.jsonl", Trajectory.from_json))
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return byte_level()
+
+
+def test_the_corpus_is_not_trivial(corpus) -> None:
+    assert len(corpus) == 40
+    assert max(len(t.turns) for t in corpus) > 4
+
+
+@pytest.mark.parametrize("name", sorted(FORMATS))
+def test_every_trained_token_is_the_agents_and_all_of_the_agents_are_trained(
+    name, corpus, tokenizer
+) -> None:
+    fmt = FORMATS[name]
+    for trajectory in corpus:
+        row = training_row(trajectory, fmt, tokenizer)
+        ids, labels = [], []
+        for number, turn in enumerate(trajectory.turns):
+            first = prompt_ids if number == 0 else extension_ids
+            context = first(turn.context, fmt, tokenizer)
+            said = completion_ids(turn.completion, fmt, tokenizer)
+            ids += [*context, *said]
+            labels += [*[IGNORED] * len(context), *said]
+        assert (row.input_ids, row.labels) == (ids, labels)
+
+
+@pytest.mark.parametrize("name", sorted(FORMATS))
+def test_trained_tokens_decode_to_the_turns_and_masked_ones_hold_every_observation(
+    name, corpus, tokenizer
+) -> None:
+    for trajectory in corpus:
+        row = training_row(trajectory, FORMATS[name], tokenizer)
+        said = [i for i in row.labels if i != IGNORED]
+        read = [i for i, label in zip(row.input_ids, row.labels, strict=True) if label == IGNORED]
+        turns = "".join(turn.completion + END[name] for turn in trajectory.turns)
+        assert tokenizer.decode(said, skip_special_tokens=False) == turns
+        context = tokenizer.decode(read, skip_special_tokens=False)
+        assert all(m.content in context for turn in trajectory.turns for m in turn.context)

@@ -1,0 +1,141 @@
+"""Evaluation while training: episodes on the toy graph, and the best model as the final one."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("trl")
+
+from graphwalker.agents.environment import Environment  # noqa: E402
+from graphwalker.errors import UserError  # noqa: E402
+from graphwalker.files import read_jsonl, write_jsonl  # noqa: E402
+from graphwalker.graphs.build.build import build_graph  # noqa: E402
+from graphwalker.graphs.compiled.open import open_graph  # noqa: E402
+from support.grpo_toy import SMALL, played, questions  # noqa: E402
+from support.run_toys import SHAPE, sft_config  # noqa: E402
+from support.toy import TOY_NAMES, TOY_TRIPLES  # noqa: E402
+from training.models.tiny import conversation_texts, make_tiny  # noqa: E402
+from training.sft import run_sft  # noqa: E402
+from training.supervised.best import BestModel  # noqa: E402
+
+STEPS = 45
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory) -> Path:
+    """A compiled toy graph, its eight questions, episodes that answer them, a tiny model."""
+    folder = tmp_path_factory.mktemp("evaluation")
+    rows = "".join("\t".join(triple) + "\n" for triple in TOY_TRIPLES)
+    (folder / "triples.tsv").write_text(rows, encoding="utf-8")
+    names = "".join(f"{key}\t{name}\n" for key, name in TOY_NAMES.items())
+    (folder / "names.tsv").write_text(names, encoding="utf-8")
+    build_graph([folder / "triples.tsv"], folder / "graph", names=folder / "names.tsv")
+    write_jsonl(folder / "questions.jsonl", [q.to_json() for q in questions()])
+    examples = played(Environment(open_graph(folder / "graph"), SMALL), "Verria")
+    write_jsonl(folder / "walks.jsonl", [t.to_json() for t in examples])
+    relations = sorted({relation for _, relation, _ in TOY_TRIPLES})
+    make_tiny(SHAPE, conversation_texts(examples), relations, folder / "model")
+    return folder
+
+
+def config(world: Path, out: Path, **values) -> Any:
+    evaluation = {
+        "questions": str(world / "questions.jsonl"),
+        "graph": str(world / "graph"),
+        "environment": SMALL,
+        "every_steps": 20,
+        "max_turn_tokens": 40,
+    }
+    settings = {
+        "tokens_per_step": 0,
+        "batch_size": 8,
+        "lr": 1e-2,
+        "schedule": "constant",
+        "max_steps": STEPS,
+        "save_steps": 30,
+        "evaluation": evaluation | values.pop("evaluation", {}),
+    }
+    return sft_config(world, out, **(settings | values))
+
+
+@pytest.fixture(scope="module")
+def trained(world, tmp_path_factory) -> Path:
+    out = tmp_path_factory.mktemp("runs") / "run"
+    run_sft(config(world, out))
+    return out
+
+
+def evaluations(run: Path) -> dict[int, dict[str, float]]:
+    lines = read_jsonl(run / "metrics.jsonl")
+    return {line["step"]: line for line in lines if "eval_em" in line}
+
+
+def test_the_model_is_evaluated_every_so_many_steps_and_at_the_end(trained) -> None:
+    assert list(evaluations(trained)) == [20, 40, STEPS]
+
+
+def test_em_and_valid_actions_rise_as_the_model_learns(trained) -> None:
+    scores = evaluations(trained)
+    assert scores[STEPS]["eval_em"] == scores[STEPS]["eval_valid_actions"] == 1.0
+    assert scores[20]["eval_em"] <= scores[STEPS]["eval_em"]
+    assert scores[STEPS]["eval_failed"] == 0
+
+
+def test_evaluation_leaves_training_as_it_is(world, trained, tmp_path) -> None:
+    run_sft(config(world, tmp_path / "blind", evaluation={"every_steps": 10**6}))
+    losses = [
+        [line["loss"] for line in read_jsonl(run / "metrics.jsonl")]
+        for run in (trained, tmp_path / "blind")
+    ]
+    assert losses[0] == losses[1]
+
+
+def test_the_final_model_is_the_best_one_and_of_equals_the_earliest(trained) -> None:
+    scores = evaluations(trained)
+    best = max(score["eval_em"] for score in scores.values())
+    first = min(step for step, score in scores.items() if score["eval_em"] == best)
+    assert json.loads((trained / "best.json").read_text()) == {"step": first, "em": best}
+    kept = trained / f"best-{first}" / "model.safetensors"
+    assert (trained / "final" / "model.safetensors").read_bytes() == kept.read_bytes()
+    assert len(list(trained.glob("best-*"))) == 1
+
+
+def test_a_model_that_gets_worse_is_not_the_final_one(world, trained, tmp_path) -> None:
+    wild = {"lr": 1.0, "max_steps": 3, "model": str(trained / "final")}
+    run_sft(config(world, tmp_path / "wild", evaluation={"every_steps": 1}, **wild))
+    scores = {step: line["eval_em"] for step, line in evaluations(tmp_path / "wild").items()}
+    best = json.loads((tmp_path / "wild" / "best.json").read_text())
+    assert best["em"] == max(scores.values()) and scores[best["step"]] == best["em"]
+
+
+def test_the_last_model_is_the_final_one_where_the_best_is_not_asked_for(world, tmp_path) -> None:
+    run_sft(config(world, tmp_path / "r", max_steps=2, evaluation={"choose_best": False}))
+    assert not (tmp_path / "r" / "best.json").exists()
+    assert (tmp_path / "r" / "final" / "model.safetensors").is_file()
+
+
+def test_a_best_model_whose_folder_is_gone_is_forgotten(tmp_path) -> None:
+    (tmp_path / "best.json").write_text('{"step": 7, "em": 0.9}')
+    assert BestModel(tmp_path).step == 0
+    (tmp_path / "best-7").mkdir()
+    assert (BestModel(tmp_path).step, BestModel(tmp_path).score) == (7, 0.9)
+
+
+def test_questions_that_are_not_there_are_named_before_anything_is_made(world, tmp_path) -> None:
+    lost = config(world, tmp_path / "r", evaluation={"questions": "none.jsonl"})
+    with pytest.raises(UserError, match=r"evaluation\.questions: none\.jsonl: no such file"):
+        run_sft(lost)
+    assert not (tmp_path / "r").exists()
+
+
+def test_scores_reach_the_trackers_too(world, tmp_path, monkeypatch) -> None:
+    pytest.importorskip("tensorboard")
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    monkeypatch.setenv("TENSORBOARD_LOGGING_DIR", str(tmp_path / "board"))
+    run_sft(config(world, tmp_path / "r", max_steps=2, report_to=("tensorboard",)))
+    events = EventAccumulator(str(tmp_path / "board")).Reload()
+    assert any("eval_em" in tag or "eval/em" in tag for tag in events.Tags()["scalars"])

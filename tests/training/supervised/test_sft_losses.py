@@ -1,0 +1,196 @@
+"""SFT's loss by hand: what is summed, divided by what, and where no gradient comes from."""
+
+import json
+import math
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("trl")
+
+from transformers import AutoModelForCausalLM, AutoTokenizer  # noqa: E402
+
+from graphwalker.errors import UserError  # noqa: E402
+from graphwalker.tokens.segments import IGNORED  # noqa: E402
+from support.run_toys import curve, lines, make_sft_place, sft_config, weights  # noqa: E402
+from training.sft import run_sft  # noqa: E402
+from training.supervised.data import Collator, PackingCollator, plan_steps, read_rows  # noqa: E402
+from training.supervised.trainer import PlannedTrainer  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory) -> Path:
+    return make_sft_place(tmp_path_factory.mktemp("losses"))
+
+
+@pytest.fixture(scope="module")
+def tokenizer(place):
+    return AutoTokenizer.from_pretrained(place / "model")
+
+
+@pytest.fixture(scope="module")
+def records(place, tokenizer) -> list[dict[str, Any]]:
+    """Six rows of unequal length."""
+    rows = read_rows(sft_config(place, place / "r"), tokenizer).rows[:6]
+    assert len({len(row.input_ids) for row in rows}) > 2
+    return [{"input_ids": row.input_ids, "labels": row.labels} for row in rows]
+
+
+def plain_model(place, **options) -> Any:
+    return AutoModelForCausalLM.from_pretrained(place / "model", dtype=torch.float32, **options)
+
+
+def by_hand(model, rows) -> tuple[Any, int]:
+    """Sum of -log p over the trained tokens, row by row and token by token; how many they are."""
+    total, count = torch.zeros(()), 0
+    for row in rows:
+        scores = model(input_ids=torch.tensor([row["input_ids"]])).logits[0].log_softmax(-1)
+        for place, (_, label) in enumerate(pairwise(row["labels"])):
+            if label != IGNORED:
+                total, count = total - scores[place, label], count + 1
+    return total, count
+
+
+def trainer(place, out, **values) -> PlannedTrainer:
+    config = sft_config(place, out, **values)
+    tokenizer: Any = AutoTokenizer.from_pretrained(config.model)
+    rows = read_rows(config, tokenizer)
+    plan = plan_steps(rows.lengths, config, config.gradient_accumulation)
+    return PlannedTrainer(config, tokenizer, rows, plan, 0)
+
+
+@pytest.mark.parametrize(("accumulation", "packing"), [(1, False), (3, True)])
+def test_the_loss_and_gradient_of_a_step_equal_a_hand_computation(
+    accumulation, packing, place, tmp_path
+) -> None:
+    values = {"tokens_per_step": 0, "batch_size": 7, "max_steps": 1, "packing": packing}
+    config = sft_config(place, tmp_path / "r", gradient_accumulation=accumulation, **values)
+    tokenizer: Any = AutoTokenizer.from_pretrained(config.model)
+    rows = read_rows(config, tokenizer)
+    (step,) = plan_steps(rows.lengths, config, accumulation)
+    assert len({len(part) for part in step}) == (1 if accumulation == 1 else 2)  # unequal parts
+    chosen = [rows.rows[i] for part in step for i in part]
+    model = plain_model(place)
+    total, count = by_hand(
+        model, [{"input_ids": row.input_ids, "labels": row.labels} for row in chosen]
+    )
+    (total / count).backward()
+    norm = math.sqrt(sum(float((p.grad**2).sum()) for p in model.parameters()))
+    run_sft(config)
+    (line,) = lines(tmp_path / "r")
+    assert line["loss"] == pytest.approx(total.item() / count, abs=2e-5)
+    assert line["grad_norm"] == pytest.approx(norm, rel=1e-4)
+
+
+@pytest.mark.parametrize("lean", [True, False], ids=["ours", "TRL's"])
+@pytest.mark.parametrize("packing", [False, True])
+def test_no_gradient_comes_from_predicting_what_the_environment_wrote(
+    lean, packing, place, records, tokenizer, tmp_path
+) -> None:
+    sft = trainer(place, tmp_path / "r", packing=packing)
+    sft._lean = lean
+    kept: list[Any] = []
+
+    def keep(_, __, output) -> None:
+        output.last_hidden_state.retain_grad()
+        kept.append(output.last_hidden_state)
+
+    sft.model.base_model.register_forward_hook(keep)
+    batch = (PackingCollator() if packing else Collator(tokenizer.pad_token_id))(records)
+    sft.compute_loss(sft.model, dict(batch)).backward()
+    gradient, trained = kept[0].grad[:, :-1], batch["labels"][:, 1:] != IGNORED
+    assert (~trained).sum() > 60
+    assert not gradient[~trained].any()
+    assert gradient[trained].abs().sum(-1).min() > 0
+
+
+@pytest.mark.parametrize("lean", [True, False], ids=["ours", "TRL's"])
+@pytest.mark.parametrize("attention", ["sdpa", "eager"])
+def test_packed_rows_give_the_loss_and_gradient_of_padded_ones(
+    lean, attention, place, records, tokenizer, tmp_path
+) -> None:
+    sft = trainer(place, tmp_path / "r", attention=attention, packing=True)
+    sft._lean = lean
+    losses, gradients = [], []
+    for collate in (Collator(tokenizer.pad_token_id), PackingCollator()):
+        sft.model.zero_grad()
+        loss = sft.compute_loss(sft.model, dict(collate(records)))
+        loss.backward()
+        losses.append(float(loss))
+        gradients.append([p.grad.clone() for p in sft.model.parameters()])
+    assert losses[1] == pytest.approx(losses[0], abs=1e-5)
+    torch.testing.assert_close(gradients[1], gradients[0], rtol=1e-4, atol=1e-6)
+
+
+def test_a_packed_row_sees_itself_alone(place, records, tokenizer) -> None:
+    model, second = plain_model(place), records[1]
+    alone = model(input_ids=torch.tensor([second["input_ids"]])).logits[0]
+    batch = PackingCollator()(records[:2])
+    given = {key: batch[key] for key in ("input_ids", "position_ids")}
+    packed = model(**given, use_cache=False).logits[0]
+    torch.testing.assert_close(packed[-len(alone) :], alone, rtol=1e-5, atol=1e-5)
+
+
+def test_a_packed_run_learns_as_a_padded_one(place, tmp_path) -> None:
+    values = {"tokens_per_step": 0, "batch_size": 8, "gradient_accumulation": 2, "max_steps": 8}
+    for name, packing in (("padded", False), ("packed", True)):
+        run_sft(sft_config(place, tmp_path / name, packing=packing, **values))
+    padded, packed = curve(tmp_path / "padded"), curve(tmp_path / "packed")
+    for ours, theirs in zip(packed, padded, strict=True):
+        assert ours == pytest.approx(theirs, rel=1e-3)
+
+
+def test_a_packed_step_fills_its_budget_with_real_tokens(place) -> None:
+    lengths = [10 + 7 * (n % 13) for n in range(500)]
+    config = sft_config(place, place / "r", tokens_per_step=300, packing=True, max_steps=0)
+    steps = [sum(lengths[row] for row in step[0]) for step in plan_steps(lengths, config, 1)]
+    assert max(steps) <= 300
+    assert sum(steps) / len(steps) > 230
+
+
+def test_rows_of_a_pass_are_of_like_length(place) -> None:
+    lengths = [20 + (n * 37) % 400 for n in range(2000)]
+    config = sft_config(place, place / "r", tokens_per_step=0, batch_size=32, max_steps=0, epochs=1)
+    plan = plan_steps(lengths, config, 4)
+    padded = sum(len(part) * max(lengths[i] for i in part) for step in plan for part in step)
+    assert padded / sum(lengths) < 1.05
+
+
+def test_checkpointed_activations_give_the_same_losses(place, tmp_path) -> None:
+    for name, on in (("kept", False), ("again", True)):
+        run_sft(sft_config(place, tmp_path / name, max_steps=4, gradient_checkpointing=on))
+    for ours, theirs in zip(curve(tmp_path / "again"), curve(tmp_path / "kept"), strict=True):
+        assert ours == pytest.approx(theirs, rel=1e-5)
+
+
+def test_bfloat16_arithmetic_keeps_float32_weights(place, tmp_path) -> None:
+    for name, dtype in (("full", "float32"), ("half", "bfloat16")):
+        run_sft(sft_config(place, tmp_path / name, max_steps=4, dtype=dtype))
+    full, half = curve(tmp_path / "full"), curve(tmp_path / "half")
+    assert half != full
+    assert half[-1][1] == pytest.approx(full[-1][1], rel=0.03)
+    assert all(w.dtype == torch.float32 for w in weights(tmp_path / "half").values())
+
+
+def test_flash_attention_is_refused_where_it_is_not(place, tmp_path) -> None:
+    from transformers.utils.import_utils import is_flash_attn_2_available
+
+    if is_flash_attn_2_available():
+        pytest.skip("flash-attn is here")
+    with pytest.raises(UserError, match="set attention=sdpa"):
+        trainer(place, tmp_path / "r", attention="flash_attention_2")
+
+
+def test_rows_left_out_are_listed_with_their_lengths(place, tokenizer, tmp_path) -> None:
+    lengths = read_rows(sft_config(place, tmp_path / "r"), tokenizer).lengths
+    limit = sorted(lengths)[40]
+    run_sft(sft_config(place, tmp_path / "r", max_length=limit, max_steps=1))
+    report = json.loads((tmp_path / "r" / "lengths.json").read_text())
+    longer = {f"q{i}#0/0": length for i, length in enumerate(lengths) if length > limit}
+    assert report["left_out"] == longer
+    assert (report["rows"], report["too_long"]) == (64, len(longer))
+    assert report["tokens_at_share"]["1.0"] == max(lengths)
+    assert report["tokens_at_share"]["0.5"] == sorted(lengths)[31]

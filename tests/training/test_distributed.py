@@ -1,0 +1,170 @@
+"""Several processes: a run split over two of them is the run of one, and layouts are checked."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("trl")
+
+from graphwalker.errors import UserError  # noqa: E402
+from support.run_toys import (  # noqa: E402
+    curve,
+    grpo_config,
+    largest_difference,
+    launch,
+    lines,
+    make_grpo_world,
+    make_sft_place,
+    sft_config,
+    stop_after,
+)
+from training.grpo import run_grpo  # noqa: E402
+from training.runs.distributed import agreed, check_layout, gathered, process_arguments  # noqa: E402
+from training.sft import run_sft  # noqa: E402
+
+ON_CPU = {"DS_ACCELERATOR": "cpu"}
+LAYOUTS = ["ddp", "zero2", "zero3"]
+ROUNDING = 2e-4
+"""Of weights after a dozen steps of Adam, which divides by small numbers."""
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory) -> Path:
+    return make_sft_place(tmp_path_factory.mktemp("sft"))
+
+
+@pytest.fixture(scope="module")
+def one_sft(place) -> Path:
+    """SFT by one process."""
+    run_sft(sft_config(place, place / "one"))
+    return place / "one"
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory) -> Path:
+    return make_grpo_world(tmp_path_factory.mktemp("grpo"))
+
+
+@pytest.fixture(scope="module")
+def one_grpo(world) -> Path:
+    """GRPO with a KL term by one process."""
+    run_grpo(grpo_config(world, world / "one", beta=0.1))
+    return world / "one"
+
+
+def needs(layout: str) -> None:
+    if layout != "ddp":
+        pytest.importorskip("deepspeed", reason="pip install 'graphwalker-kgqa[deepspeed]'")
+
+
+def close(left: Path, right: Path, keys: tuple[str, ...]) -> bool:
+    pairs = zip(lines(left), lines(right), strict=True)
+    return all(
+        a[key] == pytest.approx(b[key], rel=1e-3, abs=1e-5) for a, b in pairs for key in keys
+    )
+
+
+# --- what the layout must allow
+
+
+def test_fsdp_is_refused_and_zero3_named(monkeypatch):
+    monkeypatch.setenv("ACCELERATE_USE_FSDP", "true")
+    with pytest.raises(UserError, match=r"FSDP is not supported.*zero3"):
+        check_layout()
+
+
+def test_an_sft_run_under_fsdp_is_refused_before_it_writes(place, tmp_path, monkeypatch):
+    monkeypatch.setenv("ACCELERATE_USE_FSDP", "true")
+    with pytest.raises(UserError, match="FSDP"):
+        run_sft(sft_config(place, tmp_path / "run"))
+    assert not (tmp_path / "run").exists()
+
+
+def test_muon_is_refused_where_deepspeed_cuts_up_the_matrices(monkeypatch):
+    check_layout("muon")
+    monkeypatch.setenv("ACCELERATE_USE_DEEPSPEED", "true")
+    check_layout("adamw")
+    with pytest.raises(UserError, match="optimizer=muon"):
+        check_layout("muon")
+
+
+@pytest.mark.parametrize(("bf16", "said"), [(False, "no"), (True, "bf16")])
+def test_the_runs_precision_wins_over_that_of_accelerates_file(monkeypatch, bf16, said):
+    monkeypatch.setenv("ACCELERATE_MIXED_PRECISION", "bf16")
+    process_arguments(bf16)
+    assert os.environ["ACCELERATE_MIXED_PRECISION"] == said
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU needs no gloo")
+def test_processes_without_a_gpu_talk_over_gloo(monkeypatch):
+    monkeypatch.setenv("ACCELERATE_MIXED_PRECISION", "no")
+    assert process_arguments(False) == {"use_cpu": True, "ddp_backend": None}
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    assert process_arguments(False) == {"use_cpu": True, "ddp_backend": "gloo"}
+
+
+def test_a_process_alone_agrees_with_itself():
+    assert gathered([1, 2]) == [1, 2] and agreed(3) == 3
+
+
+# --- two processes
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_sft_by_two_processes_is_sft_by_one(place, one_sft, tmp_path, layout):
+    needs(layout)
+    launch("sft.py", sft_config(place, tmp_path / "two"), layout, **ON_CPU)
+    assert close(tmp_path / "two", one_sft, ("step", "loss", "grad_norm", "lr", "tokens"))
+    assert largest_difference(tmp_path / "two", one_sft) < ROUNDING
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_grpo_by_two_processes_is_grpo_by_one(world, one_grpo, tmp_path, layout):
+    needs(layout)
+    launch("grpo.py", grpo_config(world, tmp_path / "two", beta=0.1), layout, **ON_CPU)
+    keys = ("step", "em", "turns", "tokens", "entropy", "kl", "loss", "grad_norm")
+    assert close(tmp_path / "two", one_grpo, keys)
+    assert largest_difference(tmp_path / "two", one_grpo) < ROUNDING
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_adapters_trained_by_two_processes_are_those_of_one(place, world, tmp_path, layout):
+    needs(layout)
+    pytest.importorskip("peft", reason="pip install 'graphwalker-kgqa[lora]'")
+    settings = {"lora": {"r": 8, "alpha": 16}}
+    sft = {"optimizer": "adamw", **settings}
+    run_sft(sft_config(place, tmp_path / "sft-one", **sft))
+    launch("sft.py", sft_config(place, tmp_path / "sft-two", **sft), layout, **ON_CPU)
+    assert largest_difference(tmp_path / "sft-two", tmp_path / "sft-one") < ROUNDING
+    grpo = {"beta": 0.1, **settings}
+    run_grpo(grpo_config(world, tmp_path / "grpo-one", **grpo))
+    launch("grpo.py", grpo_config(world, tmp_path / "grpo-two", **grpo), layout, **ON_CPU)
+    assert largest_difference(tmp_path / "grpo-two", tmp_path / "grpo-one") < ROUNDING
+
+
+@pytest.mark.slow
+def test_rows_without_advantage_may_be_uneven_between_processes(world, tmp_path):
+    """Without a KL term such rows are left out, and TRL gathers figures per row."""
+    run_grpo(grpo_config(world, tmp_path / "one"))
+    launch("grpo.py", grpo_config(world, tmp_path / "two"), "ddp")
+    assert any(0 < line["zero_variance"] < 1 for line in lines(tmp_path / "one"))
+    assert close(tmp_path / "two", tmp_path / "one", ("em", "tokens", "grad_norm"))
+    assert largest_difference(tmp_path / "two", tmp_path / "one") < ROUNDING
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_two_processes_that_go_on_end_bit_equal(place, tmp_path, layout):
+    needs(layout)
+    config = sft_config(place, tmp_path / "whole", keep_checkpoints=9)
+    launch("sft.py", config, layout, **ON_CPU)
+    again = config.model_copy(update={"output_dir": str(tmp_path / "stopped")})
+    stop_after(tmp_path / "whole", again, step=4)
+    launch("sft.py", again, layout, **ON_CPU)
+    assert largest_difference(tmp_path / "stopped", tmp_path / "whole") == 0
+    assert curve(tmp_path / "stopped") == curve(tmp_path / "whole")

@@ -1,0 +1,74 @@
+"""The dry run: the data, the empty model and one batch, and what would stop the run later."""
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("trl")
+
+from graphwalker.errors import UserError
+from support.run_toys import SHAPE, grpo_config, make_sft_place, sft_config
+from training.dry_run import dry_run
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory) -> Path:
+    return make_sft_place(tmp_path_factory.mktemp("dry"))
+
+
+def test_the_first_batch_is_that_of_the_run(place, tmp_path) -> None:
+    from transformers import AutoTokenizer
+
+    from training.supervised.data import plan_steps, read_rows
+
+    config = sft_config(place, tmp_path / "run", batch_size=8, tokens_per_step=0)
+    told = dry_run(config)
+    rows = read_rows(config, AutoTokenizer.from_pretrained(place / "model"))
+    lengths = [rows.lengths[i] for i in plan_steps(rows.lengths, config, 1)[0][0]]
+    assert f"input_ids (8, {max(lengths)})" in told["first pass"]
+    assert told["real tokens in it"] == sum(lengths) > told["trained tokens in it"] > 0
+    assert told["steps"] == 12 and not (tmp_path / "run").exists()
+
+
+def test_processes_share_a_step(place, tmp_path) -> None:
+    config = sft_config(place, tmp_path / "run", batch_size=8, tokens_per_step=0)
+    assert "input_ids (4," in dry_run(config, gpus=2)["first pass"]
+
+
+def test_a_format_that_the_tokenizer_does_not_have_is_refused(place, tmp_path) -> None:
+    with pytest.raises(UserError):
+        dry_run(sft_config(place, tmp_path / "run", format="llama3"))
+
+
+@pytest.fixture(scope="module")
+def world(place, tmp_path_factory) -> Path:
+    """The toy graph and its questions, beside the tiny model."""
+    from graphwalker.files import write_jsonl
+    from graphwalker.graphs.build.build import build_graph
+    from support.grpo_toy import questions
+    from support.toy import TOY_NAMES, TOY_TRIPLES
+
+    rows = "".join("\t".join(triple) + "\n" for triple in TOY_TRIPLES)
+    (place / "triples.tsv").write_text(rows, encoding="utf-8")
+    names = "".join(f"{key}\t{name}\n" for key, name in TOY_NAMES.items())
+    (place / "names.tsv").write_text(names, encoding="utf-8")
+    build_graph([place / "triples.tsv"], place / "graph", names=place / "names.tsv")
+    write_jsonl(place / "questions.jsonl", [q.to_json() for q in questions()])
+    return place
+
+
+def test_grpo_tells_episodes_and_prompts(world, tmp_path) -> None:
+    told = dry_run(grpo_config(world, tmp_path / "run", max_prompt_tokens=400), gpus=2)
+    assert told["episodes per step"] == "4 x 4 = 16" and told["episodes per process"] == 8
+    assert 0 < told["longest prompt"] <= 400 and told["questions"] == 8
+
+
+def test_a_prompt_beyond_its_budget_is_refused(world, tmp_path) -> None:
+    with pytest.raises(UserError, match="max_prompt_tokens"):
+        dry_run(grpo_config(world, tmp_path / "run", max_prompt_tokens=5))
+
+
+def test_a_context_beyond_the_models_is_refused(world, tmp_path) -> None:
+    more = {"max_prompt_tokens": 400, "max_response_tokens": SHAPE.max_position}
+    with pytest.raises(UserError, match="was made for"):
+        dry_run(grpo_config(world, tmp_path / "run", **more))

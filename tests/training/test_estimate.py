@@ -1,0 +1,168 @@
+"""The estimate of a run's memory, against what a tiny model really takes."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch.autograd.graph import saved_tensors_hooks
+from transformers import AutoModelForCausalLM
+
+from graphwalker.errors import UserError
+from training.config import SftConfig
+from training.estimate import Part, cache_bytes, estimate, peak, trained
+from training.grpo_config import GrpoConfig
+from training.models.shapes import empty_model, model_shape
+
+ROWS, LENGTH = 3, 96
+PUBLISHED = {
+    "Qwen/Qwen2.5-1.5B-Instruct": 1.54,
+    "Qwen/Qwen2.5-3B-Instruct": 3.09,
+    "Qwen/Qwen2.5-7B-Instruct": 7.61,
+    "Qwen/Qwen3-8B": 8.19,
+    "meta-llama/Llama-3.1-8B-Instruct": 8.03,
+}
+"""Billions of parameters on the models' pages."""
+
+
+@pytest.fixture(scope="module", params=["qwen2", "qwen3", "llama"])
+def folder(request, tmp_path_factory) -> Path:
+    """A tiny model of each family, on disk."""
+    from transformers import AutoConfig
+
+    sizes = {
+        "hidden_size": 64,
+        "num_hidden_layers": 3,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "intermediate_size": 192,
+        "vocab_size": 400,
+        "tie_word_embeddings": request.param == "qwen2",
+        "head_dim": 16,
+    }
+    path = tmp_path_factory.mktemp(request.param)
+    shape = AutoConfig.for_model(request.param, **sizes)
+    AutoModelForCausalLM.from_config(shape).save_pretrained(path)
+    return path
+
+
+def sft(model: Path | str, **more: Any) -> SftConfig:
+    values = {"batch_size": ROWS, "max_length": LENGTH, "dtype": "float32"} | more
+    return SftConfig(model=str(model), data=("a.jsonl",), output_dir="out", **values)
+
+
+def sizes(parts: list[Part]) -> dict[str, int]:
+    return {part.name: part.bytes for part in parts}
+
+
+def measured_step(folder: Path, checkpointing: bool) -> dict[str, int]:
+    """Bytes of a real step's parts; the activations are what autograd holds, weights left out."""
+    model = AutoModelForCausalLM.from_pretrained(folder)
+    model.train()
+    if checkpointing:
+        model.gradient_checkpointing_enable({"use_reentrant": False})
+    own = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
+    held: dict[int, int] = {}
+    kept: list[Any] = []
+
+    def note(tensor: torch.Tensor) -> torch.Tensor:
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in own:
+            held[storage.data_ptr()] = storage.nbytes()
+            kept.append(tensor)  # so that no address is used twice
+        return tensor
+
+    ids = torch.randint(0, 400, (ROWS, LENGTH))
+    with saved_tensors_hooks(note, lambda tensor: tensor):
+        hidden = model.base_model(input_ids=ids, use_cache=False).last_hidden_state
+    activations = sum(held.values())
+    optimizer = torch.optim.AdamW(model.parameters())
+    model.lm_head(hidden).float().logsumexp(-1).sum().backward()
+    optimizer.step()
+    states = [s for p in optimizer.state.values() for s in p.values() if s.dim()]
+    return {
+        "weights": sum(p.nbytes for p in model.parameters()),
+        "gradients": sum(p.grad.nbytes for p in model.parameters() if p.grad is not None),
+        "optimizer": sum(state.nbytes for state in states),
+        "activations": activations,
+    }
+
+
+def test_weights_gradients_and_optimizer_are_those_of_a_real_step(folder):
+    told, real = sizes(estimate(sft(folder))), measured_step(folder, checkpointing=False)
+    for name in ("weights", "gradients", "optimizer"):
+        assert told[name] == real[name], name
+
+
+def test_activations_are_within_a_tenth_of_a_real_step(folder):
+    told, real = sizes(estimate(sft(folder))), measured_step(folder, checkpointing=False)
+    assert told["activations"] == pytest.approx(real["activations"], rel=0.1)
+
+
+def test_checkpointing_keeps_the_inputs_of_layers_and_one_layer_in_full(folder):
+    told = sizes(estimate(sft(folder, gradient_checkpointing=True)))["activations"]
+    inputs = measured_step(folder, checkpointing=True)["activations"]
+    whole = sizes(estimate(sft(folder)))["activations"]
+    assert inputs < told < inputs + whole / 2
+
+
+def test_the_cache_is_that_of_a_real_forward_pass(folder):
+    model = AutoModelForCausalLM.from_pretrained(folder)
+    cache = model(input_ids=torch.zeros(2, 10, dtype=torch.long), use_cache=True).past_key_values
+    real = sum(layer.keys.nbytes + layer.values.nbytes for layer in cache.layers)
+    assert 20 * cache_bytes(model.config, half=False) == real
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_known_models_have_as_many_parameters_as_published(name):
+    count = sum(parameter.numel() for parameter in empty_model(model_shape(name)).parameters())
+    assert count / 1e9 == pytest.approx(PUBLISHED[name], abs=0.01)
+
+
+@pytest.mark.parametrize("targets", [(), ("q_proj", "down_proj")])
+def test_adapters_are_as_many_as_peft_makes(folder, targets):
+    peft = pytest.importorskip("peft")
+    from training.models.lora import lora_config
+
+    config = sft(folder, lora={"r": 4, "targets": targets})
+    assert config.lora is not None
+    model = AutoModelForCausalLM.from_pretrained(folder)
+    told = trained(config, model)
+    adapted = peft.get_peft_model(model, lora_config(config.lora))
+    assert told == sum(p.numel() for p in adapted.parameters() if p.requires_grad)
+
+
+def test_lora_keeps_no_gradients_of_the_model_itself():
+    whole = sizes(estimate(sft("Qwen/Qwen2.5-7B-Instruct", dtype="auto")))
+    small = sizes(estimate(sft("Qwen/Qwen2.5-7B-Instruct", dtype="auto", lora={"r": 16})))
+    assert small["gradients"] < whole["gradients"] / 100 and small["weights"] < whole["weights"]
+
+
+def test_zero_shares_out_what_it_shares():
+    whole, two, three = (
+        sizes(estimate(sft("Qwen/Qwen2.5-7B-Instruct", dtype="auto"), 8, layout))
+        for layout in ("ddp", "zero2", "zero3")
+    )
+    assert two["optimizer"] == three["optimizer"] < whole["optimizer"] / 5
+    assert three["weights"] == two["weights"] // 8
+
+
+def test_grpo_counts_the_rollouts_and_the_reference():
+    given: dict[str, Any] = {"questions": "q", "graph": "g", "output_dir": "o"}
+    config = GrpoConfig(model="Qwen/Qwen2.5-7B-Instruct", **given)
+    told = sizes(estimate(config, 8, "zero2"))
+    free = sizes(estimate(config.model_copy(update={"beta": 0.0}), 8, "zero2"))
+    assert told["reference model"] == told["weights"] and "reference model" not in free
+    assert told["KV cache"] == 64 * (4096 + 8192) * 2 * 28 * 4 * 128 * 2
+
+
+def test_the_peak_is_that_of_the_larger_phase():
+    parts = [Part(n, b, "") for n, b in [("weights", 5), ("activations", 2), ("logits", 1)]]
+    assert peak(parts) == 8
+    assert peak([*parts, Part("KV cache", 2, "")]) == 8
+    assert peak([*parts, Part("KV cache", 4, "")]) == 9
+
+
+def test_a_model_of_unknown_dimensions_is_answered_with_the_known_ones():
+    with pytest.raises(UserError, match=r"config\.json"):
+        estimate(sft("someone/else-7B"))

@@ -1,0 +1,116 @@
+"""The job scripts on a real Slurm: arrays of shards, training, two nodes, and preempted jobs."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("trl")
+
+from graphwalker.world.generate import make_world
+from support.run_toys import (
+    ROOT,
+    curve,
+    grpo_config,
+    largest_difference,
+    make_grpo_world,
+    make_sft_place,
+    sft_config,
+    write_config,
+)
+from support.slurm_cluster import Cluster, missing
+from training.grpo import run_grpo
+from training.sft import run_sft
+
+pytestmark = [
+    pytest.mark.slurm,
+    pytest.mark.skipif(bool(missing()), reason=f"apt-get install slurm-wlm munge ({missing()})"),
+    pytest.mark.skipif(os.geteuid() != 0, reason="the daemons of these tests run as root"),
+]
+
+VENV = Path(sys.prefix)
+NO_GPU = ("--gpus-per-node=0", "--cpus-per-task=1")
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    if not (VENV / "bin" / "graphwalker").exists():
+        pytest.skip(f"no graphwalker command in {VENV}")
+    with Cluster(tmp_path_factory.mktemp("slurm")) as running:
+        running.environment |= {"GRAPHWALKER_VENV": str(VENV), "PYTHONPATH": str(ROOT)}
+        yield running
+
+
+def script(name: str) -> Path:
+    return ROOT / "slurm" / name
+
+
+def train(cluster: Cluster, name: str, config: Path, layout: str, *options: str) -> str:
+    cluster.environment["ACCELERATE"] = f"configs/accelerate/{layout}.yaml"
+    log = f"--output={config.with_suffix('.log')}"
+    return cluster.submit(ROOT, script(name), str(config), options=(*NO_GPU, log, *options))
+
+
+def test_an_array_of_shards_merges_into_the_run_without_shards(cluster, tmp_path):
+    make_world(1000, 0, tmp_path)
+    graph, count = tmp_path / "graph", "18"
+    options = ("--array=0-2", "--cpus-per-task=1", f"--output={tmp_path}/%a.log")
+    arguments = (str(graph), str(tmp_path / "parts"), count)
+    job = cluster.submit(ROOT, script("synth.sbatch"), *arguments, options=options)
+    assert set(cluster.wait(job).split()) == {"COMPLETED"}
+    run = [str(VENV / "bin" / "graphwalker")]
+    there = ["--graph", str(graph), "--out"]
+    subprocess.run([*run, "merge", *there, str(tmp_path / "parts")], check=True)
+    subprocess.run([*run, "synth", *there, str(tmp_path / "whole"), "--count", count], check=True)
+    for name in ("walks.jsonl", "questions.jsonl", "graphsynth.jsonl", "dropped.jsonl"):
+        merged = (tmp_path / "parts" / name).read_bytes()
+        assert merged == (tmp_path / "whole" / name).read_bytes() != b""
+
+
+def test_an_sft_job_over_two_nodes_is_the_run_of_one_process(cluster, tmp_path):
+    place = make_sft_place(tmp_path)
+    run_sft(sft_config(place, tmp_path / "one"))
+    config = write_config(sft_config(place, tmp_path / "two"), tmp_path / "two.json")
+    job = train(cluster, "sft.sbatch", config, "ddp", "--nodes=2")
+    assert cluster.wait(job) == "COMPLETED", config.with_suffix(".log").read_text()
+    assert largest_difference(tmp_path / "two", tmp_path / "one") < 2e-4
+
+
+def test_a_preempted_grpo_job_goes_on_and_ends_bit_equal(cluster, tmp_path):
+    world = make_grpo_world(tmp_path)
+    settings = {"steps": 24, "save_steps": 5}
+    config = grpo_config(world, tmp_path / "preempted", **settings)
+    path = write_config(config, tmp_path / "preempted.json")
+    job = train(cluster, "grpo.sbatch", path, "cpu")
+    reached(cluster, job, tmp_path / "preempted", 7)
+    urgent = tmp_path / "urgent.sh"
+    urgent.write_text("#!/bin/bash\nsleep 1\n")
+    options = ("--partition=high", "--nodes=2", "--exclusive", f"--output={tmp_path}/urgent.log")
+    assert cluster.wait(cluster.submit(tmp_path, urgent, options=options)) == "COMPLETED"
+    assert not (tmp_path / "preempted" / "final").exists()
+    assert cluster.wait(job) == "COMPLETED", path.with_suffix(".log").read_text()
+    log = path.with_suffix(".log").read_text()
+    assert "PREEMPTION" in log and log.count("step 1 of 24") == 1 == log.count("step 24 of 24")
+    run_grpo(grpo_config(world, tmp_path / "whole", **settings))
+    assert largest_difference(tmp_path / "preempted", tmp_path / "whole") == 0
+    assert curve(tmp_path / "preempted") == curve(tmp_path / "whole")
+
+
+def test_a_job_with_a_bad_setting_fails_and_its_log_says_which(cluster, tmp_path):
+    config = write_config(grpo_config(tmp_path, tmp_path / "run"), tmp_path / "bad.json")
+    config.write_text(config.read_text().replace('"samples"', '"sampels"'))
+    job = train(cluster, "grpo.sbatch", config, "cpu")
+    assert cluster.wait(job) == "FAILED"
+    assert "did you mean samples" in config.with_suffix(".log").read_text()
+
+
+def reached(cluster: Cluster, job: str, run: Path, step: int) -> None:
+    """Wait until the running job has written that step."""
+    metrics, deadline = run / "metrics.jsonl", time.monotonic() + 600
+    while not (metrics.is_file() and metrics.read_bytes().count(b"\n") >= step):
+        assert cluster.state(job) in ("PENDING", "CONFIGURING", "RUNNING")
+        assert time.monotonic() < deadline
+        time.sleep(0.05)

@@ -1,0 +1,69 @@
+"""Merging a LoRA adapter into its base model: a folder that transformers and vLLM load as it is."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from graphwalker.errors import UserError
+from training.runs.checkpoints import publish
+
+ADAPTER = "adapter_config.json"
+
+
+def merge_adapter(run: Path, out: Path) -> Path:
+    """Write the base model plus the adapter of `run` (a run folder or an adapter) to `out`.
+
+    The sum is made in float32 (4 bytes per parameter of memory) and saved in the base model's own
+    type, as safetensors with config and tokenizer. Raises `UserError` where there is no adapter, no
+    base model, or something at `out`.
+    """
+    adapter = _adapter(run)
+    if out.exists():
+        raise UserError(f"{out}: exists already; choose another --out")
+    base = _base(adapter)
+    model = _merged(adapter, base)
+    partial = out.with_name(out.name + ".partial")
+    partial.mkdir(parents=True, exist_ok=True)
+    model.save_pretrained(partial)
+    _tokenizer(adapter, base).save_pretrained(partial)
+    publish(partial, out)
+    return out
+
+
+def _adapter(run: Path) -> Path:
+    for folder in (run / "final", run):
+        if (folder / ADAPTER).is_file():
+            return folder
+    if (run / "final" / "config.json").is_file():
+        raise UserError(f"{run}: not a LoRA run; its final/ is a whole model already")
+    raise UserError(f"{run}: no adapter here (looked for final/{ADAPTER} and {ADAPTER})")
+
+
+def _base(adapter: Path) -> str:
+    base = json.loads((adapter / ADAPTER).read_text(encoding="utf-8"))["base_model_name_or_path"]
+    if Path(base).is_dir() or base.count("/") == 1:
+        return str(base)
+    raise UserError(f"{adapter / ADAPTER}: base_model_name_or_path: {base}: no such folder")
+
+
+def _merged(adapter: Path, base: str) -> Any:
+    import torch
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    try:
+        from peft import PeftModel  # pyright: ignore[reportMissingImports]
+    except ImportError:
+        raise UserError("merge needs peft: pip install 'graphwalker-kgqa[lora]'") from None
+    try:
+        dtype = getattr(AutoConfig.from_pretrained(base), "dtype", None) or torch.float32
+        model: Any = AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32)
+    except OSError:
+        raise UserError(f"{base}: the adapter's base is neither here nor on the Hub") from None
+    return PeftModel.from_pretrained(model, str(adapter)).merge_and_unload().to(dtype)
+
+
+def _tokenizer(adapter: Path, base: str) -> Any:
+    from transformers import AutoConfig, AutoTokenizer
+
+    source = adapter if (adapter / "tokenizer_config.json").is_file() else base
+    return AutoTokenizer.from_pretrained(source, config=AutoConfig.from_pretrained(base))

@@ -1,0 +1,212 @@
+"""A tiny agent from nothing: a tokenizer trained on our own text and a small random Qwen2."""
+
+import json
+import re
+import shutil
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from graphwalker.errors import UserError
+from graphwalker.tokens.segments import FORMATS
+from graphwalker.trajectory import Trajectory
+from training.config import TinyModelConfig
+from training.models.mimetic import plant_induction
+
+TAGS = tuple(
+    f"<{slash}{tag}>"
+    for tag in ("think", "kg-query", "information", "answer")
+    for slash in ("", "/")
+)
+# What the tag protocol writes between thoughts, names and relations: one token for each piece.
+PIECES = (
+    "<think> ",
+    ' </think>\n<kg-query> get_relations("',
+    ' </think>\n<kg-query> get_triples("',
+    ' </think>\n<answer> ["',
+    '", ["',
+    '") </kg-query>',
+    '"]) </kg-query>',
+    '"] </answer>',
+    "<information> ",
+    " </information>",
+)
+END_OF_TURN = FORMATS["inline"].end_of_turn
+PAD = "<|endoftext|>"
+
+# The one space between two words is implied, and a token that continues a word says so itself:
+# `"Anna Kovar", Bob` is `"` `Anna` `Kovar` `", ` `Bob`, and a rare `Kovarek` is `Kovar` `+ek`. So a
+# name is the same tokens after a space, a quote, a bracket or a comma, which makes copying easy to
+# learn, and spaces cost nothing. Control characters are the marks;
+# found in a text, they are escaped.
+_GAP, _ESCAPE, _CONTINUES = "\x1f", "\x1e", "\x1d"
+_GAP_AS_BYTE_LEVEL = chr(0x11F)
+"""How the byte-level alphabet writes `_GAP`."""
+
+
+def make_tiny(
+    config: TinyModelConfig,
+    texts: Iterable[str],
+    relation_ids: Iterable[str],
+    out: Path,
+    names: Iterable[str] = (),
+) -> Path:
+    """Write tokenizer and model to the folder `out` (whole or not at all; kept if it is there).
+
+    `names` are those of the graph's entities: the tokenizer learns their words, or takes each name
+    for one token where `atomic_names` is set.
+    """
+    if out.is_dir():
+        return out
+    from transformers.utils.logging import disable_progress_bar
+
+    disable_progress_bar()
+    partial = out.with_name(out.name + ".partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    relations = relation_ids if config.atomic_relations else ()
+    known = list(names)
+    if not config.atomic_names:
+        texts = chain(texts, known, known)  # twice, so that a word of one rare name is learned too
+    whole = known if config.atomic_names else ()
+    tokenizer = make_tokenizer(texts, relations, config.vocab_size, partial, whole)
+    make_model(config, tokenizer).save_pretrained(partial)
+    partial.rename(out)
+    return out
+
+
+def make_tokenizer(
+    texts: Iterable[str],
+    relation_ids: Iterable[str],
+    vocab_size: int,
+    out: Path | None = None,
+    names: Iterable[str] = (),
+) -> Any:
+    """Train a lossless byte-level BPE; tags, relation ids and `names` are single tokens.
+
+    Relation ids that are not plain ASCII without spaces are spelled out instead.
+    """
+    from tokenizers import AddedToken
+    from transformers import PreTrainedTokenizerFast
+
+    relations = [r for r in sorted(set(relation_ids)) if re.fullmatch(r"[!-~]+", r)]
+    entities = sorted({name for name in names if re.fullmatch(r"\w.*\w", name)} - {*relations})
+    learned = vocab_size - len(relations) - len(entities)
+    if entities and learned < 600:
+        raise UserError(f"vocab_size {vocab_size} is too small for {len(entities)} entity names")
+    tokenizer = _train(_between(texts, [*TAGS, *PIECES, *relations, *entities]), learned)
+    tokenizer.add_special_tokens([PAD, END_OF_TURN])
+    tokenizer.add_tokens([AddedToken(tag, normalized=False) for tag in (*TAGS, *PIECES)])
+    # `single_word`: a word right after a relation id would read as if a space stood between.
+    whole = [*relations, *entities]
+    tokenizer.add_tokens([AddedToken(w, normalized=False, single_word=True) for w in whole])
+    result = PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        eos_token=END_OF_TURN,
+        pad_token=PAD,
+        clean_up_tokenization_spaces=False,
+        # Without this entry AutoTokenizer takes the model type "qwen2" for proof of Qwen's own
+        # tokenizer and rebuilds that one; with it, it believes `tokenizer_class`.
+        auto_map={"AutoTokenizer": [None, None]},
+    )
+    if out is not None:
+        result.save_pretrained(out)
+    return result
+
+
+def make_model(config: TinyModelConfig, tokenizer: Any) -> Any:
+    """A `Qwen2ForCausalLM` with random weights made from `config.seed`."""
+    import torch
+    from transformers import Qwen2Config, Qwen2ForCausalLM
+
+    shape = Qwen2Config(
+        vocab_size=len(tokenizer),
+        hidden_size=config.hidden,
+        intermediate_size=config.intermediate,
+        num_hidden_layers=config.layers,
+        num_attention_heads=config.heads,
+        num_key_value_heads=config.kv_heads or config.heads,
+        max_position_embeddings=config.max_position,
+        rope_parameters={"rope_type": "default", "rope_theta": config.rope_theta},
+        tie_word_embeddings=True,
+        initializer_range=config.init_std,
+        use_sliding_window=False,
+        bos_token_id=None,
+        eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.pad_token_id,
+        dtype="float32",
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(config.seed)
+        model = Qwen2ForCausalLM(shape)
+        if config.induction:
+            plant_induction(model, config.init_std)
+        return model
+
+
+def conversation_texts(trajectories: Iterable[Trajectory]) -> Iterator[str]:
+    """Every message of every trajectory: what a tokenizer is trained on."""
+    for trajectory in trajectories:
+        for message in trajectory.conversation():
+            yield message.content
+
+
+def _train(texts: Iterable[str], vocab_size: int) -> Any:
+    from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    tokenizer = Tokenizer(models.BPE(continuing_subword_prefix=_CONTINUES))
+    _lay_out(tokenizer)
+    trainer = trainers.BpeTrainer(
+        vocab_size=max(2 * len(alphabet), vocab_size - len(TAGS) - len(PIECES) - 2),
+        min_frequency=2,
+        show_progress=False,
+        initial_alphabet=alphabet,
+        continuing_subword_prefix=_CONTINUES,
+        # Every byte must be there as a continuation too, or a rare character would vanish; named
+        # beforehand, they have the same ids each time.
+        special_tokens=[_CONTINUES + character for character in alphabet],
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    state = json.loads(tokenizer.to_str())
+    state["added_tokens"] = []  # they are plain parts of words, not special
+    return Tokenizer.from_str(json.dumps(state))
+
+
+def _lay_out(tokenizer: Any) -> None:
+    from tokenizers import Regex, decoders, normalizers, pre_tokenizers
+
+    tokenizer.normalizer = normalizers.Sequence(
+        [
+            normalizers.Replace(_ESCAPE, f"{_ESCAPE}."),
+            normalizers.Replace(_GAP, f"{_ESCAPE},"),
+            normalizers.Replace(Regex(r"(?<=\w) (?=\w)"), _GAP),
+        ]
+    )
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(_GAP, "removed"),
+            pre_tokenizers.Split(Regex(r"\w+"), "isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    tokenizer.decoder = decoders.Sequence(
+        [
+            # A piece (it holds white space) takes no gap: it neither begins nor ends with a word.
+            decoders.Replace(Regex(rf"\A(?!{_CONTINUES}|\S*\s)"), _GAP_AS_BYTE_LEVEL),
+            decoders.Replace(_CONTINUES, ""),
+            decoders.ByteLevel(),
+            decoders.Replace(Regex(rf"(?<=\w){_GAP}(?=\w)"), " "),
+            decoders.Replace(_GAP, ""),
+            decoders.Replace(f"{_ESCAPE},", _GAP),
+            decoders.Replace(f"{_ESCAPE}.", _ESCAPE),
+        ]
+    )
+
+
+def _between(texts: Iterable[str], atoms: list[str]) -> Iterator[str]:
+    """The stretches of text between atomic tokens: the only text that merges are learned from."""
+    longest_first = sorted(atoms, key=lambda atom: (-len(atom), atom))
+    pattern = re.compile("|".join(map(re.escape, longest_first)))
+    for text in texts:
+        yield from filter(None, pattern.split(text))

@@ -1,0 +1,177 @@
+"""The engines of GRPO's rollouts: each lends a policy that draws with the weights as they stand.
+
+With vLLM, TRL starts the engine (or joins the server) and pushes the weights to it after every
+optimizer step, gathered from ZeRO shards where need be. It never draws: its `generate` would let
+all episodes wait for the slowest one, and is a collective in server mode, where episodes that end
+at different turns would hang it. We step the engine, or ask the server, turn by turn.
+"""
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Protocol
+
+from graphwalker.errors import UserError
+from graphwalker.policies.base import Policy
+from graphwalker.policies.local.policy import TransformersPolicy
+from graphwalker.policies.token_record import Transcripts, TurnEnds
+from graphwalker.policies.vllm.config import VllmConfig
+from graphwalker.tokens.segments import ChatFormat
+
+if TYPE_CHECKING:
+    from training.grpo_config import GrpoConfig
+
+SERVE = (
+    "start it with `VLLM_SERVER_DEV_MODE=1 vllm serve MODEL --weight-transfer-config "
+    '\'{"backend": "nccl"}\' --logprobs-mode processed_logprobs`'
+)
+
+
+class RolloutEngine(Protocol):
+    """What draws the tokens of a step."""
+
+    def open(self, trainer: Any) -> AbstractContextManager[Policy]:
+        """The policy of this step. All processes open and close it together."""
+        ...
+
+
+class TransformersRollouts:
+    """Our own loop over the model in training, gathered where it is sharded."""
+
+    def __init__(self, fmt: ChatFormat, max_context: int, batch_size: int) -> None:
+        self.fmt, self.max_context, self.batch_size = fmt, max_context, batch_size
+        self._policy: TransformersPolicy | None = None
+
+    @contextmanager
+    def open(self, trainer: Any) -> Iterator[Policy]:
+        from trl.models.utils import unwrap_model_for_generation
+
+        with unwrap_model_for_generation(trainer.model_wrapped, trainer.accelerator) as model:
+            if self._policy is None or self._policy.model is not model:
+                self._policy = TransformersPolicy(
+                    model,
+                    trainer.processing_class,
+                    self.fmt,
+                    batch_size=self.batch_size,
+                    max_context=self.max_context,
+                    name="training",
+                )
+            yield self._policy
+
+
+class VllmRollouts:
+    """vLLM in each process, on the GPU that it trains on."""
+
+    def __init__(self, config: VllmConfig, fmt: ChatFormat, max_context: int) -> None:
+        self.config, self.fmt, self.max_context = config, fmt, max_context
+        self._slept_at = -1
+
+    @contextmanager
+    def open(self, trainer: Any) -> Iterator[Policy]:
+        from graphwalker.policies.vllm.engine import VllmPolicy
+
+        vllm, step = trainer.vllm_generation, trainer.state.global_step
+        if self.config.sleep:
+            if self._slept_at == step:  # TRL pushes weights once a step; sleep has dropped them
+                vllm.sync_weights()
+            vllm.llm.wake_up(tags=["kv_cache"])
+        ends = TurnEnds.of(trainer.processing_class, self.fmt, trainer.model.generation_config)
+        book = Transcripts(trainer.processing_class, self.fmt, ends, self.max_context)
+        try:
+            yield VllmPolicy(vllm.llm.llm_engine, book, seeded=self.config.seeded, name="training")
+        finally:
+            if self.config.sleep:
+                vllm.llm.sleep(level=2)
+                self._slept_at = step
+
+
+class VllmServerRollouts:
+    """A vLLM server on GPUs of its own; every process asks it for its own episodes."""
+
+    def __init__(
+        self, config: VllmConfig, fmt: ChatFormat, max_context: int, batch_size: int
+    ) -> None:
+        self.config, self.fmt = config, fmt
+        self.max_context, self.batch_size = max_context, batch_size
+        self._policy: Policy | None = None
+
+    @contextmanager
+    def open(self, trainer: Any) -> Iterator[Policy]:
+        from graphwalker.policies.vllm.load import server_policy
+
+        if self._policy is None:
+            self._policy = server_policy(
+                self.config,
+                trainer.processing_class,
+                trainer.model.generation_config,
+                self.fmt,
+                self.max_context,
+                self.batch_size,
+                "training",
+            )
+        trainer.accelerator.wait_for_everyone()  # until the first one has pushed the weights
+        yield self._policy
+
+
+def rollout_engine(config: "GrpoConfig", fmt: ChatFormat) -> RolloutEngine:
+    """The engine that the config names."""
+    max_context = config.max_prompt_tokens + config.max_response_tokens
+    if config.engine == "vllm":
+        return VllmRollouts(config.vllm, fmt, max_context)
+    if config.engine == "vllm-server":
+        return VllmServerRollouts(config.vllm, fmt, max_context, config.engine_batch)
+    return TransformersRollouts(fmt, max_context, config.engine_batch)
+
+
+def engine_arguments(config: "GrpoConfig") -> dict[str, Any]:
+    """What TRL must know of the engine. Raises `UserError` where it cannot run here."""
+    if config.engine == "transformers":
+        return {}
+    vllm = config.vllm
+    if find_spec("vllm") is None:
+        raise UserError(
+            f"engine: {config.engine} needs vLLM here, too: pip install 'graphwalker-kgqa[vllm]'"
+        )
+    if vllm.tensor_parallel > 1:
+        raise UserError(
+            "vllm.tensor_parallel is for evaluations; to train with an engine over several GPUs "
+            "use engine=vllm-server"
+        )
+    if config.engine == "vllm-server":
+        check_server(vllm, config.temperature)
+    return {
+        "use_vllm": True,
+        "vllm_mode": "server" if config.engine == "vllm-server" else "colocate",
+        "vllm_server_base_url": vllm.base_url,
+        "vllm_group_port": vllm.group_port,
+        "vllm_gpu_memory_utilization": vllm.gpu_memory or 0.3,
+        "vllm_max_model_length": config.max_prompt_tokens + config.max_response_tokens,
+        "vllm_enable_sleep_mode": vllm.sleep,
+        "vllm_importance_sampling_correction": vllm.ratio_cap > 0,
+        # A sequence's weight would be a product over thousands of tokens.
+        "vllm_importance_sampling_mode": "token_truncate",
+        "vllm_importance_sampling_clip_max": vllm.ratio_cap or None,
+    }
+
+
+def check_server(config: VllmConfig, temperature: float) -> None:
+    """Raises `UserError` unless weights can be sent to the server, and its log-probabilities are
+    those of the distribution that is trained."""
+    import httpx
+    import torch
+
+    from graphwalker.policies.vllm.client import served_model
+
+    if not torch.cuda.is_available():
+        raise UserError("engine: vllm-server sends weights over NCCL, which needs a GPU here, too")
+    served_model(config)
+    answer = httpx.get(f"{config.base_url}/server_info", params={"config_format": "json"})
+    facts: dict[str, Any] = answer.json()["vllm_config"] if answer.status_code == 200 else {}
+    if not facts.get("weight_transfer_config"):
+        raise UserError(f"{config.base_url}: this server takes no weights; {SERVE}")
+    mode = facts.get("model_config", {}).get("logprobs_mode")
+    if temperature != 1 and mode != "processed_logprobs":
+        raise UserError(
+            f"{config.base_url}: temperature {temperature:g} needs log-probabilities of the "
+            f"processed distribution, not {mode}; {SERVE}"
+        )

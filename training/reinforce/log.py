@@ -1,0 +1,179 @@
+"""The record of a GRPO run: metrics.jsonl, trajectories.jsonl, the clock, and the alarm."""
+
+import logging
+import math
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from transformers import TrainerCallback, TrainerControl, TrainerState
+
+from graphwalker.files import JsonlAppender, read_jsonl, write_jsonl
+from training.grpo_config import GrpoConfig
+from training.reinforce.alarm import Alarm, CollapseError
+from training.reinforce.batch import Batch
+from training.reinforce.step_facts import summary
+from training.runs.checkpoints import rewind_metrics
+from training.runs.distributed import agreed
+
+__all__ = ["Clock", "CollapseError", "Drift", "StepLog"]
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """How far the policy in training is from the one that drew, and from the reference: sums over
+    tokens, so that no figure depends on how they were batched."""
+
+    tokens: int = 0
+    distance: float = 0.0
+    largest: float = 0.0
+    ratio: float = 0.0
+    """Of the probability ratios of the policy in training to the one that drew."""
+    kl: float = 0.0
+    """Of the KL term from the reference (k3)."""
+
+    def __add__(self, other: "Drift") -> "Drift":
+        return Drift(
+            self.tokens + other.tokens,
+            self.distance + other.distance,
+            max(self.largest, other.largest),
+            self.ratio + other.ratio,
+            self.kl + other.kl,
+        )
+
+    def facts(self) -> dict[str, float | None]:
+        """`ratio_mean` and `kl` are `None` where no token was trained."""
+        return {
+            "ratio_mean": self.ratio / self.tokens if self.tokens else None,
+            "kl": self.kl / self.tokens if self.tokens else None,
+            "mismatch_mean": self.distance / max(1, self.tokens),
+            "mismatch_max": self.largest,
+        }
+
+
+class StepLog:
+    """Writes a line per step. A resumed run drops what it will write again.
+
+    Every process has one, so that all of them hear the alarm; only the first one writes.
+    """
+
+    def __init__(self, config: GrpoConfig, start: int, writes: bool = True) -> None:
+        folder = Path(config.output_dir)
+        self._config = config
+        self._metrics, self._episodes = None, None
+        if writes:
+            last = rewind_metrics(folder / "metrics.jsonl", start)
+            self._metrics = JsonlAppender(folder / "metrics.jsonl")
+            _rewind_trajectories(folder / "trajectories.jsonl", start)
+            self._episodes = JsonlAppender(folder / "trajectories.jsonl")
+        else:
+            last = _line(folder / "metrics.jsonl", start)
+        self._before = float(last.get("seconds", 0.0))
+        self._clock = self._step_clock = time.monotonic()
+        self._alarm = Alarm(config, last)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of training, those before a resume included."""
+        return self._before + time.monotonic() - self._clock
+
+    @property
+    def is_calm(self) -> bool:
+        """The last step was within all limits of the alarm."""
+        return self._alarm.is_calm
+
+    def begin(self) -> None:
+        self._clock = self._step_clock = time.monotonic()
+
+    def facts(self, batch: Batch, drift: Drift) -> dict[str, float | None]:
+        """Those of a step that TRL does not report itself. The same in all processes."""
+        drawn = {"resampled": float(batch.resampled), "filtered": float(batch.filtered)}
+        moved = drift.facts()
+        if not self._config.beta:  # no reference
+            moved["kl"] = None
+        return {**summary(batch.facts, self._config.samples), **drawn, **moved}
+
+    def write(
+        self, step: int, logs: dict[str, Any], facts: dict[str, float | None], batch: Batch
+    ) -> None:
+        """One line of metrics and some episodes. Raises `CollapseError` if the alarm rings."""
+        now = time.monotonic()
+        fresh = batch.step == step - 1  # not a further iteration on the same episodes
+        generation = batch.seconds if fresh else 0.0
+        line: dict[str, Any] = {
+            "step": step,
+            **facts,
+            "loss": logs.get("loss"),
+            "clip_ratio": logs.get("clip_ratio/region_mean"),
+            "clip_low": logs.get("clip_ratio/low_mean"),
+            "clip_high": logs.get("clip_ratio/high_mean"),
+            "grad_norm": logs.get("grad_norm"),
+            "lr": logs.get("learning_rate"),
+        }
+        line |= self._alarm.count(line)
+        line |= {
+            "seconds_generation": generation,
+            "seconds_update": now - self._step_clock - generation,
+            "seconds": self.seconds,
+        }
+        self._step_clock = now
+        if self._metrics is not None:
+            self._metrics.append({key: _rounded(value) for key, value in line.items()})
+            self._say(step, line)
+        if fresh and self._episodes is not None:
+            for episode in batch.shown:
+                marked = replace(episode, provenance={**episode.provenance, "step": step})
+                self._episodes.append(marked.to_json())
+        self._alarm.ring(step, line)
+
+    def close(self) -> None:
+        for appender in (self._metrics, self._episodes):
+            if appender is not None:
+                appender.close()
+
+    def _say(self, step: int, line: dict[str, Any]) -> None:
+        log.info(
+            "step %d of %d  EM %.3f  answered %.2f  turns %.1f  %.1f s",
+            step, self._config.steps, line["em"], line["answered"], line["turns"],
+            line["seconds"],
+        )  # fmt: skip
+
+
+class Clock(TrainerCallback):
+    """Ends the run after the step that passes `max_seconds`, in all processes at once."""
+
+    def __init__(self, record: StepLog, max_seconds: float) -> None:
+        self._record, self._max_seconds = record, max_seconds
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self._record.begin()
+
+    def on_step_end(
+        self, args: Any, state: TrainerState, control: TrainerControl, **_: Any
+    ) -> None:
+        # Processes that stopped at different steps would hang.
+        if self._max_seconds and agreed(self._record.seconds) >= self._max_seconds:
+            control.should_training_stop = True
+
+
+def _line(path: Path, step: int) -> dict[str, Any]:
+    """The line of that step, `{}` where there is none."""
+    if not step or not path.is_file():
+        return {}
+    return next((line for line in read_jsonl(path) if line["step"] == step), {})
+
+
+def _rewind_trajectories(path: Path, step: int) -> None:
+    if path.is_file():
+        JsonlAppender(path).close()  # cuts a killed run's half line
+        kept = [r for r in read_jsonl(path) if r["provenance"]["step"] <= step]
+        write_jsonl(path, kept)
+
+
+def _rounded(value: Any) -> Any:
+    if not isinstance(value, float):
+        return value
+    return float(f"{value:.6g}") if math.isfinite(value) else str(value)

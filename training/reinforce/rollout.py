@@ -1,0 +1,154 @@
+"""The one door to TRL's generation: prompts in, whole episodes out as ids, masks and rewards.
+
+TRL 1.16 calls `rollout_func(prompts, trainer)`. A prompt is a question id, because prompts arrive
+repeated once per sample and other columns of the dataset do not arrive at all.
+"""
+
+import hashlib
+import logging
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from graphwalker.agents.environment import Environment
+from graphwalker.agents.rollout import rollout
+from graphwalker.errors import GraphWalkerError
+from graphwalker.policies.base import Policy, Sampling
+from graphwalker.question import Question
+from graphwalker.tokens.segments import ChatFormat
+from training.reinforce.batch import Batch, Groups, RolloutRules, make_batch, rewards
+from training.reinforce.budget import BudgetPolicy
+from training.reinforce.engines import RolloutEngine, TransformersRollouts
+from training.reinforce.episode_tokens import EpisodeTokens, episode_tokens
+from training.reinforce.groups import chunks, grouped, substitutes, teaches_nothing
+from training.reinforce.rewards import scored
+from training.runs.distributed import gathered
+
+log = logging.getLogger(__name__)
+
+
+class OutageError(GraphWalkerError, RuntimeError):
+    """Too many episodes of a step failed because the graph or the engine did."""
+
+
+def step_seed(seed: int, step: int) -> int:
+    """The sampling seed of a trainer step, so a resumed run draws what it would have drawn."""
+    return int.from_bytes(hashlib.blake2b(f"{seed}:{step}".encode(), digest_size=6).digest())
+
+
+class Rollouts:
+    """TRL's `rollout_func`: runs the episodes of a step with the model as it stands."""
+
+    def __init__(
+        self,
+        questions: Iterable[Question],
+        environment: Environment,
+        fmt: ChatFormat,
+        *,
+        samples: int,
+        sampling: Sampling,
+        max_context: int,
+        engine_batch: int = 256,
+        rules: RolloutRules | None = None,
+        engine: RolloutEngine | None = None,
+    ) -> None:
+        self.questions = {question.id: question for question in questions}
+        self.environment, self.fmt = environment, fmt
+        self.samples, self.sampling = samples, sampling
+        self.engine_batch = engine_batch
+        self.rules = rules or RolloutRules()
+        self.batch = Batch()
+        """That of the last call."""
+        self.engine = engine or TransformersRollouts(fmt, max_context, engine_batch)
+
+    def __call__(self, prompts: list[str], trainer: Any) -> dict[str, Any]:
+        """Raises `OutageError`, in all processes, when too many episodes failed for us."""
+        started, step = time.perf_counter(), int(trainer.state.global_step)
+        asked = grouped(prompts, self.samples)
+        with self.engine.open(trainer) as policy:
+            play = self._player(policy, step)
+            groups = play(asked)
+            resampled = 0
+            if self.rules.zero_variance == "resample":
+                resampled = self._resample(groups, asked, play, step, trainer.accelerator)
+        episodes = self._tokens(groups, trainer.processing_class, trainer.eos_token_ids)
+        self.batch = make_batch(step, groups, episodes, self.rules, resampled, started)
+        self._check_failures()
+        return {
+            "prompt_ids": [e.prompt for e in episodes],
+            "completion_ids": [e.completion for e in episodes],
+            "logprobs": [e.logprobs for e in episodes],
+            "env_mask": [e.mask for e in episodes],
+            "episode_reward": [t.scores.get("reward") for t in self.batch.trajectories],
+        }
+
+    # --- episodes
+
+    def _player(self, engine: Policy, step: int) -> Callable[[Sequence[str]], Groups]:
+        """What plays a group of episodes for each question id, all of them together."""
+        sampling = Sampling(
+            temperature=self.sampling.temperature,
+            max_tokens=self.sampling.max_tokens,
+            seed=step_seed(self.sampling.seed, step),
+        )
+        budget = self.rules.max_episode_tokens
+        policy = BudgetPolicy(engine, budget) if budget else engine
+
+        def play(asked: Sequence[str]) -> Groups:
+            done = rollout(
+                [self.questions[key] for key in asked],
+                self.environment,
+                policy,
+                sampling,
+                samples=self.samples,
+                concurrency=self.engine_batch,
+            )
+            return list(chunks([scored(t, self.rules.rewards) for t in done], self.samples))
+
+        return play
+
+    def _resample(
+        self,
+        groups: Groups,
+        asked: Sequence[str],
+        play: Callable[[Sequence[str]], Groups],
+        step: int,
+        accelerator: Any,
+    ) -> int:
+        """Put groups of other questions in the place of those that teach nothing; how many.
+
+        Which question comes next in a group's place depends on its place in the whole step, never
+        on the number of processes, and no question is drawn twice in a step.
+        """
+        everyone: list[str] = gathered(list(asked))
+        pool = substitutes(self.questions, everyone, f"{self.sampling.seed}:{step}")
+        first, count = accelerator.process_index * len(asked), 0
+        for attempt in range(self.rules.resample_tries):
+            dull = [i for i, group in enumerate(groups) if teaches_nothing(rewards(group))]
+            places = {i: attempt * len(everyone) + first + i for i in dull}
+            fresh = {i: pool[place] for i, place in places.items() if place < len(pool)}
+            if not fresh:
+                break
+            for i, group in zip(fresh, play(list(fresh.values())), strict=True):
+                groups[i] = group
+            count += len(fresh)
+        return count
+
+    def _tokens(
+        self, groups: Groups, tokenizer: Any, end_ids: Sequence[int]
+    ) -> list[EpisodeTokens]:
+        episodes = [episode_tokens(t, self.fmt, tokenizer, end_ids) for g in groups for t in g]
+        if not all(episode.completion and episode.prompt for episode in episodes):
+            raise RuntimeError("an episode came back without a prompt or a completion")
+        return episodes
+
+    def _check_failures(self) -> None:
+        failed = sum(facts.reward is None for facts in self.batch.facts)
+        if failed > self.rules.max_failed * len(self.batch.facts):
+            errors = (t.provenance.get("error") for t in self.batch.trajectories if t.stop.ours)
+            raise OutageError(
+                f"step {self.batch.step + 1}: {failed} of {len(self.batch.facts)} episodes failed, "
+                f"more than max_failed = {self.rules.max_failed:g}"
+                f" ({next(errors, 'in another process')}); the run goes on from its last "
+                "checkpoint when it is started again"
+            )

@@ -1,0 +1,263 @@
+"""TRL's GRPO trainer, made fast for small models, with a record of every step.
+
+What is changed against TRL 1.16, each exact: log-probabilities only where the policy drew a token,
+columns of padding cut, rows sorted by length, rows without advantage left out where no KL term
+needs them. On GPUs TRL's own kernels score; the rest holds there too. Rows that are not in the loss
+(failed for our reasons, or filtered out) count in no mean.
+"""
+
+import functools
+import types
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+from trl.trainer.grpo_trainer import GRPOTrainer
+
+from training.reinforce.log import Drift, StepLog
+from training.reinforce.rollout import Rollouts
+from training.runs.distributed import gathered
+from training.runs.saving import WholeCheckpoints
+
+ROW_MEANS = ("grpo", "dr_grpo")
+"""Objectives that are means over rows, so rows can be regrouped."""
+SUMS = ("dapo",)
+"""Objectives that are sums over all tokens of a step, divided by a number known beforehand."""
+
+
+class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
+    """Trains on whole episodes: one optimizer step per batch of rollouts."""
+
+    def __init__(self, rollouts: Rollouts, record: StepLog, keep: int, **settings: Any) -> None:
+        super().__init__(rollout_func=rollouts, **settings)
+        self.rollouts, self._record, self._keep = rollouts, record, keep
+        self._scored: Tensor | None = None
+        self._logps: Tensor | None = None
+        self._drift = Drift()
+        adapted = hasattr(self.model, "peft_config")
+        on_cpu = self.accelerator.device.type == "cpu"
+        self._selective = on_cpu and not adapted and _plain_head(self.model)
+        if self._selective:
+            add_selective_head(self.model)
+            if self.ref_model is not None:
+                add_selective_head(self.accelerator.unwrap_model(self.ref_model))
+
+    @property
+    def _training(self) -> bool:
+        model: Any = self.model
+        return model.training
+
+    # --- rollouts and batches
+
+    def _generate(self, prompts: list[Any]) -> Any:
+        output: Any = super()._generate(prompts)
+        self._scored = _padded(output[2]).to(self.accelerator.device)
+        return output
+
+    def _generate_and_score_completions(self, inputs: Any) -> Any:
+        output: Any = super()._generate_and_score_completions(inputs)
+        if self._training:
+            device, batch = self.accelerator.device, self.rollouts.batch
+            output["kept"] = torch.tensor(batch.kept, device=device)
+            if batch.credits:
+                credit = _padded(batch.credits, torch.float32).to(device)
+                output["advantages"] = output["advantages"][:, None] + credit
+        return output
+
+    def _prepare_inputs(self, generation_batch: Any) -> Any:
+        before = self._buffered_inputs
+        inputs = super()._prepare_inputs(generation_batch)
+        if not self._training:
+            return inputs
+        if self._buffered_inputs is not before:
+            self._buffered_inputs = self._micro_batches(self._buffered_inputs)
+        return self._buffered_inputs[self._step % len(self._buffered_inputs)]
+
+    def _micro_batches(self, batches: Any) -> list[dict[str, Any]]:
+        if self.loss_type not in (*ROW_MEANS, *SUMS):
+            return [trimmed(batch) for batch in batches]
+        kept = sum(int(batch["kept"].sum()) for batch in batches)
+        total = sum(gathered([kept])) / self.accelerator.num_processes
+        return regroup(batches, self.beta == 0, total, self.loss_type in SUMS)
+
+    # --- log-probabilities and loss
+
+    def _compute_loss(self, model: Any, inputs: dict[str, Any]) -> Tensor:
+        mask = inputs["completion_mask"] * inputs["tool_mask"]
+        self._scored = mask
+        loss = super()._compute_loss(model, inputs) * inputs.get("share", 1.0)
+        if self._logps is not None and self._training and inputs.get("share", 1.0):
+            self._note_drift(self._logps, inputs, mask.bool())
+        return loss
+
+    def _note_drift(self, logps: Tensor, inputs: dict[str, Any], mask: Tensor) -> None:
+        if not mask.any():
+            return
+        drawn = inputs["sampling_per_token_logps"][mask]
+        old = inputs.get("old_per_token_logps")
+        gap = ((logps if old is None else old)[mask] - drawn).abs()
+        ratio, kl = (logps[mask] - drawn).exp(), 0.0
+        if "ref_per_token_logps" in inputs:
+            behind = inputs["ref_per_token_logps"][mask] - logps[mask]
+            kl = float((behind.exp() - behind - 1).sum())
+        self._drift += Drift(len(gap), float(gap.sum()), float(gap.max()), float(ratio.sum()), kl)
+
+    def _get_per_token_logps_and_entropies(
+        self,
+        model: Any,
+        input_ids: Tensor,
+        attention_mask: Tensor,
+        logits_to_keep: int,
+        batch_size: int | None = None,
+        compute_entropy: bool = False,
+        compute_aux_loss: bool = False,
+        **images: Any,
+    ) -> tuple[Tensor, Tensor | None, Tensor | None]:
+        if not self._selective or compute_aux_loss:
+            outputs = super()._get_per_token_logps_and_entropies(
+                model,
+                input_ids,
+                attention_mask,
+                logits_to_keep,
+                batch_size,
+                compute_entropy,
+                compute_aux_loss,
+                **images,
+            )
+            self._logps = outputs[0].detach()
+            return outputs
+        assert self._scored is not None
+        rows = len(input_ids)
+        parts: list[Tensor] = []
+        order = attention_mask.sum(1).argsort(stable=True)
+        for chosen in order.split(batch_size or rows):
+            ids, attention, scored = input_ids[chosen], attention_mask[chosen], self._scored[chosen]
+            parts.append(token_logps(model, ids, attention, scored, self.temperature))
+        logps = torch.cat(parts)[order.argsort()]
+        self._logps = logps.detach()
+        # On the policy's own draws, -log p is an unbiased estimate of the entropy, and free.
+        return logps, (-self._logps if compute_entropy else None), None
+
+    # --- the record
+
+    def log(self, logs: dict[str, Any], start_time: float | None = None) -> None:
+        """Adds our own facts as `agent/...`, so that TRL's trackers show them, too."""
+        if "loss" not in logs:
+            super().log(logs, start_time)
+            return
+        drift = sum(gathered([self._drift]), Drift())
+        facts, self._drift = self._record.facts(self.rollouts.batch, drift), Drift()
+        logs.update({f"agent/{k}": v for k, v in facts.items() if v is not None})
+        super().log(logs, start_time)
+        self._record.write(self.state.global_step, logs, facts, self.rollouts.batch)
+
+    def create_model_card(self, *args: Any, **kwargs: Any) -> None:
+        """No card: the run folder's config says more."""
+
+    def _save_checkpoint(self, model: Any, trial: Any) -> None:
+        # While the alarm counts, nothing is removed: the last good checkpoint might be.
+        step = self.state.global_step
+        self.keep_checkpoints = self._keep if self._record.is_calm else step
+        super()._save_checkpoint(model, trial)
+
+
+def regroup(
+    batches: Sequence[dict[str, Any]],
+    drop_idle: bool,
+    total: float | None = None,
+    sums: bool = False,
+) -> list[dict[str, Any]]:
+    """The same rows as micro-batches of about equal length, padding cut.
+
+    `share` weighs a micro-batch's mean so that the sum over all is the mean over all `total` rows
+    (none: as many as are kept); where the objective is a sum (`sums`), it is 1. Rows that are not
+    `kept` are left out, and with `drop_idle` those without advantage, as their gradient is 0.
+    """
+    whole = {k: torch.cat([b[k] for b in batches]) for k, v in batches[0].items() if _rows(v)}
+    scalars = {k: v for k, v in batches[0].items() if k not in whole}
+    lengths = whole["prompt_mask"].sum(1) + whole["completion_mask"].sum(1)
+    order = lengths.argsort(descending=True, stable=True)
+    kept = whole.get("kept", torch.ones_like(lengths)).bool()
+    total = float(kept.sum()) if total is None else total
+    if drop_idle:
+        kept = kept & whole["advantages"].reshape(len(lengths), -1).any(1)
+    busy = kept[order]
+    # TRL gathers figures per row: a process with fewer busy rows keeps some idle ones.
+    count = max(gathered([int(busy.sum())]))
+    order = torch.cat([order[busy], order[~busy].flip(0)])[:count]
+    order = order[lengths[order].argsort(descending=True, stable=True)]
+    parts = []
+    for chosen in order.tensor_split(len(batches)):
+        share = float(len(chosen) > 0) if sums else len(chosen) * len(batches) / max(1.0, total)
+        chosen = chosen if len(chosen) else lengths.argmin()[None]
+        part = {key: value[chosen] for key, value in whole.items()}
+        parts.append({**trimmed({**scalars, **part}), "share": share})
+    return parts
+
+
+def _rows(value: Any) -> bool:
+    return isinstance(value, Tensor) and value.ndim > 0
+
+
+def trimmed(part: dict[str, Any]) -> dict[str, Any]:
+    """The micro-batch without the columns that are padding in all its rows."""
+    prompt = max(1, int(part["prompt_mask"].sum(1).max()))
+    completion = max(1, int(part["completion_mask"].sum(1).max()))
+    cut = dict(part)
+    for key, value in part.items():
+        if key.startswith("prompt"):
+            cut[key] = value[:, -prompt:]
+        elif isinstance(value, Tensor) and value.ndim == 2:
+            cut[key] = value[:, :completion]
+    return cut
+
+
+def token_logps(
+    model: Any, ids: Tensor, attention: Tensor, scored: Tensor, temperature: float
+) -> Tensor:
+    """Log-probabilities of the scored completion tokens, 0 elsewhere, shaped like `scored`."""
+    columns = attention.any(0).nonzero()
+    first, last = int(columns[0]), int(columns[-1]) + 1
+    dropped = ids.shape[1] - last
+    keep = scored.shape[1] - dropped
+    ids, attention = ids[:, first:last], attention[:, first:last]
+    rows, places = scored[:, :keep].nonzero(as_tuple=True)
+    targets = places + ids.shape[1] - keep
+    logits = model(
+        input_ids=ids,
+        attention_mask=attention,
+        position_ids=(attention.cumsum(1) - 1).clamp(min=0),
+        score_at=(rows, targets - 1),
+    )
+    values = -cross_entropy(logits.float() / temperature, ids[rows, targets], reduction="none")
+    return torch.zeros(scored.shape, device=ids.device).index_put((rows, places), values)
+
+
+def add_selective_head(model: Any) -> None:
+    """`model(..., score_at=(rows, columns))` gives logits at those places alone."""
+    forward = model.forward
+
+    @functools.wraps(forward)
+    def selective(self: Any, *args: Any, score_at: Any = None, **kwargs: Any) -> Any:
+        if score_at is None:
+            return forward(*args, **kwargs)
+        hidden = self.base_model(*args, use_cache=False, **kwargs).last_hidden_state
+        return self.get_output_embeddings()(hidden[score_at])
+
+    model.forward = types.MethodType(selective, model)
+
+
+def _plain_head(model: Any) -> bool:
+    """Whether logits are the output embedding of the last hidden state and nothing more."""
+    odd = ("final_logit_softcapping", "logit_scale", "output_multiplier", "lm_head_multiplier")
+    config = model.config.get_text_config()
+    return not any(getattr(config, key, None) for key in (*odd, "logits_scaling"))
+
+
+def _padded(rows: Any, dtype: torch.dtype = torch.long) -> Tensor:
+    padded = torch.zeros((len(rows), max(map(len, rows))), dtype=dtype)
+    for line, row in zip(padded, rows, strict=True):
+        line[: len(row)] = torch.tensor(row, dtype=dtype)
+    return padded

@@ -1,0 +1,118 @@
+"""The record of a training run: metrics.jsonl, a progress bar, and the clock."""
+
+import logging
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from transformers import TrainerCallback, TrainerControl, TrainerState
+
+from graphwalker.files import JsonlAppender
+from training.runs.checkpoints import rewind_metrics
+from training.runs.distributed import agreed, rank
+
+log = logging.getLogger(__name__)
+
+
+class RunLog(TrainerCallback):
+    """Writes one line per logged step and shows the rate; a resumed run goes on where it was.
+
+    Of several processes, the first one writes.
+    `tokens` holds the number of tokens that the run has seen after each step.
+    """
+
+    def __init__(
+        self, folder: Path, start: int, tokens: list[int], max_seconds: float, show: bool
+    ) -> None:
+        path = folder / "metrics.jsonl" if rank() == 0 else None
+        last = rewind_metrics(path, start) if path else {}
+        self._before = float(last.get("seconds", 0.0))
+        self._tokens, self._start, self._max_seconds = tokens, start, max_seconds
+        self._clock = time.monotonic()
+        self._metrics = JsonlAppender(path) if path else None
+        self._bar = _Bar(len(tokens), start) if show and sys.stderr.isatty() else None
+        self._said = 0.0
+        self.agreed_seconds = self._before
+        """The first process's clock after the last step, where `max_seconds` needs one."""
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of training, those before a resume included."""
+        return self._before + time.monotonic() - self._clock
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self._clock = time.monotonic()
+
+    def on_step_end(
+        self, args: Any, state: TrainerState, control: TrainerControl, **_: Any
+    ) -> None:
+        if self._max_seconds:  # processes that stopped at different steps would hang
+            self.agreed_seconds = agreed(self.seconds)
+        if self._max_seconds and self.agreed_seconds >= self._max_seconds:
+            control.should_training_stop = control.should_log = True
+        if control.should_save:  # so that a line never spans a checkpoint
+            control.should_log = True
+
+    def on_log(self, args: Any, state: TrainerState, control: Any, **values: Any) -> None:
+        logs: dict[str, float] = values["logs"]
+        if "loss" not in logs or self._metrics is None:
+            return
+        step, seconds = state.global_step, self.seconds
+        here = self._tokens[step - 1] - (self._tokens[self._start - 1] if self._start else 0)
+        line = {
+            "step": step,
+            "loss": logs["loss"],
+            "lr": logs.get("learning_rate"),
+            "grad_norm": logs.get("grad_norm"),
+            "tokens": self._tokens[step - 1],
+            "seconds": round(seconds, 3),
+            "tokens_per_s": round(here / max(seconds - self._before, 1e-9), 1),
+            **{name: value for name, value in logs.items() if name.startswith("eval_")},
+        }
+        self._metrics.append(line)
+        self._show(line)
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        if self._metrics is not None:
+            self._metrics.close()
+        if self._bar:
+            self._bar.stop()
+
+    def _show(self, line: dict[str, Any]) -> None:
+        if self._bar:
+            self._bar.update(line)
+        elif line["seconds"] - self._said >= 15:
+            self._said = line["seconds"]
+            log.info(
+                "step %d of %d  loss %.3f  %.0f tokens/s",
+                line["step"],
+                len(self._tokens),
+                line["loss"],
+                line["tokens_per_s"],
+            )
+
+
+class _Bar:
+    """A bar on a terminal: steps, loss, tokens per second, time left."""
+
+    def __init__(self, total: int, start: int) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+        from rich.progress import TimeRemainingColumn as Remaining
+
+        note = TextColumn("loss {task.fields[loss]:.3f}  {task.fields[rate]:,.0f} tokens/s")
+        self._progress = Progress(
+            TextColumn("SFT"), BarColumn(), MofNCompleteColumn(), note, Remaining(),
+            console=Console(stderr=True),
+        )  # fmt: skip
+        self._task = self._progress.add_task("", total=total, completed=start, loss=0.0, rate=0.0)
+        self._progress.start()
+
+    def update(self, line: dict[str, Any]) -> None:
+        self._progress.update(
+            self._task, completed=line["step"], loss=line["loss"], rate=line["tokens_per_s"]
+        )
+
+    def stop(self) -> None:
+        self._progress.stop()

@@ -1,0 +1,97 @@
+"""Saving: a trainer's checkpoints and its final model, whole or not there, whatever happens."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+
+from graphwalker.errors import GraphWalkerError
+from training.runs.checkpoints import last_checkpoint, publish, publish_checkpoint, staging
+
+_NO_ROOM = (
+    "No space left", "Disk quota exceeded", "File too large",
+    "file write failed", "iostream error", "unexpected pos",
+)  # fmt: skip
+"""How Python and safetensors, and then torch, say that a file could not grow."""
+
+
+class DiskFullError(GraphWalkerError, OSError):
+    """There is no room for a checkpoint; the last whole one is still there."""
+
+
+class WholeCheckpoints:
+    """For a transformers `Trainer`, named before it: checkpoints appear in one piece.
+
+    A checkpoint is written in a folder of its own, brought to the disk and renamed, by the first
+    process after all have written. So a killed run finds its last one, and so does a run whose disk
+    is full: that raises `DiskFullError`.
+    """
+
+    keep_checkpoints: int = 2
+    """Older ones are removed."""
+    _saving = False
+
+    def _get_output_dir(self: Any, trial: Any) -> str:
+        folder = Path(self.args.output_dir)
+        return str(staging(folder) if self._saving else folder)
+
+    def _save_checkpoint(self: Any, model: Any, trial: Any) -> None:
+        folder, step = Path(self.args.output_dir), self.state.global_step
+        if self.is_world_process_zero():
+            shutil.rmtree(staging(folder), ignore_errors=True)
+        self.accelerator.wait_for_everyone()
+        self._saving = True
+        try:
+            super()._save_checkpoint(model, trial)  # type: ignore[misc]
+            self.accelerator.wait_for_everyone()
+            if self.is_world_process_zero():
+                publish_checkpoint(folder, step, self.keep_checkpoints)
+        except (OSError, RuntimeError, SafetensorError) as error:
+            if _disk_is_full(error):
+                raise _no_room(folder, f"checkpoint-{step}") from error
+            raise
+        finally:
+            self._saving = False
+        self.accelerator.wait_for_everyone()
+
+    def _load_optimizer_and_scheduler(self: Any, checkpoint: str | None) -> None:
+        """As transformers does; of several CPU processes each has `cpu:0`, which `torch.load`
+        cannot restore to."""
+        import torch
+
+        if self.args.device.type == "cpu":
+            vars(self.args)["_setup_devices"] = torch.device("cpu")
+        super()._load_optimizer_and_scheduler(checkpoint)  # type: ignore[misc]
+
+
+def save_final(trainer: Any, folder: Path) -> Path:
+    """Write the trained model and its tokenizer to `final/`; all processes take part.
+
+    Raises `DiskFullError`; the run then goes on from its last checkpoint.
+    """
+    partial, final = folder / "final.partial", folder / "final"
+    try:
+        trainer.save_model(str(partial))
+        trainer.accelerator.wait_for_everyone()
+        if trainer.is_world_process_zero():
+            publish(partial, final)
+    except (OSError, RuntimeError, SafetensorError) as error:
+        if _disk_is_full(error):
+            raise _no_room(folder, "final") from error
+        raise
+    trainer.accelerator.wait_for_everyone()
+    return final
+
+
+def _disk_is_full(error: Exception) -> bool:
+    return any(words in str(error) for words in _NO_ROOM)
+
+
+def _no_room(folder: Path, what: str) -> DiskFullError:
+    shutil.rmtree(staging(folder), ignore_errors=True)  # its room may be all that there is
+    last = last_checkpoint(folder)
+    rest = f"checkpoint-{last} is whole" if last else "there is no earlier checkpoint"
+    return DiskFullError(
+        f"{folder}: no room on the disk for {what}; {rest}: make room and run the same command"
+    )

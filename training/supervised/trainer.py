@@ -1,0 +1,246 @@
+"""TRL's SFT trainer on a planned run: our batches and schedule, logits where they are trained."""
+
+import functools
+import logging
+import math
+import types
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.nn.functional import cross_entropy
+from torch.utils.data import DataLoader
+from transformers import AutoModelForCausalLM, PreTrainedModel, PrinterCallback, set_seed
+from transformers.utils.import_utils import is_flash_attn_2_available
+from trl.trainer.sft_config import SFTConfig as TrlConfig
+from trl.trainer.sft_trainer import SFTTrainer
+
+from graphwalker.errors import UserError
+from graphwalker.tokens.segments import IGNORED
+from training.config import SftConfig
+from training.models.lora import lora_config
+from training.models.optimizers import muon_adamw
+from training.runs.distributed import process_arguments, uses_bfloat16
+from training.runs.log import RunLog
+from training.runs.saving import WholeCheckpoints
+from training.supervised.data import Collator, PackingCollator, Plan, PlannedRows, Rows, as_dataset
+from training.supervised.evaluation import RolloutEvaluation
+
+log = logging.getLogger(__name__)
+_SCALED_HEADS = ("final_logit_softcapping", "logit_scale", "logits_scaling", "lm_head_multiplier")
+
+
+class PlannedTrainer(WholeCheckpoints, SFTTrainer):
+    """Runs a plan: the whole run is one epoch over the planned forward passes of this process."""
+
+    def __init__(
+        self,
+        config: SftConfig,
+        tokenizer: Any,
+        rows: Rows,
+        plan: Plan,
+        start: int,
+        process: tuple[int, int] = (0, 1),
+    ) -> None:
+        arguments = trainer_arguments(config, len(plan))  # first: under ZeRO-3 models load in parts
+        if config.lora:
+            set_seed(config.seed)  # the trainer seeds itself after the adapters were made
+        model = load_model(config)
+        self._config, self._plan, self._process = config, plan, process
+        self.keep_checkpoints = config.keep_checkpoints
+        lengths = rows.lengths
+        tokens = list(accumulate(_tokens(step, lengths) for step in plan))
+        show = config.progress and process[0] == 0
+        self._log = RunLog(Path(config.output_dir), start, tokens, config.max_seconds, show)
+        callbacks: list[Any] = [self._log]
+        self.evaluation: RolloutEvaluation | None = None
+        if config.evaluation:
+            self.evaluation = RolloutEvaluation(config, config.evaluation, tokenizer)
+            self.evaluation.trainer = self
+            callbacks.append(self.evaluation)
+        super().__init__(
+            model=model,
+            args=arguments,
+            train_dataset=as_dataset(rows),
+            processing_class=tokenizer,
+            data_collator=PackingCollator() if config.packing else Collator(_pad_id(tokenizer)),
+            callbacks=callbacks,
+            peft_config=lora_config(config.lora) if config.lora else None,
+        )
+        self.remove_callback(PrinterCallback)
+        # On a GPU, TRL's own loss scores trained positions only, in Triton kernels.
+        self._lean = self.args.device.type == "cpu" and lean_loss_fits(model)
+        if self._lean:
+            add_trained_loss(model)
+
+    def get_train_dataloader(self) -> DataLoader:
+        rank, processes = self._process
+        mine = [part for step in self._plan for part in step[rank::processes]]
+        return DataLoader(
+            PlannedRows(self.train_dataset),  # type: ignore[arg-type]
+            batch_sampler=mine,
+            collate_fn=self.data_collator,
+            pin_memory=self.args.device.type == "cuda",
+        )
+
+    def compute_loss(
+        self,
+        model: Any,
+        inputs: dict[str, Any],
+        return_outputs: bool = False,
+        num_items_in_batch: Any = None,
+    ) -> Any:
+        if not self._lean or return_outputs:
+            return super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
+        total = model(
+            input_ids=inputs["input_ids"],
+            labels=inputs["labels"],
+            position_ids=inputs.get("position_ids"),
+            trained_loss=True,
+        )["loss"]
+        if num_items_in_batch is None:
+            return total / max(1, int((inputs["labels"][:, 1:] != IGNORED).sum()))
+        # The count is over all processes, and DDP averages their gradients.
+        return total / num_items_in_batch * self.accelerator.num_processes
+
+    def create_optimizer(self, model: Any = None) -> torch.optim.Optimizer:
+        if self.optimizer is None and self._config.optimizer == "muon":
+            config = self._config
+            trained: Any = self.model if model is None else model
+            self.optimizer = muon_adamw(
+                trained,
+                config.lr,
+                config.muon_lr,
+                (config.beta1, config.beta2),
+                config.weight_decay,
+                config.epsilon,
+            )
+        return super().create_optimizer(model)
+
+    def create_scheduler(self, num_training_steps: int, optimizer: Any = None) -> Any:
+        if self.lr_scheduler is None:
+            factor = functools.partial(self._factor, num_training_steps)
+            optimizer = optimizer or self.optimizer
+            self.lr_scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, factor)
+        return self.lr_scheduler
+
+    def _factor(self, steps: int, step: int) -> float:
+        done = step / steps
+        if self._config.max_seconds:
+            done = max(done, self._log.agreed_seconds / self._config.max_seconds)
+        return lr_factor(self._config, min(1.0, done), steps)
+
+    def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
+        if self.evaluation is not None and "loss" in logs:
+            logs.update(self.evaluation.take())
+        super().log(logs, start_time)
+
+    def floating_point_ops(self, inputs: Any) -> int:
+        return 0  # counted nowhere
+
+    def create_model_card(self, *_: Any, **__: Any) -> None:
+        """None: the run folder says how the model was made."""
+
+
+def load_model(config: SftConfig) -> PreTrainedModel:
+    """The model to start from. Raises `UserError` where its attention is not to be had here."""
+    attention, flash = config.attention, is_flash_attn_2_available()
+    if attention == "flash_attention_2" and not flash:
+        raise UserError(
+            "attention=flash_attention_2 needs a GPU and the package flash-attn, which are not "
+            "here; set attention=sdpa, which gives the same loss"
+        )
+    if attention == "auto" and config.packing:
+        attention = "flash_attention_2" if flash and uses_bfloat16(config.dtype) else "sdpa"
+        if attention == "sdpa":
+            log.warning("packing without flash attention: a pass of n tokens costs n * n")
+    low = config.lora is not None and uses_bfloat16(config.dtype)
+    options: dict[str, Any] = {"dtype": torch.bfloat16 if low else torch.float32}
+    if attention != "auto":
+        options["attn_implementation"] = attention
+    return AutoModelForCausalLM.from_pretrained(config.model, **options)
+
+
+def trainer_arguments(config: SftConfig, steps: int) -> TrlConfig:
+    """Our settings in TRL's words; what costs time or cuts rows is off."""
+    bf16 = uses_bfloat16(config.dtype)
+    return TrlConfig(
+        output_dir=config.output_dir,
+        **process_arguments(bf16),
+        ddp_find_unused_parameters=False,
+        max_steps=steps,
+        gradient_accumulation_steps=config.gradient_accumulation,
+        learning_rate=config.lr,
+        optim="adamw_torch_fused",
+        adam_beta1=config.beta1,
+        adam_beta2=config.beta2,
+        adam_epsilon=config.epsilon,
+        weight_decay=config.weight_decay,
+        max_grad_norm=config.max_grad_norm,
+        bf16=bf16,
+        gradient_checkpointing=config.gradient_checkpointing,
+        seed=config.seed,
+        logging_steps=config.log_steps,
+        logging_nan_inf_filter=False,
+        save_strategy="steps",
+        save_steps=config.save_steps,
+        report_to=list(config.report_to) or "none",
+        disable_tqdm=True,
+        dataset_kwargs={"skip_prepare_dataset": True},
+        max_length=None,
+        packing=False,
+        remove_unused_columns=False,
+    )
+
+
+def lr_factor(config: SftConfig, done: float, steps: int) -> float:
+    """Share of the peak learning rate when `done` (0 to 1) of the run lies behind."""
+    warmup = config.warmup_ratio
+    if done < warmup:
+        return (done + 1 / steps) / (warmup + 1 / steps)
+    rest = (done - warmup) / max(1e-9, 1 - warmup)
+    if config.schedule == "linear":
+        return 1 - rest
+    return 0.5 * (1 + math.cos(math.pi * rest)) if config.schedule == "cosine" else 1.0
+
+
+def lean_loss_fits(model: PreTrainedModel) -> bool:
+    """True for models whose logits are just the head applied to the hidden states."""
+    config = model.config.get_text_config()
+    return not any(getattr(config, name, None) for name in _SCALED_HEADS)
+
+
+def add_trained_loss(model: PreTrainedModel) -> None:
+    """Let `model(input_ids, labels, trained_loss=True)` return the summed loss of trained tokens.
+
+    The rows are padded on the right, so causal attention needs no mask (packed ones come with
+    `position_ids`, from which it is made), and the head is applied at trained positions only: the
+    same loss as the model's own, at half the time for a tiny model.
+    """
+    original = model.forward
+
+    @functools.wraps(type(model).forward)
+    def forward(self: Any, *args: Any, trained_loss: bool = False, **kwargs: Any) -> Any:
+        if not trained_loss:
+            return original(*args, **kwargs)
+        labels = kwargs["labels"][:, 1:]
+        hidden = self.base_model(
+            input_ids=kwargs["input_ids"],
+            position_ids=kwargs.get("position_ids"),
+            use_cache=False,
+        ).last_hidden_state
+        trained = labels != IGNORED
+        logits = self.get_output_embeddings()(hidden[:, :-1][trained])
+        return {"loss": cross_entropy(logits.float(), labels[trained], reduction="sum")}
+
+    model.forward = types.MethodType(forward, model)
+
+
+def _pad_id(tokenizer: Any) -> int:
+    pad = tokenizer.pad_token_id
+    return int(tokenizer.eos_token_id if pad is None else pad)
+
+
+def _tokens(step: list[list[int]], lengths: list[int]) -> int:
+    return sum(lengths[row] for part in step for row in part if row >= 0)
