@@ -2,19 +2,40 @@
 
 import difflib
 import subprocess
-from collections.abc import Iterator, Sequence
+import logging
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any, ClassVar, TypeVar, cast, get_args
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from graphwalker.errors import UserError
+
+_log = logging.getLogger(__name__)
 
 
 class Config(BaseModel):
     """Base of every config: frozen, unknown keys refused, fields documented under the field."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    renamed: ClassVar[Mapping[str, str]] = {}
+    """Settings that had another name: old -> new. Old files and run folders stay readable."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_old_names(cls, data: Any) -> Any:
+        old = [key for key in cls.renamed if isinstance(data, dict) and key in data]
+        if not old:
+            return data
+        values = dict(cast("dict[str, Any]", data))
+        for key in old:
+            new = cls.renamed[key]
+            if new in values:
+                raise ValueError(f"{key} is the old name of {new}: set {new} alone")
+            values[new] = values.pop(key)
+            _log.warning("the setting %s is called %s now; the old name is read", key, new)
+        return values
 
 
 C = TypeVar("C", bound=Config)
