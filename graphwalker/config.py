@@ -1,8 +1,8 @@
 """Typed configs: YAML plus `a.b=c` overrides into frozen pydantic models, with errors that help."""
 
 import difflib
-import subprocess
 import logging
+import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar, cast, get_args

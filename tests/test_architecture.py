@@ -88,11 +88,11 @@ def loaded_by(statement: str) -> set[str]:
     return {name.partition(".")[0] for name in json.loads(result.stdout)}
 
 
-@pytest.mark.parametrize("path", sources(), ids=label)
-def test_packages_meet_only_in_graphwalker(path: Path) -> None:
-    package = path.relative_to(ROOT).parts[0]
-    ours = {name.partition(".")[0] for name in all_imports(path)} & set(PACKAGES)
-    assert ours <= MAY_IMPORT[package]
+def test_packages_meet_only_in_graphwalker() -> None:
+    for path in sources():
+        package = path.relative_to(ROOT).parts[0]
+        ours = {name.partition(".")[0] for name in all_imports(path)} & set(PACKAGES)
+        assert ours <= MAY_IMPORT[package], label(path)
 
 
 @pytest.mark.parametrize("layer", LAYERS)
@@ -104,14 +104,15 @@ def test_layers_of_graphwalker_import_only_lower_layers(layer: str) -> None:
         assert parts & set(LAYERS) <= LAYER_MAY_IMPORT[layer] | {layer}, label(path)
 
 
-@pytest.mark.parametrize("path", sources(), ids=label)
-def test_heavy_libraries_are_imported_where_they_are_used(path: Path) -> None:
-    module = label(path).removesuffix(".py").replace("/", ".")
-    if path.is_relative_to(ROOT / "training") or module in ENGINES:
-        return
-    names = set(imported(module_level(ast.parse(path.read_text(encoding="utf-8")))))
-    assert not {name.partition(".")[0] for name in names} & HEAVY
-    assert not {engine for engine in ENGINES for name in names if name.startswith(engine)}
+def test_heavy_libraries_are_imported_where_they_are_used() -> None:
+    for path in sources():
+        module = label(path).removesuffix(".py").replace("/", ".")
+        if path.is_relative_to(ROOT / "training") or module in ENGINES:
+            continue
+        names = set(imported(module_level(ast.parse(path.read_text(encoding="utf-8")))))
+        assert not {name.partition(".")[0] for name in names} & HEAVY, label(path)
+        engines = {engine for engine in ENGINES for name in names if name.startswith(engine)}
+        assert not engines, label(path)
 
 
 def test_importing_graphwalker_loads_no_third_party_library() -> None:
@@ -140,14 +141,12 @@ def test_the_map_of_folders_is_complete() -> None:
     assert drawn == {f"{label(path.parent)}/" for path in modules}
 
 
-@pytest.mark.parametrize("path", sources(), ids=label)
-def test_every_file_says_what_it_is_and_stays_small(path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
-    empty = path.name == "__init__.py" and not text.strip()
-    assert empty or ast.get_docstring(ast.parse(text)), (
-        "the first line says which noun the file holds"
-    )
-    assert text.count("\n") <= MAX_LINES
+def test_every_file_says_what_it_is_and_stays_small() -> None:
+    for path in sources():
+        text = path.read_text(encoding="utf-8")
+        empty = path.name == "__init__.py" and not text.strip()
+        assert empty or ast.get_docstring(ast.parse(text)), f"{label(path)}: which noun is it?"
+        assert text.count("\n") <= MAX_LINES, label(path)
 
 
 def test_every_extra_is_locked() -> None:

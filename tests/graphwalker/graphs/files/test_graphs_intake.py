@@ -145,8 +145,8 @@ def test_a_build_killed_without_warning_goes_on(
     monkeypatch.setattr(build, "RESUMABLE_BYTES", 0)
     path = put(tmp_path / "dump.nt", dump())
     code = (
-        "import os, signal, sys; from pathlib import Path; from graphwalker.graphs.build import build;"
-        " build.RESUMABLE_BYTES = 0\n"
+        "import os, signal, sys; from pathlib import Path\n"
+        "from graphwalker.graphs.build import build; build.RESUMABLE_BYTES = 0\n"
         "def say(text):\n"
         "    if text == 'writing types': os.kill(os.getpid(), signal.SIGKILL)\n"
         "build.build_graph([Path(sys.argv[1])], Path(sys.argv[2]), progress=say)"
