@@ -1,0 +1,66 @@
+"""What a user names in a setting: one of ours by its name, or `module:NAME` of their own."""
+
+import difflib
+import importlib
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from graphwalker.errors import UserError
+
+
+def is_own(text: str) -> bool:
+    """Whether the text is of the form `module:NAME` (an address such as `http://x` is not).
+
+    >>> is_own("mygraph:make"), is_own("bm25"), is_own("http://host/sparql")
+    (True, False, False)
+    """
+    module, colon, name = text.partition(":")
+    return bool(colon) and name.isidentifier() and all(p.isidentifier() for p in module.split("."))
+
+
+def own(text: str, what: str) -> Any:
+    """The object that `module:NAME` names; the module may lie in the working directory.
+
+    The module's code runs: it is the user's own, named by the user. Raises `UserError` where the
+    module cannot be imported or does not hold the name; `what` says what was looked for.
+    """
+    module, _, name = text.partition(":")
+    here = os.getcwd()
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        loaded = importlib.import_module(module)
+    except ImportError as error:
+        raise UserError(
+            f"{what} {text}: the module {module} cannot be imported ({error}); it must lie in the "
+            "working directory or be installed"
+        ) from None
+    if not hasattr(loaded, name):
+        raise UserError(f"{what} {text}: {module} has no {name}{_nearest(name, vars(loaded))}")
+    return getattr(loaded, name)
+
+
+def find(known: Mapping[str, Any], text: str, what: str) -> Any:
+    """One of `known` by its name, or the user's own by `module:NAME`.
+
+    Raises `UserError` that lists what is known.
+
+    >>> find({"bm25": 1}, "bm25", "ranker")
+    1
+    """
+    if text in known:
+        return known[text]
+    if is_own(text):
+        return own(text, what)
+    names = ", ".join(sorted(known))
+    raise UserError(
+        f"{what} {text!r} is unknown{_nearest(text, known)}; known: {names}, or module:NAME for "
+        "your own"
+    )
+
+
+def _nearest(name: str, known: Mapping[str, Any]) -> str:
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return f"; did you mean {close[0]}?" if close else ""

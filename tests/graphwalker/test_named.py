@@ -1,0 +1,40 @@
+"""What a setting names: ours by name, the user's own by module:NAME, and mistakes that are told."""
+
+from pathlib import Path
+
+import pytest
+
+from graphwalker.errors import UserError
+from graphwalker.named import find, is_own, own
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "my_reward.py").write_text("def half(*_):\n    return 0.5\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.path", ["/nowhere"])
+    return tmp_path
+
+
+def test_a_module_of_the_working_directory_is_found(folder: Path) -> None:
+    assert own("my_reward:half", "reward")() == 0.5
+
+
+def test_a_missing_name_is_told_with_the_nearest(folder: Path) -> None:
+    with pytest.raises(UserError, match="my_reward has no halv; did you mean half"):
+        own("my_reward:halv", "reward")
+
+
+def test_a_module_that_is_not_there_is_told(folder: Path) -> None:
+    with pytest.raises(UserError, match="module my_rewards cannot be imported"):
+        own("my_rewards:half", "reward")
+
+
+def test_an_unknown_name_lists_the_known_ones() -> None:
+    with pytest.raises(UserError, match="ranker 'bm26' is unknown; did you mean bm25"):
+        find({"bm25": 1}, "bm26", "ranker")
+
+
+@pytest.mark.parametrize("text", ["http://host/sparql", "C:\\graph", "a:b:c", "runs/x", ":x", "a:"])
+def test_addresses_and_paths_are_no_modules(text: str) -> None:
+    assert not is_own(text)
