@@ -67,5 +67,5 @@ if ! { [ -x "$venv/bin/pip" ] && new_enough "$venv/bin/python"; }; then
 fi
 "$venv/bin/python" -c 'import torch' >/dev/null 2>&1 || install_torch
 say "installing the project and its dependencies"
-"$venv/bin/pip" install --quiet --constraint "$constraints" --editable '.[train,lora,tensorboard,report,sparql,api,serve,dev]'
+"$venv/bin/pip" install --quiet --constraint "$constraints" --editable '.[train,lora,tensorboard,report,sparql,api,networkx,serve,docs,dev]'
 say "ready"
