@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
+from typing import Any
 
 from graphwalker.policies.base import Completion
-from graphwalker.protocols.base import FinalAnswer
+from graphwalker.protocols.base import Action, FinalAnswer, Malformed
 from graphwalker.question import Question
-from graphwalker.tools.base import ToolBox
+from graphwalker.tools.base import Observation, ToolBox
 from graphwalker.trajectory import Message, Turn
 
 
@@ -33,3 +34,35 @@ class Log:
 AgentRun = Generator[Ask, Completion, FinalAnswer | None]
 Agent = Callable[[Question, ToolBox, Log], AgentRun]
 """Builds the generator of one episode. Named agents carry their name in the registry (presets)."""
+
+
+def record_turn(
+    context: tuple[Message, ...],
+    completion: Completion,
+    thought: str,
+    action: Action,
+    seen: Observation,
+    milliseconds: float,
+) -> Turn:
+    """A completion and what came of it, as the episode's record keeps them."""
+    return Turn(
+        context=context,
+        completion=completion.text,
+        thought=thought,
+        action=_action_json(action),
+        observation=seen.text,
+        shown=seen.shown,
+        error=seen.error,
+        token_ids=completion.token_ids,
+        logprobs=completion.logprobs,
+        graph_calls=seen.graph_calls,
+        milliseconds=milliseconds,
+    )
+
+
+def _action_json(action: Action) -> dict[str, Any]:
+    if isinstance(action, FinalAnswer):
+        return {"answer": list(action.names)}
+    if isinstance(action, Malformed):
+        return {"malformed": action.reason}
+    return {"tool": action.tool, "arguments": action.arguments}

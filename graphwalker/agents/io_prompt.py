@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from graphwalker.agents.base import AgentRun, Ask, Log
-from graphwalker.agents.react import Prompt, record_turn
+from graphwalker.agents.base import AgentRun, Ask, Log, record_turn
+from graphwalker.agents.prompt import Prompt
 from graphwalker.protocols.base import ActionProtocol, FinalAnswer, Malformed
 from graphwalker.question import Question
-from graphwalker.tools.base import Call, Observation, ToolBox
+from graphwalker.tools.base import Observation, ToolBox
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +20,10 @@ class IOPromptAgent:
         messages = self.prompt.messages(
             {"question": question.text, "entities": "", "tools": "", "max_turns": "1"}
         )
-        completion = yield Ask(messages, ("</answer>",))
+        completion = yield Ask(messages, self.protocol.stop)
         if completion.finish == "length" and not completion.text:
             return None
         thought, action = self.protocol.parse(completion.text)
-        if isinstance(action, Call):
-            action = Malformed("there is nothing to query: answer with <answer> [...] </answer>")
         error = "malformed" if isinstance(action, Malformed) else ""
         log.turns.append(
             record_turn(messages, completion, thought, action, Observation("", error), 0.0)

@@ -1,14 +1,11 @@
 """GraphWalker's agent: think, query, observe, until it answers or its turns are spent."""
 
-import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
 
-from graphwalker.agents.base import AgentRun, Ask, Log
-from graphwalker.errors import UserError
+from graphwalker.agents.base import AgentRun, Ask, Log, record_turn
+from graphwalker.agents.prompt import Prompt
 from graphwalker.policies.base import Completion
 from graphwalker.protocols.base import Action, ActionProtocol, FinalAnswer, Malformed
 from graphwalker.question import Question
@@ -16,39 +13,7 @@ from graphwalker.tools.base import Call, Observation, ToolBox
 from graphwalker.tools.namebook import quote
 from graphwalker.trajectory import Message, Turn
 
-PROMPTS = Path(__file__).parent.parent / "protocols" / "prompts"
-_FIELD = re.compile(r"\{(question|entities|tools|max_turns)\}")
 _NOTHING = Observation("")
-
-
-@dataclass(frozen=True, slots=True)
-class Prompt:
-    """A prompt text. What stands above a line `---` is the system message, the rest the user's."""
-
-    system: str
-    user: str
-
-    @classmethod
-    def load(cls, name: str) -> "Prompt":
-        """A shipped prompt by name, or the user's own file by path. Raises `UserError`."""
-        path = PROMPTS / f"{name}.md"
-        if not path.is_file():
-            path = Path(name)
-        if not path.is_file():
-            shipped = ", ".join(sorted(p.stem for p in PROMPTS.glob("*.md")))
-            raise UserError(f"{name}: no such prompt; shipped: {shipped}; or give a file's path")
-        text = path.read_text(encoding="utf-8").strip()
-        if "{question}" not in text:
-            raise UserError(f"{path}: a prompt must hold {{question}}")
-        above, line, below = text.partition("\n---\n")
-        return cls(above.strip(), below.strip()) if line else cls("", text)
-
-    def messages(self, values: Mapping[str, str]) -> tuple[Message, ...]:
-        """The messages with `{question}`, `{entities}`, `{tools}`, `{max_turns}` filled in."""
-        parts = [Message("system", self.system)] if self.system else []
-        parts.append(Message("user", self.user))
-        # One pass: a question that contains "{tools}" stays as it is.
-        return tuple(Message(m.role, _FIELD.sub(lambda f: values[f[1]], m.content)) for m in parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +91,7 @@ class ReActAgent:
 
     def _reply(self, observation: str, last: bool) -> str:
         reply = self.protocol.observe(observation)
-        return f"{reply}\n{FORCE}" if last else reply
+        return f"{reply}\n{self.protocol.force()}" if last else reply
 
     def _is_long(self, completion: Completion) -> bool:
         used = completion.prompt_tokens + len(completion.token_ids or ())
@@ -146,8 +111,6 @@ class ReActAgent:
 
 
 _FORCED_ERRORS = {"Call": "query_after_budget", "Malformed": "malformed"}
-FORCE = 'No queries are left. Answer now: <answer> ["Name"] </answer>'
-"""Asks for the forced answer, after the last observation and in the same message."""
 
 
 def _no_room(completion: Completion) -> bool:
@@ -158,35 +121,3 @@ def _no_room(completion: Completion) -> bool:
 def _complaint(action: Malformed, completion: Completion) -> str:
     cut = "your message was cut off, write less; " if completion.finish == "length" else ""
     return f"Error malformed: {cut}{action.reason}"
-
-
-def record_turn(
-    context: tuple[Message, ...],
-    completion: Completion,
-    thought: str,
-    action: Action,
-    seen: Observation,
-    milliseconds: float,
-) -> Turn:
-    """A completion and what came of it, as the episode's record keeps them."""
-    return Turn(
-        context=context,
-        completion=completion.text,
-        thought=thought,
-        action=_action_json(action),
-        observation=seen.text,
-        shown=seen.shown,
-        error=seen.error,
-        token_ids=completion.token_ids,
-        logprobs=completion.logprobs,
-        graph_calls=seen.graph_calls,
-        milliseconds=milliseconds,
-    )
-
-
-def _action_json(action: Action) -> dict[str, Any]:
-    if isinstance(action, FinalAnswer):
-        return {"answer": list(action.names)}
-    if isinstance(action, Malformed):
-        return {"malformed": action.reason}
-    return {"tool": action.tool, "arguments": action.arguments}

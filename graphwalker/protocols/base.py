@@ -41,3 +41,11 @@ class ActionProtocol(Protocol):
     def observe(self, text: str) -> str:
         """Wrap an observation for the conversation."""
         ...
+
+    def force(self) -> str:
+        """How the last answer is asked for, once no call is accepted any more."""
+        ...
+
+    def hint(self, tool: str) -> str:
+        """An example call of the tool, as a completion writes it; `""` for an unknown one."""
+        ...

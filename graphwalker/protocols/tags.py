@@ -23,12 +23,6 @@ _ACTION = re.compile(r"<(kg-query|answer)>")
 _CALL = re.compile(r"\s*([A-Za-z_]\w*)\s*\(")
 _JSON = json.JSONDecoder(strict=False)
 
-PARAMETERS: Mapping[str, tuple[str, ...]] = {
-    "get_relations": ("entity",),
-    "get_triples": ("entity", "relations"),
-}
-"""Parameter names of each tool, in the order in which a call writes its arguments."""
-
 
 class _Unreadable(Exception):
     """A body that is not what its tag promises; the text says what to write instead."""
@@ -37,7 +31,7 @@ class _Unreadable(Exception):
 class TagProtocol:
     """Reads and writes completions such as
 
-    >>> protocol = TagProtocol()
+    >>> protocol = TagProtocol({"get_relations": {"entity": "Name"}})
     >>> print(protocol.render("Look around.", Call("get_relations", {"entity": "Oslo"})))
     <think> Look around. </think>
     <kg-query> get_relations("Oslo") </kg-query>
@@ -46,18 +40,23 @@ class TagProtocol:
     """
 
     name: str = "tags"
-    stop: tuple[str, ...] = ("</kg-query>", "</answer>")
 
-    def __init__(self, parameters: Mapping[str, Sequence[str]] = PARAMETERS) -> None:
-        self._parameters = {tool: tuple(names) for tool, names in parameters.items()}
+    def __init__(self, tools: Mapping[str, Mapping[str, str | Sequence[str]]]) -> None:
+        """`tools`: example arguments of each tool, in the order in which a call writes them; what
+        is complained about is explained by the first tool's. Without tools nothing but an answer
+        is an action."""
+        self._examples = {tool: Call(tool, dict(example)) for tool, example in tools.items()}
+        self.stop = ("</kg-query>", "</answer>") if tools else ("</answer>",)
 
     def parse(self, completion: str) -> tuple[str, Action]:
         """Thought and action. Thinking ends at the first `</think>`; the earlier of `<kg-query>`
         and `<answer>` outside of it is the action, and what follows the action is ignored."""
         thoughts: list[str] = []
         try:
-            tag, body = _split(completion, thoughts)
+            tag, body = self._split(completion, thoughts)
             action = _read_answer(body) if tag == "answer" else self._read_call(body)
+            if isinstance(action, Call) and not self._examples:
+                raise _Unreadable("there is nothing to query: answer with <answer> [...] </answer>")
         except _Unreadable as problem:
             action = Malformed(str(problem))
         return "\n".join(thought for thought in map(_clean, thoughts) if thought), action
@@ -70,8 +69,7 @@ class TagProtocol:
         if isinstance(action, FinalAnswer):
             block = f"<answer> {_write(list(action.names))} </answer>"
         else:
-            arguments = ", ".join(_write(value) for value in self._ordered(action))
-            block = f"<kg-query> {action.tool}({arguments}) </kg-query>"
+            block = f"<kg-query> {self._written(action)} </kg-query>"
         thought = _THOUGHT_ESCAPE.sub(r"<\\", thought.strip())
         return f"<think> {thought} </think>\n{block}" if thought else block
 
@@ -79,24 +77,64 @@ class TagProtocol:
         """Wrap an observation; tags in it are made harmless (`<` becomes its JSON escape)."""
         return f"<information> {neutral(text)} </information>"
 
+    def force(self) -> str:
+        """Asks for the forced answer, after the last observation and in the same message."""
+        return 'No queries are left. Answer now: <answer> ["Name"] </answer>'
+
+    def hint(self, tool: str) -> str:
+        """An example call, such as `get_relations("Name")`; `""` for an unknown tool."""
+        return self._written(self._examples[tool]) if tool in self._examples else ""
+
+    def _hint(self, position: int) -> str:
+        """The example of the first tool (0), or of the last one (-1)."""
+        return self.hint(list(self._examples)[position]) if self._examples else "tool()"
+
+    def _split(self, completion: str, thoughts: list[str]) -> tuple[str, str]:
+        """The tag and the body of the action; the thoughts before it are collected on the way."""
+        position = _skip_open_thinking(completion, thoughts)
+        while True:
+            action = _ACTION.search(completion, position)
+            thinking = completion.find("<think>", position)
+            if thinking < 0 or (action is not None and action.start() < thinking):
+                break
+            end = completion.find("</think>", thinking)
+            if end < 0:
+                thoughts.append(completion[thinking + len("<think>") :])
+                raise _Unreadable("close the thought with </think> before <kg-query> or <answer>")
+            thoughts.append(completion[thinking + len("<think>") : end])
+            position = end + len("</think>")
+        if action is None:
+            raise _Unreadable(self._no_action(completion, position))
+        if not thoughts:
+            thoughts.append(completion[position : action.start()])
+        return action[1], _body(completion, action)
+
+    def _no_action(self, completion: str, position: int) -> str:
+        for tag in ("answer", "kg-query"):
+            if f"</{tag}>" in completion[position:]:
+                return f"</{tag}> has no opening <{tag}>: write <{tag}> before it"
+        query = f"<kg-query> {self._hint(0)} </kg-query> or " if self._examples else ""
+        return f'no action found: write {query}<answer> ["Name"] </answer>'
+
     def _read_call(self, body: str) -> Call:
         opening = _CALL.match(body)
         if opening is None:
             raise _Unreadable(
-                'write one call, such as get_relations("Name"), between <kg-query> and </kg-query>'
+                f"write one call, such as {self._hint(0)}, between <kg-query> and </kg-query>"
             )
-        values = _read_arguments(body, opening.end())
+        values = _read_arguments(body, opening.end(), self._hint(-1))
         return Call(opening[1], dict(zip(self._keys(opening[1], len(values)), values, strict=True)))
 
-    def _ordered(self, call: Call) -> list[Any]:
+    def _written(self, call: Call) -> str:
         keys = self._keys(call.tool, len(call.arguments))
         if set(keys) != set(call.arguments):
             raise ValueError(f"{call.tool} cannot be written with {sorted(call.arguments)}")
-        return [call.arguments[key] for key in keys]
+        return f"{call.tool}({', '.join(_write(call.arguments[key]) for key in keys)})"
 
     def _keys(self, tool: str, count: int) -> tuple[str, ...]:
         """Parameter names; an argument beyond the known ones is named by its position."""
-        known = self._parameters.get(tool, ())[:count]
+        example = self._examples.get(tool)
+        known = tuple(example.arguments)[:count] if example else ()
         return (*known, *(str(position + 1) for position in range(len(known), count)))
 
 
@@ -107,27 +145,6 @@ def neutral(text: str) -> str:
     'a \\\\u003c/answer> b, 1 < 2'
     """
     return _HOSTILE_OPENING.sub(r"\\u003c", text)
-
-
-def _split(completion: str, thoughts: list[str]) -> tuple[str, str]:
-    """The tag and the body of the action; the thoughts before it are collected on the way."""
-    position = _skip_open_thinking(completion, thoughts)
-    while True:
-        action = _ACTION.search(completion, position)
-        thinking = completion.find("<think>", position)
-        if thinking < 0 or (action is not None and action.start() < thinking):
-            break
-        end = completion.find("</think>", thinking)
-        if end < 0:
-            thoughts.append(completion[thinking + len("<think>") :])
-            raise _Unreadable("close the thought with </think> before <kg-query> or <answer>")
-        thoughts.append(completion[thinking + len("<think>") : end])
-        position = end + len("</think>")
-    if action is None:
-        raise _Unreadable(_no_action(completion, position))
-    if not thoughts:
-        thoughts.append(completion[position : action.start()])
-    return action[1], _body(completion, action)
 
 
 def _skip_open_thinking(completion: str, thoughts: list[str]) -> int:
@@ -150,22 +167,12 @@ def _body(completion: str, action: "re.Match[str]") -> str:
     return body
 
 
-def _no_action(completion: str, position: int) -> str:
-    for tag in ("answer", "kg-query"):
-        if f"</{tag}>" in completion[position:]:
-            return f"</{tag}> has no opening <{tag}>: write <{tag}> before it"
-    return (
-        'no action found: write <kg-query> get_relations("Name") </kg-query> '
-        'or <answer> ["Name"] </answer>'
-    )
-
-
-def _read_arguments(body: str, position: int) -> list[str | list[str]]:
+def _read_arguments(body: str, position: int, form: str) -> list[str | list[str]]:
     values: list[str | list[str]] = []
     position = _skip_space(body, position)
     if body[position : position + 1] != ")":
         while True:
-            value, position = _read_json(body, position, "a call")
+            value, position = _read_json(body, position, "a call", form)
             values.append(_argument(value))
             position = _skip_space(body, position)
             if body[position : position + 1] != ",":
@@ -187,7 +194,7 @@ def _argument(value: Any) -> str | list[str]:
 
 
 def _read_answer(body: str) -> FinalAnswer:
-    value, end = _read_json(body, 0, "an answer")
+    value, end = _read_json(body, 0, "an answer", _ANSWER_FORM)
     if body[end:].strip():
         raise _Unreadable(f"only one JSON list may stand in an answer: {_ANSWER_FORM}")
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):  # pyright: ignore[reportUnknownVariableType]
@@ -201,11 +208,10 @@ def _read_answer(body: str) -> FinalAnswer:
 _ANSWER_FORM = '<answer> ["Name", "Other name"] </answer>'
 
 
-def _read_json(body: str, position: int, what: str) -> tuple[Any, int]:
+def _read_json(body: str, position: int, what: str, form: str) -> tuple[Any, int]:
     try:
         return _JSON.raw_decode(body, _skip_space(body, position))
     except (ValueError, RecursionError):
-        form = _ANSWER_FORM if what == "an answer" else 'get_triples("Name", ["a.b.c"])'
         raise _Unreadable(f"{what} is written with JSON double quotes: {form}") from None
 
 

@@ -1,6 +1,6 @@
 """GraphWalker's two tools: `get_relations` and `get_triples`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from graphwalker.graphs.base import Entity, KnowledgeGraph, Step
@@ -16,6 +16,11 @@ from graphwalker.tools.settings import WalkerSettings
 
 __all__ = ["Lister", "Listing", "WalkerSettings", "WalkerTools", "lister"]
 
+EXAMPLES: Mapping[str, Mapping[str, str | Sequence[str]]] = {
+    "get_relations": {"entity": "Name"},
+    "get_triples": {"entity": "Name", "relations": ["a.b.c"]},
+}
+"""Example arguments of each tool, in the order in which a call writes them (for protocols)."""
 NAMESAKES_TOLD = 3
 """Namesakes that an observation names when a name meant several entities."""
 

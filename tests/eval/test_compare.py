@@ -24,6 +24,7 @@ from graphwalker.protocols.tags import TagProtocol
 from graphwalker.question import Answer, Question
 from graphwalker.scoring import pass_at_k
 from graphwalker.tools.base import Call
+from graphwalker.tools.walker import EXAMPLES
 from graphwalker.trajectory import StopReason, Trajectory
 from support.eval_toy import toy_environment, toy_questions, trained_script, untrained_script
 
@@ -46,7 +47,7 @@ QUESTION = Question(
     hops=2,
     query=HOPS,
 )
-say = TagProtocol().render
+say = TagProtocol(EXAMPLES).render
 
 
 def look(name: str) -> str:

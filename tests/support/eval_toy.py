@@ -10,6 +10,7 @@ from graphwalker.protocols.base import FinalAnswer
 from graphwalker.protocols.tags import TagProtocol
 from graphwalker.question import Answer, Question
 from graphwalker.tools.base import Call
+from graphwalker.tools.walker import EXAMPLES
 from support.toy import TOY_NAMES, toy_graph
 
 SPOUSE = "people.person.spouse_s..people.marriage.spouse"
@@ -69,7 +70,7 @@ def _walk(
 ) -> list[Line]:
     if fate == "silent":
         return ["I do not know what to do here."] * 11
-    say = TagProtocol().render
+    say = TagProtocol(EXAMPLES).render
     graph, here, lines = toy_graph(), topic, list[Line]()
     for relation in relations:
         name = graph.name(here)

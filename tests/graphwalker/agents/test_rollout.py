@@ -6,7 +6,7 @@ import pytest
 
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.episode import Episode
-from graphwalker.agents.react import FORCE, Prompt
+from graphwalker.agents.prompt import Prompt
 from graphwalker.agents.rollout import rollout, untimed
 from graphwalker.errors import GraphError, PolicyError, UserError
 from graphwalker.files import dumps
@@ -26,6 +26,9 @@ LOOK = '<think> Look. </think>\n<kg-query> get_relations("A") </kg-query>'
 STEP = '<kg-query> get_triples("A", ["r.r.to"]) </kg-query>'
 DONE = '<answer> ["B"] </answer>'
 WALK = [LOOK, STEP, DONE]
+
+
+FORCE = 'No queries are left. Answer now: <answer> ["Name"] </answer>'
 
 
 def environment(graph=GRAPH, **config):

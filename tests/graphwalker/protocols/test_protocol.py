@@ -10,8 +10,9 @@ from graphwalker.protocols import tags
 from graphwalker.protocols.base import FinalAnswer, Malformed
 from graphwalker.protocols.tags import TagProtocol, neutral
 from graphwalker.tools.base import Call
+from graphwalker.tools.walker import EXAMPLES
 
-PROTOCOL = TagProtocol()
+PROTOCOL = TagProtocol(EXAMPLES)
 
 TAGS = [f"<{slash}{tag}>" for slash in ("", "/") for tag in ("think", "kg-query", "answer")]
 ODD = st.sampled_from(

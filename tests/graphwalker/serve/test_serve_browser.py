@@ -11,6 +11,7 @@ from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.protocols.base import FinalAnswer
 from graphwalker.protocols.tags import TagProtocol
 from graphwalker.tools.base import Call
+from graphwalker.tools.walker import EXAMPLES
 from support.eval_toy import SPOUSE
 from support.serve_toy import GatedPolicy, served, until
 
@@ -35,7 +36,7 @@ def browser() -> "Iterator[Browser]":
 
 def hostile() -> tuple[Environment, GatedPolicy]:
     graph = MemoryGraph([("m.a", SPOUSE, "m.b")], {"m.a": "Ada", "m.b": HOSTILE})
-    say = TagProtocol().render
+    say = TagProtocol(EXAMPLES).render
     lines = [
         say(HOSTILE, Call("get_relations", {"entity": "Ada"})),
         say("", Call("get_triples", {"entity": "Ada", "relations": [SPOUSE]})),

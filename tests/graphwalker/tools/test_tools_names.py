@@ -16,7 +16,7 @@ from graphwalker.ranking.bm25 import rank_relations
 from graphwalker.tools import namebook
 from graphwalker.tools.base import Call
 from graphwalker.tools.namebook import NameBook, quote
-from graphwalker.tools.walker import WalkerTools
+from graphwalker.tools.walker import EXAMPLES, WalkerTools
 
 NAMES = st.text(st.sampled_from("ab ,[]\"\\<>\n'()é"), max_size=6)
 
@@ -56,7 +56,7 @@ def test_every_shown_name_leads_back_to_its_entity(names):
     ids = [f"m.{i}" for i in range(len(names))]
     graph = MemoryGraph([(ids[0], "a.b.c", i) for i in ids[1:]], dict(zip(ids, names, strict=True)))
     question = Question("q", "?", (Entity(ids[0], names[0]),))
-    tools, protocol = WalkerTools(graph, question), TagProtocol()
+    tools, protocol = WalkerTools(graph, question), TagProtocol(EXAMPLES)
     topic = tools.topic_names()[0]
     tools.call(Call("get_relations", {"entity": topic}))
     seen = tools.call(Call("get_triples", {"entity": topic, "relations": ["a.b.c"]}))

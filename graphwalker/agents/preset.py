@@ -1,0 +1,82 @@
+"""A preset: a published agent with its tools, protocol, prompt and settings, under one name."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import Field
+
+from graphwalker.agents.base import Agent
+from graphwalker.agents.prompt import Prompt
+from graphwalker.config import Config
+from graphwalker.graphs.base import KnowledgeGraph
+from graphwalker.graphs.views.settings import GraphLayers
+from graphwalker.oracle.speakers import Speaker
+from graphwalker.policies.chat.reranker_config import RerankerConfig
+from graphwalker.protocols.base import ActionProtocol
+from graphwalker.question import Question
+from graphwalker.ranking.rerank import Ranker
+from graphwalker.tools.base import ToolBox
+from graphwalker.tools.settings import WalkerSettings
+
+
+class AgentSettings(WalkerSettings):
+    """What every preset is given: the limits of its tools, its prompt and its budget."""
+
+    prompt: str = "graphwalker"
+    """A shipped prompt (`graphwalker`, `compact` for tiny models, `io`), or your own by path."""
+    max_turns: int = Field(default=10, ge=1)
+    """Completions before the forced answer; malformed ones count."""
+    max_context_tokens: int = Field(default=0, ge=0)
+    """Ask for the answer early once the conversation has this many tokens, as the policy counts
+    them. Leave room below the engine's own limit for one observation and one completion. 0: off."""
+    max_malformed: int = Field(default=3, ge=0)
+    """So many malformed completions in a row end the episode as `malformed`: who cannot write an
+    action is not asked for an answer. 0: only the turn budget ends it, as in the released code."""
+    stop_repeats: int = Field(default=0, ge=0)
+    """Ask for the answer early once the same call was repeated so many times in a row. 0: off."""
+    options: dict[str, Any] = Field(default_factory=dict)
+    """Settings that only this preset has, such as `options.rows=50`."""
+    layers: GraphLayers = GraphLayers()
+    """Views laid over the graph: aliases, schema, whitelist, hidden triples, Wikidata."""
+    ranker: str = "bm25"
+    """What chooses the relations that are shown: `bm25`, or `module:NAME` of your own."""
+    reranker: RerankerConfig = RerankerConfig()
+    """A chat model that chooses among BM25's relations; `reranker.base_url` and `reranker.model`
+    are enough. Without one `ranker` chooses."""
+
+
+Tools = Callable[[KnowledgeGraph, AgentSettings, Ranker], Callable[[Question], ToolBox]]
+"""Made once for an environment (what episodes share), then called once for each episode."""
+
+
+def _no_options() -> type[Config]:
+    return Config
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """An agent of the registry. Everything that depends on settings is made from them."""
+
+    name: str
+    version: int
+    """Raised whenever the preset would show anything else for the same completions."""
+    source: str
+    """The paper, or whose own it is."""
+    tools: Tools
+    protocol: Callable[[AgentSettings], ActionProtocol]
+    agent: Callable[[ActionProtocol, Prompt, AgentSettings], Agent]
+    defaults: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Settings whose default differs from GraphWalker's, such as the prompt's name."""
+    prompts: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Texts of prompts of its own, by name; the first is its default."""
+    options: type[Config] = field(default_factory=_no_options)
+    """The model of `environment.options`; without one the preset has none."""
+    speaker: Speaker | None = None
+    """How the oracle plays it; without one the oracle cannot."""
+
+    @property
+    def own_defaults(self) -> Mapping[str, Any]:
+        """What a setting is where the user set nothing."""
+        first = {"prompt": next(iter(self.prompts))} if self.prompts else {}
+        return {**first, **self.defaults}

@@ -1,0 +1,71 @@
+"""The shipped presets: GraphWalker's agent, and the baseline that is asked once."""
+
+from collections.abc import Callable
+
+from graphwalker.agents.base import Agent
+from graphwalker.agents.io_prompt import IOPromptAgent
+from graphwalker.agents.preset import AgentSettings, Preset
+from graphwalker.agents.prompt import Prompt
+from graphwalker.agents.react import ReActAgent
+from graphwalker.graphs.base import KnowledgeGraph
+from graphwalker.oracle.speakers import WalkerSpeaker
+from graphwalker.protocols.base import ActionProtocol
+from graphwalker.protocols.tags import TagProtocol
+from graphwalker.question import Question
+from graphwalker.ranking.rerank import Ranker
+from graphwalker.tools.base import ToolBox
+from graphwalker.tools.listing import lister
+from graphwalker.tools.walker import EXAMPLES, WalkerTools
+
+
+def walker_tools(
+    graph: KnowledgeGraph, settings: AgentSettings, rank: Ranker
+) -> Callable[[Question], ToolBox]:
+    """GraphWalker's two tools; the episodes share what was listed."""
+    listed = lister(graph, settings)
+    return lambda question: WalkerTools(graph, question, settings, listed, rank)
+
+
+def react(protocol: ActionProtocol, prompt: Prompt, settings: AgentSettings) -> Agent:
+    """The agent that thinks, calls a tool and reads, until it answers or its turns are spent."""
+    return ReActAgent(
+        protocol,
+        prompt,
+        settings.max_turns,
+        settings.max_context_tokens,
+        settings.max_malformed,
+        settings.stop_repeats,
+    )
+
+
+def _asked_once(protocol: ActionProtocol, prompt: Prompt, settings: AgentSettings) -> Agent:
+    return IOPromptAgent(protocol, prompt)
+
+
+def _tags(settings: AgentSettings) -> ActionProtocol:
+    return TagProtocol(EXAMPLES)
+
+
+def _answers_alone(settings: AgentSettings) -> ActionProtocol:
+    return TagProtocol({})
+
+
+GRAPHWALKER = Preset(
+    name="graphwalker",
+    version=3,
+    source="GraphWalker (arXiv:2603.28533)",
+    tools=walker_tools,
+    protocol=_tags,
+    agent=react,
+    speaker=WalkerSpeaker(),
+)
+IO_PROMPT = Preset(
+    name="io-prompt",
+    version=3,
+    source="GraphWalker (arXiv:2603.28533), Table 2",
+    tools=walker_tools,
+    protocol=_answers_alone,
+    agent=_asked_once,
+    defaults={"prompt": "io"},
+)
+SHIPPED = (GRAPHWALKER, IO_PROMPT)

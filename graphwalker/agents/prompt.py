@@ -1,0 +1,57 @@
+"""A prompt: what opens an episode's conversation, with fields that are filled in."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from graphwalker.errors import UserError
+from graphwalker.trajectory import Message
+
+PROMPTS = Path(__file__).parent.parent / "protocols" / "prompts"
+_FIELD = re.compile(r"\{(question|entities|tools|max_turns)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A prompt text. What stands above a line `---` is the system message, the rest the user's."""
+
+    system: str
+    user: str
+
+    @classmethod
+    def load(cls, name: str, own: Mapping[str, str] | None = None) -> "Prompt":
+        """One of `own` (a preset's texts by name), a shipped one, or the user's file by path.
+
+        Raises `UserError`.
+        """
+        return cls.read(prompt_text(name, own), name)
+
+    @classmethod
+    def read(cls, text: str, name: str) -> "Prompt":
+        """The prompt of that text; `name` says in errors which it is. Raises `UserError`."""
+        text = text.strip()
+        if "{question}" not in text:
+            raise UserError(f"{name}: a prompt must hold {{question}}")
+        above, line, below = text.partition("\n---\n")
+        return cls(above.strip(), below.strip()) if line else cls("", text)
+
+    def messages(self, values: Mapping[str, str]) -> tuple[Message, ...]:
+        """The messages with `{question}`, `{entities}`, `{tools}`, `{max_turns}` filled in."""
+        parts = [Message("system", self.system)] if self.system else []
+        parts.append(Message("user", self.user))
+        # One pass: a question that contains "{tools}" stays as it is.
+        return tuple(Message(m.role, _FIELD.sub(lambda f: values[f[1]], m.content)) for m in parts)
+
+
+def prompt_text(name: str, own: Mapping[str, str] | None = None) -> str:
+    """The text of a prompt, as `Prompt.load` finds it. Raises `UserError`."""
+    if own and name in own:
+        return own[name]
+    path = PROMPTS / f"{name}.md"
+    if not path.is_file():
+        path = Path(name)
+    if not path.is_file():
+        shipped = ", ".join(sorted([*(own or ()), *(p.stem for p in PROMPTS.glob("*.md"))]))
+        raise UserError(f"{name}: no such prompt; shipped: {shipped}; or give a file's path")
+    return path.read_text(encoding="utf-8")

@@ -1,0 +1,24 @@
+"""The registry of presets: the shipped ones by name, the user's own by `module:NAME`."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from graphwalker.agents.preset import AgentSettings, Preset
+from graphwalker.agents.presets import SHIPPED
+from graphwalker.errors import UserError
+from graphwalker.named import find
+
+__all__ = ["AgentSettings", "Preset", "find_preset", "presets"]
+
+
+def presets() -> Mapping[str, Preset]:
+    """The shipped presets by name."""
+    return {preset.name: preset for preset in SHIPPED}
+
+
+def find_preset(name: str) -> Preset:
+    """The preset of that name, or the user's own by `module:NAME`. Raises `UserError`."""
+    found: Any = find(presets(), name, "environment.preset")
+    if not isinstance(found, Preset):
+        raise UserError(f"environment.preset {name}: a {type(found).__name__} is no Preset")
+    return found

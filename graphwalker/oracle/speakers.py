@@ -1,0 +1,34 @@
+"""Speakers: how the oracle's moves are written as the calls of one preset's tools."""
+
+from typing import Protocol
+
+from graphwalker.graphs.base import Direction
+from graphwalker.tools.base import Call
+
+
+class Speaker(Protocol):
+    """Turns an abstract move of an oracle into a call of the preset's own tools.
+
+    `entity` is always the name under which the episode has shown the entity.
+    """
+
+    def relations(self, entity: str) -> Call:
+        """The call that lists the relations of an entity."""
+        ...
+
+    def triples(self, entity: str, relation: str, direction: Direction | None = None) -> Call:
+        """The call that shows the triples of an entity by one relation.
+
+        `direction` is known where the move comes from a query; tools that show both do without it.
+        """
+        ...
+
+
+class WalkerSpeaker:
+    """Speaks to GraphWalker's two tools."""
+
+    def relations(self, entity: str) -> Call:
+        return Call("get_relations", {"entity": entity})
+
+    def triples(self, entity: str, relation: str, direction: Direction | None = None) -> Call:
+        return Call("get_triples", {"entity": entity, "relations": [relation]})

@@ -1,0 +1,33 @@
+"""The ranker that a setting names: BM25, a chat model over it, or the user's own."""
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+from graphwalker.errors import UserError
+from graphwalker.named import find
+from graphwalker.policies.chat.reranker_config import RerankerConfig
+from graphwalker.ranking.chat import ChatReranker
+from graphwalker.ranking.rerank import Ranker, bm25
+
+RANKERS: Mapping[str, Ranker] = {"bm25": bm25}
+
+
+def load_ranker(name: str, reranker: RerankerConfig, count: int) -> Ranker:
+    """What orders relations: `bm25`, or `module:NAME` of one's own, a function
+    `(question, entity, relations) -> order` or a class of objects with such a method `rank`.
+
+    A chat model, where `reranker` names one, chooses the best `count` of BM25's first ones.
+    Raises `UserError`.
+    """
+    if reranker.chats:
+        if name != "bm25":
+            raise UserError(f"ranker={name} and reranker.base_url: set one of them")
+        return ChatReranker(reranker, count)
+    found: Any = find(RANKERS, name, "ranker")
+    if inspect.isclass(found):
+        found = found()
+    ranker = getattr(found, "rank", found)
+    if not callable(ranker):
+        raise UserError(f"ranker {name}: neither a function nor an object with a method rank")
+    return ranker  # pyright: ignore[reportReturnType]
