@@ -1,8 +1,8 @@
-"""HTML written safely: whatever is not already markup is escaped."""
+"""Text that a page can hold."""
 
-import html
 import re
-from collections.abc import Iterable
+
+from markupsafe import Markup
 
 # Control characters have no glyph and some are illegal in HTML; a lone surrogate is not text;
 # an override of the writing direction would turn around what stands after it.
@@ -11,51 +11,12 @@ _UNPRINTABLE = re.compile(
 )
 
 
-class Markup(str):
-    """HTML that was made here."""
-
-
-Child = str | int | float | None | Iterable["Child"]
-
-
 def clean(text: object) -> str:
-    """Text with unprintable characters as U+FFFD.
+    """Text with unprintable characters as U+FFFD; markup of ours stays as it is.
 
     >>> clean("a\\x00b") == "a\\N{REPLACEMENT CHARACTER}b"
     True
     """
+    if isinstance(text, Markup):
+        return text
     return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", str(text))
-
-
-def escape(text: object) -> Markup:
-    """Text as HTML that shows it; unprintable characters become U+FFFD."""
-    return text if isinstance(text, Markup) else Markup(html.escape(clean(text)))
-
-
-def fragment(*children: Child) -> Markup:
-    """Children side by side; `None` is nothing, lists are flattened."""
-    return Markup("".join(_render(child) for child in children))
-
-
-def element(name: str, *children: Child, **attributes: str | None) -> Markup:
-    """One element. Attribute names: `class_` is `class`, `aria_label` is `aria-label`.
-
-    >>> element("b", "1 < 2", title='"')
-    '<b title="&quot;">1 &lt; 2</b>'
-    """
-    written = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{escape(value)}"'
-        for key, value in attributes.items()
-        if value is not None
-    )
-    return Markup(f"<{name}{written}>{fragment(*children)}</{name}>")
-
-
-def _render(child: Child) -> str:
-    if child is None:
-        return ""
-    if isinstance(child, str):
-        return escape(child)
-    if isinstance(child, Iterable):
-        return fragment(*child)
-    return escape(child)

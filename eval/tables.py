@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from eval.analysis.summary import natural
-from eval.markup import Markup, element, fragment
 
 if TYPE_CHECKING:
     import rich.table
@@ -90,26 +89,28 @@ def short_table(stages: Sequence[Stage]) -> Table:
     return Table((Cell("Stage"), Cell("EM"), *map(Cell, columns.values())), tuple(rows))
 
 
-def group_table(
-    stages: Sequence[Stage], key: str, heading: str, metric: str = "em"
-) -> Table | None:
-    """`metric` by group (`by_structure`, `by_hops`, `by_split`): stages down, groups across."""
-    groups = sorted({g for stage in stages for g in stage.get(key, {})}, key=natural)
-    if not groups:
-        return None
-    sizes = {
-        g: max(stage.get(key, {}).get(g, {}).get("questions", 0) for stage in stages)
-        for g in groups
-    }
-    head = (Cell(heading), *(Cell(g, f"{sizes[g]:,} questions") for g in groups))
-    rows = [
-        (
-            Cell(str(stage["name"])),
-            *(figure(stage.get(key, {}).get(g, {}), metric, shade=True) for g in groups),
-        )
-        for stage in stages
+def group_tables(stages: Sequence[Stage]) -> list[tuple[str, Table]]:
+    """EM by structure, by hops and by split, each with its heading; none where nothing is known."""
+    found: list[tuple[str, Table]] = []
+    for heading in ("structure", "hops", "split"):
+        rows = [stage.get(f"by_{heading}", {}) for stage in stages]
+        groups = sorted({group for row in rows for group in row}, key=natural)
+        if groups:
+            found.append((heading, _group_table(stages, rows, groups)))
+    return found
+
+
+def _group_table(
+    stages: Sequence[Stage], rows: Sequence[Mapping[str, Any]], groups: Sequence[str]
+) -> Table:
+    """Stages down, groups across."""
+    sizes = [max(row.get(g, {}).get("questions", 0) for row in rows) for g in groups]
+    head = [Cell(g, f"{size:,} questions") for g, size in zip(groups, sizes, strict=True)]
+    body = [
+        (Cell(str(stage["name"])), *(figure(row.get(g, {}), "em", shade=True) for g in groups))
+        for stage, row in zip(stages, rows, strict=True)
     ]
-    return Table(head, tuple(rows))
+    return Table((Cell("Stage"), *head), tuple(body))
 
 
 def figure(row: Mapping[str, Any], key: str, shade: bool = False) -> Cell:
@@ -162,16 +163,6 @@ def as_markdown(table: Table) -> str:
     return "\n".join([*lines, "", table.note] if table.note else lines) + "\n"
 
 
-def as_markup(table: Table) -> Markup:
-    """An HTML table; cells with a `share` are shaded by it (and still show the figure)."""
-    head = element("thead", element("tr", [_th(c, "col") for c in table.head]))
-    rows = [element("tr", _th(row[0], "row"), [_td(c) for c in row[1:]]) for row in table.rows]
-    caption = element("caption", table.note) if table.note else None
-    look = "heats" if any(c.share is not None for row in table.rows for c in row) else None
-    body = element("table", caption, head, element("tbody", rows), class_=look)
-    return element("div", body, class_="scroll")
-
-
 def as_terminal(table: Table, title: str = "") -> "rich.table.Table":
     """A rich table; names are shown as they are, never read as rich's markup."""
     from rich import box
@@ -198,18 +189,6 @@ def _pass_columns(stages: Sequence[Stage]) -> dict[str, str]:
 def _lost(stage: Stage) -> str:
     failures = stage.get("failures", 0)
     return f"{failures:,} failed episodes, not scored" if failures else ""
-
-
-def _th(cell: Cell, scope: str) -> Markup:
-    small = element("small", cell.small) if cell.small else None
-    return element("th", cell.text, small, scope=scope)
-
-
-def _td(cell: Cell) -> Markup:
-    inside = fragment(cell.text, element("small", cell.small) if cell.small else None)
-    if cell.share is None:
-        return element("td", inside)
-    return element("td", inside, class_="heat", style=f"--value:{cell.share:.3f}")
 
 
 def _markdown(text: str) -> str:

@@ -1,11 +1,14 @@
-"""What the page brings along: styles, scripts, data, and a policy that lets nothing else run."""
+"""What the page brings along: templates, styles, scripts, and a policy that runs no other."""
 
 import base64
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
-from eval.markup import Markup
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from eval.markup import clean
 
 FOLDER = Path(__file__).parent / "assets"
 COLOURS = "colours.css"
@@ -14,8 +17,22 @@ LIBRARY = "cytoscape.min.js"
 SCRIPTS = ("data.js", "elements.js", "table.js", "layout.js", "graph.js", "walk.js", "main.js")
 
 
-def styles() -> str:
-    return "\n".join(_read(name) for name in STYLES)
+def templates() -> Environment:
+    """The page's templates. Whatever they show is cleaned and escaped, unless it is markup."""
+    found = Environment(
+        loader=FileSystemLoader(FOLDER),
+        autoescape=True,
+        finalize=clean,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+    )
+    found.globals |= {"policy": policy, "styles": styles}
+    return found
+
+
+def styles() -> Markup:
+    return Markup("\n".join(_read(name) for name in STYLES))
 
 
 def picture_file(picture: Markup) -> str:
@@ -26,42 +43,29 @@ def picture_file(picture: Markup) -> str:
     return f"{head}<style>{_read(COLOURS)}svg {{ background: var(--paper); }}</style>{tag}{rest}"
 
 
-def scripts() -> tuple[str, ...]:
-    """The text of each inline script: the graph library, then ours as one."""
+def scripts() -> tuple[Markup, ...]:
+    """The text of each inline script: the graph library, then ours as one.
+
+    Raises `ValueError` for one that would end its own element.
+    """
     ours = "\n".join(_read(name) for name in SCRIPTS)
-    return (_read(LIBRARY), f'(() => {{\n"use strict";\n{ours}\n}})();\n')
+    texts = (_read(LIBRARY), f'(() => {{\n"use strict";\n{ours}\n}})();\n')
+    if any("</script" in text.lower() or "<!--" in text for text in texts):
+        raise ValueError("a script must not contain the end of its element or a comment")
+    return tuple(map(Markup, texts))
 
 
-def policy(texts: Iterable[str]) -> str:
+def policy(texts: Iterable[str]) -> Markup:
     """The page's Content-Security-Policy: these scripts by their hashes, inline styles, no network.
 
     A script that a name or a model's words might smuggle in has another hash and does not run.
     """
     hashes = [hashlib.sha256(text.encode("utf-8")).digest() for text in texts]
     allowed = " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in hashes)
-    return (
+    return Markup(
         f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
-
-
-def explorer() -> Markup:
-    """The frame of the table of questions and of the viewer; the scripts fill it."""
-    return Markup(_read("explorer.html"))
-
-
-def script_elements(texts: Iterable[str]) -> Iterator[str]:
-    """The scripts as elements. Raises `ValueError` for one that would end its own element."""
-    for text in texts:
-        if "</script" in text.lower() or "<!--" in text:
-            raise ValueError("a script must not contain the end of its element or a comment")
-        yield f"<script>{text}</script>\n"
-
-
-def data_elements(parts: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """Data blocks, (id, base64) each: no browser runs a script of this type."""
-    for name, packed in parts:
-        yield f'<script type="application/octet-stream" id="{name}">{packed}</script>\n'
 
 
 def _read(name: str) -> str:

@@ -2,23 +2,16 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from string import Template
 from typing import Any
 
-from eval.markup import Markup, element, escape, fragment
-from eval.report.assets import (
-    FOLDER,
-    data_elements,
-    explorer,
-    policy,
-    script_elements,
-    scripts,
-    styles,
-)
-from eval.report.published_page import published_markup
-from eval.tables import as_markup, brackets, conduct_table, group_table, number, score_table
+from markupsafe import Markup
+
+from eval.report.assets import scripts, templates
+from eval.report.published_page import sections
+from eval.tables import brackets, conduct_table, group_tables, number, score_table
 from eval.viewer.book import Book
-from eval.viewer.pages import Walk, walk_markup
+from eval.viewer.pages import ENDS, Walk, outcome, written
+from eval.viewer.record import cut
 
 Report = Mapping[str, Any]
 
@@ -40,38 +33,29 @@ def render_page(
     report: Report, walks: Sequence[Walk], plots: Mapping[str, Markup], book: Book
 ) -> Iterator[str]:
     """The whole page, piece by piece. Every name and every word of a model is escaped or packed."""
-    texts = scripts()
-    frame = Template((FOLDER / "page.html").read_text(encoding="utf-8")).substitute(
-        policy=policy(texts),
-        title=escape(report["title"]),
-        css=styles(),
-        body=_body(report, walks, plots),
-    )
-    before, _, after = frame.rpartition("<!-- data -->\n")
-    yield before
-    yield from data_elements(book.parts())
-    yield from script_elements(texts)
-    yield after
-
-
-def _body(report: Report, walks: Sequence[Walk], plots: Mapping[str, Markup]) -> Markup:
+    pages = templates()
+    pages.filters |= {"cut": cut, "outcome": outcome, "plain": _plain, "written": written}
+    pages.globals["ENDS"] = ENDS
     stages = report["stages"]
-    return fragment(
-        _head(report),
-        _section(
-            "Stage by stage",
-            _plot(plots, "stages"),
-            as_markup(score_table(stages)),
-            as_markup(conduct_table(stages)),
-        ),
-        _section("Where it is right", _plot(plots, "structures"), *_groups(stages)),
-        _section("Pass@k", _plot(plots, "pass")) if "pass" in plots else None,
-        _section("Training", _plot(plots, "training")) if "training" in plots else None,
-        explorer(),
-        _walks(walks, stages),
-        published_markup(report.get("published", ())),
-        _section("What the figures mean", _facts(GLOSSARY), _note(report["intervals"] + ".")),
-        _section("How this was made", *_making(report)),
+    seconds = {name: f"{value:,.1f}" for name, value in report["seconds"].items()}
+    return pages.get_template("page.html").generate(
+        report=report,
+        headline=headline(report),
+        scores=score_table(stages),
+        conduct=conduct_table(stages),
+        groups=group_tables(stages),
+        plots={name: plots.get(name) for name in ("stages", "structures", "pass", "training")},
+        walks=walks,
+        published=sections(report.get("published", ())),
+        glossary=GLOSSARY,
+        making=[
+            ("Versions", report["versions"]),
+            ("Hardware", report["hardware"]),
+            ("Seconds", seconds),
+        ],
+        config=flat({**report["config"], "seed": report["seed"]}),
+        data=book.parts(),
+        scripts=scripts(),
     )
 
 
@@ -91,71 +75,7 @@ def headline(report: Report) -> str:
     return text + "."
 
 
-def _head(report: Report) -> Markup:
-    return element(
-        "header", element("h1", report["title"]), element("p", headline(report), class_="lead")
-    )
-
-
-def _section(title: str, *children: Markup | None) -> Markup:
-    return element("section", element("h2", title), children)
-
-
-def _plot(plots: Mapping[str, Markup], name: str) -> Markup | None:
-    return element("figure", plots[name]) if name in plots else None
-
-
-def _groups(stages: Sequence[Mapping[str, Any]]) -> list[Markup | None]:
-    parts: list[Markup | None] = []
-    for key, heading in (("by_structure", "structure"), ("by_hops", "hops"), ("by_split", "split")):
-        table = group_table(stages, key, "Stage")
-        if table and (len(table.head) > 2 or key == "by_structure"):
-            parts += [element("h3", f"EM by {heading}"), as_markup(table)]
-    return parts
-
-
-def _walks(walks: Sequence[Walk], stages: Sequence[Mapping[str, Any]]) -> Markup | None:
-    if not walks:
-        return None
-    chosen = (
-        f"Walks of {stages[-1]['name']}, chosen for variety by rule, not by hand: recovered, "
-        "wrong and right in turn, each time from the structure shown least."
-    )
-    return _section(
-        f"{len(walks)} walks to read",
-        _note(chosen),
-        fragment(walk_markup(i, walk, is_open=i == 1) for i, walk in enumerate(walks, 1)),
-    )
-
-
-def _making(report: Report) -> list[Markup | None]:
-    parts: list[Markup | None] = []
-    blocks: dict[str, Mapping[str, Any]] = {
-        "Versions": report["versions"],
-        "Hardware": report["hardware"],
-        "Seconds": {k: f"{v:,.1f}" for k, v in report["seconds"].items()},
-    }
-    for title, facts in blocks.items():
-        if facts:
-            parts += [element("h3", title), _facts(facts)]
-    config = flat({**report["config"], "seed": report["seed"]})
-    title = element("summary", f"Config ({len(config)} settings)")
-    return [*parts, element("details", title, _facts(config), class_="config")]
-
-
-def _facts(facts: Mapping[str, Any]) -> Markup:
-    rows = [
-        element("tr", element("th", key, scope="row"), element("td", _shown(value)))
-        for key, value in facts.items()
-    ]
-    return element("div", element("table", element("tbody", rows), class_="facts"), class_="scroll")
-
-
-def _note(text: str) -> Markup:
-    return element("p", text, class_="note")
-
-
-def _shown(value: Any) -> str:
+def _plain(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 

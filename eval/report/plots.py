@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
+from markupsafe import Markup, escape
+
 from eval.analysis.summary import natural
-from eval.markup import Markup, escape
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

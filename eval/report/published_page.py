@@ -3,12 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from eval.markup import Markup, element, fragment
 from eval.report.published import Column, PublishedTable
 from eval.score.names import METRICS
 from eval.score.predictions import Record
 from eval.score.score import score_record
-from eval.tables import Cell, Table, as_markdown, as_markup
+from eval.tables import Cell, Table, as_markdown
 from graphwalker.graphs.base import Entity
 from graphwalker.trajectory import Trajectory
 
@@ -39,27 +38,16 @@ def published_record(
     }
 
 
-def published_markup(records: Sequence[Published]) -> Markup | None:
-    """The tables as sections of the page; `None` without any."""
-    if not records:
-        return None
-    parts = [
-        fragment(
-            element("h3", record["title"]),
-            element("p", _origin(record), class_="note"),
-            as_markup(_table(record)),
-            [element("p", note, class_="note") for note in record["notes"]],
-        )
-        for record in records
-    ]
-    return element("section", element("h2", "Published figures"), parts, class_="published")
+def sections(records: Sequence[Published]) -> list[tuple[Published, str, Table]]:
+    """Each table as a report shows it: the record, where it is from, and its figures."""
+    return [(record, _origin(record), _table(record)) for record in records]
 
 
 def published_markdown(records: Sequence[Published]) -> list[str]:
-    """The same for report.md."""
+    """The tables as parts of report.md."""
     parts = ["## Published figures\n"] if records else []
-    for record in records:
-        parts += [f"### {record['title']}\n", _origin(record) + "\n", as_markdown(_table(record))]
+    for record, origin, table in sections(records):
+        parts += [f"### {record['title']}\n", f"{origin}\n", as_markdown(table)]
         parts += [f"{note}\n" for note in record["notes"]]
     return parts
 

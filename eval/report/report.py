@@ -13,8 +13,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from markupsafe import Markup
+
 from eval.analysis.summary import INTERVALS, RATES, paired, summarise
-from eval.markup import Markup
 from eval.report.page import headline, render_page
 from eval.report.plots import Curve, group_bars, pass_curves, stage_bars, training_curves
 from eval.report.published import load_published
@@ -24,7 +25,7 @@ from eval.tables import (
     as_markdown,
     as_terminal,
     conduct_table,
-    group_table,
+    group_tables,
     score_table,
     short_table,
 )
@@ -115,10 +116,8 @@ def render_markdown(report: Mapping[str, Any]) -> str:
         as_markdown(score_table(stages)),
         as_markdown(conduct_table(stages)),
     ]
-    for key, heading in (("by_structure", "structure"), ("by_hops", "hops"), ("by_split", "split")):
-        table = group_table(stages, key, "Stage")
-        if table:
-            parts += [f"## EM by {heading}\n", as_markdown(table)]
+    for heading, table in group_tables(stages):
+        parts += [f"## EM by {heading}\n", as_markdown(table)]
     parts += published_markdown(report["published"])
     parts.append("## How this was made\n")
     facts = {**report["versions"], **report["hardware"], "seed": report["seed"]}

@@ -17,11 +17,11 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from markupsafe import Markup
 from rich.console import Console
 
 from eval.analysis.compare import compare, comparison_table
-from eval.markup import Markup, element, escape
-from eval.report.assets import picture_file
+from eval.report.assets import picture_file, templates
 from eval.report.plots import Curve, running_mean, stage_bars, training_curves
 from eval.report.report import StageResult, console_table, read_curves, write_report
 from eval.run.evaluate import evaluate
@@ -284,10 +284,10 @@ def test_plots_take_their_colours_from_the_page() -> None:
     assert svg is not None and "var(--ink)" in svg and "#0102" not in svg
 
 
-def test_markup_escapes_all_that_is_not_markup() -> None:
-    assert escape("<b>") == "&lt;b&gt;"
-    assert element("p", Markup("<b>x</b>"), "<i>", title="'\"") == (
-        '<p title="&#x27;&quot;"><b>x</b>&lt;i&gt;</p>'
+def test_a_template_escapes_and_cleans_all_that_is_not_markup() -> None:
+    page = templates().from_string('<p title="{{ title }}">{{ made }}{{ text }}</p>')
+    assert page.render(title="'\"", made=Markup("<b>x</b>"), text="<i>\x00") == (
+        '<p title="&#39;&#34;"><b>x</b>&lt;i&gt;\N{REPLACEMENT CHARACTER}</p>'
     )
 
 
