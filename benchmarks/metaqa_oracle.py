@@ -17,7 +17,7 @@ LEVELS = "abc"
 
 
 class PathOracle(PlannedPolicy):
-    """Plays `query.relation_path` of a question: a look, then every entity of the frontier in turn.
+    """Plays `relation_path` of a question: a look, then every entity of the frontier in turn.
 
     No entity is visited twice and the topic never again, as MetaQA's answers have it. A hop stops
     at `width` finds, so that a context is bounded: what lies beyond is left out of the answer.
@@ -31,7 +31,7 @@ class PathOracle(PlannedPolicy):
 
     def plan(self, key: str, question: Question) -> Plan:
         """Raises `UserError` for a question without a path of one to three hops."""
-        hops = [parse_hop(text) for text in question.query.get("relation_path", ())]
+        hops = [parse_hop(text) for text in question.annotations.get("relation_path", ())]
         if not 0 < len(hops) <= len(LEVELS) or len(question.topic_entities) != 1:
             raise UserError(f"{question.id}: no relation path of 1 to {len(LEVELS)} hops to walk")
         return self._walk(question.topic_entities[0], hops)

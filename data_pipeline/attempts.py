@@ -23,11 +23,11 @@ from graphwalker.agents.rollout import rollout, untimed
 from graphwalker.config import Config
 from graphwalker.errors import GraphError, UserError
 from graphwalker.graphs.base import Entity
-from graphwalker.oracle.oracle import OraclePolicy, phrases_of
+from graphwalker.oracle.oracle import OraclePolicy
 from graphwalker.policies.base import Sampling
 from graphwalker.query.query import Execution, Hop, Query, execute, own_side
 from graphwalker.query.sparql import render
-from graphwalker.question import Answer, Question
+from graphwalker.question import Answer, Question, worded
 from graphwalker.scoring import score
 from graphwalker.tools.listing import lister, namer
 from graphwalker.trajectory import StopReason, Trajectory
@@ -207,7 +207,6 @@ class Maker:
             return Drop("question", str(error))
         if draft is None:
             return Drop("question", "no_wording")
-        said = {key: value for key, value in draft.to_json().items() if key != "text"}
         return Question(
             id=f"{self.dataset}/{self.config.split}/{self.config.seed}/{sampled.id}",
             text=draft.text,
@@ -217,12 +216,15 @@ class Maker:
             structure=structure,
             hops=query.hops,
             split=sampled.split,
-            query={**sampled.query_json(), "said": said},
+            query=query,
+            wording=draft,
+            relation_path=sampled.path,
+            annotations={"sparql": sampled.sparql} if sampled.sparql else {},
         )
 
     def certify(self, question: Question) -> Trajectory | Drop:
         """The oracle's trajectory of a question that passes every certificate."""
-        query, draft = Query.from_json(question.query), phrases_of(question)
+        query, draft = worded(question)
         answers = [Entity(answer.id, answer.name) for answer in question.answers]
         run = execute(self.graph, query, FRONTIER_LIMIT)
         verdict = self._teacher.checked(question.text, query, draft, _between(run))
@@ -248,9 +250,8 @@ class Maker:
         if not verdict.kept:
             return Drop("filter", "quality", ", ".join(verdict.reasons))
         scores = dict(zip(DIMENSIONS, verdict.scores, strict=True))
-        return replace(
-            trajectory, question=replace(question, query={**question.query, "scores": scores})
-        )
+        annotations = {**question.annotations, "scores": scores}
+        return replace(trajectory, question=replace(question, annotations=annotations))
 
     def solve(self, question: Question) -> Trajectory | Drop:
         """The oracle's own run: the proof that the environment lets the question be answered."""

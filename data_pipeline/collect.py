@@ -219,7 +219,7 @@ class _Run:
 def _by_structure(path: Path) -> dict[str, list[Question]]:
     found: dict[str, list[Question]] = {}
     for question in read_records(path, Question.from_json):
-        if "said" not in question.query:
+        if question.query is None or question.wording is None:
             raise UserError(
                 f"{path}: {question.id} has no phrases for an expert to read: make the questions "
                 "with `graphwalker questions`"

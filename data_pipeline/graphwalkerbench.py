@@ -9,10 +9,12 @@ from typing import Any
 from data_pipeline.config import BenchConfig
 from data_pipeline.jobs.ledger import Progress, file_checksum
 from data_pipeline.stats.card import write_card
-from data_pipeline.synthesize import QUESTIONS, STAGES, WALKS, Stage, make, query_key
+from data_pipeline.synthesize import QUESTIONS, STAGES, WALKS, Stage, make
+from data_pipeline.walks.sampler import Walk
 from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl
 from graphwalker.graphs.compiled.open import open_graph
+from graphwalker.query.query import stored
 
 GWBENCH = "GWBench.json"
 BENCH = Stage("bench", STAGES["questions"].build, (WALKS, QUESTIONS))
@@ -76,7 +78,8 @@ class Trained:
     def holds(self, record: Mapping[str, Any]) -> str:
         if record["question"].casefold() in self._texts:
             return "question_in_training"
-        if query_key(record["query"]) in self._queries:
+        found = stored(record)
+        if found and found[0].key in self._queries:
             return "query_in_training"
         if any(topic["id"] in self._topics for topic in record["topic_entities"]):
             return "topic_in_training"
@@ -88,7 +91,7 @@ class Trained:
         """What the finished benchmark shares with the corpora, counted again from its file."""
         records = list(questions)
         shared = Counter(self.holds(record) for record in records)
-        known = sum(tuple(record["query"]["path"]) in self._paths for record in records)
+        known = sum((found := stored(r)) is not None and found[1] in self._paths for r in records)
         structures = {str(record["structure"]) for record in records}
         return {
             **self._facts,
@@ -104,10 +107,10 @@ class Trained:
         self._texts.add(question["question"].casefold())
         self.structures[question["structure"]] += 1
         self._topics.update(topic["id"] for topic in question["topic_entities"])
-        query = question.get("query") or {}
-        if "branches" in query:
-            self._queries.add(query_key(query))
-            self._paths.add(tuple(query["path"]))
+        found = stored(question)
+        if found:
+            self._queries.add(found[0].key)
+            self._paths.add(found[1])
 
 
 def _published(out: Path) -> Iterator[dict[str, Any]]:
@@ -115,7 +118,7 @@ def _published(out: Path) -> Iterator[dict[str, Any]]:
     questions = {record["unit"]: record for record in read_jsonl(out / QUESTIONS)}
     walks = {r["id"]: r for r in read_jsonl(out / WALKS) if r["id"] in questions}
     for index, (unit, question) in enumerate(questions.items()):
-        paths = _name_paths(walks[unit])
+        paths = _name_paths(Walk.from_json(walks[unit]))
         keys = (
             ["name_path"] if len(paths) == 1 else [f"name_path{k + 1}" for k in range(len(paths))]
         )
@@ -129,16 +132,16 @@ def _published(out: Path) -> Iterator[dict[str, Any]]:
         }
 
 
-def _name_paths(walk: Mapping[str, Any]) -> list[str]:
+def _name_paths(walk: Walk) -> list[str]:
     """`Name -> relation -> Name ...` of each branch, the shared tail at the end of both; `~` marks
     a relation that is walked backwards."""
-    branches, tail = walk["query"]["branches"], walk["query"]["tail"]
+    query, visited = walk.query, walk.visited
     found: list[str] = []
-    for branch, visited in zip(branches, walk["visited"], strict=False):
-        names = [entity["name"] for entity in visited]
-        hops = [*branch["hops"], *tail]
-        if tail:
-            names += [entity["name"] for entity in walk["visited"][len(branches)][1:]]
+    for branch, stands in zip(query.branches, visited, strict=False):
+        names = [entity.name for entity in stands]
+        if query.tail:
+            names += [entity.name for entity in visited[len(query.branches)][1:]]
+        hops = map(str, (*branch.hops, *query.tail))
         steps = (part for pair in zip(hops, names[1:], strict=True) for part in pair)
         found.append(" -> ".join([names[0], *steps]))
     return found

@@ -79,9 +79,8 @@ def check_leakage(train: Iterable[Question], test: Iterable[Question]) -> dict[s
 
 
 def _path(question: Question) -> tuple[str, ...]:
-    if "path" in question.query:
-        return tuple(question.query["path"])
-    return Query.from_json(question.query).path if question.query else ("",)
+    own = question.query.path if question.query else ("",)
+    return question.relation_path or own
 
 
 def share_of(key: str) -> float:

@@ -10,7 +10,7 @@ from data_pipeline.config import SamplingConfig
 from data_pipeline.jobs.ledger import Ledger, Progress, file_checksum, open_run
 from data_pipeline.jobs.teacher_pool import open_pool
 from data_pipeline.stats.card import write_card
-from data_pipeline.synthesize import DROPPED, GRAPHSYNTH, QUESTIONS, query_key
+from data_pipeline.synthesize import DROPPED, GRAPHSYNTH, QUESTIONS
 from data_pipeline.teacher.client import TeacherClient
 from graphwalker.config import Config
 from graphwalker.errors import UserError
@@ -92,16 +92,20 @@ class _Distinct:
         self._seen: set[str] = set()
         for record in kept:
             if "turns" not in record:
-                self._seen.update((record["question"].casefold(), query_key(record["query"])))
+                self._seen |= _keys(Question.from_json(record))
 
     def judged(self, attempt: Attempt) -> Attempt:
         if attempt.question is None:
             return attempt
-        keys = {attempt.question.text.casefold(), query_key(attempt.question.query)}
+        keys = _keys(attempt.question)
         if keys & self._seen:
             return Attempt(attempt.id, drop=Drop("certificate", "duplicate"))
         self._seen |= keys
         return attempt
+
+
+def _keys(question: Question) -> set[str]:
+    return {question.text.casefold(), *([question.query.key] if question.query else [])}
 
 
 def _records(attempt: Attempt, product: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -166,7 +170,7 @@ def _sampled(record: dict[str, Any]) -> Sampled:
 def _questions(path: Path) -> list[Question]:
     questions = list(read_records(path, Question.from_json))
     for question in questions:
-        if "said" not in question.query:
+        if question.query is None or question.wording is None:
             raise UserError(
                 f"{path}: {question.id} has no query and phrases to certify it by: make the "
                 "questions with `graphwalker questions`"

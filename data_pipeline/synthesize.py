@@ -1,6 +1,5 @@
 """GraphSynth: certified questions with the oracle's trajectories, exactly as many as asked for."""
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -22,6 +21,7 @@ from data_pipeline.walks.constrained import require_values
 from data_pipeline.walks.endpoint import open_seeded
 from graphwalker.config import Config
 from graphwalker.errors import UserError
+from graphwalker.query.query import Query, stored
 
 WALKS, QUESTIONS, DROPPED = "walks.jsonl", "questions.jsonl", "dropped.jsonl"
 GRAPHSYNTH = "graphsynth.jsonl"
@@ -307,12 +307,13 @@ class _Goal:
         """What records made earlier have against this one."""
         if "question" in record and _text(record) in self._texts:
             return "duplicate"
-        if query_key(record["query"]) in self._queries:
+        query, path = _stored(record)
+        if query.key in self._queries:
             return "duplicate"
-        if self._paths[structure, *record["query"]["path"]] >= self._path_limit(structure):
+        if self._paths[structure, *path] >= self._path_limit(structure):
             return "path_share"
-        limit, used = self._relation_limit(structure), relations_of(record["query"])
-        full = any(self._relations[structure, one] >= limit for one in used)
+        limit = self._relation_limit(structure)
+        full = any(self._relations[structure, one] >= limit for one in query.relations)
         return "relation_share" if full else ""
 
     def room(self, structure: str) -> Room:
@@ -344,24 +345,17 @@ class _Goal:
     def _remember(self, record: Mapping[str, Any]) -> None:
         if "question" in record:  # a bare walk has none
             self._texts.add(_text(record))
-        self._queries.add(query_key(record["query"]))
+        query, path = _stored(record)
+        self._queries.add(query.key)
         if self.config.max_path_share < 1:  # else nothing is ruled out, and paths are many
-            self._paths[record["structure"], *record["query"]["path"]] += 1
-        self._relations.update((record["structure"], r) for r in relations_of(record["query"]))
+            self._paths[record["structure"], *path] += 1
+        self._relations.update((record["structure"], r) for r in query.relations)
 
 
-def query_key(query: Mapping[str, Any]) -> str:
-    """The same for two spellings of one query: topics with the path of each, in any order."""
-    branches = sorted("/".join((b["topic"]["id"], *b["hops"])) for b in query["branches"])
-    constraint = [json.dumps(query["constraint"])] if query.get("constraint") else []
-    return " & ".join((*branches, *query["tail"], *constraint))
-
-
-def relations_of(query: Mapping[str, Any]) -> set[str]:
-    """The relations that a query takes, whatever their direction."""
-    hops = [hop for branch in query["branches"] for hop in branch["hops"]] + query["tail"]
-    constraint = [query["constraint"]["relation"]] if query.get("constraint") else []
-    return {hop.removeprefix("~") for hop in hops + constraint}
+def _stored(record: Mapping[str, Any]) -> tuple[Query, tuple[str, ...]]:
+    found = stored(record)
+    assert found is not None  # every walk and question made here has one
+    return found
 
 
 def _text(record: Mapping[str, Any]) -> str:

@@ -13,7 +13,6 @@ from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl
 from graphwalker.graphs.base import FLATTENED, KnowledgeGraph
 from graphwalker.graphs.literals import is_literal
-from graphwalker.oracle.oracle import phrases_of
 from graphwalker.query.constraint import CONSTRAINED, constraint_fault
 from graphwalker.query.query import Execution, Query, execute
 from graphwalker.query.sparql import render
@@ -166,11 +165,7 @@ class Check:
                 yield "topic entity unknown", f"{missing[0]} is no topic entity of the question"
 
     def _relations_of(self, query: Query) -> Iterator[Fault]:
-        hops = [hop for branch in query.branches for hop in branch.hops] + [*query.tail]
-        taken = [hop.relation for hop in hops]
-        if query.constraint:
-            taken.append(query.constraint.relation)
-        for relation in dict.fromkeys(taken):
+        for relation in query.relations:
             if not self._knows(relation):
                 yield "relation unknown", relation
 
@@ -213,8 +208,8 @@ class Check:
     def _said(self, question: Question, query: Query, run: Execution) -> Iterator[Fault]:
         if leaks(question.text, run.answers):
             yield "answer in question", question.text
-        if "said" in question.query:
-            rival = other_reading(self.graph, query, phrases_of(question), run.answers)
+        if question.wording:
+            rival = other_reading(self.graph, query, question.wording, run.answers)
             if rival:
                 yield "ambiguous reading", rival
 

@@ -47,10 +47,10 @@ def _of_question(name: str, question: Question, trajectory: Trajectory | None) -
         return None
     return Claim(
         name,
-        Query.from_json(question.query),
+        question.query,
         tuple((answer.id, answer.name) for answer in question.answers),
         question.structure,
-        question.query.get("sparql", ""),
+        question.annotations.get("sparql", ""),
         question=question,
         trajectory=trajectory,
     )

@@ -1,10 +1,13 @@
 """A question over a knowledge graph, its topic entities and its gold answers."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity
+from graphwalker.query.draft import Draft
+from graphwalker.query.query import Query
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +21,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What an agent is asked. `query` is the executable form, where known (see certificates)."""
+    """What an agent is asked."""
 
     id: str
     text: str
@@ -30,7 +33,14 @@ class Question:
     hops: int = 0
     """Longest number of hops from a topic entity to the answers; 0 when unknown."""
     split: str = ""
-    query: dict[str, Any] = field(default_factory=dict[str, Any])
+    query: Query | None = None
+    """What it asks, executable, where that is known (see certificates)."""
+    wording: Draft | None = None
+    """How its query was put into words."""
+    relation_path: tuple[str, ...] = ()
+    """`Query.path` in the one spelling that splits go by: of inverse relations always the same."""
+    annotations: dict[str, Any] = field(default_factory=dict[str, Any])
+    """What else its record holds under `query`: `sparql`, WebQSP's `parses`, a judge's `scores`."""
     facets: dict[str, str] = field(default_factory=dict[str, str])
     """What else a benchmark groups its questions by: `level`, `function`, `domain`."""
 
@@ -46,9 +56,19 @@ class Question:
             "structure": self.structure,
             "hops": self.hops,
             "split": self.split,
-            "query": self.query,
+            "query": self._query_json(),
         }
         return {**record, "facets": self.facets} if self.facets else record
+
+    def _query_json(self) -> dict[str, Any]:
+        known = self.annotations if self.query else {}
+        return {
+            **(self.query.to_json() if self.query else {}),
+            **({"path": list(self.relation_path)} if self.relation_path else {}),
+            **({"sparql": known["sparql"]} if "sparql" in known else {}),
+            **({"said": self.wording.to_json()} if self.wording else {}),
+            **self.annotations,
+        }
 
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> "Question":
@@ -68,7 +88,7 @@ class Question:
                 structure=str(record.get("structure", "")),
                 hops=int(record.get("hops", 0)),
                 split=str(record.get("split", "")),
-                query=dict(record.get("query") or {}),
+                **read_query(str(record["question"]), record.get("query") or {}),
                 facets=dict(record.get("facets") or {}),
             )
         except KeyError as error:
@@ -77,3 +97,28 @@ class Question:
             raise UserError(
                 f"question record {record.get('id', '?')!r} is malformed: {error}"
             ) from None
+
+
+def worded(question: Question) -> tuple[Query, Draft]:
+    """The query of a question and how it was put into words. Raises `UserError` without them."""
+    if question.query is None or question.wording is None:
+        raise UserError(
+            f"{question.id} has no query and phrases: make the questions with "
+            "`graphwalker questions`"
+        )
+    return question.query, question.wording
+
+
+def read_query(text: str, record: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a `Question` that stand under `query` in its record. A record without branches
+    is a data set's own form of a query: all of it is `annotations`."""
+    if not record.get("branches"):
+        return {"annotations": dict(record)}
+    known = ("branches", "tail", "constraint", "path", "said")
+    said = record.get("said")
+    return {
+        "query": Query.from_json(record),
+        "wording": Draft.from_json(text, said) if said else None,
+        "relation_path": tuple(record.get("path", ())),
+        "annotations": {key: value for key, value in record.items() if key not in known},
+    }

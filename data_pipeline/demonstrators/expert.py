@@ -8,13 +8,13 @@ from data_pipeline.demonstrators.injected_errors import SLIPS, places
 from data_pipeline.demonstrators.search import OutOfTurns, Search, Slot
 from graphwalker.graphs.base import Entity, KnowledgeGraph
 from graphwalker.oracle.constraint_steps import weigh
-from graphwalker.oracle.oracle import closing, phrases_of, weighed
+from graphwalker.oracle.oracle import closing, weighed
 from graphwalker.oracle.plan import Plan, PlannedPolicy, View, narrated
 from graphwalker.protocols.base import ActionProtocol
 from graphwalker.query.constraint import Constraint
 from graphwalker.query.draft import said as constraint_said
-from graphwalker.query.query import Hop, Query, own_side
-from graphwalker.question import Question
+from graphwalker.query.query import Hop, own_side
+from graphwalker.question import Question, worded
 
 
 class ExpertPolicy(PlannedPolicy):
@@ -48,7 +48,7 @@ class ExpertPolicy(PlannedPolicy):
 
     def plan(self, key: str, question: Question) -> Plan:
         rng = random.Random(f"{self._seed}/{key}/expert")
-        said = phrases_of(question)
+        query, said = worded(question)
         branches = [
             _slots(p, r, rng, self._twin) for p, r in zip(said.phrases, said.readings, strict=True)
         ]
@@ -60,7 +60,6 @@ class ExpertPolicy(PlannedPolicy):
             kind = rng.choice(self._slips)
             search.plan_slip(rng.choice(places(kind, [*map(len, branches), len(tail)])), kind)
         self._searches[key] = search
-        query = Query.from_json(question.query)
         topics = [branch.topic for branch in query.branches]
         keeps = constraint_said(said.constraint, query.constraint) if query.constraint else ""
         episode = _episode(search, topics, branches, tail, query.constraint, keeps)

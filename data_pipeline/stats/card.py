@@ -10,6 +10,7 @@ from data_pipeline.jobs.ledger import IRRELEVANT, count_reasons
 from data_pipeline.jobs.seen import Seen
 from graphwalker.config import Config
 from graphwalker.files import read_jsonl
+from graphwalker.query.query import stored
 
 TOP_RELATIONS = 30
 LICENCE = (
@@ -35,15 +36,16 @@ def describe(records: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         counts["answers"][str(len(question["answers"]))] += 1
         if "turns" in record:
             counts["turns"][str(len(record["turns"]))] += 1
-        query = question["query"]
-        if "branches" not in query:
+        found = stored(record)
+        if found is None:
             for topic in question["topic_entities"]:
                 topics.add(topic["id"])
             continue
-        for branch in query["branches"]:
-            topics.add(branch["topic"]["id"])
-        paths.add("\n".join(query["path"]))
-        counts["relations"].update(relation_counts([record]))
+        query, path = found
+        for branch in query.branches:
+            topics.add(branch.topic.id)
+        paths.add("\n".join(path))
+        counts["relations"].update(query.hop_relations)
     relations = counts.pop("relations")
     return {
         "count": total,
@@ -60,14 +62,8 @@ def describe(records: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 def relation_counts(records: Iterable[Mapping[str, Any]]) -> Counter[str]:
     """How often each relation is taken, in either direction."""
-    return Counter(hop.removeprefix("~") for record in records for hop in _hops(record))
-
-
-def _hops(record: Mapping[str, Any]) -> list[str]:
-    query = (record["question"] if "turns" in record else record)["query"]
-    if "branches" not in query:  # a benchmark's question, whose walk is not ours to tell
-        return []
-    return [hop for branch in query["branches"] for hop in branch["hops"]] + query["tail"]
+    queries = (found[0] for record in records if (found := stored(record)))
+    return Counter(relation for query in queries for relation in query.hop_relations)
 
 
 def _number(item: tuple[str, int]) -> tuple[int, str]:

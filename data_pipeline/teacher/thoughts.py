@@ -51,7 +51,7 @@ def _thought_of(
             raise Unreadable("it holds a tag or a step")
         return thought
 
-    kind = "conjunction" if len(question.query.get("branches", ())) > 1 else "composition"
+    kind = "conjunction" if question.query and len(question.query.branches) > 1 else "composition"
     values = {
         "question": one_line(question.text),
         "topics": ", ".join(one_line(entity.name) for entity in question.topic_entities),

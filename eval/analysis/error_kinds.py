@@ -1,8 +1,10 @@
 """Errors by kind: each wrong episode falls into the first kind that fits, and into no other."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
+from graphwalker.query.query import spellings
+from graphwalker.question import Question
 from graphwalker.scoring import score
 from graphwalker.trajectory import StopReason, Trajectory
 
@@ -42,7 +44,7 @@ def error_kind(trajectory: Trajectory) -> str:
 
 
 def _off_the_path(trajectory: Trajectory) -> str:
-    gold = gold_steps(trajectory.question.query)
+    gold = gold_steps(trajectory.question)
     walked = walked_relations(trajectory)
     if not gold:
         return "stopped early" if len(walked) < trajectory.question.hops else "wrong relation"
@@ -63,20 +65,12 @@ def walked_relations(trajectory: Trajectory) -> tuple[str, ...]:
     return tuple(found)
 
 
-def gold_steps(query: Mapping[str, Any]) -> tuple[frozenset[str], ...]:
-    """The relations of each hop of a certified query: the hop's own and its inverse twin.
-
-    >>> steps = gold_steps({"branches": [{"hops": ["a.b", "c.d"]}], "path": ["a.b/~e.f"]})
-    >>> [sorted(step) for step in steps]
-    [['a.b'], ['c.d', 'e.f']]
-    """
-    hops = [str(hop) for branch in query.get("branches", ()) for hop in branch.get("hops", ())]
-    hops += [str(hop) for hop in query.get("tail", ())]
-    twins = [part for path in query.get("path", ()) for part in str(path).split("/")]
-    if len(twins) != len(hops):
-        twins = hops
-    pairs = zip(hops, twins, strict=True)
-    return tuple(frozenset({hop.lstrip("~"), twin.lstrip("~")}) for hop, twin in pairs)
+def gold_steps(question: Question) -> tuple[frozenset[str], ...]:
+    """The relations of each hop of the question's query: the hop's own and its inverse."""
+    if question.query is None:
+        return ()
+    ways = spellings(question.query, question.relation_path)
+    return tuple(frozenset(same.relation for same in hop) for way in ways for hop in way)
 
 
 def taxonomy(trajectories: Sequence[Trajectory], examples: int = 5) -> dict[str, dict[str, Any]]:

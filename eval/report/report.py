@@ -231,7 +231,7 @@ def lean(trajectory: Trajectory) -> Trajectory:
         Turn((), "", error=t.error, graph_calls=t.graph_calls, milliseconds=t.milliseconds)
         for t in trajectory.turns
     )
-    question = replace(trajectory.question, query={})
+    question = replace(trajectory.question, query=None, wording=None, annotations={})
     return replace(trajectory, question=question, turns=turns, provenance={})
 
 

@@ -190,7 +190,7 @@ def of_trajectory(trajectory: Trajectory, passed: tuple[bool, ...] = ()) -> Reco
         id=trajectory.question.id,
         answers=trajectory.question.answers,
         predictions=None if predictions is None else tuple(predictions),
-        parses=parses(trajectory.question) if "parses" in (trajectory.question.query or {}) else (),
+        parses=parses(trajectory.question) if "parses" in trajectory.question.annotations else (),
         passed=passed,
         scored={
             "retrieval_any": scores["retrieval_any"],

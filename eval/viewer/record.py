@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from eval.markup import clean
-from eval.viewer.gold import gold_path
+from eval.viewer.gold import in_words
 from eval.viewer.pages import ENDS, LONGEST_OBSERVATION, outcome, written
 from eval.viewer.subgraph import WalkGraph, label, walk_graph
 from graphwalker.trajectory import Trajectory, Turn
@@ -21,7 +21,7 @@ def walk_record(trajectory: Trajectory) -> dict[str, Any]:
     """
     graph = walk_graph(trajectory)
     places = {name: place for place, name in enumerate(graph.nodes)}
-    path = gold_path(trajectory.question.query)
+    query = trajectory.question.query
     return {
         "outcome": fate(trajectory),
         "turns": [
@@ -31,7 +31,7 @@ def walk_record(trajectory: Trajectory) -> dict[str, Any]:
         "answer": None if trajectory.answer is None else _texts(trajectory.answer),
         "stop": ENDS[trajectory.stop],
         "scores": {k: trajectory.scores[k] for k in SCORES if k in trajectory.scores},
-        "path": _texts(path.in_words()) if path else [],
+        "path": _texts(in_words(query)) if query else [],
         "nodes": [[clean(label(n)), m, graph.columns[n]] for n, m in graph.nodes.items()],
         "links": _links(graph, places),
     }

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from eval.viewer.gold import UNKNOWN, gold_path, lay
+from eval.viewer.gold import UNKNOWN, lay
 from eval.viewer.triples import Triple, looked_at, shown_triples
 from graphwalker.graphs.names import fold
 from graphwalker.trajectory import Trajectory, Turn
@@ -45,8 +45,7 @@ def walk_graph(trajectory: Trajectory) -> WalkGraph:
     first_seen, focus = _seen(trajectory.turns, topics)
     names = {fold(n): n for n in [*topics, *_ends(first_seen), *focus] if n}
     gold = _gold_names(trajectory, names)
-    path = gold_path(trajectory.question.query)
-    on_path, missing = lay(path, first_seen, gold) if path else (set[Triple](), [])
+    on_path, missing = lay(trajectory.question, first_seen, gold)
     links = [Link(*t, turn, t in on_path) for t, turn in first_seen.items()]
     links += [Link(*triple, 0, True) for triple in missing]
     given = [names.get(fold(name), name) for name in trajectory.answer or ()]

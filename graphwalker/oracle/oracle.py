@@ -9,10 +9,9 @@ from graphwalker.oracle import thoughts
 from graphwalker.oracle.constraint_steps import weigh
 from graphwalker.oracle.plan import Move, Plan, PlannedPolicy, View, narrated
 from graphwalker.protocols.base import ActionProtocol, FinalAnswer
-from graphwalker.query.draft import Draft
 from graphwalker.query.draft import said as constraint_said
-from graphwalker.query.query import Branch, Hop, Query
-from graphwalker.question import Question
+from graphwalker.query.query import Branch, Hop
+from graphwalker.question import Question, worded
 from graphwalker.tools.base import Call
 from graphwalker.trajectory import Turn
 
@@ -40,7 +39,7 @@ class OraclePolicy(PlannedPolicy):
         return narrated(view, self._steps(view, question, rng), rng)
 
     def _steps(self, view: View, question: Question, rng: thoughts.Voice) -> Plan:
-        query, said = Query.from_json(question.query), phrases_of(question)
+        query, said = worded(question)
         ends: list[list[Entity]] = []
         for branch, phrases in zip(query.branches, said.phrases, strict=True):
             ends.append((yield from _branch(view, branch, phrases, len(ends), rng)))
@@ -142,8 +141,3 @@ def shared(ends: Sequence[Sequence[Entity]]) -> list[Entity]:
     """The entities that every branch leads to, in the order of the first."""
     kept = set.intersection(*({entity.id for entity in end} for end in ends))
     return [entity for entity in ends[0] if entity.id in kept]
-
-
-def phrases_of(question: Question) -> Draft:
-    """How the question was said, as `certified` put it beside its query."""
-    return Draft.from_json({"text": question.text, **question.query["said"]})

@@ -1,5 +1,6 @@
 """How a query was put into words: the question's text, the phrase of each hop, and its readings."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,9 +22,9 @@ class Draft:
     """The form in which the query's constraint is said, `{b}` for its bound."""
 
     def to_json(self) -> dict[str, Any]:
+        """All but the text, which stands in the question's own field."""
         constraint = {"constraint": self.constraint} if self.constraint else {}
         return {
-            "text": self.text,
             "phrases": [list(branch) for branch in self.phrases],
             "tail_phrases": list(self.tail_phrases),
             "readings": [[list(map(str, r)) for r in branch] for branch in self.readings],
@@ -32,9 +33,9 @@ class Draft:
         }
 
     @classmethod
-    def from_json(cls, record: dict[str, Any]) -> "Draft":
+    def from_json(cls, text: str, record: Mapping[str, Any]) -> "Draft":
         return cls(
-            text=record["text"],
+            text=text,
             phrases=tuple(map(tuple, record["phrases"])),
             tail_phrases=tuple(record["tail_phrases"]),
             readings=tuple(

@@ -1,6 +1,7 @@
 """The executable form of a question: branches from topic entities, intersected, then a tail."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -56,6 +57,25 @@ class Query:
         tail = ["/".join(map(str, self.tail))] if self.tail else []
         return (*parts, *tail, *([self.constraint.path] if self.constraint else []))
 
+    @property
+    def key(self) -> str:
+        """The same for two spellings of one query: topics with the path of each, in any order."""
+        branches = sorted("/".join((b.topic.id, *map(str, b.hops))) for b in self.branches)
+        constraint = [json.dumps(self.constraint.to_json())] if self.constraint else []
+        return " & ".join((*branches, *map(str, self.tail), *constraint))
+
+    @property
+    def relations(self) -> tuple[str, ...]:
+        """The relations that it takes, whatever their direction, each once."""
+        constraint = [self.constraint.relation] if self.constraint else []
+        return tuple(dict.fromkeys([*self.hop_relations, *constraint]))
+
+    @property
+    def hop_relations(self) -> list[str]:
+        """The relation of each hop, branch by branch, the tail last."""
+        hops = [*(hop for b in self.branches for hop in b.hops), *self.tail]
+        return [hop.relation for hop in hops]
+
     def to_json(self) -> dict[str, Any]:
         constraint = {"constraint": self.constraint.to_json()} if self.constraint else {}
         return {
@@ -71,7 +91,8 @@ class Query:
         }
 
     @classmethod
-    def from_json(cls, record: dict[str, Any]) -> "Query":
+    def from_json(cls, record: Mapping[str, Any]) -> "Query":
+        """Inverse of `to_json`. Raises `KeyError`, `TypeError` or `ValueError` for what is none."""
         return cls(
             tuple(
                 Branch(
@@ -83,6 +104,39 @@ class Query:
             tuple(parse_hop(h) for h in record.get("tail", ())),
             Constraint.from_json(record["constraint"]) if record.get("constraint") else None,
         )
+
+
+def stored(record: Mapping[str, Any]) -> tuple[Query, tuple[str, ...]] | None:
+    """The query of a walk's, a question's or a trajectory's record and its relation path as splits
+    spell it; `None` where it has none of ours."""
+    query = (record["question"] if "turns" in record else record).get("query") or {}
+    if not query.get("branches"):
+        return None
+    made = Query.from_json(query)
+    return made, tuple(query.get("path") or made.path)
+
+
+def spellings(query: Query, path: Sequence[str] = ()) -> list[tuple[tuple[Hop, ...], ...]]:
+    """For each branch, then the tail: every hop with the inverse relation that says the same, as
+    `path` (see `Question.relation_path`) spells it.
+
+    >>> query = Query((Branch(Entity("m.a", "A"), (Hop("parents"), Hop("spouse"))),))
+    >>> [list(map(str, hop)) for hop in spellings(query, ["~children/spouse"])[0]]
+    [['parents', '~children'], ['spouse']]
+    """
+    ways = [*(branch.hops for branch in query.branches), query.tail]
+    own = ["/".join(map(str, hops)) for hops in ways]
+    left = [part for part in path if part not in own]
+    found: list[tuple[tuple[Hop, ...], ...]] = []
+    for text, hops in zip(own, ways, strict=True):
+        same = hops
+        if text not in path:
+            other = next((p for p in left if p.count("/") == len(hops) - 1), "")
+            left = [part for part in left if part != other]
+            same = tuple(map(parse_hop, other.split("/"))) if other else hops
+        pairs = zip(hops, same, strict=True)
+        found.append(tuple(tuple(dict.fromkeys(pair)) for pair in pairs))
+    return found
 
 
 def own_side(hop: Hop) -> tuple[bool, str]:

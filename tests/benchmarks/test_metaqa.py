@@ -37,7 +37,9 @@ def graph(tmp_path_factory) -> Path:
 
 def walked(graph: Path, *path: str, width: int = 9) -> Trajectory:
     environment = Environment(open_graph(graph), EnvironmentConfig(prompt="compact", max_turns=30))
-    question = Question("q", "?", (Entity("Alien", "Alien"),), query={"relation_path": list(path)})
+    question = Question(
+        "q", "?", (Entity("Alien", "Alien"),), annotations={"relation_path": list(path)}
+    )
     policy = PathOracle(environment.graph, environment.protocol, width)
     return next(iter(rollout([question], environment, policy, Sampling())))
 

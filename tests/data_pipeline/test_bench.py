@@ -58,14 +58,12 @@ def test_the_published_form_says_what_ours_says(world):
         assert (theirs.text, theirs.structure) == (own.text, own.structure)
         assert theirs.topic_entities == own.topic_entities
         assert {a.id for a in theirs.answers} == {a.id for a in own.answers}
-        paths = theirs.query["name_paths"]
+        paths = theirs.annotations["name_paths"]
         assert len(paths) == len(own.topic_entities)
-        for path, topic, branch in zip(
-            paths, own.topic_entities, own.query["branches"], strict=True
-        ):
+        for path, topic, branch in zip(paths, own.topic_entities, own.query.branches, strict=True):
             start, *steps, end = path.split(" -> ")
             assert start == topic.name and end in {answer.name for answer in own.answers}
-            assert steps[::2] == [*branch["hops"], *own.query["tail"]]
+            assert steps[::2] == [*map(str, branch.hops), *map(str, own.query.tail)]
 
 
 def test_every_question_holds_on_the_graph(world, capsys):

@@ -1,6 +1,7 @@
 """The oracle walks straight; the expert errs, sees it, goes back, and is kept only when right."""
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from graphwalker.files import read_jsonl, read_records, write_jsonl
 from graphwalker.graphs.base import Entity
 from graphwalker.oracle.oracle import OraclePolicy
 from graphwalker.policies.base import Sampling
+from graphwalker.query.draft import Draft
 from graphwalker.query.query import Branch, Hop, Query, execute, parse_hop
 from graphwalker.question import Answer, Question
 from graphwalker.scoring import score
@@ -40,22 +42,25 @@ def ask(
     )
     query = Query(made, tuple(map(parse_hop, tail)))
 
-    def meanings(hop: Hop) -> list[str]:
-        return [str(hop), *(readings or {}).get(str(hop), [])]
+    def meanings(hop: Hop) -> tuple[Hop, ...]:
+        return hop, *map(parse_hop, (readings or {}).get(str(hop), []))
 
-    said = {
-        "phrases": [[f"the <{hop}> of {{x}}" for hop in b.hops] for b in made],
-        "tail_phrases": [f"the <{hop}> of {{x}}" for hop in query.tail],
-        "readings": [[meanings(hop) for hop in b.hops] for b in made],
-        "tail_readings": [meanings(hop) for hop in query.tail],
-    }
+    draft = Draft(
+        "Which one?",
+        phrases=tuple(tuple(f"the <{hop}> of {{x}}" for hop in b.hops) for b in made),
+        tail_phrases=tuple(f"the <{hop}> of {{x}}" for hop in query.tail),
+        readings=tuple(tuple(map(meanings, b.hops)) for b in made),
+        tail_readings=tuple(map(meanings, query.tail)),
+    )
     answers = execute(GRAPH, query).answers
     return Question(
         id="toy",
         text="Which one?",
         topic_entities=tuple(b.topic for b in made),
         answers=tuple(Answer(e.name, e.id) for e in answers),
-        query={**query.to_json(), "path": list(query.path), "said": said},
+        query=query,
+        wording=draft,
+        relation_path=query.path,
     )
 
 
@@ -176,12 +181,12 @@ def test_an_expert_does_not_read_the_gold_hops():
     hops = ["people.person.parents", SPOUSE]
     question = ask(("m.0eve", hops), readings=PARENT)
     runs = [expert(question, seed) for seed in range(5)]
-    said = question.query["said"]
+    draft = question.wording
     for order in ([1, 0, 2], [2, 1, 0]):  # the true reading first, as a draft has it, or not
-        parents = [said["readings"][0][0][i] for i in order]
-        shuffled = {**said, "readings": [[parents, said["readings"][0][1]]]}
-        question.query["said"] = shuffled
-        assert [expert(question, seed).turns for seed in range(5)] == [run.turns for run in runs]
+        parents = tuple(draft.readings[0][0][i] for i in order)
+        shuffled = replace(draft, readings=((parents, draft.readings[0][1]),))
+        asked = replace(question, wording=shuffled)
+        assert [expert(asked, seed).turns for seed in range(5)] == [run.turns for run in runs]
 
 
 def test_wrong_ungrounded_and_missing_answers_are_rejected():

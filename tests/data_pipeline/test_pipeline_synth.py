@@ -172,7 +172,7 @@ def test_a_structure_that_the_graph_cannot_give_is_named(graph, tmp_path):
 def test_a_path_share_caps_the_questions_of_one_relation_path(graph, tmp_path):
     config = SynthConfig(count=40, mix={"1-hop": 1}, max_path_share=0.05)
     make_questions(graph, config, tmp_path)
-    paths = Counter(tuple(q.query["path"]) for q in load_questions(tmp_path / "questions.jsonl"))
+    paths = Counter(q.relation_path for q in load_questions(tmp_path / "questions.jsonl"))
     assert max(paths.values()) == 2
 
 

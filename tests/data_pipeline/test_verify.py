@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from data_pipeline.certificates import has_shortcut
 from data_pipeline.config import SynthConfig
-from data_pipeline.synthesize import make_walks, relations_of, synthesize
+from data_pipeline.synthesize import make_walks, synthesize
 from data_pipeline.verify import verify_file
 from graphwalker.cli.app import app, run
 from graphwalker.errors import UserError
@@ -89,7 +89,9 @@ def test_walks_without_a_schema_render_to_the_same_answers(made, store, world):
     for record in read_jsonl(made / "walks.jsonl"):
         query = Query.from_json(record["query"])
         assert ask(store, render(query)) == {a["id"] for a in record["answers"]}
-        flattened += any(".." in relation for relation in relations_of(record["query"]))
+        flattened += any(
+            ".." in relation for relation in Query.from_json(record["query"]).relations
+        )
     assert flattened > 0
 
 
@@ -313,7 +315,9 @@ def test_no_relation_is_taken_by_more_than_its_share(world, tmp_path):
     config = SynthConfig(count=40, mix={"2-hop": 1}, max_relation_share=0.1)
     make_walks(world / "graph", config, tmp_path)
     taken = Counter(
-        r for row in read_jsonl(tmp_path / "walks.jsonl") for r in relations_of(row["query"])
+        r
+        for row in read_jsonl(tmp_path / "walks.jsonl")
+        for r in Query.from_json(row["query"]).relations
     )
     assert max(taken.values()) <= 4
     dropped = Counter(row["reason"] for row in read_jsonl(tmp_path / "dropped.jsonl"))

@@ -21,6 +21,7 @@ from graphwalker.policies.base import Sampling
 from graphwalker.policies.scripted import ScriptedPolicy
 from graphwalker.protocols.base import FinalAnswer
 from graphwalker.protocols.tags import TagProtocol
+from graphwalker.query.query import Branch, Hop, Query
 from graphwalker.question import Answer, Question
 from graphwalker.scoring import pass_at_k
 from graphwalker.tools.base import Call
@@ -38,14 +39,14 @@ GRAPH = MemoryGraph(
     ],
     NAMES,
 )
-HOPS = {"branches": [{"hops": ["x.x.to", "x.x.on"]}], "path": ["x.x.to/~x.x.no"]}
 QUESTION = Question(
     "q",
     "Where to?",
     (Entity("m.a", "A"),),
     (Answer("C", "m.c"), Answer("D", "m.d")),
     hops=2,
-    query=HOPS,
+    query=Query((Branch(Entity("m.a", "A"), (Hop("x.x.to"), Hop("x.x.on"))),)),
+    relation_path=("x.x.to/~x.x.no",),
 )
 say = TagProtocol(EXAMPLES).render
 
@@ -103,13 +104,14 @@ def test_a_spent_budget_is_the_kind_of_what_it_cut_short() -> None:
     ("kind", "lines"), [("stopped early", TO), ("wrong relation", (*TO, *OFF))]
 )
 def test_without_a_gold_path_the_number_of_calls_decides(kind: str, lines: tuple[str, ...]) -> None:
-    bare = replace(QUESTION, query={})
+    bare = replace(QUESTION, query=None)
     assert error_kind(walk(*lines, give("B"), question=bare)) == kind
 
 
 def test_an_inverse_twin_is_on_the_gold_path() -> None:
-    twin = {"branches": [{"hops": ["x.x.ot"]}], "path": ["~x.x.to"]}
-    other = replace(QUESTION, query=twin, answers=(Answer("D", "m.d"),))
+    asked = Query((Branch(Entity("m.a", "A"), (Hop("x.x.ot"),)),))
+    answers = (Answer("D", "m.d"),)
+    other = replace(QUESTION, query=asked, relation_path=("~x.x.to",), answers=answers)
     assert error_kind(walk(*TO, give("B"), question=other)) == "wrong entity"
 
 

@@ -10,6 +10,7 @@ from eval.run.records import PREDICTIONS, read_run
 from graphwalker.files import write_jsonl
 from graphwalker.graphs.base import Entity
 from graphwalker.policies.scripted import ScriptedPolicy
+from graphwalker.query.query import Branch, Query, parse_hop
 from graphwalker.question import Answer, Question
 from graphwalker.trajectory import StopReason, Trajectory, Turn
 from support.eval_toy import ROWS, toy_environment, toy_questions, trained_script, untrained_script
@@ -17,8 +18,8 @@ from support.eval_toy import ROWS, toy_environment, toy_questions, trained_scrip
 HOSTILE = '</script><img src=x onerror="window.broken=1"> "O\'Hara" [a, b, c] $1 <!-- \x00\u202e'
 
 
-def query(topic: str, *hops: str) -> dict[str, Any]:
-    return {"branches": [{"topic": {"id": "m.t", "name": topic}, "hops": list(hops)}], "tail": []}
+def query(topic: str, *hops: str, **more: Any) -> Query:
+    return Query((Branch(Entity("m.t", topic), tuple(map(parse_hop, hops))),), **more)
 
 
 def toy_runs(folder: Path) -> list[Path]:
@@ -68,12 +69,12 @@ def step(entity: str, relation: str, text: str, shown: Sequence[str] = ()) -> Tu
 
 
 def walked(
-    turns: Sequence[Turn], gold: dict[str, Any], topics: Sequence[str], answers: Sequence[str],
-    given: Sequence[str] = (),
+    turns: Sequence[Turn], gold: Query | None, topics: Sequence[str], answers: Sequence[str],
+    given: Sequence[str] = (), path: Sequence[str] = (),
 ) -> Trajectory:  # fmt: skip
     question = Question(
         "q", "Which?", tuple(Entity(f"m.{n}", n) for n in topics),
-        tuple(Answer(n, f"m.{n}") for n in answers), query=gold,
+        tuple(Answer(n, f"m.{n}") for n in answers), query=gold, relation_path=tuple(path),
     )  # fmt: skip
     answer = tuple(given) if given else None
     return Trajectory(question, "a", "p", tuple(turns), answer, StopReason.ANSWERED)

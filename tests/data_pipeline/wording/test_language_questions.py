@@ -96,7 +96,7 @@ def test_the_same_generator_asks_the_same_question() -> None:
 def test_a_draft_survives_json() -> None:
     for query in ALL.values():
         draft = _drafts(query, 1)[0]
-        assert Draft.from_json(draft.to_json()) == draft
+        assert Draft.from_json(draft.text, draft.to_json()) == draft
 
 
 def test_persons_are_asked_for_with_who() -> None:

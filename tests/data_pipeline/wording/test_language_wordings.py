@@ -77,7 +77,8 @@ def said(graph: Path, out: Path, **settings) -> set[str]:
     found = {
         phrase
         for question in questions
-        for part in (*question.query["said"]["phrases"], question.query["said"].get("tail", []))
+        if question.wording
+        for part in (*question.wording.phrases, question.wording.tail_phrases)
         for phrase in part
     }
     return found & texts(LEXICON)

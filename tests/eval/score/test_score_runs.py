@@ -53,7 +53,9 @@ def test_the_parses_of_webqsp_questions_count_in_runs_of_ours(run_folder):
     gold = right.question.answers
     other = Answer("Nowhere", "m.0nowhere")
     parses = [{"answers": [answer.id for answer in gold]}, {"answers": [other.id]}]
-    question = replace(right.question, answers=(*gold, other), query={"parses": parses})
+    question = replace(
+        right.question, answers=(*gold, other), query=None, annotations={"parses": parses}
+    )
     scores = score_record(of_trajectory(replace(right, question=question)), ["webqsp_f1", "f1"])
     assert scores["webqsp_f1"] == 1.0 and scores["f1"] < 1.0
 

@@ -62,7 +62,7 @@ def test_what_is_converted_reads_back_equal(load, name, tmp_path):
 def test_webqsp_keeps_the_answers_of_all_parses_once(load):
     first, second = load("webqsp").questions
     assert first.answers == (Answer("Velish", "m.0a"), Answer("Old Velish", "m.0b"))
-    assert [p["answers"] for p in first.query["parses"]] == [["m.0a"], ["m.0a", "m.0b"]]
+    assert [p["answers"] for p in first.annotations["parses"]] == [["m.0a"], ["m.0a", "m.0b"]]
     assert parses(first) == (first.answers[:1], first.answers)
     assert parses(second) == (second.answers,)
     assert first.topic_entities == (Entity(toys.VELIN, "Velin"),)
@@ -102,7 +102,7 @@ def test_simplequestions_mids_are_cut_out_of_their_addresses(load):
         (Entity(toys.BRAND),),
         (Answer("", "m.0velin"),),
     )
-    assert first.query == {"relation_path": ["people.person.place_of_birth"]}
+    assert first.annotations == {"relation_path": ["people.person.place_of_birth"]}
     assert (first.id, first.split) == ("simplequestions-dev-0", "dev")
 
 
@@ -147,7 +147,7 @@ def test_pathquestion_names_may_hold_brackets(load):
     first, second = load("pathquestion").questions
     assert [a.id for a in first.answers] == ["mira_tal", "tal_(poet)"]
     assert first.answers[0].aliases == ("mira tal",)
-    assert first.query["relation_path"] == ["spouse", "parents"]
+    assert first.annotations["relation_path"] == ["spouse", "parents"]
     assert (first.hops, second.hops) == (2, 1)
 
 

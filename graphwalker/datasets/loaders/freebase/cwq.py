@@ -29,7 +29,7 @@ def _question(record: Field, source: Source, linked: bool) -> Question:
         dataset=source.dataset,
         structure=record.get("compositionality_type").text(),
         split=source.split,
-        query={"sparql": sparql, "webqsp_id": optional_text(record, "webqsp_ID")},
+        annotations={"sparql": sparql, "webqsp_id": optional_text(record, "webqsp_ID")},
     )
 
 

@@ -37,7 +37,7 @@ def _question(record: Field, source: Source, found: tuple[Entity, ...]) -> Quest
         structure=level,
         hops=record.get("num_edge").whole(),
         split=source.split,
-        query={
+        annotations={
             "sparql": record.get("sparql_query").text(),
             "s_expression": record.get("s_expression").text(),
         },

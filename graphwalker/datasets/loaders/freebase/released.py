@@ -39,7 +39,7 @@ def parse_bench(record: Field, number: int, source: Source) -> Question:
         structure=kind if "-" in kind else kind.upper(),
         hops=STRUCTURES[kind],
         split=source.split or "test",
-        query={"name_paths": [path for path in paths if path]},
+        annotations={"name_paths": [path for path in paths if path]},
     )
 
 

@@ -31,7 +31,7 @@ def parse_line(line: Field, number: int, source: Source) -> Question:
         structure="1-hop",
         hops=1,
         split=source.split,
-        query={"relation_path": [relation]},
+        annotations={"relation_path": [relation]},
     )
 
 
@@ -46,7 +46,7 @@ def parse_named(record: Field, number: int, source: Source) -> Question:
         structure="1-hop",
         hops=1,
         split=source.split,
-        query={"relation_label": record.get("relation").text()},
+        annotations={"relation_label": record.get("relation").text()},
     )
 
 

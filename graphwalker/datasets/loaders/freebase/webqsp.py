@@ -14,7 +14,7 @@ from graphwalker.question import Answer, Question
 
 def parse(record: Field, number: int, source: Source) -> Question:
     """A record of `Questions`. Its answers are those of all its parses, each once; what every
-    parse answers stays in `query["parses"]`, for metrics that take the best parse.
+    parse answers stays in `annotations["parses"]`, for metrics that take the best parse.
     """
     parses = record.get("Parses").items()
     if not parses:
@@ -31,7 +31,7 @@ def parse(record: Field, number: int, source: Source) -> Question:
         structure=f"{len(chain)}-hop" if chain else "",
         hops=len(chain),
         split=source.split or _split(question_id),
-        query={"parses": [facts for _, facts in read]},
+        annotations={"parses": [facts for _, facts in read]},
         facets={"constraints": str(len(_nullable_items(parses[0], "Constraints")))},
     )
 
@@ -41,7 +41,7 @@ def parses(question: Question) -> tuple[tuple[Answer, ...], ...]:
     it has no parses.
     """
     known = {_key(answer): answer for answer in question.answers}
-    rows = question.query.get("parses") or ()
+    rows = question.annotations.get("parses") or ()
     found = (tuple(known[key] for key in row["answers"] if key in known) for row in rows)
     return tuple(found) or (question.answers,)
 

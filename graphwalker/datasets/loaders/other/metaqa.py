@@ -78,7 +78,7 @@ def _question(
         structure=f"{hops}-hop" if hops else "",
         hops=hops,
         split=split or source.split,
-        query={"relation_path": path} if path else {},
+        annotations={"relation_path": path} if path else {},
         facets={"type": kind} if kind else {},
     )
 

@@ -1,11 +1,13 @@
 """Our own question files: JSONL of questions or trajectories, and entities as id -> name."""
 
+from typing import Any
+
 from graphwalker.datasets.answers import distinct
 from graphwalker.datasets.fields import Field, optional_text
 from graphwalker.datasets.forms import Form, Source
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity
-from graphwalker.question import Answer, Question
+from graphwalker.question import Answer, Question, read_query
 
 
 def parse(record: Field, number: int, source: Source) -> Question:
@@ -25,9 +27,16 @@ def parse(record: Field, number: int, source: Source) -> Question:
         structure=optional_text(record, "structure"),
         hops=_hops(record),
         split=optional_text(record, "split") or source.split,
-        query=_object(record, "query"),
+        **_query(record),
         facets={key: str(value) for key, value in _object(record, "facets").items()},
     )
+
+
+def _query(record: Field) -> dict[str, Any]:
+    try:
+        return read_query(record.get("question").text(), _object(record, "query"))
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise UserError(f"field 'query' is no query of ours ({error!r})") from None
 
 
 def _entity(item: Field) -> Entity:
@@ -69,7 +78,7 @@ def _mapped(record: Field, given: Field) -> Question:
         structure=f"{len(path)}-hop" if path else "",
         hops=len(path),
         split=optional_text(record, "split"),
-        query={"relation_path": path} if path else {},
+        annotations={"relation_path": path} if path else {},
         facets={"level": level} if (level := optional_text(record, "level")) else {},
     )
 

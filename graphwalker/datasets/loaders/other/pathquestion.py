@@ -40,7 +40,7 @@ def parse(line: Field, number: int, source: Source) -> Question:
         structure=f"{len(relations)}-hop",
         hops=len(relations),
         split=source.split,
-        query={"relation_path": relations, "entities": entities},
+        annotations={"relation_path": relations, "entities": entities},
     )
 
 

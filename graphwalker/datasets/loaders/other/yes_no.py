@@ -24,7 +24,7 @@ def parse_colota(record: Field, number: int, source: Source) -> Question:
         dataset=source.dataset,
         structure=strategies[0] if strategies else "",
         split=source.split,
-        query={"inference_rule": rule, "triples": triples},
+        annotations={"inference_rule": rule, "triples": triples},
         facets={"strategies": ", ".join(strategies), "steps": str(len(steps))},
     )
 
@@ -40,7 +40,7 @@ def parse_strategyqa(record: Field, number: int, source: Source) -> Question:
         dataset=source.dataset,
         structure="yes-no",
         split=source.split,
-        query={
+        annotations={
             **({"decomposition": steps.texts()} if steps else {}),
             **({"facts": facts.texts()} if facts else {}),
         },

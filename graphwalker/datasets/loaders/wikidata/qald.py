@@ -36,7 +36,7 @@ def parse(record: Field, number: int, source: Source) -> Question:
         dataset=source.dataset,
         structure=_asks_for(answers),
         split=source.split,
-        query={"sparql": sparql},
+        annotations={"sparql": sparql},
         facets={"aggregation": str(aggregation.flag()).lower()} if aggregation else {},
     )
 
@@ -54,7 +54,7 @@ def parse_linked(record: Field, number: int, source: Source) -> Question:
         dataset=source.dataset,
         structure=_asks_for(answers),
         split=source.split,
-        query={"sparql": record.get("sparql").text()},
+        annotations={"sparql": record.get("sparql").text()},
     )
 
 
