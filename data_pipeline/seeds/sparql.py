@@ -93,7 +93,7 @@ def standard(sparql: str) -> str:
     selected without a name, prefixes that nobody declared. Prefixed names are written out;
     strings and comments stay. Raises `UserError` for an unknown prefix.
 
-    >>> standard("SELECT ?x WHERE { ns:m.01 ?p ?x FILTER (!isLiteral(?x) OR ?x = ' OR ') }")[-49:]
+    >>> standard("SELECT ?x WHERE { ns:m.01 ?p ?x FILTER (!isLiteral(?x) OR ?x = ' OR ') }")[-47:]
     " ?p ?x FILTER (!isLiteral(?x) || ?x = ' OR ') }"
     """
     prefixes = dict(PREFIXES)

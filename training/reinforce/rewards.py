@@ -41,11 +41,11 @@ def reward_of(trajectory: Trajectory, mix: RewardMix = EXACT_MATCH) -> float | N
     prompt can earn it.
 
     >>> from graphwalker.graphs.base import Entity
-    >>> from graphwalker.question import Answer
+    >>> from graphwalker.question import Answer, Question
     >>> from graphwalker.trajectory import StopReason
-    >>> asked = Question("q", "Who?", (Entity("m.1", "A"),), (Answer("B"),))
-    >>> said = Trajectory(asked, "agent", "policy", (), ("B", "C"), StopReason.ANSWERED)
-    >>> reward_of(said), reward_of(said, RewardMix(em=0, hits1=1, over_answer=0.5))
+    >>> question = Question("q", "Who?", (Entity("m.1", "A"),), (Answer("B"),))
+    >>> episode = Trajectory(question, "agent", "policy", (), ("B", "C"), StopReason.ANSWERED)
+    >>> reward_of(episode), reward_of(episode, RewardMix(em=0, hits1=1, over_answer=0.5))
     (0.0, 0.75)
     """
     if trajectory.stop.ours:

@@ -1,8 +1,6 @@
 """Published metrics give the published scripts' figures, odd inputs and defects included."""
 
-import doctest
 import json
-from importlib import import_module
 
 import pytest
 
@@ -31,13 +29,6 @@ METRICS = {
     "tog_em": compat.tog_em,
     "kg_r1_em": compat_papers.kg_r1_em,
 }
-
-
-@pytest.mark.parametrize("module", ["compat", "compat_papers", "compat_webqsp"])
-def test_the_examples_in_the_docstrings_hold(module):
-    result = doctest.testmod(import_module(f"eval.score.{module}"))
-    assert result.attempted >= 5
-    assert result.failed == 0
 
 
 @pytest.mark.parametrize("name", METRICS)
