@@ -1,12 +1,14 @@
-"""JSONL files: read with the line named on error, append safely, resume after a kill."""
+"""Files: written whole or not at all; JSONL read with the line named on error, appended safely."""
 
 import gzip
+import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, BinaryIO, TextIO, TypeVar, cast
 
 from graphwalker.errors import UserError
 
@@ -18,20 +20,101 @@ def dumps(record: Any) -> str:
     return json.dumps(record, ensure_ascii=False, separators=(",", ":"))
 
 
-def read_jsonl(path: Path | str) -> Iterator[dict[str, Any]]:
-    """Records of a `.jsonl` or `.jsonl.gz` file. Raises `UserError` naming file and line."""
+@contextmanager
+def whole_file(path: Path | str, errors: str = "strict") -> Generator[TextIO, None, None]:
+    """A text file that appears under its name when it is whole: written beside it, renamed."""
+    with whole_bytes(path) as raw:
+        out = TextIOWrapper(cast(Any, raw), encoding="utf-8", errors=errors, newline="\n")
+        yield out
+        out.detach()  # its closing would close `raw`, which is brought to the disk first
+
+
+@contextmanager
+def whole_bytes(path: Path | str) -> Generator[BinaryIO, None, None]:
+    """As `whole_file`, for bytes."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(path.name + ".partial")
+    try:
+        with partial.open("wb") as out:
+            yield out
+            out.flush()
+            os.fsync(out.fileno())
+        partial.replace(path)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+
+
+def write_text(path: Path | str, text: str) -> None:
+    """Write a file whole or not at all."""
+    with whole_file(path) as out:
+        out.write(text)
+
+
+def write_json(path: Path | str, record: Any, indent: int | None = 1) -> None:
+    """Write a record as a JSON file, whole or not at all."""
+    write_text(path, json.dumps(record, indent=indent) + "\n")
+
+
+def read_json(path: Path | str, remedy: str = "make it again") -> dict[str, Any]:
+    """The object of a JSON file. Raises `UserError` with the `remedy` where there is none."""
+    try:
+        record = json.loads(Path(path).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file: {remedy}") from None
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path}: damaged ({error}): {remedy}") from None
+    if not isinstance(record, dict):
+        raise UserError(f"{path}: damaged (no JSON object): {remedy}")
+    return cast(dict[str, Any], record)
+
+
+def digest(*files: Path | str, algorithm: str = "blake2b") -> str:
+    """16 characters that tell the content of files, in this order, from any other."""
+    hasher = hashlib.new(algorithm)
+    for path in map(Path, files):
+        if not path.is_file():
+            raise UserError(f"{path}: no such file")
+        with path.open("rb") as file:
+            while block := file.read(1 << 20):
+                hasher.update(block)
+    return hasher.hexdigest()[:16]
+
+
+@contextmanager
+def open_text(path: Path | str) -> Generator[TextIOWrapper, None, None]:
+    """A UTF-8 text file, gzipped or not. Whatever is wrong with it is a `UserError`."""
     path = Path(path)
     if not path.is_file():
         raise UserError(f"{path}: no such file")
     try:
-        with _open_text(path) as lines:
-            for number, line in enumerate(lines, start=1):
-                if line.strip():
-                    yield _parse(line, path, number)
+        if path.suffix == ".gz":
+            with gzip.open(path, "rt", encoding="utf-8-sig") as file:
+                yield file
+        else:
+            with path.open(encoding="utf-8-sig") as file:
+                yield file
     except UnicodeDecodeError as error:
         raise UserError(f"{path}: not UTF-8 text ({error.reason})") from None
     except (gzip.BadGzipFile, EOFError) as error:
         raise UserError(f"{path}: damaged gzip file ({error})") from None
+
+
+def read_jsonl(path: Path | str) -> Iterator[dict[str, Any]]:
+    """Records of a `.jsonl` or `.jsonl.gz` file. Raises `UserError` naming file and line."""
+    with open_text(path) as lines:
+        for _, record in parse_lines(lines, path):
+            yield record
+
+
+def parse_lines(
+    lines: Iterable[str], path: Path | str, first: int = 1
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """(line number, record) of the lines of a file that hold one; the first is line `first`."""
+    for number, line in enumerate(lines, start=first):
+        if line.strip():
+            yield number, _parse(line, path, number)
 
 
 def read_records(path: Path | str, parse: Callable[[dict[str, Any]], T]) -> Iterator[T]:
@@ -43,19 +126,13 @@ def read_records(path: Path | str, parse: Callable[[dict[str, Any]], T]) -> Iter
             raise UserError(f"{path}: record {number}: {error}") from None
 
 
-def write_jsonl(path: Path | str, records: Iterator[dict[str, Any]] | list[dict[str, Any]]) -> int:
-    """Write a whole file atomically (a temporary file, then a rename); returns the record count."""
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(path.name + ".partial")
+def write_jsonl(path: Path | str, records: Iterable[dict[str, Any]]) -> int:
+    """Write a whole file; returns the record count."""
     count = 0
-    with partial.open("w", encoding="utf-8") as out:
+    with whole_file(path) as out:
         for record in records:
             out.write(dumps(record) + "\n")
             count += 1
-        out.flush()
-        os.fsync(out.fileno())
-    partial.replace(path)
     return count
 
 
@@ -99,13 +176,7 @@ def _cut_partial_line(path: Path) -> None:
         file.truncate(0)
 
 
-def _open_text(path: Path) -> TextIOWrapper:
-    if path.suffix == ".gz":
-        return gzip.open(path, "rt", encoding="utf-8")  # type: ignore[return-value]
-    return path.open(encoding="utf-8")
-
-
-def _parse(line: str, path: Path, number: int) -> dict[str, Any]:
+def _parse(line: str, path: Path | str, number: int) -> dict[str, Any]:
     try:
         record = json.loads(line)
     except json.JSONDecodeError as error:

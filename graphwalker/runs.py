@@ -1,0 +1,177 @@
+"""Run folders: one writer at a time, and one set of settings from the first command to the last."""
+
+import json
+import logging
+import os
+import socket
+import time
+from collections.abc import Collection, Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, cast
+
+from pydantic import ValidationError
+
+from graphwalker.config import Config, write_config
+from graphwalker.errors import UserError
+from graphwalker.files import read_json, write_json
+
+log = logging.getLogger(__name__)
+
+LOCK = ".lock"
+GRACE_S = 5.0
+"""How long a new command waits for the children of a killed one, which hold its lock a moment."""
+
+Facts = Mapping[str, Any]
+"""JSON values, or configs."""
+
+
+def claim(
+    folder: Path,
+    facts: Facts | Config,
+    name: str = "run.json",
+    *,
+    free: Collection[str] = (),
+    foreign: str = "*.jsonl",
+) -> bool:
+    """Write what a run is made from into its folder, or check that it was begun with the same.
+
+    Returns whether the folder is new. A config among the facts is compared setting by setting: one
+    that did not exist when the folder was made has its default there, and a renamed one is read
+    under its old name. `free` names settings that may change between a run and its resumption; a
+    config that is the claim itself (`config.yaml`) is written whole, they are left out elsewhere.
+    Raises `UserError` naming the field that differs, or for a folder without `name` that holds
+    files that match `foreign`.
+    """
+    path = folder / name
+    if not path.is_file():
+        if any(file.suffix != ".partial" and file.name != LOCK for file in folder.glob(foreign)):
+            raise UserError(f"{folder}: holds files of another making; choose another folder")
+        if isinstance(facts, Config):
+            write_config(facts, folder, name)
+        else:
+            write_json(path, _plain(facts, free))
+        return True
+    if isinstance(facts, Config):
+        found, now = {"": _stored(path)}, {"": facts}
+    else:
+        found, now = _stored(path), facts
+    found = {key: _completed(value, now.get(key), free) for key, value in found.items()}
+    difference = _difference(found, _plain(now, free))
+    if difference:
+        raise UserError(
+            f"{folder}: {difference}; choose another output folder, or remove this one to start "
+            "again"
+        )
+    return False
+
+
+@contextmanager
+def locked(folder: Path) -> Generator[None, None, None]:
+    """Be the one process that writes the folder. Raises `UserError` naming the one that does.
+
+    The kernel frees the lock of a process that has ended, however it ended.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / LOCK
+    file = _take(path)
+    try:
+        file.truncate(0)
+        file.write(_owner())
+        file.flush()
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+        file.close()
+
+
+def _take(path: Path) -> IO[str]:
+    import fcntl
+
+    deadline = time.monotonic() + GRACE_S
+    while True:
+        file = path.open("a+", encoding="utf-8")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            owner = file.read().strip()
+            file.close()
+            if not _is_dead(owner) or time.monotonic() > deadline:
+                raise UserError(
+                    f"{path.parent}: {owner or 'another process'} is writing here: wait for it, "
+                    "or choose another folder"
+                ) from None
+            time.sleep(0.1)
+            continue
+        except OSError as error:
+            log.warning("%s: no locks on this file system (%s)", path.parent, error.strerror)
+            return file
+        # Whoever held it before may have removed the file between our opening and locking it.
+        if path.exists() and os.fstat(file.fileno()).st_ino == path.stat().st_ino:
+            return file
+        file.close()
+
+
+def _owner() -> str:
+    job = os.environ.get("SLURM_JOB_ID", "")
+    return f"{socket.gethostname()} process {os.getpid()}" + (f" job {job}" if job else "")
+
+
+def _is_dead(owner: str) -> bool:
+    host, _, rest = owner.partition(" process ")
+    number = rest.split(" ")[0]
+    if host != socket.gethostname() or not number.isdigit():
+        return False
+    try:
+        os.kill(int(number), 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    return False
+
+
+def _stored(path: Path) -> dict[str, Any]:
+    if path.suffix == ".json":
+        return read_json(path, "choose another output folder, or remove this one to start again")
+    from omegaconf import OmegaConf
+
+    loaded: Any = OmegaConf.to_container(OmegaConf.load(path))
+    return loaded
+
+
+def _plain(facts: Facts, free: Collection[str]) -> dict[str, Any]:
+    """The facts as they come back from a JSON file."""
+    dumped = {
+        key: _dumped(value, free) if isinstance(value, Config) else value
+        for key, value in facts.items()
+    }
+    return json.loads(json.dumps(dumped))
+
+
+def _dumped(config: Config, free: Collection[str]) -> dict[str, Any]:
+    return config.model_dump(mode="json", exclude=set(free) or None)
+
+
+def _completed(found: Any, now: Any, free: Collection[str]) -> Any:
+    """A stored config with the names and defaults of today."""
+    if not isinstance(now, Config) or not isinstance(found, dict):
+        return found
+    try:
+        return _dumped(type(now).model_validate(found), free)
+    except ValidationError:  # a setting that is gone: the comparison names it
+        stored = cast("dict[str, Any]", found)
+        return {key: value for key, value in stored.items() if key not in free}
+
+
+def _difference(found: Any, now: Any, key: str = "") -> str:
+    """The first field under which two trees differ, with both values; `""` when equal."""
+    if isinstance(found, dict) and isinstance(now, dict):
+        theirs, ours = cast("dict[str, Any]", found), cast("dict[str, Any]", now)
+        for name in dict.fromkeys((*ours, *theirs)):
+            part = ".".join(filter(None, (key, name)))
+            if inner := _difference(theirs.get(name), ours.get(name), part):
+                return inner
+        return ""
+    return "" if found == now else f"{key.removeprefix('config.')} was {found!r} and is now {now!r}"

@@ -1,0 +1,186 @@
+"""Workers: jobs done in this thread, by threads or by processes, their results in job order."""
+
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from functools import partial
+from itertools import islice
+from multiprocessing import get_context, parent_process
+from typing import Any, Generic, Protocol, TypeVar
+
+from graphwalker.errors import GraphWalkerError
+
+J = TypeVar("J")
+R = TypeVar("R")
+
+Room = Callable[[], int]
+"""How many more results are wanted now."""
+
+
+class Result(Protocol):
+    """The results of a chunk of jobs, to come."""
+
+    def result(self) -> list[Any]:
+        """Waits for them. Raises what the worker raised."""
+        ...
+
+
+class Backend(Protocol):
+    """Where workers run."""
+
+    def submit(self, chunk: list[Any]) -> Result: ...
+
+    def close(self) -> None: ...
+
+
+class Pool(Generic[J, R]):
+    """Does jobs and hands over their results in the order of the jobs, whatever does them.
+
+    At most `ahead` chunks of `chunk` jobs are under way. Use as a context manager.
+    """
+
+    def __init__(
+        self, backend: Backend, ahead: int = 1, chunk: int = 1, *, frugal: bool = False
+    ) -> None:
+        """`frugal`: jobs cost money, so that none is begun that may not be wanted."""
+        self._backend, self._ahead, self._chunk, self._frugal = backend, ahead, chunk, frugal
+
+    def results(self, jobs: Iterable[J], room: Room | None = None) -> Iterator[R]:
+        """The result of every job; works a little ahead of its reader.
+
+        A frugal pool has at most `room()` chunks under way: where each is wanted and no more are,
+        nothing was paid for in vain.
+        """
+        source, ahead = iter(jobs), deque[Result]()
+        while True:
+            most = min(self._ahead, room()) if room and self._frugal else self._ahead
+            while len(ahead) < most and (chunk := list(islice(source, self._chunk))):
+                ahead.append(self._backend.submit(chunk))
+            if not ahead:
+                return
+            yield from ahead.popleft().result()
+
+    def __enter__(self) -> "Pool[J, R]":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._backend.close()
+
+
+class InLine:
+    """This thread: a job is done when its result is asked for."""
+
+    def __init__(self, work: Callable[[Any], Any]) -> None:
+        self._work = work
+
+    def submit(self, chunk: list[Any]) -> Result:
+        return _Later(self._work, chunk)
+
+    def close(self) -> None:
+        pass
+
+
+class _Later:
+    def __init__(self, work: Callable[[Any], Any], chunk: list[Any]) -> None:
+        self._work, self._chunk = work, chunk
+
+    def result(self) -> list[Any]:
+        return list(map(self._work, self._chunk))
+
+
+class Threads:
+    """Threads of this process, for work that waits for others."""
+
+    def __init__(
+        self, work: Callable[[Any], Any], workers: int, stop: Callable[[], None] = lambda: None
+    ) -> None:
+        """`stop` is called first on closing: what makes work under way end soon."""
+        self._work, self._stop = work, stop
+        self._threads = ThreadPoolExecutor(workers)
+
+    def submit(self, chunk: list[Any]) -> Result:
+        return self._threads.submit(lambda: list(map(self._work, chunk)))
+
+    def close(self) -> None:
+        self._stop()
+        self._threads.shutdown(cancel_futures=True)
+
+
+class Processes:
+    """Processes of this machine. Each makes its own worker by `build(*arguments)`, a module-level
+    function, with its first chunk; they end when this process does, however it ends."""
+
+    def __init__(
+        self,
+        build: Callable[..., Callable[[Any], Any]],
+        arguments: tuple[Any, ...],
+        workers: int,
+        start: str | None = "spawn",
+    ) -> None:
+        """`start`: how processes are started; `None` is Python's own choice."""
+        context = get_context(start)
+        numbers: Any = context.SimpleQueue()
+        for number in range(workers):
+            numbers.put(number)
+        self._executor = ProcessPoolExecutor(
+            workers, context, initializer=_start, initargs=(build, arguments, numbers)
+        )
+
+    def submit(self, chunk: list[Any]) -> Result:
+        return _FromProcess(self._executor.submit(_run, chunk))
+
+    def close(self) -> None:
+        self._executor.shutdown(cancel_futures=True)
+
+
+class _FromProcess:
+    def __init__(self, future: Future[list[Any]]) -> None:
+        self._future = future
+
+    def result(self) -> list[Any]:
+        try:
+            return self._future.result()
+        except BrokenProcessPool:
+            raise GraphWalkerError(
+                "a worker process was killed (out of memory?); what is made so far is kept: "
+                "run the same command again, with fewer workers"
+            ) from None
+
+
+_build: Callable[[], Callable[[Any], Any]] | None = None
+_work: Callable[[Any], Any] | None = None
+_number = 0
+
+
+def worker_number() -> int:
+    """Which of the workers this process is, from 0: to choose a device by."""
+    return _number
+
+
+def _start(
+    build: Callable[..., Callable[[Any], Any]], arguments: tuple[Any, ...], numbers: Any
+) -> None:
+    global _build, _number
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    _number = numbers.get()
+    _build = partial(build, *arguments)
+
+
+def _run(chunk: list[Any]) -> list[Any]:
+    global _work
+    # Made here and not at the start, where an error would end the process unheard.
+    if _work is None:
+        assert _build is not None
+        _work = _build()
+    return list(map(_work, chunk))
+
+
+def _end_with_parent() -> None:
+    """A worker whose parent was killed would wait for its next chunk for ever."""
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)

@@ -1,0 +1,134 @@
+"""Run folders: one set of settings, one writer; files whole or not there."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from typing import ClassVar
+
+import pytest
+
+from graphwalker.config import Config
+from graphwalker.errors import UserError
+from graphwalker.files import digest, read_json, whole_file, write_json
+from graphwalker.runs import LOCK, claim, locked
+
+
+class Inner(Config):
+    depth: int = 2
+
+
+class Settings(Config):
+    renamed: ClassVar = {"slips": "errors"}
+    errors: int = 1
+    workers: int = 1
+    later: str = "default"
+    inner: Inner = Inner()
+
+
+def test_a_folder_is_claimed_once_and_resumed_with_the_same_settings(tmp_path):
+    facts = {"stage": "synth", "config": Settings()}
+    assert claim(tmp_path, facts)
+    assert not claim(tmp_path, facts)
+
+
+def test_the_field_that_differs_is_named_with_both_values(tmp_path):
+    claim(tmp_path, {"config": Settings()})
+    with pytest.raises(UserError, match=r"inner\.depth was 2 and is now 3; choose another"):
+        claim(tmp_path, {"config": Settings(inner=Inner(depth=3))})
+
+
+def test_free_settings_may_change(tmp_path):
+    claim(tmp_path, {"config": Settings()}, free=("workers",))
+    assert not claim(tmp_path, {"config": Settings(workers=8)}, free=("workers",))
+
+
+def test_an_old_folder_has_the_names_and_defaults_of_today(tmp_path):
+    write_json(tmp_path / "run.json", {"config": {"slips": 1, "workers": 1, "inner": {}}})
+    assert not claim(tmp_path, {"config": Settings()})
+    with pytest.raises(UserError, match="errors was 1 and is now 5"):
+        claim(tmp_path, {"config": Settings(errors=5)})
+
+
+def test_a_config_is_a_claim_of_its_own(tmp_path):
+    assert claim(tmp_path, Settings(), "config.yaml", free=("workers",), foreign="*")
+    assert not claim(tmp_path, Settings(workers=2), "config.yaml", free=("workers",))
+    with pytest.raises(UserError, match="errors was 1 and is now 2"):
+        claim(tmp_path, Settings(errors=2), "config.yaml")
+
+
+def test_a_folder_of_other_files_is_refused(tmp_path):
+    (tmp_path / "mine.jsonl").write_text("{}\n")
+    with pytest.raises(UserError, match="holds files of another making"):
+        claim(tmp_path, {})
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.jsonl"]
+
+
+def test_a_damaged_claim_is_one_line(tmp_path):
+    (tmp_path / "run.json").write_text('{"stage": ')
+    with pytest.raises(UserError, match=r"run\.json: damaged"):
+        claim(tmp_path, {})
+
+
+HOLDER = """
+import sys, time
+from pathlib import Path
+from graphwalker.runs import locked
+with locked(Path(sys.argv[1])):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_a_second_writer_is_refused_by_name_until_the_first_is_dead(tmp_path):
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(tmp_path)], stdout=subprocess.PIPE, text=True
+    )
+    assert holder.stdout and holder.stdout.readline() == "held\n"
+    with (
+        pytest.raises(UserError, match=f"process {holder.pid}.* is writing here"),
+        locked(tmp_path),
+    ):
+        pass
+    os.kill(holder.pid, signal.SIGKILL)
+    holder.wait()
+    started = time.monotonic()
+    with locked(tmp_path):
+        assert (tmp_path / LOCK).is_file()
+    assert time.monotonic() - started < 2
+    assert not list(tmp_path.iterdir())
+
+
+def test_one_process_does_not_write_a_folder_twice_at_once(tmp_path):
+    with locked(tmp_path), pytest.raises(UserError, match="is writing here"), locked(tmp_path):
+        pass
+    with locked(tmp_path):
+        pass
+
+
+def test_a_file_that_fails_half_way_leaves_the_old_one(tmp_path):
+    path = tmp_path / "facts.json"
+    write_json(path, {"a": 1})
+    with pytest.raises(RuntimeError), whole_file(path) as out:
+        out.write("{")
+        raise RuntimeError
+    assert read_json(path) == {"a": 1}
+    assert [file.name for file in tmp_path.iterdir()] == ["facts.json"]
+
+
+@pytest.mark.parametrize("text", ["", "[1]", "{", "\x00"])
+def test_what_is_no_json_object_is_told_with_its_remedy(tmp_path, text):
+    (tmp_path / "card.json").write_text(text)
+    with pytest.raises(UserError, match=r"card\.json: damaged .*: make that shard again"):
+        read_json(tmp_path / "card.json", "make that shard again")
+
+
+def test_a_digest_tells_files_apart(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / name).write_text(json.dumps(name))
+    assert (
+        digest(tmp_path / "a") != digest(tmp_path / "b") != digest(tmp_path / "b", tmp_path / "a")
+    )
+    assert len(digest(tmp_path / "a")) == 16
