@@ -1,27 +1,35 @@
 """The analysis of a run: Pass@k curves, figures by group, kinds of error, and what it cost."""
 
-from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eval.analysis.error_kinds import taxonomy
-from eval.analysis.summary import natural, pass_by_question
-from eval.intervals import mean_interval
+from eval.analysis.summary import (
+    GROUPS,
+    Passes,
+    by_group,
+    own_curve,
+    pass_by_question,
+    pass_curve,
+    put_passes,
+    put_rates,
+    put_recovery,
+    scored,
+)
 from eval.run.records import Sampled, read_run
 from eval.run.usage import read_usage, usage_figures
 from eval.tables import Cell, Table, as_terminal, brackets, number
 from graphwalker.errors import UserError
 from graphwalker.graphs.cvt import is_literal
 from graphwalker.question import Question
-from graphwalker.scoring import score
 from graphwalker.trajectory import Trajectory
 
 if TYPE_CHECKING:
     import rich.table
 
-Passes = Mapping[str, Mapping[int, float]]
-RATES = ("em", "f1", "hits1", "retrieval_any", "retrieval_all")
+SHOWN = ("em", "f1", "hits1", "retrieval_any", "retrieval_all")
 
 
 def analyse(folder: Path | str, seed: int = 0) -> dict[str, Any]:
@@ -30,62 +38,33 @@ def analyse(folder: Path | str, seed: int = 0) -> dict[str, Any]:
     Failures of ours are counted and otherwise left out. Raises `UserError` where nothing is scored.
     """
     run = read_run(folder)
-    kept = [_scored(t) for t in run.trajectories if not t.stop.ours]
+    kept = [scored(t) for t in run.trajectories if not t.stop.ours]
     if not kept:
         raise UserError(f"{folder}: no scored episode to analyse")
     passes = pass_by_question(run.samples, _ks(run.samples))
+    groups = GROUPS | {"answer_type": answer_type, "answers": number_of_answers}
+    row = partial(figures, passes=passes, seed=seed)
     return {
         "run": str(folder),
         "questions": len(kept),
         "failures": len(run.failures) + len(run.trajectories) - len(kept),
         "wrong": sum(t.scores["em"] != 1.0 for t in kept),
-        "overall": figures(kept, passes, seed),
-        "by": {name: by_group(kept, passes, group, seed) for name, group in GROUPS.items()},
+        "overall": row(kept),
+        "by": {name: by_group(kept, group, row) for name, group in groups.items()},
         "pass_curve": pass_curve(passes, seed),
         "errors": taxonomy(kept),
         "usage": usage_figures(read_usage(Path(folder))),
     }
 
 
-def pass_curve(passes: Passes, seed: int = 0) -> list[dict[str, Any]]:
-    """Unbiased Pass@k for every k that some question has samples for, over those that have.
-
-    >>> pass_curve({"a": {1: 0.5, 2: 1.0}, "b": {1: 0.0, 2: 0.0}})[1]["value"]
-    0.5
-    """
-    curve: list[dict[str, Any]] = []
-    for k in sorted({k for found in passes.values() for k in found}):
-        values = [found[k] for found in passes.values() if k in found]
-        value, interval = mean_interval(values, seed)
-        curve.append({"k": k, "value": value, "interval": interval, "questions": len(values)})
-    return curve
-
-
 def figures(group: Sequence[Trajectory], passes: Passes, seed: int) -> dict[str, Any]:
-    """Rates with intervals, recovery, and Pass@k at the ends of the curve, of some episodes."""
+    """Rates and recovery with intervals, and Pass@k at the ends of the curve, of some episodes."""
     row: dict[str, Any] = {"questions": len(group)}
-    for name in RATES:
-        row[name], row[f"{name}_interval"] = mean_interval([t.scores[name] for t in group], seed)
-    erring = [t.scores["recovered"] for t in group if t.scores["had_error"]]
-    row["erring"] = len(erring)
-    row["recovery_all"] = sum(t.scores["recovered"] for t in group) / len(group)
-    row["recovery_given_error"] = sum(erring) / len(erring) if erring else None
-    own = {t.question.id: passes[t.question.id] for t in group if t.question.id in passes}
-    curve = pass_curve(own, seed)
-    for point in (curve[0], curve[-1]) if curve else ():
-        row[f"pass@{point['k']}"] = point["value"]
-        row[f"pass@{point['k']}_interval"] = point["interval"]
+    put_rates(row, group, SHOWN, seed)
+    put_recovery(row, group, seed)
+    curve = own_curve(group, passes, seed)
+    put_passes(row, curve[:1] + curve[-1:])
     return row
-
-
-def by_group(
-    kept: Sequence[Trajectory], passes: Passes, group: Callable[[Question], str], seed: int
-) -> dict[str, dict[str, Any]]:
-    """`figures` of each group, groups in natural order."""
-    groups: dict[str, list[Trajectory]] = defaultdict(list)
-    for trajectory in kept:
-        groups[group(trajectory.question)].append(trajectory)
-    return {name: figures(groups[name], passes, seed) for name in sorted(groups, key=natural)}
 
 
 def answer_type(question: Question) -> str:
@@ -107,15 +86,6 @@ def number_of_answers(question: Question) -> str:
     return next((label for most, label in bounds if count <= most), "11+")
 
 
-GROUPS: dict[str, Callable[[Question], str]] = {
-    "structure": lambda question: question.structure or "(none)",
-    "hops": lambda question: str(question.hops) if question.hops else "(unknown)",
-    "answer_type": answer_type,
-    "answers": number_of_answers,
-    "split": lambda question: question.split or "(none)",
-}
-
-
 def _value_type(answer_id: str) -> str:
     if not answer_id:
         return "name"
@@ -130,12 +100,6 @@ def _value_type(answer_id: str) -> str:
 
 def _ks(samples: Sequence[Sampled]) -> range:
     return range(1, max((sample.sample for sample in samples), default=0) + 1)
-
-
-def _scored(trajectory: Trajectory) -> Trajectory:
-    if "grounded" in trajectory.scores:
-        return trajectory
-    return trajectory.with_scores(**score(trajectory))
 
 
 def analysis_tables(result: Mapping[str, Any]) -> list["rich.table.Table"]:

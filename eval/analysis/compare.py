@@ -4,11 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eval.analysis.summary import paired
+from eval.analysis.summary import paired, scored
 from eval.run.records import read_run
 from eval.tables import Cell, Table, as_terminal, brackets, number, p_value
 from graphwalker.errors import UserError
-from graphwalker.scoring import score
 from graphwalker.trajectory import Trajectory
 
 if TYPE_CHECKING:
@@ -67,8 +66,7 @@ def _change(a: Trajectory, b: Trajectory) -> dict[str, Any]:
 
 
 def _em(trajectory: Trajectory) -> float:
-    scores = trajectory.scores
-    return scores["em"] if "em" in scores else score(trajectory)["em"]
+    return scored(trajectory).scores["em"]
 
 
 def _answer_cell(names: Sequence[str] | None) -> Cell:

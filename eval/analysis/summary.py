@@ -10,26 +10,21 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from eval.intervals import INTERVALS, Interval, bootstrap, mean_interval, wilson
+from eval.intervals import INTERVALS, bootstrap, mean_interval
 from eval.run.records import Sampled
+from graphwalker.question import Question
 from graphwalker.scoring import pass_at_k, score
 from graphwalker.trajectory import StopReason, Trajectory
 
-__all__ = [  # with the intervals, so that a run's figures come from one module
-    "INTERVALS",
-    "Interval",
-    "bootstrap",
-    "mcnemar",
-    "mean_interval",
-    "natural",
-    "paired",
-    "pass_by_question",
-    "summarise",
-    "wilson",
-]
-
 RATES = ("em", "f1", "precision", "recall", "hits1", "hit_any", "retrieval_any", "retrieval_all")
-_NEEDED = {*RATES, "had_error", "recovered"}
+Passes = Mapping[str, Mapping[int, float]]
+"""Question -> k -> its unbiased Pass@k."""
+
+GROUPS: dict[str, Callable[[Question], str]] = {
+    "structure": lambda question: question.structure or "(none)",
+    "hops": lambda question: str(question.hops) if question.hops else "(unknown)",
+    "split": lambda question: question.split or "(none)",
+}
 
 
 def summarise(
@@ -40,13 +35,13 @@ def summarise(
     failures: int = 0,
     seed: int = 0,
 ) -> dict[str, Any]:
-    """All figures of a run. `failures` adds to the episodes of ours found among `trajectories`.
+    """All figures of a run. `failures` adds to the infrastructure failures among `trajectories`.
 
     Every figure `x` comes with `x_interval`; one that has no data is `None` (rates given an error)
-    or left out (Pass@k where no question has k samples).
+    or absent (Pass@k where no question has k samples).
     """
     every = list(trajectories)
-    kept = [_scored(t) for t in every if not t.stop.ours]
+    kept = [scored(t) for t in every if not t.stop.ours]
     passes = pass_by_question(samples, ks)
     summary: dict[str, Any] = {
         "questions": len(kept),
@@ -55,20 +50,65 @@ def summarise(
     }
     if not kept:
         return summary
-    for name in RATES:
-        _put(summary, name, [t.scores[name] for t in kept], seed)
-    _put(summary, "recovery_all", [t.scores["recovered"] for t in kept], seed)
-    erring = [t.scores["recovered"] for t in kept if t.scores["had_error"]]
-    summary["erring"] = len(erring)
-    _put(summary, "recovery_given_error", erring, seed)
+    put_rates(summary, kept, RATES, seed)
+    put_recovery(summary, kept, seed)
     _put(summary, "answered", [float(t.answer is not None) for t in kept], seed)
     _put(summary, "forced", [float(t.stop is StopReason.FORCED) for t in kept], seed)
     for name, values in _costs(kept).items():
         _put(summary, name, values, seed, share=False)
-    _put_passes(summary, kept, passes, seed)
-    for name, group in _GROUPS.items():
-        summary[name] = _breakdown(kept, passes, group, seed)
-    return summary
+    put_passes(summary, own_curve(kept, passes, seed))
+
+    def row(group: Sequence[Trajectory]) -> dict[str, Any]:
+        found: dict[str, Any] = {"questions": len(group)}
+        put_rates(found, group, ("em", "f1", "hits1"), seed)
+        put_passes(found, own_curve(group, passes, seed))
+        return found
+
+    return summary | {f"by_{name}": by_group(kept, group, row) for name, group in GROUPS.items()}
+
+
+def by_group(
+    kept: Iterable[Trajectory],
+    group: Callable[[Question], str],
+    row: Callable[[Sequence[Trajectory]], dict[str, Any]],
+) -> dict[str, dict[str, Any]]:
+    """The `row` of each group of questions, groups in natural order."""
+    groups: dict[str, list[Trajectory]] = defaultdict(list)
+    for trajectory in kept:
+        groups[group(trajectory.question)].append(trajectory)
+    return {name: row(groups[name]) for name in sorted(groups, key=natural)}
+
+
+def scored(trajectory: Trajectory) -> Trajectory:
+    """The trajectory with all its scores, unless it is an infrastructure failure."""
+    needed = {*RATES, "grounded", "had_error", "recovered"}
+    if trajectory.stop.ours or trajectory.scores.keys() >= needed:
+        return trajectory
+    return trajectory.with_scores(**score(trajectory))
+
+
+def put_rates(
+    row: dict[str, Any], kept: Sequence[Trajectory], names: Iterable[str], seed: int
+) -> None:
+    """The mean of each of these scores, with its interval."""
+    for name in names:
+        _put(row, name, [t.scores[name] for t in kept], seed)
+
+
+def put_recovery(row: dict[str, Any], kept: Sequence[Trajectory], seed: int) -> None:
+    """How often an episode recovered: of all, and of the `erring` ones that had an error."""
+    erring = [t for t in kept if t.scores["had_error"]]
+    _put(row, "recovery_all", [t.scores["recovered"] for t in kept], seed)
+    row["erring"] = len(erring)
+    _put(row, "recovery_given_error", [t.scores["recovered"] for t in erring], seed)
+
+
+def put_passes(row: dict[str, Any], curve: Iterable[Mapping[str, Any]]) -> None:
+    """Points of a curve as `pass@k`; `pass@k_questions` says how many have k samples."""
+    for point in curve:
+        key = f"pass@{point['k']}"
+        row[key], row[f"{key}_interval"] = point["value"], point["interval"]
+        row[f"{key}_questions"] = point["questions"]
 
 
 def pass_by_question(samples: Iterable[Sampled], ks: Sequence[int]) -> dict[str, dict[int, float]]:
@@ -83,10 +123,30 @@ def pass_by_question(samples: Iterable[Sampled], ks: Sequence[int]) -> dict[str,
     }
 
 
+def own_curve(kept: Iterable[Trajectory], passes: Passes, seed: int) -> list[dict[str, Any]]:
+    """The Pass@k curve of these episodes' questions."""
+    own = {t.question.id: passes[t.question.id] for t in kept if t.question.id in passes}
+    return pass_curve(own, seed)
+
+
+def pass_curve(passes: Passes, seed: int = 0) -> list[dict[str, Any]]:
+    """Unbiased Pass@k for every k that some question has samples for, over those that have.
+
+    >>> pass_curve({"a": {1: 0.5, 2: 1.0}, "b": {1: 0.0, 2: 0.0}})[1]["value"]
+    0.5
+    """
+    curve: list[dict[str, Any]] = []
+    for k in sorted({k for found in passes.values() for k in found}):
+        values = [found[k] for found in passes.values() if k in found]
+        value, interval = mean_interval(values, seed)
+        curve.append({"k": k, "value": value, "interval": interval, "questions": len(values)})
+    return curve
+
+
 def paired(a: Iterable[Trajectory], b: Iterable[Trajectory], *, seed: int = 0) -> dict[str, Any]:
     """B minus A over the questions that both have, with intervals; McNemar's exact p for EM."""
-    first = {t.id: _scored(t) for t in a if not t.stop.ours}
-    second = {t.id: _scored(t) for t in b if not t.stop.ours}
+    first = {t.id: scored(t) for t in a if not t.stop.ours}
+    second = {t.id: scored(t) for t in b if not t.stop.ours}
     common = [key for key in first if key in second]
     result: dict[str, Any] = {
         "questions": len(common),
@@ -115,16 +175,10 @@ def mcnemar(won: int, lost: int) -> float:
     return min(1.0, 2 * tail / 2**n)
 
 
-def _scored(trajectory: Trajectory) -> Trajectory:
-    if trajectory.scores.keys() >= _NEEDED:
-        return trajectory
-    return trajectory.with_scores(**score(trajectory))
-
-
 def _put(
-    summary: dict[str, Any], name: str, values: Sequence[float], seed: int, share: bool = True
+    row: dict[str, Any], name: str, values: Sequence[float], seed: int, share: bool = True
 ) -> None:
-    summary[name], summary[f"{name}_interval"] = (
+    row[name], row[f"{name}_interval"] = (
         mean_interval(values, seed, share) if values else (None, None)
     )
 
@@ -138,46 +192,6 @@ def _costs(kept: Sequence[Trajectory]) -> dict[str, list[float]]:
     if any(tokens):  # a policy without token ids counts none
         costs["tokens"] = tokens
     return costs
-
-
-def _put_passes(
-    summary: dict[str, Any],
-    kept: Sequence[Trajectory],
-    passes: Mapping[str, Mapping[int, float]],
-    seed: int,
-) -> None:
-    """Pass@k over the kept questions that have k samples; `pass@k_questions` says how many have."""
-    sampled = [passes[t.question.id] for t in kept if t.question.id in passes]
-    for k in sorted(set().union(*sampled)):
-        values = [found[k] for found in sampled if k in found]
-        _put(summary, f"pass@{k}", values, seed)
-        summary[f"pass@{k}_questions"] = len(values)
-
-
-_GROUPS: dict[str, Callable[[Trajectory], str]] = {
-    "by_structure": lambda t: t.question.structure or "(none)",
-    "by_hops": lambda t: str(t.question.hops) if t.question.hops else "(unknown)",
-    "by_split": lambda t: t.question.split or "(none)",
-}
-
-
-def _breakdown(
-    kept: Sequence[Trajectory],
-    passes: Mapping[str, Mapping[int, float]],
-    group: Callable[[Trajectory], str],
-    seed: int,
-) -> dict[str, dict[str, Any]]:
-    groups: dict[str, list[Trajectory]] = defaultdict(list)
-    for trajectory in kept:
-        groups[group(trajectory)].append(trajectory)
-    table: dict[str, dict[str, Any]] = {}
-    for name in sorted(groups, key=natural):
-        row: dict[str, Any] = {"questions": len(groups[name])}
-        for metric in ("em", "f1", "hits1"):
-            _put(row, metric, [t.scores[metric] for t in groups[name]], seed)
-        _put_passes(row, groups[name], passes, seed)
-        table[name] = row
-    return table
 
 
 def natural(text: str) -> list[tuple[int, int, str]]:

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from eval.analysis.summary import INTERVALS, RATES, paired, summarise
+from eval.analysis.summary import paired, scored, summarise
+from eval.intervals import INTERVALS
 from eval.report.page import headline, render_page
 from eval.report.plots import Curve, group_bars, pass_curves, stage_bars, training_curves
 from eval.report.published import load_published
@@ -34,7 +35,6 @@ from eval.viewer.pages import Walk, choose
 from graphwalker.config import git_commit
 from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl
-from graphwalker.scoring import score
 from graphwalker.trajectory import Trajectory, Turn
 
 if TYPE_CHECKING:
@@ -212,10 +212,10 @@ def _read(stage: StageResult, book: Book) -> Run:
     book.open_run(stage.name)
 
     def keep(trajectory: Trajectory) -> Trajectory:
-        scored = _scored(trajectory)
-        if scored.sample == 0 or not scored.stop.ours:
-            book.add(scored)
-        return lean(scored)
+        full = scored(trajectory)
+        if full.sample == 0 or not full.stop.ours:
+            book.add(full)
+        return lean(full)
 
     def keep_sample(sample: Sampled) -> Sampled:
         if not sample.stop.ours:
@@ -235,12 +235,6 @@ def lean(trajectory: Trajectory) -> Trajectory:
     return replace(trajectory, question=question, turns=turns, provenance={})
 
 
-def _scored(trajectory: Trajectory) -> Trajectory:
-    if trajectory.stop.ours or trajectory.scores.keys() >= {*RATES, "had_error", "recovered"}:
-        return trajectory
-    return trajectory.with_scores(**score(trajectory))
-
-
 def _walks(stages: Sequence[StageResult], runs: Sequence[Run]) -> list[Walk]:
     by_stage = [
         (stage.name, {t.id: t for t in run.trajectories})
@@ -249,7 +243,7 @@ def _walks(stages: Sequence[StageResult], runs: Sequence[Run]) -> list[Walk]:
     chosen = [trajectory.id for trajectory in choose(runs[-1].trajectories)]
     whole = read_chosen(stages[-1].folder, set(chosen))
     return [
-        Walk(_scored(whole[i]), {name: found[i] for name, found in by_stage if i in found})
+        Walk(scored(whole[i]), {name: found[i] for name, found in by_stage if i in found})
         for i in chosen
     ]
 

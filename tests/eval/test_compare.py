@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from eval.analysis.analysis import analyse, number_of_answers, pass_curve
+from eval.analysis.analysis import analyse, number_of_answers
 from eval.analysis.compare import compare
 from eval.analysis.error_kinds import KINDS, error_kind, taxonomy, walked_relations
+from eval.analysis.summary import pass_curve
 from eval.run.evaluate import evaluate
 from graphwalker.agents.environment import Environment
 from graphwalker.agents.rollout import rollout

@@ -6,15 +6,13 @@ import math
 import pytest
 
 from eval.analysis.summary import (
-    bootstrap,
     mcnemar,
-    mean_interval,
     natural,
     paired,
     pass_by_question,
     summarise,
-    wilson,
 )
+from eval.intervals import bootstrap, mean_interval, wilson
 from eval.run.records import Sampled
 from graphwalker.graphs.base import Entity
 from graphwalker.question import Answer, Question
