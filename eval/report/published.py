@@ -6,9 +6,10 @@ Every figure is copied as printed, errors included; `notes` says where one looks
 """
 
 import tomllib
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, model_validator
 
 from graphwalker.errors import UserError
 
@@ -16,8 +17,19 @@ FOLDER = Path(__file__).parent / "published_tables"
 MISSING = "-"
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+def _figure(cell: object) -> float | None:
+    if cell == MISSING:
+        return None
+    if isinstance(cell, bool) or not isinstance(cell, int | float):
+        raise ValueError(f"{cell!r} is neither a number nor '-'")
+    return float(cell)
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, strict=True)
+
+
+class Column(_Part):
     """One column: what was measured on what. `metric` is our name for it where we compute it."""
 
     key: str
@@ -26,14 +38,15 @@ class Column:
     metric: str
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One method's figures by column key; `None` where the paper gives none."""
+class Method(_Part):
+    """One method's figures: its cells, and `values` by column key (`None` where the paper gives
+    none)."""
 
     group: str
     method: str
     backbone: str
-    values: dict[str, float | None]
+    cells: list[Annotated[float | None, BeforeValidator(_figure)]]
+    values: dict[str, float | None] = {}
 
     @property
     def label(self) -> str:
@@ -41,8 +54,7 @@ class Row:
         return f"{self.method} ({self.backbone})" if self.backbone else self.method
 
 
-@dataclass(frozen=True, slots=True)
-class PublishedTable:
+class PublishedTable(_Part):
     """A table of a paper. `source` names paper and table, `metric` how the figures were made."""
 
     name: str
@@ -51,9 +63,23 @@ class PublishedTable:
     source: str
     unit: str
     metric: str
-    notes: tuple[str, ...]
-    columns: tuple[Column, ...]
-    rows: tuple[Row, ...]
+    notes: list[str]
+    columns: list[Column]
+    rows: list[Method]
+
+    @model_validator(mode="after")
+    def _cells_by_column(self) -> "PublishedTable":
+        keys = [column.key for column in self.columns]
+        if len(set(keys)) != len(keys):
+            raise ValueError("two columns share a key")
+        if not self.rows or len({(row.group, row.label) for row in self.rows}) != len(self.rows):
+            raise ValueError("rows must be there and differ in group, method or backbone")
+        for row in self.rows:
+            if len(row.cells) != len(keys):
+                found = f"{len(row.cells)} cells for {len(keys)} columns"
+                raise ValueError(f"row {row.method!r} has {found}")
+            row.values.update(zip(keys, row.cells, strict=True))
+        return self
 
     def column(self, key: str) -> list[float | None]:
         """The figures of one column, in the order of the rows."""
@@ -79,64 +105,11 @@ def load_published(name: str, folder: Path = FOLDER) -> PublishedTable:
         raise UserError(f"no published table is named {name!r}; known: {', '.join(known)}")
     path = folder / f"{name}.toml"
     try:
-        return _table(name, tomllib.loads(path.read_text(encoding="utf-8")))
+        data: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+        return PublishedTable.model_validate({**data, "name": name})
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UserError(f"{path}: not TOML ({error})") from None
-    except KeyError as error:
-        raise UserError(f"{path}: field {error.args[0]!r} is missing") from None
-    except (TypeError, ValueError) as error:
-        raise UserError(f"{path}: {error}") from None
-
-
-def _table(name: str, data: dict[str, Any]) -> PublishedTable:
-    columns = tuple(
-        Column(
-            key=_text(column, "key"),
-            label=_text(column, "label"),
-            dataset=_text(column, "dataset"),
-            metric=_text(column, "metric"),
-        )
-        for column in data["columns"]
-    )
-    keys = [column.key for column in columns]
-    if len(set(keys)) != len(keys):
-        raise ValueError("two columns share a key")
-    rows = tuple(_row(row, keys) for row in data["rows"])
-    labels = [(row.group, row.label) for row in rows]
-    if not rows or len(set(labels)) != len(labels):
-        raise ValueError("rows must be there and differ in group, method or backbone")
-    return PublishedTable(
-        name=name,
-        title=_text(data, "title"),
-        paper=_text(data, "paper"),
-        source=_text(data, "source"),
-        unit=_text(data, "unit"),
-        metric=_text(data, "metric"),
-        notes=tuple(map(str, data["notes"])),
-        columns=columns,
-        rows=rows,
-    )
-
-
-def _row(row: dict[str, Any], keys: list[str]) -> Row:
-    cells = cast("list[Any]", row["cells"])
-    method = _text(row, "method")
-    if len(cells) != len(keys):
-        raise ValueError(f"row {method!r} has {len(cells)} cells for {len(keys)} columns")
-    values = {key: _cell(cell, method, key) for key, cell in zip(keys, cells, strict=True)}
-    return Row(_text(row, "group"), method, _text(row, "backbone"), values)
-
-
-def _cell(cell: Any, method: str, key: str) -> float | None:
-    if cell == MISSING:
-        return None
-    if isinstance(cell, bool) or not isinstance(cell, int | float):
-        raise ValueError(f"row {method!r}, column {key!r}: {cell!r} is neither a number nor '-'")
-    return float(cell)
-
-
-def _text(data: dict[str, Any], key: str) -> str:
-    value = data[key]
-    if not isinstance(value, str):
-        raise ValueError(f"field {key!r} must be text, got {value!r}")
-    return value
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(map(str, first["loc"]))
+        raise UserError(f"{path}: {f'field {field!r}: ' if field else ''}{first['msg']}") from None
