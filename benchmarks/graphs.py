@@ -29,9 +29,9 @@ from benchmarks.record import RESULTS, commit, hardware, record
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side, Step, Triple
 from graphwalker.graphs.build.build import build_graph
 from graphwalker.graphs.compiled.graph import CompiledGraph
-from graphwalker.graphs.compiled.open import open_graph
+from graphwalker.graphs.compiled.open import open_compiled
 from graphwalker.graphs.cvt import step_many
-from graphwalker.graphs.open import open_any
+from graphwalker.graphs.open import open_graph
 from graphwalker.question import Question
 from graphwalker.tools.base import Call
 from graphwalker.tools.listing import Lister, lister
@@ -72,7 +72,7 @@ def main() -> None:
 def measure_calls(path: Path, calls: int, endpoint: str, seconds: float, seed: int) -> None:
     """Print the table of look-ups and write results/graphs.json."""
     figures: dict[str, Any] = {"open_ms": spread(open_times(path), 1e3)}
-    graph = open_graph(path)
+    graph = open_compiled(path)
     figures["graph"] = {k: v for k, v in graph.info().items() if k != "checksum"}
     rng = random.Random(seed)
     entities = [graph.entity_at(rng.randrange(graph.size)).id for _ in range(calls)]
@@ -82,7 +82,7 @@ def measure_calls(path: Path, calls: int, endpoint: str, seconds: float, seed: i
     figures["hub_to_leaf"] = hub_to_leaf(rows)
     figures["batched"] = batched(graph, entities[:1000])
     if endpoint:
-        server = open_any(endpoint)
+        server = open_graph(endpoint)
         figures["endpoint"] = ask(server, entities[: max(20, calls // 40)], rng, time.perf_counter)
         show(f"{endpoint} (wall microseconds)", figures["endpoint"])
     figures["processes"] = scaling(path, entities[:500], seconds)
@@ -95,7 +95,7 @@ def measure_calls(path: Path, calls: int, endpoint: str, seconds: float, seed: i
 def open_times(path: Path) -> list[float]:
     def once() -> float:
         started = time.perf_counter()
-        open_graph(path)
+        open_compiled(path)
         return time.perf_counter() - started
 
     return [once() for _ in range(30)]
@@ -249,7 +249,7 @@ def scaling(path: Path, entities: Sequence[str], seconds: float) -> dict[int, di
 def busy(path: str, entities: list[str], seconds: float, seed: int) -> tuple[int, float, float]:
     """Calls, seconds and seconds of CPU of one process. It opens the graph itself; the pages
     are shared."""
-    graph, rng = open_graph(path), random.Random(seed)
+    graph, rng = open_compiled(path), random.Random(seed)
     listing = lister(graph, SETTINGS, remembered=0)
     hops = [pick_hops(listing, entity, rng) for entity in entities]
     calls, started, cpu = 0, time.perf_counter(), time.process_time()

@@ -30,8 +30,8 @@ from graphwalker.cli import console
 from graphwalker.config import Config, load_config, parse_config
 from graphwalker.errors import UserError
 from graphwalker.files import read_records
-from graphwalker.graphs.compiled.open import open_graph
 from graphwalker.graphs.compiled.relations import shown_relations
+from graphwalker.graphs.open import open_graph
 from graphwalker.trajectory import Trajectory
 from training.config import SftConfig, TinyModelConfig
 from training.models.tiny import conversation_texts, make_tiny

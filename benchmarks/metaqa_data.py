@@ -14,7 +14,7 @@ from graphwalker.datasets.grounding import ground
 from graphwalker.errors import UserError
 from graphwalker.files import write_jsonl
 from graphwalker.graphs.build.build import build_graph
-from graphwalker.graphs.compiled.open import open_graph
+from graphwalker.graphs.open import open_graph
 from graphwalker.policies.base import Sampling
 from graphwalker.question import Question
 from graphwalker.scoring import score

@@ -13,7 +13,7 @@ from typing import Any
 from graphwalker.agents.environment import Environment
 from graphwalker.config import parse_config
 from graphwalker.datasets.base import load_questions
-from graphwalker.graphs.compiled.open import open_graph
+from graphwalker.graphs.open import open_graph
 from graphwalker.pipeline import Demo
 from training.grpo_config import GrpoConfig
 

@@ -12,7 +12,7 @@ from graphwalker.agents.rollout import rollout
 from graphwalker.config import parse_config
 from graphwalker.datasets.base import load_questions
 from graphwalker.errors import PolicyError
-from graphwalker.graphs.compiled.open import open_graph
+from graphwalker.graphs.open import open_graph
 from graphwalker.pipeline import Demo
 from graphwalker.policies.base import Completion, Request, Sampling
 from graphwalker.tokens.segments import chat_format, end_of_turn_id, prompt_ids

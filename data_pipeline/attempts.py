@@ -7,13 +7,13 @@ from typing import Any
 
 from data_pipeline.certificates import FRONTIER_LIMIT, is_ragged, leaks, other_reading, walk_fault
 from data_pipeline.config import SamplingConfig
-from data_pipeline.seeds.seeds import SeededGraph, Seeds
+from data_pipeline.seeds.seeds import Seeds
 from data_pipeline.splits import TEST_ENTITY, TEST_WORDING, TRAIN, Splits
 from data_pipeline.teacher.client import TeacherClient, Unusable
 from data_pipeline.teacher.judge import DIMENSIONS
 from data_pipeline.teacher.teacher import ChatTeacher, Programmatic, Teacher
 from data_pipeline.walks.constrained import ConstraintWalker
-from data_pipeline.walks.endpoint import open_seeded
+from data_pipeline.walks.endpoint import open_for_walks
 from data_pipeline.walks.sampler import Walk, Walker, WalkRules, walk_rng
 from data_pipeline.wording.lexicon import Lexicon
 from data_pipeline.wording.paraphrases import with_wordings
@@ -22,7 +22,7 @@ from graphwalker.agents.environment import Environment
 from graphwalker.agents.rollout import rollout, untimed
 from graphwalker.config import Config
 from graphwalker.errors import GraphError, UserError
-from graphwalker.graphs.base import Entity
+from graphwalker.graphs.base import Entity, KnowledgeGraph
 from graphwalker.oracle.oracle import OraclePolicy
 from graphwalker.policies.base import Sampling
 from graphwalker.query.query import Execution, Hop, Query, execute, own_side
@@ -101,7 +101,7 @@ class Maker:
 
     def __init__(
         self,
-        graph: SeededGraph,
+        graph: KnowledgeGraph,
         config: SamplingConfig,
         client: TeacherClient | None = None,
         dataset: str = "synth",
@@ -303,4 +303,4 @@ def _why_unsolved(trajectory: Trajectory) -> str:
 def open_maker(graph: Path | str, config: Config, client: TeacherClient | None = None) -> Maker:
     """A maker of its own for each worker process."""
     assert isinstance(config, SamplingConfig)
-    return Maker(open_seeded(graph, config), config, client)
+    return Maker(open_for_walks(graph, config), config, client)

@@ -25,13 +25,14 @@ from data_pipeline.jobs.merge_shards import Shards
 from data_pipeline.jobs.pool import Pool
 from data_pipeline.jobs.shards import Shard, Unit, make_share
 from data_pipeline.stats.card import write_card
-from data_pipeline.wording.lexicon import Lexicon
+from data_pipeline.walks.endpoint import open_shared
+from data_pipeline.wording.lexicon import hand_written_twins
 from graphwalker.agents.environment import Environment
 from graphwalker.agents.rollout import rollout, untimed
 from graphwalker.config import Config
 from graphwalker.errors import GraphError, UserError
 from graphwalker.files import read_records
-from graphwalker.graphs.compiled.open import open_graph
+from graphwalker.graphs.base import KnowledgeGraph
 from graphwalker.policies.base import Sampling
 from graphwalker.question import Question
 from graphwalker.scoring import score
@@ -44,7 +45,7 @@ Tried = tuple[Trajectory, str, list[str]]
 class Expert:
     """Runs the expert on one question at a time."""
 
-    def __init__(self, graph: Any, config: ExpertConfig) -> None:
+    def __init__(self, graph: KnowledgeGraph, config: ExpertConfig) -> None:
         self._environment = Environment(graph, config.environment)
         self._tries, self._reranks = config.tries, config.environment.reranker.chats
         self._policy = ExpertPolicy(
@@ -55,7 +56,7 @@ class Expert:
             slips=config.slips,
             seed=config.seed,
             plain=config.plain_thoughts,
-            twin=Lexicon.for_graph(graph.relation_ids()).twin,
+            twin=hand_written_twins().get,
         )
 
     def trajectory(self, question: Question, sample: int = 0) -> Trajectory:
@@ -90,7 +91,7 @@ class Expert:
 
 
 def collect_experts(
-    graph: Path,
+    graph: Path | str,
     config: ExpertConfig,
     questions: Path,
     out: Path,
@@ -129,14 +130,14 @@ def collect_experts(
 def expert_maker(graph: Path | str, config: Config) -> Callable[[Question], Tried]:
     """For workers: opens the graph, returns the function of a question."""
     assert isinstance(config, ExpertConfig)
-    return Expert(open_graph(graph), config).tried
+    return Expert(open_shared(graph, config.environment), config).tried
 
 
 class _Run:
     """One collection: its questions by structure, and how they are gone through."""
 
-    def __init__(self, graph: Path, config: ExpertConfig, questions: Path, out: Path) -> None:
-        self.graph = open_graph(graph)
+    def __init__(self, graph: Path | str, config: ExpertConfig, questions: Path, out: Path) -> None:
+        self.graph = open_shared(graph, config.environment)
         self.about = {"checksum": self.graph.checksum}
         self.config, self.source, self.out = config, str(questions), out
         self.questions: ByStructure = (

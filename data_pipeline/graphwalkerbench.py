@@ -13,7 +13,7 @@ from data_pipeline.synthesize import QUESTIONS, STAGES, WALKS, Stage, make
 from data_pipeline.walks.sampler import Walk
 from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl
-from graphwalker.graphs.compiled.open import open_graph
+from graphwalker.graphs.open import open_graph
 from graphwalker.query.query import stored
 
 GWBENCH = "GWBench.json"
@@ -21,7 +21,7 @@ BENCH = Stage("bench", STAGES["questions"].build, (WALKS, QUESTIONS))
 
 
 def make_bench(
-    graph: Path,
+    graph: Path | str,
     config: BenchConfig,
     against: Sequence[Path],
     out: Path,

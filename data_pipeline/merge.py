@@ -10,11 +10,11 @@ from data_pipeline.jobs.merge_shards import Shards
 from data_pipeline.synthesize import STAGES, make
 from graphwalker.config import parse_config
 from graphwalker.errors import UserError
-from graphwalker.graphs.compiled.open import open_graph
+from graphwalker.graphs.open import open_graph
 
 
 def merge(
-    graph: Path,
+    graph: Path | str,
     out: Path,
     questions: Path | None = None,
     workers: int = 1,

@@ -15,7 +15,7 @@ from data_pipeline.teacher.client import TeacherClient
 from graphwalker.config import Config
 from graphwalker.errors import UserError
 from graphwalker.files import read_records
-from graphwalker.graphs.compiled.open import open_graph
+from graphwalker.graphs.open import open_graph
 from graphwalker.question import Question
 from graphwalker.trajectory import Trajectory
 
@@ -25,7 +25,11 @@ J = TypeVar("J", Sampled, Question)
 
 
 def word_questions(
-    graph: Path, config: SamplingConfig, walks: Path, out: Path, progress: Progress | None = None
+    graph: Path | str,
+    config: SamplingConfig,
+    walks: Path,
+    out: Path,
+    progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Ask a question for every walk of `walks`: questions.jsonl, not yet judged."""
     jobs = list(read_records(walks, _sampled))
@@ -33,7 +37,7 @@ def word_questions(
 
 
 def filter_questions(
-    graph: Path,
+    graph: Path | str,
     config: SamplingConfig,
     questions: Path,
     out: Path,
@@ -45,7 +49,7 @@ def filter_questions(
 
 
 def solve_questions(
-    graph: Path,
+    graph: Path | str,
     config: SamplingConfig,
     questions: Path,
     out: Path,
@@ -57,7 +61,7 @@ def solve_questions(
 
 
 def _run(
-    graph: Path,
+    graph: Path | str,
     config: SamplingConfig,
     source: Path,
     jobs: list[J],
@@ -118,7 +122,7 @@ def _records(attempt: Attempt, product: str) -> Iterator[tuple[str, dict[str, An
 
 
 def _word(
-    graph: Path, config: Config, client: TeacherClient | None = None
+    graph: Path | str, config: Config, client: TeacherClient | None = None
 ) -> Callable[[Sampled], Attempt]:
     maker = open_maker(graph, config, client)
 
@@ -132,14 +136,14 @@ def _word(
 
 
 def _certify(
-    graph: Path, config: Config, client: TeacherClient | None = None
+    graph: Path | str, config: Config, client: TeacherClient | None = None
 ) -> Callable[[Question], Attempt]:
     solve = _proof(open_maker(graph, config, client).certify)
     return lambda question: replace(solve(question), trajectory=None)
 
 
 def _solve(
-    graph: Path, config: Config, client: TeacherClient | None = None
+    graph: Path | str, config: Config, client: TeacherClient | None = None
 ) -> Callable[[Question], Attempt]:
     maker = open_maker(graph, config, client)
 

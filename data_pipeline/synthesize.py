@@ -18,7 +18,7 @@ from data_pipeline.jobs.teacher_pool import TeacherPool, open_pool
 from data_pipeline.stats.card import write_card
 from data_pipeline.teacher.client import TeacherClient
 from data_pipeline.walks.constrained import require_values
-from data_pipeline.walks.endpoint import open_seeded
+from data_pipeline.walks.endpoint import open_for_walks
 from graphwalker.config import Config
 from graphwalker.errors import UserError
 from graphwalker.query.query import Query, stored
@@ -121,7 +121,7 @@ def make(
     With `shard`, that part of the attempts is made below `out`, not judged against others. With
     `shards`, what they have tried is taken from them. `elsewhere` rules out what others hold.
     """
-    opened = open_seeded(graph, config)
+    opened = open_for_walks(graph, config)
     require_values(opened, config.mix)
     about = {"checksum": opened.checksum}
     if shard is not None:

@@ -104,8 +104,7 @@ class Check:
     def __init__(self, graph: KnowledgeGraph, max_answers: int | None = None) -> None:
         self.graph = graph
         self.max_answers = max_answers
-        known: Callable[[], list[str]] | None = getattr(graph, "relation_ids", None)
-        self._relations = frozenset(known()) if known is not None else None
+        self._relations = frozenset(graph.relation_ids()) or None
 
     def failure(self, number: int, record: dict[str, Any]) -> Failure | None:
         """Why the record does not hold; `None` where it does.

@@ -85,7 +85,7 @@ class Demo:
 
     def __init__(self, out: Path, config: DemoConfig) -> None:
         self.out, self.config = out, config
-        self.graph = Path(config.graph) if config.graph else out / "world" / "graph"
+        self.graph = config.graph or str(out / "world" / "graph")
         self.seconds = _Seconds(out / "seconds.json")
         write_config(config, out)
 
@@ -109,7 +109,7 @@ class Demo:
                 )
 
     def make_data(self) -> None:
-        if not self.config.graph and not self.graph.exists():
+        if not self.config.graph and not Path(self.graph).exists():
             self._step("world", self._make_world)
         self._step("GraphSynth", self._synthesize)
         self._step("questions for RL", self._rl_questions)
@@ -232,7 +232,7 @@ class Demo:
         trajectories = read_records(self.out / "synth" / "graphsynth.jsonl", parse)
         texts = _load("training.models.tiny:conversation_texts")(islice(trajectories, TEXTS))
         relations = _load("graphwalker.graphs.compiled.relations:shown_relations")(self.graph)
-        graph = _load("graphwalker.graphs.compiled.open:open_graph")(self.graph)
+        graph = _load("graphwalker.graphs.open:open_graph")(self.graph)
         names = (graph.entity_at(i).name for i in range(graph.size))
         _load("training.models.tiny:make_tiny")(config, texts, relations, self.out / "model", names)
 

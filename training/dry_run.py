@@ -6,7 +6,7 @@ from graphwalker.agents.environment import Environment
 from graphwalker.agents.episode import Episode
 from graphwalker.datasets.base import load_questions
 from graphwalker.errors import UserError
-from graphwalker.graphs.compiled.open import open_graph
+from graphwalker.graphs.open import open_graph
 from graphwalker.tokens.segments import IGNORED, chat_format, end_of_turn_id, prompt_ids
 from training.config import SftConfig
 from training.grpo_config import GrpoConfig
@@ -69,7 +69,9 @@ def _grpo(config: GrpoConfig, tokenizer: Any, gpus: int) -> Facts:
             f"{config.questions}: {len(questions)} questions are fewer than prompts_per_step = "
             f"{config.prompts_per_step}"
         )
-    environment = Environment(open_graph(config.graph), config.environment)
+    environment = Environment(
+        open_graph(config.graph, wikidata=config.environment.layers.wikidata), config.environment
+    )
     fmt, lengths = chat_format(config.format), list[int]()
     for key in question_order(config, list(questions.values()))[: config.prompts_per_step]:
         opening = Episode(questions[key], 0, environment).ask
@@ -82,7 +84,7 @@ def _grpo(config: GrpoConfig, tokenizer: Any, gpus: int) -> Facts:
     episodes = config.prompts_per_step * config.samples
     return {
         "questions": len(questions),
-        "graph": str(getattr(environment.graph, "checksum", "")),
+        "graph": environment.graph.checksum,
         "steps": config.steps,
         "episodes per step": f"{config.prompts_per_step} x {config.samples} = {episodes:,}",
         "episodes per process": episodes // gpus,

@@ -13,7 +13,7 @@ from typing import Any
 from graphwalker.agents.environment import Environment
 from graphwalker.datasets.base import load_questions
 from graphwalker.errors import UserError
-from graphwalker.graphs.compiled.open import open_graph
+from graphwalker.graphs.open import open_graph
 from graphwalker.policies.base import Sampling
 from graphwalker.question import Question
 from graphwalker.tokens.segments import chat_format
@@ -157,14 +157,16 @@ def _world(config: GrpoConfig) -> tuple[list[Question], Environment]:
     if not Path(config.model).is_dir() and Path(config.model).is_absolute():
         raise UserError(f"{config.model}: no such model folder")
     refuse_adapter(config.model)
-    return questions, Environment(open_graph(config.graph), config.environment)
+    return questions, Environment(
+        open_graph(config.graph, wikidata=config.environment.layers.wikidata), config.environment
+    )
 
 
 def _inputs(config: GrpoConfig, environment: Environment) -> dict[str, str]:
     facts = {"questions": digest(Path(config.questions))}
     if Path(config.model).is_dir():
         facts["model"] = digest(Path(config.model))
-    return facts | {"graph": str(getattr(environment.graph, "checksum", ""))}
+    return facts | {"graph": environment.graph.checksum}
 
 
 if __name__ == "__main__":

@@ -60,7 +60,7 @@ class Pool(Generic[J, R]):
         elif engine == "ray":
             from data_pipeline.jobs.ray import RayActors
 
-            self._engine = RayActors(build, Path(graph), config, workers)
+            self._engine = RayActors(build, graph, config, workers)
         elif workers > 1:
             self._engine = _Processes(build, graph, config, workers)
         else:

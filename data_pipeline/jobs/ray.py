@@ -21,8 +21,8 @@ class RayActors:
 
     def __init__(
         self,
-        build: Callable[[Path, Config], Callable[[Any], Any]],
-        graph: Path,
+        build: Callable[[Path | str, Config], Callable[[Any], Any]],
+        graph: Path | str,
         config: Config,
         workers: int,
     ) -> None:
@@ -30,8 +30,10 @@ class RayActors:
         self._started = not self._ray.is_initialized()
         if self._started:
             _start(self._ray, workers)
+        path = Path(graph)
+        graph = path.resolve() if path.exists() else graph
         actor: Any = self._ray.remote(num_cpus=1)(_Worker)
-        self._actors = [actor.remote(build, graph.resolve(), config) for _ in range(workers)]
+        self._actors = [actor.remote(build, graph, config) for _ in range(workers)]
         self._turn = count()
 
     def submit(self, chunk: list[Any]) -> Any:
@@ -60,7 +62,7 @@ class RayActors:
 
 
 class _Worker:
-    def __init__(self, build: Callable[..., Any], graph: Path, config: Config) -> None:
+    def __init__(self, build: Callable[..., Any], graph: Path | str, config: Config) -> None:
         # Called later: an actor that fails here dies, and its error with it.
         self._make = cache(lambda: build(graph, config))
 

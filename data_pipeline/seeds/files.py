@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
-from data_pipeline.seeds.seeds import NO_NAMES, SeededGraph
+from data_pipeline.seeds.seeds import NO_NAMES
 from data_pipeline.seeds.sparql import NAMING, is_entity, node_id, used
 from graphwalker.datasets.files import Record, open_file
 from graphwalker.errors import UserError
-from graphwalker.graphs.base import FLATTENED
+from graphwalker.graphs.base import FLATTENED, KnowledgeGraph
 
 PREDICATES, SEEDS, CARD = "predicates.txt", "seeds.txt", "seeds.json"
 SHOWN = 10
@@ -52,7 +52,7 @@ def read_seeds(files: Sequence[Path], progress: Tick | None = None) -> Found:
     return found
 
 
-def schema_seeds(graph: SeededGraph, entities: int | None = None) -> Found:
+def schema_seeds(graph: KnowledgeGraph, entities: int | None = None) -> Found:
     """All relations of a graph and its named entities, at most `entities` evenly spread ones.
 
     Raises `UserError` for a graph without either.
@@ -64,10 +64,14 @@ def schema_seeds(graph: SeededGraph, entities: int | None = None) -> Found:
     return Found(Counter(graph.relation_ids()), Counter(ids))
 
 
-def known_to(graph: SeededGraph, found: Found) -> tuple[Found, dict[str, int]]:
+def known_to(graph: KnowledgeGraph, found: Found) -> tuple[Found, dict[str, int]]:
     """What of it the graph has, and how much it has not. Raises `UserError` where that is all."""
     halves = {half for r in graph.relation_ids() for half in (r, *r.split(FLATTENED))}
-    predicates = {p: n for p, n in found.predicates.items() if set(p.split(FLATTENED)) <= halves}
+    predicates = {
+        p: n
+        for p, n in found.predicates.items()
+        if not halves or set(p.split(FLATTENED)) <= halves  # a graph may not list its relations
+    }
     entities = {e: n for e, n in found.entities.items() if graph.name(e)}
     for what, all_of, kept in (
         ("predicates is a relation", found.predicates, predicates),

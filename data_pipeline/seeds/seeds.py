@@ -3,7 +3,6 @@
 import random
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
 
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import FLATTENED, Entity, KnowledgeGraph
@@ -14,30 +13,20 @@ NO_NAMES = (
 )
 
 
-class SeededGraph(KnowledgeGraph, Protocol):
-    """A graph that also has its named entities by number, and knows its relations."""
-
-    @property
-    def size(self) -> int: ...
-
-    def entity_at(self, index: int) -> Entity: ...
-
-    def relation_ids(self) -> list[str]: ...
-
-
 class Seeds:
     """The seed set E and the predicate set P of GraphWalker Algorithm 1; by default the graph's."""
 
-    def __init__(self, graph: SeededGraph, entities: str = "", predicates: str = "") -> None:
+    def __init__(self, graph: KnowledgeGraph, entities: str = "", predicates: str = "") -> None:
         self._graph = graph
         self._entities = _named(graph, entities) if entities else []
         self._predicates = frozenset(lines_of(predicates)) if predicates else None
         if not self._entities and graph.size == 0:
             raise UserError(NO_NAMES)
-        if self._predicates is not None and not self._matches(frozenset(graph.relation_ids())):
+        known = frozenset(graph.relation_ids()) if self._predicates is not None else None
+        if known and not self._matches(known):
             raise UserError(
-                f"{predicates}: none of its {len(self._predicates):,} predicates is a relation of "
-                "the graph; `graphwalker seeds FILE --graph D` keeps those that are"
+                f"{predicates}: none of its {len(self._predicates or ())} predicates is a relation "
+                "of the graph; `graphwalker seeds FILE --graph D` keeps those that are"
             )
 
     def draw(self, rng: random.Random, usable: Callable[[str], bool], tries: int) -> Entity | None:
@@ -83,7 +72,7 @@ def lines_of(path: str) -> list[str]:
     return lines
 
 
-def _named(graph: SeededGraph, source: str) -> list[Entity]:
+def _named(graph: KnowledgeGraph, source: str) -> list[Entity]:
     ids = lines_of(source)
     names = graph.names_many(ids)
     for entity_id, name in zip(ids, names, strict=True):

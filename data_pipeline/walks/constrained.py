@@ -5,12 +5,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from decimal import ROUND_FLOOR, Decimal
 from itertools import pairwise
-from typing import Any
 
 from data_pipeline.walks.sampler import Walk, Walker
 from data_pipeline.walks.three_branches import sample_three
 from graphwalker.errors import UserError
-from graphwalker.graphs.base import Direction, Entity
+from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
 from graphwalker.graphs.cvt import step
 from graphwalker.query.constraint import (
     CONSTRAINED,
@@ -155,7 +154,7 @@ def round_between(low: Decimal, high: Decimal) -> Decimal:
         unit /= 10
 
 
-def require_values(graph: Any, mix: Iterable[str]) -> None:
+def require_values(graph: KnowledgeGraph, mix: Iterable[str]) -> None:
     """Raises `UserError` where a mix asks for constraints and the graph has no dates or numbers."""
     wanted = sorted(set(mix) & set(CONSTRAINED))
     if wanted and not graph.info().get("literals", 1):

@@ -8,13 +8,13 @@ from typing import Any
 
 from data_pipeline.config import SamplingConfig
 from data_pipeline.seeds.seeds import lines_of
+from graphwalker.agents.environment import EnvironmentConfig
 from graphwalker.config import Config
 from graphwalker.errors import GraphError, UserError
-from graphwalker.graphs.base import FLATTENED, Entity, KnowledgeGraph
+from graphwalker.graphs.base import FLATTENED, KnowledgeGraph
+from graphwalker.graphs.batched import OverGraph
 from graphwalker.graphs.cache.calls import Ask, AskedGraph, answer
-from graphwalker.graphs.compiled.graph import CompiledGraph
-from graphwalker.graphs.compiled.open import open_graph
-from graphwalker.graphs.open import is_endpoint, open_any
+from graphwalker.graphs.open import is_endpoint, open_graph
 
 ATTEMPTS = 64
 """Attempts under way at once."""
@@ -22,18 +22,15 @@ REQUESTS = 2
 """Gatherings under way at once; what comes meanwhile waits for the next one."""
 
 
-class EndpointGraph(AskedGraph):
+class EndpointGraph(OverGraph, AskedGraph):
     """Gives what `graph` gives. Look-ups of several threads go out together: while one gathering
     is answered the next one fills, so that requests are few where many walk and none waits long.
 
     `relations` are those that walks may take: an endpoint is not asked for all that it has.
     """
 
-    size = 0  # it has no entities by number: walks start from a file of seeds
-
-    def __init__(self, graph: KnowledgeGraph, address: str, relations: Sequence[str]) -> None:
-        self._graph = graph
-        self.checksum = address
+    def __init__(self, graph: KnowledgeGraph, relations: Sequence[str]) -> None:
+        super().__init__(graph)
         halves = {half for relation in relations for half in relation.split(FLATTENED)}
         self._relations = sorted(halves | set(relations))
         self._waiting: list[tuple[Sequence[Ask], Future[list[Any]]]] = []
@@ -41,12 +38,6 @@ class EndpointGraph(AskedGraph):
 
     def relation_ids(self) -> list[str]:
         return list(self._relations)
-
-    def entity_at(self, index: int) -> Entity:
-        raise IndexError(index)
-
-    def info(self) -> dict[str, int | str]:
-        return {"endpoint": self.checksum}
 
     def answer(self, asks: Sequence[Ask]) -> list[Any]:
         found: Future[list[Any]] = Future()
@@ -62,7 +53,7 @@ class EndpointGraph(AskedGraph):
         with self._lock:
             waiting, self._waiting = self._waiting, []
         try:
-            results = iter(answer(self._graph, [ask for asks, _ in waiting for ask in asks]))
+            results = iter(answer(self.graph, [ask for asks, _ in waiting for ask in asks]))
         except BaseException as error:  # whatever it is, nobody is left waiting
             told = error if isinstance(error, Exception) else GraphError("the call was interrupted")
             for _, found in waiting:
@@ -94,15 +85,23 @@ class Threads:
         self._threads.shutdown(cancel_futures=True)
 
 
-def open_seeded(graph: Path | str, config: SamplingConfig) -> CompiledGraph | EndpointGraph:
-    """The graph that walks are made on: a compiled one, or an endpoint (`http...`) with the seeds
-    and the predicates of the config. Raises `UserError` for an endpoint without them."""
+def open_shared(
+    graph: Path | str, environment: EnvironmentConfig, relations: Sequence[str] = ()
+) -> KnowledgeGraph:
+    """The graph as a worker uses it: an endpoint's look-ups are gathered over its threads, and
+    `relations` are those that it is taken to have."""
+    opened = open_graph(graph, wikidata=environment.layers.wikidata)
+    return EndpointGraph(opened, relations) if is_endpoint(graph) else opened
+
+
+def open_for_walks(graph: Path | str, config: SamplingConfig) -> KnowledgeGraph:
+    """The graph that walks are made on. An endpoint is not asked for all that it has: it needs the
+    seeds and the predicates of the config. Raises `UserError` for one without them."""
     if not is_endpoint(graph):
-        return open_graph(graph)
+        return open_shared(graph, config.environment)
     if not config.seeds_file or not config.predicates_file:
         raise UserError(
             "walks over an endpoint need seeds_file=FILE and predicates_file=FILE: "
             "`graphwalker seeds` makes both from training questions"
         )
-    opened = open_any(graph, wikidata=config.environment.layers.wikidata)
-    return EndpointGraph(opened, str(graph), lines_of(config.predicates_file))
+    return open_shared(graph, config.environment, lines_of(config.predicates_file))

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side, Step
+from graphwalker.graphs.batched import OverGraph
 from graphwalker.graphs.cache.calls import Ask, AskedGraph, answer
 from graphwalker.graphs.cvt import flat_relations_many, step
 
@@ -15,7 +16,7 @@ Found = tuple[int | None, list[Entity]]
 """The limit under which it was asked for, and what came."""
 
 
-class RememberedGraph(AskedGraph):
+class RememberedGraph(OverGraph, AskedGraph):
     """Gives what `graph` gives. A step that was taken with the same limit, or came to its end
     below it, is not taken again: a walk is executed and proven over the steps that made it.
 
@@ -24,16 +25,16 @@ class RememberedGraph(AskedGraph):
     """
 
     def __init__(self, graph: KnowledgeGraph, room: int = STEPS) -> None:
-        self._graph = graph
+        super().__init__(graph)
         self._room = room
         self._young: dict[Key, Found] = {}
         self._old: dict[Key, Found] = {}
 
     def answer(self, asks: Sequence[Ask]) -> list[Any]:
-        return answer(self._graph, asks)
+        return answer(self.graph, asks)
 
     def flat_relations_many(self, sides: Sequence[Side]) -> list[list[tuple[str, int]]]:
-        return flat_relations_many(self._graph, sides)
+        return flat_relations_many(self.graph, sides)
 
     def step_many(self, steps: Sequence[Step]) -> list[list[Entity]]:
         return [self.step(*one) for one in steps]
@@ -47,7 +48,7 @@ class RememberedGraph(AskedGraph):
         if known is None and (known := self._old.get(key)):
             self._keep(key, known)
         if known is None or not _is_enough(known, limit):
-            known = limit, step(self._graph, entity_id, relation, direction, limit)
+            known = limit, step(self.graph, entity_id, relation, direction, limit)
             self._keep(key, known)
         found = known[1]
         return found if limit is None or len(found) <= limit else found[:limit]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from data_pipeline.seeds.seeds import SeededGraph, Seeds
+from data_pipeline.seeds.seeds import Seeds
 from data_pipeline.walks.memory import RememberedGraph
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
 from graphwalker.graphs.literals import is_literal
@@ -220,7 +220,7 @@ class _Path:
 
 
 def sample_walk(
-    graph: SeededGraph, structure: str, rng: random.Random, rules: WalkRules | None = None
+    graph: KnowledgeGraph, structure: str, rng: random.Random, rules: WalkRules | None = None
 ) -> Walk | str:
     """One walk from any entity of the graph, or the reason why this attempt found none."""
     return Walker(graph, Seeds(graph), rules or WalkRules()).sample(structure, rng)

@@ -213,6 +213,12 @@ def _twins(entries: Mapping[Hop, Entry]) -> dict[Hop, Hop]:
 
 
 @cache
+def hand_written_twins() -> Mapping[Hop, Hop]:
+    """`Lexicon.twin` of every hop that stands in the table, whatever a graph holds of them."""
+    return _twins(hand_written())
+
+
+@cache
 def _generated(hop: Hop) -> Entry:
     said = generated_entry(hop.relation, hop.direction)
     return Entry(

@@ -13,7 +13,7 @@ from graphwalker.config import Config
 from graphwalker.datasets.base import load_questions
 from graphwalker.datasets.grounding import ground
 from graphwalker.errors import UserError
-from graphwalker.graphs.open import is_endpoint, open_any
+from graphwalker.graphs.open import is_endpoint, open_graph
 from graphwalker.policies.chat.policy import ChatPolicy
 from graphwalker.policies.chat.spent_file import read_spent, write_spent
 from graphwalker.policies.config import PolicyConfig, policy_identity, policy_name
@@ -91,7 +91,7 @@ def _environment(config: EvalConfig) -> Environment:
         raise UserError(
             "record_calls: one file cannot be written by several workers; set workers=1"
         )
-    graph = open_any(config.graph, cache_dir=cache, wikidata=wikidata, record=config.record_calls)
+    graph = open_graph(config.graph, cache_dir=cache, wikidata=wikidata, record=config.record_calls)
     return Environment(graph, config.environment)
 
 

@@ -250,7 +250,7 @@ def _describe(questions: Sequence[Question], player: Player) -> dict[str, Any]:
         "policy": player.policy_name,
         **environment.provenance,
         "environment_settings": environment.config.model_dump(mode="json"),
-        "graph": str(getattr(environment.graph, "checksum", "")),
+        "graph": environment.graph.checksum,
     }
 
 

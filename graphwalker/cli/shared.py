@@ -6,7 +6,13 @@ from typing import Annotated, Any
 
 import typer
 
-GraphOption = Annotated[Path, typer.Option("--graph", help="A compiled graph (`graph build`).")]
+GraphOption = Annotated[
+    str,
+    typer.Option(
+        "--graph",
+        help="A graph: folder, endpoint (http://...), recording, or MODULE:FACTORY.",
+    ),
+]
 OutOption = Annotated[Path, typer.Option("--out", help="Where the result goes.")]
 SeedOption = Annotated[int, typer.Option("--seed", help="Same seed, same records.")]
 WorkersOption = Annotated[

@@ -1,8 +1,10 @@
 """The knowledge graph as agents see it: entities, triples, and a read-only protocol."""
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import NamedTuple, Protocol, runtime_checkable
 
 FLATTENED = ".."
@@ -67,27 +69,42 @@ class KnowledgeGraph(Protocol):
     relations by relation id, neighbors and triples by entity id (compared as UTF-8 bytes).
     Any call may raise `GraphError` when the backend fails; none returns an empty result instead.
 
+    A backend of one's own inherits from this class and gives four methods: `resolve`, `name`,
+    `relations` and `neighbors`. Everything else has a default that it may override: `size`,
+    `entity_at` and `relation_ids` to make walks and questions from it, the others for speed.
+
     The batched forms (`..._many`) give exactly what the single ones give, one answer for each
     item asked, in the order asked. A class that inherits from this protocol has them for free;
     a backend whose calls are round trips overrides them so that one call is one round trip.
     """
 
+    checksum: str = ""
+    """What tells this graph from others in a run's provenance; `""` where nothing does."""
+    path: Path | None = None
+    """The file that holds it, where it is one."""
+    size: int = 0
+    """How many named entities `entity_at` gives; 0 for a graph that cannot list them."""
+
+    @abstractmethod
     def resolve(self, name: str) -> list[Entity]:
         """All entities of that name, best first: exact before case-folded, most types, then id."""
         ...
 
+    @abstractmethod
     def name(self, entity_id: str) -> str:
         """The display name, or `""`."""
         ...
 
+    @abstractmethod
     def relations(self, entity_id: str, direction: Direction) -> list[tuple[str, int]]:
         """Distinct relations of the entity in that direction, each with its number of triples."""
         ...
 
     def count(self, entity_id: str, relation: str, direction: Direction) -> int:
         """How many triples the entity has with that relation in that direction."""
-        ...
+        return dict(self.relations(entity_id, direction)).get(relation, 0)
 
+    @abstractmethod
     def neighbors(
         self, entity_id: str, relation: str, direction: Direction, limit: int | None = None
     ) -> list[Entity]:
@@ -102,11 +119,28 @@ class KnowledgeGraph(Protocol):
         limit: int | None = None,
     ) -> list[Triple]:
         """Triples around the entity, at most `limit` per relation, in the order of `relations`."""
-        ...
+        here = Entity(entity_id, self.name(entity_id))
+        return [
+            Triple(here, r, other) if direction is Direction.OUT else Triple(other, r, here)
+            for r in relations
+            for other in self.neighbors(entity_id, r, direction, limit)
+        ]
 
     def types(self, entity_id: str) -> list[str]:
         """Type ids such as `people.person`, sorted; empty when the graph has none."""
-        ...
+        return []
+
+    def entity_at(self, index: int) -> Entity:
+        """The named entity at that place in id order, `0 <= index < size`."""
+        raise IndexError(index)
+
+    def relation_ids(self) -> list[str]:
+        """Every relation of the graph, sorted; empty for a graph that cannot list them."""
+        return []
+
+    def info(self) -> dict[str, int | str]:
+        """Counts and other facts, for people and for provenance."""
+        return {"entities": self.size, "checksum": self.checksum}
 
     def names_many(self, entity_ids: Sequence[str]) -> list[str]:
         """`name` of each."""

@@ -1,4 +1,4 @@
-"""A graph whose calls are batches: the single forms are batches of one."""
+"""Two bases of backends: graphs whose calls are batches, and graphs that stand over another."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -39,3 +39,20 @@ class BatchedGraph(KnowledgeGraph):
         relations: Sequence[str] | None = None,
         limit: int | None = None,
     ) -> list[list[Triple]]: ...
+
+
+class OverGraph(KnowledgeGraph):
+    """A graph that stands over `graph`: it lists the same entities and relations."""
+
+    def __init__(self, graph: KnowledgeGraph) -> None:
+        self.graph = graph
+        self.checksum, self.size, self.path = graph.checksum, graph.size, graph.path
+
+    def entity_at(self, index: int) -> Entity:
+        return self.graph.entity_at(index)
+
+    def relation_ids(self) -> list[str]:
+        return self.graph.relation_ids()
+
+    def info(self) -> dict[str, int | str]:
+        return self.graph.info()

@@ -2,10 +2,11 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from hashlib import blake2b
 from types import MappingProxyType
 
 from graphwalker.errors import UserError
-from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Triple
+from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
 from graphwalker.graphs.literals import is_literal, literal_name
 from graphwalker.graphs.names import fold, names_nothing
 
@@ -37,19 +38,16 @@ class MemoryGraph(KnowledgeGraph):
             Direction.IN: _group((t, r, h) for h, r, t in facts if not is_literal(t)),
         }
         self._named = sorted(i for i, name in self._names.items() if not names_nothing(name))
+        self.size = len(self._named)
         self._folded: dict[str, list[str]] = defaultdict(list)
         for entity_id in sorted(self._names):
             self._folded[fold(self._names[entity_id])].append(entity_id)
+        self.checksum = _checksum(facts, self._names, self._types)
         self._relation_counts = Counter(relation for _, relation, _ in facts)
         self._to_cvts = {
             Direction.OUT: {r for _, r, t in facts if self._is_cvt(t)},
             Direction.IN: {r for h, r, t in facts if self._is_cvt(h) and not is_literal(t)},
         }
-
-    @property
-    def size(self) -> int:
-        """How many named entities there are; literals and CVT nodes do not count."""
-        return len(self._named)
 
     def entity_at(self, index: int) -> Entity:
         """The named entity at that place in id order, `0 <= index < size`."""
@@ -92,20 +90,6 @@ class MemoryGraph(KnowledgeGraph):
     ) -> list[Entity]:
         return [self._entity(i) for i in self._ends(entity_id, relation, direction)[:limit]]
 
-    def triples(
-        self,
-        entity_id: str,
-        relations: Sequence[str],
-        direction: Direction,
-        limit: int | None = None,
-    ) -> list[Triple]:
-        here = self._entity(entity_id)
-        return [
-            Triple(here, r, other) if direction is Direction.OUT else Triple(other, r, here)
-            for r in relations
-            for other in self.neighbors(entity_id, r, direction, limit)
-        ]
-
     def types(self, entity_id: str) -> list[str]:
         return list(self._types.get(entity_id, ()))
 
@@ -124,3 +108,10 @@ def _group(facts: Iterable[tuple[str, str, str]]) -> dict[str, dict[str, list[st
     for here, relation, other in sorted(facts):
         groups.setdefault(here, {}).setdefault(relation, []).append(other)
     return groups
+
+
+def _checksum(facts: Iterable[tuple[str, str, str]], *of_ids: Mapping[str, object]) -> str:
+    digest = blake2b(digest_size=16)
+    for row in (*facts, *(item for known in of_ids for item in sorted(known.items()))):
+        digest.update(repr(row).encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()

@@ -1,16 +1,18 @@
-"""Opening a graph by one text: a compiled folder, a SPARQL endpoint, or a recording."""
+"""Opening a graph by one text: a folder, a file, an endpoint, a recording, or `module:factory`."""
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity, KnowledgeGraph
+from graphwalker.named import is_own, own
 
 if TYPE_CHECKING:
     from graphwalker.graphs.sparql.graph import SparqlGraph
 
 
-def open_any(
+def open_graph(
     spec: Path | str,
     *,
     cache_dir: Path | str = "",
@@ -18,9 +20,14 @@ def open_any(
     wikidata: bool = False,
     **endpoint: Any,
 ) -> KnowledgeGraph:
-    """The graph that `spec` names: an `http(s)://` address is a SPARQL endpoint (several may
-    stand side by side; `#IRI` at the end is the named graph that is asked), a `.jsonl` file a
-    recording of graph calls, anything else a compiled graph.
+    """The graph that `spec` names; every command, config and script opens its graph here.
+
+    - an `http(s)://` address: a SPARQL endpoint. Several may stand side by side, separated by
+      blanks or commas; `#IRI` at the end is the named graph that is asked.
+    - a `.jsonl` file: a recording of graph calls (`record`), which it plays again.
+    - `module:factory`: what that function of the user's own returns, a `KnowledgeGraph` or a
+      networkx graph. The module may lie in the working directory.
+    - anything else: a compiled graph, by its folder or the file inside.
 
     An endpoint stands behind the cache of this process, which `cache_dir` keeps on disk as well;
     `wikidata` is its vocabulary, other options go to `SparqlGraph`. `record` is a file to which
@@ -49,7 +56,7 @@ def open_endpoint(spec: str, *, wikidata: bool = False, **options: Any) -> "Spar
         options = {"default_graph": named, **options}
     if wikidata:
         options = {"vocabulary": vocabulary(), **options}
-    return SparqlGraph(addresses, **options)
+    return SparqlGraph(addresses.replace(",http", " http"), **options)
 
 
 def some_entities(graph: "SparqlGraph", count: int) -> list[Entity]:
@@ -73,9 +80,11 @@ def _open(
         from graphwalker.graphs.cache.replay import ReplayedGraph
 
         return ReplayedGraph(spec)
-    from graphwalker.graphs.compiled.open import open_graph
+    if is_own(spec) and not Path(spec).exists():
+        return _made(spec)
+    from graphwalker.graphs.compiled.open import open_compiled
 
-    return open_graph(Path(spec))
+    return open_compiled(Path(spec))
 
 
 def _cached_endpoint(
@@ -90,3 +99,20 @@ def _cached_endpoint(
     # Whatever changes the answers is part of the name; how they are fetched is not.
     name = f"{spec} {endpoint.get('default_graph', '')} {graph.vocabulary}"
     return CachedGraph(graph, name, cache)
+
+
+def _made(spec: str) -> KnowledgeGraph:
+    """What the user's factory gives; its own errors are shown as they are."""
+    factory = own(spec, "graph")
+    graph = factory() if callable(factory) else factory
+    if isinstance(graph, KnowledgeGraph):
+        return graph
+    # Without networkx among the loaded modules nobody has made one of its graphs.
+    if (networkx := sys.modules.get("networkx")) and isinstance(graph, networkx.Graph):
+        from graphwalker.graphs.adapters.networkx import from_networkx
+
+        return from_networkx(graph)
+    raise UserError(
+        f"graph {spec}: gave {type(graph).__name__}; return a KnowledgeGraph (a subclass of "
+        "graphwalker.graphs.base.KnowledgeGraph) or a networkx graph"
+    )

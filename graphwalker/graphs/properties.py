@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
+from zlib import crc32
 
 from graphwalker.graphs.base import Entity, KnowledgeGraph, Triple
 from graphwalker.graphs.literals import literal_id
@@ -68,6 +69,11 @@ class PropertyGraph(KnowledgeGraph, Protocol):
     def neighborhood(self, entity_id: str, hops: int = 1, limit: int = 100) -> list[Triple]:
         """Triples around a node up to so many hops away, nearest first, at most `limit`."""
         ...
+
+
+def value_key(relation: str, literal: str) -> int:
+    """The hash under which the nodes with that value are found."""
+    return crc32(f"{relation}\0{literal}".encode("utf-8", "surrogatepass"))
 
 
 def value_literal(value: Value) -> str:

@@ -1,8 +1,6 @@
 """One question, asked of an agent, its walk shown while it happens."""
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import cast
 
 from graphwalker.agents.environment import Environment
 from graphwalker.agents.rollout import rollout
@@ -11,7 +9,6 @@ from graphwalker.graphs.base import Entity, KnowledgeGraph
 from graphwalker.graphs.views.freebase import machine_id
 from graphwalker.graphs.views.name_index import (
     FILE_NAME,
-    ListedGraph,
     NameIndex,
     build_index,
     name_rows,
@@ -86,11 +83,11 @@ def _described(graph: KnowledgeGraph, found: Sequence[Entity]) -> str:
 
 def _index_of(graph: KnowledgeGraph, index: NameIndex | None) -> NameIndex:
     """The index given, else the one beside the graph, else one made now of a small graph."""
-    beside = Path(getattr(graph, "path", "")).parent / FILE_NAME
-    if index is None and hasattr(graph, "path") and beside.is_file():
-        index = open_index(beside, getattr(graph, "checksum", ""))
-    if index is None and getattr(graph, "size", SEARCHED_AT_ONCE + 1) <= SEARCHED_AT_ONCE:
-        index = build_index(name_rows(cast(ListedGraph, graph)))
+    beside = graph.path.parent / FILE_NAME if graph.path else None
+    if index is None and beside is not None and beside.is_file():
+        index = open_index(beside, graph.checksum)
+    if index is None and graph.size <= SEARCHED_AT_ONCE:
+        index = build_index(name_rows(graph))
     return index or build_index([])
 
 

@@ -13,7 +13,7 @@ from graphwalker.agents.rollout import rollout
 from graphwalker.datasets.base import load_questions
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity
-from graphwalker.graphs.compiled.open import open_graph
+from graphwalker.graphs.open import open_graph
 from graphwalker.policies.base import Sampling
 from graphwalker.question import Question
 from graphwalker.trajectory import Trajectory

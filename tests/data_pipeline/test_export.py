@@ -13,7 +13,7 @@ from data_pipeline.synthesize import make_questions
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl, read_records, write_jsonl
-from graphwalker.graphs.compiled.open import open_graph
+from graphwalker.graphs.open import open_graph
 from graphwalker.trajectory import Trajectory
 from graphwalker.world.generate import make_world
 

@@ -17,7 +17,7 @@ from graphwalker.cli.app import app, run
 from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl, write_jsonl
 from graphwalker.graphs.base import Direction, Entity
-from graphwalker.graphs.compiled.open import open_graph
+from graphwalker.graphs.open import open_graph
 from graphwalker.query.query import Branch, Hop, Query, execute
 from graphwalker.query.sparql import render
 from graphwalker.world.generate import make_world

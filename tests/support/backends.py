@@ -1,7 +1,7 @@
 """One graph on every backend: the same N-Triples, read by each in its own way."""
 
 from graphwalker.graphs.build.build import build_graph
-from graphwalker.graphs.compiled.open import open_graph
+from graphwalker.graphs.compiled.open import open_compiled
 from graphwalker.graphs.literals import is_literal, literal_id
 from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.graphs.ntriples import FREEBASE
@@ -20,7 +20,7 @@ def to_ntriples(facts, names, types, more_names=()):
 def compiled(path):
     """The compiled graph of an N-Triples file."""
     build_graph([path], path.parent / "graph")
-    return open_graph(path.parent / "graph")
+    return open_compiled(path.parent / "graph")
 
 
 def embedded(path):

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from graphwalker.agents.environment import Environment
-from graphwalker.graphs.compiled.open import open_graph
+from graphwalker.graphs.open import open_graph
 from support.grpo_toy import SMALL, questions
 from support.run_toys import grpo_config
 from training.grpo import make_trainer

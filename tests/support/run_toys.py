@@ -16,7 +16,7 @@ from graphwalker.config import write_config as write_run_config
 from graphwalker.files import read_jsonl, write_jsonl
 from graphwalker.graphs.base import Entity
 from graphwalker.graphs.build.build import build_graph
-from graphwalker.graphs.compiled.open import open_graph
+from graphwalker.graphs.open import open_graph
 from graphwalker.question import Question
 from graphwalker.tokens.segments import FORMATS, training_row
 from graphwalker.trajectory import Message, StopReason, Trajectory, Turn

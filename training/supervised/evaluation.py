@@ -12,7 +12,7 @@ from graphwalker.agents.environment import Environment
 from graphwalker.agents.rollout import rollout
 from graphwalker.datasets.base import load_questions
 from graphwalker.errors import UserError
-from graphwalker.graphs.open import open_any
+from graphwalker.graphs.open import open_graph
 from graphwalker.policies.base import Sampling
 from graphwalker.policies.local.policy import TransformersPolicy
 from graphwalker.scoring import score
@@ -40,7 +40,8 @@ class RolloutEvaluation(TrainerCallback):
         if any(not question.answers for question in questions):
             raise UserError(f"{settings.questions}: a question without answers cannot be scored")
         self._questions = questions[rank() :: processes()]
-        self._environment = Environment(open_any(settings.graph), settings.environment)
+        graph = open_graph(settings.graph, wikidata=settings.environment.layers.wikidata)
+        self._environment = Environment(graph, settings.environment)
         self.best = BestModel(Path(config.output_dir)) if settings.choose_best else None
         self._fresh: dict[str, float] = {}
 

@@ -66,7 +66,7 @@ def synth(
 
 @app.command()
 def walk(
-    graph: Annotated[str, typer.Option("--graph", help="A compiled graph, or a SPARQL endpoint.")],
+    graph: GraphOption,
     out: OutOption,
     config: ConfigOption = None,
     overrides: Overrides = None,

@@ -16,7 +16,7 @@ def export(
     to: Annotated[str, typer.Option("--to", help="sharegpt (LLaMA-Factory), trl or verl.")],
     out: OutOption,
     graph: Annotated[
-        Path | None, typer.Option("--graph", help="For questions: their prompts are made on it.")
+        str | None, typer.Option("--graph", help="For questions: their prompts are made on it.")
     ] = None,
     config: ConfigOption = None,
     overrides: Overrides = None,
@@ -31,7 +31,7 @@ def export(
     chosen = settings("environment", config, overrides)
     environment: Any = None
     if graph is not None:
-        opened = load("graphwalker.graphs.compiled.open:open_graph")(graph)
+        opened = load("graphwalker.graphs.open:open_graph")(graph, wikidata=chosen.layers.wikidata)
         environment = load("graphwalker.agents.environment:Environment")(opened, chosen)
     done = load("data_pipeline.export:export")(file, to, out, environment)
     shown = {"file": str(done.file), "rows": done.rows, "left_out": done.left_out}

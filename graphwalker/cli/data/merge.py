@@ -19,7 +19,7 @@ def merge(
         Path | None, typer.Argument(help="A LoRA run (or adapter): its whole model goes to --out.")
     ] = None,
     graph: Annotated[
-        Path | None, typer.Option("--graph", help="The graph of the shards that lie below --out.")
+        str | None, typer.Option("--graph", help="The graph of the shards that lie below --out.")
     ] = None,
     questions: Annotated[
         Path | None, typer.Option("--questions", help="What `experts` was given, for its shards.")

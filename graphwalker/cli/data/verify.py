@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from graphwalker.cli.shared import OutOption, load
+from graphwalker.cli.shared import GraphOption, OutOption, load
 from graphwalker.errors import GraphError, GraphWalkerError, UserError
 
 app = typer.Typer()
@@ -15,10 +15,7 @@ app = typer.Typer()
 @app.command()
 def verify(
     file: Annotated[Path, typer.Argument(help="Walks, questions or trajectories (JSONL).")],
-    graph: Annotated[
-        str,
-        typer.Option("--graph", help="A compiled graph, an endpoint's address, or a recording."),
-    ],
+    graph: GraphOption,
     max_answers: Annotated[
         int | None, typer.Option("--max-answers", min=1, help="Uniqueness bound. Default: none.")
     ] = None,
@@ -30,7 +27,7 @@ def verify(
 
     Example: graphwalker verify runs/synth/graphsynth.jsonl --graph runs/graph
     """
-    opened = load("graphwalker.graphs.open:open_any")(graph)
+    opened = load("graphwalker.graphs.open:open_graph")(graph)
     try:
         with load("graphwalker.cli.console:progress")("verify") as tick:
             verdict = load("data_pipeline.verify:verify_file")(opened, file, max_answers, tick)
@@ -58,8 +55,8 @@ def seeds(
         typer.Argument(help="Training files with SPARQL, or whitelists (ids or IRIs)."),
     ] = None,
     graph: Annotated[
-        Path | None,
-        typer.Option("--graph", help="Keep what this compiled graph has; alone: its schema."),
+        str | None,
+        typer.Option("--graph", help="Keep what this graph has; alone: its schema."),
     ] = None,
     entities: Annotated[
         int | None,
@@ -77,7 +74,7 @@ def seeds(
         raise UserError("give training files, whitelists, or --graph for a graph's schema")
     if entities is not None and files:
         raise UserError("--entities is for a graph's schema: leave the files out")
-    opened = load("graphwalker.graphs.compiled.open:open_graph")(graph) if graph else None
+    opened = load("graphwalker.graphs.open:open_graph")(graph) if graph else None
     left_out: dict[str, int] = {}
     if files:
         with load("graphwalker.cli.console:progress")("seeds") as tick:

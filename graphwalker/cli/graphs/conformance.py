@@ -14,7 +14,7 @@ SHOWN = 20
 
 def conformance(
     graph: Annotated[
-        Path | None, typer.Argument(help="A compiled graph, or a recording (.jsonl).")
+        str | None, typer.Argument(help="Any graph: folder, recording, address, MODULE:FACTORY.")
     ] = None,
     endpoint: Annotated[str, typer.Option("--endpoint", help="A SPARQL endpoint instead.")] = "",
     named_graph: Annotated[
@@ -41,8 +41,10 @@ def conformance(
     """
     if (graph is None) == (not endpoint):
         raise UserError("give a graph or --endpoint URL, one of the two")
+    if graph and load("graphwalker.graphs.open:is_endpoint")(graph):
+        graph, endpoint = None, graph
     opened = _open(graph, endpoint, named_graph, wikidata)
-    other = load("graphwalker.graphs.compiled.open:open_graph")(reference) if reference else None
+    other = load("graphwalker.graphs.compiled.open:open_compiled")(reference) if reference else None
     chosen = _entities(opened, other, entity or [], entities, seed)
     found = [
         (finding.check, finding.entity_id, finding.detail)
@@ -69,9 +71,9 @@ def _report(found: list[tuple[str, str, str]], entities: int, compared: bool) ->
     typer.echo(f"conforms at {entities} entities")
 
 
-def _open(graph: Path | None, endpoint: str, named_graph: str, wikidata: bool) -> Any:
+def _open(graph: str | None, endpoint: str, named_graph: str, wikidata: bool) -> Any:
     if not endpoint:
-        return load("graphwalker.graphs.open:open_any")(graph)
+        return load("graphwalker.graphs.open:open_graph")(graph)
     options = {"default_graph": named_graph} if named_graph else {}
     return load("graphwalker.graphs.open:open_endpoint")(endpoint, wikidata=wikidata, **options)
 
@@ -85,9 +87,9 @@ def _entities(opened: Any, other: Any, ids: list[str], count: int, seed: int) ->
             for i in map(load("graphwalker.graphs.views.freebase:machine_id"), ids)
         ]
     listed = other if other is not None else opened
-    if not hasattr(listed, "size"):
-        if not hasattr(listed, "client"):
-            raise UserError("a recording lists no entities: name some with --entity ID")
+    if not listed.size:
+        if not isinstance(opened, load("graphwalker.graphs.sparql.graph:SparqlGraph")):
+            raise UserError("this graph lists no entities: name some with --entity ID")
         return load("graphwalker.graphs.open:some_entities")(opened, count)
     stride = max(1, listed.size // count)
     places = range(seed % stride, listed.size, stride)

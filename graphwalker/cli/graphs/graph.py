@@ -115,7 +115,7 @@ def info(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Describe a compiled graph: counts, checksum, size."""
-    info = load("graphwalker.graphs.compiled.open:open_graph")(graph).info()
+    info = load("graphwalker.graphs.compiled.open:open_compiled")(graph).info()
     if as_json:
         typer.echo(load("graphwalker.files:dumps")(info))
     else:

@@ -20,7 +20,7 @@ def index(
 
     Example: graphwalker graph index runs/graph --aliases aliases.tsv
     """
-    opened = load("graphwalker.graphs.compiled.open:open_graph")(graph)
+    opened = load("graphwalker.graphs.compiled.open:open_compiled")(graph)
     more = load("graphwalker.graphs.views.name_index:read_aliases")(aliases) if aliases else ()
     rows = load("graphwalker.graphs.views.name_index:name_rows")(opened, more)
     path = _index_path(opened)
@@ -37,7 +37,7 @@ def search(
 
     Example: graphwalker graph search runs/graph "barak obama"
     """
-    opened = load("graphwalker.graphs.compiled.open:open_graph")(graph)
+    opened = load("graphwalker.graphs.compiled.open:open_compiled")(graph)
     path = _index_path(opened)
     if path.is_file():
         names = load("graphwalker.graphs.views.name_index:open_index")(path, opened.checksum)

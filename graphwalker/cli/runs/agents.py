@@ -8,6 +8,7 @@ import typer
 
 from graphwalker.cli.shared import (
     ConfigOption,
+    GraphOption,
     OutOption,
     Overrides,
     SeedOption,
@@ -101,7 +102,7 @@ def ask(
     topic: Annotated[
         list[str], typer.Option("--topic", help="Topic entity (name or id); repeatable.")
     ],
-    graph: Annotated[str, typer.Option("--graph", help="A compiled graph, or a SPARQL endpoint.")],
+    graph: GraphOption,
     model: Annotated[Path, typer.Option("--model", help="A model folder, as training leaves it.")],
     config: ConfigOption = None,
     overrides: Overrides = None,
@@ -121,7 +122,7 @@ def ask(
         {"model": str(model), "format": layout},
         "--model, --format",
     )
-    opened = load("graphwalker.graphs.open:open_any")(graph, wikidata=environment.layers.wikidata)
+    opened = load("graphwalker.graphs.open:open_graph")(graph, wikidata=environment.layers.wikidata)
     trajectory = load("graphwalker.serve.ask:ask")(
         question,
         topic,

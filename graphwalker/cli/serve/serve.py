@@ -4,14 +4,14 @@ from typing import Annotated
 
 import typer
 
-from graphwalker.cli.shared import ConfigOption, Overrides, load, settings
+from graphwalker.cli.shared import ConfigOption, GraphOption, Overrides, load, settings
 
 app = typer.Typer()
 
 
 @app.command()
 def serve(
-    graph: Annotated[str, typer.Option("--graph", help="A compiled graph, or an endpoint's URL.")],
+    graph: GraphOption,
     model: Annotated[str, typer.Option("--model", help="A model folder, or an API's model name.")],
     config: ConfigOption = None,
     overrides: Overrides = None,
@@ -39,9 +39,9 @@ def serve(
         {"model": model, **served},
         "--model, --api",
     )
-    environment = load("graphwalker.agents.environment:Environment")(
-        load("graphwalker.graphs.open:open_any")(graph), settings("environment", config, overrides)
-    )
+    chosen = settings("environment", config, overrides)
+    opened = load("graphwalker.graphs.open:open_graph")(graph, wikidata=chosen.layers.wikidata)
+    environment = load("graphwalker.agents.environment:Environment")(opened, chosen)
     policy = load("graphwalker.policies.load:load_policy")(policy_config)
     desk = load("graphwalker.serve.desk:Desk")(environment, policy, max_running)
     limits = load("graphwalker.serve.asking:Limits")(max_tokens=max_tokens)

@@ -11,8 +11,7 @@ from typing import Any
 
 from graphwalker.errors import UserError
 from graphwalker.graphs.build.compiler import Compiler
-from graphwalker.graphs.compiled.open import open_graph
-from graphwalker.graphs.format.layout import FILE_NAME
+from graphwalker.graphs.format.layout import FILE_NAME, Layout
 from graphwalker.graphs.intake.filters import Filters
 from graphwalker.graphs.intake.intake import Intake
 from graphwalker.graphs.intake.phases import LimitError, Phases, plan, workplace
@@ -73,7 +72,7 @@ def build_graph(
         told = {"filters": filters.told(), **intake.told(), "seconds": seconds}
         _publish(work, out, {"inputs": [str(s.path) for s in sources], **told})
     counted = {"malformed": record.count, "filtered": told["filtered"], "seconds": seconds}
-    return {**open_graph(out).info(), **counted}
+    return {**Layout(out).info(), **counted}
 
 
 def _sources(

@@ -2,7 +2,6 @@
 
 import json
 from typing import Any
-from zlib import crc32
 
 import numpy as np
 
@@ -10,11 +9,7 @@ from graphwalker.graphs.build.nodes import Strings, write_buckets
 from graphwalker.graphs.format.layout import LayoutWriter, typecode
 from graphwalker.graphs.format.offsets import write_ints
 from graphwalker.graphs.intake.sorter import STRING_ROWS, Sorter
-
-
-def value_key(relation: str, literal: str) -> int:
-    """The hash under which the nodes with that value are found."""
-    return crc32(f"{relation}\0{literal}".encode("utf-8", "surrogatepass"))
+from graphwalker.graphs.properties import value_key
 
 
 def write_properties(

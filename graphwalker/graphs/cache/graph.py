@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from graphwalker.graphs.base import KnowledgeGraph
+from graphwalker.graphs.batched import OverGraph
 from graphwalker.graphs.cache.calls import Ask, AskedGraph, answer
 from graphwalker.graphs.cache.memory import Cache
 
@@ -11,7 +12,7 @@ PROCESS_CACHE = Cache()
 """Shared by all cached graphs of this process that are given no cache of their own."""
 
 
-class CachedGraph(AskedGraph):
+class CachedGraph(OverGraph, AskedGraph):
     """Gives what `graph` gives and asks it once. `name` tells graphs of one cache apart: an
     address or a checksum, and whatever else changes the answers (language, named graph).
 
@@ -19,7 +20,7 @@ class CachedGraph(AskedGraph):
     """
 
     def __init__(self, graph: KnowledgeGraph, name: str, cache: Cache | None = None) -> None:
-        self._graph = graph
+        super().__init__(graph)
         self._name = name
         self.cache = PROCESS_CACHE if cache is None else cache
 
@@ -29,4 +30,4 @@ class CachedGraph(AskedGraph):
         return [list(one) if isinstance(one, list) else one for one in found]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
 
     def _ask(self, keys: list[tuple[str, Ask]]) -> list[Any]:
-        return answer(self._graph, [ask for _, ask in keys])
+        return answer(self.graph, [ask for _, ask in keys])

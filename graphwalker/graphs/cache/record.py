@@ -8,11 +8,12 @@ from typing import Any
 from graphwalker.errors import GraphError
 from graphwalker.files import JsonlAppender
 from graphwalker.graphs.base import KnowledgeGraph
+from graphwalker.graphs.batched import OverGraph
 from graphwalker.graphs.cache.calls import Ask, AskedGraph, answer, encode
 from graphwalker.graphs.cache.replay import read_recording
 
 
-class RecordedGraph(AskedGraph):
+class RecordedGraph(OverGraph, AskedGraph):
     """Gives what `graph` gives and appends it to `path`, from which `ReplayedGraph` gives it again.
 
     A line: `{"method": "relations", "arguments": ["m.1", "out"], "result": [["a.b.c", 2]]}`.
@@ -20,7 +21,7 @@ class RecordedGraph(AskedGraph):
     """
 
     def __init__(self, graph: KnowledgeGraph, path: Path | str) -> None:
-        self._graph = graph
+        super().__init__(graph)
         self._lock = Lock()
         self._out = JsonlAppender(path)
         known = read_recording(path)
@@ -28,7 +29,7 @@ class RecordedGraph(AskedGraph):
 
     def answer(self, asks: Sequence[Ask]) -> list[Any]:
         try:
-            results = answer(self._graph, asks)
+            results = answer(self.graph, asks)
         except GraphError as error:
             self._write([(ask, {"error": str(error)}) for ask in asks])
             raise

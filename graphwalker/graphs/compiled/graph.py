@@ -49,23 +49,16 @@ class CompiledGraph(KnowledgeGraph):
 
     @classmethod
     def open(cls, path: Path | str) -> "CompiledGraph":
-        """Same as `open_graph`, without what a property graph has besides."""
+        """Same as `open_graph` of its folder, without what a property graph has besides."""
         return cls(Layout(path))
 
-    def __reduce__(self) -> tuple[Callable[[Path], "CompiledGraph"], tuple[Path]]:
+    def __reduce__(self) -> tuple[type["CompiledGraph"], tuple[Layout]]:
         """Another process opens the same file."""
-        from graphwalker.graphs.compiled.open import open_graph
-
-        return open_graph, (self.path,)
+        return type(self), (self._layout,)
 
     def info(self) -> dict[str, int | str]:
         """Counts, bytes, checksum and format version, for people and for provenance."""
-        return {
-            **self._layout.counts,
-            "bytes": len(self._layout.map),
-            "format_version": self._layout.version,
-            "checksum": self.checksum,
-        }
+        return self._layout.info()
 
     def verify(self) -> None:
         """Read every byte and check it. Raises `GraphError` naming what is damaged."""

@@ -6,7 +6,7 @@ from graphwalker.graphs.compiled.graph import CompiledGraph
 from graphwalker.graphs.format.layout import Layout
 
 
-def open_graph(path: Path | str) -> CompiledGraph:
+def open_compiled(path: Path | str) -> CompiledGraph:
     """Open what `build_graph` wrote; `path` is its folder or the file inside.
 
     Built from property-graph files, it is a `PropertyGraph`, too. Raises `UserError` for a file

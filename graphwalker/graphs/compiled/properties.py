@@ -6,12 +6,18 @@ from collections import Counter
 from typing import Any
 
 from graphwalker.graphs.base import Direction, Entity, Triple
-from graphwalker.graphs.build.properties import value_key
 from graphwalker.graphs.compiled.graph import CompiledGraph
 from graphwalker.graphs.format.arrays import Buckets, strings
 from graphwalker.graphs.format.layout import Layout
 from graphwalker.graphs.literals import is_literal, literal_name
-from graphwalker.graphs.properties import Label, Relationship, Schema, Value, value_literal
+from graphwalker.graphs.properties import (
+    Label,
+    Relationship,
+    Schema,
+    Value,
+    value_key,
+    value_literal,
+)
 
 
 class CompiledPropertyGraph(CompiledGraph):

@@ -59,6 +59,15 @@ class Layout:
         if len(self.map) <= CHECKED_BYTES:
             self.verify()
 
+    def __reduce__(self) -> tuple[type["Layout"], tuple[Path]]:
+        """Another process opens the same file."""
+        return type(self), (self.path,)
+
+    def info(self) -> dict[str, int | str]:
+        """Counts, bytes, checksum and format version."""
+        about = {"format_version": self.version, "checksum": self.checksum}
+        return {**self.counts, "bytes": len(self.map), **about}
+
     def array(self, name: str) -> memoryview:
         """The integers of a section; indexing gives plain `int`s."""
         section = self.section(name)

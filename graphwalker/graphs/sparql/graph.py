@@ -45,6 +45,8 @@ class SparqlGraph(BatchedGraph):
     ) -> None:
         addresses = endpoint.split() if isinstance(endpoint, str) else list(endpoint)
         self.client = SparqlClient(addresses, **options)
+        named = self.client.default_graph
+        self.checksum = " ".join(addresses) + (f"#{named}" if named else "")
         self.vocabulary = vocabulary
         self._patterns = Patterns(vocabulary, one_graph=bool(self.client.default_graph))
         self._read = Reader(vocabulary)

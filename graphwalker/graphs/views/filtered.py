@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side, Step, Triple
-from graphwalker.graphs.batched import BatchedGraph
+from graphwalker.graphs.batched import BatchedGraph, OverGraph
 from graphwalker.graphs.names import names_nothing
 
 LOOKED_AT = 10_000
 """Triples of one relation looked at to count what a view leaves out; those beyond count as kept."""
 
 
-class FilteredGraph(BatchedGraph):
+class FilteredGraph(OverGraph, BatchedGraph):
     """Shows `graph` without what `keeps_relation` and `keeps` refuse; a subclass overrides them.
 
     Counts are exact up to `LOOKED_AT` triples of one relation, and upper bounds beyond.
@@ -19,7 +19,7 @@ class FilteredGraph(BatchedGraph):
     """
 
     def __init__(self, graph: KnowledgeGraph) -> None:
-        self.graph = graph
+        super().__init__(graph)
         self._leads: Any = getattr(graph, "leads_to_cvts", None)
         self._is_cvt_end: Any = getattr(graph, "is_cvt_end", None)
         self._twin_of: Any = getattr(graph, "twin_of", None)
@@ -49,6 +49,9 @@ class FilteredGraph(BatchedGraph):
     def twin_of(self, relation: str) -> str:
         """As the graph beneath knows it; `""` where it does not know inverses."""
         return self._twin_of(relation) if self._twin_of is not None else ""
+
+    def relation_ids(self) -> list[str]:
+        return [relation for relation in self.graph.relation_ids() if self.keeps_relation(relation)]
 
     def resolve(self, name: str) -> list[Entity]:
         return self.graph.resolve(name)

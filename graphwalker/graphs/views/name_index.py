@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from threading import Lock
-from typing import Any, Protocol
+from typing import Any
 
 from graphwalker.errors import UserError
-from graphwalker.graphs.base import Direction, Entity
+from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
 from graphwalker.graphs.literals import is_literal, literal_name
 from graphwalker.graphs.names import fold, names_nothing
 
@@ -23,20 +23,6 @@ _BATCH = 10_000
 
 Row = tuple[str, str, bool, int]
 """Id, a name of the entity, whether that is an alias, and the entity's number of types."""
-
-
-class ListedGraph(Protocol):
-    """A graph whose named entities can be gone through."""
-
-    @property
-    def size(self) -> int: ...
-    def entity_at(self, index: int) -> Entity: ...
-    def types(self, entity_id: str) -> list[str]: ...
-    def name(self, entity_id: str) -> str: ...
-    def relation_count(self, relation: str) -> int: ...
-    def neighbors(
-        self, entity_id: str, relation: str, direction: Direction, limit: int | None = None
-    ) -> list[Entity]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,9 +141,10 @@ def build_index(rows: Iterable[Row], path: Path | str = ":memory:", **about: str
     return open_index(path)
 
 
-def name_rows(graph: ListedGraph, aliases: Iterable[tuple[str, str]] = ()) -> Iterator[Row]:
+def name_rows(graph: KnowledgeGraph, aliases: Iterable[tuple[str, str]] = ()) -> Iterator[Row]:
     """The names of a graph, its alias triples, and `aliases` (id, alias) from elsewhere."""
-    relations = [r for r in ALIAS_RELATIONS if graph.relation_count(r)]
+    known = set(graph.relation_ids())
+    relations = [relation for relation in ALIAS_RELATIONS if relation in known]
     for index in range(graph.size):
         entity = graph.entity_at(index)
         types = len(graph.types(entity.id))

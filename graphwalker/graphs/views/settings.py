@@ -63,4 +63,4 @@ def _with_aliases(graph: KnowledgeGraph, path: str) -> KnowledgeGraph:
     from graphwalker.graphs.views.aliases import AliasedGraph
     from graphwalker.graphs.views.name_index import open_index
 
-    return AliasedGraph(graph, open_index(path, getattr(graph, "checksum", "")))
+    return AliasedGraph(graph, open_index(path, graph.checksum))

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side, Step, Triple
-from graphwalker.graphs.batched import BatchedGraph
+from graphwalker.graphs.batched import BatchedGraph, OverGraph
 from graphwalker.graphs.views.filtered import FilteredGraph
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _KINDS = {iri.removeprefix(PROPERTIES["p"]): kind for kind, iri in PROPERTIES.it
 _NO_LABELS: Mapping[str, str] = MappingProxyType({})
 
 
-class WikidataGraph(BatchedGraph):
+class WikidataGraph(OverGraph, BatchedGraph):
     """A graph of Wikidata's IRIs as an agent can read it: `Q42` for the entity's IRI, and
     `wdt.P19.place_of_birth` for a property's; a qualifier of a statement is the flattened
     `p.P39.position_held..pq.P580.start_time`.
@@ -49,7 +49,7 @@ class WikidataGraph(BatchedGraph):
         shown: Sequence[str] = SHOWN,
         labels: Mapping[str, str] = _NO_LABELS,
     ) -> None:
-        self.graph = _Statements(graph, shown)
+        super().__init__(_Statements(graph, shown))
         self._labels = dict(labels)
 
     def leads_to_cvts(self, relation: str, direction: Direction) -> bool:
@@ -59,6 +59,14 @@ class WikidataGraph(BatchedGraph):
     def is_cvt_end(self, end: Entity, relation: str, direction: Direction) -> bool:
         """As `leads_to_cvts`: a statement is always a mediator, an entity never."""
         return self.graph.is_cvt_end(end, inner_relation(relation), direction)
+
+    def entity_at(self, index: int) -> Entity:
+        return _outer_entity(self.graph.entity_at(index))
+
+    def relation_ids(self) -> list[str]:
+        relations = self.graph.relation_ids()
+        self._learn(relations)
+        return sorted(map(self._outer, relations))
 
     def resolve(self, name: str) -> list[Entity]:
         return _outer_entities(self.graph.resolve(name))

@@ -32,7 +32,7 @@ def load(
     progress: Callable[[str], None] | None = None,
 ) -> dict[str, Any]:
     """Load files into the running server of a folder, and verify; returns counts, and
-    the `address` under which `--graph` and `open_any` open what was loaded.
+    the `address` under which `--graph` and `open_graph` open what was loaded.
 
     Inputs are rewritten as clean N-Triples with an index of folded names. `as_is` hands
     N-Triples files (.nt, .nt.gz) to Virtuoso as they are, for sizes where a pass in Python would

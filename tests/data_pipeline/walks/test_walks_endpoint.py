@@ -12,9 +12,9 @@ import pytest
 from benchmarks import walks as benchmark
 from data_pipeline.config import SynthConfig
 from data_pipeline.synthesize import make_walks
-from data_pipeline.walks.endpoint import EndpointGraph, open_seeded
+from data_pipeline.walks.endpoint import EndpointGraph, open_for_walks
 from graphwalker.errors import GraphError, UserError
-from graphwalker.graphs.compiled.open import open_graph
+from graphwalker.graphs.compiled.open import open_compiled
 from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.world.generate import make_world
 from support.oxigraph import load_store
@@ -27,7 +27,7 @@ FILES = ("walks.jsonl", "dropped.jsonl")
 def world(tmp_path_factory) -> Path:
     out = tmp_path_factory.mktemp("world")
     make_world(1000, 0, out)
-    graph = open_graph(out / "graph")
+    graph = open_compiled(out / "graph")
     seeds = [graph.entity_at(index).id for index in range(0, graph.size, 7)]
     (out / "seeds.txt").write_text("\n".join(seeds))
     (out / "predicates.txt").write_text("\n".join(graph.relation_ids()))
@@ -62,7 +62,7 @@ def test_look_ups_of_many_threads_go_out_together():
             return super().names_many(entity_ids)
 
     graph, all_wait = Slow([], {f"e{n}": f"E {n}" for n in range(32)}), Event()
-    gathered = EndpointGraph(graph, "http://nowhere", [])
+    gathered = EndpointGraph(graph, [])
     with ThreadPoolExecutor(32) as threads:
         names = [threads.submit(gathered.name, f"e{n}") for n in range(32)]
         time.sleep(0.5)
@@ -76,7 +76,7 @@ def test_a_failure_reaches_everyone_who_waited():
         def names_many(self, entity_ids):
             raise GraphError("the endpoint is down")
 
-    gathered = EndpointGraph(Failing([], {}), "http://nowhere", [])
+    gathered = EndpointGraph(Failing([], {}), [])
     with ThreadPoolExecutor(8) as threads:
         for failed in [threads.submit(gathered.name, "a") for _ in range(16)]:
             with pytest.raises(GraphError, match="down"):
@@ -85,11 +85,11 @@ def test_a_failure_reaches_everyone_who_waited():
 
 def test_an_endpoint_without_seeds_is_told_what_it_needs():
     with pytest.raises(UserError, match="seeds_file=FILE and predicates_file=FILE"):
-        open_seeded("http://127.0.0.1:1/sparql", SynthConfig())
+        open_for_walks("http://127.0.0.1:1/sparql", SynthConfig())
 
 
 def test_an_endpoint_knows_the_halves_of_its_relations():
-    graph = EndpointGraph(MemoryGraph([], {}), "http://nowhere", ["b..a", "c"])
+    graph = EndpointGraph(MemoryGraph([], {}), ["b..a", "c"])
     assert graph.relation_ids() == ["a", "b", "b..a", "c"]
 
 

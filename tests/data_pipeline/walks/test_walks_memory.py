@@ -13,7 +13,7 @@ from graphwalker.graphs.base import Direction
 from graphwalker.graphs.build.build import build_graph
 from graphwalker.graphs.compiled import crossing
 from graphwalker.graphs.compiled.graph import CompiledGraph
-from graphwalker.graphs.compiled.open import open_graph
+from graphwalker.graphs.compiled.open import open_compiled
 from graphwalker.graphs.cvt import flat_relations, step
 from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.tools.listing import lister, namer
@@ -45,7 +45,7 @@ def both(tmp_path_factory) -> tuple[CompiledGraph, MemoryGraph]:
     (folder / "t.tsv").write_text("".join("\t".join(fact) + "\n" for fact in facts))
     (folder / "n.tsv").write_text("".join(f"{i}\t{name}\n" for i, name in names.items()))
     build_graph([folder / "t.tsv"], folder / "graph", folder / "n.tsv")
-    return open_graph(folder / "graph"), MemoryGraph(facts, names)
+    return open_compiled(folder / "graph"), MemoryGraph(facts, names)
 
 
 @pytest.mark.parametrize("at_once", [7, 1 << 16])

@@ -11,7 +11,7 @@ from data_pipeline.synthesize import make_questions
 from data_pipeline.wording.lexicon import Lexicon
 from data_pipeline.wording.paraphrases import held_out, with_wordings
 from graphwalker.datasets.base import load_questions
-from graphwalker.graphs.compiled.open import open_graph
+from graphwalker.graphs.open import open_graph
 from graphwalker.world.generate import make_world
 from graphwalker.world.schema import relation_ids
 

@@ -16,8 +16,8 @@ from data_pipeline.walks.three_branches import sample_three
 from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl, write_jsonl
 from graphwalker.graphs.build.build import build_graph
-from graphwalker.graphs.compiled.open import open_graph
 from graphwalker.graphs.memory import MemoryGraph
+from graphwalker.graphs.open import open_graph
 from graphwalker.query.constraint import CONSTRAINED
 from graphwalker.query.query import execute, sub_queries
 from graphwalker.tools.listing import lister

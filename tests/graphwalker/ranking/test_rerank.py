@@ -18,7 +18,7 @@ from graphwalker.cli.app import app, run
 from graphwalker.config import load_config, parse_config
 from graphwalker.errors import PolicyError, UserError
 from graphwalker.files import read_records
-from graphwalker.graphs.compiled.open import open_graph
+from graphwalker.graphs.open import open_graph
 from graphwalker.policies.base import Sampling
 from graphwalker.policies.scripted import ScriptedPolicy
 from graphwalker.question import Question

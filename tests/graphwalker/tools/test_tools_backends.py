@@ -3,7 +3,7 @@
 import pytest
 
 from graphwalker.graphs.build.build import build_graph
-from graphwalker.graphs.compiled.open import open_graph
+from graphwalker.graphs.compiled.open import open_compiled
 from graphwalker.question import Question
 from graphwalker.tools.base import Call
 from graphwalker.tools.walker import WalkerTools
@@ -22,7 +22,7 @@ def compiled(tmp_path_factory):
     for kind, path in paths.items():
         path.write_text("".join("\t".join(row) + "\n" for row in rows[kind]), encoding="utf-8")
     build_graph([paths["triples"]], folder / "graph", paths["names"], paths["types"])
-    return open_graph(folder / "graph")
+    return open_compiled(folder / "graph")
 
 
 def observations(graph):

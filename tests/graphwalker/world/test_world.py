@@ -10,7 +10,7 @@ import pytest
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Direction
 from graphwalker.graphs.compiled.graph import CompiledGraph
-from graphwalker.graphs.compiled.open import open_graph
+from graphwalker.graphs.compiled.open import open_compiled
 from graphwalker.graphs.cvt import step
 from graphwalker.world.facts import entity_triples
 from graphwalker.world.generate import make_world
@@ -28,7 +28,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def graph(folder: Path) -> CompiledGraph:
-    return open_graph(folder / "graph")
+    return open_compiled(folder / "graph")
 
 
 def _rows(path: Path) -> Iterator[list[str]]:
@@ -73,7 +73,7 @@ def test_both_formats_hold_the_same_triples(folder: Path, tmp_path: Path) -> Non
     from graphwalker.graphs.build.build import build_graph
 
     info = build_graph([folder / "triples.nt.gz"], tmp_path / "nt")
-    same = open_graph(folder / "graph").info()
+    same = open_compiled(folder / "graph").info()
     for key in ("entities", "triples", "relations", "types", "literals", "nodes"):
         assert info[key] == same[key]
 

@@ -10,7 +10,7 @@ pytest.importorskip("trl")
 from graphwalker.agents.environment import Environment  # noqa: E402
 from graphwalker.errors import GraphError, UserError  # noqa: E402
 from graphwalker.graphs.base import Entity  # noqa: E402
-from graphwalker.graphs.compiled.open import open_graph  # noqa: E402
+from graphwalker.graphs.open import open_graph  # noqa: E402
 from graphwalker.policies.base import Completion, Request, Sampling  # noqa: E402
 from graphwalker.policies.scripted import ScriptedPolicy  # noqa: E402
 from graphwalker.question import Answer, Question  # noqa: E402

@@ -13,7 +13,7 @@ from graphwalker.agents.environment import Environment  # noqa: E402
 from graphwalker.errors import UserError  # noqa: E402
 from graphwalker.files import read_jsonl, write_jsonl  # noqa: E402
 from graphwalker.graphs.build.build import build_graph  # noqa: E402
-from graphwalker.graphs.compiled.open import open_graph  # noqa: E402
+from graphwalker.graphs.open import open_graph  # noqa: E402
 from support.grpo_toy import SMALL, played, questions  # noqa: E402
 from support.run_toys import SHAPE, sft_config  # noqa: E402
 from support.toy import TOY_NAMES, TOY_TRIPLES  # noqa: E402

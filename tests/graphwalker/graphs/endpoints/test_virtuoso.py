@@ -14,7 +14,7 @@ from graphwalker.cli.app import app, run
 from graphwalker.errors import GraphError, UserError
 from graphwalker.graphs.base import Direction, Entity
 from graphwalker.graphs.build.build import build_graph
-from graphwalker.graphs.compiled.open import open_graph
+from graphwalker.graphs.compiled.open import open_compiled
 from graphwalker.graphs.conformance import check_graph
 from graphwalker.graphs.sparql.graph import SparqlGraph
 from graphwalker.graphs.virtuoso.load import load
@@ -72,7 +72,7 @@ def test_virtuoso_keeps_every_rule_and_shows_what_the_compiled_graph_shows(folde
 def test_a_made_world_reads_the_same_from_virtuoso(folder, tmp_path):
     make_world(1000, 3, tmp_path / "world")
     graph = graph_of(folder, tmp_path / "world" / "triples.nt.gz", "world")
-    reference = open_graph(tmp_path / "world" / "graph")
+    reference = open_compiled(tmp_path / "world" / "graph")
     drawn = random.Random(0).sample(range(reference.size), 25)
     entities = [reference.entity_at(index) for index in drawn]
     assert list(observations(graph, entities)) == list(observations(reference, entities))
@@ -85,7 +85,7 @@ def test_the_fb15k_slice_reads_the_same_from_virtuoso(folder, tmp_path):
         pytest.skip(f"no data at {data}; set GRAPHWALKER_DATA")
     files = [data / f"{n}.tsv.gz" for n in ("triples", "entities", "entity_types")]
     build_graph([files[0]], tmp_path / "graph", names=files[1], types=files[2])
-    reference = open_graph(tmp_path / "graph")
+    reference = open_compiled(tmp_path / "graph")
     told = load(folder, [files[0]], [files[1]], [files[2]], graph=named("fb15k"))
     assert told["rejected"] == 0
     graph = SparqlGraph(told["endpoint"], default_graph=told["graph"])

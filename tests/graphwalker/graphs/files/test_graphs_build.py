@@ -11,7 +11,7 @@ from graphwalker.graphs.base import Direction, Entity
 from graphwalker.graphs.build import compiler
 from graphwalker.graphs.build.build import build_graph
 from graphwalker.graphs.compiled.graph import CompiledGraph
-from graphwalker.graphs.compiled.open import open_graph
+from graphwalker.graphs.compiled.open import open_compiled
 from graphwalker.graphs.intake import sorter
 from graphwalker.graphs.literals import is_literal, literal_id
 from support.toy import TOY_NAMES, TOY_TRIPLES, TOY_TYPES
@@ -29,7 +29,7 @@ def put(path: Path, text: str) -> Path:
 
 def build(tmp_path: Path, *files: Path, **options) -> CompiledGraph:
     build_graph(files, tmp_path / "graph", **options)
-    return open_graph(tmp_path / "graph")
+    return open_compiled(tmp_path / "graph")
 
 
 def ntriples() -> str:

@@ -13,7 +13,7 @@ from graphwalker.errors import GraphError
 from graphwalker.graphs.base import Direction, Side
 from graphwalker.graphs.build.build import build_graph
 from graphwalker.graphs.compiled.check import check_graph
-from graphwalker.graphs.compiled.open import open_graph
+from graphwalker.graphs.compiled.open import open_compiled
 from graphwalker.graphs.format import layout, offsets
 from graphwalker.graphs.format.layout import FILE_NAME, Layout, LayoutWriter
 from graphwalker.graphs.format.offsets import (
@@ -101,7 +101,7 @@ def test_a_flipped_bit_of_a_large_file_is_found_by_the_check(
     data = bytearray((sound / FILE_NAME).read_bytes())
     data[-1] ^= 1
     (tmp_path / FILE_NAME).write_bytes(data)
-    assert open_graph(tmp_path).size == len(TOY_NAMES)
+    assert open_compiled(tmp_path).size == len(TOY_NAMES)
     with pytest.raises(GraphError, match="does not match its checksum"):
         check_graph(tmp_path)
 
@@ -169,7 +169,7 @@ def test_a_graph_with_packed_offsets_answers_the_same(
     sound: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(offsets, "PLAIN_BELOW", 0)
-    packed, plain = open_graph(toy(tmp_path)), open_graph(sound)
+    packed, plain = open_compiled(toy(tmp_path)), open_compiled(sound)
     assert Layout(packed.path).has("id_ends_steps")
     assert check_graph(packed.path)["triples"] == len(TOY_TRIPLES)
     for number in range(plain.info()["nodes"]):  # type: ignore[arg-type]

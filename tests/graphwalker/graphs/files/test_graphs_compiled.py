@@ -15,7 +15,7 @@ from graphwalker.errors import GraphError, UserError
 from graphwalker.graphs.base import Direction, KnowledgeGraph, Side, Step
 from graphwalker.graphs.build.build import build_graph
 from graphwalker.graphs.compiled.graph import CompiledGraph
-from graphwalker.graphs.compiled.open import open_graph
+from graphwalker.graphs.compiled.open import open_compiled
 from graphwalker.graphs.cvt import flat_relations, step, step_many
 from graphwalker.graphs.format.layout import FILE_NAME, FORMAT_VERSION
 from graphwalker.graphs.literals import is_literal, literal_id
@@ -37,7 +37,7 @@ def compile_tsv(folder: Path, facts: Facts, names: dict[str, str], types: dict) 
     named = write_lines(folder / "n.tsv", [f"{i}\t{name}\n" for i, name in names.items()])
     typed = write_lines(folder / "y.tsv.gz", [f"{i}\t{t}\n" for i in types for t in types[i]])
     build_graph([triples], folder / "graph", named, typed)
-    return open_graph(folder / "graph")
+    return open_compiled(folder / "graph")
 
 
 @pytest.fixture(scope="module")
@@ -165,7 +165,7 @@ def test_the_order_of_lines_does_not_change_a_byte(tmp_path: Path, toy: Compiled
 
 def everything(path: Path) -> list[object]:
     """All that one reader of the graph sees; a module-level function, for processes."""
-    graph = open_graph(path)
+    graph = open_compiled(path)
     nodes = [graph.node_at(number) for number in range(int(graph.info()["nodes"]))]
     sides = [Side(node.id, way) for node in nodes for way in Direction]
     return [nodes, graph.triples_many(sides), [flat_relations(graph, *side) for side in sides]]
@@ -224,29 +224,29 @@ def flip(at: int):
 def test_a_cut_file_is_refused(toy: CompiledGraph, tmp_path: Path, cut: int) -> None:
     path = damaged(toy, tmp_path, lambda data: data[:cut])
     with pytest.raises(GraphError, match=f"{FILE_NAME}: damaged"):
-        open_graph(tmp_path)
+        open_compiled(tmp_path)
     assert path.exists()
 
 
 @pytest.mark.parametrize("at", [13, 17, 40, 200, 33_000, -1])
 def test_a_flipped_bit_is_found(toy: CompiledGraph, tmp_path: Path, at: int) -> None:
     with pytest.raises(GraphError, match="damaged graph file"):
-        open_graph(damaged(toy, tmp_path, flip(at)))
+        open_compiled(damaged(toy, tmp_path, flip(at)))
 
 
 def test_a_foreign_file_is_refused_by_name(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "notes.txt", ["hello"])
     with pytest.raises(UserError, match=r"notes\.txt: not a compiled graph"):
-        open_graph(path)
+        open_compiled(path)
 
 
 def test_a_file_of_a_newer_format_is_refused(toy: CompiledGraph, tmp_path: Path) -> None:
     path = damaged(toy, tmp_path, lambda data: data[:8] + b"\x63" + data[9:])
     with pytest.raises(UserError, match="format 99 by a newer GraphWalker"):
-        open_graph(path)
+        open_compiled(path)
 
 
 def test_a_folder_without_a_graph_says_how_to_make_one(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "missing"):
         with pytest.raises(UserError, match="graphwalker graph build"):
-            open_graph(path)
+            open_compiled(path)

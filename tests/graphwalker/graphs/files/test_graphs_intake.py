@@ -17,7 +17,7 @@ from graphwalker.graphs.base import Direction
 from graphwalker.graphs.build import build
 from graphwalker.graphs.build.build import build_graph
 from graphwalker.graphs.compiled.graph import CompiledGraph
-from graphwalker.graphs.compiled.open import open_graph
+from graphwalker.graphs.compiled.open import open_compiled
 from graphwalker.graphs.intake import blocks, readers
 from graphwalker.graphs.intake.filters import Filters
 from graphwalker.graphs.intake.sorter import size_of
@@ -40,7 +40,7 @@ def put(path: Path, data: str | bytes) -> Path:
 
 def made(tmp_path: Path, *files: Path, **options) -> CompiledGraph:
     build_graph(files, tmp_path / "graph", **options)
-    return open_graph(tmp_path / "graph")
+    return open_compiled(tmp_path / "graph")
 
 
 def dump(lines: int = 3000) -> str:
@@ -131,7 +131,7 @@ def test_reading_goes_on_behind_the_last_block(
         made(tmp_path, path, progress=stop_at(6, said))
     info = build_graph([path], tmp_path / "graph", progress=said.append)
     assert "from line" in said[7]
-    assert open_graph(tmp_path / "graph").checksum == whole.checksum
+    assert open_compiled(tmp_path / "graph").checksum == whole.checksum
     assert info["malformed"] == 1
     rejected = (tmp_path / "graph" / "rejects.tsv").read_text().splitlines()
     assert [line.split("\t")[1] for line in rejected] == ["line", "1"]
@@ -220,7 +220,7 @@ def test_filters_keep_what_they_say_and_count_the_rest(
     path = put(tmp_path / "dump.nt.gz", FILTERED)
     info = build_graph([path], tmp_path / "graph", filters=filters)
     assert (info["triples"], info["filtered"]) == (kept, filtered)
-    graph = open_graph(tmp_path / "graph")
+    graph = open_compiled(tmp_path / "graph")
     assert (graph.name("m.1"), graph.types("m.1")) == ("Alien", ["film.film"])
     assert graph.name("m.2") == ("" if filters.languages else "Ridley")
 

@@ -10,7 +10,7 @@ from graphwalker.graphs.base import Direction, Entity
 from graphwalker.graphs.build.build import build_graph
 from graphwalker.graphs.compiled.check import check_graph
 from graphwalker.graphs.compiled.graph import CompiledGraph
-from graphwalker.graphs.compiled.open import open_graph
+from graphwalker.graphs.compiled.open import open_compiled
 from graphwalker.graphs.compiled.properties import CompiledPropertyGraph
 from graphwalker.graphs.properties import PropertyGraph, Relationship
 
@@ -61,7 +61,7 @@ def csv_files(folder: Path) -> list[Path]:
 def graph(tmp_path_factory: pytest.TempPathFactory) -> CompiledPropertyGraph:
     folder = tmp_path_factory.mktemp("property")
     build_graph([], folder / "graph", property_files=[json_lines(folder / "export.json")])
-    opened = open_graph(folder / "graph")
+    opened = open_compiled(folder / "graph")
     assert isinstance(opened, CompiledPropertyGraph)
     return opened
 
@@ -142,7 +142,7 @@ def test_a_neighborhood_grows_by_hops_up_to_its_limit(graph: CompiledPropertyGra
 
 def test_csv_gives_the_same_nodes_as_json(tmp_path: Path, graph: CompiledPropertyGraph) -> None:
     build_graph([], tmp_path / "graph", property_files=csv_files(tmp_path))
-    found = open_graph(tmp_path / "graph")
+    found = open_compiled(tmp_path / "graph")
     assert isinstance(found, CompiledPropertyGraph)
     for node in (KEANU, CARRIE, MATRIX):
         told = found.properties(node)
@@ -157,7 +157,7 @@ def test_ids_of_different_groups_are_different_nodes(tmp_path: Path) -> None:
     (tmp_path / "r.csv").write_text(":START_ID(A),:END_ID(B),:TYPE\n1,1,TO\n")
     files = [tmp_path / f"{name}.csv" for name in "abr"]
     build_graph([], tmp_path / "graph", property_files=files)
-    found = open_graph(tmp_path / "graph")
+    found = open_compiled(tmp_path / "graph")
     assert found.neighbors("A/1", "TO", Direction.OUT) == [Entity("B/1", "One of B")]
 
 
@@ -210,4 +210,4 @@ def test_a_file_of_no_known_form_is_named(
 def test_a_graph_of_triples_is_no_property_graph(tmp_path: Path) -> None:
     (tmp_path / "t.tsv").write_text("a\tr\tb\n")
     build_graph([tmp_path / "t.tsv"], tmp_path / "graph")
-    assert type(open_graph(tmp_path / "graph")) is CompiledGraph
+    assert type(open_compiled(tmp_path / "graph")) is CompiledGraph

@@ -8,7 +8,7 @@ from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.config import load_config
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Direction
-from graphwalker.graphs.open import is_endpoint, open_any
+from graphwalker.graphs.open import is_endpoint, open_graph
 from graphwalker.graphs.views.name_index import build_index, name_rows
 from graphwalker.graphs.views.settings import GraphLayers, with_layers
 from graphwalker.question import Question
@@ -48,25 +48,25 @@ def listed(environment):
 def test_a_folder_an_endpoint_and_a_recording_say_the_same(toy_file, tmp_path):
     compiled(toy_file)
     calls = tmp_path / "calls.jsonl"
-    expected = said(open_any(toy_file.parent / "graph", record=calls))
+    expected = said(open_graph(toy_file.parent / "graph", record=calls))
     with serve(load_store([toy_file])) as address:
-        assert said(open_any(address)) == expected
-    assert said(open_any(calls)) == expected == said(toy_graph())
+        assert said(open_graph(address)) == expected
+    assert said(open_graph(calls)) == expected == said(toy_graph())
 
 
 def test_an_endpoint_that_is_gone_is_answered_from_the_disk(toy_file, tmp_path):
     with serve(load_store([toy_file])) as address:
-        expected = said(open_any(address, cache_dir=tmp_path / "cache"))
-    assert said(open_any(address, cache_dir=tmp_path / "cache", attempts=1)) == expected
+        expected = said(open_graph(address, cache_dir=tmp_path / "cache"))
+    assert said(open_graph(address, cache_dir=tmp_path / "cache", attempts=1)) == expected
 
 
 def test_options_of_endpoints_are_for_endpoints(toy_file, tmp_path):
     assert is_endpoint("https://example.org/sparql")
     assert not is_endpoint("runs/graph")
     with pytest.raises(UserError, match="timeout_s, cache_dir is for endpoints"):
-        open_any(toy_file, cache_dir=tmp_path, timeout_s=1)
+        open_graph(toy_file, cache_dir=tmp_path, timeout_s=1)
     with pytest.raises(UserError, match="no-such-graph"):
-        open_any(tmp_path / "no-such-graph")
+        open_graph(tmp_path / "no-such-graph")
 
 
 def test_no_layer_leaves_the_graph_as_it_is():

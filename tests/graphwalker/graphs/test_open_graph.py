@@ -1,0 +1,106 @@
+"""One text opens any graph: folder, endpoint, recording, and what a user's own factory makes."""
+
+import networkx
+import pytest
+
+from graphwalker.errors import UserError
+from graphwalker.graphs.adapters.networkx import from_networkx
+from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
+from graphwalker.graphs.conformance import check_graph
+from graphwalker.graphs.open import open_graph
+
+MODULE = """
+import networkx
+
+from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
+
+FACTS = [("ada", "born in", "oslo"), ("bo", "born in", "oslo"), ("oslo", "lies in", "norway")]
+
+
+def make():
+    graph = networkx.MultiDiGraph()
+    for head, relation, tail in FACTS:
+        graph.add_edge(head, tail, key=relation)
+    graph.nodes["ada"]["name"] = "Ada Lovelace"
+    return graph
+
+
+class Dicts(KnowledgeGraph):
+    def resolve(self, name):
+        return [Entity(name, name)] if any(name in (h, t) for h, _, t in FACTS) else []
+
+    def name(self, entity_id):
+        return entity_id if self.resolve(entity_id) else ""
+
+    def relations(self, entity_id, direction):
+        near = 0 if direction is Direction.OUT else 2
+        found = [fact[1] for fact in FACTS if fact[near] == entity_id]
+        return [(relation, found.count(relation)) for relation in sorted(set(found))]
+
+    def neighbors(self, entity_id, relation, direction, limit=None):
+        near, far = (0, 2) if direction is Direction.OUT else (2, 0)
+        ends = {fact[far] for fact in FACTS if (fact[near], fact[1]) == (entity_id, relation)}
+        return [Entity(end, end) for end in sorted(ends)][:limit]
+
+
+nothing = None
+"""
+
+
+@pytest.fixture
+def module(tmp_path, monkeypatch):
+    name = f"mygraph_{tmp_path.name}"
+    (tmp_path / f"{name}.py").write_text(MODULE)
+    monkeypatch.chdir(tmp_path)
+    return name
+
+
+def test_a_factory_gives_a_networkx_graph(module):
+    graph = open_graph(f"{module}:make")
+    assert graph.resolve("Ada Lovelace") == [Entity("ada", "Ada Lovelace")]
+    assert graph.neighbors("oslo", "born in", Direction.IN) == [
+        Entity("ada", "Ada Lovelace"),
+        Entity("bo", "bo"),
+    ]
+    assert (graph.size, graph.relation_ids()) == (4, ["born in", "lies in"])
+
+
+def test_a_graph_of_four_methods_keeps_every_rule(module):
+    graph = open_graph(f"{module}:Dicts")
+    assert list(check_graph(graph, [Entity("ada", "ada"), Entity("oslo", "oslo")])) == []
+    assert graph.count("oslo", "born in", Direction.IN) == 2
+    assert (graph.size, graph.relation_ids(), graph.checksum) == (0, [], "")
+
+
+def test_what_is_no_graph_is_named(module):
+    with pytest.raises(UserError, match=r"gave NoneType; return a KnowledgeGraph"):
+        open_graph(f"{module}:nothing")
+    with pytest.raises(UserError, match=r"has no mke; did you mean make\?"):
+        open_graph(f"{module}:mke")
+
+
+def test_the_same_facts_have_the_same_checksum():
+    graph = networkx.DiGraph()
+    graph.add_edge("a", "b", relation="knows")
+    first, again = from_networkx(graph), from_networkx(graph.copy())
+    graph.add_edge("b", "c", relation="knows")
+    assert first.checksum == again.checksum != from_networkx(graph).checksum
+
+
+def test_an_edge_without_a_relation_is_named():
+    with pytest.raises(UserError, match=r"the edge 'a' -> 'b' has no relation"):
+        from_networkx(networkx.DiGraph([("a", "b")]))
+
+
+def test_an_undirected_edge_holds_both_ways():
+    graph = networkx.Graph()
+    graph.add_edge("a", "b", relation="knows")
+    found = from_networkx(graph)
+    assert [e.id for way in Direction for e in found.neighbors("b", "knows", way)] == ["a", "a"]
+
+
+def test_a_node_with_an_empty_name_is_a_mediator():
+    graph = networkx.MultiDiGraph([("a", "m", "married"), ("m", "b", "to")])
+    graph.nodes["m"]["name"] = ""
+    found: KnowledgeGraph = from_networkx(graph)
+    assert (found.name("m"), found.size) == ("", 2)
