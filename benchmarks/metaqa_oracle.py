@@ -5,7 +5,7 @@ from collections.abc import Generator, Iterable, Sequence
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity, KnowledgeGraph
 from graphwalker.oracle.oracle import ask, look
-from graphwalker.oracle.plan import Move, Plan, PlannedPolicy, View, relations_in
+from graphwalker.oracle.plan import Move, Plan, PlannedPolicy, View, listed_in
 from graphwalker.protocols.base import ActionProtocol, FinalAnswer
 from graphwalker.query.query import Hop, parse_hop
 from graphwalker.question import Question
@@ -60,7 +60,7 @@ class PathOracle(PlannedPolicy):
         while rest:
             turn = yield _now(said, rest[0][0]), look(view, rest[0][1])
             said = ""
-            if hop.relation in relations_in(turn.observation):
+            if hop.relation in listed_in(turn):
                 break
             rest.pop(0)
         found: list[tuple[str, Entity]] = []

@@ -1,12 +1,17 @@
 """The one record of the whole pipeline: what an agent saw, thought, did and answered."""
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity
+from graphwalker.query.query import parse_hop
 from graphwalker.question import Question
+from graphwalker.tools.base import Listed, Triple
 
 FORMAT_VERSION = 1
 
@@ -44,7 +49,8 @@ class Turn:
     the first turn): contexts and completions in order are the exact conversation, so SFT rows and
     rollouts tokenise the same segments. `restart` marks a context that does not extend the
     previous one. `observation` is the tool's text alone; `shown` the entities that it displayed,
-    under the names it displayed (grounding and retrieval rates read these, not the text).
+    under the names it displayed (grounding and retrieval rates read these, not the text), `listed`
+    and `triples` what else it said (oracles, the viewer and error analysis read these).
     """
 
     context: tuple[Message, ...]
@@ -61,6 +67,12 @@ class Turn:
     logprobs: tuple[float, ...] | None = None
     graph_calls: int = 0
     milliseconds: float = 0.0
+    listed: tuple[Listed, ...] = ()
+    """Relations listed, by entity."""
+    triples: tuple[Triple, ...] = ()
+    """Triples shown, in order; trajectories of old files have none."""
+    hidden: int = 0
+    """Entries that a limit cut."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +148,7 @@ class Trajectory:
             )
         except KeyError as error:
             raise UserError(f"trajectory record has no field {error.args[0]!r}") from None
-        except (TypeError, AttributeError, ValueError) as error:
+        except (TypeError, AttributeError, ValueError, IndexError) as error:
             if isinstance(error, UserError):
                 raise
             raise UserError(f"trajectory {record.get('id', '?')!r} is malformed: {error}") from None
@@ -156,6 +168,12 @@ def _turn_to_json(turn: Turn) -> dict[str, Any]:
     }
     if turn.restart:
         record["restart"] = True
+    if turn.listed:
+        record["listed"] = [[one.entity_id, *map(str, one.hops)] for one in turn.listed]
+    if turn.triples:
+        record["triples"] = _triples_to_json(turn)
+    if turn.hidden:
+        record["hidden"] = turn.hidden
     if turn.token_ids is not None:
         record["token_ids"] = list(turn.token_ids)
     if turn.logprobs is not None:
@@ -165,17 +183,39 @@ def _turn_to_json(turn: Turn) -> dict[str, Any]:
 
 def _turn_from_json(record: dict[str, Any]) -> Turn:
     ids, logprobs = record.get("token_ids"), record.get("logprobs")
+    shown = tuple(Entity(e["id"], e["name"]) for e in record.get("shown", ()))
     return Turn(
         context=tuple(Message(m["role"], m["content"]) for m in record["context"]),
         completion=record["completion"],
         thought=record.get("thought", ""),
         action=dict(record.get("action", {})),
         observation=record.get("observation", ""),
-        shown=tuple(Entity(e["id"], e["name"]) for e in record.get("shown", ())),
+        shown=shown,
         error=record.get("error", ""),
         restart=bool(record.get("restart", False)),
         token_ids=None if ids is None else tuple(ids),
         logprobs=None if logprobs is None else tuple(logprobs),
         graph_calls=int(record.get("graph_calls", 0)),
         milliseconds=float(record.get("milliseconds", 0.0)),
+        listed=tuple(
+            Listed(e, tuple(map(parse_hop, hops))) for e, *hops in record.get("listed", ())
+        ),
+        triples=tuple(_triples_from_json(record.get("triples", ()), shown)),
+        hidden=int(record.get("hidden", 0)),
     )
+
+
+def _triples_to_json(turn: Turn) -> list[list[str | int]]:
+    """A row for each run of triples of one relation: `[relation, head, tail, head, tail, ...]`, the
+    entities by their place in `shown`."""
+    places = {entity: place for place, entity in enumerate(turn.shown)}
+    return [
+        [relation, *(places[end] for t in run for end in (t.head, t.tail))]
+        for relation, run in groupby(turn.triples, attrgetter("relation"))
+    ]
+
+
+def _triples_from_json(rows: Iterable[list[Any]], shown: Sequence[Entity]) -> Iterator[Triple]:
+    for relation, *ends in rows:
+        for head, tail in zip(ends[::2], ends[1::2], strict=True):
+            yield Triple(shown[head], relation, shown[tail])

@@ -112,7 +112,7 @@ def _foreign_relation(search: "Search", entity: Entity, slot: "Slot") -> Steps:
     """Trust the phrase more than the list: ask for a relation that other entities have."""
     own = search.listings.get(entity.id, set())
     read = sorted({hop.relation for hop in slot.readings} - own)
-    rivals = read or sorted(r for r in search.view.listed - own if "." in r)
+    rivals = read or sorted(search.view.listed - own)
     if not rivals or not search.listed([entity], slot):
         return
     relation = search.rng.choice(rivals)
@@ -129,7 +129,7 @@ def _wrong_relation(search: "Search", kind: str, entity: Entity, slot: "Slot") -
     Returns what it found, `None` where there is no other relation to take.
     """
     meant = {hop.relation for hop in slot.readings}
-    rivals = sorted(r for r in search.listings.get(entity.id, ()) if r not in meant and "." in r)
+    rivals = sorted(r for r in search.listings.get(entity.id, ()) if r not in meant)
     if not rivals:
         return None
     likeness = {r: max(_common_words(r, m) for m in meant) for r in rivals}

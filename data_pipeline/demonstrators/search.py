@@ -13,7 +13,7 @@ from data_pipeline.demonstrators.injected_errors import (
 from graphwalker.graphs.base import Entity
 from graphwalker.oracle import thoughts
 from graphwalker.oracle.oracle import ask, look, moving, opening, shared
-from graphwalker.oracle.plan import Move, View, relations_in
+from graphwalker.oracle.plan import Move, View, listed_in
 from graphwalker.query.query import Hop
 from graphwalker.tools.base import Call
 from graphwalker.trajectory import Turn
@@ -186,7 +186,7 @@ class Search:
 
     def look(self, entity: Entity, why: str) -> Steps:
         turn = yield from self.do(why, look(self.view, entity))
-        self.listings[entity.id] = set() if turn.error else relations_in(turn.observation)
+        self.listings[entity.id] = set() if turn.error else listed_in(turn)
 
     def _follow(self, frontier: Sequence[Entity], hop: Hop, phrase: str) -> Steps:
         found: dict[str, Entity] = {}

@@ -51,12 +51,15 @@ def record_turn(
         thought=thought,
         action=_action_json(action),
         observation=seen.text,
-        shown=seen.shown,
-        error=seen.error,
+        shown=seen.entities,
+        error=str(seen.error),
         token_ids=completion.token_ids,
         logprobs=completion.logprobs,
         graph_calls=seen.graph_calls,
         milliseconds=milliseconds,
+        listed=seen.listed,
+        triples=seen.triples,
+        hidden=seen.hidden,
     )
 
 

@@ -139,5 +139,5 @@ def weighed(view: View, answers: Sequence[Entity], phrase: str, rng: thoughts.Vo
 
 def shared(ends: Sequence[Sequence[Entity]]) -> list[Entity]:
     """The entities that every branch leads to, in the order of the first."""
-    kept = set.intersection(*({entity.id for entity in end} for end in ends))
+    kept = set[str].intersection(*({entity.id for entity in end} for end in ends))
     return [entity for entity in ends[0] if entity.id in kept]

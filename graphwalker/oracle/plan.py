@@ -70,8 +70,8 @@ class View:
     def see(self, turn: Turn) -> None:
         self._last = turn
         self._names.update((entity.id, entity.name) for entity in turn.shown)
-        if turn.action.get("tool") == "get_relations" and not turn.error:
-            self.listed.update(relations_in(turn.observation))
+        if not turn.error:
+            self.listed.update(listed_in(turn))
 
     def name(self, entity: Entity) -> str:
         """The name under which the episode knows the entity."""
@@ -117,8 +117,6 @@ def narrated(view: View, plan: Plan, voice: thoughts.Voice) -> Plan:
         return
 
 
-def relations_in(observation: str) -> set[str]:
-    """Every word of a listing that may be a relation id."""
-    for mark in ',;:()[]"<>':
-        observation = observation.replace(mark, " ")
-    return set(observation.split())
+def listed_in(turn: Turn) -> set[str]:
+    """The relations that the turn lists, of whatever entity."""
+    return {hop.relation for one in turn.listed for hop in one.hops}

@@ -109,7 +109,8 @@ class Query:
 def stored(record: Mapping[str, Any]) -> tuple[Query, tuple[str, ...]] | None:
     """The query of a walk's, a question's or a trajectory's record and its relation path as splits
     spell it; `None` where it has none of ours."""
-    query = (record["question"] if "turns" in record else record).get("query") or {}
+    asked: Mapping[str, Any] = record["question"] if "turns" in record else record
+    query: Mapping[str, Any] = asked.get("query") or {}
     if not query.get("branches"):
         return None
     made = Query.from_json(query)

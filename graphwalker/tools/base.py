@@ -1,9 +1,11 @@
 """Tools an agent may call, and the episode's toolbox that runs them."""
 
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from enum import StrEnum
+from typing import Any, NamedTuple, Protocol
 
 from graphwalker.graphs.base import Entity
+from graphwalker.query.query import Hop
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,22 +16,64 @@ class Call:
     arguments: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
+class ErrorKind(StrEnum):
+    """The model's mistakes that the shipped tools and agents report; a tool box may have others."""
+
+    MALFORMED = "malformed"
+    UNKNOWN_TOOL = "unknown_tool"
+    BAD_ARGUMENTS = "bad_arguments"
+    UNKNOWN_ENTITY = "unknown_entity"
+    NO_RELATIONS = "no_relations"
+    NO_TRIPLES = "no_triples"
+    NOT_LISTED_YET = "not_listed_yet"
+    UNKNOWN_RELATION = "unknown_relation"
+    QUERY_AFTER_BUDGET = "query_after_budget"
+
+
+class Triple(NamedTuple):
+    """A triple as it was shown: its entities under the names shown."""
+
+    head: Entity
+    relation: str
+    tail: Entity
+
+
+class Listed(NamedTuple):
+    """The relations that were shown of one entity; one that it has both ways is two hops."""
+
+    entity_id: str
+    hops: tuple[Hop, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What a call shows. `error` is the kind of the model's mistake, `""` when the call was sound.
+    """What a call shows: the text that the model reads, and what it says as data.
 
-    `shown` lists the entities displayed, under the names displayed. A failure of the graph is never
-    an observation: it raises `GraphError`.
+    A failure of the graph is never an observation: it raises `GraphError`.
     """
 
     text: str
     error: str = ""
+    """The kind of the model's mistake, an `ErrorKind` or the tool box's own; `""` without one."""
     shown: tuple[Entity, ...] = ()
-    relations: tuple[str, ...] = ()
-    """Relations displayed by this observation."""
+    """The entities displayed, under the names displayed; ends of `triples` need not be repeated."""
+    listed: tuple[Listed, ...] = ()
+    triples: tuple[Triple, ...] = ()
     hidden: int = 0
-    """Entries (relations or triples) that exist but were cut by a limit."""
+    """Entries (relations, triples or namesakes) that exist but were cut by a limit."""
     graph_calls: int = 0
+
+    @property
+    def relations(self) -> tuple[str, ...]:
+        """Relations displayed, in order: those listed, then those of the triples."""
+        listed = (hop.relation for one in self.listed for hop in one.hops)
+        return tuple(dict.fromkeys([*listed, *(triple.relation for triple in self.triples)]))
+
+    @property
+    def entities(self) -> tuple[Entity, ...]:
+        """`shown`, and the ends of the triples."""
+        ends = (end for triple in self.triples for end in (triple.head, triple.tail))
+        return tuple(dict.fromkeys((*self.shown, *ends)))
 
 
 class ToolBox(Protocol):

@@ -2,13 +2,14 @@
 
 import fnmatch
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import FLATTENED, Direction, KnowledgeGraph, Side
 from graphwalker.graphs.cvt import flat_relations_many
+from graphwalker.query.query import Hop
 from graphwalker.tools.settings import WalkerSettings
 
 
@@ -25,6 +26,10 @@ class Listing:
             yield Direction.OUT, self.out[relation]
         if relation in self.into:
             yield Direction.IN, self.into[relation]
+
+    def hops(self, relations: Sequence[str]) -> tuple[Hop, ...]:
+        """Those relations, each in the directions in which the entity has it."""
+        return tuple(Hop(r, direction) for r in relations for direction, _ in self.sides(r))
 
     @property
     def relations(self) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from graphwalker.graphs.base import Direction, Entity
+from graphwalker.tools.base import Triple
 from graphwalker.tools.namebook import NameBook, quote
 
 
@@ -11,6 +12,7 @@ class Page:
 
     def __init__(self, book: NameBook, budget: int) -> None:
         self.shown: dict[str, Entity] = {}
+        self.triples: list[Triple] = []
         self.hidden = 0
         self.text = ""
         self._book = book
@@ -36,8 +38,10 @@ class Page:
 
     def _write(self, entity: Entity, relation: str, direction: Direction, end: Entity) -> bool:
         label = self._book.label(end)
-        pair = (entity.name, label) if direction is Direction.OUT else (label, entity.name)
-        entry = f"[{quote(pair[0])}, {relation}, {quote(pair[1])}]"
+        head, tail = entity, Entity(end.id, label)
+        if direction is Direction.IN:
+            head, tail = tail, head
+        entry = f"[{quote(head.name)}, {relation}, {quote(tail.name)}]"
         if entry in self._written:  # a relation from an entity to itself, seen from both ends
             return True
         separator = ", " if self.text else ""
@@ -50,6 +54,7 @@ class Page:
         self._book.show(end)
         self.shown.setdefault(entity.id, entity)
         self.shown.setdefault(end.id, Entity(end.id, label))
+        self.triples.append(Triple(head, relation, tail))
         return True
 
 

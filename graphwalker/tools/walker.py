@@ -8,7 +8,7 @@ from graphwalker.graphs.cvt import is_literal, step_many
 from graphwalker.question import Question
 from graphwalker.ranking.bm25 import rank_relations, words
 from graphwalker.ranking.rerank import Ranker, bm25
-from graphwalker.tools.base import Call, Observation
+from graphwalker.tools.base import Call, ErrorKind, Listed, Observation
 from graphwalker.tools.listing import Lister, Listing, lister
 from graphwalker.tools.namebook import NameBook, quote
 from graphwalker.tools.page import Page, more
@@ -58,15 +58,15 @@ class WalkerTools:
     def _run(self, call: Call) -> Observation:
         arguments = call.arguments
         if call.tool not in _FORMS:
-            return self._error("unknown_tool", f"there is no {call.tool}; use {_ALL_FORMS}")
+            return self._error(ErrorKind.UNKNOWN_TOOL, f"there is no {call.tool}; use {_ALL_FORMS}")
         entity, relations = arguments.get("entity"), arguments.get("relations")
         wanted = {"entity"} if call.tool == "get_relations" else {"entity", "relations"}
         if set(arguments) != wanted or not isinstance(entity, str):
-            return self._error("bad_arguments", f"write {_FORMS[call.tool]}")
+            return self._error(ErrorKind.BAD_ARGUMENTS, f"write {_FORMS[call.tool]}")
         if call.tool == "get_relations":
             return self._get_relations(entity)
         if not isinstance(relations, list | tuple) or not relations:
-            return self._error("bad_arguments", f"write {_FORMS[call.tool]}")
+            return self._error(ErrorKind.BAD_ARGUMENTS, f"write {_FORMS[call.tool]}")
         return self._get_triples(entity, [str(relation) for relation in relations])  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
 
     def entity_id(self, name: str) -> str:
@@ -99,7 +99,7 @@ class WalkerTools:
         self._seen.update(shown)
         return Observation(
             text,
-            relations=shown,
+            listed=(Listed(entity.id, listing.hops(shown)),),
             hidden=len(listing.relations) - len(shown),
             graph_calls=self._graph_calls,
         )
@@ -132,13 +132,12 @@ class WalkerTools:
         if not unusable:
             return observation
         refusal = self._refuse(entity, listing, unusable)
-        return Observation(
-            f"{observation.text}\n{refusal.text}",
-            refusal.error,
-            observation.shown,
-            tuple(dict.fromkeys(observation.relations + refusal.relations)),
-            observation.hidden,
-            self._graph_calls,
+        return replace(
+            observation,
+            text=f"{observation.text}\n{refusal.text}",
+            error=refusal.error,
+            listed=refusal.listed,
+            graph_calls=self._graph_calls,
         )
 
     def _show_triples(
@@ -153,12 +152,13 @@ class WalkerTools:
             page.add(entity, relation, direction, ends, max(total, len(ends)))
         if not page.shown:
             return self._error(
-                "no_triples", f"{quote(entity.name)} has no named entity there; try other relations"
+                ErrorKind.NO_TRIPLES,
+                f"{quote(entity.name)} has no named entity there; try other relations",
             )
         return Observation(
             page.text,
             shown=tuple(page.shown.values()),
-            relations=tuple(relations),
+            triples=tuple(page.triples),
             hidden=page.hidden,
             graph_calls=self._graph_calls,
         )
@@ -170,18 +170,21 @@ class WalkerTools:
         unknown = [relation for relation in relations if not any(listing.sides(relation))]
         if entity.id not in self._listed and not all(r in self._seen for r in relations):
             return self._error(
-                "not_listed_yet",
+                ErrorKind.NOT_LISTED_YET,
                 f"{what} not listed yet; first get_relations({_json(entity.name)}), "
                 "then copy from its list",
             )
         if not unknown:
             return self._error(
-                "not_listed_yet", f"{what} not in any list shown; copy a relation from a list"
+                ErrorKind.NOT_LISTED_YET,
+                f"{what} not in any list shown; copy a relation from a list",
             )
         near = self._near_relations(listing, unknown)
         self._seen.update(near)
         return self._error(
-            "unknown_relation", f"{here} has no {what}; copy one of {', '.join(near)}", near
+            ErrorKind.UNKNOWN_RELATION,
+            f"{here} has no {what}; copy one of {', '.join(near)}",
+            (Listed(entity.id, listing.hops(near)),),
         )
 
     def _near_relations(self, listing: Listing, unknown: Sequence[str]) -> tuple[str, ...]:
@@ -217,17 +220,17 @@ class WalkerTools:
     def _unknown_entity(self, name: str) -> Observation:
         near = self._book.near(name) or list(self._topics[:3])
         copy = f"; copy one of {', '.join(map(quote, near))}" if near else ""
-        return self._error("unknown_entity", f"no entity {quote(name[:200])}{copy}")
+        return self._error(ErrorKind.UNKNOWN_ENTITY, f"no entity {quote(name[:200])}{copy}")
 
     def _no_relations(self, entity: Entity) -> Observation:
         what = "is a value" if is_literal(entity.id) else "has no relations"
         return self._error(
-            "no_relations", f"{quote(entity.name)} {what}; go on from another entity"
+            ErrorKind.NO_RELATIONS, f"{quote(entity.name)} {what}; go on from another entity"
         )
 
-    def _error(self, kind: str, text: str, relations: tuple[str, ...] = ()) -> Observation:
+    def _error(self, kind: ErrorKind, text: str, listed: tuple[Listed, ...] = ()) -> Observation:
         return Observation(
-            f"Error {kind}: {text}", kind, relations=relations, graph_calls=self._graph_calls
+            f"Error {kind}: {text}", kind, listed=listed, graph_calls=self._graph_calls
         )
 
 
