@@ -1,14 +1,15 @@
-"""An episode: one question, one agent, one toolbox, driven from ask to ask until it is over."""
+"""An episode: one question, one agent, one toolbox, driven completion by completion."""
 
 import time
 from typing import Any
 
-from graphwalker.agents.base import Ask, Log
+from graphwalker.agents.base import AgentRun, Ask, Log
 from graphwalker.agents.environment import Environment
 from graphwalker.errors import GraphError, PolicyError
 from graphwalker.policies.base import Completion
 from graphwalker.protocols.base import FinalAnswer
 from graphwalker.question import Question
+from graphwalker.tools.base import ToolBox
 from graphwalker.trajectory import StopReason, Trajectory, Turn
 
 
@@ -23,8 +24,8 @@ class Episode:
         self._sample = sample
         self._environment = environment
         self._log = Log()
-        self._tools = environment.toolbox(question)
-        self._agent = environment.agent(question, self._tools, self._log)
+        self._agent: AgentRun | None = None
+        self._tools: ToolBox | None = None
         self._answer: FinalAnswer | None = None
         self._error = ""
         self._prompt_tokens = 0
@@ -40,7 +41,8 @@ class Episode:
     def feed(self, completion: Completion | PolicyError) -> None:
         """Go on with what the policy wrote, or end with its failure."""
         if isinstance(completion, PolicyError):
-            self._agent.close()
+            if self._agent is not None:
+                self._agent.close()
             self._end(StopReason.POLICY_ERROR, completion)
         else:
             self._prompt_tokens += completion.prompt_tokens
@@ -54,7 +56,7 @@ class Episode:
         """The finished record."""
         if self.stop is None:
             raise RuntimeError(f"episode {self.key} is not over")
-        names = None if self._answer is None else self._answer.names
+        names, tools = None if self._answer is None else self._answer.names, self._tools
         provenance: dict[str, Any] = dict(self._environment.provenance)
         if self._error:
             provenance["error"] = self._error
@@ -65,7 +67,7 @@ class Episode:
             turns=tuple(self.turns),
             answer=names,
             stop=self.stop,
-            answer_ids=tuple(self._tools.entity_id(name) for name in names or ()),
+            answer_ids=tuple(tools.entity_id(name) for name in names or ()) if tools else (),
             sample=self._sample,
             usage=self._usage(),
             provenance=provenance,
@@ -74,7 +76,10 @@ class Episode:
     def _advance(self, completion: Completion | None) -> None:
         asked = self.ask
         try:
-            self.ask = next(self._agent) if completion is None else self._agent.send(completion)
+            if completion is None or self._agent is None:
+                self.ask = next(self._begin())
+            else:
+                self.ask = self._agent.send(completion)
         except StopIteration as end:
             self._answer = end.value
             self._end(_stop_reason(self._answer, asked, self.turns, completion))
@@ -82,6 +87,12 @@ class Episode:
             self._end(StopReason.GRAPH_ERROR, error)
         except PolicyError as error:  # of a reranker: a tool that asks a model
             self._end(StopReason.POLICY_ERROR, error)
+
+    def _begin(self) -> AgentRun:
+        """Fresh tools may ask the graph as they are made, so they are made where it may fail."""
+        self._tools = self._environment.toolbox(self.question)
+        self._agent = self._environment.agent(self.question, self._tools, self._log)
+        return self._agent
 
     def _end(self, stop: StopReason, error: Exception | None = None) -> None:
         self.ask = None

@@ -1,43 +1,54 @@
 """The one loop: run episodes against a policy, whatever the policy is."""
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
-from itertools import islice
+from dataclasses import dataclass, replace
 
 from graphwalker.agents.environment import Environment
 from graphwalker.agents.episode import Episode
+from graphwalker.agents.inbox import Inbox, Job, JobList
 from graphwalker.errors import PolicyError, UserError
 from graphwalker.policies.base import Completion, Policy, Request, Sampling
 from graphwalker.question import Question
-from graphwalker.trajectory import Trajectory
+from graphwalker.trajectory import Trajectory, Turn
 
 log = logging.getLogger(__name__)
 
 _READ_AHEAD = 4
 """Finished episodes that may wait for a slower, earlier one, as a multiple of the concurrency."""
 
+OnTurn = Callable[[Job, int, Turn], None]
+"""Called with (job, turn number from 1, turn) as soon as a turn is over, from the thread that runs
+the episodes. An episode that is tried again begins at turn 1 again."""
+
 
 def rollout(
-    questions: Iterable[Question],
+    questions: Iterable[Question] | Inbox,
     environment: Environment,
     policy: Policy,
-    sampling: Sampling,
+    sampling: Sampling | None = None,
     *,
     samples: int = 1,
     concurrency: int = 64,
     retries: int = 1,
     first_sample: int = 0,
+    on_turn: OnTurn | None = None,
 ) -> Iterator[Trajectory]:
     """Trajectories in question order, then sample order, whatever order they finish in.
 
-    An episode that failed for our reasons is tried again `retries` times with fresh tools, then
-    yielded with that stop reason: set it aside, it says nothing about the agent.
+    An `Inbox` in place of questions stays open: its trajectories come as they finish, each drawn as
+    it was put in. An episode that failed for our reasons is tried again `retries` times with fresh
+    tools, then yielded with that stop reason: set it aside, it says nothing about the agent.
     """
-    jobs = ((q, s) for q in questions for s in range(first_sample, first_sample + samples))
-    run = _Run(environment, policy, sampling, retries)
-    return run.trajectories(iter(jobs), max(1, concurrency))
+    if isinstance(questions, Inbox):
+        source = questions
+    else:
+        drawn = sampling or Sampling()
+        numbers = range(first_sample, first_sample + samples)
+        source = JobList(Job(q, number, drawn) for q in questions for number in numbers)
+    run = _Run(source, environment, policy, retries, on_turn)
+    return run.trajectories(max(1, concurrency))
 
 
 def untimed(trajectory: Trajectory) -> Trajectory:
@@ -47,39 +58,54 @@ def untimed(trajectory: Trajectory) -> Trajectory:
     return replace(trajectory, turns=turns, usage=usage)
 
 
+@dataclass(slots=True)
+class _Running:
+    """An episode under way: its place among the jobs, and how many of its turns were reported."""
+
+    place: int
+    job: Job
+    episode: Episode
+    reported: int = 0
+
+
 class _Run:
     """Episodes in flight, finished ones that wait for their place, and how often each was tried."""
 
     def __init__(
-        self, environment: Environment, policy: Policy, sampling: Sampling, retries: int
+        self,
+        source: JobList | Inbox,
+        environment: Environment,
+        policy: Policy,
+        retries: int,
+        on_turn: OnTurn | None,
     ) -> None:
+        self._source = source
         self._environment = environment
         self._policy = policy
-        self._sampling = sampling
         self._retries = retries
-        self._running: dict[str, tuple[int, Episode]] = {}
+        self._on_turn = on_turn
+        self._running: dict[str, _Running] = {}
         self._tries: dict[int, int] = {}
-        self._finished: dict[int, Trajectory] = {}
+        self._finished: dict[int, Trajectory | None] = {}
+        """By place; `None` for one that was cancelled."""
         most = environment.tools_at_once
         self._threads = ThreadPoolExecutor(most) if most > 1 else None
 
-    def trajectories(
-        self, jobs: Iterator[tuple[Question, int]], concurrency: int
-    ) -> Iterator[Trajectory]:
+    def trajectories(self, concurrency: int) -> Iterator[Trajectory]:
         started = due = 0
-        exhausted = False
         try:
-            while not (exhausted and started == due):
+            while not (self._source.over and started == due):
                 ahead = due + _READ_AHEAD * concurrency - started
-                room = max(0, min(concurrency - len(self._running), ahead))
-                new = list(islice(jobs, room))
-                exhausted = exhausted or len(new) < room
-                for question, sample in new:
-                    self._start(started, question, sample)
+                most = max(0, min(concurrency - len(self._running), ahead))
+                for job in self._source.take(most, wait=started == due):
+                    self._start(started, job)
                     started += 1
-                while due in self._finished:
-                    yield self._finished.pop(due)
+                for place in self._ready(due):
+                    trajectory = self._finished.pop(place)
                     due += 1
+                    if trajectory is not None:
+                        yield trajectory
+                self._drop_cancelled()
                 if self._running:
                     self._collect()
         finally:
@@ -88,22 +114,33 @@ class _Run:
             if self._threads is not None:
                 self._threads.shutdown()
 
-    def _start(self, place: int, question: Question, sample: int) -> None:
-        episode = Episode(question, sample, self._environment)
-        if episode.key in self._running:
-            raise UserError(f"question id {question.id!r} appears twice: give each its own id")
-        self._running[episode.key] = (place, episode)
-        self._submit(place, episode)
+    def _ready(self, due: int) -> Iterator[int]:
+        """Places whose trajectories may be yielded now."""
+        if not self._source.ordered:
+            yield from list(self._finished)
+            return
+        while due in self._finished:
+            yield due
+            due += 1
 
-    def _submit(self, place: int, episode: Episode) -> None:
+    def _start(self, place: int, job: Job) -> None:
+        if job.key in self._running:
+            raise UserError(f"question id {job.question.id!r} appears twice: give each its own id")
+        running = _Running(place, job, Episode(job.question, job.sample, self._environment))
+        self._running[job.key] = running
+        self._submit(running)
+
+    def _submit(self, running: _Running) -> None:
         """Ask the policy for what the episode waits for, or put the finished episode in place."""
+        episode = running.episode
+        self._report(running)
         while episode.ask is not None:
             request = Request(
                 key=episode.key,
                 messages=episode.ask.messages,
                 question=episode.question,
                 turns=episode.turns,
-                sampling=self._sampling,
+                sampling=running.job.sampling,
                 stop=episode.ask.stop,
                 restart=episode.ask.restart,
             )
@@ -112,7 +149,14 @@ class _Run:
                 return
             except PolicyError as error:
                 episode.feed(error)
-        self._finish(place, episode)
+        self._finish(running)
+
+    def _report(self, running: _Running) -> None:
+        turns = running.episode.turns
+        for number in range(running.reported, len(turns)):
+            if self._on_turn is not None:
+                self._on_turn(running.job, number + 1, turns[number])
+        running.reported = len(turns)
 
     def _collect(self) -> None:
         try:
@@ -122,34 +166,45 @@ class _Run:
             results, lost = [], error
         if not results:  # a policy that died, or forgot: every request in flight is lost
             results = [(key, lost) for key in self._running]
-        fed: list[tuple[tuple[int, Episode], Completion | PolicyError]] = []
+        self._drop_cancelled()
+        fed: list[tuple[_Running, Completion | PolicyError]] = []
         for key, completion in results:
-            if key not in self._running:
+            if key in self._running:
+                fed.append((self._running[key], completion))
+            elif self._source.ordered:
                 log.warning("a completion came for %s, which is not in flight: dropped", key)
-                continue
-            fed.append((self._running[key], completion))
         self._feed(fed)
-        for (place, episode), _ in fed:
-            self._submit(place, episode)
+        for running, _ in fed:
+            self._submit(running)
 
-    def _feed(self, fed: list[tuple[tuple[int, Episode], Completion | PolicyError]]) -> None:
+    def _feed(self, fed: list[tuple[_Running, Completion | PolicyError]]) -> None:
         """Run the tools that the completions call; side by side where tools wait for a server."""
         if self._threads is None:
-            for (_, episode), completion in fed:
-                episode.feed(completion)
+            for running, completion in fed:
+                running.episode.feed(completion)
         else:
-            running = [self._threads.submit(episode.feed, c) for (_, episode), c in fed]
-            for one in running:
-                one.result()
+            calls = [self._threads.submit(one.episode.feed, c) for one, c in fed]
+            for call in calls:
+                call.result()
 
-    def _finish(self, place: int, episode: Episode) -> None:
-        self._running.pop(episode.key)
-        self._policy.release(episode.key)
+    def _finish(self, running: _Running) -> None:
+        place, job = running.place, running.job
+        self._release(job.key)
         tries = self._tries.pop(place, 0)
-        trajectory = episode.trajectory(self._policy.name)
+        trajectory = running.episode.trajectory(self._policy.name)
         if trajectory.stop.ours and tries < self._retries:
-            log.warning("%s: %s; trying again", episode.key, trajectory.provenance["error"])
+            log.warning("%s: %s; trying again", job.key, trajectory.provenance["error"])
             self._tries[place] = tries + 1
-            self._start(place, episode.question, trajectory.sample)
+            self._start(place, job)
         else:
             self._finished[place] = trajectory
+
+    def _drop_cancelled(self) -> None:
+        for key, running in list(self._running.items()):
+            if not self._source.wanted(running.job):
+                self._release(key)
+                self._finished[running.place] = None
+
+    def _release(self, key: str) -> None:
+        del self._running[key]
+        self._policy.release(key)

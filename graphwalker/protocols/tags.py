@@ -46,7 +46,7 @@ class TagProtocol:
         is complained about is explained by the first tool's. Without tools nothing but an answer
         is an action."""
         self._examples = {tool: Call(tool, dict(example)) for tool, example in tools.items()}
-        self.stop = ("</kg-query>", "</answer>") if tools else ("</answer>",)
+        self.stop: tuple[str, ...] = ("</kg-query>", "</answer>") if tools else ("</answer>",)
 
     def parse(self, completion: str) -> tuple[str, Action]:
         """Thought and action. Thinking ends at the first `</think>`; the earlier of `<kg-query>`

@@ -23,18 +23,20 @@ from graphwalker.errors import GraphError, UserError
 from graphwalker.policies.base import Sampling
 from graphwalker.question import Question
 from graphwalker.serve.asking import ENDS, Limits, asked, read_question
-from graphwalker.serve.desk import Busy, Desk
 from graphwalker.serve.events import HEARTBEAT, Event, sse
 from graphwalker.serve.guard import LOOPBACK, App, Guard
 from graphwalker.serve.openai_api import Reply, error_body, question_text, read_sampling
+from graphwalker.serve.sessions import Busy, Sessions
 
 PAGE = Path(__file__).parent / "page.html"
 Events = AsyncGenerator[Event | None]
 
 
-def build_app(desk: Desk, limits: Limits | None = None, hosts: Sequence[str] = LOOPBACK) -> App:
-    """The ASGI app over a desk that is open. `hosts` are the names that it answers to."""
-    views = _Views(desk, limits or Limits())
+def build_app(
+    sessions: Sessions, limits: Limits | None = None, hosts: Sequence[str] = LOOPBACK
+) -> App:
+    """The ASGI app over sessions that are open. `hosts` are the names that it answers to."""
+    views = _Views(sessions, limits or Limits())
     routes = [
         Route("/", views.page),
         Route("/api/about", views.about),
@@ -79,16 +81,16 @@ def _hashes(html: str, tag: str) -> str:
 class _Views:
     """The answers to each address."""
 
-    def __init__(self, desk: Desk, limits: Limits) -> None:
-        self.desk, self.limits = desk, limits
-        self._model = f"graphwalker/{desk.policy.name}"
+    def __init__(self, sessions: Sessions, limits: Limits) -> None:
+        self.sessions, self.limits = sessions, limits
+        self._model = f"graphwalker/{sessions.policy.name}"
 
     async def page(self, request: Request) -> Response:
         return HTMLResponse(PAGE.read_text(encoding="utf-8"))
 
     async def about(self, request: Request) -> Response:
-        about = {"agent": self.desk.environment.name, "model": self.desk.policy.name}
-        return JSONResponse({**about, "running": self.desk.running})
+        about = {"agent": self.sessions.environment.name, "model": self.sessions.policy.name}
+        return JSONResponse({**about, "running": self.sessions.running})
 
     async def models(self, request: Request) -> Response:
         model = {"id": self._model, "object": "model", "created": 0, "owned_by": "graphwalker"}
@@ -100,7 +102,7 @@ class _Views:
             body = await _json(request)
             question = await self._question(body.get("question"), body.get("topics"))
             events = self._events(question, Sampling(max_tokens=self.limits.max_tokens))
-            await anext(events)  # a desk that is busy says so before the stream begins
+            await anext(events)  # a busy server says so before the stream begins
         except UserError as error:
             return PlainTextResponse(str(error), 400)
         except GraphError as error:
@@ -146,11 +148,12 @@ class _Views:
 
     async def _question(self, text: Any, topics: Any) -> Question:
         """Read off the event loop: finding names may ask the graph many times."""
-        return await run_in_threadpool(read_question, self.desk.environment.graph, text, topics)
+        graph = self.sessions.environment.graph
+        return await run_in_threadpool(read_question, graph, text, topics)
 
     async def _events(self, question: Question, sampling: Sampling) -> Events:
-        """The desk's events after a first `None`, the sign of being admitted; closing cancels."""
-        async with asked(self.desk, question, sampling, self.limits.timeout_s) as events:
+        """The question's events after a first `None` (it was admitted); closing cancels."""
+        async with asked(self.sessions, question, sampling, self.limits.timeout_s) as events:
             yield None
             async for event in events:
                 yield event
@@ -194,6 +197,8 @@ async def _whole(reply: Reply, events: Events, request: Request) -> Response:
                     return Response(status_code=499)
             elif event["type"] == "turn":
                 reply.turns.append(event)
+            elif event["type"] == "retry":
+                reply.turns.clear()
             elif event["type"] in ENDS:
                 if event["type"] == "end":
                     return JSONResponse(reply.whole(event))

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Sequence
 
 from graphwalker.agents.environment import Environment
+from graphwalker.agents.inbox import Job
 from graphwalker.agents.rollout import rollout
-from graphwalker.errors import PolicyError, UserError
+from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity, KnowledgeGraph
 from graphwalker.graphs.views.freebase import machine_id
 from graphwalker.graphs.views.name_index import (
@@ -14,7 +15,7 @@ from graphwalker.graphs.views.name_index import (
     name_rows,
     open_index,
 )
-from graphwalker.policies.base import Completion, Policy, Request, Sampling
+from graphwalker.policies.base import Policy, Sampling
 from graphwalker.question import Question
 from graphwalker.trajectory import Trajectory, Turn
 
@@ -43,11 +44,13 @@ def ask(
     """
     entities = tuple(find_topic(environment.graph, name, note, index) for name in topics)
     question = Question("ask", text, entities, dataset="ask")
-    watched = _Watched(policy, show)
     sampling = Sampling(max_tokens=max_tokens)
-    trajectory = next(iter(rollout([question], environment, watched, sampling)))
-    watched.show_new(trajectory.turns)
-    return trajectory
+
+    def on_turn(job: Job, number: int, turn: Turn) -> None:
+        if show is not None:
+            show(number, turn)
+
+    return next(rollout([question], environment, policy, sampling, on_turn=on_turn))
 
 
 def find_topic(
@@ -89,29 +92,3 @@ def _index_of(graph: KnowledgeGraph, index: NameIndex | None) -> NameIndex:
     if index is None and graph.size <= SEARCHED_AT_ONCE:
         index = build_index(name_rows(graph))
     return index or build_index([])
-
-
-class _Watched:
-    """A policy that shows the turns that came before each request."""
-
-    def __init__(self, policy: Policy, show: Show | None) -> None:
-        self.name = policy.name
-        self._policy = policy
-        self._show = show
-        self._shown = 0
-
-    def show_new(self, turns: Sequence[Turn]) -> None:
-        for number in range(self._shown, len(turns)):
-            if self._show:
-                self._show(number + 1, turns[number])
-        self._shown = len(turns)
-
-    def submit(self, request: Request) -> None:
-        self.show_new(request.turns)
-        self._policy.submit(request)
-
-    def collect(self) -> list[tuple[str, Completion | PolicyError]]:
-        return self._policy.collect()
-
-    def release(self, key: str) -> None:
-        self._policy.release(key)

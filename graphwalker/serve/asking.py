@@ -1,4 +1,4 @@
-"""Asking over HTTP: a request becomes a question, and the desk's events an async stream."""
+"""Asking over HTTP: a request becomes a question, and its session an async stream of events."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -12,8 +12,8 @@ from graphwalker.graphs.base import Entity, KnowledgeGraph
 from graphwalker.policies.base import Sampling
 from graphwalker.question import Question
 from graphwalker.serve.ask import find_topic
-from graphwalker.serve.desk import Desk
 from graphwalker.serve.events import Event, failure_event
+from graphwalker.serve.sessions import Sessions
 from graphwalker.serve.topics import find_topics
 
 
@@ -64,7 +64,7 @@ def _entities(graph: KnowledgeGraph, text: str, topics: Any) -> tuple[Entity, ..
 
 @asynccontextmanager
 async def asked(
-    desk: Desk, question: Question, sampling: Sampling, timeout_s: float
+    sessions: Sessions, question: Question, sampling: Sampling, timeout_s: float
 ) -> AsyncGenerator[AsyncIterator[Event | None]]:
     """The events of one question, `None` every few quiet seconds. Leaving the block, for whatever
     reason, cancels the episode. Raises `Busy`."""
@@ -75,11 +75,11 @@ async def asked(
         if not loop.is_closed():
             loop.call_soon_threadsafe(events.put_nowait, event)
 
-    number = desk.ask(question, sampling, listen)
+    job = sessions.ask(question, sampling, listen)
     try:
         yield _stream(events, loop.time() + timeout_s)
     finally:
-        desk.cancel(number)
+        sessions.cancel(job)
 
 
 async def _stream(events: "asyncio.Queue[Event]", deadline: float) -> AsyncIterator[Event | None]:

@@ -1,4 +1,4 @@
-"""What an asker is told: each turn as it ends, then the answer, as JSON and server-sent events."""
+"""What a client receives: each turn as it ends, then the answer, as JSON and server-sent events."""
 
 from typing import Any
 
@@ -19,6 +19,11 @@ def turn_event(number: int, turn: Turn) -> Event:
         "observation": turn.observation,
         "error": turn.error,
     }
+
+
+def retry_event() -> Event:
+    """The episode failed for no fault of the agent and begins again: forget its turns so far."""
+    return {"type": "retry"}
 
 
 def end_event(trajectory: Trajectory) -> Event:

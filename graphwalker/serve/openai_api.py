@@ -76,6 +76,9 @@ class Reply:
         if event["type"] == "end":
             text = self._chunk({"role": "assistant", "content": answer_text(event)})
             return [text, {**self._chunk({}, "stop"), "usage": _usage(event)}]
+        if event["type"] == "retry":
+            text = "(This attempt failed and begins again.)\n"
+            return [self._chunk({"role": "assistant", "reasoning_content": text})]
         return [error_body(event["error"], "server_error")]
 
     def whole(self, end: Event) -> Json:

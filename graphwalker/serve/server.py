@@ -1,4 +1,4 @@
-"""The server process: one address, one desk, until it is interrupted."""
+"""The server process: one address, its sessions, until it is interrupted."""
 
 import socket
 from collections.abc import Callable, Sequence
@@ -6,8 +6,8 @@ from ipaddress import ip_address
 
 from graphwalker.errors import UserError
 from graphwalker.serve.asking import Limits
-from graphwalker.serve.desk import Desk
 from graphwalker.serve.guard import LOOPBACK
+from graphwalker.serve.sessions import Sessions
 
 
 def allowed_hosts(host: str, allowed: Sequence[str]) -> tuple[str, ...]:
@@ -36,7 +36,7 @@ def is_loopback(host: str) -> bool:
 
 
 def run(
-    desk: Desk,
+    sessions: Sessions,
     limits: Limits,
     host: str,
     port: int,
@@ -52,9 +52,9 @@ def run(
         raise UserError("serve needs: pip install 'graphwalker-kgqa[serve]'") from None
     listening = _listen(host, port)
     bound = listening.getsockname()[1]
-    with desk, listening:
+    with sessions, listening:
         config = uvicorn.Config(
-            build_app(desk, limits, hosts),
+            build_app(sessions, limits, hosts),
             log_level="warning",
             access_log=False,
             server_header=False,

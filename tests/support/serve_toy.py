@@ -14,7 +14,7 @@ from graphwalker.policies.base import Completion, Request
 from graphwalker.policies.scripted import ScriptedPolicy
 from graphwalker.serve.app import build_app
 from graphwalker.serve.asking import Limits
-from graphwalker.serve.desk import Desk
+from graphwalker.serve.sessions import Sessions
 from support.eval_toy import toy_environment, trained_script
 
 
@@ -41,7 +41,7 @@ class Served:
     """A running server."""
 
     url: str
-    desk: Desk
+    sessions: Sessions
     policy: GatedPolicy
 
 
@@ -56,8 +56,8 @@ def served(
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
     listening.listen(64)
-    with Desk(environment or toy_environment(), policy, max_running) as desk, listening:
-        app = build_app(desk, limits)
+    with Sessions(environment or toy_environment(), policy, max_running) as sessions, listening:
+        app = build_app(sessions, limits)
         config = uvicorn.Config(app, log_level="warning", lifespan="off", access_log=False)
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
@@ -65,7 +65,7 @@ def served(
         while not server.started:
             time.sleep(0.01)
         try:
-            yield Served(f"http://127.0.0.1:{listening.getsockname()[1]}", desk, policy)
+            yield Served(f"http://127.0.0.1:{listening.getsockname()[1]}", sessions, policy)
         finally:
             policy.gate.set()
             server.should_exit = True

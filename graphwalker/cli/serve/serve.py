@@ -43,8 +43,8 @@ def serve(
     opened = load("graphwalker.graphs.open:open_graph")(graph, wikidata=chosen.layers.wikidata)
     environment = load("graphwalker.agents.environment:Environment")(opened, chosen)
     policy = load("graphwalker.policies.load:load_policy")(policy_config)
-    desk = load("graphwalker.serve.desk:Desk")(environment, policy, max_running)
+    sessions = load("graphwalker.serve.sessions:Sessions")(environment, policy, max_running)
     limits = load("graphwalker.serve.asking:Limits")(max_tokens=max_tokens)
     load("graphwalker.serve.server:run")(
-        desk, limits, host, port, hosts, load("graphwalker.cli.console:note")
+        sessions, limits, host, port, hosts, load("graphwalker.cli.console:note")
     )

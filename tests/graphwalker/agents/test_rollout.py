@@ -6,6 +6,7 @@ import pytest
 
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.episode import Episode
+from graphwalker.agents.inbox import Inbox, Job
 from graphwalker.agents.prompt import Prompt
 from graphwalker.agents.rollout import rollout, untimed
 from graphwalker.errors import GraphError, PolicyError, UserError
@@ -16,7 +17,7 @@ from graphwalker.policies.base import Completion, Sampling
 from graphwalker.policies.scripted import ScriptedPolicy
 from graphwalker.question import Question
 from graphwalker.scoring import score
-from graphwalker.trajectory import Message, StopReason, Trajectory
+from graphwalker.trajectory import Message, StopReason, Trajectory, Turn
 
 GRAPH = MemoryGraph(
     [("m.a", "r.r.to", "m.b"), ("m.b", "r.r.to", "m.c")], {"m.a": "A", "m.b": "B", "m.c": "C"}
@@ -383,3 +384,56 @@ def test_a_prompt_without_a_question_is_refused(tmp_path):
     path.write_text("Hello")
     with pytest.raises(UserError, match="must hold"):
         Prompt.load(str(path))
+
+
+def test_turns_are_reported_as_they_go_by():
+    seen: list[tuple[str, int, str]] = []
+    run = rollout(
+        questions("q"),
+        environment(),
+        ScriptedPolicy({"q": WALK}),
+        on_turn=lambda job, number, turn: seen.append((job.key, number, turn.observation)),
+    )
+    assert next(run).answer == ("B",)
+    assert seen == [("q#0", 1, "r.r.to"), ("q#0", 2, "[A, r.r.to, B]"), ("q#0", 3, "")]
+
+
+def test_an_inbox_takes_questions_while_the_rollout_runs():
+    inbox = Inbox()
+    policy = ScriptedPolicy({"first": WALK, "second": [DONE]}, latest_first=True)
+
+    def arrive(job: Job, number: int, turn: Turn) -> None:
+        if (job.question.id, number) == ("first", 1):
+            inbox.put(questions("second")[0], Sampling())
+            inbox.close()
+
+    inbox.put(questions("first")[0], Sampling())
+    done = list(rollout(inbox, environment(), policy, on_turn=arrive))
+    assert [trajectory.id for trajectory in done] == ["second#2", "first#1"]
+
+
+def test_a_cancelled_question_ends_before_its_next_completion():
+    inbox, policy = Inbox(), ScriptedPolicy({"q": WALK})
+    inbox.put(questions("q")[0], Sampling())
+    inbox.close()
+    run = rollout(inbox, environment(), policy, on_turn=lambda job, *_: inbox.cancel(job))
+    assert list(run) == [] and policy.released == ["q#1"]
+
+
+def test_a_closed_inbox_takes_no_more_but_ends_what_it_has():
+    inbox = Inbox()
+    inbox.put(questions("q")[0], Sampling())
+    inbox.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        inbox.put(questions("p")[0], Sampling())
+    (done,) = rollout(inbox, environment(), ScriptedPolicy({"q": WALK}))
+    assert done.answer == ("B",)
+
+
+def test_tools_that_fail_as_they_are_made_are_a_failure_of_the_graph():
+    class Down(Environment):
+        def toolbox(self, question):
+            raise GraphError("down")
+
+    (done,) = rollout(questions("q"), Down(GRAPH), ScriptedPolicy({}), retries=0)
+    assert (done.stop, done.provenance["error"]) == (StopReason.GRAPH_ERROR, "down")

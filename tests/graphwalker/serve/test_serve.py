@@ -12,7 +12,7 @@ from test_chat_api import request
 from typer.testing import CliRunner
 
 from graphwalker.cli.app import app
-from graphwalker.errors import GraphWalkerError, UserError
+from graphwalker.errors import GraphWalkerError, PolicyError, UserError
 from graphwalker.policies.base import Sampling
 from graphwalker.policies.chat.config import ChatApiConfig
 from graphwalker.policies.chat.policy import ChatPolicy
@@ -102,9 +102,10 @@ def test_an_asker_who_goes_away_ends_the_episode():
     policy.gate.clear()
     with served(policy) as server:
         with httpx.stream("POST", f"{server.url}/api/ask", json={"question": QUESTION}) as response:
-            next(response.iter_lines())
+            lines = response.iter_lines()  # kept: a dropped iterator closes the connection
+            next(lines)
             assert until(lambda: bool(policy.requests))
-        assert until(lambda: server.desk.running == 0)
+        assert until(lambda: server.sessions.running == 0)
         policy.gate.set()
         assert until(lambda: bool(policy.released))
         assert len(policy.requests) == 1
@@ -117,13 +118,13 @@ def test_two_askers_share_the_policy():
         first = client.stream("POST", f"{server.url}/api/ask", json={"question": QUESTION})
         second = client.stream("POST", f"{server.url}/api/ask", json={"question": QUESTION})
         with first as a, second as b:
-            assert until(lambda: server.desk.running == 2)
+            assert until(lambda: server.sessions.running == 2)
             policy.gate.set()
             ends = [list(r.iter_lines())[-2] for r in (a, b)]
     assert all('"type":"end"' in line for line in ends)
 
 
-def test_a_full_desk_says_so():
+def test_a_busy_server_says_so():
     policy = GatedPolicy()
     policy.gate.clear()
     with (
@@ -141,7 +142,22 @@ def test_a_question_has_a_time_limit():
     with served(policy, Limits(timeout_s=0.2)) as server:
         last = events(ask(server))[-1]
         assert (last["type"], last["stop"]) == ("error", "timeout")
-        assert until(lambda: server.desk.running == 0)
+        assert until(lambda: server.sessions.running == 0)
+
+
+def test_an_episode_that_failed_for_our_reasons_is_tried_again():
+    class FailsOnce(GatedPolicy):
+        failures = 0
+
+        def _play(self, request: Any) -> Any:
+            if len(request.turns) != 1 or self.failures:
+                return super()._play(request)
+            self.failures += 1
+            return PolicyError("down")
+
+    with served(FailsOnce()) as server:
+        types = [event["type"] for event in events(ask(server))]
+    assert types[:4] == ["topics", "turn", "retry", "turn"] and types[-1] == "end"
 
 
 def test_a_policy_that_fails_is_no_answer():
@@ -293,6 +309,6 @@ def test_the_command_refuses_before_it_loads_a_model(tmp_path):
     assert isinstance(refused.exception, GraphWalkerError)
 
 
-def test_the_environment_of_the_desk_names_the_agent(server: Served):
+def test_the_environment_of_the_server_names_the_agent(server: Served):
     about = httpx.get(f"{server.url}/api/about").json()
     assert about["agent"] == toy_environment().name and about["model"] == "scripted"

@@ -73,8 +73,8 @@ def test_stop_ends_the_walk(browser: "Browser") -> None:
         page.goto(server.url)
         page.fill("#question", "Who is married to Ada?")
         page.click("#ask")
-        assert until(lambda: server.desk.running == 1)
+        assert until(lambda: server.sessions.running == 1)
         page.click("#stop")
-        assert until(lambda: server.desk.running == 0)
+        assert until(lambda: server.sessions.running == 0)
         assert page.inner_text("#end") == "Stopped."
         page.close()

@@ -1,0 +1,105 @@
+"""The sessions of a server: questions of many clients, answered by one rollout in one thread."""
+
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from graphwalker.agents.environment import Environment
+from graphwalker.agents.inbox import Inbox, Job
+from graphwalker.agents.rollout import rollout
+from graphwalker.policies.base import Policy, Sampling
+from graphwalker.question import Question
+from graphwalker.serve.events import Event, end_event, failure_event, retry_event, turn_event
+from graphwalker.trajectory import Turn
+
+log = logging.getLogger(__name__)
+
+Listener = Callable[[Event], None]
+"""Called from the sessions' thread: once for each turn, then once with the end."""
+
+
+class Busy(Exception):
+    """As many questions are under way as are allowed: ask again later."""
+
+
+@dataclass(slots=True)
+class _Session:
+    job: Job
+    listener: Listener
+    turns: int = 0
+
+
+class Sessions:
+    """Takes questions from any thread; each is an episode of its own, with fresh tools.
+
+    All episodes share the policy, whose batches hold whatever is under way. `cancel` ends one
+    before its next completion. Use as a context manager: the thread ends with the block.
+    """
+
+    def __init__(self, environment: Environment, policy: Policy, max_running: int = 16) -> None:
+        self.environment, self.policy = environment, policy
+        self._max_running = max_running
+        self._inbox = Inbox()
+        self._lock = threading.Lock()
+        self._sessions: dict[str, _Session] = {}
+        self._thread = threading.Thread(target=self._run, name="sessions", daemon=True)
+
+    def ask(self, question: Question, sampling: Sampling, listener: Listener) -> Job:
+        """Queue a question; returns what to cancel it by. Raises `Busy`."""
+        with self._lock:
+            if len(self._sessions) >= self._max_running:
+                raise Busy(f"{len(self._sessions)} questions are under way, the most allowed here")
+            job = self._inbox.put(question, sampling)
+            self._sessions[job.key] = _Session(job, listener)
+        return job
+
+    def cancel(self, job: Job) -> None:
+        """Nobody waits for this question any more. A finished one is left as it is."""
+        self._inbox.cancel(job)
+        with self._lock:
+            self._sessions.pop(job.key, None)
+
+    @property
+    def running(self) -> int:
+        """Questions under way or waiting."""
+        with self._lock:
+            return len(self._sessions)
+
+    def __enter__(self) -> "Sessions":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._inbox.close(cancel=True)
+        self._thread.join(timeout=10)
+
+    def _run(self) -> None:
+        try:
+            episodes = rollout(
+                self._inbox,
+                self.environment,
+                self.policy,
+                concurrency=self._max_running,
+                on_turn=self._turn,
+            )
+            for trajectory in episodes:
+                self._end(trajectory.id, end_event(trajectory))
+        finally:  # a defect of ours ended the thread: nobody is left waiting
+            for key in list(self._sessions):
+                self._end(key, failure_event("policy_error", "the server has stopped answering"))
+
+    def _turn(self, job: Job, number: int, turn: Turn) -> None:
+        session = self._sessions.get(job.key)
+        if session is None:
+            return
+        if number <= session.turns:
+            session.listener(retry_event())
+        session.turns = number
+        session.listener(turn_event(number, turn))
+
+    def _end(self, key: str, event: Event) -> None:
+        with self._lock:
+            session = self._sessions.pop(key, None)
+        if session is not None:
+            session.listener(event)
