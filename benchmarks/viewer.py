@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -24,8 +25,10 @@ from eval.report.report import StageResult, write_report
 from eval.run.records import PREDICTIONS, SAMPLES, Sampled
 from graphwalker.files import write_jsonl
 from graphwalker.graphs.base import Entity
+from graphwalker.query.query import Branch, Hop, Query
 from graphwalker.question import Answer, Question
 from graphwalker.scoring import score
+from graphwalker.tools.base import Triple
 from graphwalker.trajectory import Message, StopReason, Trajectory, Turn
 
 WORDS = ("river", "stone", "amber", "valley", "north", "crown", "silver", "garden", "winter",
@@ -57,7 +60,7 @@ def _walk(number: int, rng: Random) -> Trajectory:
     question = Question(
         f"bench/{number}", f"Which {rng.choice(WORDS)} is {' of '.join(hops)} of {topic.name}?",
         (topic,), (Answer(here.name, here.id),), "bench", STRUCTURES[number % 5], len(hops), "test",
-        {"branches": [{"topic": {"id": topic.id, "name": topic.name}, "hops": hops}]},
+        Query((Branch(topic, tuple(map(Hop, hops))),)),
     )  # fmt: skip
     stop = StopReason.ANSWERED
     made = Trajectory(
@@ -75,7 +78,8 @@ def _look(here: Entity, hop: str, rng: Random) -> Turn:
 def _step(here: Entity, hop: str, ends: list[Entity], rng: Random) -> Turn:
     action = {"tool": "get_triples", "arguments": {"entity": here.name, "relations": [hop]}}
     text = ", ".join(f"[{here.name}, {hop}, {end.name}]" for end in ends)
-    return _turn(action, text, (here, *ends), rng)
+    triples = tuple(Triple(here, hop, end) for end in ends)
+    return replace(_turn(action, text, (here, *ends), rng), triples=triples)
 
 
 def _turn(action: dict[str, Any], text: str, shown: tuple[Entity, ...], rng: Random) -> Turn:

@@ -32,7 +32,7 @@ def labelled(trajectory: Trajectory) -> list[dict[str, Any]]:
 
 def _kind(trajectory: Trajectory, number: int) -> str:
     turn = trajectory.turns[number]
-    if turn.error or turn.action.get("tool") != "get_triples":
+    if turn.error or not turn.triples:
         return turn.error
     asked = normalise(str(turn.action["arguments"].get("entity", "")))
     shown = {normalise(entity.name) for entity in turn.shown} - {asked}

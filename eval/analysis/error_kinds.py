@@ -1,7 +1,7 @@
 """Errors by kind: each wrong episode falls into the first kind that fits, and into no other."""
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 from graphwalker.query.query import spellings
 from graphwalker.question import Question
@@ -55,14 +55,9 @@ def _off_the_path(trajectory: Trajectory) -> str:
 
 
 def walked_relations(trajectory: Trajectory) -> tuple[str, ...]:
-    """Relations whose triples an observation showed, in order, one for each that a call named."""
-    found: list[str] = []
-    for turn in trajectory.turns:
-        relations = turn.action.get("arguments", {}).get("relations")
-        if turn.shown and isinstance(relations, list):
-            named = [str(relation) for relation in cast(list[Any], relations)]
-            found += [relation for relation in named if relation in turn.observation]
-    return tuple(found)
+    """Relations whose triples a turn showed, in order, each once a turn."""
+    turns = ((triple.relation for triple in turn.triples) for turn in trajectory.turns)
+    return tuple(relation for shown in turns for relation in dict.fromkeys(shown))
 
 
 def gold_steps(question: Question) -> tuple[frozenset[str], ...]:

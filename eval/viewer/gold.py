@@ -2,15 +2,15 @@
 
 from collections.abc import Iterable, Sequence
 
-from eval.viewer.triples import Triple
 from graphwalker.graphs.base import Direction, Entity
 from graphwalker.query.constraint import Constraint
 from graphwalker.query.query import Hop, Query, spellings
 from graphwalker.question import Question
 
+Triple = tuple[str, str, str]
+"""Head, relation and tail, by the names under which they were shown."""
 UNKNOWN = "\ue000"  # private use: no entity is called so
 MOST_ANSWERS = 6
-
 
 GoldHop = tuple[Hop, ...]
 """A hop, and the inverse relation that says the same."""

@@ -6,9 +6,13 @@ from typing import Any
 from eval.markup import clean
 from eval.viewer.gold import in_words
 from eval.viewer.pages import ENDS, LONGEST_OBSERVATION, outcome, written
-from eval.viewer.subgraph import WalkGraph, label, walk_graph
+from eval.viewer.subgraph import WalkGraph, label, states_triples, walk_graph
 from graphwalker.trajectory import Trajectory, Turn
 
+NO_TRIPLES = (
+    "This run's file holds no triples: what a turn showed is joined to what it looked at, and the "
+    "gold path is not drawn."
+)
 SCORES = ("em", "f1", "precision", "recall")
 
 
@@ -32,6 +36,7 @@ def walk_record(trajectory: Trajectory) -> dict[str, Any]:
         "stop": ENDS[trajectory.stop],
         "scores": {k: trajectory.scores[k] for k in SCORES if k in trajectory.scores},
         "path": _texts(in_words(query)) if query else [],
+        "note": "" if states_triples(trajectory) else NO_TRIPLES,
         "nodes": [[clean(label(n)), m, graph.columns[n]] for n, m in graph.nodes.items()],
         "links": _links(graph, places),
     }

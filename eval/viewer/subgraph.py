@@ -3,9 +3,9 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from eval.viewer.gold import UNKNOWN, lay
-from eval.viewer.triples import Triple, looked_at, shown_triples
+from eval.viewer.gold import UNKNOWN, Triple, lay
 from graphwalker.graphs.names import fold
 from graphwalker.trajectory import Trajectory, Turn
 
@@ -45,7 +45,9 @@ def walk_graph(trajectory: Trajectory) -> WalkGraph:
     first_seen, focus = _seen(trajectory.turns, topics)
     names = {fold(n): n for n in [*topics, *_ends(first_seen), *focus] if n}
     gold = _gold_names(trajectory, names)
-    on_path, missing = lay(trajectory.question, first_seen, gold)
+    on_path, missing = set[Triple](), list[Triple]()
+    if states_triples(trajectory):
+        on_path, missing = lay(trajectory.question, first_seen, gold)
     links = [Link(*t, turn, t in on_path) for t, turn in first_seen.items()]
     links += [Link(*triple, 0, True) for triple in missing]
     given = [names.get(fold(name), name) for name in trajectory.answer or ()]
@@ -64,6 +66,15 @@ def walk_graph(trajectory: Trajectory) -> WalkGraph:
         tuple(focus),
         _columns(nodes, folded, [topics, *([n] for n in focus if n)]),
     )
+
+
+def states_triples(trajectory: Trajectory) -> bool:
+    """Whether the turns hold what they showed as data.
+
+    Without it (files of earlier versions, tools that state no triples) what was shown is joined to
+    what was looked at, and no gold path is drawn."""
+    turns = trajectory.turns
+    return any(t.triples or t.listed for t in turns) or not any(t.shown for t in turns)
 
 
 def label(node: str) -> str:
@@ -91,7 +102,7 @@ def _seen(turns: Sequence[Turn], topics: Sequence[str]) -> tuple[dict[Triple, in
     seen: dict[Triple, int] = {}
     focus: list[str] = []
     for number, turn in enumerate(turns, start=1):
-        for triple in shown_triples(turn):
+        for triple in _shown(turn):
             seen.setdefault(triple, number)
             names |= {fold(end): end for end in (triple[0], triple[2]) if fold(end) not in names}
         here = looked_at(turn.action)
@@ -100,6 +111,27 @@ def _seen(turns: Sequence[Turn], topics: Sequence[str]) -> tuple[dict[Triple, in
         if known:
             names.setdefault(fold(known), known)
     return seen, focus
+
+
+def _shown(turn: Turn) -> list[Triple]:
+    if turn.triples:
+        return [(t.head.name, t.relation, t.tail.name) for t in turn.triples]
+    arguments = turn.action.get("arguments") or {}
+    here, relations = looked_at(turn.action), arguments.get("relations")
+    asked = ", ".join(map(str, relations)) if isinstance(relations, list | tuple) else ""
+    by = asked or str(turn.action.get("tool", ""))
+    return [(here, by, e.name) for e in turn.shown if here and fold(e.name) != fold(here)]
+
+
+def looked_at(action: Mapping[str, Any]) -> str:
+    """The entity that a call is about: its argument `entity`, else its first text; else `""`.
+
+    >>> looked_at({"tool": "get_relations", "arguments": {"entity": "Ann"}})
+    'Ann'
+    """
+    arguments = action.get("arguments") or {}
+    texts = [arguments.get("entity"), *arguments.values()]
+    return next((text for text in texts if isinstance(text, str)), "")
 
 
 def _ends(triples: Iterable[Triple]) -> Iterable[str]:

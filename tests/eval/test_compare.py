@@ -120,6 +120,11 @@ def test_refused_relations_were_not_walked() -> None:
     assert walked_relations(walk(look("A"), step("A", "x.x.none"), *TO, give("B"))) == ("x.x.to",)
 
 
+def test_a_relation_whose_id_begins_another_s_was_not_walked() -> None:
+    both = say("", Call("get_triples", {"entity": "A", "relations": ["x.x.t", "x.x.to"]}))
+    assert walked_relations(walk(look("A"), both, give("B"))) == ("x.x.to",)
+
+
 def test_kinds_sum_to_the_wrong_answers_and_failures_of_ours_have_none() -> None:
     done = [walk(*ON, give("C", "D")), walk(*TO, give("B")), walk(*OFF, give("E")), walk(*TO)]
     assert done[-1].stop is StopReason.POLICY_ERROR

@@ -10,8 +10,9 @@ from eval.run.records import PREDICTIONS, read_run
 from graphwalker.files import write_jsonl
 from graphwalker.graphs.base import Entity
 from graphwalker.policies.scripted import ScriptedPolicy
-from graphwalker.query.query import Branch, Query, parse_hop
+from graphwalker.query.query import Branch, Hop, Query, parse_hop
 from graphwalker.question import Answer, Question
+from graphwalker.tools.base import Listed, Triple
 from graphwalker.trajectory import StopReason, Trajectory, Turn
 from support.eval_toy import ROWS, toy_environment, toy_questions, trained_script, untrained_script
 
@@ -51,7 +52,7 @@ def spoil(trajectory: Trajectory) -> Trajectory:
     action = {"tool": "get_triples", "arguments": {"entity": HOSTILE, "relations": [HOSTILE]}}
     turns = tuple(
         replace(turn, thought=HOSTILE, observation=HOSTILE, action=action, error="",
-                shown=(Entity("m.1", HOSTILE), Entity("m.3", f"{HOSTILE} {i}")))
+                shown=(Entity("m.1", HOSTILE), Entity("m.3", f"{HOSTILE} {i}")), triples=())
         for i, turn in enumerate(trajectory.turns)
     )  # fmt: skip
     return replace(trajectory, question=asked, turns=turns, answer=(HOSTILE,))
@@ -59,13 +60,22 @@ def spoil(trajectory: Trajectory) -> Trajectory:
 
 def look(entity: str) -> Turn:
     """A turn that lists the relations of an entity."""
-    return Turn((), "", "Look.", {"tool": "get_relations", "arguments": {"entity": entity}}, "r, s")
+    listed = (Listed(f"m.{entity}", (Hop("r"), Hop("s"))),)
+    action = {"tool": "get_relations", "arguments": {"entity": entity}}
+    return Turn((), "", "Look.", action, "r, s", listed=listed)
 
 
 def step(entity: str, relation: str, text: str, shown: Sequence[str] = ()) -> Turn:
-    """A turn that follows a relation and displays `text`."""
+    """A turn that follows a relation and displays `text`: triples `[Ann, r, Bo], [...]`, or prose
+    about the entities `shown`."""
     action = {"tool": "get_triples", "arguments": {"entity": entity, "relations": [relation]}}
-    return Turn((), "", "Go.", action, text, tuple(Entity(f"m.{n}", n) for n in shown))
+    entities = tuple(Entity(f"m.{n}", n) for n in shown)
+    turn = Turn((), "", "Go.", action, text, entities)
+    if not text.startswith("["):
+        return turn
+    rows = [row.split(", ") for row in text.strip("[]").split("], [")]
+    made = (Triple(Entity(f"m.{h}", h), r, Entity(f"m.{t}", t)) for h, r, t in rows)
+    return replace(turn, triples=tuple(made))
 
 
 def walked(

@@ -39,6 +39,7 @@ class Viewer {
     this.drawHead(facts);
     $("turns").replaceChildren(...walk.turns.map(makeTurn));
     $("path").textContent = walk.path.length ? `Gold path: ${walk.path.join("; ")}.` : "This question has no gold path on record: gold answers are marked, the way to them is not.";
+    if (walk.note) $("path").textContent += ` ${walk.note}`;
     this.drawing.load(walk);
     this.go(Infinity);
     $("turns").scrollTop = this.dialog.scrollTop = 0;

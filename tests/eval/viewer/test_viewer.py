@@ -1,11 +1,9 @@
-"""What the viewer draws: triples read back from observations, the gold path, the packed book."""
+"""What the viewer draws: the triples of the turns, the gold path, the packed book."""
 
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from eval.report.published import load_published
 from eval.report.published_page import published_record
@@ -14,17 +12,14 @@ from eval.run.records import read_run
 from eval.viewer.book import CHUNK, Book, pack, unpack
 from eval.viewer.gold import UNKNOWN, in_words
 from eval.viewer.record import walk_record
-from eval.viewer.subgraph import Link, label, walk_graph
-from eval.viewer.triples import looked_at, shown_triples
+from eval.viewer.subgraph import Link, label, looked_at, walk_graph
 from graphwalker.errors import UserError
-from graphwalker.graphs.base import Direction, Entity
-from graphwalker.graphs.memory import MemoryGraph
+from graphwalker.graphs.base import Entity
 from graphwalker.query.constraint import Constraint
 from graphwalker.query.query import Hop, Query
 from graphwalker.scoring import score
-from graphwalker.tools.namebook import NameBook
-from graphwalker.tools.page import Page
-from graphwalker.trajectory import StopReason, Trajectory, Turn
+from graphwalker.tools.base import Triple
+from graphwalker.trajectory import StopReason, Trajectory
 from support.viewer_toy import HOSTILE, look, query, spoil, step, toy_runs, walked
 
 
@@ -33,42 +28,22 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return toy_runs(tmp_path_factory.mktemp("runs"))
 
 
-NAME = st.text(min_size=1, max_size=12).filter(str.strip)
-
-
-@settings(max_examples=60, deadline=None)
-@given(NAME, st.lists(NAME, min_size=1, max_size=4), st.sampled_from(["r", "a.b.c..d.e.f"]))
-def test_triples_are_read_back_as_the_tool_wrote_them(
-    head: str, tails: list[str], relation: str
-) -> None:
-    book = NameBook(MemoryGraph([], {}))
-    page = Page(book, 0)
-    start = Entity("m.0", book.show(Entity("m.0", head)))
-    ends = [Entity(f"m.{i}", name) for i, name in enumerate(tails, start=1)]
-    page.add(start, relation, Direction.OUT, ends, len(ends))
-    page.add(start, relation, Direction.IN, ends, len(ends) + 3)
-    shown = tuple(page.shown.values())
-    names = [page.shown[end.id].name for end in ends]
-    turn = Turn((), "", observation=page.text, shown=shown)
-    expected = [(start.name, relation, n) for n in names]
-    expected += [(n, relation, start.name) for n in names]
-    assert shown_triples(turn) == expected
-
-
-def test_a_relation_may_hold_commas_and_brackets() -> None:
-    turn = step("Ann", "born in [city], year", "[Ann, born in [city], year, Oslo]")
-    assert shown_triples(turn) == [("Ann", "born in [city], year", "Oslo")]
-
-
-def test_a_tool_that_writes_prose_is_drawn_by_what_it_showed() -> None:
+def test_tools_that_state_no_triples_are_drawn_by_what_they_showed_without_a_gold_path() -> None:
     turn = step("Ann", "knows", "Ann knows two people.", ["Ann", "Bo", "Cy"])
-    assert shown_triples(turn) == [("Ann", "knows", "Bo"), ("Ann", "knows", "Cy")]
+    walk = walked([turn], query("Ann", "knows"), ["Ann"], ["Bo"])
+    assert walk_graph(walk).links == (Link("Ann", "knows", "Bo", 1), Link("Ann", "knows", "Cy", 1))
+    assert "holds no triples" in walk_record(walk)["note"]
+    known = walked([step("Ann", "r", "[Ann, r, Bo]")], query("Ann", "r"), ["Ann"], ["Bo"])
+    assert walk_record(known)["note"] == ""
 
 
-def test_text_that_looks_like_a_triple_but_was_not_shown_is_none() -> None:
-    assert shown_triples(step("Ann", "r", "[Ann, r, Bo], [x, y, z]", ["Ann", "Bo"])) == [
-        ("Ann", "r", "Bo")
-    ]
+def test_relations_may_be_iris_or_hold_commas_and_brackets() -> None:
+    ann, bo = Entity("http://x/Ann", "Ann"), Entity("http://x/Bo", "Bo, Jr.")
+    for relation in ("http://x/y#in", "in", "born in [city], year"):
+        turn = replace(step("Ann", relation, ""), triples=(Triple(bo, relation, ann),))
+        asked = query("Ann", f"~{relation}")
+        graph = walk_graph(walked([turn], asked, ["Ann"], ["Bo, Jr."], path=[f"~{relation}"]))
+        assert graph.links == (Link("Bo, Jr.", relation, "Ann", 1, True),)
 
 
 def test_the_entity_looked_at_is_the_argument_of_that_name_or_the_first_text() -> None:
@@ -184,8 +159,9 @@ def test_an_entity_named_by_mistake_is_not_in_the_drawing() -> None:
 
 
 def test_gold_is_recognised_by_its_id_under_the_name_that_was_shown() -> None:
-    turn = step("Ann", "r", "[Ann, r, Bo (m.Bo)]", ["Ann"])
-    turn = replace(turn, shown=(Entity("m.Ann", "Ann"), Entity("m.Bo", "Bo (m.Bo)")))
+    ann, bo = Entity("m.Ann", "Ann"), Entity("m.Bo", "Bo (m.Bo)")
+    turn = step("Ann", "r", "[Ann, r, Bo (m.Bo)]")
+    turn = replace(turn, shown=(ann, bo), triples=(Triple(ann, "r", bo),))
     graph = walk_graph(walked([turn], query("Ann", "r"), ["Ann"], ["Bo"]))
     assert graph.links == (Link("Ann", "r", "Bo (m.Bo)", 1, True),)
 
