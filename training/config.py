@@ -1,26 +1,115 @@
-"""The SFT config: the paper's values as defaults, tiny models by override."""
+"""Settings of training: what SFT and GRPO share, SFT's own, and tiny models made from nothing."""
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
+from graphwalker.agents.environment import EnvironmentConfig
 from graphwalker.config import Config
 from graphwalker.tokens.formats import FormatSetting
-from training.sft_settings import EvaluationSettings, LoraSettings
 
 
-class SftConfig(Config):
-    """Supervised fine-tuning on trajectories; the loss is on the agent's tokens alone."""
+class LoraSettings(Config):
+    """Low-rank adapters (Hu et al. 2021): the model's own weights stay as they are."""
+
+    r: int = Field(default=16, ge=1)
+    """Rank of an adapter."""
+    alpha: float = Field(default=32.0, gt=0)
+    """Adapters are scaled by alpha / r."""
+    dropout: float = Field(default=0.0, ge=0, lt=1)
+    """Share of an adapter's inputs that are dropped in training."""
+    targets: tuple[str, ...] = ()
+    """Names of the layers that get one, such as `q_proj`. None named: every linear layer but the
+    head."""
+
+
+class TrainingConfig(Config):
+    """What SFT and GRPO share: the model, the optimizer, and the record of a run."""
 
     model: str
     """Model to start from: a local folder or a Hub name. It brings its tokenizer."""
-    data: tuple[str, ...]
-    """Trajectory files (`.jsonl`, `.jsonl.gz`), read in order."""
     output_dir: str
     """Run folder: config, checkpoints, metrics.jsonl, and the model in `final/`."""
     format: FormatSetting = "chatml"
     """Layout of messages: `chatml`, `qwen2.5`, `qwen3`, `llama3`, `llama3.1`, `inline` (tiny
     models), or a layout of your own (see `FormatConfig` in `graphwalker/tokens/formats.py`)."""
+
+    max_seconds: float = Field(default=0.0, ge=0)
+    """Stop after the step that passes this time. 0: no limit. Such a run is not repeatable."""
+    lr: float = Field(gt=0)
+    """Peak learning rate."""
+    schedule: Literal["cosine", "linear", "constant"]
+    """Learning rate after the warm-up."""
+    beta1: float = Field(default=0.9, ge=0, lt=1)
+    """AdamW's first moment."""
+    beta2: float = Field(default=0.98, ge=0, lt=1)
+    """AdamW's second moment (GraphWalker's code: 0.98)."""
+    epsilon: float = Field(default=1e-8, gt=0)
+    """AdamW's epsilon. For tiny models 1e-5 or more: the embedding of a rare word gets hardly any
+    gradient, and should hardly move instead of taking full steps along noise."""
+    weight_decay: float = Field(default=0.01, ge=0)
+    """AdamW's weight decay (GraphWalker's code: 0.01)."""
+    max_grad_norm: float = Field(default=1.0, ge=0)
+    """Gradients are clipped to this norm; 0: they are not clipped."""
+
+    lora: LoraSettings | None = None
+    """Train low-rank adapters alone; `final/` then holds the adapter, and in GRPO the model without
+    it is the reference. `lora.r=16` is enough. Needs the extra `lora`. None: the whole model."""
+    dtype: Literal["auto", "float32", "bfloat16"] = "auto"
+    """Of the arithmetic; trained weights are float32. `auto`: bfloat16 on a GPU that has it,
+    float32 on a CPU. SFT with `lora` holds the model's own weights in it, too."""
+    gradient_checkpointing: bool = False
+    """Recompute activations in the backward pass: less memory, slower."""
+    threads: int = Field(default=0, ge=0)
+    """CPU threads of torch. 0: as many as cores, or `OMP_NUM_THREADS`."""
+    seed: int = 0
+    """Order of rows and questions, initial adapters, dropout, and every draw of a token."""
+
+    save_steps: int = Field(ge=1)
+    """Optimizer steps between checkpoints."""
+    keep_checkpoints: int = Field(default=2, ge=1)
+    """Older checkpoints are removed."""
+    report_to: tuple[str, ...] = ()
+    """Trackers besides metrics.jsonl, by TRL's names: `tensorboard`, `wandb`, `trackio`, ..."""
+    trainer: dict[str, Any] = {}
+    """Any other field of TRL's trainer config (`SFTConfig`, `GRPOConfig`), such as
+    `trainer.torch_compile=true` or `trainer.lr_scheduler_kwargs={min_lr_rate: 0.1}`. Names and
+    types are checked when the run starts; fields that other settings decide are refused."""
+
+
+class EvaluationSettings(Config):
+    """Evaluation while training: greedy episodes in the environment, on a few questions."""
+
+    questions: str
+    """Question file; keep it apart from the training and the test questions."""
+    graph: str
+    """Graph that the agent walks: a compiled folder, an endpoint, a recording, or
+    `module:FACTORY`."""
+    environment: EnvironmentConfig = EnvironmentConfig()
+    """The agent's tools, limits and prompt; the same as in the training data."""
+    every_steps: int = Field(default=100, ge=1)
+    """Optimizer steps between evaluations; the last step is always evaluated."""
+    limit: int = Field(default=64, ge=1)
+    """The first so many questions of the file."""
+    max_turn_tokens: int = Field(default=512, ge=1)
+    """Tokens of one completion."""
+    max_context: int = Field(default=0, ge=0)
+    """Tokens of an episode. 0: `max_length` of the training rows."""
+    batch_size: int = Field(default=64, ge=1)
+    """Episodes of one process that are decoded together."""
+    choose_best: bool = True
+    """`final/` is the model with the highest EM (of equals the earliest), kept in `best-STEP/`.
+    Otherwise it is the last one."""
+
+
+class SftConfig(TrainingConfig):
+    """Supervised fine-tuning on trajectories; the loss is on the agent's tokens alone."""
+
+    renamed: ClassVar[Mapping[str, str]] = {"mask_slips": "mask_injected_errors"}
+
+    data: tuple[str, ...]
+    """Trajectory files (`.jsonl`, `.jsonl.gz`), read in order."""
 
     epochs: float = Field(default=2.0, gt=0)
     """Passes over the data (GraphWalker: 2)."""
@@ -36,9 +125,10 @@ class SftConfig(Config):
     gradient_accumulation: int = Field(default=1, ge=1)
     """Each process splits its share of a step into so many forward passes (saves memory)."""
     max_length: int = Field(default=4096, ge=1)
-    """Rows longer than this are left out, counted and reported; none is cut (GraphWalker: 4096)."""
+    """Rows longer than this are set aside, counted and reported; none is cut (GraphWalker:
+    4096)."""
 
-    mask_slips: bool = False
+    mask_injected_errors: bool = False
     """No loss on turns in which an expert was made to err: the recovery is learned, not the error
     (the paper trains on both)."""
 
@@ -52,24 +142,7 @@ class SftConfig(Config):
     """`muon`: Muon for the layers' matrices, AdamW for the rest; for models from scratch."""
     muon_lr: float = Field(default=0.01, gt=0)
     """Muon's peak learning rate; `lr` is AdamW's."""
-    beta1: float = Field(default=0.9, ge=0, lt=1)
-    """AdamW's first moment."""
-    beta2: float = Field(default=0.98, ge=0, lt=1)
-    """AdamW's second moment."""
-    epsilon: float = Field(default=1e-8, gt=0)
-    """AdamW's epsilon. For tied embeddings from scratch 1e-5: a word that is rarely seen then keeps
-    its own direction, instead of taking full steps along the gradient of never being predicted."""
-    weight_decay: float = Field(default=0.01, ge=0)
-    """AdamW's weight decay."""
-    max_grad_norm: float = Field(default=1.0, ge=0)
-    """Gradients are clipped to this norm; 0: not."""
 
-    lora: LoraSettings | None = None
-    """Train low-rank adapters alone; `final/` then holds the adapter. `lora.r=16` is enough. Needs
-    the extra `lora`. None: the whole model."""
-    dtype: Literal["auto", "float32", "bfloat16"] = "auto"
-    """Of the arithmetic; trained weights are float32. `auto`: bfloat16 on a GPU that has it,
-    float32 on a CPU. With `lora`, bfloat16 is also what the model's own weights are held in."""
     attention: Literal["auto", "sdpa", "eager", "flash_attention_2"] = "auto"
     """`flash_attention_2` needs a GPU and the package flash-attn. `auto`: that one for packed rows
     where it is there, else PyTorch's `sdpa`."""
@@ -77,24 +150,14 @@ class SftConfig(Config):
     """Lay the rows of a forward pass end to end instead of padding them; a row sees itself alone,
     so the loss is the same. Saves memory and time with `flash_attention_2`; with `sdpa` a pass of n
     tokens costs n * n, so keep passes small (`gradient_accumulation`)."""
-    gradient_checkpointing: bool = False
-    """Recompute activations in the backward pass: less memory, slower."""
     evaluation: EvaluationSettings | None = None
     """Evaluate on real episodes while training; EM and the share of valid actions go to
     metrics.jsonl and `report_to`. None: only the loss is watched."""
-    seed: int = 0
-    """Order of the rows, initial adapters, dropout."""
-    threads: int = Field(default=0, ge=0)
-    """CPU threads of torch. 0: as many as cores, or `OMP_NUM_THREADS`."""
 
     save_steps: int = Field(default=200, ge=1)
     """Optimizer steps between checkpoints."""
-    keep_checkpoints: int = Field(default=2, ge=1)
-    """Older checkpoints are removed."""
     log_steps: int = Field(default=10, ge=1)
     """Optimizer steps between lines of metrics.jsonl."""
-    report_to: tuple[str, ...] = ()
-    """Trackers of the Hugging Face Trainer besides metrics.jsonl, such as `wandb`."""
     progress: bool = True
     """Show a progress bar (on a terminal)."""
 

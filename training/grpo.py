@@ -32,9 +32,9 @@ from training.runs.distributed import check_layout, rank
 log = logging.getLogger(__name__)
 
 FREE_KEYS = (
-    "alarm_steps",
     "engine_batch",
     "keep_checkpoints",
+    "limit_steps",
     "max_failed",
     "max_kl",
     "max_mismatch",
@@ -53,8 +53,8 @@ def run_grpo(config: GrpoConfig) -> Path:
     """Train, or go on where a killed run stopped; returns the folder of the final model.
 
     A finished run is left as it is. Raises `UserError` for a folder made with another config or
-    other data, `CollapseError` when the alarm rings, and `OutageError` when too many episodes of a
-    step failed because the graph or the engine did.
+    other data, `CollapseError` when the monitor's limits are passed, and `OutageError` for too
+    many infrastructure failures in a step.
     """
     from training.runs.saving import save_final
 
@@ -89,7 +89,7 @@ def make_trainer(
     from training.reinforce.batch import RolloutRules
     from training.reinforce.engines import rollout_engine
     from training.reinforce.log import Clock, StepLog
-    from training.reinforce.rewards import episode_reward
+    from training.reinforce.rewards import episode_reward, reward_mix
     from training.reinforce.rollout import Rollouts
     from training.reinforce.trainer import EpisodeTrainer
 
@@ -108,7 +108,7 @@ def make_trainer(
         engine_batch=config.engine_batch,
         engine=rollout_engine(config, fmt),
         rules=RolloutRules(
-            rewards=config.rewards,
+            reward=reward_mix(config.rewards),
             turn_credit=config.turn_credit,
             zero_variance=config.zero_variance,
             resample_tries=config.resample_tries,

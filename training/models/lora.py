@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from graphwalker.errors import UserError
-from training.sft_settings import LoraSettings
+from training.config import LoraSettings
 
 
 def lora_config(settings: LoraSettings) -> Any:

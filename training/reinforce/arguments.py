@@ -5,54 +5,40 @@ from typing import Any
 from graphwalker.errors import UserError
 from training.grpo_config import GrpoConfig
 from training.reinforce.engines import engine_arguments
-from training.runs.distributed import process_arguments, processes, uses_bfloat16
-from training.runs.trackers import check_trackers
+from training.runs.arguments import build, shared_arguments
+from training.runs.distributed import processes
 
 
 def trl_arguments(config: GrpoConfig) -> Any:
-    """Raises `UserError` for batches that do not divide, and for trackers or engines that are not
-    there."""
+    """Raises `UserError` for batches that do not divide, for trackers or engines that are not
+    there, and for a field of `trainer:` that cannot be set."""
     from trl.trainer.grpo_config import GRPOConfig
 
-    check_trackers(config.report_to)
-    bf16 = uses_bfloat16(config.dtype)
-    return GRPOConfig(
-        output_dir=config.output_dir,
-        **process_arguments(bf16),
+    arguments = {
+        **shared_arguments(config),
         **engine_arguments(config),
-        ddp_find_unused_parameters=False,
-        seed=config.seed,
-        max_steps=config.steps,
-        num_iterations=config.iterations,
-        shuffle_dataset=False,
-        num_generations=config.samples,
-        per_device_train_batch_size=config.micro_batch,
-        gradient_accumulation_steps=_accumulation(config),
-        max_completion_length=config.max_response_tokens,
-        temperature=config.temperature,
-        loss_type=config.loss_type,
-        importance_sampling_level=config.importance_level,
-        beta=config.beta,
-        use_bias_correction_kl=False,
-        epsilon=config.clip_low,
-        epsilon_high=config.clip_high,
-        scale_rewards=config.scale_rewards,
-        learning_rate=config.lr,
-        lr_scheduler_type=config.schedule,
-        warmup_steps=config.warmup_steps,
-        adam_beta1=config.beta1,
-        adam_beta2=config.beta2,
-        adam_epsilon=config.epsilon,
-        weight_decay=config.weight_decay,
-        max_grad_norm=config.max_grad_norm,
-        bf16=bf16,
-        gradient_checkpointing=config.gradient_checkpointing,
-        logging_steps=1,
-        save_steps=config.save_steps,
-        report_to=list(config.report_to) or "none",
-        disable_tqdm=True,
-        dataloader_pin_memory=False,
-    )
+        "max_steps": config.steps,
+        "num_iterations": config.iterations,
+        "shuffle_dataset": False,
+        "num_generations": config.samples,
+        "per_device_train_batch_size": config.micro_batch,
+        "gradient_accumulation_steps": _accumulation(config),
+        "max_completion_length": config.max_response_tokens,
+        "temperature": config.temperature,
+        "loss_type": config.loss_type,
+        "importance_sampling_level": config.importance_level,
+        "beta": config.beta,
+        # TRL's correction multiplies k3 by the ratio; GraphWalker's KL term is plain k3.
+        "use_bias_correction_kl": False,
+        "epsilon": config.clip_low,
+        "epsilon_high": config.clip_high,
+        "scale_rewards": config.scale_rewards,
+        "lr_scheduler_type": config.schedule,
+        "warmup_steps": config.warmup_steps,
+        "logging_steps": 1,
+        "dataloader_pin_memory": False,
+    }
+    return build(GRPOConfig, arguments, config)
 
 
 def _accumulation(config: GrpoConfig) -> int:

@@ -4,12 +4,10 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from graphwalker.trajectory import Trajectory
+from graphwalker.trajectory import StopReason, Trajectory
 from training.reinforce.episode_tokens import EpisodeTokens
-from training.reinforce.groups import teaches_nothing
-from training.reinforce.rewards import EXACT_MATCH, RewardMix
-from training.reinforce.step_facts import EpisodeFacts, facts_of
-from training.reinforce.turn_credit import turn_credit
+from training.reinforce.groups import chunks, has_no_variance, turn_credit
+from training.reinforce.rewards import Reward, em
 from training.runs.distributed import gathered
 
 Groups = list[list[Trajectory]]
@@ -20,13 +18,33 @@ Groups = list[list[Trajectory]]
 class RolloutRules:
     """What a batch of episodes is held to, and what it earns. `GrpoConfig` documents each."""
 
-    rewards: RewardMix = EXACT_MATCH
+    reward: Reward = em
     turn_credit: float = 0.0
     zero_variance: str = "keep"
     resample_tries: int = 3
     max_episode_tokens: int = 0
     max_failed: float = 1.0
     shown: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeFacts:
+    """What a step's record needs of an episode; no `reward` for an infrastructure failure."""
+
+    reward: float | None
+    em: float
+    f1: float
+    answered: bool
+    forced: bool
+    turns: int
+    valid_actions: int
+    errors: int
+    tokens: int
+    """Tokens that the policy drew."""
+    observation_tokens: int
+    """The other tokens after the prompt: observations and their layout."""
+    logprob: float
+    """Sum over the drawn tokens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +66,7 @@ class Batch:
     resampled: int = 0
     """Groups of all processes that were drawn again."""
     filtered: int = 0
-    """Groups of all processes that are left out of the loss."""
+    """Groups of all processes without variance that were filtered out of the loss."""
     seconds: float = 0.0
 
 
@@ -64,9 +82,9 @@ def make_batch(
 
     A collective: all processes call it together. `started` is a reading of `perf_counter`.
     """
-    dull = [rules.zero_variance == "filter" and teaches_nothing(rewards(g)) for g in groups]
+    uniform = [rules.zero_variance == "filter" and has_no_variance(rewards(g)) for g in groups]
     trajectories = [t for group in groups for t in group]
-    kept = [not (d or t.stop.ours) for d, group in zip(dull, groups, strict=True) for t in group]
+    kept = [not (f or t.stop.ours) for f, group in zip(uniform, groups, strict=True) for t in group]
     for tokens, is_kept in zip(episodes, kept, strict=True):
         if not is_kept:
             tokens.drop()
@@ -74,7 +92,7 @@ def make_batch(
         facts_of(trajectory, sum(turn < 0 for turn in tokens.turns))
         for trajectory, tokens in zip(trajectories, episodes, strict=True)
     ]
-    counts: list[tuple[int, int]] = gathered([(resampled, sum(dull))])
+    counts: list[tuple[int, int]] = gathered([(resampled, sum(uniform))])
     return Batch(
         step=step,
         trajectories=trajectories,
@@ -88,8 +106,51 @@ def make_batch(
     )
 
 
+def facts_of(trajectory: Trajectory, observation_tokens: int) -> EpisodeFacts:
+    """Of an episode with its scores."""
+    logprobs = [p for turn in trajectory.turns for p in turn.logprobs or ()]
+    return EpisodeFacts(
+        reward=trajectory.scores.get("reward"),
+        em=trajectory.scores.get("em", 0.0),
+        f1=trajectory.scores.get("f1", 0.0),
+        answered=trajectory.answer is not None,
+        forced=trajectory.stop is StopReason.FORCED,
+        turns=len(trajectory.turns),
+        valid_actions=sum("malformed" not in turn.action for turn in trajectory.turns),
+        errors=sum(bool(turn.error) for turn in trajectory.turns),
+        tokens=len(logprobs),
+        observation_tokens=observation_tokens,
+        logprob=sum(logprobs),
+    )
+
+
+def summary(facts: Sequence[EpisodeFacts], samples: int) -> dict[str, float]:
+    """Means over episodes, or their turns or tokens. Infrastructure failures count apart."""
+    valid = [f for f in facts if f.reward is not None]
+    turns, tokens = sum(f.turns for f in valid), sum(f.tokens for f in valid)
+    rewards = [f.reward or 0.0 for f in valid]
+    mean = _mean(rewards)
+    uniform = [has_no_variance([f.reward for f in group]) for group in chunks(facts, samples)]
+    return {
+        "reward": mean,
+        "reward_std": _mean([(r - mean) ** 2 for r in rewards]) ** 0.5,
+        "em": _mean([f.em for f in valid]),
+        "f1": _mean([f.f1 for f in valid]),
+        "zero_variance": _mean(uniform),
+        "answered": _mean([f.answered for f in valid]),
+        "forced": _mean([f.forced for f in valid]),
+        "valid_actions": sum(f.valid_actions for f in valid) / max(1, turns),
+        "errors": sum(f.errors for f in valid) / max(1, turns),
+        "turns": _mean([f.turns for f in valid]),
+        "tokens": float(tokens),
+        "observation_tokens": float(sum(f.observation_tokens for f in valid)),
+        "entropy": -sum(f.logprob for f in valid) / max(1, tokens),
+        "failed": float(len(facts) - len(valid)),
+    }
+
+
 def rewards(group: Sequence[Trajectory]) -> list[float | None]:
-    """Of scored episodes; `None` for one that failed for our reasons."""
+    """Of scored episodes; `None` for an infrastructure failure."""
     return [trajectory.scores.get("reward") for trajectory in group]
 
 
@@ -111,3 +172,7 @@ def _credits(
         [weight * credit[turn] if turn >= 0 else 0.0 for turn in tokens.turns]
         for credit, tokens in zip(turn_credit(trajectories, samples), episodes, strict=True)
     ]
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else 0.0

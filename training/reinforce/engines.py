@@ -8,11 +8,12 @@ at different turns would hang it. We step the engine, or ask the server, turn by
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Protocol
 
-from graphwalker.errors import UserError
-from graphwalker.policies.base import Policy
+from graphwalker.errors import PolicyError, UserError
+from graphwalker.policies.base import Completion, Policy, Request
 from graphwalker.policies.local.policy import TransformersPolicy
 from graphwalker.policies.token_record import Transcripts, TurnEnds
 from graphwalker.policies.vllm.config import VllmConfig
@@ -111,6 +112,35 @@ class VllmServerRollouts:
             )
         trainer.accelerator.wait_for_everyone()  # until the first one has pushed the weights
         yield self._policy
+
+
+class BudgetPolicy:
+    """Another policy, each of whose episodes may draw at most `tokens` tokens.
+
+    The turn that meets the budget is cut there; the next one has no room, which ends the episode
+    with `length`, as a full context does.
+    """
+
+    def __init__(self, inner: Policy, tokens: int) -> None:
+        self.name, self._inner, self._tokens = inner.name, inner, tokens
+        self._spent: list[str] = []
+
+    def submit(self, request: Request) -> None:
+        left = self._tokens - sum(len(turn.logprobs or ()) for turn in request.turns)
+        if left <= 0:
+            self._spent.append(request.key)
+            return
+        cap = min(request.sampling.max_tokens, left)
+        self._inner.submit(replace(request, sampling=replace(request.sampling, max_tokens=cap)))
+
+    def collect(self) -> list[tuple[str, Completion | PolicyError]]:
+        spent, self._spent = self._spent, []
+        return [(key, Completion("", "length")) for key in spent] or self._inner.collect()
+
+    def release(self, key: str) -> None:
+        if key in self._spent:
+            self._spent.remove(key)
+        self._inner.release(key)
 
 
 def rollout_engine(config: "GrpoConfig", fmt: ChatFormat) -> RolloutEngine:

@@ -1,14 +1,29 @@
-"""Groups of episodes of one question: which teach nothing, and which questions replace them.
+"""Groups of episodes of one question: which have no variance, what replaces them, turn credit.
 
 Dynamic sampling after DAPO (Yu et al. 2025, arXiv:2503.14476, section 3.2): a group whose episodes
 all earned the same has no advantage and so no gradient.
+
+Turn credit after MT-GRPO (Zeng et al. 2025, arXiv:2505.11821, section 4), which adds to the
+outcome's advantage one of the turn's own reward, normalised within the group. Here a turn earns 1
+for an action that the tools accepted and 0 otherwise, normalised over all turns of the group, as
+episodes differ in length:
+
+    A[i, t] = A[i] + weight * (c[i, t] - mean(c)) / (deviation(c) + 1e-4)
+
+The outcome's reward is untouched, and no text of an observation is read.
 """
 
 import random
 from collections.abc import Collection, Iterator, Sequence
+from statistics import fmean, pstdev
 from typing import TypeVar
 
+from graphwalker.trajectory import Trajectory, Turn
+
 T = TypeVar("T")
+
+EPSILON = 1e-4
+"""Added to the deviation, as TRL adds it to that of the rewards."""
 
 
 def grouped(prompts: Sequence[str], samples: int) -> list[str]:
@@ -24,10 +39,10 @@ def chunks(items: Sequence[T], size: int) -> Iterator[list[T]]:
     return (list(items[i : i + size]) for i in range(0, len(items), size))
 
 
-def teaches_nothing(rewards: Sequence[float | None]) -> bool:
+def has_no_variance(rewards: Sequence[float | None]) -> bool:
     """True where all scored episodes of a group earned the same. `None` is an unscored one.
 
-    >>> teaches_nothing([1.0, 1.0]), teaches_nothing([0.0, None]), teaches_nothing([0.0, 1.0])
+    >>> has_no_variance([1.0, 1.0]), has_no_variance([0.0, None]), has_no_variance([0.0, 1.0])
     (True, True, False)
     """
     return len({reward for reward in rewards if reward is not None}) < 2
@@ -38,3 +53,24 @@ def substitutes(known: Collection[str], taken: Collection[str], seed: str) -> li
     rest = sorted(set(known) - set(taken))
     random.Random(seed).shuffle(rest)
     return rest
+
+
+def turn_credit(trajectories: Sequence[Trajectory], samples: int) -> list[list[float]]:
+    """The normalised credit of each turn of each episode, groups of `samples` being neighbours.
+
+    Infrastructure failures get zeros and count in no mean.
+    """
+    credits: list[list[float]] = []
+    for group in chunks(trajectories, samples):
+        earned = [_earned(turn) for t in group if not t.stop.ours for turn in t.turns]
+        mean = fmean(earned) if earned else 0.0
+        spread = pstdev(earned) + EPSILON if earned else 1.0
+        for trajectory in group:
+            ours = trajectory.stop.ours
+            turns = trajectory.turns
+            credits.append([0.0 if ours else (_earned(t) - mean) / spread for t in turns])
+    return credits
+
+
+def _earned(turn: Turn) -> float:
+    return float("malformed" not in turn.action and not turn.error)

@@ -1,4 +1,4 @@
-"""The record of a GRPO run: metrics.jsonl, trajectories.jsonl, the clock, and the alarm."""
+"""The record of a GRPO run: metrics.jsonl, trajectories.jsonl, the clock, and the monitor."""
 
 import logging
 import math
@@ -11,13 +11,10 @@ from transformers import TrainerCallback, TrainerControl, TrainerState
 
 from graphwalker.files import JsonlAppender, read_jsonl, write_jsonl
 from training.grpo_config import GrpoConfig
-from training.reinforce.alarm import Alarm, CollapseError
-from training.reinforce.batch import Batch
-from training.reinforce.step_facts import summary
+from training.reinforce.batch import Batch, summary
+from training.reinforce.monitor import Monitor
 from training.runs.checkpoints import rewind_metrics
 from training.runs.distributed import agreed
-
-__all__ = ["Clock", "CollapseError", "Drift", "StepLog"]
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +54,7 @@ class Drift:
 class StepLog:
     """Writes a line per step. A resumed run drops what it will write again.
 
-    Every process has one, so that all of them hear the alarm; only the first one writes.
+    Every process has one, so that all of them stop together; only the first one writes.
     """
 
     def __init__(self, config: GrpoConfig, start: int, writes: bool = True) -> None:
@@ -73,7 +70,7 @@ class StepLog:
             last = _line(folder / "metrics.jsonl", start)
         self._before = float(last.get("seconds", 0.0))
         self._clock = self._step_clock = time.monotonic()
-        self._alarm = Alarm(config, last)
+        self._monitor = Monitor(config, last)
 
     @property
     def seconds(self) -> float:
@@ -81,9 +78,9 @@ class StepLog:
         return self._before + time.monotonic() - self._clock
 
     @property
-    def is_calm(self) -> bool:
-        """The last step was within all limits of the alarm."""
-        return self._alarm.is_calm
+    def within_limits(self) -> bool:
+        """The last step was within all limits of the monitor."""
+        return self._monitor.within_limits
 
     def begin(self) -> None:
         self._clock = self._step_clock = time.monotonic()
@@ -99,7 +96,7 @@ class StepLog:
     def write(
         self, step: int, logs: dict[str, Any], facts: dict[str, float | None], batch: Batch
     ) -> None:
-        """One line of metrics and some episodes. Raises `CollapseError` if the alarm rings."""
+        """A line of metrics and some episodes. Raises `CollapseError` past the monitor's limits."""
         now = time.monotonic()
         fresh = batch.step == step - 1  # not a further iteration on the same episodes
         generation = batch.seconds if fresh else 0.0
@@ -113,7 +110,7 @@ class StepLog:
             "grad_norm": logs.get("grad_norm"),
             "lr": logs.get("learning_rate"),
         }
-        line |= self._alarm.count(line)
+        line |= self._monitor.count(line)
         line |= {
             "seconds_generation": generation,
             "seconds_update": now - self._step_clock - generation,
@@ -127,7 +124,7 @@ class StepLog:
             for episode in batch.shown:
                 marked = replace(episode, provenance={**episode.provenance, "step": step})
                 self._episodes.append(marked.to_json())
-        self._alarm.ring(step, line)
+        self._monitor.check(step, line)
 
     def close(self) -> None:
         for appender in (self._metrics, self._episodes):

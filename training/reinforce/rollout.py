@@ -17,10 +17,9 @@ from graphwalker.policies.base import Policy, Sampling
 from graphwalker.question import Question
 from graphwalker.tokens.segments import ChatFormat
 from training.reinforce.batch import Batch, Groups, RolloutRules, make_batch, rewards
-from training.reinforce.budget import BudgetPolicy
-from training.reinforce.engines import RolloutEngine, TransformersRollouts
+from training.reinforce.engines import BudgetPolicy, RolloutEngine, TransformersRollouts
 from training.reinforce.episode_tokens import EpisodeTokens, episode_tokens
-from training.reinforce.groups import chunks, grouped, substitutes, teaches_nothing
+from training.reinforce.groups import chunks, grouped, has_no_variance, substitutes
 from training.reinforce.rewards import scored
 from training.runs.distributed import gathered
 
@@ -62,15 +61,15 @@ class Rollouts:
         self.engine = engine or TransformersRollouts(fmt, max_context, engine_batch)
 
     def __call__(self, prompts: list[str], trainer: Any) -> dict[str, Any]:
-        """Raises `OutageError`, in all processes, when too many episodes failed for us."""
+        """Raises `OutageError`, in all processes, for too many infrastructure failures."""
         started, step = time.perf_counter(), int(trainer.state.global_step)
-        asked = grouped(prompts, self.samples)
+        wanted = grouped(prompts, self.samples)
         with self.engine.open(trainer) as policy:
-            play = self._player(policy, step)
-            groups = play(asked)
+            run = self._runner(policy, step)
+            groups = run(wanted)
             resampled = 0
             if self.rules.zero_variance == "resample":
-                resampled = self._resample(groups, asked, play, step, trainer.accelerator)
+                resampled = self._resample(groups, wanted, run, step, trainer.accelerator)
         episodes = self._tokens(groups, trainer.processing_class, trainer.eos_token_ids)
         self.batch = make_batch(step, groups, episodes, self.rules, resampled, started)
         self._check_failures()
@@ -84,8 +83,8 @@ class Rollouts:
 
     # --- episodes
 
-    def _player(self, engine: Policy, step: int) -> Callable[[Sequence[str]], Groups]:
-        """What plays a group of episodes for each question id, all of them together."""
+    def _runner(self, engine: Policy, step: int) -> Callable[[Sequence[str]], Groups]:
+        """What runs a group of episodes for each question id, all of them together."""
         sampling = Sampling(
             temperature=self.sampling.temperature,
             max_tokens=self.sampling.max_tokens,
@@ -94,42 +93,42 @@ class Rollouts:
         budget = self.rules.max_episode_tokens
         policy = BudgetPolicy(engine, budget) if budget else engine
 
-        def play(asked: Sequence[str]) -> Groups:
+        def run(wanted: Sequence[str]) -> Groups:
             done = rollout(
-                [self.questions[key] for key in asked],
+                [self.questions[key] for key in wanted],
                 self.environment,
                 policy,
                 sampling,
                 samples=self.samples,
                 concurrency=self.engine_batch,
             )
-            return list(chunks([scored(t, self.rules.rewards) for t in done], self.samples))
+            return list(chunks([scored(t, self.rules.reward) for t in done], self.samples))
 
-        return play
+        return run
 
     def _resample(
         self,
         groups: Groups,
-        asked: Sequence[str],
-        play: Callable[[Sequence[str]], Groups],
+        wanted: Sequence[str],
+        run: Callable[[Sequence[str]], Groups],
         step: int,
         accelerator: Any,
     ) -> int:
-        """Put groups of other questions in the place of those that teach nothing; how many.
+        """Put groups of other questions in the place of those without variance; returns how many.
 
         Which question comes next in a group's place depends on its place in the whole step, never
         on the number of processes, and no question is drawn twice in a step.
         """
-        everyone: list[str] = gathered(list(asked))
+        everyone: list[str] = gathered(list(wanted))
         pool = substitutes(self.questions, everyone, f"{self.sampling.seed}:{step}")
-        first, count = accelerator.process_index * len(asked), 0
+        first, count = accelerator.process_index * len(wanted), 0
         for attempt in range(self.rules.resample_tries):
-            dull = [i for i, group in enumerate(groups) if teaches_nothing(rewards(group))]
-            places = {i: attempt * len(everyone) + first + i for i in dull}
+            uniform = [i for i, group in enumerate(groups) if has_no_variance(rewards(group))]
+            places = {i: attempt * len(everyone) + first + i for i in uniform}
             fresh = {i: pool[place] for i, place in places.items() if place < len(pool)}
             if not fresh:
                 break
-            for i, group in zip(fresh, play(list(fresh.values())), strict=True):
+            for i, group in zip(fresh, run(list(fresh.values())), strict=True):
                 groups[i] = group
             count += len(fresh)
         return count
@@ -149,6 +148,6 @@ class Rollouts:
             raise OutageError(
                 f"step {self.batch.step + 1}: {failed} of {len(self.batch.facts)} episodes failed, "
                 f"more than max_failed = {self.rules.max_failed:g}"
-                f" ({next(errors, 'in another process')}); the run goes on from its last "
+                f" ({next(errors, 'in another process')}); the run resumes from its last "
                 "checkpoint when it is started again"
             )

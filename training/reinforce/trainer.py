@@ -3,7 +3,7 @@
 What is changed against TRL 1.16, each exact: log-probabilities only where the policy drew a token,
 columns of padding cut, rows sorted by length, rows without advantage left out where no KL term
 needs them. On GPUs TRL's own kernels score; the rest holds there too. Rows that are not in the loss
-(failed for our reasons, or filtered out) count in no mean.
+(infrastructure failures, or filtered out) count in no mean.
 """
 
 import functools
@@ -157,9 +157,10 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
         """No card: the run folder's config says more."""
 
     def _save_checkpoint(self, model: Any, trial: Any) -> None:
-        # While the alarm counts, nothing is removed: the last good checkpoint might be.
+        # While the monitor counts steps beyond a limit, nothing is removed: it might be the
+        # last good checkpoint.
         step = self.state.global_step
-        self.keep_checkpoints = self._keep if self._record.is_calm else step
+        self.keep_checkpoints = self._keep if self._record.within_limits else step
         super()._save_checkpoint(model, trial)
 
 

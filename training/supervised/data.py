@@ -76,8 +76,8 @@ def read_rows(config: SftConfig, tokenizer: Any) -> Rows:
         if trajectory.stop.ours:
             result.failed += 1
             continue
-        slips = _slips(trajectory) if config.mask_slips else set()
-        for number, row in enumerate(training_rows(trajectory, fmt, tokenizer, slips)):
+        errors = _injected_errors(trajectory) if config.mask_injected_errors else set()
+        for number, row in enumerate(training_rows(trajectory, fmt, tokenizer, errors)):
             result.longest = max(result.longest, len(row.input_ids))
             if len(row.input_ids) > config.max_length:
                 result.long_ones[f"{trajectory.id}/{number}"] = len(row.input_ids)
@@ -99,7 +99,7 @@ def read_rows(config: SftConfig, tokenizer: Any) -> Rows:
     return result
 
 
-def _slips(trajectory: Trajectory) -> set[int]:
+def _injected_errors(trajectory: Trajectory) -> set[int]:
     """Turns in which an expert was made to err, as its provenance lists them."""
     return {e["turn"] for e in trajectory.provenance.get("errors", ()) if e.get("slip")}
 

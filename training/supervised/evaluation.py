@@ -18,9 +18,8 @@ from graphwalker.policies.local.policy import TransformersPolicy
 from graphwalker.scoring import score
 from graphwalker.tokens.segments import chat_format
 from graphwalker.trajectory import Trajectory
-from training.config import SftConfig
+from training.config import EvaluationSettings, SftConfig
 from training.runs.distributed import gathered, processes, rank
-from training.sft_settings import EvaluationSettings
 from training.supervised.best import BestModel
 
 log = logging.getLogger(__name__)

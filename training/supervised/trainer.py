@@ -21,7 +21,8 @@ from graphwalker.tokens.segments import IGNORED
 from training.config import SftConfig
 from training.models.lora import lora_config
 from training.models.optimizers import muon_adamw
-from training.runs.distributed import process_arguments, uses_bfloat16
+from training.runs.arguments import build, shared_arguments
+from training.runs.distributed import uses_bfloat16
 from training.runs.log import RunLog
 from training.runs.saving import WholeCheckpoints
 from training.supervised.data import Collator, PackingCollator, Plan, PlannedRows, Rows, as_dataset
@@ -29,6 +30,8 @@ from training.supervised.evaluation import RolloutEvaluation
 
 log = logging.getLogger(__name__)
 _SCALED_HEADS = ("final_logit_softcapping", "logit_scale", "logits_scaling", "lm_head_multiplier")
+OWN_SCHEDULE = frozenset({"lr_scheduler_type", "lr_scheduler_kwargs"})
+"""Fields of `trainer:` that put one of transformers' schedules in the place of `schedule`."""
 
 
 class PlannedTrainer(WholeCheckpoints, SFTTrainer):
@@ -119,6 +122,8 @@ class PlannedTrainer(WholeCheckpoints, SFTTrainer):
         return super().create_optimizer(model)
 
     def create_scheduler(self, num_training_steps: int, optimizer: Any = None) -> Any:
+        if OWN_SCHEDULE & self._config.trainer.keys():
+            return super().create_scheduler(num_training_steps, optimizer)
         if self.lr_scheduler is None:
             factor = functools.partial(self._factor, num_training_steps)
             optimizer = optimizer or self.optimizer
@@ -164,34 +169,25 @@ def load_model(config: SftConfig) -> PreTrainedModel:
 
 def trainer_arguments(config: SftConfig, steps: int) -> TrlConfig:
     """Our settings in TRL's words; what costs time or cuts rows is off."""
-    bf16 = uses_bfloat16(config.dtype)
-    return TrlConfig(
-        output_dir=config.output_dir,
-        **process_arguments(bf16),
-        ddp_find_unused_parameters=False,
-        max_steps=steps,
-        gradient_accumulation_steps=config.gradient_accumulation,
-        learning_rate=config.lr,
-        optim="adamw_torch_fused",
-        adam_beta1=config.beta1,
-        adam_beta2=config.beta2,
-        adam_epsilon=config.epsilon,
-        weight_decay=config.weight_decay,
-        max_grad_norm=config.max_grad_norm,
-        bf16=bf16,
-        gradient_checkpointing=config.gradient_checkpointing,
-        seed=config.seed,
-        logging_steps=config.log_steps,
-        logging_nan_inf_filter=False,
-        save_strategy="steps",
-        save_steps=config.save_steps,
-        report_to=list(config.report_to) or "none",
-        disable_tqdm=True,
-        dataset_kwargs={"skip_prepare_dataset": True},
-        max_length=None,
-        packing=False,
-        remove_unused_columns=False,
-    )
+    arguments = {
+        **shared_arguments(config),
+        "max_steps": steps,
+        "gradient_accumulation_steps": config.gradient_accumulation,
+        "warmup_steps": math.ceil(config.warmup_ratio * steps),
+        "optim": "adamw_torch_fused",
+        "logging_steps": config.log_steps,
+        "logging_nan_inf_filter": False,
+        "save_strategy": "steps",
+        "dataset_kwargs": {"skip_prepare_dataset": True},
+        "max_length": None,
+        "packing": False,
+        "remove_unused_columns": False,
+    }
+    if config.max_seconds and OWN_SCHEDULE & config.trainer.keys():
+        raise UserError(
+            "max_seconds decays by the clock: take schedule, not trainer.lr_scheduler_*"
+        )
+    return build(TrlConfig, arguments, config)
 
 
 def lr_factor(config: SftConfig, done: float, steps: int) -> float:

@@ -48,7 +48,7 @@ def config(tmp_path):
         max_turn_tokens=12,
         max_prompt_tokens=1200,
         max_response_tokens=800,
-        alarm_steps=0,
+        limit_steps=0,
     )
 
 

@@ -26,7 +26,7 @@ from training.grpo import run_grpo  # noqa: E402
 from training.grpo_config import GrpoConfig  # noqa: E402
 from training.reinforce.episode_tokens import episode_tokens  # noqa: E402
 from training.reinforce.groups import grouped  # noqa: E402
-from training.reinforce.rewards import reward_of  # noqa: E402
+from training.reinforce.rewards import scored  # noqa: E402
 from training.reinforce.rollout import step_seed  # noqa: E402
 from training.runs.command import run_command  # noqa: E402
 
@@ -92,7 +92,7 @@ def test_an_answered_episode_ends_with_an_end_token(world):
 def test_an_episode_that_failed_for_us_is_unscored_and_wholly_masked(world):
     tokenizer, _ = load(world / "model")
     failed = replace(sampled(world)[0], stop=StopReason.GRAPH_ERROR)
-    assert reward_of(failed) is None
+    assert scored(failed).scores.get("reward") is None
     assert not any(episode_tokens(failed, FORMAT, tokenizer, [0]).mask)
     empty = episode_tokens(replace(failed, turns=()), FORMAT, tokenizer, [0])
     assert empty.prompt and empty.completion

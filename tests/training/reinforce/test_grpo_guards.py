@@ -1,4 +1,4 @@
-"""GRPO's guards: the record of a step, the alarm, trackers, and episodes to read."""
+"""GRPO's guards: the record of a step, the monitor, trackers, and episodes to read."""
 
 import math
 from pathlib import Path
@@ -17,9 +17,9 @@ from support.grpo_toy import questions  # noqa: E402
 from support.run_toys import grpo_config, lines, write_config  # noqa: E402
 from training.grpo import make_trainer, run_grpo  # noqa: E402
 from training.grpo_config import GrpoConfig  # noqa: E402
-from training.reinforce.alarm import Alarm, CollapseError  # noqa: E402
+from training.reinforce.batch import EpisodeFacts, summary  # noqa: E402
 from training.reinforce.log import Drift  # noqa: E402
-from training.reinforce.step_facts import EpisodeFacts, summary  # noqa: E402
+from training.reinforce.monitor import CollapseError, Monitor  # noqa: E402
 from training.runs.command import run_command  # noqa: E402
 from training.runs.trackers import check_trackers  # noqa: E402
 
@@ -114,20 +114,20 @@ def test_drift_adds_up_over_micro_batches_and_processes():
     assert Drift().facts()["ratio_mean"] is None
 
 
-# --- the alarm
+# --- the monitor
 
 GOOD = {"answered": 1.0, "valid_actions": 1.0, "entropy": 0.5, "kl": 0.01, "mismatch_mean": 1e-6}
 
 
-def alarm(tmp_path, last=None, **settings) -> Alarm:
+def watch(tmp_path, last=None, **settings) -> Monitor:
     paths = dict.fromkeys(("model", "questions", "graph"), "x") | {"output_dir": str(tmp_path)}
-    return Alarm(GrpoConfig(**paths | {"alarm_steps": 2} | settings), last or {})
+    return Monitor(GrpoConfig(**paths | {"limit_steps": 2} | settings), last or {})
 
 
-def step(alarm: Alarm, number: int, **values: float) -> dict:
+def step(monitor: Monitor, number: int, **values: float) -> dict:
     line = GOOD | values
-    counters = alarm.count(line)
-    alarm.ring(number, line)
+    counters = monitor.count(line)
+    monitor.check(number, line)
     return counters
 
 
@@ -141,44 +141,44 @@ def step(alarm: Alarm, number: int, **values: float) -> dict:
         ({}, {"mismatch_mean": 0.2}, "mismatch_mean is 0.2, above max_mismatch = 0.1"),
     ],
 )
-def test_the_alarm_rings_after_enough_steps_beyond_a_limit(tmp_path, settings, values, sign):
-    bell = alarm(tmp_path, **settings)
-    step(bell, 1, **values)
-    step(bell, 2)
-    step(bell, 3, **values)
-    assert not bell.is_calm
+def test_the_run_stops_after_enough_steps_beyond_a_limit(tmp_path, settings, values, sign):
+    monitor = watch(tmp_path, **settings)
+    step(monitor, 1, **values)
+    step(monitor, 2)
+    step(monitor, 3, **values)
+    assert not monitor.within_limits
     with pytest.raises(CollapseError, match=sign):
-        step(bell, 4, **values)
-    quiet = alarm(tmp_path, alarm_steps=0, **settings)
+        step(monitor, 4, **values)
+    quiet = watch(tmp_path, limit_steps=0, **settings)
     for number in range(9):
         step(quiet, number, **values)
 
 
 @pytest.mark.parametrize("limit", ["min_entropy", "max_kl", "max_mismatch"])
 def test_a_limit_of_zero_is_none(tmp_path, limit):
-    bell = alarm(tmp_path, **{limit: 0.0})
+    monitor = watch(tmp_path, **{limit: 0.0})
     for number in range(5):
-        step(bell, number, entropy=0.0 if limit == "min_entropy" else 0.5, kl=0.9)
+        step(monitor, number, entropy=0.0 if limit == "min_entropy" else 0.5, kl=0.9)
 
 
 def test_a_value_that_is_not_there_passes_no_limit(tmp_path):
-    bell = alarm(tmp_path)
+    monitor = watch(tmp_path)
     for number in range(5):
-        assert step(bell, number, kl=None)["high_kl"] == 0
+        assert step(monitor, number, kl=None)["high_kl"] == 0
 
 
-def test_a_gradient_that_is_no_number_rings_at_once(tmp_path):
+def test_a_gradient_that_is_no_number_stops_at_once(tmp_path):
     with pytest.raises(CollapseError, match="grad_norm is nan"):
-        step(alarm(tmp_path), 1, grad_norm=math.nan)
+        step(watch(tmp_path), 1, grad_norm=math.nan)
 
 
 def test_a_resumed_run_goes_on_counting(tmp_path):
     with pytest.raises(CollapseError, match="for 2 steps"):
-        step(alarm(tmp_path, {"low_answered": 1}), 7, answered=0.0)
+        step(watch(tmp_path, {"low_answered": 1}), 7, answered=0.0)
 
 
 def test_a_collapsed_run_says_why_and_keeps_the_last_good_checkpoint(grpo_world, tmp_path, capsys):
-    settings = {"lr": 0.3, "steps": 9, "save_steps": 1, "keep_checkpoints": 1, "alarm_steps": 3}
+    settings = {"lr": 0.3, "steps": 9, "save_steps": 1, "keep_checkpoints": 1, "limit_steps": 3}
     config = grpo_config(grpo_world, tmp_path / "run", min_answered=0.0, **settings)
     path = write_config(config, tmp_path / "grpo.json")
     assert run_command("grpo", GrpoConfig, run_grpo, ["--config", str(path)]) == 1

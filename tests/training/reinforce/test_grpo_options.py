@@ -28,11 +28,10 @@ from support.run_toys import grpo_config  # noqa: E402
 from training.grpo import question_order  # noqa: E402
 from training.grpo_config import GrpoConfig  # noqa: E402
 from training.reinforce.arguments import trl_arguments  # noqa: E402
-from training.reinforce.budget import BudgetPolicy  # noqa: E402
-from training.reinforce.groups import substitutes  # noqa: E402
-from training.reinforce.rewards import RewardMix, reward_of  # noqa: E402
+from training.reinforce.engines import BudgetPolicy  # noqa: E402
+from training.reinforce.groups import substitutes, turn_credit  # noqa: E402
+from training.reinforce.rewards import reward_mix, scored  # noqa: E402
 from training.reinforce.rollout import OutageError  # noqa: E402
-from training.reinforce.turn_credit import turn_credit  # noqa: E402
 
 ASKED = Question("q", "Who?", (Entity("m.1", "A"),), (Answer("B"), Answer("C")))
 
@@ -42,6 +41,13 @@ def said(*names: str, stop: StopReason = StopReason.ANSWERED) -> Trajectory:
 
 
 # --- rewards
+
+
+def reward_of(trajectory: Trajectory, **rewards: float) -> float | None:
+    """As a config with these rewards gives it."""
+    paths = dict.fromkeys(("model", "questions", "graph", "output_dir"), "x")
+    weights = GrpoConfig(**paths, rewards=rewards).rewards
+    return scored(trajectory, reward_mix(weights)).scores.get("reward")
 
 
 @pytest.mark.parametrize(
@@ -58,19 +64,19 @@ def said(*names: str, stop: StopReason = StopReason.ANSWERED) -> Trajectory:
     ],
 )
 def test_a_reward_is_the_weighted_sum_of_its_terms(mix, names, reward):
-    assert reward_of(said(*names), RewardMix(**mix)) == pytest.approx(reward)
+    assert reward_of(said(*names), **mix) == pytest.approx(reward)
 
 
 def test_answers_beyond_the_number_of_gold_answers_are_penalised():
-    mix = RewardMix(em=0, hits1=1, over_answer=0.5)
-    earned = [reward_of(said(*names), mix) for names in ("B", "BX", "BXY", "BXYZ")]
+    mix = {"em": 0, "hits1": 1, "over_answer": 0.5}
+    earned = [reward_of(said(*names), **mix) for names in ("B", "BX", "BXY", "BXYZ")]
     assert earned == pytest.approx([1.0, 1.0, 1 - 0.5 / 3, 1 - 0.5 / 2])
-    assert reward_of(said("B", "b", " B "), mix) == 1.0
+    assert reward_of(said("B", "b", " B "), **mix) == 1.0
 
 
 def test_a_mix_that_pays_for_nothing_right_is_refused():
     with pytest.raises(ValueError, match="must have a weight"):
-        RewardMix(em=0, answered=1)
+        reward_of(said(), em=0, answered=1)
 
 
 def test_the_reward_reads_the_final_answer_alone(grpo_world):
@@ -78,10 +84,10 @@ def test_the_reward_reads_the_final_answer_alone(grpo_world):
     boast = '<answer> ["Verria"] </answer>'
     turn = replace(wrong.turns[0], completion=boast, thought=boast, observation=boast)
     loud = replace(turn, context=(Message("user", boast),))
-    mix = RewardMix(f1=1, hits1=1, answered=0.1)
-    assert reward_of(right, mix) == pytest.approx(3.1)
-    assert reward_of(replace(wrong, turns=(loud, *wrong.turns[1:])), mix) == pytest.approx(0.1)
-    assert reward_of(replace(right, turns=()), mix) == reward_of(right, mix)
+    mix = {"f1": 1, "hits1": 1, "answered": 0.1}
+    assert reward_of(right, **mix) == pytest.approx(3.1)
+    assert reward_of(replace(wrong, turns=(loud, *wrong.turns[1:])), **mix) == pytest.approx(0.1)
+    assert reward_of(replace(right, turns=()), **mix) == reward_of(right, **mix)
 
 
 def test_the_mix_of_the_config_is_what_trl_is_given(grpo_world, tmp_path):
@@ -304,7 +310,7 @@ def test_defaults_are_the_papers_values_and_those_of_its_code():
     config = GrpoConfig(model="m", questions="q", graph="g", output_dir="o")
     for key, value in (TABLE_12 | RELEASED_CODE).items():
         assert getattr(config, key) == value, key
-    assert config.rewards == RewardMix(em=1.0)
+    assert config.rewards == {"em": 1.0}
     off = (config.turn_credit, config.zero_variance, config.max_episode_tokens)
     assert off == (0.0, "keep", 0)
 

@@ -321,7 +321,7 @@ def test_slips_of_an_expert_are_context_and_their_recovery_is_trained(place, tok
     data = (str(place / "slipped.jsonl"),)
     texts = []
     for masked in (False, True):
-        (row,) = read_rows(settings(place, data=data, mask_slips=masked), tokenizer).rows
+        (row,) = read_rows(settings(place, data=data, mask_injected_errors=masked), tokenizer).rows
         texts.append(tokenizer.decode([label for label in row.labels if label >= 0]))
     end = FORMATS["inline"].end_of_turn
     assert texts[0] == "".join(turn.completion + end for turn in slipped.turns)

@@ -1,4 +1,4 @@
-"""The alarm: limits on what a step may show, and how many steps in a row have passed them."""
+"""The monitor: limits on a step's figures, and how many steps in a row were beyond them."""
 
 import math
 from collections.abc import Mapping
@@ -29,18 +29,18 @@ class Limit:
         side, _, name = self.setting.partition("_")
         return f"{'low' if side == 'min' else 'high'}_{name}"
 
-    def is_passed(self, line: Mapping[str, Any]) -> bool:
+    def is_exceeded(self, line: Mapping[str, Any]) -> bool:
         seen = line.get(self.key)
         if seen is None:  # no KL without a reference, no mismatch without trained rows
             return False
         return seen < self.value if self.setting.startswith("min_") else seen > self.value > 0
 
 
-class Alarm:
-    """Counts the steps beyond each limit. `last` is the line after which a resumed run goes on."""
+class Monitor:
+    """Counts the steps beyond each limit. `last` is the line after which a run resumes."""
 
     def __init__(self, config: GrpoConfig, last: Mapping[str, Any]) -> None:
-        self._folder, self._steps = Path(config.output_dir), config.alarm_steps
+        self._folder, self._steps = Path(config.output_dir), config.limit_steps
         self._limits = (
             Limit("answered", "min_answered", config.min_answered),
             Limit("valid_actions", "min_valid_actions", config.min_valid_actions),
@@ -51,19 +51,19 @@ class Alarm:
         self._counts = {limit: int(last.get(limit.counter, 0)) for limit in self._limits}
 
     @property
-    def is_calm(self) -> bool:
-        """No limit was passed in the last step: a checkpoint made now is a good one."""
+    def within_limits(self) -> bool:
+        """The last step was within all limits: a checkpoint made now is a good one."""
         return not self._steps or not any(self._counts.values())
 
     def count(self, line: Mapping[str, Any]) -> dict[str, int]:
         """Take note of a step's line; returns the counters to write into it."""
         for limit in self._limits:
-            self._counts[limit] = self._counts[limit] + 1 if limit.is_passed(line) else 0
+            self._counts[limit] = self._counts[limit] + 1 if limit.is_exceeded(line) else 0
         return {limit.counter: count for limit, count in self._counts.items()}
 
-    def ring(self, step: int, line: Mapping[str, Any]) -> None:
-        """Raises `CollapseError` once a limit was passed `alarm_steps` times in a row, and at once
-        for a loss or a gradient that is no number."""
+    def check(self, step: int, line: Mapping[str, Any]) -> None:
+        """Raises `CollapseError` once a limit was exceeded `limit_steps` times in a row, and at
+        once for a loss or a gradient that is not finite."""
         if not self._steps:
             return
         for key in ("loss", "grad_norm"):

@@ -1,0 +1,131 @@
+"""Our settings as arguments of TRL's trainers: those that SFT and GRPO share, and `trainer:`."""
+
+import dataclasses
+import difflib
+from collections.abc import Mapping
+from typing import Any, TypeVar, get_type_hints
+
+from pydantic import TypeAdapter, ValidationError
+
+from graphwalker.errors import UserError
+from training.config import TrainingConfig
+from training.runs.distributed import process_arguments, uses_bfloat16
+from training.runs.trackers import check_trackers
+
+A = TypeVar("A")
+
+SHARED = {
+    "output_dir": "output_dir",
+    "seed": "seed",
+    "learning_rate": "lr",
+    "adam_beta1": "beta1",
+    "adam_beta2": "beta2",
+    "adam_epsilon": "epsilon",
+    "weight_decay": "weight_decay",
+    "max_grad_norm": "max_grad_norm",
+    "gradient_checkpointing": "gradient_checkpointing",
+    "save_steps": "save_steps",
+}
+"""TRL's name -> our setting, copied as it is."""
+DECIDED = {
+    **SHARED,
+    "bf16": "dtype",
+    "fp16": "dtype",
+    "report_to": "report_to",
+    "max_steps": "max_steps or steps",
+    "num_train_epochs": "epochs or steps",
+    "per_device_train_batch_size": "batch_size or micro_batch",
+    "gradient_accumulation_steps": "gradient_accumulation or micro_batch",
+    "save_total_limit": "keep_checkpoints",
+    "logging_steps": "log_steps",
+    "warmup_steps": "warmup_ratio or warmup_steps",
+    "packing": "packing",
+    "max_length": "max_length",
+    "optim": "optimizer",
+    "num_generations": "samples",
+    "num_iterations": "iterations",
+    "temperature": "temperature",
+    "loss_type": "loss_type",
+    "importance_sampling_level": "importance_level",
+    "epsilon_high": "clip_high",
+    "max_completion_length": "max_response_tokens",
+    "reward_weights": "rewards",
+    "full_determinism": "seed",
+    "data_seed": "seed",
+    "deepspeed": "a layout of configs/accelerate",
+    "fsdp": "a layout of configs/accelerate",
+    "fsdp_config": "a layout of configs/accelerate",
+    "eval_strategy": "evaluation",
+    "eval_steps": "evaluation.every_steps",
+    "load_best_model_at_end": "evaluation.choose_best",
+}
+"""Fields that other settings decide, and which."""
+INTERNAL = frozenset({
+    "accelerator_config", "assistant_only_loss", "auto_find_batch_size", "chat_template_path",
+    "completion_only_loss", "dataset_num_proc", "dataset_text_field", "do_eval", "do_predict",
+    "do_train", "eos_token", "eval_on_start", "eval_packing", "generation_batch_size",
+    "generation_kwargs", "ignore_data_skip", "mask_truncated_completions", "min_p",
+    "model_init_kwargs", "num_generations_eval", "pad_token", "padding_free",
+    "parallelism_config", "per_device_eval_batch_size", "prediction_loss_only", "push_to_hub",
+    "repetition_penalty", "resume_from_checkpoint", "save_only_model", "save_strategy",
+    "steps_per_generation", "top_k", "top_p", "train_sampling_strategy", "truncation_mode",
+    "trust_remote_code", "use_transformers_continuous_batching", "use_transformers_paged",
+    "use_vllm",
+})  # fmt: skip
+"""Fields that would change which rows are seen, how episodes are drawn, or how a run resumes."""
+FREE = frozenset({"lr_scheduler_type"})
+"""A scheduler that `schedule` does not name, such as `cosine_with_min_lr`."""
+
+
+def shared_arguments(config: TrainingConfig) -> dict[str, Any]:
+    """Of both trainers. Raises `UserError` for trackers that are not there."""
+    check_trackers(config.report_to)
+    bf16 = uses_bfloat16(config.dtype)
+    return {
+        **{theirs: getattr(config, ours) for theirs, ours in SHARED.items()},
+        **process_arguments(bf16),
+        "bf16": bf16,
+        "ddp_find_unused_parameters": False,
+        "report_to": list(config.report_to) or "none",
+        "disable_tqdm": True,
+    }
+
+
+def build(kind: type[A], arguments: Mapping[str, Any], config: TrainingConfig) -> A:
+    """TRL's config `kind` from our arguments and the fields of the config's `trainer:`."""
+    return kind(**{**arguments, **checked_fields(kind, config, arguments)})
+
+
+def checked_fields(
+    kind: type[Any], config: TrainingConfig, arguments: Mapping[str, Any] = {}
+) -> dict[str, Any]:
+    """The fields of `trainer:`, with their types. Raises `UserError` for one that TRL's config does
+    not have, that another setting decides, or whose value does not fit."""
+    names = {field.name for field in dataclasses.fields(kind) if field.init}
+    hints = get_type_hints(kind)
+    checked: dict[str, Any] = {}
+    for name, value in config.trainer.items():
+        if name not in names:
+            close = difflib.get_close_matches(name, names, n=1)
+            hint = f"; did you mean {close[0]}?" if close else ""
+            raise UserError(f"trainer.{name} is not a field of TRL's {kind.__name__}{hint}")
+        _refuse_decided(name, config, arguments)
+        try:
+            checked[name] = TypeAdapter(hints[name]).validate_python(value)
+        except ValidationError as error:
+            problem = error.errors()[0]["msg"]
+            raise UserError(f"trainer.{name}: {problem} (got {value!r})") from None
+    return checked
+
+
+def _refuse_decided(name: str, config: TrainingConfig, arguments: Mapping[str, Any]) -> None:
+    if name in FREE:
+        return
+    ours = [part for part in DECIDED.get(name, "").split(" or ") if part]
+    ours = [part for part in ours if part in type(config).model_fields] or ours
+    if ours:
+        raise UserError(f"trainer.{name}: set {' or '.join(ours)} instead")
+    if name in INTERNAL or name in arguments or name.startswith("vllm_"):
+        raise UserError(
+            f"trainer.{name} cannot be set: the rows, the episodes or the resuming rest on it"
+        )
