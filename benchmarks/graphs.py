@@ -30,7 +30,6 @@ from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side, Ste
 from graphwalker.graphs.build.build import build_graph
 from graphwalker.graphs.compiled.graph import CompiledGraph
 from graphwalker.graphs.compiled.open import open_compiled
-from graphwalker.graphs.cvt import step_many
 from graphwalker.graphs.open import open_graph
 from graphwalker.question import Question
 from graphwalker.tools.base import Call
@@ -145,7 +144,7 @@ def triples_of(graph: KnowledgeGraph, hops: Hops) -> list[Triple]:
     """The triples of an observation: up to the limit for each relation and direction, named."""
     entity, wanted = hops
     here = graph.name(entity)
-    found = step_many(graph, [Step(entity, r, direction, LIMIT) for r, direction in wanted])
+    found = graph.step_many([Step(entity, r, direction, LIMIT) for r, direction in wanted])
     head = Entity(entity, here)
     return [
         Triple(head, r, end) if direction is Direction.OUT else Triple(end, r, head)
@@ -173,7 +172,7 @@ def observer(graph: KnowledgeGraph) -> Callable[[Hops], str]:
 def walk_step(graph: KnowledgeGraph, hops: Hops) -> Any:
     """One step of a random walk: a relation's neighbors, and what they are called."""
     entity, wanted = hops
-    return step_many(graph, [Step(entity, *wanted[0], 1)])
+    return graph.step_many([Step(entity, *wanted[0], 1)])
 
 
 def times(

@@ -30,8 +30,8 @@ from graphwalker.cli import console
 from graphwalker.config import Config, load_config, parse_config
 from graphwalker.errors import UserError
 from graphwalker.files import read_records
-from graphwalker.graphs.compiled.relations import shown_relations
 from graphwalker.graphs.open import open_graph
+from graphwalker.graphs.relations import shown_relations
 from graphwalker.trajectory import Trajectory
 from training.config import SftConfig, TinyModelConfig
 from training.models.tiny import conversation_texts, make_tiny
@@ -154,7 +154,7 @@ class Benchmark:
         step = max(1, len(trajectories) // self.config.texts)
         texts = conversation_texts(trajectories[::step])
         names = (graph.entity_at(i).name for i in range(graph.size))
-        atoms = [*shown_relations(self.graph), *labels(self.config.width)]
+        atoms = [*shown_relations(graph), *labels(self.config.width)]
         make_tiny(self.config.model, texts, atoms, self.out / "model", names)
         return {}
 

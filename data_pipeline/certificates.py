@@ -6,7 +6,6 @@ from itertools import product
 
 from data_pipeline.wording.constraint_phrases import forms
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side
-from graphwalker.graphs.cvt import flat_relations_many, step
 from graphwalker.query.constraint import constraint_fault, kept
 from graphwalker.query.draft import Draft
 from graphwalker.query.query import Branch, Execution, Hop, Query, execute, sub_queries
@@ -49,7 +48,7 @@ def is_ragged(graph: KnowledgeGraph, query: Query, run: Execution) -> bool:
     paths = [*zip((b.hops for b in query.branches), run.frontiers, strict=True)]
     paths.append((query.tail, run.tail_frontiers))
     return any(
-        not step(graph, entity.id, hop.relation, hop.direction, 1)
+        not graph.step(entity.id, hop.relation, hop.direction, 1)
         for hops, frontiers in paths
         for hop, frontier in zip(hops, frontiers, strict=False)
         for entity in frontier
@@ -129,7 +128,7 @@ def _other_value(graph: KnowledgeGraph, query: Query, draft: Draft, gold: frozen
     assert constraint is not None
     candidates = execute(graph, replace(query, constraint=None), FRONTIER_LIMIT).answers
     sides = [Side(entity.id, Direction.OUT) for entity in candidates]
-    listed = {r for relations in flat_relations_many(graph, sides) for r, _ in relations}
+    listed = {r for relations in graph.flat_relations_many(sides) for r, _ in relations}
     for relation in sorted(listed - {constraint.relation}):
         same = [form for found in forms(relation, constraint.kind).values() for form in found]
         if draft.constraint in same:

@@ -231,8 +231,8 @@ class Demo:
         parse = _load("graphwalker.trajectory:Trajectory").from_json
         trajectories = read_records(self.out / "synth" / "graphsynth.jsonl", parse)
         texts = _load("training.models.tiny:conversation_texts")(islice(trajectories, TEXTS))
-        relations = _load("graphwalker.graphs.compiled.relations:shown_relations")(self.graph)
         graph = _load("graphwalker.graphs.open:open_graph")(self.graph)
+        relations = _load("graphwalker.graphs.relations:shown_relations")(graph)
         names = (graph.entity_at(i).name for i in range(graph.size))
         _load("training.models.tiny:make_tiny")(config, texts, relations, self.out / "model", names)
 

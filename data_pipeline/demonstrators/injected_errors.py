@@ -4,7 +4,7 @@ from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from graphwalker.graphs.base import Entity
-from graphwalker.graphs.cvt import is_literal
+from graphwalker.graphs.literals import is_literal
 from graphwalker.oracle import thoughts
 from graphwalker.tools.base import Call
 

@@ -10,7 +10,6 @@ from data_pipeline.walks.sampler import Walk, Walker
 from data_pipeline.walks.three_branches import sample_three
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
-from graphwalker.graphs.cvt import step
 from graphwalker.query.constraint import (
     CONSTRAINED,
     Constraint,
@@ -67,7 +66,7 @@ class ConstraintWalker:
         for relation in sorted(self._relations(entity.id).out):
             if not self._walker.seeds.allows(relation):
                 continue
-            ends = step(self._graph, entity.id, relation, Direction.OUT, 2)
+            ends = self._graph.step(entity.id, relation, Direction.OUT, 2)
             kind = kind_of(ends[0].id) if len(ends) == 1 else None
             if kind and structure in (kind, "comparative", "superlative"):
                 found.append((relation, kind))

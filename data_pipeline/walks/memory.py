@@ -6,7 +6,6 @@ from typing import Any
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side, Step
 from graphwalker.graphs.batched import OverGraph
 from graphwalker.graphs.cache.calls import Ask, AskedGraph, answer
-from graphwalker.graphs.cvt import flat_relations_many, step
 
 STEPS = 1 << 13
 """Steps of one generation; two generations are kept."""
@@ -34,7 +33,7 @@ class RememberedGraph(OverGraph, AskedGraph):
         return answer(self.graph, asks)
 
     def flat_relations_many(self, sides: Sequence[Side]) -> list[list[tuple[str, int]]]:
-        return flat_relations_many(self.graph, sides)
+        return self.graph.flat_relations_many(sides)
 
     def step_many(self, steps: Sequence[Step]) -> list[list[Entity]]:
         return [self.step(*one) for one in steps]
@@ -42,13 +41,13 @@ class RememberedGraph(OverGraph, AskedGraph):
     def step(
         self, entity_id: str, relation: str, direction: Direction, limit: int | None = None
     ) -> list[Entity]:
-        """`flatten.step`."""
+        """As the graph's own."""
         key = entity_id, relation, direction
         known = self._young.get(key)
         if known is None and (known := self._old.get(key)):
             self._keep(key, known)
         if known is None or not _is_enough(known, limit):
-            known = limit, step(self.graph, entity_id, relation, direction, limit)
+            known = limit, self.graph.step(entity_id, relation, direction, limit)
             self._keep(key, known)
         found = known[1]
         return found if limit is None or len(found) <= limit else found[:limit]

@@ -7,7 +7,7 @@ from itertools import combinations
 
 from data_pipeline.walks.sampler import Walk, Walker
 from graphwalker.graphs.base import Direction, Entity
-from graphwalker.graphs.cvt import is_literal, step
+from graphwalker.graphs.literals import is_literal
 from graphwalker.query.query import Branch, Hop, Query, execute
 from graphwalker.tools.listing import Lister
 
@@ -53,13 +53,13 @@ def _branches(
     sides = ((Direction.OUT, listing.out), (Direction.IN, listing.into))
     hops = [Hop(r, d) for d, side in sides for r in sorted(side) if walker.seeds.allows(r)]
     for hop in rng.sample(hops, len(hops)):
-        topics = step(walker.graph, meet.id, hop.relation, hop.direction, TOPICS_PER_HOP)
+        topics = walker.graph.step(meet.id, hop.relation, hop.direction, TOPICS_PER_HOP)
         for topic in rng.sample(topics, len(topics)):
             if is_literal(topic.id) or not rules.usable_topic(topic.id):
                 continue
             back = Hop(hop.relation, hop.direction.reverse)
             most = rules.max_degree + 1
-            found = step(walker.graph, topic.id, back.relation, back.direction, most)
+            found = walker.graph.step(topic.id, back.relation, back.direction, most)
             if max(2, rules.min_degree) < len(found) < most:
                 yield _Found(Branch(topic, (back,)), _ids(found))
 

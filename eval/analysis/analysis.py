@@ -22,7 +22,7 @@ from eval.run.records import Sampled, read_run
 from eval.run.usage import read_usage, usage_figures
 from eval.tables import Cell, Table, as_terminal, brackets, number
 from graphwalker.errors import UserError
-from graphwalker.graphs.cvt import is_literal
+from graphwalker.graphs.literals import is_literal
 from graphwalker.question import Question
 from graphwalker.trajectory import Trajectory
 

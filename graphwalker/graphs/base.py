@@ -1,64 +1,16 @@
-"""The knowledge graph as agents see it: entities, triples, and a read-only protocol."""
+"""The knowledge graph as agents see it: a read-only protocol over entities and triples."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
-FLATTENED = ".."
-"""Joins the two relations of a hop through a CVT node, as Freebase slices do: `a.b.c..d.e.f`."""
+from graphwalker.graphs import cvt
+from graphwalker.graphs.literals import is_literal
+from graphwalker.graphs.names import names_nothing
+from graphwalker.graphs.triples import FLATTENED, Direction, Entity, Side, Step, Triple
 
-
-class Direction(StrEnum):
-    """Which end of a relation the entity at hand stands on."""
-
-    OUT = "out"
-    IN = "in"
-
-    __hash__ = str.__hash__  # Enum's own is a call in Python, and this is part of many keys
-
-    @property
-    def reverse(self) -> "Direction":
-        return Direction.IN if self is Direction.OUT else Direction.OUT
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Entity:
-    """A node: `id` is unique in its graph; `name` is `""` for a node without one (a CVT node).
-
-    A literal (a date, a number) is a node too: its id is its N-Triples form, such as
-    `"1961-08-04"^^<http://www.w3.org/2001/XMLSchema#date>`, and its name the lexical value.
-    """
-
-    id: str
-    name: str = ""
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Triple:
-    """One fact. `relation` may be flattened (two relations around a CVT node, joined by `..`)."""
-
-    head: Entity
-    relation: str
-    tail: Entity
-
-
-class Side(NamedTuple):
-    """One side of an entity: its outgoing or its incoming triples."""
-
-    entity_id: str
-    direction: Direction
-
-
-class Step(NamedTuple):
-    """A look from an entity along a relation, for the first `limit` entities (all when `None`)."""
-
-    entity_id: str
-    relation: str
-    direction: Direction
-    limit: int | None = None
+__all__ = ["FLATTENED", "Direction", "Entity", "KnowledgeGraph", "Side", "Step", "Triple"]
 
 
 @runtime_checkable
@@ -168,3 +120,55 @@ class KnowledgeGraph(Protocol):
                 wanted = [relation for relation, _ in self.relations(entity_id, direction)]
             found.append(self.triples(entity_id, wanted, direction, limit))
         return found
+
+    def is_cvt(self, entity: Entity) -> bool:
+        """True for a CVT node: by the graph's schema where it has one, else where there is no
+        name, or an id in the place of one. A literal is never one."""
+        return not is_literal(entity.id) and all(
+            map(names_nothing, (entity.name, self.name(entity.id)))
+        )
+
+    def is_cvt_end(self, end: Entity, relation: str, direction: Direction) -> bool:
+        """True for a CVT node among the `neighbors` over that relation; never asked of literals."""
+        return names_nothing(end.name)
+
+    def leads_to_cvts(self, relation: str, direction: Direction) -> bool:
+        """False where no triple of that relation has a CVT node on its other end: that spares a
+        look at every neighbor."""
+        return True
+
+    def inverse_of(self, relation: str) -> str:
+        """The relation that states the same from the other end, `""` where none is known."""
+        return ""
+
+    def flat_relations(self, entity_id: str, direction: Direction) -> list[tuple[str, int]]:
+        """The relations to list for an entity, by relation id, each with its number of entities.
+
+        Plain relations that lead to entities or literals, and `r1..r2` for each way through a
+        CVT node to another entity: outgoing `entity -r1-> cvt -r2-> x`, incoming `x -r1-> cvt
+        -r2-> entity`. Every one of them is accepted by `step`.
+        """
+        return self.flat_relations_many([Side(entity_id, direction)])[0]
+
+    def flat_relations_many(self, sides: Sequence[Side]) -> list[list[tuple[str, int]]]:
+        """`flat_relations` of each side."""
+        return cvt.flat_relations_many(self, sides)
+
+    def flat_names_many(self, sides: Sequence[Side]) -> list[list[str]]:
+        """The relations of `flat_relations` alone: a graph may know them without counting."""
+        return [[relation for relation, _ in found] for found in self.flat_relations_many(sides)]
+
+    def step(
+        self, entity_id: str, relation: str, direction: Direction, limit: int | None = None
+    ) -> list[Entity]:
+        """The entities one hop away over a plain or a flattened relation, in id order, each once.
+
+        A graph may store `a..b` natively (Freebase slices do): that wins over the way through a
+        CVT. CVT nodes are never among the results, nor is the entity itself where the hop is
+        flattened.
+        """
+        return self.step_many([Step(entity_id, relation, direction, limit)])[0]
+
+    def step_many(self, steps: Sequence[Step]) -> list[list[Entity]]:
+        """`step` of each."""
+        return cvt.step_many(self, steps)

@@ -3,16 +3,11 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from graphwalker.graphs import cvt
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side, Step, Triple
-from graphwalker.graphs.cvt import (
-    CVTS_PER_RELATION,
-    RELATIONS_PER_CVT,
-    flat_relations_many,
-    is_literal,
-    step_many,
-)
+from graphwalker.graphs.cvt import CVTS_PER_RELATION, RELATIONS_PER_CVT
+from graphwalker.graphs.literals import is_literal
 from graphwalker.graphs.names import fold
-from graphwalker.graphs.views.filtered import FilteredGraph
 
 READ_WHOLE = 2000
 """Longest list that is read to its end; longer ones are checked by their first entries."""
@@ -165,9 +160,8 @@ def _resolving(graph: KnowledgeGraph, entity: Entity) -> Iterator[str]:
 def _flattened(graph: KnowledgeGraph, entity: Entity) -> Iterator[str]:
     """Listing and stepping are what they would be without the graph's own short cuts."""
     sides = [Side(entity.id, direction) for direction in Direction]
-    listed = flat_relations_many(graph, sides)
-    by_hand = FilteredGraph(graph)
-    if listed != flat_relations_many(by_hand, sides):
+    listed = graph.flat_relations_many(sides)
+    if listed != cvt.flat_relations_many(graph, sides):
         yield "flattened relations are not what the plain calls give"
     steps = [
         Step(side.entity_id, relation, side.direction, 5)
@@ -175,8 +169,8 @@ def _flattened(graph: KnowledgeGraph, entity: Entity) -> Iterator[str]:
         for relation, _ in relations
     ]
     counts = [count for relations in listed for _, count in relations]
-    found = step_many(graph, steps)
-    if found != step_many(by_hand, steps):
+    found = graph.step_many(steps)
+    if found != cvt.step_many(graph, steps):
         yield "steps are not what the plain calls give"
     for step, count, ends in zip(steps, counts, found, strict=True):
         small = count < min(CVTS_PER_RELATION, RELATIONS_PER_CVT)

@@ -6,7 +6,6 @@ from collections.abc import Generator, Iterable
 
 from graphwalker.errors import PolicyError
 from graphwalker.graphs.base import Entity, KnowledgeGraph
-from graphwalker.graphs.cvt import step
 from graphwalker.oracle import thoughts
 from graphwalker.policies.base import Completion, Request
 from graphwalker.protocols.base import ActionProtocol, FinalAnswer
@@ -94,7 +93,7 @@ class View:
     def found(self, turn: Turn, entity: Entity, hop: Hop) -> list[Entity]:
         """The entities that the turn shows at the end of that hop, as shown."""
         shown = {e.id: e for e in turn.shown}
-        ends = step(self._graph, entity.id, hop.relation, hop.direction)
+        ends = self._graph.step(entity.id, hop.relation, hop.direction)
         found = [shown[end.id] for end in ends if end.id in shown]
         if turn is self._last:
             self._fresh = found

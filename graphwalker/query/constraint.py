@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
-from graphwalker.graphs.cvt import step
 from graphwalker.graphs.literals import is_literal, literal_name
 
 Kind = Literal["date", "number"]
@@ -101,7 +100,7 @@ def kind_of(literal: str) -> Kind | None:
 
 def values_of(graph: KnowledgeGraph, entity_id: str, relation: str) -> tuple[str, ...]:
     """The lexical forms of the literals at the end of the relation."""
-    found = step(graph, entity_id, relation, Direction.OUT)
+    found = graph.step(entity_id, relation, Direction.OUT)
     return tuple(literal_name(end.id) for end in found if is_literal(end.id))
 
 

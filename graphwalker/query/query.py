@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
-from graphwalker.graphs.cvt import step
 from graphwalker.query.constraint import Constraint, kept
 
 
@@ -192,7 +191,7 @@ def _walk(
     for hop in hops:
         found: dict[str, Entity] = {}
         for entity in frontiers[-1]:
-            for neighbor in step(graph, entity.id, hop.relation, hop.direction, limit + 1):
+            for neighbor in graph.step(entity.id, hop.relation, hop.direction, limit + 1):
                 found.setdefault(neighbor.id, neighbor)
             if len(found) > limit:
                 break

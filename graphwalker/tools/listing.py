@@ -8,7 +8,6 @@ from functools import lru_cache
 
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import FLATTENED, Direction, KnowledgeGraph, Side
-from graphwalker.graphs.cvt import flat_relations_many
 from graphwalker.query.query import Hop
 from graphwalker.tools.settings import WalkerSettings
 
@@ -44,19 +43,18 @@ Namer = Callable[[str], tuple[list[str], list[str]]]
 def lister(graph: KnowledgeGraph, settings: WalkerSettings, remembered: int = 8192) -> Lister:
     """Lists the relations of an entity; episodes that share a lister share what it remembers."""
     hidden = _skip_test(settings.skip_relations)
-    twin_of: Callable[[str], str] | None = getattr(graph, "twin_of", None)
-    if settings.hide_twins and twin_of is None:
-        raise UserError("hide_twins needs inverses: set layers.freebase_schema")
+    if settings.hide_inverse and type(graph).inverse_of is KnowledgeGraph.inverse_of:
+        raise UserError("hide_inverse needs inverses: set layers.freebase_schema")
 
     @lru_cache(maxsize=remembered)
     def list_relations(entity_id: str) -> Listing:
         sides = [Side(entity_id, Direction.OUT), Side(entity_id, Direction.IN)]
         out, into = (
             {r: n for r, n in listed if n > 0 and not hidden(r)}
-            for listed in flat_relations_many(graph, sides)
+            for listed in graph.flat_relations_many(sides)
         )
-        if settings.hide_twins and twin_of:
-            into = {r: n for r, n in into.items() if out.get(twin_of(r), 0) < n}
+        if settings.hide_inverse:
+            into = {r: n for r, n in into.items() if out.get(graph.inverse_of(r), 0) < n}
         return Listing(out, into)
 
     return list_relations
@@ -64,14 +62,13 @@ def lister(graph: KnowledgeGraph, settings: WalkerSettings, remembered: int = 81
 
 def namer(graph: KnowledgeGraph, settings: WalkerSettings) -> Namer:
     """Names the relations that `lister` lists, which takes a graph less than counting does."""
-    names: Callable[[str, Direction], list[str]] | None = getattr(graph, "flat_names", None)
-    if names is None or settings.hide_twins:
+    if settings.hide_inverse:
         listed = lister(graph, settings)
         return lambda entity_id: (list(listed(entity_id).out), list(listed(entity_id).into))
     hidden = _skip_test(settings.skip_relations)
 
     def name_relations(entity_id: str) -> tuple[list[str], list[str]]:
-        out, into = names(entity_id, Direction.OUT), names(entity_id, Direction.IN)
+        out, into = graph.flat_names_many([Side(entity_id, way) for way in Direction])
         return [r for r in out if not hidden(r)], [r for r in into if not hidden(r)]
 
     return name_relations

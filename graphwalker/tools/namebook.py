@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterable
 
 from graphwalker.graphs.base import Entity, KnowledgeGraph
-from graphwalker.graphs.cvt import is_literal
+from graphwalker.graphs.literals import is_literal
 from graphwalker.graphs.names import fold
 
 _SPECIAL = frozenset('[]",\\<')

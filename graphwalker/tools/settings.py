@@ -1,5 +1,8 @@
 """Settings of the walker's tools, with GraphWalker's numbers."""
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 from pydantic import Field
 
 from graphwalker.config import Config
@@ -30,6 +33,8 @@ BOOK_KEEPING = (
 class WalkerSettings(Config):
     """Limits of the tools; the defaults are GraphWalker's."""
 
+    renamed: ClassVar[Mapping[str, str]] = {"hide_twins": "hide_inverse"}
+
     top_relations: int = Field(default=20, ge=1)
     """Relations that get_relations shows, after BM25 ranking (GraphWalker Table 8)."""
     relations_per_call: int = Field(default=4, ge=1)
@@ -41,6 +46,6 @@ class WalkerSettings(Config):
     has several bearers comes on top."""
     skip_relations: tuple[str, ...] = BOOK_KEEPING
     """Relations never shown; `*` stands for anything. A flattened one is skipped by either half."""
-    hide_twins: bool = False
+    hide_inverse: bool = False
     """Leave out an incoming relation whose inverse is among the outgoing ones and says as much.
     Inverses are known where the layers name a `freebase_schema`."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from graphwalker.graphs.base import Entity, KnowledgeGraph, Step
-from graphwalker.graphs.cvt import is_literal, step_many
+from graphwalker.graphs.literals import is_literal
 from graphwalker.question import Question
 from graphwalker.ranking.bm25 import rank_relations, words
 from graphwalker.ranking.rerank import Ranker, bm25
@@ -147,7 +147,7 @@ class WalkerTools:
         hops = [(r, direction, total) for r in relations for direction, total in listing.sides(r)]
         limit = self._settings.triples_per_relation
         self._graph_calls += len(hops)
-        found = step_many(self._graph, [Step(entity.id, r, d, limit) for r, d, _ in hops])
+        found = self._graph.step_many([Step(entity.id, r, d, limit) for r, d, _ in hops])
         for (relation, direction, total), ends in zip(hops, found, strict=True):
             page.add(entity, relation, direction, ends, max(total, len(ends)))
         if not page.shown:

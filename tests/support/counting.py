@@ -4,14 +4,16 @@ import threading
 import time
 
 from graphwalker.errors import GraphError
+from graphwalker.graphs.base import KnowledgeGraph
+from graphwalker.graphs.batched import OverGraph
 from graphwalker.graphs.cache.calls import AskedGraph, answer
 
 
-class CountedGraph(AskedGraph):
+class CountedGraph(OverGraph, AskedGraph):
     """Passes every call on; one batched call is one round trip."""
 
     def __init__(self, graph, seconds=0.0):
-        self.graph = graph
+        super().__init__(graph)
         self.seconds = seconds
         self.broken = False
         self.trips = 0
@@ -31,5 +33,5 @@ class CountedGraph(AskedGraph):
 class RawGraph(CountedGraph):
     """The same without crossing CVT nodes by itself, as a plain endpoint is."""
 
-    flat_relations_many = property()
-    step_many = property()
+    flat_relations_many = KnowledgeGraph.flat_relations_many
+    step_many = KnowledgeGraph.step_many

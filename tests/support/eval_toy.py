@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from graphwalker.agents.environment import Environment
 from graphwalker.graphs.base import Direction, Entity
-from graphwalker.graphs.cvt import step
 from graphwalker.policies.scripted import Line
 from graphwalker.protocols.base import FinalAnswer
 from graphwalker.protocols.tags import TagProtocol
@@ -80,7 +79,7 @@ def _walk(
             lines.append(say("Perhaps its albums say it.", Call("get_triples", wrong)))
         onward = {"entity": name, "relations": [relation]}
         lines.append(say("This relation leads on.", Call("get_triples", onward)))
-        here = step(graph, here, relation, Direction.OUT)[0].id
+        here = graph.step(here, relation, Direction.OUT)[0].id
     given = answers[:1] if fate == "wrong" else answers
     names = tuple(TOY_NAMES[answer] for answer in given)
     lines.append(say("The walk ends here.", FinalAnswer(names)))

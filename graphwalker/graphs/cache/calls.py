@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 from graphwalker.errors import GraphError
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side, Step, Triple
-from graphwalker.graphs.cvt import flat_relations_many, step_many
 
 
 class Ask(NamedTuple):
@@ -97,11 +96,9 @@ class AskedGraph(KnowledgeGraph):
         return self.answer([Ask("triples", (*side, over, limit)) for side in sides])
 
     def flat_relations_many(self, sides: Sequence[Side]) -> list[list[tuple[str, int]]]:
-        """`flatten.flat_relations_many`, asked of the graph beneath."""
         return self.answer([Ask("flat_relations", tuple(side)) for side in sides])
 
     def step_many(self, steps: Sequence[Step]) -> list[list[Entity]]:
-        """`flatten.step_many`, asked of the graph beneath."""
         return self.answer([Ask("step", tuple(step)) for step in steps])
 
     def _one(self, method: str, *arguments: Any) -> Any:
@@ -123,20 +120,16 @@ def _triples(graph: KnowledgeGraph, asked: Arguments) -> list[list[Triple]]:
     return [found[one] for one in asked]
 
 
-def _one_by_one(method: str) -> Callable[[KnowledgeGraph, Arguments], list[Any]]:
-    return lambda graph, asked: [getattr(graph, method)(*one) for one in asked]
-
-
 _ANSWERS: dict[str, Callable[[KnowledgeGraph, Arguments], list[Any]]] = {
-    "resolve": _one_by_one("resolve"),
-    "count": _one_by_one("count"),
-    "types": _one_by_one("types"),
+    "resolve": lambda graph, asked: [graph.resolve(*one) for one in asked],
+    "count": lambda graph, asked: [graph.count(*one) for one in asked],
+    "types": lambda graph, asked: [graph.types(*one) for one in asked],
     "name": lambda graph, asked: graph.names_many([one[0] for one in asked]),
     "relations": lambda graph, asked: graph.relations_many([Side(*one) for one in asked]),
     "neighbors": lambda graph, asked: graph.neighbors_many([Step(*one) for one in asked]),
     "triples": _triples,
-    "flat_relations": lambda g, asked: flat_relations_many(g, [Side(*one) for one in asked]),
-    "step": lambda graph, asked: step_many(graph, [Step(*one) for one in asked]),
+    "flat_relations": lambda g, asked: g.flat_relations_many([Side(*one) for one in asked]),
+    "step": lambda graph, asked: graph.step_many([Step(*one) for one in asked]),
 }
 
 

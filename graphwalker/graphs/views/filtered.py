@@ -1,11 +1,9 @@
 """A view of a graph that leaves out some of its relations or triples."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side, Step, Triple
 from graphwalker.graphs.batched import BatchedGraph, OverGraph
-from graphwalker.graphs.names import names_nothing
 
 LOOKED_AT = 10_000
 """Triples of one relation looked at to count what a view leaves out; those beyond count as kept."""
@@ -20,9 +18,6 @@ class FilteredGraph(OverGraph, BatchedGraph):
 
     def __init__(self, graph: KnowledgeGraph) -> None:
         super().__init__(graph)
-        self._leads: Any = getattr(graph, "leads_to_cvts", None)
-        self._is_cvt_end: Any = getattr(graph, "is_cvt_end", None)
-        self._twin_of: Any = getattr(graph, "twin_of", None)
 
     def keeps_relation(self, relation: str) -> bool:
         """Whether triples of that relation are shown at all."""
@@ -37,18 +32,16 @@ class FilteredGraph(OverGraph, BatchedGraph):
         return True
 
     def leads_to_cvts(self, relation: str, direction: Direction) -> bool:
-        """As the graph beneath knows it; True where it does not know."""
-        return self._leads is None or self._leads(relation, direction)
+        return self.graph.leads_to_cvts(relation, direction)
 
     def is_cvt_end(self, end: Entity, relation: str, direction: Direction) -> bool:
-        """As the graph beneath knows it, else by the lack of a name."""
-        if self._is_cvt_end is not None:
-            return self._is_cvt_end(end, relation, direction)
-        return names_nothing(end.name)
+        return self.graph.is_cvt_end(end, relation, direction)
 
-    def twin_of(self, relation: str) -> str:
-        """As the graph beneath knows it; `""` where it does not know inverses."""
-        return self._twin_of(relation) if self._twin_of is not None else ""
+    def is_cvt(self, entity: Entity) -> bool:
+        return self.graph.is_cvt(entity)
+
+    def inverse_of(self, relation: str) -> str:
+        return self.graph.inverse_of(relation)
 
     def relation_ids(self) -> list[str]:
         return [relation for relation in self.graph.relation_ids() if self.keeps_relation(relation)]

@@ -75,9 +75,8 @@ class FreebaseGraph(FilteredGraph):
         texts = [e.id for e in found if is_literal(e.id) and self.keeps(entity_id, ALIAS, e.id)]
         return list(dict.fromkeys(map(literal_name, texts)))
 
-    def twin_of(self, relation: str) -> str:
-        """The relation that says the same from the other end, `""` where none is known."""
-        return self.schema.twin_of(relation)
+    def inverse_of(self, relation: str) -> str:
+        return self.schema.inverse_of(relation)
 
 
 def relation_test(predicates: Collection[str] | None, skip: Sequence[str]) -> Callable[[str], bool]:

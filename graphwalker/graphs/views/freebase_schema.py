@@ -49,7 +49,7 @@ class FreebaseSchema:
         known = direction is Direction.OUT or relation in self.domains
         return False if kind and known else None
 
-    def twin_of(self, relation: str) -> str:
+    def inverse_of(self, relation: str) -> str:
         """The inverse of a relation, of a flattened one by its halves; `""` where there is none."""
         if FLATTENED not in relation:
             return self.inverses.get(relation, "")

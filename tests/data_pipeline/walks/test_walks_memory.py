@@ -9,12 +9,11 @@ from hypothesis import strategies as st
 
 from data_pipeline.walks import memory as walks_memory
 from data_pipeline.walks.memory import RememberedGraph
-from graphwalker.graphs.base import Direction
+from graphwalker.graphs.base import Direction, Side
 from graphwalker.graphs.build.build import build_graph
 from graphwalker.graphs.compiled import crossing
 from graphwalker.graphs.compiled.graph import CompiledGraph
 from graphwalker.graphs.compiled.open import open_compiled
-from graphwalker.graphs.cvt import flat_relations, step
 from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.tools.listing import lister, namer
 from graphwalker.tools.settings import WalkerSettings
@@ -55,17 +54,17 @@ def test_a_hub_is_crossed_to_the_same_entities(both, monkeypatch, at_once):
     for direction in Direction:
         for relation in ("made", "by", "who", "made..who", "made..by", "made..on", "by..who"):
             for limit in LIMITS:
-                expected = step(memory, HUB, relation, direction, limit)
-                assert step(compiled, HUB, relation, direction, limit) == expected
-    assert len(step(compiled, HUB, "made..who", Direction.OUT)) > 60
+                expected = memory.step(HUB, relation, direction, limit)
+                assert compiled.step(HUB, relation, direction, limit) == expected
+    assert len(compiled.step(HUB, "made..who", Direction.OUT)) > 60
 
 
 def test_names_alone_are_those_of_the_counted_relations(both):
     compiled, memory = both
     for entity in (HUB, "cvt005", *(f"e{n}" for n in range(90))):
         for direction in Direction:
-            counted = [relation for relation, _ in flat_relations(memory, entity, direction)]
-            assert compiled.flat_names(entity, direction) == counted
+            counted = [relation for relation, _ in memory.flat_relations(entity, direction)]
+            assert compiled.flat_names_many([Side(entity, direction)]) == [counted]
 
 
 @pytest.mark.parametrize("skip", [(), ("made",), ("wh*",)])
@@ -76,13 +75,13 @@ def test_a_walker_is_named_the_relations_that_an_agent_is_shown(both, skip):
         assert namer(graph, settings)(HUB) == (list(shown.out), list(shown.into))
 
 
-def test_hidden_twins_are_not_named():
-    class Twins(MemoryGraph):
-        def twin_of(self, relation: str) -> str:
+def test_hidden_inverse_relations_are_not_named():
+    class Inverses(MemoryGraph):
+        def inverse_of(self, relation: str) -> str:
             return {"parents": "children", "children": "parents"}.get(relation, "")
 
-    graph = Twins([("a", "children", "b"), ("b", "parents", "a")], {"a": "A", "b": "B"})
-    assert namer(graph, WalkerSettings(hide_twins=True))("a") == (["children"], [])
+    graph = Inverses([("a", "children", "b"), ("b", "parents", "a")], {"a": "A", "b": "B"})
+    assert namer(graph, WalkerSettings(hide_inverse=True))("a") == (["children"], [])
 
 
 STEPS = st.lists(
@@ -102,7 +101,7 @@ def test_a_remembered_step_is_the_step(steps, room):
     graph = toy_graph()
     remembered = RememberedGraph(graph, room)
     for one in [*steps, *reversed(steps)]:
-        assert remembered.step(*one) == step(graph, *one)
+        assert remembered.step(*one) == graph.step(*one)
 
 
 def test_a_step_that_came_to_its_end_is_not_taken_again():

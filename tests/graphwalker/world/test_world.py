@@ -11,7 +11,6 @@ from graphwalker.errors import UserError
 from graphwalker.graphs.base import Direction
 from graphwalker.graphs.compiled.graph import CompiledGraph
 from graphwalker.graphs.compiled.open import open_compiled
-from graphwalker.graphs.cvt import step
 from graphwalker.world.facts import entity_triples
 from graphwalker.world.generate import make_world
 from graphwalker.world.kinds import KINDS
@@ -118,8 +117,8 @@ def test_symmetric_relations_look_the_same_from_either_end(graph: CompiledGraph)
     found = 0
     for i in range(graph.size):
         for pair in pairs:
-            out = step(graph, graph.entity_at(i).id, pair, Direction.OUT)
-            assert out == step(graph, graph.entity_at(i).id, pair, Direction.IN)
+            out = graph.step(graph.entity_at(i).id, pair, Direction.OUT)
+            assert out == graph.step(graph.entity_at(i).id, pair, Direction.IN)
             found += len(out)
     assert found > 100
 

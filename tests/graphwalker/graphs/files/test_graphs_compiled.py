@@ -16,7 +16,6 @@ from graphwalker.graphs.base import Direction, KnowledgeGraph, Side, Step
 from graphwalker.graphs.build.build import build_graph
 from graphwalker.graphs.compiled.graph import CompiledGraph
 from graphwalker.graphs.compiled.open import open_compiled
-from graphwalker.graphs.cvt import flat_relations, step, step_many
 from graphwalker.graphs.format.layout import FILE_NAME, FORMAT_VERSION
 from graphwalker.graphs.literals import is_literal, literal_id
 from graphwalker.graphs.memory import MemoryGraph
@@ -60,7 +59,7 @@ def assert_equal(compiled: CompiledGraph, memory: MemoryGraph, nodes: set[str]) 
             assert compiled.resolve(asked) == memory.resolve(asked)
         for way in Direction:
             assert compiled.relations(node, way) == memory.relations(node, way)
-            assert flat_relations(compiled, node, way) == flat_relations(memory, node, way)
+            assert compiled.flat_relations(node, way) == memory.flat_relations(node, way)
             for limit in (None, 0, 1, 2):
                 ask = (node, relations, way, limit)
                 assert compiled.triples(*ask) == memory.triples(*ask)
@@ -68,7 +67,7 @@ def assert_equal(compiled: CompiledGraph, memory: MemoryGraph, nodes: set[str]) 
                 hop = (node, relation, way)
                 assert compiled.count(*hop) == memory.count(*hop)
                 assert compiled.neighbors(*hop, 1) == memory.neighbors(*hop, 1)
-                assert step(compiled, *hop) == step(memory, *hop)
+                assert compiled.step(*hop) == memory.step(*hop)
     assert_batches_equal(compiled, memory, sorted(nodes), relations)
     for relation in relations:
         assert compiled.relation_count(relation) == memory.relation_count(relation)
@@ -86,7 +85,7 @@ def assert_batches_equal(
     for limit in (None, 0, 1):
         steps = [Step(*side[:1], r, side.direction, limit) for side in sides for r in relations]
         assert compiled.neighbors_many(steps) == memory.neighbors_many(steps)
-        assert step_many(compiled, steps) == step_many(memory, steps)
+        assert compiled.step_many(steps) == memory.step_many(steps)
         for wanted in (None, relations):
             asked_for = (sides, wanted, limit)
             assert compiled.triples_many(*asked_for) == memory.triples_many(*asked_for)
@@ -148,10 +147,8 @@ def test_hops_through_many_cvt_nodes_are_the_same_compiled(tmp_path: Path) -> No
     assert_equal(compiled, memory, {*named, *cvts[:5]})
     for node in named:
         for way in Direction:
-            for relation, _ in flat_relations(compiled, node, way):
-                assert (
-                    step(compiled, node, relation, way) == step(memory, node, relation, way) != []
-                )
+            for relation, _ in compiled.flat_relations(node, way):
+                assert compiled.step(node, relation, way) == memory.step(node, relation, way) != []
 
 
 def test_the_order_of_lines_does_not_change_a_byte(tmp_path: Path, toy: CompiledGraph) -> None:
@@ -168,7 +165,7 @@ def everything(path: Path) -> list[object]:
     graph = open_compiled(path)
     nodes = [graph.node_at(number) for number in range(int(graph.info()["nodes"]))]
     sides = [Side(node.id, way) for node in nodes for way in Direction]
-    return [nodes, graph.triples_many(sides), [flat_relations(graph, *side) for side in sides]]
+    return [nodes, graph.triples_many(sides), [graph.flat_relations(*side) for side in sides]]
 
 
 def test_threads_share_one_open_graph(toy: CompiledGraph) -> None:

@@ -4,7 +4,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphwalker.graphs.base import Direction, Entity
-from graphwalker.graphs.cvt import flat_relations, is_cvt, step
 from graphwalker.graphs.memory import MemoryGraph
 from support.toy import BIRTH_DATE, MARRIAGE, toy_graph
 
@@ -20,45 +19,45 @@ def ids(entities: list[Entity]) -> list[str]:
 
 def test_a_marriage_is_one_hop_both_ways() -> None:
     graph = toy_graph()
-    assert ids(step(graph, "m.0ada", SPOUSE, Direction.OUT)) == ["m.0tom"]
-    assert ids(step(graph, "m.0ada", SPOUSE, Direction.IN)) == ["m.0tom"]
+    assert ids(graph.step("m.0ada", SPOUSE, Direction.OUT)) == ["m.0tom"]
+    assert ids(graph.step("m.0ada", SPOUSE, Direction.IN)) == ["m.0tom"]
 
 
 def test_a_relation_that_leads_to_a_cvt_node_is_listed_only_in_pairs() -> None:
-    listed = dict(flat_relations(toy_graph(), "m.0ada", Direction.OUT))
+    listed = dict(toy_graph().flat_relations("m.0ada", Direction.OUT))
     assert "people.person.spouse_s" not in listed
     assert listed[SPOUSE] == 1
     assert listed["people.person.spouse_s..people.marriage.from"] == 1
 
 
 def test_a_step_never_ends_at_a_cvt_node() -> None:
-    assert step(toy_graph(), "m.0ada", "people.person.spouse_s", Direction.OUT) == []
+    assert toy_graph().step("m.0ada", "people.person.spouse_s", Direction.OUT) == []
 
 
 def test_literals_and_named_entities_are_not_cvt_nodes() -> None:
     graph = toy_graph()
-    assert is_cvt(graph, Entity(MARRIAGE))
-    assert is_cvt(graph, Entity(MARRIAGE, "g.11b5m"))
-    assert not is_cvt(graph, Entity("m.0ada"))
-    assert not is_cvt(graph, Entity(BIRTH_DATE))
+    assert graph.is_cvt(Entity(MARRIAGE))
+    assert graph.is_cvt(Entity(MARRIAGE, "g.11b5m"))
+    assert not graph.is_cvt(Entity("m.0ada"))
+    assert not graph.is_cvt(Entity(BIRTH_DATE))
 
 
 def test_a_self_loop_through_a_cvt_node_is_left_out() -> None:
     graph = MemoryGraph([("a", "r", "x"), ("x", "s", "a")], {"a": "A"})
-    assert step(graph, "a", "r..s", Direction.OUT) == []
-    assert flat_relations(graph, "a", Direction.OUT) == []
+    assert graph.step("a", "r..s", Direction.OUT) == []
+    assert graph.flat_relations("a", Direction.OUT) == []
 
 
 def test_a_native_pair_wins_over_the_way_through_a_cvt_node() -> None:
     facts = [("a", "r..s", "b"), ("a", "r", "x"), ("x", "s", "c")]
     graph = MemoryGraph(facts, {"a": "A", "b": "B", "c": "C"})
-    assert ids(step(graph, "a", "r..s", Direction.OUT)) == ["b"]
-    assert flat_relations(graph, "a", Direction.OUT) == [("r..s", 1)]
+    assert ids(graph.step("a", "r..s", Direction.OUT)) == ["b"]
+    assert graph.flat_relations("a", Direction.OUT) == [("r..s", 1)]
 
 
 def test_two_cvt_nodes_in_a_row_are_not_crossed() -> None:
     graph = MemoryGraph([("a", "r", "x"), ("x", "r", "y"), ("y", "s", "b")], {"a": "A", "b": "B"})
-    assert flat_relations(graph, "a", Direction.OUT) == []
+    assert graph.flat_relations("a", Direction.OUT) == []
 
 
 @settings(max_examples=150, deadline=None)
@@ -67,12 +66,12 @@ def test_every_listed_relation_leads_to_as_many_entities_as_it_says(
     facts: list[tuple[str, str, str]], here: str, direction: Direction
 ) -> None:
     graph = MemoryGraph(facts, {"a": "A", "b": "B", "c": "C"})
-    for relation, count in flat_relations(graph, here, direction):
-        found = ids(step(graph, here, relation, direction))
+    for relation, count in graph.flat_relations(here, direction):
+        found = ids(graph.step(here, relation, direction))
         assert len(found) == count > 0
         assert found == sorted(set(found))
         assert not {"x", "y", "z"} & set(found)
-        assert ids(step(graph, here, relation, direction, 1)) == found[:1]
+        assert ids(graph.step(here, relation, direction, 1)) == found[:1]
 
 
 @settings(max_examples=150, deadline=None)
@@ -81,5 +80,5 @@ def test_a_flattened_hop_can_be_walked_back(facts: list[tuple[str, str, str]]) -
     plain = [fact for fact in facts if fact[1] != "r..s"]
     graph = MemoryGraph(plain, {"a": "A", "b": "B", "c": "C"})
     for here in "abc":
-        for there in step(graph, here, "r..s", Direction.OUT):
-            assert here in ids(step(graph, there.id, "r..s", Direction.IN))
+        for there in graph.step(here, "r..s", Direction.OUT):
+            assert here in ids(graph.step(there.id, "r..s", Direction.IN))

@@ -10,13 +10,6 @@ from hypothesis import strategies as st
 
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Direction, Entity, Side, Step
-from graphwalker.graphs.cvt import (
-    flat_relations,
-    flat_relations_many,
-    is_cvt,
-    step,
-    step_many,
-)
 from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.graphs.views.filtered import FilteredGraph
 from graphwalker.graphs.views.freebase import FreebaseGraph, machine_id
@@ -64,24 +57,24 @@ def everything(graph, nodes):
 
 def test_an_unnamed_entity_is_an_entity_where_the_schema_knows_its_relation():
     graph = MemoryGraph([("m.1", CHILDREN, "m.2")], {"m.1": "Ada"})
-    assert flat_relations(graph, "m.1", OUT) == []
+    assert graph.flat_relations("m.1", OUT) == []
     known = FreebaseGraph(graph, SCHEMA)
-    assert flat_relations(known, "m.1", OUT) == [(CHILDREN, 1)]
-    assert ids(step(known, "m.1", CHILDREN, OUT)) == ["m.2"]
+    assert known.flat_relations("m.1", OUT) == [(CHILDREN, 1)]
+    assert ids(known.step("m.1", CHILDREN, OUT)) == ["m.2"]
 
 
 def test_a_named_mediator_is_crossed_where_the_schema_knows_it():
     facts = [("m.1", "people.person.spouse_s", "m.9"), ("m.9", "people.marriage.spouse", "m.2")]
     graph = MemoryGraph(facts, {"m.1": "Ada", "m.9": "Their marriage", "m.2": "Tom"})
-    assert flat_relations(graph, "m.1", OUT) == [("people.person.spouse_s", 1)]
-    assert flat_relations(FreebaseGraph(graph, SCHEMA), "m.1", OUT) == [(SPOUSE, 1)]
+    assert graph.flat_relations("m.1", OUT) == [("people.person.spouse_s", 1)]
+    assert FreebaseGraph(graph, SCHEMA).flat_relations("m.1", OUT) == [(SPOUSE, 1)]
 
 
 def test_relations_unknown_to_the_schema_fall_back_to_the_lack_of_a_name():
     graph = MemoryGraph(
         [("m.1", "x.y.z", "m.9"), ("m.9", "u.v.w", "m.2")], {"m.1": "A", "m.2": "B"}
     )
-    assert flat_relations(FreebaseGraph(graph, SCHEMA), "m.1", OUT) == [("x.y.z..u.v.w", 1)]
+    assert FreebaseGraph(graph, SCHEMA).flat_relations("m.1", OUT) == [("x.y.z..u.v.w", 1)]
 
 
 def test_a_mediator_is_known_by_its_type_before_its_name():
@@ -89,9 +82,9 @@ def test_a_mediator_is_known_by_its_type_before_its_name():
         [], {"m.9": "Their marriage"}, {"m.9": ["people.marriage"], "m.2": ["people.person"]}
     )
     known = FreebaseGraph(graph, SCHEMA)
-    assert is_cvt(known, Entity("m.9", "Their marriage"))
-    assert not is_cvt(known, Entity("m.2"))
-    assert is_cvt(known, Entity("m.3"))
+    assert known.is_cvt(Entity("m.9", "Their marriage"))
+    assert not known.is_cvt(Entity("m.2"))
+    assert known.is_cvt(Entity("m.3"))
 
 
 def test_the_schema_changes_nothing_on_a_graph_whose_mediators_have_no_names():
@@ -99,17 +92,17 @@ def test_the_schema_changes_nothing_on_a_graph_whose_mediators_have_no_names():
     for index in range(plain.size):
         for direction in Direction:
             here = plain.entity_at(index).id
-            listed = flat_relations(plain, here, direction)
-            assert flat_relations(known, here, direction) == listed
+            listed = plain.flat_relations(here, direction)
+            assert known.flat_relations(here, direction) == listed
             for relation, _ in listed:
-                assert step(known, here, relation, direction) == step(
-                    plain, here, relation, direction
+                assert known.step(here, relation, direction) == plain.step(
+                    here, relation, direction
                 )
 
 
 def test_a_whitelist_hides_what_it_does_not_name():
     graph = FreebaseGraph(toy_graph(), predicates={"people.person.nationality"})
-    assert flat_relations(graph, "m.0ada", OUT) == [("people.person.nationality", 1)]
+    assert graph.flat_relations("m.0ada", OUT) == [("people.person.nationality", 1)]
     assert graph.neighbors("m.0ada", CHILDREN, OUT) == []
     assert graph.count("m.0ada", CHILDREN, OUT) == 0
 
@@ -117,15 +110,15 @@ def test_a_whitelist_hides_what_it_does_not_name():
 def test_a_flattened_relation_passes_the_whitelist_by_its_halves():
     halves = SPOUSE.split("..")
     graph = FreebaseGraph(toy_graph(), predicates=set(halves))
-    assert flat_relations(graph, "m.0ada", OUT) == [(SPOUSE, 1)]
+    assert graph.flat_relations("m.0ada", OUT) == [(SPOUSE, 1)]
     native = MemoryGraph([("a", SPOUSE, "b")], {"a": "A", "b": "B"})
-    assert flat_relations(FreebaseGraph(native, predicates=set(halves)), "a", OUT) == [(SPOUSE, 1)]
-    assert flat_relations(FreebaseGraph(native, predicates=set(halves[:1])), "a", OUT) == []
+    assert FreebaseGraph(native, predicates=set(halves)).flat_relations("a", OUT) == [(SPOUSE, 1)]
+    assert FreebaseGraph(native, predicates=set(halves[:1])).flat_relations("a", OUT) == []
 
 
 def test_skip_patterns_hide_relations_by_either_half():
     graph = FreebaseGraph(toy_graph(), skip=["people.marriage.*", "film.*"])
-    listed = [relation for relation, _ in flat_relations(graph, "m.0ada", OUT)]
+    listed = [relation for relation, _ in graph.flat_relations("m.0ada", OUT)]
     assert listed == [
         "people.person.children",
         "people.person.date_of_birth",
@@ -147,9 +140,9 @@ def test_texts_of_other_languages_are_left_out():
 
 def test_twins_of_flattened_relations_swap_their_halves():
     known = FreebaseGraph(toy_graph(), SCHEMA)
-    assert known.twin_of(CHILDREN) == "people.person.parents"
-    assert known.twin_of(SPOUSE) == SPOUSE
-    assert known.twin_of("a.b.c") == ""
+    assert known.inverse_of(CHILDREN) == "people.person.parents"
+    assert known.inverse_of(SPOUSE) == SPOUSE
+    assert known.inverse_of("a.b.c") == ""
 
 
 def test_any_spelling_of_a_machine_id_is_understood():
@@ -184,7 +177,7 @@ def test_a_schema_folder_is_read_plain_or_compressed(tmp_path):
     assert schema.ends_at_cvts("people.person.spouse_s", IN) is False
     assert schema.ends_at_cvts("people.marriage.from", IN) is True
     assert schema.ends_at_cvts("people.marriage.from", OUT) is None
-    assert schema.twin_of("people.person.parents") == CHILDREN
+    assert schema.inverse_of("people.person.parents") == CHILDREN
 
 
 def test_a_folder_without_a_schema_and_a_broken_line_are_named(tmp_path):
@@ -232,11 +225,11 @@ def test_a_hidden_graph_equals_a_graph_without_the_hidden_triples(facts, share, 
     assert everything(hidden, NODES) == everything(rest, NODES)
     for node in NODES:
         for direction in Direction:
-            listed = flat_relations(rest, node, direction)
-            assert flat_relations(hidden, node, direction) == listed
+            listed = rest.flat_relations(node, direction)
+            assert hidden.flat_relations(node, direction) == listed
             for relation, _ in listed:
-                assert step(hidden, node, relation, direction, 2) == step(
-                    rest, node, relation, direction, 2
+                assert hidden.step(node, relation, direction, 2) == rest.step(
+                    node, relation, direction, 2
                 )
 
 
@@ -284,23 +277,22 @@ def test_a_list_of_triples_is_read_from_a_file(tmp_path):
 
 def test_listing_takes_three_round_trips_with_mediators_and_two_without():
     graph = RawGraph(toy_graph())
-    flat_relations_many(graph, [Side("m.0ada", OUT), Side("m.0ada", IN)])
+    graph.flat_relations_many([Side("m.0ada", OUT), Side("m.0ada", IN)])
     assert graph.trips == 3
     graph.trips = 0
-    flat_relations_many(graph, [Side("m.0film1", OUT), Side("m.0film1", IN)])
+    graph.flat_relations_many([Side("m.0film1", OUT), Side("m.0film1", IN)])
     assert graph.trips == 2
 
 
 def test_stepping_takes_one_round_trip_and_two_over_flattened_relations():
     graph = RawGraph(FreebaseGraph(toy_graph(), SCHEMA))
     graph.leads_to_cvts = graph.graph.leads_to_cvts
-    step_many(
-        graph,
+    graph.step_many(
         [Step("m.0ada", r, d, 5) for r in (CHILDREN, "film.director.film") for d in Direction],
     )
     assert graph.trips == 1
     graph.trips = 0
-    step_many(graph, [Step("m.0ada", r, d, 5) for r in (CHILDREN, SPOUSE) for d in Direction])
+    graph.step_many([Step("m.0ada", r, d, 5) for r in (CHILDREN, SPOUSE) for d in Direction])
     assert graph.trips == 2
 
 
@@ -310,14 +302,14 @@ def test_hops_are_the_same_whether_the_graph_crosses_mediators_itself_or_not(fac
     graph = MemoryGraph(facts, NAMES)
     view = FilteredGraph(graph)
     sides = [Side(node, d) for node in NODES for d in Direction]
-    listed = flat_relations_many(view, sides)
-    assert listed == [flat_relations(graph, *side) for side in sides]
+    listed = view.flat_relations_many(sides)
+    assert listed == [graph.flat_relations(*side) for side in sides]
     steps = [
         Step(s.entity_id, r, s.direction, 2)
         for s, rs in zip(sides, listed, strict=True)
         for r, _ in rs
     ]
-    assert step_many(view, steps) == [step(graph, *one) for one in steps]
+    assert view.step_many(steps) == [graph.step(*one) for one in steps]
 
 
 # --- Wikidata
@@ -348,33 +340,31 @@ def wikidata(more_names=MappingProxyType({})):
 
 def test_wikidata_shows_qids_and_readable_properties():
     graph = WikidataGraph(wikidata())
-    assert flat_relations(graph, "Q42", OUT) == [
+    assert graph.flat_relations("Q42", OUT) == [
         ("p.P69.educated_at..pq.P582.end_time", 1),
         ("wdt.P31", 1),
         ("wdt.P69.educated_at", 1),
     ]
-    assert step(graph, "Q42", "wdt.P69.educated_at", OUT) == [
-        Entity("Q691283", "St John's College")
-    ]
+    assert graph.step("Q42", "wdt.P69.educated_at", OUT) == [Entity("Q691283", "St John's College")]
     assert graph.types("Q42") == ["Q5"]
     assert graph.resolve("douglas adams") == [Entity("Q42", "Douglas Adams")]
 
 
 def test_a_qualifier_is_reached_through_its_statement():
     graph = WikidataGraph(wikidata())
-    found = step(graph, "Q42", "p.P69.educated_at..pq.P582.end_time", OUT)
+    found = graph.step("Q42", "p.P69.educated_at..pq.P582.end_time", OUT)
     assert [entity.name for entity in found] == ["1974-01-01"]
 
 
 def test_statement_properties_are_shown_on_demand():
     graph = WikidataGraph(wikidata(), shown=("p", "ps"))
-    assert flat_relations(graph, "Q42", OUT) == [("p.P69.educated_at..ps.P69.educated_at", 1)]
-    assert flat_relations(graph, "Q691283", IN) == [("p.P69.educated_at..ps.P69.educated_at", 1)]
+    assert graph.flat_relations("Q42", OUT) == [("p.P69.educated_at..ps.P69.educated_at", 1)]
+    assert graph.flat_relations("Q691283", IN) == [("p.P69.educated_at..ps.P69.educated_at", 1)]
 
 
 def test_a_statement_with_a_name_is_a_mediator_all_the_same():
     named = wikidata({STATEMENT: "a label by mistake"})
-    assert flat_relations(WikidataGraph(named), "Q42", OUT)[0][0].startswith("p.P69")
+    assert WikidataGraph(named).flat_relations("Q42", OUT)[0][0].startswith("p.P69")
 
 
 def test_labels_may_be_given_and_are_not_asked_then():
@@ -385,4 +375,4 @@ def test_labels_may_be_given_and_are_not_asked_then():
 
 
 def test_marriage_nodes_stay_out_of_sight():
-    assert MARRIAGE not in ids(step(FreebaseGraph(toy_graph(), SCHEMA), "m.0ada", SPOUSE, OUT))
+    assert MARRIAGE not in ids(FreebaseGraph(toy_graph(), SCHEMA).step("m.0ada", SPOUSE, OUT))

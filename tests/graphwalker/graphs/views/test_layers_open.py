@@ -94,7 +94,7 @@ def test_hidden_triples_take_their_inverse_along_where_the_schema_knows_it(tmp_p
 
 def test_an_inverse_that_says_no_more_is_left_out_on_demand(schema):
     both = EnvironmentConfig(layers=GraphLayers(freebase_schema=schema))
-    once = both.model_copy(update={"hide_twins": True})
+    once = both.model_copy(update={"hide_inverse": True})
     twins = {"film.film.directed_by", "people.person.parents"}
     assert twins <= set(listed(Environment(toy_graph(), both)))
     assert set(listed(Environment(toy_graph(), both))) - twins == set(
@@ -104,7 +104,7 @@ def test_an_inverse_that_says_no_more_is_left_out_on_demand(schema):
 
 def test_hiding_inverses_needs_a_schema():
     with pytest.raises(UserError, match=r"layers\.freebase_schema"):
-        Environment(toy_graph(), EnvironmentConfig(hide_twins=True))
+        Environment(toy_graph(), EnvironmentConfig(hide_inverse=True))
 
 
 def test_names_resolve_by_the_aliases_of_an_index(tmp_path):

@@ -1,0 +1,58 @@
+"""What graphs are asked in and answer in: entities, triples, directions, steps."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+FLATTENED = ".."
+"""Joins the two relations of a hop through a CVT node, as Freebase slices do: `a.b.c..d.e.f`."""
+
+
+class Direction(StrEnum):
+    """Which end of a relation the entity at hand stands on."""
+
+    OUT = "out"
+    IN = "in"
+
+    __hash__ = str.__hash__  # Enum's own is a call in Python, and this is part of many keys
+
+    @property
+    def reverse(self) -> "Direction":
+        return Direction.IN if self is Direction.OUT else Direction.OUT
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Entity:
+    """A node: `id` is unique in its graph; `name` is `""` for a node without one (a CVT node).
+
+    A literal (a date, a number) is a node too: its id is its N-Triples form, such as
+    `"1961-08-04"^^<http://www.w3.org/2001/XMLSchema#date>`, and its name the lexical value.
+    """
+
+    id: str
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Triple:
+    """One fact. `relation` may be flattened (two relations around a CVT node, joined by `..`)."""
+
+    head: Entity
+    relation: str
+    tail: Entity
+
+
+class Side(NamedTuple):
+    """One side of an entity: its outgoing or its incoming triples."""
+
+    entity_id: str
+    direction: Direction
+
+
+class Step(NamedTuple):
+    """A look from an entity along a relation, for the first `limit` entities (all when `None`)."""
+
+    entity_id: str
+    relation: str
+    direction: Direction
+    limit: int | None = None
