@@ -6,9 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from graphwalker.errors import UserError
+from graphwalker.files import read_json
 from graphwalker.trajectory import Message
 
 PROMPTS = Path(__file__).parent.parent / "protocols" / "prompts"
+MODEL_FILE = "graphwalker.json"
+"""What a model's folder says about its environment; the text of its prompt stands in it."""
 _FIELD = re.compile(r"\{(question|entities|tools|max_turns)\}")
 
 
@@ -45,7 +48,10 @@ class Prompt:
 
 
 def prompt_text(name: str, own: Mapping[str, str] | None = None) -> str:
-    """The text of a prompt, as `Prompt.load` finds it. Raises `UserError`."""
+    """The text of a prompt, as `Prompt.load` finds it; a model's `graphwalker.json` holds one, too.
+
+    Raises `UserError`.
+    """
     if own and name in own:
         return own[name]
     path = PROMPTS / f"{name}.md"
@@ -54,4 +60,6 @@ def prompt_text(name: str, own: Mapping[str, str] | None = None) -> str:
     if not path.is_file():
         shipped = ", ".join(sorted([*(own or ()), *(p.stem for p in PROMPTS.glob("*.md"))]))
         raise UserError(f"{name}: no such prompt; shipped: {shipped}; or give a file's path")
+    if path.name == MODEL_FILE:
+        return str(read_json(path)["prompt"]["text"])
     return path.read_text(encoding="utf-8")

@@ -1,0 +1,234 @@
+"""A model's environment: what it was trained in, kept beside its weights as `graphwalker.json`."""
+
+import inspect
+import logging
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, cast
+
+from pydantic import Field
+
+from graphwalker.agents.environment import EnvironmentConfig
+from graphwalker.agents.preset import Preset
+from graphwalker.agents.prompt import MODEL_FILE, prompt_text
+from graphwalker.agents.registry import find_preset
+from graphwalker.config import Config, parse_config
+from graphwalker.errors import UserError
+from graphwalker.files import digest, read_json, write_json
+from graphwalker.named import is_own, own
+from graphwalker.tokens.formats import FormatSetting
+
+log = logging.getLogger(__name__)
+
+SCHEMA = 1
+
+
+class PromptRecord(Config):
+    """The prompt that opened the training episodes."""
+
+    name: str
+    text: str
+    digest: str
+
+
+class RankerRecord(Config):
+    """What chose the relations that were shown."""
+
+    name: str = "bm25"
+    digest: str = ""
+    """Of the ranker's file, where it has one."""
+    trained_on: tuple[str, ...] = ()
+    """Files of questions that a learned ranker has seen."""
+
+
+class Limits(Config):
+    """How completions were drawn."""
+
+    max_tokens: int = Field(default=512, ge=1)
+    """Completion tokens per turn."""
+    max_turns: int = 10
+    stop: tuple[str, ...] = ()
+    """Strings that end a completion."""
+
+
+class ModelEnvironment(Config):
+    """The content of `graphwalker.json`."""
+
+    schema_version: int = SCHEMA
+    preset: str
+    """The preset's own name; `environment.preset` says where it is found."""
+    preset_version: int
+    environment: dict[str, Any]
+    """Every setting of the environment, as a config writes it."""
+    format: FormatSetting
+    prompt: PromptRecord
+    ranker: RankerRecord = RankerRecord()
+    limits: Limits = Limits()
+
+
+def write_environment(
+    folder: Path | str,
+    environment: EnvironmentConfig,
+    *,
+    format: FormatSetting,
+    max_tokens: int = 512,
+    preset: Preset | None = None,
+    ranker_trained_on: Sequence[str] = (),
+) -> Path:
+    """Write the environment of the model that lies, or will lie, in the folder.
+
+    `preset` is one at hand, in place of the one that the config names.
+    """
+    preset = preset or find_preset(environment.preset)
+    text = prompt_text(environment.prompt, preset.prompts)
+    record = ModelEnvironment(
+        preset=preset.name,
+        preset_version=preset.version,
+        environment=environment.model_dump(mode="json"),
+        format=format,
+        prompt=PromptRecord(name=environment.prompt, text=text, digest=_digest(text)),
+        ranker=RankerRecord(
+            name=environment.ranker,
+            digest=_file_digest(environment.ranker),
+            trained_on=tuple(ranker_trained_on),
+        ),
+        limits=Limits(
+            max_tokens=max_tokens,
+            max_turns=environment.max_turns,
+            stop=preset.protocol(environment).stop,
+        ),
+    )
+    path = Path(folder) / MODEL_FILE
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_json(path, record.model_dump(mode="json"))
+    return path
+
+
+def read_environment(folder: Path | str) -> ModelEnvironment | None:
+    """The environment of the model in that folder; `None` where none is written down.
+
+    Raises `UserError` for a damaged file, or one of a later version.
+    """
+    path = Path(folder) / MODEL_FILE
+    if not path.is_file():
+        return None
+    data = read_json(path, "train the model again, or remove the file and give the settings")
+    version = data.get("schema_version")
+    if isinstance(version, int) and version > SCHEMA:
+        raise UserError(f"{path}: written by a later GraphWalker (schema {version}): update it")
+    return parse_config(ModelEnvironment, data, str(path))
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSettings:
+    """What a model is run with: the user's settings, and its own where the user set nothing."""
+
+    environment: EnvironmentConfig
+    format: FormatSetting
+    max_tokens: int
+
+
+def settings_for(
+    model: Path | str,
+    environment: EnvironmentConfig,
+    format: FormatSetting,
+    max_tokens: int,
+    given: Collection[str],
+    *,
+    force: bool = False,
+) -> ModelSettings:
+    """The settings for the model in that folder.
+
+    What the user set wins; of `format` and `max_tokens`, `given` names those that are set, and the
+    environment knows by itself. Whatever differs from the model's own is said in one warning.
+    Raises `UserError` for another preset than the model's, unless `force` is set.
+    """
+    own = read_environment(model)
+    if own is None:
+        return ModelSettings(environment, format, max_tokens)
+    preset = find_preset(environment.preset)
+    if "preset" not in environment.model_fields_set or preset.name == own.preset:
+        environment, differences = _environment(Path(model), own, environment)
+    elif force:
+        differences = [f"environment.preset={preset.name} (trained for {own.preset})"]
+    else:
+        raise UserError(
+            f"{model} was trained for environment.preset={own.preset}, this run asks for "
+            f"{preset.name}: leave environment.preset out, or set force_environment"
+        )
+    mine: dict[str, Any] = {"format": own.format, "max_tokens": own.limits.max_tokens}
+    asked: dict[str, Any] = {"format": format, "max_tokens": max_tokens}
+    chosen = {key: asked[key] if key in given else value for key, value in mine.items()}
+    differences += _differences(mine, chosen)
+    if differences:
+        log.warning("%s is not run as it was trained: %s", model, "; ".join(differences))
+    return ModelSettings(environment, chosen["format"], chosen["max_tokens"])
+
+
+def _environment(
+    model: Path, own: ModelEnvironment, given: EnvironmentConfig
+) -> tuple[EnvironmentConfig, list[str]]:
+    """The model's environment with what the user set, and what differs from the model's own."""
+    explicit = given.model_dump(mode="json", exclude_unset=True)
+    # The same preset may be found elsewhere today than when the model was trained.
+    found = {**own.environment, "preset": explicit.pop("preset", own.environment["preset"])}
+    trained = parse_config(EnvironmentConfig, found, str(model / MODEL_FILE))
+    chosen = parse_config(EnvironmentConfig, _merged(found, explicit), "environment")
+    different = _differences(trained.model_dump(), chosen.model_dump(), "environment.")
+    preset = find_preset(chosen.preset)
+    if preset.version != own.preset_version:
+        different.append(f"preset version {preset.version} (trained with {own.preset_version})")
+    if chosen.ranker == own.ranker.name and _file_digest(chosen.ranker) != own.ranker.digest:
+        different.append(f"the file of the ranker {chosen.ranker} has changed")
+    if "prompt" not in explicit and _digest_of_prompt(chosen) != own.prompt.digest:
+        log.warning("%s: its prompt %s has changed; its own text is used", model, own.prompt.name)
+        chosen = chosen.model_copy(update={"prompt": str(model / MODEL_FILE)})
+    return chosen, different
+
+
+def _differences(trained: Mapping[str, Any], now: Mapping[str, Any], prefix: str = "") -> list[str]:
+    before, after = _flat(trained, prefix), _flat(now, prefix)
+    return [
+        f"{key}={after.get(key)} (trained with {before.get(key)})"
+        for key in sorted({*before, *after})
+        if before.get(key) != after.get(key)
+    ]
+
+
+def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    merged: dict[str, Any] = dict(base)
+    for key, value in over.items():
+        both = (merged.get(key), value)
+        merged[key] = _merged(*both) if all(isinstance(one, dict) for one in both) else value  # pyright: ignore[reportArgumentType]
+    return merged
+
+
+def _flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in settings.items():
+        if isinstance(value, dict) and value:
+            flat.update(_flat(cast("dict[str, Any]", value), f"{prefix}{key}."))
+        else:
+            flat[prefix + key] = value
+    return flat
+
+
+def _digest(text: str) -> str:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+def _digest_of_prompt(environment: EnvironmentConfig) -> str:
+    try:
+        return _digest(prompt_text(environment.prompt, find_preset(environment.preset).prompts))
+    except UserError:
+        return ""  # the file is gone
+
+
+def _file_digest(ranker: str) -> str:
+    """Of the file of a ranker of the user's own; `""` for ours, which come with the version."""
+    if not is_own(ranker):
+        return ""
+    file = inspect.getsourcefile(own(ranker, "ranker"))
+    return digest(file) if file else ""

@@ -1,0 +1,112 @@
+"""A model carries its environment: it is the default where the user set nothing."""
+
+import json
+import logging
+from pathlib import Path
+
+import pytest
+
+from graphwalker.agents.environment import Environment, EnvironmentConfig
+from graphwalker.agents.model_environment import read_environment, settings_for, write_environment
+from graphwalker.errors import UserError
+from support.paths import ROOT
+from support.toy import toy_graph
+
+TRAINED = EnvironmentConfig(prompt="compact", top_relations=7, max_turns=4)
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    write_environment(tmp_path / "model", TRAINED, format="inline", max_tokens=64)
+    return tmp_path / "model"
+
+
+def warned(caplog: pytest.LogCaptureFixture) -> str:
+    return "\n".join(r.getMessage() for r in caplog.records if r.levelno == logging.WARNING)
+
+
+def test_the_file_says_all_that_the_model_was_trained_in(model: Path):
+    found = read_environment(model)
+    assert found is not None
+    assert (found.preset, found.preset_version, found.format) == ("graphwalker", 3, "inline")
+    assert found.environment["top_relations"] == 7 and "{question}" in found.prompt.text
+    assert (found.limits.max_tokens, found.limits.max_turns) == (64, 4)
+    assert found.limits.stop == ("</kg-query>", "</answer>") and found.ranker.name == "bm25"
+
+
+def test_a_model_without_the_file_is_run_as_the_user_says(tmp_path: Path):
+    given = EnvironmentConfig(max_turns=3)
+    assert settings_for(tmp_path, given, "chatml", 9, ()).environment is given
+
+
+def test_what_the_user_did_not_set_is_the_models_own(model: Path, caplog):
+    found = settings_for(model, EnvironmentConfig(), "chatml", 512, ())
+    assert found.environment == TRAINED and (found.format, found.max_tokens) == ("inline", 64)
+    assert not warned(caplog)
+
+
+def test_what_the_user_set_wins_and_is_said_in_one_line(model: Path, caplog):
+    given = EnvironmentConfig(top_relations=20, prompt="compact", layers={"wikidata": True})  # type: ignore[arg-type]
+    found = settings_for(model, given, "chatml", 512, {"format"})
+    assert (found.environment.top_relations, found.environment.max_turns) == (20, 4)
+    assert (found.format, found.max_tokens) == ("chatml", 64)
+    (line,) = warned(caplog).splitlines()
+    assert "environment.top_relations=20 (trained with 7)" in line and "max_turns" not in line
+    assert "format=chatml (trained with inline)" in line and "prompt" not in line
+    assert "environment.layers.wikidata=True (trained with False)" in line
+
+
+def test_another_preset_is_refused_unless_it_is_forced(model: Path, caplog):
+    given = EnvironmentConfig(preset="io-prompt")
+    with pytest.raises(UserError, match=r"trained for environment\.preset=graphwalker.*io-prompt"):
+        settings_for(model, given, "chatml", 512, ())
+    found = settings_for(model, given, "chatml", 512, (), force=True)
+    assert (found.environment.preset, found.environment.prompt) == ("io-prompt", "io")
+    assert "environment.preset=io-prompt (trained for graphwalker)" in warned(caplog)
+
+
+def test_the_prompt_stays_that_of_the_training_when_its_file_changes(tmp_path: Path, caplog):
+    prompt = tmp_path / "prompt.md"
+    prompt.write_text("Old: {question}")
+    own = EnvironmentConfig(prompt=str(prompt))
+    write_environment(tmp_path / "model", own, format="inline")
+    prompt.write_text("New: {question}")
+    for _ in range(2):
+        found = settings_for(tmp_path / "model", EnvironmentConfig(), "chatml", 512, ())
+        assert Environment(toy_graph(), found.environment).prompt.user == "Old: {question}"
+        assert "its own text is used" in warned(caplog)
+        prompt.unlink(missing_ok=True)
+    assert "New" not in (tmp_path / "model/graphwalker.json").read_text()
+
+
+def test_a_rankers_file_that_has_changed_is_said(tmp_path: Path, monkeypatch, caplog):
+    (tmp_path / "own_order.py").write_text("def order(q, e, relations):\n    return relations\n")
+    monkeypatch.chdir(tmp_path)
+    own = EnvironmentConfig(ranker="own_order:order")
+    write_environment(tmp_path / "m", own, format="inline", ranker_trained_on=["train.jsonl"])
+    found = read_environment(tmp_path / "m")
+    assert found and found.ranker.digest and found.ranker.trained_on == ("train.jsonl",)
+    (tmp_path / "own_order.py").write_text("def order(q, e, r):\n    return sorted(r)\n")
+    settings_for(tmp_path / "m", EnvironmentConfig(), "chatml", 512, ())
+    assert "the file of the ranker own_order:order has changed" in warned(caplog)
+
+
+def test_an_agent_of_ones_own_comes_with_its_model(tmp_path: Path, monkeypatch):
+    (tmp_path / "carried_agent.py").write_text((ROOT / "tests/support/search_agent.py").read_text())
+    monkeypatch.chdir(tmp_path)
+    own = EnvironmentConfig(preset="carried_agent:SPEC", options={"rows": 3})
+    write_environment(tmp_path / "m", own, format="inline")
+    found = settings_for(tmp_path / "m", EnvironmentConfig(), "chatml", 512, ())
+    assert Environment(toy_graph(), found.environment).name == "one-search"
+    assert found.environment.options == {"rows": 3}
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [({"schema_version": 9}, "later GraphWalker"), ({"preset": None}, "preset: ")],
+)
+def test_a_file_that_cannot_be_read_is_refused(model: Path, change: dict[str, object], why: str):
+    path = model / "graphwalker.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(UserError, match=why):
+        read_environment(model)
