@@ -45,6 +45,9 @@ PERSONS = (
 )
 
 
+_IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:.")
+
+
 @dataclass(frozen=True, slots=True)
 class Said:
     """What can be said of a hop from its id alone; `clause` is `""` where none reads well."""
@@ -117,6 +120,8 @@ def _verbal(words: list[str], direction: Direction) -> Said:
     if words and words[0] == "has" and len(words) > 1:
         return _plain("thing", noun_label(" ".join(words[1:])), direction)
     verb = " ".join(words)
+    if verb in LINKS:
+        return _being("thing", verb, direction)
     if not words or not words[0].endswith((*PARTICIPLES, "s")) or words[0].endswith("ing"):
         return _plain("thing", verb or "relation", direction)
     if direction is Direction.OUT:
@@ -127,12 +132,18 @@ def _verbal(words: list[str], direction: Direction) -> Said:
 def _linked(domain: str, label: str, direction: Direction) -> Said:
     """Labels that end in a preposition: `influenced by`, `category of`, `olympics attended by`."""
     *words, link = label.removeprefix("is ").split()
+    if not words:  # a relation that is a preposition alone, such as `in`
+        return _being(domain, link, direction)
     if len(words) > 1 and words[-1].endswith(PARTICIPLES) and _singular(words[-2]) != words[-2]:
         noun = " ".join([*words[:-2], _singular(words[-2])])
         return _done(domain, noun, f"{words[-1]} {link}", direction)
     participle = words[-1].endswith(PARTICIPLES) and words[-1] not in NO_PARTICIPLES
     if not participle and link in ("of", "for") and words[-1] != "guilty":
         label = f"{'an' if words[0][0] in 'aeio' else 'a'} {' '.join(words)} {link}"
+    return _being(domain, label, direction)
+
+
+def _being(domain: str, label: str, direction: Direction) -> Said:
     if direction is Direction.OUT:
         return Said(f"the thing that {{x}} is {label}", f"is what {{x}} is {label}", "thing")
     return Said(f"the {domain} that is {label} {{x}}", f"is {label} {{x}}", domain)
@@ -168,12 +179,21 @@ def _combined(domain: str, label: str, last: str) -> str:
 
 
 def _halves(relation: str) -> tuple[str, str]:
+    """The words of the domain and of the label; of an IRI only its last part says something."""
+    if _IRI.match(relation):
+        return "entity", _capitals(noun_label(_local_words(relation) or "relation"))
     parts = [part for part in relation.replace("/", ".").split(".") if part] or ["relation"]
     label = " ".join(_split(parts[-1])) or "relation"
     words = _split(parts[-2]) if len(parts) > 1 else []
     *named, last = words or ["entity"]
     domain = " ".join([*named, last if last == "games" else _singular(last)])
     return _table()["domain"].get(domain, _capitals(domain)), _capitals(noun_label(label))
+
+
+def _local_words(iri: str) -> str:
+    """The words of an IRI's last part: `placeOfBirth` in `http://x.org/rel#placeOfBirth`."""
+    last = re.split(r"[#/:]", iri.rstrip("#/:"))[-1]
+    return " ".join(_split(re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", last)))
 
 
 def _capitals(words: str) -> str:

@@ -151,6 +151,9 @@ def test_any_relation_id_at_all_can_be_said(relation: str, direction: Direction)
         ("x.place.suburb_of", "the thing that {x} is a suburb of", "the place that is a suburb of"),
         ("x.prize.fields_or_topics", "the field or topic of {x}", "the prize whose field or topic"),
         ("x.event.includes_event", "the included event of {x}", "the event whose included event"),
+        ("in", "the thing that {x} is in", "the entity that is in {x}"),
+        ("BY", "the thing that {x} is by", "the thing that is by {x}"),
+        ("http://x.org/r#placeOfBirth", "the place of birth of {x}", "the entity whose place of b"),
         ("x.a.joined..y.b.long_served_group", "the long served group of {x}", "the a whose long"),
     ],
 )
