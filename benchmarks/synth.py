@@ -16,7 +16,7 @@ from typing import Any
 from benchmarks.record import record
 from data_pipeline.attempts import Drop, Maker, Sampled
 from data_pipeline.config import SynthConfig
-from data_pipeline.jobs.shards import Unit
+from data_pipeline.jobs.ledger import Unit
 from data_pipeline.stats.report import beside
 from data_pipeline.synthesize import GRAPHSYNTH, STAGES, Job, Stage, make, records
 from data_pipeline.verify import verify_file
@@ -97,7 +97,7 @@ class _Clock:
 def timed(graph: Path, config: Config, client: Any = None) -> Callable[[Job], Unit]:
     assert isinstance(config, SynthConfig) and client is None
     maker = TimedMaker(open_compiled(graph), config)
-    return lambda job: list(records(maker.attempt(*job)))
+    return lambda job: records(maker.attempt(*job))
 
 
 def checked(graph: Path, file: Path) -> dict[str, Any]:

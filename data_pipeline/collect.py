@@ -1,29 +1,25 @@
 """GraphRoll: expert episodes over a stratified sample of questions, kept by rejection."""
 
-from collections.abc import Callable, Iterator, Mapping
-from itertools import count, takewhile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from data_pipeline.collect_policy import GOES_ON, any_questions, collect_with_policy
+from data_pipeline.collect_policy import RESUMES, any_questions, collect_with_policy
 from data_pipeline.config import ExpertConfig
 from data_pipeline.demonstrators.expert import ExpertPolicy
-from data_pipeline.jobs.goals import (
-    DROPPED,
+from data_pipeline.demonstrators.rejection import (
     GRAPHROLL,
-    ByStructure,
-    Goal,
+    ExpertGoal,
+    Questions,
     ending,
     fault,
-    quotas_of,
     recoveries,
-    structure_of,
-    unit,
 )
-from data_pipeline.jobs.ledger import Ledger, Progress, file_checksum, open_run
+from data_pipeline.jobs.goals import fill, streams
+from data_pipeline.jobs.ledger import Ledger, Progress, Unit, open_ledger
 from data_pipeline.jobs.merge_shards import Shards
-from data_pipeline.jobs.pool import Pool
-from data_pipeline.jobs.shards import Shard, Unit, make_share
+from data_pipeline.jobs.pool import open_pool
+from data_pipeline.jobs.shards import Shard, ShardGoal
 from data_pipeline.stats.card import write_card
 from data_pipeline.walks.endpoint import open_shared
 from data_pipeline.wording.lexicon import hand_written_twins
@@ -31,7 +27,7 @@ from graphwalker.agents.environment import Environment
 from graphwalker.agents.rollout import rollout, untimed
 from graphwalker.config import Config
 from graphwalker.errors import GraphError, UserError
-from graphwalker.files import read_records
+from graphwalker.files import digest, read_records
 from graphwalker.graphs.base import KnowledgeGraph
 from graphwalker.policies.base import Sampling
 from graphwalker.question import Question
@@ -74,7 +70,7 @@ class Expert:
         if done.stop is StopReason.GRAPH_ERROR:
             raise GraphError(f"{question.id}: {done.provenance['error']}")
         if done.stop is StopReason.POLICY_ERROR and self._reranks:
-            raise UserError(f"{done.provenance['error']}; {GOES_ON}")
+            raise UserError(f"{done.provenance['error']}; {RESUMES}")
         done.provenance["errors"] = errors
         return done if done.stop.ours else done.with_scores(**score(done))
 
@@ -110,111 +106,48 @@ def collect_experts(
         raise UserError(
             "shards and workers are for the built-in expert: with a policy, set concurrency"
         )
-    run = _Run(graph, config, questions, out if shard is None else shard.folder(out))
-    facts = {"questions": file_checksum(questions)}
-    open_run(
-        run.out, "experts", config, run.about, facts | ({"shard": str(shard)} if shard else {})
-    )
-    if config.policy:
-        with Ledger(run.out, [], [GRAPHROLL, DROPPED]) as ledger:
-            return run.by_policy(ledger, progress)
-    with (
-        Ledger(run.out, [], [GRAPHROLL, DROPPED]) as ledger,
-        Pool[Question, Tried](expert_maker, graph, config, config.workers, config.engine) as pool,
-    ):
-        if shard is not None:
-            return run.share(ledger, pool, shard, progress)
-        return run.whole(ledger, pool, shards, progress)
+    opened = open_shared(graph, config.environment)
+    read = any_questions(questions, config, opened) if config.policy else _by_structure(questions)
+    source, about = Questions(read), {"checksum": opened.checksum}
+    facts: dict[str, Any] = {"graph": about, "questions": digest(questions)}
+    if shard:
+        out, facts = shard.folder(out), {**facts, "shard": str(shard)}
+    with open_ledger(out, "experts", config, facts, [GRAPHROLL]) as ledger:
+        more: dict[str, Any] = {}
+        if shard:
+            more = _share(graph, config, source, ledger, shard, progress)
+        else:
+            goal = ExpertGoal(config, source, ledger, str(questions))
+            if config.policy:
+                collect_with_policy(opened, config, goal, ledger, progress)
+            else:
+                with open_pool(expert_maker, graph, config, out) as pool:
+                    ahead = shards.streams(goal, pool, ledger.files) if shards else None
+                    fill(goal, ahead or streams(goal, pool), ledger, progress)
+        more = {**recoveries(ledger, config.tries), **more}
+        return write_card(out, "experts", config, about, GRAPHROLL, more)
 
 
-def expert_maker(graph: Path | str, config: Config) -> Callable[[Question], Tried]:
+def _share(
+    graph: Path | str,
+    config: ExpertConfig,
+    source: Questions,
+    ledger: Ledger,
+    shard: Shard,
+    progress: Progress | None,
+) -> dict[str, Any]:
+    """A shard of the collection; returns what its card says of it."""
+    goal = ShardGoal(shard, source.quotas(config), source, ledger)
+    with open_pool(expert_maker, graph, config, ledger.out) as pool:
+        fill(goal, streams(goal, pool), ledger, progress)
+    return goal.card
+
+
+def expert_maker(graph: Path | str, config: Config) -> Callable[[Question], Unit]:
     """For workers: opens the graph, returns the function of a question."""
     assert isinstance(config, ExpertConfig)
-    return Expert(open_shared(graph, config.environment), config).tried
-
-
-class _Run:
-    """One collection: its questions by structure, and how they are gone through."""
-
-    def __init__(self, graph: Path | str, config: ExpertConfig, questions: Path, out: Path) -> None:
-        self.graph = open_shared(graph, config.environment)
-        self.about = {"checksum": self.graph.checksum}
-        self.config, self.source, self.out = config, str(questions), out
-        self.questions: ByStructure = (
-            any_questions(questions, config, self.graph)
-            if config.policy
-            else _by_structure(questions)
-        )
-
-    def by_policy(self, ledger: Ledger, progress: Progress | None) -> dict[str, Any]:
-        goal = Goal(self.config, self.questions, ledger, self.source)
-        collect_with_policy(self.graph, self.config, goal, ledger, progress)
-        return self._card(ledger, {})
-
-    def whole(
-        self,
-        ledger: Ledger,
-        pool: Pool[Question, Tried],
-        shards: Shards | None,
-        progress: Progress | None,
-    ) -> dict[str, Any]:
-        goal = Goal(self.config, self.questions, ledger, self.source)
-        streams = {
-            name: self._merged(shards, pool, name, goal.tried[name])
-            if shards
-            else self._units(pool, name, count(goal.tried[name]))
-            for name in goal.quota
-        }
-        while (structure := goal.next_structure()) is not None:
-            unit = next(streams[structure])
-            kept = unit[-1][0] == GRAPHROLL
-            ledger.write(unit)
-            goal.count(structure, kept)
-            if progress and kept:
-                progress(goal.kept.total(), self.config.count, "experts")
-        return self._card(ledger, {})
-
-    def share(
-        self,
-        ledger: Ledger,
-        pool: Pool[Question, Tried],
-        shard: Shard,
-        progress: Progress | None,
-    ) -> dict[str, Any]:
-        tried = make_share(
-            ledger,
-            quotas_of(self.config, self.questions),
-            lambda name, numbers, _: self._units(pool, name, numbers),
-            structure_of,
-            shard,
-            sum(map(len, self.questions.values())) + 1,
-            progress,
-        )
-        return self._card(ledger, {"shard": str(shard), "tried": tried})
-
-    def _units(
-        self, pool: Pool[Question, Tried], structure: str, numbers: Iterator[int]
-    ) -> Iterator[Unit]:
-        questions = self.questions.get(structure, [])
-        there = takewhile(lambda number: number < len(questions), numbers)
-        done = pool.results(questions[number] for number in there)
-        return (list(ending(*tried)) for tried in done)
-
-    def _merged(
-        self, shards: Shards, pool: Pool[Question, Tried], structure: str, start: int
-    ) -> Iterator[Unit]:
-        return shards.units(
-            structure,
-            start,
-            map(unit, self.questions.get(structure, ())),
-            (GRAPHROLL, DROPPED),
-            structure_of,
-            lambda numbers: self._units(pool, structure, numbers),
-        )
-
-    def _card(self, ledger: Ledger, more: Mapping[str, Any]) -> dict[str, Any]:
-        found = {**recoveries(ledger, self.config.tries), **more}
-        return write_card(self.out, "experts", self.config, self.about, GRAPHROLL, found)
+    expert = Expert(open_shared(graph, config.environment), config)
+    return lambda question: ending(*expert.tried(question))
 
 
 def _by_structure(path: Path) -> dict[str, list[Question]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from data_pipeline.config import ExpertConfig
 from data_pipeline.demonstrators.error_labels import labelled
-from data_pipeline.jobs.goals import ByStructure, Goal, ending, fault
+from data_pipeline.demonstrators.rejection import ByStructure, ExpertGoal, ending, fault
 from data_pipeline.jobs.ledger import Ledger, Progress
 from graphwalker.agents.environment import Environment
 from graphwalker.agents.rollout import rollout, untimed
@@ -24,7 +24,7 @@ from graphwalker.question import Question
 from graphwalker.scoring import score
 from graphwalker.trajectory import StopReason, Trajectory
 
-GOES_ON = "what is made is kept, the same command goes on"
+RESUMES = "what is made is kept, the same command resumes"
 
 
 def any_questions(path: Path, config: ExpertConfig, graph: KnowledgeGraph) -> ByStructure:
@@ -38,7 +38,7 @@ def any_questions(path: Path, config: ExpertConfig, graph: KnowledgeGraph) -> By
 def collect_with_policy(
     graph: KnowledgeGraph,
     config: ExpertConfig,
-    goal: Goal,
+    goal: ExpertGoal,
     ledger: Ledger,
     progress: Progress | None,
 ) -> None:
@@ -113,7 +113,7 @@ def _raise_failure(trajectory: Trajectory, config: ExpertConfig) -> None:
     if trajectory.stop is StopReason.GRAPH_ERROR:
         raise GraphError(f"{trajectory.question.id}: {trajectory.provenance['error']}")
     if trajectory.stop is StopReason.POLICY_ERROR:
-        line = f"expert: {trajectory.provenance['error']}; {GOES_ON}"
+        line = f"expert: {trajectory.provenance['error']}; {RESUMES}"
         away = (config.policy and config.policy.api) or config.environment.reranker.chats
         raise UserError(line) if away else PolicyError(line)
 

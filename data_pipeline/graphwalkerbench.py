@@ -1,18 +1,17 @@
 """GraphWalkerBench: certified test questions of seen and unseen structures, for any graph."""
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from data_pipeline.config import BenchConfig
-from data_pipeline.jobs.ledger import Progress, file_checksum
+from data_pipeline.jobs.ledger import Progress
 from data_pipeline.stats.card import write_card
 from data_pipeline.synthesize import QUESTIONS, STAGES, WALKS, Stage, make
 from data_pipeline.walks.sampler import Walk
 from graphwalker.errors import UserError
-from graphwalker.files import read_jsonl
+from graphwalker.files import digest, read_jsonl, write_json
 from graphwalker.graphs.open import open_graph
 from graphwalker.query.query import stored
 
@@ -41,10 +40,8 @@ def make_bench(
                 f"{', '.join(map(str, against))}: {count:,} of its questions are {name}, which is "
                 "to be unseen: train without it, or name other structures (unseen=[...])"
             )
-    make(graph, config, out, BENCH, progress, elsewhere=trained)
-    records = list(_published(out))
-    text = json.dumps(records, indent=1, ensure_ascii=False)
-    (out / GWBENCH).write_text(text + "\n", encoding="utf-8")
+    make(graph, config, out, BENCH, progress, exclude=trained)
+    write_json(out / GWBENCH, list(_published(out)), ensure_ascii=False)
     about = {"checksum": open_graph(graph).checksum}
     more = trained.compared(read_jsonl(out / QUESTIONS), config)
     return write_card(out, BENCH.name, config, about, QUESTIONS, more)
@@ -60,7 +57,7 @@ class Trained:
         self._queries: set[str] = set()
         self._topics: set[str] = set()
         self._paths: set[tuple[str, ...]] = set()
-        self._facts = {"against": {path.name: file_checksum(path) for path in files}}
+        self._facts = {"against": {path.name: digest(path) for path in files}}
         for path in files:
             for number, record in enumerate(read_jsonl(path), start=1):
                 try:

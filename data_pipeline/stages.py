@@ -1,27 +1,25 @@
 """The stages of GraphSynth one by one, each from a file to a file: word, filter, solve."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from data_pipeline.attempts import Attempt, Drop, Sampled, open_maker
+from data_pipeline.attempts import Drop, Maker, Sampled, open_maker
 from data_pipeline.config import SamplingConfig
-from data_pipeline.jobs.ledger import Ledger, Progress, file_checksum, open_run
-from data_pipeline.jobs.teacher_pool import open_pool
+from data_pipeline.jobs.goals import Every, fill, streams
+from data_pipeline.jobs.ledger import DROPPED, Ledger, Progress, Unit, open_ledger, unit_of
+from data_pipeline.jobs.pool import open_pool
 from data_pipeline.stats.card import write_card
-from data_pipeline.synthesize import DROPPED, GRAPHSYNTH, QUESTIONS
+from data_pipeline.synthesize import GRAPHSYNTH, QUESTIONS, Distinct
 from data_pipeline.teacher.client import TeacherClient
 from graphwalker.config import Config
 from graphwalker.errors import UserError
-from graphwalker.files import read_records
+from graphwalker.files import digest, read_records
 from graphwalker.graphs.open import open_graph
 from graphwalker.question import Question
 from graphwalker.trajectory import Trajectory
 
 FILTERED = "filtered.jsonl"
-
-J = TypeVar("J", Sampled, Question)
 
 
 def word_questions(
@@ -31,9 +29,9 @@ def word_questions(
     out: Path,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Ask a question for every walk of `walks`: questions.jsonl, not yet judged."""
-    jobs = list(read_records(walks, _sampled))
-    return _run(graph, config, walks, jobs, out, ("words", _word, QUESTIONS), progress)
+    """Word a question for every walk of `walks`: questions.jsonl, not yet judged."""
+    items = list(read_records(walks, _sampled))
+    return _run(graph, config, walks, items, out, "words", progress)
 
 
 def filter_questions(
@@ -44,8 +42,7 @@ def filter_questions(
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Keep the questions that pass the filter and every certificate: filtered.jsonl."""
-    jobs = _questions(questions)
-    return _run(graph, config, questions, jobs, out, ("filter", _certify, FILTERED), progress)
+    return _run(graph, config, questions, _questions(questions), out, "filter", progress)
 
 
 def solve_questions(
@@ -56,112 +53,98 @@ def solve_questions(
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """The oracle's trajectory of every certified question: graphsynth.jsonl."""
-    jobs = _questions(questions)
-    return _run(graph, config, questions, jobs, out, ("solve", _solve, GRAPHSYNTH), progress)
+    return _run(graph, config, questions, _questions(questions), out, "solve", progress)
 
 
 def _run(
     graph: Path | str,
     config: SamplingConfig,
     source: Path,
-    jobs: list[J],
+    items: Sequence[Sampled | Question],
     out: Path,
-    stage: tuple[str, Callable[..., Callable[[J], Attempt]], str],
+    stage: str,
     progress: Progress | None,
 ) -> dict[str, Any]:
-    name, build, product = stage
+    build, product = _STAGES[stage]
     if source.resolve().parent == out.resolve():
         raise UserError(f"{out}: {source.name} is there; give every stage an --out of its own")
     about = {"checksum": open_graph(graph).checksum}
-    open_run(out, name, config, about, {"source": file_checksum(source)})
+    facts = {"graph": about, "source": digest(source)}
     with (
-        Ledger(out, [], [product, DROPPED]) as ledger,
+        open_ledger(out, stage, config, facts, [product]) as ledger,
         open_pool(build, graph, config, out) as pool,
     ):
-        distinct = _Distinct(ledger.records(product))
-        todo = [job for job in jobs if job.id not in ledger.finished]
-        for number, attempt in enumerate(pool.results(todo), start=len(jobs) - len(todo) + 1):
-            if name == "filter":
-                attempt = distinct.judged(attempt)
-            ledger.write(_records(attempt, product))
-            if progress:
-                progress(number, len(jobs), name)
-    return write_card(out, name, config, about, product)
+        goal = _Filter(items, ledger) if stage == "filter" else Every(items, ledger)
+        fill(goal, streams(goal, pool), ledger, progress)
+        return write_card(out, stage, config, about, product)
 
 
-class _Distinct:
-    """No two questions of one text or of one query; the first one stays."""
+class _Filter(Every):
+    """Of questions with one text or one query, the first one stays."""
 
-    def __init__(self, kept: Iterator[dict[str, Any]]) -> None:
-        self._seen: set[str] = set()
-        for record in kept:
-            if "turns" not in record:
-                self._seen |= _keys(Question.from_json(record))
+    def __init__(self, items: Sequence[Any], ledger: Ledger) -> None:
+        super().__init__(items, ledger)
+        self._distinct = Distinct()
+        for record in ledger.records(FILTERED):
+            self._distinct.add(record)
 
-    def judged(self, attempt: Attempt) -> Attempt:
-        if attempt.question is None:
-            return attempt
-        keys = _keys(attempt.question)
-        if keys & self._seen:
-            return Attempt(attempt.id, drop=Drop("certificate", "duplicate"))
-        self._seen |= keys
-        return attempt
-
-
-def _keys(question: Question) -> set[str]:
-    return {question.text.casefold(), *([question.query.key] if question.query else [])}
-
-
-def _records(attempt: Attempt, product: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    if attempt.drop is not None:
-        yield DROPPED, attempt.drop.to_json(attempt.id)
-    elif attempt.trajectory is not None:
-        yield product, {**attempt.trajectory.to_json(), "unit": attempt.id}
-    elif attempt.question is not None:
-        yield product, {**attempt.question.to_json(), "unit": attempt.id}
+    def judged(self, structure: str, unit: Unit) -> Unit:
+        file, record = unit[-1]
+        if file == DROPPED:
+            return unit
+        if self._distinct.holds(record):
+            return _dropped(unit_of(record), Drop("certificate", "duplicate"))
+        self._distinct.add(record)
+        return unit
 
 
 def _word(
     graph: Path | str, config: Config, client: TeacherClient | None = None
-) -> Callable[[Sampled], Attempt]:
+) -> Callable[[Sampled], Unit]:
     maker = open_maker(graph, config, client)
-
-    def word(sampled: Sampled) -> Attempt:
-        question = maker.ask(sampled)
-        if isinstance(question, Drop):
-            return Attempt(sampled.id, drop=question)
-        return Attempt(sampled.id, question=question)
-
-    return word
+    return lambda sampled: _unit(sampled.id, maker.ask(sampled), QUESTIONS)
 
 
 def _certify(
     graph: Path | str, config: Config, client: TeacherClient | None = None
-) -> Callable[[Question], Attempt]:
-    solve = _proof(open_maker(graph, config, client).certify)
-    return lambda question: replace(solve(question), trajectory=None)
+) -> Callable[[Question], Unit]:
+    maker = open_maker(graph, config, client)
+
+    def certify(question: Question) -> Unit:
+        found = maker.certify(question)
+        certified = found if isinstance(found, Drop) else found.question
+        return _unit(question.id, certified, FILTERED)
+
+    return certify
 
 
 def _solve(
     graph: Path | str, config: Config, client: TeacherClient | None = None
-) -> Callable[[Question], Attempt]:
+) -> Callable[[Question], Unit]:
     maker = open_maker(graph, config, client)
-
-    def solve(question: Question) -> Trajectory | Drop:
-        found = maker.solve(question)
-        return found if isinstance(found, Drop) else maker.voice(found)
-
-    return _proof(solve)
+    return lambda question: _unit(question.id, _solved(maker, question), GRAPHSYNTH)
 
 
-def _proof(proven: Callable[[Question], Trajectory | Drop]) -> Callable[[Question], Attempt]:
-    def prove(question: Question) -> Attempt:
-        found = proven(question)
-        if isinstance(found, Drop):
-            return Attempt(question.id, drop=found)
-        return Attempt(question.id, question=found.question, trajectory=found)
+def _solved(maker: Maker, question: Question) -> Trajectory | Drop:
+    found = maker.solve(question)
+    return found if isinstance(found, Drop) else maker.voice(found)
 
-    return prove
+
+_STAGES = {
+    "words": (_word, QUESTIONS),
+    "filter": (_certify, FILTERED),
+    "solve": (_solve, GRAPHSYNTH),
+}
+
+
+def _unit(name: str, made: Question | Trajectory | Drop, product: str) -> Unit:
+    if isinstance(made, Drop):
+        return _dropped(name, made)
+    return [(product, {**made.to_json(), "unit": name})]
+
+
+def _dropped(name: str, drop: Drop) -> Unit:
+    return [(DROPPED, drop.to_json(name))]
 
 
 def _sampled(record: dict[str, Any]) -> Sampled:

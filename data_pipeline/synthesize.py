@@ -1,20 +1,19 @@
 """GraphSynth: certified questions with the oracle's trajectories, exactly as many as asked for."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from itertools import count
 from pathlib import Path
 from typing import Any, Protocol
 
 from data_pipeline.attempts import Attempt, Drop, open_maker
 from data_pipeline.config import SynthConfig, quotas
-from data_pipeline.jobs.ledger import Ledger, Progress, open_run, unit_of
+from data_pipeline.jobs.goals import Draws, Goal, fill, streams
+from data_pipeline.jobs.ledger import DROPPED, Ledger, Progress, Unit, open_ledger, unit_of
 from data_pipeline.jobs.merge_shards import Shards
-from data_pipeline.jobs.pool import Pool
+from data_pipeline.jobs.pool import open_pool
 from data_pipeline.jobs.seen import Seen
-from data_pipeline.jobs.shards import Room, Shard, Unit, make_share
-from data_pipeline.jobs.teacher_pool import TeacherPool, open_pool
+from data_pipeline.jobs.shards import Shard, ShardGoal
 from data_pipeline.stats.card import write_card
 from data_pipeline.teacher.client import TeacherClient
 from data_pipeline.walks.constrained import require_values
@@ -23,16 +22,13 @@ from graphwalker.config import Config
 from graphwalker.errors import UserError
 from graphwalker.query.query import Query, stored
 
-WALKS, QUESTIONS, DROPPED = "walks.jsonl", "questions.jsonl", "dropped.jsonl"
-GRAPHSYNTH = "graphsynth.jsonl"
+WALKS, QUESTIONS, GRAPHSYNTH = "walks.jsonl", "questions.jsonl", "graphsynth.jsonl"
 
 Job = tuple[str, int]
 """Structure and number of an attempt."""
-Records = Iterator[tuple[str, dict[str, Any]]]
-AnyPool = Pool[Job, Unit] | TeacherPool[Job, Unit]
 
 
-class Elsewhere(Protocol):
+class Corpora(Protocol):
     """Other corpora, whose questions must not be made again."""
 
     @property
@@ -59,8 +55,8 @@ class Stage:
         return self.files[-1]
 
     @property
-    def asked(self) -> str:
-        """The file that tells which questions (or bare walks) were made already."""
+    def distinct(self) -> str:
+        """The file whose questions (or bare walks) must differ from one another."""
         return QUESTIONS if QUESTIONS in self.files else WALKS
 
 
@@ -75,8 +71,8 @@ def synthesize(
 
     Writes walks.jsonl (every walk that could be asked), questions.jsonl (the certified ones),
     graphsynth.jsonl (their trajectories), dropped.jsonl (every other attempt, with its reason) and
-    the data card. The same command goes on where a killed one stopped; any number of workers
-    makes the same bytes. With `shard`, one part of the run is made below `out`, to be merged.
+    the data card. The same command resumes a killed run; any number of workers makes the same
+    bytes. With `shard`, one part of the run is made below `out`, to be merged.
     """
     return make(graph, config, out, STAGES["synth"], progress, shard)
 
@@ -111,118 +107,63 @@ def make(
     config: SynthConfig,
     out: Path,
     stage: Stage,
-    progress: Progress | None,
+    progress: Progress | None = None,
     shard: Shard | None = None,
     shards: Shards | None = None,
-    elsewhere: Elsewhere | None = None,
+    exclude: Corpora | None = None,
 ) -> dict[str, Any]:
     """Attempt after attempt, always of the structure furthest behind, until the mix is full.
 
     With `shard`, that part of the attempts is made below `out`, not judged against others. With
-    `shards`, what they have tried is taken from them. `elsewhere` rules out what others hold.
+    `shards`, what they have tried is taken from them. `exclude` rules out what other corpora hold.
     """
     opened = open_for_walks(graph, config)
     require_values(opened, config.mix)
     about = {"checksum": opened.checksum}
-    if shard is not None:
-        return _make_shard(graph, config, shard.folder(out), stage, about, shard, progress)
-    open_run(out, stage.name, config, about, elsewhere.facts if elsewhere else {})
+    facts = {"graph": about, **(exclude.facts if exclude else {})}
+    if shard:
+        out, facts = shard.folder(out), {**facts, "shard": str(shard)}
     with (
-        Ledger(out, stage.files[:-1], [stage.product, DROPPED]) as ledger,
+        open_ledger(out, stage.name, config, facts, stage.files) as ledger,
         open_pool(stage.build, graph, config, out) as pool,
     ):
-        goal = _Goal(config, ledger, ledger.records(stage.asked), elsewhere)
-        streams = {
-            name: _merged(shards, pool, stage, name, goal.tried[name], goal.room(name))
-            if shards
-            else _units(pool, name, count(goal.tried[name]), goal.room(name))
-            for name in goal.quota
-        }
-        while (structure := goal.next_structure()) is not None:
-            unit = goal.judged(structure, next(streams[structure]))
-            kept = unit[-1][0] != DROPPED
-            ledger.write(unit)
-            goal.count(structure, kept)
-            if progress and kept:
-                progress(goal.kept.total(), config.count, stage.name)
-    return write_card(out, stage.name, config, about, stage.product)
+        if shard:
+            patience = max(1, config.max_attempts // shard.of)
+            part = ShardGoal(shard, quotas(config.mix, config.count), Draws(), ledger, patience)
+            fill(part, streams(part, pool), ledger, progress)
+            return write_card(out, stage.name, config, about, stage.product, part.card)
+        goal = SynthGoal(config, ledger, stage, exclude)
+        ahead = shards.streams(goal, pool, ledger.files) if shards else streams(goal, pool)
+        fill(goal, ahead, ledger, progress)
+        return write_card(out, stage.name, config, about, stage.product)
 
 
-def _make_shard(
-    graph: Path | str,
-    config: SynthConfig,
-    out: Path,
-    stage: Stage,
-    about: Mapping[str, Any],
-    shard: Shard,
-    progress: Progress | None,
-) -> dict[str, Any]:
-    open_run(out, stage.name, config, about, {"shard": str(shard)})
-    with (
-        Ledger(out, stage.files[:-1], [stage.product, DROPPED]) as ledger,
-        open_pool(stage.build, graph, config, out) as pool,
-    ):
-        tried = make_share(
-            ledger,
-            quotas(config.mix, config.count),
-            lambda name, numbers, room: _units(pool, name, numbers, room),
-            structure_of,
-            shard,
-            max(1, config.max_attempts // shard.of),
-            progress,
-        )
-    more = {"shard": str(shard), "tried": tried}
-    return write_card(out, stage.name, config, about, stage.product, more)
-
-
-def _units(pool: AnyPool, structure: str, numbers: Iterator[int], room: Room) -> Iterator[Unit]:
-    jobs = ((structure, number) for number in numbers)
-    taught = isinstance(pool, TeacherPool)
-    return pool.results(jobs, room) if taught else pool.results(jobs)
-
-
-def _merged(
-    shards: Shards, pool: AnyPool, stage: Stage, structure: str, start: int, room: Room
-) -> Iterator[Unit]:
-    return shards.units(
-        structure,
-        start,
-        (f"{structure}/{number}" for number in count()),
-        (*stage.files, DROPPED),
-        structure_of,
-        lambda numbers: _units(pool, structure, numbers, room),
-    )
-
-
-def structure_of(record: Mapping[str, Any]) -> str:
-    """The structure that the attempt behind a record was of."""
-    return unit_of(record).rpartition("/")[0]
-
-
-def records(attempt: Attempt) -> Records:
+def records(attempt: Attempt) -> Unit:
     """The lines that an attempt adds, its ending last."""
+    unit: Unit = []
     if attempt.sampled is not None:
-        yield WALKS, attempt.sampled.to_json()
+        unit.append((WALKS, attempt.sampled.to_json()))
     if attempt.question is not None:
-        yield QUESTIONS, {**attempt.question.to_json(), "unit": attempt.id}
+        unit.append((QUESTIONS, {**attempt.question.to_json(), "unit": attempt.id}))
     if attempt.trajectory is not None:
-        yield GRAPHSYNTH, {**attempt.trajectory.to_json(), "unit": attempt.id}
+        unit.append((GRAPHSYNTH, {**attempt.trajectory.to_json(), "unit": attempt.id}))
     if attempt.drop is not None:
-        yield DROPPED, attempt.drop.to_json(attempt.id)
+        unit.append((DROPPED, attempt.drop.to_json(attempt.id)))
+    return unit
 
 
 def _whole(
     graph: Path | str, config: Config, client: TeacherClient | None = None
 ) -> Callable[[Job], Unit]:
     maker = open_maker(graph, config, client)
-    return lambda job: list(records(maker.attempt(*job)))
+    return lambda job: records(maker.attempt(*job))
 
 
 def _proven(
     graph: Path | str, config: Config, client: TeacherClient | None = None
 ) -> Callable[[Job], Unit]:
     maker = open_maker(graph, config, client)
-    return lambda job: list(records(replace(maker.attempt(*job, voiced=False), trajectory=None)))
+    return lambda job: records(replace(maker.attempt(*job, voiced=False), trajectory=None))
 
 
 def _walk(
@@ -250,52 +191,50 @@ STAGES = {
 }
 
 
-class _Goal:
-    """Which structure to attempt next, and what the records made so far rule out."""
+class SynthGoal(Goal):
+    """An exact mix of distinct questions: the records made so far rule out some of those to come.
+
+    Raises `UserError` when the graph seems to have no more of a structure.
+    """
 
     def __init__(
         self,
         config: SynthConfig,
         ledger: Ledger,
-        kept: Iterator[dict[str, Any]],
-        elsewhere: Elsewhere | None = None,
+        stage: Stage,
+        exclude: Corpora | None = None,
     ) -> None:
+        super().__init__(quotas(config.mix, config.count), Draws(), ledger)
         self.config = config
-        self._elsewhere = elsewhere
-        self.quota = quotas(config.mix, config.count)
-        endings = (record for name in ledger.endings for record in ledger.records(name))
-        self.tried: Counter[str] = Counter(map(structure_of, endings))
-        self.kept: Counter[str] = Counter()
+        self._exclude = exclude
         self._productive: Counter[str] = Counter()  # attempts up to the last one that was kept
-        self._texts, self._queries = Seen(), Seen()
+        self._distinct = Distinct()
         self._paths: Counter[tuple[str, ...]] = Counter()
         self._relations: Counter[tuple[str, str]] = Counter()
-        for record in kept:
+        for record in ledger.records(stage.distinct):
             structure, _, number = unit_of(record).rpartition("/")
-            self.kept[structure] += 1
             self._productive[structure] = int(number) + 1
             self._remember(record)
 
     def next_structure(self) -> str | None:
-        """The structure that is furthest behind its quota; `None` when all are full.
-
-        Raises `UserError` when the graph seems to have no more of it.
-        """
-        open_ones = [name for name in self.quota if self.kept[name] < self.quota[name]]
-        if not open_ones:
-            return None
-        structure = min(open_ones, key=lambda name: self.kept[name] / self.quota[name])
-        self._check(structure)
+        structure = super().next_structure()
+        limit = self.config.max_attempts
+        if structure and self.tried[structure] - self._productive[structure] >= limit:
+            raise UserError(
+                f"{structure}: {self.kept[structure]} of {self.quota[structure]} made, none in the "
+                f"last {limit} attempts (dropped.jsonl has the reasons): ask for fewer, "
+                f"weigh it less (mix.{structure}=...), or take a larger graph"
+            )
         return structure
 
     def judged(self, structure: str, unit: Unit) -> Unit:
-        """The attempt, dropped when an earlier one asked the same or filled its path's or a
-        relation's share."""
+        """The attempt, dropped when an earlier one is the same question, or filled the share
+        of its path or of a relation."""
         found = dict(unit)
         record = found.get(QUESTIONS) or found.get(WALKS)
         if DROPPED in found or record is None:
             return unit
-        reason = self._elsewhere.holds(record) if self._elsewhere else ""
+        reason = self._exclude.holds(record) if self._exclude else ""
         reason = reason or self._rival(structure, record)
         if not reason:
             self._remember(record)
@@ -303,37 +242,21 @@ class _Goal:
         sampled = unit[:1] if QUESTIONS in found else []
         return [*sampled, (DROPPED, Drop("certificate", reason).to_json(unit_of(record)))]
 
+    def count(self, structure: str, kept: bool) -> None:
+        super().count(structure, kept)
+        if kept:
+            self._productive[structure] = self.tried[structure]
+
     def _rival(self, structure: str, record: Mapping[str, Any]) -> str:
         """What records made earlier have against this one."""
-        if "question" in record and _text(record) in self._texts:
+        if self._distinct.holds(record):
             return "duplicate"
-        query, path = _stored(record)
-        if query.key in self._queries:
-            return "duplicate"
+        query, path = query_of(record)
         if self._paths[structure, *path] >= self._path_limit(structure):
             return "path_share"
         limit = self._relation_limit(structure)
         full = any(self._relations[structure, one] >= limit for one in query.relations)
         return "relation_share" if full else ""
-
-    def room(self, structure: str) -> Room:
-        """How many more records of it are wanted, whenever it is asked."""
-        return lambda: self.quota[structure] - self.kept[structure]
-
-    def count(self, structure: str, kept: bool) -> None:
-        self.tried[structure] += 1
-        if kept:
-            self.kept[structure] += 1
-            self._productive[structure] = self.tried[structure]
-
-    def _check(self, structure: str) -> None:
-        limit = self.config.max_attempts
-        if self.tried[structure] - self._productive[structure] >= limit:
-            raise UserError(
-                f"{structure}: {self.kept[structure]} of {self.quota[structure]} made, none in the "
-                f"last {limit} attempts (dropped.jsonl has the reasons): ask for fewer, "
-                f"weigh it less (mix.{structure}=...), or take a larger graph"
-            )
 
     def _path_limit(self, structure: str) -> int:
         return max(1, int(self.config.max_path_share * self.quota[structure]))
@@ -343,20 +266,35 @@ class _Goal:
         return max(1, int(share * self.quota[structure])) if share < 1 else float("inf")
 
     def _remember(self, record: Mapping[str, Any]) -> None:
-        if "question" in record:  # a bare walk has none
-            self._texts.add(_text(record))
-        query, path = _stored(record)
-        self._queries.add(query.key)
+        self._distinct.add(record)
+        query, path = query_of(record)
         if self.config.max_path_share < 1:  # else nothing is ruled out, and paths are many
             self._paths[record["structure"], *path] += 1
         self._relations.update((record["structure"], r) for r in query.relations)
 
 
-def _stored(record: Mapping[str, Any]) -> tuple[Query, tuple[str, ...]]:
+class Distinct:
+    """No two questions of one text or of one query; the first one stays."""
+
+    def __init__(self) -> None:
+        self._texts, self._queries = Seen(), Seen()
+
+    def holds(self, record: Mapping[str, Any]) -> bool:
+        """Whether the text or the query of the walk or question was added before."""
+        return _text(record) in self._texts or query_of(record)[0].key in self._queries
+
+    def add(self, record: Mapping[str, Any]) -> None:
+        if text := _text(record):  # a bare walk has none
+            self._texts.add(text)
+        self._queries.add(query_of(record)[0].key)
+
+
+def query_of(record: Mapping[str, Any]) -> tuple[Query, tuple[str, ...]]:
+    """The query of a walk or question made here, and its relation path as splits spell it."""
     found = stored(record)
-    assert found is not None  # every walk and question made here has one
+    assert found is not None
     return found
 
 
 def _text(record: Mapping[str, Any]) -> str:
-    return str(record["question"]).casefold()
+    return str(record.get("question", "")).casefold()

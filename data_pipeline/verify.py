@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from data_pipeline.certificates import FRONTIER_LIMIT, has_shortcut, leaks, other_reading
-from data_pipeline.verify_claims import Claim, claim_of
 from data_pipeline.walks.sampler import STRUCTURES
 from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl
-from graphwalker.graphs.base import FLATTENED, KnowledgeGraph
+from graphwalker.graphs.base import FLATTENED, Entity, KnowledgeGraph
 from graphwalker.graphs.literals import is_literal
 from graphwalker.query.constraint import CONSTRAINED, constraint_fault
 from graphwalker.query.query import Execution, Query, execute
@@ -96,6 +95,21 @@ def verify_file(
     if not verdict.records:
         raise UserError(f"{path}: holds no records")
     return verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a record says of the graph, whatever kind of record it is."""
+
+    id: str
+    query: Query
+    answers: tuple[tuple[str, str], ...]
+    """Ids (`""` where a record has none) and names."""
+    structure: str = ""
+    sparql: str = ""
+    visited: tuple[tuple[Entity, ...], ...] = ()
+    question: Question | None = None
+    trajectory: Trajectory | None = None
 
 
 class Check:
@@ -267,3 +281,35 @@ def _lines(path: Path) -> int:
         return 0
     with path.open("rb") as file:
         return sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))
+
+
+def claim_of(record: dict[str, Any]) -> Claim | None:
+    """What the record says; `None` for one without a query. Raises for a malformed one."""
+    if "turns" in record:
+        trajectory = Trajectory.from_json(record)
+        return _of_question(trajectory.id, trajectory.question, trajectory)
+    if "visited" in record:
+        return Claim(
+            str(record["id"]),
+            Query.from_json(record["query"]),
+            tuple((a["id"], a["name"]) for a in record["answers"]),
+            record["structure"],
+            record["query"].get("sparql", ""),
+            tuple(tuple(Entity(e["id"], e["name"]) for e in path) for path in record["visited"]),
+        )
+    question = Question.from_json(record)
+    return _of_question(question.id, question, None)
+
+
+def _of_question(name: str, question: Question, trajectory: Trajectory | None) -> Claim | None:
+    if not question.query:
+        return None
+    return Claim(
+        name,
+        question.query,
+        tuple((answer.id, answer.name) for answer in question.answers),
+        question.structure,
+        question.annotations.get("sparql", ""),
+        question=question,
+        trajectory=trajectory,
+    )

@@ -52,9 +52,11 @@ def write_text(path: Path | str, text: str) -> None:
         out.write(text)
 
 
-def write_json(path: Path | str, record: Any, indent: int | None = 1) -> None:
+def write_json(
+    path: Path | str, record: Any, indent: int | None = 1, *, ensure_ascii: bool = True
+) -> None:
     """Write a record as a JSON file, whole or not at all."""
-    write_text(path, json.dumps(record, indent=indent) + "\n")
+    write_text(path, json.dumps(record, indent=indent, ensure_ascii=ensure_ascii) + "\n")
 
 
 def read_json(path: Path | str, remedy: str = "make it again") -> dict[str, Any]:

@@ -1,148 +1,149 @@
-"""The goal of a collection: how many trajectories of each structure, which questions are left."""
+"""The goal of a job: how many records of each structure are wanted; and the loop that fills it."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
-from typing import Any
+from itertools import count, takewhile
+from typing import Any, Protocol
 
-from data_pipeline.config import ExpertConfig, quotas
-from data_pipeline.jobs.ledger import Ledger, unit_of
-from graphwalker.errors import UserError
-from graphwalker.question import Question
-from graphwalker.trajectory import Trajectory
+from data_pipeline.jobs.ledger import Ledger, Progress, Unit, unit_of
+from graphwalker.workers import Pool, Room
 
-GRAPHROLL, DROPPED = "graphroll.jsonl", "dropped.jsonl"
 
-ByStructure = Mapping[str, Sequence[Question]]
+class Source(Protocol):
+    """Attempts by structure and number, from 0 on."""
+
+    def job(self, structure: str, number: int) -> Any:
+        """What a worker is given; `None` where there is no such attempt."""
+        ...
+
+    def unit(self, structure: str, number: int) -> str:
+        """How the attempt is called in records."""
+        ...
+
+    def structure_of(self, record: Mapping[str, Any]) -> str:
+        """The structure that the attempt behind a record was of."""
+        ...
+
+
+class Draws:
+    """Attempts without end, each a walk drawn from its structure and its number."""
+
+    def job(self, structure: str, number: int) -> tuple[str, int]:
+        return structure, number
+
+    def unit(self, structure: str, number: int) -> str:
+        return f"{structure}/{number}"
+
+    def structure_of(self, record: Mapping[str, Any]) -> str:
+        return unit_of(record).rpartition("/")[0]
 
 
 class Goal:
-    """Which structure comes next, and how many of its questions are used up."""
+    """Which structure comes next, from what was tried and kept so far."""
 
-    def __init__(
-        self, config: ExpertConfig, questions: ByStructure, ledger: Ledger, source: str
-    ) -> None:
-        self.quota = quotas_of(config, questions)
+    def __init__(self, quota: Mapping[str, int], source: Source, ledger: Ledger) -> None:
+        self.quota, self.source = quota, source
+        self.total = sum(quota.values())
         self.kept: Counter[str] = Counter()
         self.tried: Counter[str] = Counter()
-        self._questions = questions
-        self._left = {name: len(questions.get(name, ())) for name in self.quota}
-        self._source = source
-        self._or_shares = ", or take the file's own shares (mix={})" if config.mix else ""
-        self._over: set[str] = set()
-        for name in (GRAPHROLL, DROPPED):
-            for record in ledger.records(name):
-                self._add(structure_of(record), name == GRAPHROLL)
-                self._over.add(unit_of(record))
-        self._check()
+        for record, kept in ledger.endings():
+            structure = source.structure_of(record)
+            self.tried[structure] += 1
+            self.kept[structure] += kept
 
     def next_structure(self) -> str | None:
+        """The structure that is furthest behind its quota; `None` when all are full."""
         open_ones = [name for name in self.quota if self.kept[name] < self.quota[name]]
         return min(open_ones, key=lambda n: self.kept[n] / self.quota[n]) if open_ones else None
 
-    def window(self, size: int) -> list[Question]:
-        """The next questions, no more than are wanted if all of them are kept, nor than `size`."""
-        found: list[Question] = []
-        for name, quota in self.quota.items():
-            fresh = (q for q in self._questions.get(name, ()) if unit(q) not in self._over)
-            found += islice(fresh, quota - self.kept[name])
-        return found[:size]
+    def numbers(self, structure: str) -> Iterator[int]:
+        """The attempts to come."""
+        return count(self.tried[structure])
 
-    def end(self, question: Question, kept: bool) -> None:
-        """The question of a window is over."""
-        self._over.add(unit(question))
-        self.count(question.structure, kept)
+    def room(self, structure: str) -> Room:
+        """How many more records of it are wanted, whenever it is called."""
+        return lambda: self.quota[structure] - self.kept[structure]
+
+    def judged(self, structure: str, unit: Unit) -> Unit:
+        """The attempt, dropped where earlier ones rule it out."""
+        return unit
 
     def count(self, structure: str, kept: bool) -> None:
-        self._add(structure, kept)
-        self._check()
-
-    def _add(self, structure: str, kept: bool) -> None:
         self.tried[structure] += 1
         self.kept[structure] += kept
-        self._left[structure] -= 1
 
-    def _check(self) -> None:
-        """Raises `UserError` when the file has too few questions of a structure."""
-        for name, wanted in self.quota.items():
-            if self._left[name] < wanted - self.kept[name]:
-                raise UserError(
-                    f"{self._source}: {self.kept[name]} trajectories of {wanted} made, and too few "
-                    f"{name} questions left: make more questions, ask for fewer trajectories, "
-                    f"set mix.{name}=0{self._or_shares}"
-                )
+    def exhausted(self, structure: str) -> None:
+        """There are no more attempts of a structure that is not full."""
+        raise AssertionError(f"no more attempts of {structure}")
+
+    @property
+    def done(self) -> int:
+        """Of `total`, for the progress bar."""
+        return self.kept.total()
 
 
-def unit(question: Question) -> str:
-    """The unit of work that a question is, whichever of its tries ended it."""
-    return f"{question.id}#0"
+class Listed:
+    """One attempt for each item of a list, in its order; they have no structures."""
+
+    def __init__(self, items: Sequence[Any]) -> None:
+        self._items = items
+
+    def job(self, structure: str, number: int) -> Any:
+        return self._items[number] if number < len(self._items) else None
+
+    def unit(self, structure: str, number: int) -> str:
+        return str(self._items[number].id)
+
+    def structure_of(self, record: Mapping[str, Any]) -> str:
+        return ""
 
 
-def quotas_of(config: ExpertConfig, questions: ByStructure) -> dict[str, int]:
-    """Trajectories wanted of each structure; without a mix, by the shares of the file."""
-    shares = {name: float(len(found)) for name, found in questions.items()}
-    return quotas(config.mix or shares, config.count)
+class Every(Goal):
+    """An attempt at every item of a list, whatever comes of it."""
+
+    def __init__(self, items: Sequence[Any], ledger: Ledger) -> None:
+        super().__init__({"": len(items)}, Listed(items), ledger)
+
+    def next_structure(self) -> str | None:
+        return "" if self.tried[""] < self.total else None
+
+    @property
+    def done(self) -> int:
+        return self.tried.total()
 
 
-def structure_of(record: Mapping[str, Any]) -> str:
-    """The structure of the question behind a kept or a dropped record."""
-    return str(record["structure"] if "structure" in record else record["question"]["structure"])
+def streams(goal: Goal, pool: Pool[Any, Unit]) -> dict[str, Iterator[Unit]]:
+    """The attempts to come of each structure, made ahead by the pool."""
+    return {name: made(goal, pool, name, goal.numbers(name)) for name in goal.quota}
 
 
-def fault(trajectory: Trajectory) -> str:
-    """Why the trajectory is rejected, `""` when it is kept (GraphWalker section 2.2.2)."""
-    if trajectory.answer is None or trajectory.stop.ours:
-        return trajectory.stop.value
-    if trajectory.scores["em"] != 1.0:
-        return "wrong_answer" if trajectory.answer else "gave_up"
-    return "" if trajectory.scores["grounded"] == 1.0 else "not_grounded"
+def made(
+    goal: Goal, pool: Pool[Any, Unit], structure: str, numbers: Iterator[int]
+) -> Iterator[Unit]:
+    """The attempts of these numbers, in order, as far as there are any."""
+    jobs = (goal.source.job(structure, number) for number in numbers)
+    there = takewhile(lambda job: job is not None, jobs)
+    return pool.results(there, goal.room(structure))
 
 
-def ending(
-    trajectory: Trajectory, reason: str, rejected: Sequence[str] = ()
-) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The record that ends a question: its trajectory, or why the last of its tries was dropped.
+def fill(
+    goal: Goal,
+    attempts: Mapping[str, Iterator[Unit]],
+    ledger: Ledger,
+    progress: Progress | None = None,
+) -> None:
+    """Attempt after attempt, always of the structure that the goal names, until it names none.
 
-    `rejected` are the reasons of the tries before; the unit is the question's, not the try's.
+    Attempts are made ahead by workers, but judged and written here, in order: the files are the
+    same for any number of workers.
     """
-    before = {"unit": unit(trajectory.question), "rejected": list(rejected)} if rejected else {}
-    if not reason:
-        yield GRAPHROLL, {**trajectory.to_json(), **before}
-        return
-    yield (
-        DROPPED,
-        {
-            "id": trajectory.id,
-            "structure": trajectory.question.structure,
-            "stage": "expert",
-            "reason": reason,
-            "errors": [error["kind"] for error in trajectory.provenance["errors"]],
-            **before,
-        },
-    )
-
-
-def recoveries(ledger: Ledger, tries: int) -> dict[str, Any]:
-    """What went wrong and was put right, over the kept trajectories; where questions had several
-    tries, how many episodes there were and why they were rejected."""
-    errors: Counter[str] = Counter()
-    rejected: Counter[str] = Counter()
-    erring = total = episodes = 0
-    for record in ledger.records(GRAPHROLL):
-        found = record["provenance"]["errors"]
-        errors.update(error["kind"] for error in found)
-        erring += bool(found)
-        total += 1
-        rejected.update(record.get("rejected", ()))
-    for record in ledger.records(DROPPED):
-        rejected.update([*record.get("rejected", ()), record["reason"]])
-    episodes = total + rejected.total()
-    about = {
-        "with_an_error": erring,
-        "share_with_an_error": round(erring / total, 4) if total else 0.0,
-        "errors": dict(sorted(errors.items())),
-    }
-    if tries == 1:
-        return about
-    reasons = dict(sorted(rejected.items()))
-    return {**about, "tries": tries, "episodes": episodes, "rejected": reasons}
+    while (structure := goal.next_structure()) is not None:
+        unit = next(attempts[structure], None)
+        if unit is None:
+            goal.exhausted(structure)
+            continue
+        unit = goal.judged(structure, unit)
+        ledger.write(unit)
+        goal.count(structure, unit[-1][0] == ledger.product)
+        if progress:
+            progress(goal.done, goal.total, ledger.stage)

@@ -1,20 +1,20 @@
 """Merging shards: their attempts, read back in the order in which the whole run makes them."""
 
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import count
+from collections.abc import Iterator, Sequence
+from itertools import count, takewhile
 from pathlib import Path
 from typing import Any
 
-from data_pipeline.jobs.ledger import RUN, unit_of
-from data_pipeline.jobs.shards import FOLDER, Unit
+from data_pipeline.jobs.goals import Goal, Source, made
+from data_pipeline.jobs.ledger import RUN, Unit, unit_of
+from data_pipeline.jobs.shards import FOLDER
 from graphwalker.errors import UserError
-from graphwalker.files import read_jsonl
+from graphwalker.files import read_json, read_jsonl
+from graphwalker.workers import Pool
 
 CARD = "datacard.json"
 """Written last: a shard that has one is finished."""
-
-StructureOf = Callable[[Mapping[str, Any]], str]
+AGAIN = "make that shard again"
 
 
 class Shards:
@@ -24,7 +24,7 @@ class Shards:
         """Raises `UserError` naming a shard that is missing, unfinished or of another making."""
         self.folders = _folders(out)
         self._tried = [_tried(folder) for folder in self.folders]
-        runs = [_json(folder / RUN) for folder in self.folders]
+        runs = [read_json(folder / RUN, AGAIN) for folder in self.folders]
         self.run = {key: value for key, value in runs[0].items() if key != "shard"}
         """What they were made from: stage, graph, config."""
         for k, (folder, run) in enumerate(zip(self.folders, runs, strict=True)):
@@ -34,27 +34,26 @@ class Shards:
                     f"{self.folders[0]}: remove it and make that shard again"
                 )
 
-    def units(
-        self,
-        structure: str,
-        start: int,
-        names: Iterable[str],
-        files: Sequence[str],
-        structure_of: StructureOf,
-        live: Callable[[Iterator[int]], Iterator[Unit]],
-    ) -> Iterator[Unit]:
-        """The attempts of one structure from number `start` on; `names` are the units of all, from
-        number 0. Those that no shard has tried come from `live(numbers)`, in order.
-
-        `files` are the stage's, the two that end an attempt last.
+    def streams(
+        self, goal: Goal, pool: Pool[Any, Unit], files: Sequence[str]
+    ) -> dict[str, Iterator[Unit]]:
+        """The attempts to come of each structure, from the shards' `files`, the two that end an
+        attempt last. The pool makes those that no shard has tried.
 
         Raises `UserError` when an attempt that a shard counts is not in its files.
         """
-        missing = live(k for k in count(start) if not self._holds(structure, k))
-        lanes = [Lane(folder, files, structure, structure_of) for folder in self.folders]
-        for k, name in enumerate(names):
+        return {name: self._stream(goal, pool, files, name) for name in goal.quota}
+
+    def _stream(
+        self, goal: Goal, pool: Pool[Any, Unit], files: Sequence[str], structure: str
+    ) -> Iterator[Unit]:
+        source, start = goal.source, goal.tried[structure]
+        untried = (k for k in count(start) if not self._holds(structure, k))
+        missing = made(goal, pool, structure, untried)
+        lanes = [Lane(folder, files, structure, source) for folder in self.folders]
+        for k in takewhile(lambda k: source.job(structure, k) is not None, count()):
             held = self._holds(structure, k)
-            unit = lanes[k % len(lanes)].take(name) if held else []
+            unit = lanes[k % len(lanes)].take(source.unit(structure, k)) if held else []
             if k >= start:
                 yield unit if held else next(missing)
 
@@ -66,12 +65,10 @@ class Shards:
 class Lane:
     """One structure's attempts in one shard, read side by side from its files."""
 
-    def __init__(
-        self, folder: Path, files: Sequence[str], structure: str, structure_of: StructureOf
-    ) -> None:
+    def __init__(self, folder: Path, files: Sequence[str], structure: str, source: Source) -> None:
         self._folder, self._endings = folder, files[-2:]
         self._readers = {
-            name: (r for r in read_jsonl(folder / name) if structure_of(r) == structure)
+            name: (r for r in read_jsonl(folder / name) if source.structure_of(r) == structure)
             for name in files
         }
         self._heads = {name: next(reader, None) for name, reader in self._readers.items()}
@@ -114,14 +111,7 @@ def _folders(out: Path) -> list[Path]:
 
 
 def _tried(folder: Path) -> dict[str, int]:
-    tried = _json(folder / CARD).get("tried")
+    tried = read_json(folder / CARD, AGAIN).get("tried")
     if not isinstance(tried, dict):
         raise UserError(f"{folder / CARD} is not the card of a shard: make that shard again")
     return tried
-
-
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise UserError(f"{path}: damaged ({error}): make that shard again") from None

@@ -1,4 +1,4 @@
-"""Ray actors as workers: the same records in the same order, on one machine or on a cluster."""
+"""Ray actors as the workers of a pool, on one machine or on a cluster."""
 
 import os
 from collections.abc import Callable
@@ -36,22 +36,10 @@ class RayActors:
         self._actors = [actor.remote(build, graph, config) for _ in range(workers)]
         self._turn = count()
 
-    def submit(self, chunk: list[Any]) -> Any:
-        """Hand a chunk to the next actor in turn; returns what `wait` takes."""
-        return self._actors[next(self._turn) % len(self._actors)].run.remote(chunk)
-
-    def wait(self, chunk: Any) -> list[Any]:
-        """The records of a chunk. Raises what the worker raised."""
-        errors = self._ray.exceptions
-        try:
-            return self._ray.get(chunk)
-        except errors.RayTaskError as error:
-            raise error.cause from None
-        except errors.RayError as error:
-            raise GraphWalkerError(
-                f"Ray lost a worker ({type(error).__name__}); what is made so far is kept: "
-                "run the same command again"
-            ) from None
+    def submit(self, chunk: list[Any]) -> "_FromActor":
+        """Hand a chunk to the next actor in turn."""
+        actor = self._actors[next(self._turn) % len(self._actors)]
+        return _FromActor(self._ray, actor.run.remote(chunk))
 
     def close(self) -> None:
         """End the actors, and Ray where this pool started it."""
@@ -59,6 +47,23 @@ class RayActors:
             self._ray.kill(actor)
         if self._started:
             self._ray.shutdown()
+
+
+class _FromActor:
+    def __init__(self, ray: Any, chunk: Any) -> None:
+        self._ray, self._chunk = ray, chunk
+
+    def result(self) -> list[Any]:
+        errors = self._ray.exceptions
+        try:
+            return self._ray.get(self._chunk)
+        except errors.RayTaskError as error:
+            raise error.cause from None
+        except errors.RayError as error:
+            raise GraphWalkerError(
+                f"Ray lost a worker ({type(error).__name__}); what is made so far is kept: "
+                "run the same command again"
+            ) from None
 
 
 class _Worker:

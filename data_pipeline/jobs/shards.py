@@ -2,22 +2,18 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count
 from math import ceil, sqrt
 from pathlib import Path
 from typing import Any
 
-from data_pipeline.jobs.ledger import Ledger, Progress
+from data_pipeline.jobs.goals import Goal, Source
+from data_pipeline.jobs.ledger import Ledger
 from graphwalker.errors import UserError
 
 FOLDER = "shards"
-
-Unit = list[tuple[str, dict[str, Any]]]
-"""The (file, record) pairs of one attempt, its ending last."""
-Room = Callable[[], int]
-"""How many more records are wanted now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,47 +53,45 @@ class Shard:
         return ceil(share + 2 * sqrt(share))
 
 
-def make_share(
-    ledger: Ledger,
-    quota: Mapping[str, int],
-    units: Callable[[str, Iterator[int], Room], Iterator[Unit]],
-    structure_of: Callable[[Mapping[str, Any]], str],
-    shard: Shard,
-    patience: int,
-    progress: Progress | None,
-) -> dict[str, int]:
-    """Make a shard's attempts until each structure has its target, or has none to give any more.
+class ShardGoal(Goal):
+    """A shard's share of a goal. Its attempts are not judged against others: merging does that."""
 
-    `units(structure, numbers, room)` makes the attempts of those numbers, `room` of them at most
-    ahead of their reader; they are not judged against other attempts. Returns how many attempts of
-    each structure there are now.
-    """
-    targets = {name: shard.target(number) for name, number in quota.items()}
-    made, _ = ledger.endings
-    tried, kept, barren = Counter[str](), Counter[str](), Counter[str]()
-    for name in ledger.endings:
-        for structure in map(structure_of, ledger.records(name)):
-            tried[structure] += 1
-            kept[structure] += name == made
-    streams = {
-        name: units(name, shard.numbers(tried[name]), _room(targets, kept, name))
-        for name in targets
-    }
-    while open_ones := [name for name in streams if kept[name] < targets[name]]:
-        structure = min(open_ones, key=lambda name: kept[name] / targets[name])
-        unit = next(streams[structure], None) if barren[structure] < patience else None
-        if unit is None:
-            del streams[structure]
-            continue
-        ledger.write(unit)
-        tried[structure] += 1
-        good = unit[-1][0] == made
-        kept[structure] += good
-        barren[structure] = 0 if good else barren[structure] + 1
-        if progress and good:
-            progress(kept.total(), sum(targets.values()), f"shard {shard}")
-    return {name: tried[name] for name in targets}
+    def __init__(
+        self,
+        shard: Shard,
+        quota: Mapping[str, int],
+        source: Source,
+        ledger: Ledger,
+        patience: float = float("inf"),
+    ) -> None:
+        """A structure is given up after `patience` attempts in a row without a record."""
+        targets = {name: shard.target(number) for name, number in quota.items()}
+        super().__init__(targets, source, ledger)
+        self._shard, self._patience = shard, patience
+        self._barren: Counter[str] = Counter()
+        self._open = set(targets)
 
+    def next_structure(self) -> str | None:
+        behind = [
+            name
+            for name, target in self.quota.items()
+            if name in self._open and self.kept[name] < target
+            if self._barren[name] < self._patience
+        ]
+        return min(behind, key=lambda n: self.kept[n] / self.quota[n]) if behind else None
 
-def _room(targets: Mapping[str, int], kept: Mapping[str, int], name: str) -> Room:
-    return lambda: targets[name] - kept[name]
+    def numbers(self, structure: str) -> Iterator[int]:
+        return self._shard.numbers(self.tried[structure])
+
+    def count(self, structure: str, kept: bool) -> None:
+        super().count(structure, kept)
+        self._barren[structure] = 0 if kept else self._barren[structure] + 1
+
+    def exhausted(self, structure: str) -> None:
+        self._open.remove(structure)
+
+    @property
+    def card(self) -> dict[str, Any]:
+        """What merging reads in the shard's card: how many attempts of each structure it made."""
+        tried = {name: self.tried[name] for name in self.quota}
+        return {"shard": str(self._shard), "tried": tried}

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from data_pipeline.jobs.ledger import IRRELEVANT, count_reasons
+from data_pipeline.jobs.ledger import DROPPED, IRRELEVANT, count_reasons
 from data_pipeline.jobs.seen import Seen
 from graphwalker.config import Config
-from graphwalker.files import read_jsonl
+from graphwalker.files import read_jsonl, write_json, write_text
 from graphwalker.query.query import stored
 
 TOP_RELATIONS = 30
@@ -80,7 +80,7 @@ def write_card(
     more: Mapping[str, Any] = {},
 ) -> dict[str, Any]:
     """Write datacard.json and datacard.md beside the data; returns what they say."""
-    dropped = count_reasons(read_jsonl(out / "dropped.jsonl"))
+    dropped = count_reasons(read_jsonl(out / DROPPED))
     described = describe(read_jsonl(out / made))
     attempts = described["count"] + sum(dropped.values())
     card = {
@@ -95,10 +95,8 @@ def write_card(
         "licence": LICENCE,
         "config": config.model_dump(mode="json", exclude=set(IRRELEVANT)),
     }
-    (out / "datacard.json").write_text(
-        json.dumps(card, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
-    )
-    (out / "datacard.md").write_text(markdown(card), encoding="utf-8")
+    write_text(out / "datacard.md", markdown(card))
+    write_json(out / "datacard.json", card, ensure_ascii=False)
     return card
 
 

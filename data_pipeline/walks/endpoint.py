@@ -1,7 +1,7 @@
 """Walks over an endpoint: many attempts at once, their look-ups gathered into few requests."""
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Sequence
+from concurrent.futures import Future
 from pathlib import Path
 from threading import BoundedSemaphore, Lock
 from typing import Any
@@ -9,15 +9,12 @@ from typing import Any
 from data_pipeline.config import SamplingConfig
 from data_pipeline.seeds.seeds import lines_of
 from graphwalker.agents.environment import EnvironmentConfig
-from graphwalker.config import Config
 from graphwalker.errors import GraphError, UserError
 from graphwalker.graphs.base import FLATTENED, KnowledgeGraph
 from graphwalker.graphs.batched import OverGraph
 from graphwalker.graphs.cache.calls import Ask, AskedGraph, answer
 from graphwalker.graphs.open import is_endpoint, open_graph
 
-ATTEMPTS = 64
-"""Attempts under way at once."""
 REQUESTS = 2
 """Gatherings under way at once; what comes meanwhile waits for the next one."""
 
@@ -61,28 +58,6 @@ class EndpointGraph(OverGraph, AskedGraph):
             raise
         for asks, found in waiting:
             found.set_result([next(results) for _ in asks])
-
-
-class Threads:
-    """Threads of this process as workers (a `pool.Engine`): they wait for an endpoint anyway."""
-
-    def __init__(
-        self,
-        build: Callable[..., Callable[[Any], Any]],
-        graph: Path | str,
-        config: Config,
-    ) -> None:
-        self._make = build(graph, config)
-        self._threads = ThreadPoolExecutor(ATTEMPTS)
-
-    def submit(self, chunk: list[Any]) -> list[Future[Any]]:
-        return [self._threads.submit(self._make, job) for job in chunk]
-
-    def wait(self, chunk: list[Future[Any]]) -> list[Any]:
-        return [made.result() for made in chunk]
-
-    def close(self) -> None:
-        self._threads.shutdown(cancel_futures=True)
 
 
 def open_shared(

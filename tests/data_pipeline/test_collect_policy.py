@@ -131,7 +131,7 @@ def test_without_a_mix_the_files_own_shares_are_taken(toy, tmp_path):
 
 
 def test_a_dead_server_ends_the_run_with_one_line_and_it_goes_on(toy, tmp_path, made):
-    with pytest.raises(UserError, match=r"expert: .*no connection.*the same command goes on"):
+    with pytest.raises(UserError, match=r"expert: .*no connection.*the same command resumes"):
         collect(toy, tmp_path, config("http://127.0.0.1:9/v1", tries=2))
     assert not (tmp_path / "dropped.jsonl").read_bytes()
     with teach(kind=AgentServer) as server:  # at another address: the same run

@@ -8,7 +8,7 @@ import pytest
 
 from data_pipeline.collect import Expert, collect_experts
 from data_pipeline.config import ExpertConfig, SynthConfig
-from data_pipeline.jobs.goals import fault
+from data_pipeline.demonstrators.rejection import fault
 from data_pipeline.synthesize import make_questions
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.rollout import rollout

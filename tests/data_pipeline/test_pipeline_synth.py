@@ -145,7 +145,7 @@ def test_a_finished_run_does_nothing_again(graph, synth, tmp_path):
 
 
 def test_another_config_is_refused_by_the_key_that_differs(graph, synth):
-    with pytest.raises(UserError, match=r"max_degree \(5 there, 4 now\)"):
+    with pytest.raises(UserError, match=r"max_degree was 5 and is now 4"):
         synthesize(graph, SynthConfig(count=120, max_degree=4), synth)
 
 
