@@ -4,7 +4,6 @@ from collections.abc import Generator, Iterable, Sequence
 
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity, KnowledgeGraph
-from graphwalker.oracle.oracle import ask, look
 from graphwalker.oracle.plan import Move, Plan, PlannedPolicy, View, listed_in
 from graphwalker.protocols.base import ActionProtocol, FinalAnswer
 from graphwalker.query.query import Hop, parse_hop
@@ -58,7 +57,7 @@ class PathOracle(PlannedPolicy):
         """Yields the moves of one hop; returns what is to be said next, and the numbered finds."""
         rest = list(frontier)
         while rest:
-            turn = yield _now(said, rest[0][0]), look(view, rest[0][1])
+            turn = yield _now(said, rest[0][0]), view.look(rest[0][1])
             said = ""
             if hop.relation in listed_in(turn):
                 break
@@ -68,7 +67,7 @@ class PathOracle(PlannedPolicy):
         for label, entity in rest:
             if len(found) == self._width:
                 break
-            turn = yield _now(said, label), ask(view, entity, hop.relation)
+            turn = yield _now(said, label), view.ask(entity, hop.relation, hop.direction)
             new = [end for end in view.found(turn, entity, hop) if end.id not in known]
             new = new[: self._width - len(found)]
             known.update(end.id for end in new)

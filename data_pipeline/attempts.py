@@ -5,7 +5,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from data_pipeline.certificates import FRONTIER_LIMIT, is_ragged, leaks, other_reading, walk_fault
+from data_pipeline.certificates import (
+    FRONTIER_LIMIT,
+    is_irregular,
+    leaks,
+    other_reading,
+    walk_fault,
+)
 from data_pipeline.config import SamplingConfig
 from data_pipeline.seeds.seeds import Seeds
 from data_pipeline.splits import TEST_ENTITY, TEST_WORDING, TRAIN, Splits
@@ -155,7 +161,7 @@ class Maker:
         run = execute(self._walked, walk.query, FRONTIER_LIMIT)
         walk = self._own_side(walk, run)
         fault = walk_fault(self._walked, walk.query, run, config.max_answers, config.max_frontier)
-        if not fault and not config.ragged and is_ragged(self._walked, walk.query, run):
+        if not fault and not config.ragged and is_irregular(self._walked, walk.query, run):
             fault = "ragged_frontier"
         if fault:
             return Drop("walk", fault)
@@ -256,7 +262,8 @@ class Maker:
     def solve(self, question: Question) -> Trajectory | Drop:
         """The oracle's own run: the proof that the environment lets the question be answered."""
         config, protocol = self.config, self._environment.protocol
-        oracle = OraclePolicy(self.graph, protocol, config.seed, config.plain_thoughts)
+        speaker = self._environment.preset.speaker
+        oracle = OraclePolicy(self.graph, protocol, config.seed, config.plain_thoughts, speaker)
         run = rollout([question], self._environment, oracle, Sampling(), concurrency=1)
         trajectory = untimed(next(run))
         if trajectory.stop is StopReason.GRAPH_ERROR:

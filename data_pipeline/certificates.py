@@ -43,7 +43,7 @@ def walk_fault(
     return "shortcut" if has_shortcut(graph, query, run) else ""
 
 
-def is_ragged(graph: KnowledgeGraph, query: Query, run: Execution) -> bool:
+def is_irregular(graph: KnowledgeGraph, query: Query, run: Execution) -> bool:
     """Whether some entity on the way has no next hop: the agent would meet an error there."""
     paths = [*zip((b.hops for b in query.branches), run.frontiers, strict=True)]
     paths.append((query.tail, run.tail_frontiers))

@@ -49,10 +49,11 @@ class Expert:
             self._environment.protocol,
             max_turns=config.environment.max_turns,
             error_rate=config.error_rate,
-            slips=config.slips,
+            injected_errors=config.injected_errors,
             seed=config.seed,
             plain=config.plain_thoughts,
-            twin=hand_written_twins().get,
+            inverse=hand_written_twins().get,
+            speaker=self._environment.preset.speaker,
         )
 
     def trajectory(self, question: Question, sample: int = 0) -> Trajectory:

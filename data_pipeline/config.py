@@ -1,6 +1,7 @@
 """Settings of the data pipeline: what to sample, how much of it, and under which environment."""
 
-from typing import Any, Literal, Self
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import (
     Field,
@@ -11,7 +12,7 @@ from pydantic import (
     model_validator,
 )
 
-from data_pipeline.demonstrators.injected_errors import SLIPS
+from data_pipeline.demonstrators.injected_errors import INJECTED_ERRORS
 from data_pipeline.teacher.config import TeacherConfig, written
 from data_pipeline.walks.sampler import STRUCTURES
 from graphwalker.agents.environment import EnvironmentConfig
@@ -129,6 +130,8 @@ class BenchConfig(SynthConfig):
 class ExpertConfig(Config):
     """GraphRoll: expert trajectories that err and recover, kept by rejection."""
 
+    renamed: ClassVar[Mapping[str, str]] = {"slips": "injected_errors"}
+
     seed: int = 0
     count: int = Field(default=2000, ge=1)
     mix: dict[str, float] = CWQ_LIKE
@@ -148,9 +151,10 @@ class ExpertConfig(Config):
     concurrency: int = Field(default=64, ge=1)
     """Episodes of a policy under way at once."""
     error_rate: float = Field(default=0.8, ge=0.0, le=1.0)
-    """Share of the built-in expert's episodes with a slip, on top of its honest wrong readings."""
-    slips: tuple[str, ...] = SLIPS
-    """Kinds of slips to draw from; a kind named twice is drawn twice as often."""
+    """Share of the built-in expert's episodes with an injected error, on top of its honest wrong
+    readings."""
+    injected_errors: tuple[str, ...] = INJECTED_ERRORS
+    """Kinds of injected errors to draw from; a kind named twice is drawn twice as often."""
     plain_thoughts: bool = False
     """One form for every kind of thought: less for a tiny model to learn."""
     environment: EnvironmentConfig = EnvironmentConfig()
@@ -171,14 +175,14 @@ class ExpertConfig(Config):
     ) -> dict[str, Any]:
         return written(handler(self), making=bool(info.exclude))
 
-    @field_validator("slips")
+    @field_validator("injected_errors")
     @classmethod
-    def _known_slips(cls, slips: tuple[str, ...]) -> tuple[str, ...]:
-        if unknown := sorted(set(slips) - set(SLIPS)):
-            raise ValueError(f"unknown slip {unknown[0]!r}; known: {', '.join(SLIPS)}")
-        if not slips:
-            raise ValueError("no slip is named; for an expert without slips set error_rate to 0")
-        return slips
+    def _known_errors(cls, kinds: tuple[str, ...]) -> tuple[str, ...]:
+        if unknown := sorted(set(kinds) - set(INJECTED_ERRORS)):
+            raise ValueError(f"unknown error {unknown[0]!r}; known: {', '.join(INJECTED_ERRORS)}")
+        if not kinds:
+            raise ValueError("no error is named; for an expert without any set error_rate to 0")
+        return kinds
 
 
 def checked_mix(mix: dict[str, float], any_types: bool = False) -> dict[str, float]:

@@ -4,24 +4,27 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from data_pipeline.demonstrators.injected_errors import SLIPS, places
+from data_pipeline.demonstrators.injected_errors import INJECTED_ERRORS, ErringSearch, places
 from data_pipeline.demonstrators.search import OutOfTurns, Search, Slot
 from graphwalker.graphs.base import Entity, KnowledgeGraph
 from graphwalker.oracle.constraint_steps import weigh
 from graphwalker.oracle.oracle import closing, weighed
-from graphwalker.oracle.plan import Plan, PlannedPolicy, View, narrated
+from graphwalker.oracle.plan import WALKER, Plan, PlannedPolicy, View, narrated
+from graphwalker.oracle.speakers import Speaker
 from graphwalker.protocols.base import ActionProtocol
 from graphwalker.query.constraint import Constraint
-from graphwalker.query.draft import said as constraint_said
+from graphwalker.query.draft import filled
 from graphwalker.query.query import Hop, own_side
 from graphwalker.question import Question, worded
+
+Inverse = Callable[[Hop], Hop | None]
 
 
 class ExpertPolicy(PlannedPolicy):
     """Searches: takes a reading by its seeded prior, looks at what comes back, and goes back to the
     earlier entity when the graph contradicts it. Never reads the gold hops, nor the answers.
 
-    A share `error_rate` of its episodes holds a slip on top of the honest wrong readings.
+    A share `error_rate` of its episodes holds an injected error on top of honest wrong readings.
     """
 
     name = "expert"
@@ -33,37 +36,39 @@ class ExpertPolicy(PlannedPolicy):
         *,
         max_turns: int = 10,
         error_rate: float = 0.5,
-        slips: Sequence[str] = SLIPS,
+        injected_errors: Sequence[str] = INJECTED_ERRORS,
         seed: int = 0,
         plain: bool = False,
-        twin: Callable[[Hop], Hop | None] = lambda hop: None,
+        inverse: Inverse = lambda hop: None,
+        speaker: Speaker | None = WALKER,
     ) -> None:
-        """`plain`: every kind of thought has one form; `twin`: a hop's inverse, the same to it."""
-        super().__init__(graph, protocol)
-        self._plain, self._twin = plain, twin
+        """`plain`: every kind of thought has one form; `inverse`: a hop's, which says the same."""
+        super().__init__(graph, protocol, speaker)
+        self._plain, self._inverse = plain, inverse
         self._max_turns = max_turns
-        self._error_rate, self._slips = error_rate, slips
+        self._error_rate, self._kinds = error_rate, injected_errors
         self._seed = seed
-        self._searches: dict[str, Search] = {}
+        self._searches: dict[str, ErringSearch] = {}
 
     def plan(self, key: str, question: Question) -> Plan:
         rng = random.Random(f"{self._seed}/{key}/expert")
-        query, said = worded(question)
+        query, wording = worded(question)
         branches = [
-            _slots(p, r, rng, self._twin) for p, r in zip(said.phrases, said.readings, strict=True)
+            _slots(phrases, readings, rng, self._inverse)
+            for phrases, readings in zip(wording.phrases, wording.readings, strict=True)
         ]
-        tail = _slots(said.tail_phrases, said.tail_readings, rng, self._twin)
-        view = View(self.graph, question.topic_entities)
-        search = Search(view, rng, self._max_turns, self._plain)
+        tail = _slots(wording.tail_phrases, wording.tail_readings, rng, self._inverse)
+        view = View(self.graph, question.topic_entities, self.speaker)
+        search = ErringSearch(view, rng, self._max_turns, self._plain)
         search.stubborn = rng.random() < self._error_rate
         if rng.random() < self._error_rate:
-            kind = rng.choice(self._slips)
-            search.plan_slip(rng.choice(places(kind, [*map(len, branches), len(tail)])), kind)
+            kind = rng.choice(self._kinds)
+            search.inject(rng.choice(places(kind, [*map(len, branches), len(tail)])), kind)
         self._searches[key] = search
         topics = [branch.topic for branch in query.branches]
-        keeps = constraint_said(said.constraint, query.constraint) if query.constraint else ""
+        keeps = filled(wording.constraint, query.constraint) if query.constraint else ""
         episode = _episode(search, topics, branches, tail, query.constraint, keeps)
-        return narrated(view, episode, search.voice)
+        return narrated(view, episode, search.choice)
 
     def errors(self, key: str) -> list[dict[str, Any]]:
         """What went wrong in the episode, by turn, and the turn that put it right; forgets it."""
@@ -83,15 +88,15 @@ def _episode(
         answers = yield from search.run(topics, branches, tail)
         if constraint and answers:
             answers = yield from weigh(
-                search.view, search.do, answers, constraint, keeps, search.voice
+                search.view, search.do, answers, constraint, keeps, search.choice
             )
     except OutOfTurns:
         answers = []
     if constraint and answers:
-        thought, action = weighed(search.view, answers, keeps, search.voice)
+        thought, action = weighed(search.view, answers, keeps, search.choice)
     else:
         meet = 0 if tail else len(branches)
-        thought, action = closing(search.view, answers, meet, search.voice)
+        thought, action = closing(search.view, answers, meet, search.choice)
     yield search.speak(thought), action
 
 
@@ -99,15 +104,15 @@ def _slots(
     phrases: Sequence[str],
     readings: Sequence[Sequence[Hop]],
     rng: random.Random,
-    twin: Callable[[Hop], Hop | None],
+    inverse: Inverse,
 ) -> list[Slot]:
     """The readings in the order of the expert's prior: drafts put the true one first, it must not
-    know that. Of two inverse twins, the one told from the entity's own side comes first."""
+    know that. Of two inverse relations, the one that goes out of the entity comes first."""
     slots: list[Slot] = []
     for phrase, hops in zip(phrases, readings, strict=True):
         prior = sorted(hops)
         rng.shuffle(prior)
         place = {hop: k for k, hop in enumerate(prior)}
-        prior.sort(key=lambda h: (min(place[h], place.get(twin(h) or h, place[h])), own_side(h)))
+        prior.sort(key=lambda h: (min(place[h], place.get(inverse(h) or h, place[h])), own_side(h)))
         slots.append(Slot(phrase, tuple(prior)))
     return slots

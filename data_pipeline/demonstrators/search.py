@@ -5,17 +5,12 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from data_pipeline.demonstrators.injected_errors import (
-    insist,
-    slip_after_listing,
-    slip_before_listing,
-)
-from graphwalker.graphs.base import Entity
+from graphwalker.graphs.base import Direction, Entity
 from graphwalker.oracle import thoughts
-from graphwalker.oracle.oracle import ask, look, moving, opening, shared
+from graphwalker.oracle.oracle import moving, opening, shared
 from graphwalker.oracle.plan import Move, View, listed_in
 from graphwalker.query.query import Hop
-from graphwalker.tools.base import Call
+from graphwalker.tools.base import Call, ErrorKind
 from graphwalker.trajectory import Turn
 
 Steps = Generator[Move, Turn, Any]
@@ -30,7 +25,7 @@ class OutOfTurns(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """One hop of the question as a reader sees it: how it is said, and what that may mean."""
+    """One hop of the question as a reader sees it: its phrase, and what that may mean."""
 
     phrase: str
     readings: tuple[Hop, ...]
@@ -42,20 +37,31 @@ class Search:
     def __init__(self, view: View, rng: random.Random, max_turns: int, plain: bool = False) -> None:
         self.view = view
         self.rng = rng
-        self.voice = None if plain else rng
+        self.choice = None if plain else rng
         self.errors: list[dict[str, Any]] = []
         self.listings: dict[str, set[str]] = {}
         self._asked: dict[tuple[str, str], tuple[Turn, int]] = {}
         self._left = max_turns
         self._turn = -1
         self._pending: list[str] = []
-        self._slip_at, self._slip = -1, ""
-        self.stubborn = False
-        """Whether it may ask for a relation that is not listed before it sees a dead end."""
 
-    def plan_slip(self, hop: int, kind: str) -> None:
-        """Slip once, at that hop of the question (counted over branches and tail)."""
-        self._slip_at, self._slip = hop, kind
+    def before_listing(
+        self, number: int, frontier: Sequence[Entity], slot: Slot, opening: str
+    ) -> Steps:
+        """What is done before the relations for hop `number` of the question (counted over
+        branches and tail) are listed. Returns the opening thought, `""` once it is spoken."""
+        yield from ()
+        return opening
+
+    def after_listing(
+        self, number: int, frontier: Sequence[Entity], slot: Slot, later: Sequence[Slot]
+    ) -> Steps:
+        """What is done between the listing and the first reading that is tried."""
+        yield from ()
+
+    def at_dead_end(self, entity: Entity, slot: Slot) -> Steps:
+        """What is done where no listed relation fits the phrase."""
+        yield from ()
 
     def run(
         self, topics: Sequence[Entity], branches: Sequence[Sequence[Slot]], tail: Sequence[Slot]
@@ -66,7 +72,7 @@ class Search:
         while True:
             ends: list[tuple[Taken, list[Entity]]] = []
             for b, (topic, slots) in enumerate(zip(topics, branches, strict=True)):
-                begins = opening(self.view.name(topic), slots[0].phrase, b, self.voice)
+                begins = opening(self.view.name(topic), slots[0].phrase, b, self.choice)
                 number = sum(map(len, branches[:b]))
                 begins, opened = ("" if b in opened else begins), opened | {b}
                 found = yield from self._path([topic], slots, (), dead[b], number, begins)
@@ -83,7 +89,7 @@ class Search:
 
     def _tail(self, meet: list[Entity], tail: Sequence[Slot], number: int) -> Steps:
         names = [self.view.name(entity) for entity in meet]
-        opening = thoughts.intersect(names, tail[0].phrase, self.voice)
+        opening = thoughts.intersect(names, tail[0].phrase, self.choice)
         found = yield from self._path(meet, tail, (), set(), number, opening)
         return [] if found is None else found[1]
 
@@ -98,7 +104,7 @@ class Search:
         path = ends[b][0]
         dead[b].add(path)
         self.err("wrong_relation", str(path[-1]))
-        self.say(thoughts.wrong_result(branches[b][-1].phrase, self.voice))
+        self.say(thoughts.wrong_result(branches[b][-1].phrase, self.choice))
 
     def _path(
         self,
@@ -113,13 +119,9 @@ class Search:
         if not slots:
             return taken, frontier
         slot = slots[0]
-        slip = self._slip if number == self._slip_at else ""
-        if slip:
-            self._slip_at = -1
-            opening = yield from slip_before_listing(self, slip, frontier, slot, opening)
+        opening = yield from self.before_listing(number, frontier, slot, opening)
         yield from self._list(frontier, slot, opening)
-        if slip:
-            yield from slip_after_listing(self, slip, frontier, slot, slots[1:])
+        yield from self.after_listing(number, frontier, slot, slots[1:])
         tried: set[Hop] = set()
         while hop := next((h for h in self.listed(frontier, slot) if h not in tried), None):
             path = (*taken, hop)
@@ -127,7 +129,7 @@ class Search:
                 tried.add(hop)
                 continue
             if tried and (frontier[0].id, hop.relation) not in self._asked:
-                self.say(thoughts.back(self.view.name(frontier[0]), slot.phrase, self.voice))
+                self.say(thoughts.back(self.view.name(frontier[0]), slot.phrase, self.choice))
             tried.add(hop)
             done = yield from self._try(frontier, hop, slots, path, dead, number)
             if done is not None:
@@ -136,8 +138,8 @@ class Search:
             if len(tried) == len(self.listed(frontier, slot)):
                 yield from self._list(frontier[:1], slot, "", again=True)
         if not tried:
-            yield from insist(self, frontier[0], slot)
-            self.say(thoughts.dead_end(self.view.name(frontier[0]), slot.phrase, self.voice))
+            yield from self.at_dead_end(frontier[0], slot)
+            self.say(thoughts.dead_end(self.view.name(frontier[0]), slot.phrase, self.choice))
         return None
 
     def _try(
@@ -155,7 +157,7 @@ class Search:
             return None  # the same triples, read from their other end, are not another try
         if not found:
             self.err("wrong_relation", str(hop), at)
-            self.say(thoughts.wrong_result(slots[0].phrase, self.voice))
+            self.say(thoughts.wrong_result(slots[0].phrase, self.choice))
             return None
         done = yield from self._path(found, slots[1:], path, dead, number + 1)
         if done is None:
@@ -179,13 +181,13 @@ class Search:
             if entity.id not in self.listings:
                 why = opening
                 if not why and not self._pending:
-                    why = moving(self.view, frontier, entity, slot.phrase, self.voice)
+                    why = moving(self.view, frontier, entity, slot.phrase, self.choice)
                 opening = ""
                 yield from self.look(entity, why)
         self.say(opening)
 
     def look(self, entity: Entity, why: str) -> Steps:
-        turn = yield from self.do(why, look(self.view, entity))
+        turn = yield from self.do(why, self.view.look(entity))
         self.listings[entity.id] = set() if turn.error else listed_in(turn)
 
     def _follow(self, frontier: Sequence[Entity], hop: Hop, phrase: str) -> Steps:
@@ -193,19 +195,21 @@ class Search:
         for k, entity in enumerate(frontier):
             if (entity.id, hop.relation) not in self._asked:
                 why = (
-                    thoughts.move_many(len(frontier), self.view.name(entity), phrase, self.voice)
+                    thoughts.move_many(len(frontier), self.view.name(entity), phrase, self.choice)
                     if k
-                    else thoughts.choose(phrase, [hop.relation], self.voice)
+                    else thoughts.choose(phrase, [hop.relation], self.choice)
                 )
-                yield from self.ask(entity, hop.relation, why)
+                yield from self.ask(entity, hop.relation, why, hop.direction)
             turn, _ = self._asked[entity.id, hop.relation]
             found.update((e.id, e) for e in self.view.found(turn, entity, hop))
         return list(found.values())
 
-    def ask(self, entity: Entity, relation: str, why: str) -> Steps:
-        """The turn of a get_triples call, remembered."""
-        turn = yield from self.do(why, ask(self.view, entity, relation))
-        if turn.error != "not_listed_yet":
+    def ask(
+        self, entity: Entity, relation: str, why: str, direction: Direction | None = None
+    ) -> Steps:
+        """The turn that asks where a relation leads, remembered."""
+        turn = yield from self.do(why, self.view.ask(entity, relation, direction))
+        if turn.error != ErrorKind.NOT_LISTED_YET:
             self._asked[entity.id, relation] = turn, self._turn
         return turn
 
@@ -224,14 +228,14 @@ class Search:
         self._pending.append(thought)
 
     def speak(self, thought: str) -> str:
-        said, self._pending = [*self._pending, thought], []
-        return " ".join(filter(None, said))
+        parts, self._pending = [*self._pending, thought], []
+        return " ".join(filter(None, parts))
 
-    def err(self, kind: str, what: str, turn: int | None = None, slip: bool = False) -> None:
-        """Note what went wrong at a turn (the last one): by an injected slip, or honestly."""
+    def err(self, kind: str, what: str, turn: int | None = None, injected: bool = False) -> None:
+        """Note what went wrong at a turn (the last one): an injected error, or an honest one."""
         at = self._turn if turn is None else turn
         self.errors.append(
-            {"turn": at, "kind": kind, "what": what, "slip": slip, "recovered": False}
+            {"turn": at, "kind": kind, "what": what, "slip": injected, "recovered": False}
         )
 
     def recover(self) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from data_pipeline.wording.phrases import generated_entry
 from graphwalker.graphs.base import Direction
 from graphwalker.query.constraint import Constraint, Kind
-from graphwalker.query.draft import said
+from graphwalker.query.draft import filled
 
 Forms = dict[str, tuple[str, ...]]
 """By what is said (`above`, `later`, `highest`, ...): forms with `{b}` for the bound."""
@@ -42,7 +42,7 @@ def forms_of(constraint: Constraint) -> tuple[str, ...]:
 
 def plain(constraint: Constraint) -> str:
     """What the constraint asks, in the plainest words: `came out after 1990`."""
-    return said(forms_of(constraint)[0], constraint)
+    return filled(forms_of(constraint)[0], constraint)
 
 
 @cache

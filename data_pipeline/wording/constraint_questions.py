@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from data_pipeline.wording.constraint_phrases import forms_of
-from graphwalker.query.draft import said
+from graphwalker.query.draft import filled
 from graphwalker.query.query import Query
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def ask_constrained(
     hop, entry = branch.hops[-1], teacher.lexicon.entry(branch.hops[-1])
     inner = teacher.nest(teacher.topic(branch), branch.hops[:-1], rng)
     form = rng.choice(forms_of(query.constraint))
-    keeps = said(form, query.constraint)
+    keeps = filled(form, query.constraint)
     person = entry.asker == "Who"
     who = "who" if person else "that"
     clauses = [c.text for c in teacher.clauses(hop, inner.nested) if entry.noun not in c.text]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from data_pipeline.wording.constraint_phrases import forms_of
 from data_pipeline.wording.questions import mentions
 from graphwalker.graphs.base import Entity
-from graphwalker.query.draft import Draft, said
+from graphwalker.query.draft import Draft, filled
 from graphwalker.query.query import Query
 
 KEEP_FROM = 9.0
@@ -78,7 +78,7 @@ def _missing(text: str, query: Query, draft: Draft) -> Iterator[str]:
             yield f"not said: {phrase!r}"
     if query.constraint and (
         draft.constraint not in forms_of(query.constraint)
-        or said(draft.constraint, query.constraint) not in text
+        or filled(draft.constraint, query.constraint) not in text
     ):
         yield f"the constraint is not said: {draft.constraint!r}"
     wanted = [len(branch.hops) for branch in query.branches]

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Generator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from graphwalker.graphs.base import Entity
+from graphwalker.graphs.base import Direction, Entity
 from graphwalker.graphs.literals import is_literal, literal_name
 from graphwalker.oracle import thoughts
 from graphwalker.query.constraint import Constraint, chosen
@@ -24,7 +24,7 @@ def weigh(
     candidates: Sequence[Entity],
     constraint: Constraint,
     phrase: str,
-    rng: thoughts.Voice,
+    rng: thoughts.Choice,
 ) -> Generator[Any, Turn, list[Entity]]:
     """The candidates that the constraint keeps by the values that the environment shows.
 
@@ -41,12 +41,11 @@ def weigh(
             continue
         why = why or thoughts.weigh_next(view.name(entity), rng)
         if constraint.relation not in view.listed:
-            yield from do(why, Call("get_relations", {"entity": view.name(entity)}))
+            yield from do(why, view.look(entity))
             why = thoughts.choose(phrase, [constraint.relation], rng)
         if constraint.relation not in view.listed:
             return []
-        arguments = {"entity": view.name(entity), "relations": [constraint.relation]}
-        turn = yield from do(why, Call("get_triples", arguments))
+        turn = yield from do(why, view.ask(entity, constraint.relation, Direction.OUT))
         values[entity.id] = _values(view, turn, entity, constraint)
         why = ""
     found = {candidate: values[candidate.id] for candidate in candidates}

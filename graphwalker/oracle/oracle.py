@@ -4,14 +4,16 @@ import functools
 import random
 from collections.abc import Generator, Sequence
 
+from graphwalker.errors import PolicyError
 from graphwalker.graphs.base import Entity, KnowledgeGraph
 from graphwalker.oracle import thoughts
 from graphwalker.oracle.constraint_steps import weigh
-from graphwalker.oracle.plan import Move, Plan, PlannedPolicy, View, narrated
+from graphwalker.oracle.plan import WALKER, Move, Plan, PlannedPolicy, View, narrated
+from graphwalker.oracle.speakers import Speaker
 from graphwalker.protocols.base import ActionProtocol, FinalAnswer
-from graphwalker.query.draft import said as constraint_said
+from graphwalker.query.draft import filled, plain_wording
 from graphwalker.query.query import Branch, Hop
-from graphwalker.question import Question, worded
+from graphwalker.question import Question
 from graphwalker.tools.base import Call
 from graphwalker.trajectory import Turn
 
@@ -26,30 +28,37 @@ class OraclePolicy(PlannedPolicy):
     name = "oracle"
 
     def __init__(
-        self, graph: KnowledgeGraph, protocol: ActionProtocol, seed: int = 0, plain: bool = False
+        self,
+        graph: KnowledgeGraph,
+        protocol: ActionProtocol,
+        seed: int = 0,
+        plain: bool = False,
+        speaker: Speaker | None = WALKER,
     ) -> None:
         """`plain`: every kind of thought has one form only."""
-        super().__init__(graph, protocol)
+        super().__init__(graph, protocol, speaker)
         self._seed = seed
         self._plain = plain
 
     def plan(self, key: str, question: Question) -> Plan:
         rng = None if self._plain else random.Random(f"{self._seed}/{question.id}/oracle")
-        view = View(self.graph, question.topic_entities)
+        view = View(self.graph, question.topic_entities, self.speaker)
         return narrated(view, self._steps(view, question, rng), rng)
 
-    def _steps(self, view: View, question: Question, rng: thoughts.Voice) -> Plan:
-        query, said = worded(question)
+    def _steps(self, view: View, question: Question, rng: thoughts.Choice) -> Plan:
+        if question.query is None:
+            raise PolicyError(f"{question.id} has no query: the oracle cannot play it")
+        query, wording = question.query, question.wording or plain_wording(question.query)
         ends: list[list[Entity]] = []
-        for branch, phrases in zip(query.branches, said.phrases, strict=True):
+        for branch, phrases in zip(query.branches, wording.phrases, strict=True):
             ends.append((yield from _branch(view, branch, phrases, len(ends), rng)))
         answers = shared(ends)
-        for k, (hop, phrase) in enumerate(zip(query.tail, said.tail_phrases, strict=True)):
+        for k, (hop, phrase) in enumerate(zip(query.tail, wording.tail_phrases, strict=True)):
             names = [view.name(entity) for entity in answers]
             why = thoughts.intersect(names, phrase, rng) if k == 0 else ""
             answers = yield from _hop(view, answers, hop, phrase, why, rng)
         if query.constraint and answers:
-            phrase = constraint_said(said.constraint, query.constraint)
+            phrase = filled(wording.constraint, query.constraint)
             do = functools.partial(_do, view)
             answers = yield from weigh(view, do, answers, query.constraint, phrase, rng)
             yield weighed(view, answers, phrase, rng)
@@ -64,7 +73,7 @@ def _do(view: View, why: str, call: Call) -> Generator[Move, Turn, Turn]:
 
 
 def _branch(
-    view: View, branch: Branch, phrases: Sequence[str], number: int, rng: thoughts.Voice
+    view: View, branch: Branch, phrases: Sequence[str], number: int, rng: thoughts.Choice
 ) -> Generator[Move, Turn, list[Entity]]:
     frontier = [branch.topic]
     for k, (hop, phrase) in enumerate(zip(branch.hops, phrases, strict=True)):
@@ -74,11 +83,11 @@ def _branch(
 
 
 def _hop(
-    view: View, frontier: list[Entity], hop: Hop, phrase: str, why: str, rng: thoughts.Voice
+    view: View, frontier: list[Entity], hop: Hop, phrase: str, why: str, rng: thoughts.Choice
 ) -> Generator[Move, Turn, list[Entity]]:
     for entity in frontier:
         why = why or moving(view, frontier, entity, phrase, rng)
-        view.see((yield why, look(view, entity)))
+        view.see((yield why, view.look(entity)))
         why = ""
         if hop.relation in view.listed:
             break
@@ -92,30 +101,22 @@ def _hop(
                 if k == 0
                 else thoughts.move_many(len(frontier), view.name(entity), phrase, rng)
             )
-        turn = yield why, ask(view, entity, hop.relation)
+        turn = yield why, view.ask(entity, hop.relation, hop.direction)
         why = ""
         view.see(turn)
         found.update((e.id, e) for e in view.found(turn, entity, hop))
     return list(found.values())
 
 
-def opening(topic: str, phrase: str, number: int, rng: thoughts.Voice) -> str:
+def opening(topic: str, phrase: str, number: int, rng: thoughts.Choice) -> str:
     """The thought that begins a branch, the first one being number 0."""
     if number:
         return thoughts.branch(topic, phrase, rng, number + 1)
     return thoughts.start(topic, phrase, rng)
 
 
-def look(view: View, entity: Entity) -> Call:
-    return Call("get_relations", {"entity": view.name(entity)})
-
-
-def ask(view: View, entity: Entity, relation: str) -> Call:
-    return Call("get_triples", {"entity": view.name(entity), "relations": [relation]})
-
-
 def moving(
-    view: View, frontier: Sequence[Entity], entity: Entity, phrase: str, rng: thoughts.Voice
+    view: View, frontier: Sequence[Entity], entity: Entity, phrase: str, rng: thoughts.Choice
 ) -> str:
     """The thought of going on from one of the entities that a step found."""
     if len(frontier) > 1:
@@ -123,7 +124,7 @@ def moving(
     return thoughts.move(view.name(entity), phrase, rng)
 
 
-def closing(view: View, answers: Sequence[Entity], branches: int, rng: thoughts.Voice) -> Move:
+def closing(view: View, answers: Sequence[Entity], branches: int, rng: thoughts.Choice) -> Move:
     """The last step: the answers, as shown; `branches` that meet in them."""
     names = tuple(view.name(entity) for entity in answers)
     if branches > 1:
@@ -131,7 +132,7 @@ def closing(view: View, answers: Sequence[Entity], branches: int, rng: thoughts.
     return thoughts.answer(names, rng), FinalAnswer(names)
 
 
-def weighed(view: View, answers: Sequence[Entity], phrase: str, rng: thoughts.Voice) -> Move:
+def weighed(view: View, answers: Sequence[Entity], phrase: str, rng: thoughts.Choice) -> Move:
     """The last step of a question with a constraint: what it keeps."""
     names = tuple(view.name(entity) for entity in answers)
     return thoughts.weighed(names, phrase, rng), FinalAnswer(names)

@@ -4,9 +4,10 @@ import random
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable
 
-from graphwalker.errors import PolicyError
-from graphwalker.graphs.base import Entity, KnowledgeGraph
+from graphwalker.errors import PolicyError, UserError
+from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
 from graphwalker.oracle import thoughts
+from graphwalker.oracle.speakers import Speaker, WalkerSpeaker
 from graphwalker.policies.base import Completion, Request
 from graphwalker.protocols.base import ActionProtocol, FinalAnswer
 from graphwalker.query.query import Hop
@@ -14,6 +15,7 @@ from graphwalker.question import Question
 from graphwalker.tools.base import Call
 from graphwalker.trajectory import Turn
 
+WALKER = WalkerSpeaker()
 Move = tuple[str, Call | FinalAnswer]
 Plan = Generator[Move, Turn, None]
 """Yields (thought, action), is sent the turn that came of it."""
@@ -25,8 +27,17 @@ class PlannedPolicy(ABC):
 
     name = "planned"
 
-    def __init__(self, graph: KnowledgeGraph, protocol: ActionProtocol) -> None:
+    def __init__(
+        self,
+        graph: KnowledgeGraph,
+        protocol: ActionProtocol,
+        speaker: Speaker | None = WALKER,
+    ) -> None:
+        """`speaker`: the preset's own; raises `UserError` where it has none."""
+        if speaker is None:
+            raise UserError("this preset has no speaker: no oracle can play it")
         self.graph = graph
+        self.speaker = speaker
         self._protocol = protocol
         self._plans: dict[str, Plan] = {}
         self._done: list[tuple[str, Completion | PolicyError]] = []
@@ -42,6 +53,9 @@ class PlannedPolicy(ABC):
             else:
                 plan = self._plans[request.key] = self.plan(request.key, request.question)
                 thought, action = next(plan)
+        except PolicyError as error:
+            self._done.append((request.key, error))
+            return
         except (StopIteration, KeyError):
             error = PolicyError(f"{self.name}: the plan of {request.key} has no further step")
             self._done.append((request.key, error))
@@ -59,8 +73,11 @@ class PlannedPolicy(ABC):
 class View:
     """What an episode has seen so far: names by entity id, and every relation listed."""
 
-    def __init__(self, graph: KnowledgeGraph, topics: Iterable[Entity]) -> None:
+    def __init__(
+        self, graph: KnowledgeGraph, topics: Iterable[Entity], speaker: Speaker = WALKER
+    ) -> None:
         self._graph = graph
+        self._speaker = speaker
         self._names = {entity.id: entity.name for entity in topics}
         self.listed: set[str] = set()
         self._last: Turn | None = None
@@ -75,6 +92,14 @@ class View:
     def name(self, entity: Entity) -> str:
         """The name under which the episode knows the entity."""
         return self._names.get(entity.id, entity.name)
+
+    def look(self, entity: Entity | str) -> Call:
+        """The call that lists the relations of an entity, or of whatever has that name."""
+        return self._speaker.relations(entity if isinstance(entity, str) else self.name(entity))
+
+    def ask(self, entity: Entity, relation: str, direction: Direction | None = None) -> Call:
+        """The call that shows where a relation leads."""
+        return self._speaker.triples(self.name(entity), relation, direction)
 
     def entities(self) -> list[Entity]:
         """Every entity that the episode knows, as shown, in the order of appearance."""
@@ -99,18 +124,18 @@ class View:
             self._fresh = found
         return found
 
-    def news(self, voice: thoughts.Voice) -> str:
-        """What the last turn gave, told once; `""` when it was told or was nothing."""
+    def findings(self, rng: thoughts.Choice) -> str:
+        """What the last turn gave, in words, once; then, or where it gave nothing, `""`."""
         fresh, self._fresh = self._fresh, []
-        return thoughts.found([self.name(entity) for entity in fresh], voice) if fresh else ""
+        return thoughts.found([self.name(entity) for entity in fresh], rng) if fresh else ""
 
 
-def narrated(view: View, plan: Plan, voice: thoughts.Voice) -> Plan:
+def narrated(view: View, plan: Plan, rng: thoughts.Choice) -> Plan:
     """The plan, each thought opened by what the turn before it gave."""
     try:
         thought, action = next(plan)
         while True:
-            turn = yield " ".join(filter(None, (view.news(voice), thought))), action
+            turn = yield " ".join(filter(None, (view.findings(rng), thought))), action
             thought, action = plan.send(turn)
     except StopIteration:
         return

@@ -3,23 +3,23 @@
 import random
 from collections.abc import Sequence
 
-Voice = random.Random | None
-"""Draws among the forms of a thought; `None` is the plain voice: always the first, shortest one."""
+Choice = random.Random | None
+"""Draws among the forms of a thought; with `None` it is always the first, shortest one."""
 
 
-def _pick(rng: Voice, *forms: str) -> str:
+def _pick(rng: Choice, *forms: str) -> str:
     return forms[0] if rng is None else rng.choice(forms)
 
 
 def _about(phrase: str) -> str:
     """The phrase without its slot: `the director of {x}` becomes `the director of it`."""
-    said = phrase.replace("{x}", "it")
-    if said.endswith("?"):
-        return said[0].lower() + said[1:-1]
-    return said if said.startswith("the ") else f"what {said}"
+    text = phrase.replace("{x}", "it")
+    if text.endswith("?"):
+        return text[0].lower() + text[1:-1]
+    return text if text.startswith("the ") else f"what {text}"
 
 
-def start(topic: str, phrase: str, rng: Voice) -> str:
+def start(topic: str, phrase: str, rng: Choice) -> str:
     """First step: look at the topic entity."""
     return _pick(
         rng,
@@ -28,18 +28,18 @@ def start(topic: str, phrase: str, rng: Voice) -> str:
     )
 
 
-def choose(phrase: str, relations: Sequence[str], rng: Voice) -> str:
+def choose(phrase: str, relations: Sequence[str], rng: Choice) -> str:
     """A relation list was seen; these relations fit the phrase."""
     fits = "these fit" if len(relations) > 1 else "this fits"
     return _pick(rng, f"For {_about(phrase)}, {fits}.", f"I seek {_about(phrase)}; {fits}.")
 
 
-def found(names: Sequence[str], rng: Voice) -> str:
+def found(names: Sequence[str], rng: Choice) -> str:
     """What a step gave, told before anything is made of it."""
     return _pick(rng, f"Found {', '.join(names)}.", f"This gives {', '.join(names)}.")
 
 
-def move(entity: str, phrase: str, rng: Voice) -> str:
+def move(entity: str, phrase: str, rng: Choice) -> str:
     """A step gave an entity; go on from it with the next phrase."""
     return _pick(
         rng,
@@ -48,7 +48,7 @@ def move(entity: str, phrase: str, rng: Voice) -> str:
     )
 
 
-def move_many(count: int, entity: str, phrase: str, rng: Voice) -> str:
+def move_many(count: int, entity: str, phrase: str, rng: Choice) -> str:
     """A step gave several entities; take them one by one, this one now."""
     return _pick(
         rng,
@@ -57,7 +57,7 @@ def move_many(count: int, entity: str, phrase: str, rng: Voice) -> str:
     )
 
 
-def branch(topic: str, phrase: str, rng: Voice, number: int = 2) -> str:
+def branch(topic: str, phrase: str, rng: Choice, number: int = 2) -> str:
     """Branches of a conjunction are done; begin the next one at its own topic entity."""
     return _pick(
         rng,
@@ -66,7 +66,7 @@ def branch(topic: str, phrase: str, rng: Voice, number: int = 2) -> str:
     )
 
 
-def intersect(names: Sequence[str], phrase: str, rng: Voice) -> str:
+def intersect(names: Sequence[str], phrase: str, rng: Choice) -> str:
     """Both branches are known; go on from what they share."""
     shared = ", ".join(names[:2]) + (" and others" if len(names) > 2 else "")
     return _pick(
@@ -76,7 +76,7 @@ def intersect(names: Sequence[str], phrase: str, rng: Voice) -> str:
     )
 
 
-def weigh(count: int, phrase: str, rng: Voice) -> str:
+def weigh(count: int, phrase: str, rng: Choice) -> str:
     """The candidates are known; their values decide which of them the question means."""
     return _pick(
         rng,
@@ -85,31 +85,31 @@ def weigh(count: int, phrase: str, rng: Voice) -> str:
     )
 
 
-def weigh_than(entity: str, rng: Voice) -> str:
+def weigh_than(entity: str, rng: Choice) -> str:
     """The value of the entity that the candidates are compared with."""
     return _pick(rng, f"First, {entity}.", f"I need the value of {entity} to compare with.")
 
 
-def weigh_next(entity: str, rng: Voice) -> str:
+def weigh_next(entity: str, rng: Choice) -> str:
     """The value of a candidate."""
     return _pick(rng, f"Now {entity}.", f"Next I look the value of {entity} up.")
 
 
-def weighed(names: Sequence[str], phrase: str, rng: Voice) -> str:
+def weighed(names: Sequence[str], phrase: str, rng: Choice) -> str:
     """Every value is known: what the constraint keeps, said before the answer."""
     if len(names) == 1:
         return _pick(rng, f"{names[0]} {phrase}.", f"Only {names[0]} {phrase}.")
     return _pick(rng, f"{len(names)} of these fit.", f"By these values, {len(names)} fit.")
 
 
-def answer(names: Sequence[str], rng: Voice) -> str:
+def answer(names: Sequence[str], rng: Choice) -> str:
     """The last step showed the answers. Says how many, the answer itself names them."""
     if len(names) == 1:
         return _pick(rng, "That is the answer.", "This answers the question.")
     return _pick(rng, f"These {len(names)} are the answer.", f"All {len(names)} are answers.")
 
 
-def answer_both(names: Sequence[str], rng: Voice, branches: int = 2) -> str:
+def answer_both(names: Sequence[str], rng: Choice, branches: int = 2) -> str:
     """A conjunction's answer: what stands in both results, or in all three."""
     if branches > 2:
         return _pick(rng, f"In all: {', '.join(names)}.", "This meets every condition.")
@@ -118,7 +118,7 @@ def answer_both(names: Sequence[str], rng: Voice, branches: int = 2) -> str:
     return _pick(rng, f"In both: {', '.join(names)}.", f"{len(names)} meet both conditions.")
 
 
-def dead_end(entity: str, phrase: str, rng: Voice) -> str:
+def dead_end(entity: str, phrase: str, rng: Choice) -> str:
     """The entity has no relation for the next phrase: the step before it was read wrongly."""
     return _pick(
         rng,
@@ -127,7 +127,7 @@ def dead_end(entity: str, phrase: str, rng: Voice) -> str:
     )
 
 
-def wrong_result(phrase: str, rng: Voice) -> str:
+def wrong_result(phrase: str, rng: Choice) -> str:
     """The result is not what the phrase asked for (wrong relation or wrong kind of entity)."""
     return _pick(
         rng,
@@ -136,7 +136,7 @@ def wrong_result(phrase: str, rng: Voice) -> str:
     )
 
 
-def back(entity: str, phrase: str, rng: Voice) -> str:
+def back(entity: str, phrase: str, rng: Choice) -> str:
     """Go back to an earlier entity and read its phrase by another relation."""
     return _pick(
         rng,
@@ -145,11 +145,11 @@ def back(entity: str, phrase: str, rng: Voice) -> str:
     )
 
 
-def mend(error: str, rng: Voice) -> str:
+def mend(error: str, rng: Choice) -> str:
     """The tool refused the call; say what was wrong before calling it rightly."""
     return _pick(rng, f"The call failed: {error}. I correct it.", f"My call was wrong: {error}.")
 
 
-def fault(error: str, rng: Voice) -> str:
+def fault(error: str, rng: Choice) -> str:
     """The tool refused the call, and no other call of that kind would do."""
     return _pick(rng, f"The call failed: {error}.", f"Refused: {error}.")

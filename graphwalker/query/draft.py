@@ -1,16 +1,18 @@
-"""How a query was put into words: the question's text, the phrase of each hop, and its readings."""
+"""How a query is put into words: the question's text, the phrase of each hop, and its readings."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from graphwalker.graphs.base import Direction
 from graphwalker.query.constraint import Constraint
-from graphwalker.query.query import Hop, parse_hop
+from graphwalker.query.query import Hop, Query, parse_hop
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A question text and how it was said: `phrases[b][k]` is the phrase of hop k of branch b,
+    """A question's text and its parts: `phrases[b][k]` is the phrase of hop k of branch b,
     `readings[b][k]` the hops that this phrase may mean, the true one first."""
 
     text: str
@@ -19,7 +21,7 @@ class Draft:
     readings: tuple[tuple[tuple[Hop, ...], ...], ...]
     tail_readings: tuple[tuple[Hop, ...], ...] = ()
     constraint: str = ""
-    """The form in which the query's constraint is said, `{b}` for its bound."""
+    """The form in which the query's constraint is worded, `{b}` for its bound."""
 
     def to_json(self) -> dict[str, Any]:
         """All but the text, which stands in the question's own field."""
@@ -46,7 +48,7 @@ class Draft:
         )
 
 
-def said(form: str, constraint: Constraint) -> str:
+def filled(form: str, constraint: Constraint) -> str:
     """The form with its bound: a name, a year, or a number with commas."""
     bound = constraint.bound
     if constraint.than:
@@ -55,3 +57,39 @@ def said(form: str, constraint: Constraint) -> str:
         whole, dot, rest = bound.partition(".")
         bound = f"{int(whole):,}{dot}{rest}"
     return form.replace("{b}", bound)
+
+
+def plain_wording(query: Query) -> Draft:
+    """Phrases from the relations' ids alone, for questions that come without any.
+
+    >>> from graphwalker.graphs.base import Entity
+    >>> from graphwalker.query.query import Branch
+    >>> query = Query((Branch(Entity("m.a", "A"), (Hop("http://x.org/p#bornIn"),)),))
+    >>> plain_wording(query).phrases
+    (('the born in of {x}',),)
+    """
+    return Draft(
+        "",
+        phrases=tuple(tuple(map(_phrase, branch.hops)) for branch in query.branches),
+        tail_phrases=tuple(map(_phrase, query.tail)),
+        readings=tuple(tuple((hop,) for hop in branch.hops) for branch in query.branches),
+        tail_readings=tuple((hop,) for hop in query.tail),
+        constraint=_constraint(query.constraint) if query.constraint else "",
+    )
+
+
+def _phrase(hop: Hop) -> str:
+    label = _label(hop.relation)
+    return f"the {label} of {{x}}" if hop.direction is Direction.OUT else f"has {{x}} as {label}"
+
+
+def _constraint(constraint: Constraint) -> str:
+    bound = "" if constraint.operator in ("highest", "lowest") else " {b}"
+    return f"has the {_label(constraint.relation)} that is {constraint.operator}{bound}"
+
+
+def _label(relation: str) -> str:
+    """The last words of a relation's id, whatever separates them."""
+    last = re.split(r"[./:#]", relation.rstrip("./:#"))[-1]
+    words = re.findall(r"[^\W_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", last).lower())
+    return " ".join(words) or "relation"

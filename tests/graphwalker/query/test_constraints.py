@@ -18,7 +18,7 @@ from data_pipeline.wording.quality import judge
 from data_pipeline.wording.questions import ProgrammaticTeacher
 from graphwalker.graphs.base import Entity
 from graphwalker.query.constraint import Constraint, constraint_fault, kept, key_of, kind_of
-from graphwalker.query.draft import Draft, said
+from graphwalker.query.draft import Draft, filled
 from graphwalker.query.query import Query, execute
 from graphwalker.query.sparql import render
 from support.backends import in_memory, write
@@ -208,10 +208,10 @@ def test_no_rounder_number_lies_between():
 
 
 def test_bounds_are_said_as_people_write_them():
-    assert said("has more than {b} inhabitants", Constraint("r", "number", "above", "25000")) == (
+    assert filled("has more than {b} inhabitants", Constraint("r", "number", "above", "25000")) == (
         "has more than 25,000 inhabitants"
     )
-    assert said("came out after {b}", Constraint("r", "date", "above", "1990")).endswith("1990")
+    assert filled("came out after {b}", Constraint("r", "date", "above", "1990")).endswith("1990")
 
 
 @pytest.mark.parametrize("kind", ["date", "number"])
