@@ -2,10 +2,11 @@
 
 import difflib
 import logging
+import re
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar, cast, get_args
+from typing import Any, ClassVar, Literal, TypeVar, cast, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
@@ -20,20 +21,26 @@ class Config(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     renamed: ClassVar[Mapping[str, str]] = {}
-    """Settings that had another name: old -> new. Old files and run folders stay readable."""
+    """Settings that had another name: old -> new (which may be dotted). Old files and run folders
+    stay readable."""
 
     @model_validator(mode="before")
     @classmethod
     def _read_old_names(cls, data: Any) -> Any:
         old = [key for key in cls.renamed if isinstance(data, dict) and key in data]
         if not old:
-            return data
+            return cast("Any", data)
         values = dict(cast("dict[str, Any]", data))
         for key in old:
             new = cls.renamed[key]
-            if new in values:
+            *parents, last = new.split(".")
+            place = values
+            for parent in parents:
+                place[parent] = dict(place.get(parent) or {})
+                place = place[parent]
+            if last in place:
                 raise ValueError(f"{key} is the old name of {new}: set {new} alone")
-            values[new] = values.pop(key)
+            place[last] = values.pop(key)
             _log.warning("the setting %s is called %s now; the old name is read", key, new)
         return values
 
@@ -42,48 +49,66 @@ C = TypeVar("C", bound=Config)
 
 SHARED = "shared"
 """The section whose settings every other section of its file has, too."""
+COMMAND_LINE = "command line"
+"""What an error calls the place where a setting stands that was typed."""
 
 
 def load_config(model: type[C], path: Path | str | None, overrides: Sequence[str] = ()) -> C:
     """Read YAML at `path` (none: defaults), merge `a.b=c` overrides, validate.
 
     `FILE#SECTION` reads one section of a file that holds several configs, over its section
-    `shared`. Raises `UserError` naming the file, the key and the nearest known key.
+    `shared`. Raises `UserError` naming the file (or the command line, where the mistake was typed
+    there), the key and the nearest known key.
     """
-    source = str(path) if path else "command line"
-    return parse_config(model, _loaded(str(path or ""), overrides), source)
+    typed = [item.partition("=")[0] for item in overrides]
+    return parse_config(model, read_settings(path, overrides), str(path or COMMAND_LINE), typed)
 
 
-def _loaded(path: str, overrides: Sequence[str]) -> Any:
+def read_settings(
+    path: Path | str | None,
+    overrides: Sequence[str] = (),
+    values: Mapping[str, Any] | None = None,
+) -> Any:
+    """Plain data: what the file says, then `a.b=c` overrides, then `values` by their full names."""
     from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
     from yaml import YAMLError
 
     for item in overrides:
         if "=" not in item.lstrip("="):
-            raise UserError(f"override {item!r} is not of the form a.b=c")
+            raise UserError(f"{item!r} is not a setting of the form a.b=c")
+    source = COMMAND_LINE
     try:
-        base = _read(path) if path else OmegaConf.create({})
-        merged = OmegaConf.merge(base, OmegaConf.from_dotlist(list(overrides)))
+        typed = OmegaConf.from_dotlist(list(overrides))
+        for key, value in (values or {}).items():
+            OmegaConf.update(typed, key, value)
+        source = str(path or COMMAND_LINE)
+        merged = OmegaConf.merge(_read(source) if path else {}, typed)
         return OmegaConf.to_container(merged, resolve=True)
+    except UserError:
+        raise
     except (OmegaConfBaseException, YAMLError, UnicodeDecodeError, ValueError, TypeError) as error:
-        source = path or "command line"
         raise UserError(f"{source}: not a valid config: {_first_line(error)}") from None
 
 
 def keys_of(path: Path | str) -> set[str]:
     """The settings that a file, or a section of one, gives at its top level."""
-    return set(_loaded(str(path), ()))
+    return set(read_settings(path))
 
 
-def parse_config(model: type[C], data: Any, source: str) -> C:
-    """Validate plain data. Raises `UserError` with one line for the first problem."""
+def parse_config(model: type[C], data: Any, source: str, typed: Iterable[str] = ()) -> C:
+    """Validate plain data; settings of the names `typed` come from the command line.
+
+    Raises `UserError` with one line for the first problem.
+    """
     if not isinstance(data, dict):
         raise UserError(f"{source}: a config must be a mapping of keys to values")
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        raise UserError(f"{source}: {_explain(model, error)}") from None
+        key, text = _explain(model, error)
+        mistyped = any(f"{key}.".startswith(f"{t}.") or t.startswith(f"{key}.") for t in typed)
+        raise UserError(f"{COMMAND_LINE if mistyped else source}: {text}") from None
 
 
 def write_config(config: Config, folder: Path, name: str = "config.yaml") -> Path:
@@ -132,10 +157,17 @@ def describe(model: type[Config], prefix: str = "") -> Iterator[tuple[str, str, 
             if field.is_required()
             else repr(field.get_default(call_default_factory=True))
         )
-        kind = getattr(field.annotation, "__name__", None) or str(field.annotation)
-        if get_args(field.annotation):
-            kind = str(field.annotation).replace("typing.", "")
-        yield f"{prefix}{name}", kind, default, " ".join((field.description or "").split())
+        meaning = " ".join((field.description or "").split())
+        yield f"{prefix}{name}", _kind(field.annotation), default, meaning
+
+
+def _kind(annotation: Any) -> str:
+    """A type as a person reads it: without modules, a choice by its values."""
+    if get_origin(annotation) is Literal:
+        return " | ".join(map(str, get_args(annotation)))
+    if not get_args(annotation):
+        return getattr(annotation, "__name__", str(annotation))
+    return re.sub(r"(?<!['\w])(?:[a-z_]+\.)+(?=[A-Z])", "", str(annotation))
 
 
 def _nested_model(annotation: Any) -> type[Config] | None:
@@ -155,7 +187,7 @@ def _read(path: str) -> Any:
     OmegaConf.resolve(loaded)
     known = [str(n) for n, part in loaded.items() if n != SHARED and not isinstance(part, str)]
     if section not in known:
-        raise UserError(f"no section {section!r}; it has {', '.join(known)}")
+        raise UserError(f"{path}: no section {section!r}; it has {', '.join(known)}")
     return OmegaConf.merge(loaded.get(SHARED) or {}, loaded[section] or {})
 
 
@@ -166,19 +198,27 @@ def _existing(path: Path | str) -> Path:
     return path
 
 
-def _explain(model: type[Config], error: ValidationError) -> str:
-    problem = error.errors()[0]
+def _explain(model: type[Config], error: ValidationError) -> tuple[str, str]:
+    """The setting that is wrong, and what to say. A name that does not exist comes first: it is
+    often why another one is missing."""
+    problems = error.errors()
+    problem = next((p for p in problems if p["type"] == "extra_forbidden"), problems[0])
     key = ".".join(str(part) for part in problem["loc"])
     if problem["type"] == "extra_forbidden":
         known = [name for name, *_ in describe(model)]
-        parent, _, last = key.rpartition(".")
-        siblings = [k for k in known if k.startswith(f"{parent}." if parent else "")] or known
-        near = difflib.get_close_matches(key, siblings, n=1, cutoff=0.5)
-        hint = f"; did you mean {near[0]}?" if near else f"; known: {', '.join(known[:12])}"
-        return f"{key} is not a setting ({last!r} unknown){hint}"
+        return key, f"{key} is not a setting{_nearest(key, known)}"
     if problem["type"] == "missing":
-        return f"{key} is required: set it in the file or as {key}=VALUE"
-    return f"{key}: {problem['msg']} (got {problem['input']!r})"
+        return key, f"{key} is required: set it in the file or as {key}=VALUE"
+    text = problem["msg"].removeprefix("Value error, ")
+    return key, f"{key}: {text} (got {problem['input']!r})" if key else text
+
+
+def _nearest(key: str, known: list[str]) -> str:
+    parent, _, last = key.rpartition(".")
+    same = [name for name in known if name.rpartition(".")[2] == last]  # prompt: environment.prompt
+    siblings = [name for name in known if name.startswith(f"{parent}." if parent else "")] or known
+    near = same[:1] or difflib.get_close_matches(key, siblings, n=1, cutoff=0.5)
+    return f"; did you mean {near[0]}?" if near else f"; known: {', '.join(siblings[:12])}"
 
 
 def _first_line(error: Exception) -> str:

@@ -1,8 +1,14 @@
-"""The whole road on an embedded graph: world, data, three training stages, evaluation, report."""
+"""The whole pipeline on an embedded graph: world, data, three training stages, evaluation, report.
+
+`Demo.data_stages` and `Demo.training_stages` are its table of contents; each stage does what the
+command or script of that stage does.
+"""
 
 import json
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -10,11 +16,10 @@ from typing import Any, TypeVar
 from pydantic import Field
 
 from graphwalker.cli import console
-from graphwalker.cli.shared import load as _load
-from graphwalker.config import Config, load_config, parse_config, write_config
+from graphwalker.config import Config, parse_config, write_config
 from graphwalker.errors import UserError
 
-T = TypeVar("T")
+C = TypeVar("C", bound=Config)
 Settings = dict[str, Any]
 
 GRPO = "grpo/final"
@@ -71,21 +76,37 @@ def shipped_config(quick: bool) -> Path:
     raise UserError(f"{SHIPPED[quick]} is missing from this installation: reinstall graphwalker")
 
 
-def run_demo(out: Path, config: Path, overrides: list[str]) -> dict[str, Any]:
+def run_demo(out: Path, config: DemoConfig) -> dict[str, Any]:
     """Run every stage that is not finished yet, then write and show the report."""
-    demo = Demo(out, load_config(DemoConfig, config, overrides))
+    demo = Demo(out, config)
     demo.check_questions()
     demo.make_data()
     demo.train()
     return demo.report()
 
 
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A step of the pipeline, by the name under which its seconds are kept."""
+
+    title: str
+    work: Callable[[console.Tick], object]
+    own_bar: bool = False
+    """Whether the work shows its own progress, as training does."""
+
+
 class Demo:
-    """One run folder. Every stage goes on where a killed run of the same settings stopped."""
+    """One run folder. Every stage resumes where a killed run of the same settings stopped."""
 
     def __init__(self, out: Path, config: DemoConfig) -> None:
         self.out, self.config = out, config
         self.graph = config.graph or str(out / "world" / "graph")
+        questions = out / "questions"
+        self.test_file = questions / "test.jsonl"
+        self.rl_file = questions / "rl" / "questions.jsonl"
+        self.fresh_file = questions / "rl" / "fresh.jsonl"
+        own = questions / "grpo" / "questions.jsonl"
+        self.grpo_file = own if config.grpo_questions else self.fresh_file
         self.seconds = _Seconds(out / "seconds.json")
         write_config(config, out)
 
@@ -96,7 +117,8 @@ class Demo:
 
         Raises `UserError` before anything is made.
         """
-        load_questions = _load("graphwalker.datasets.base:load_questions")
+        from graphwalker.datasets.base import load_questions
+
         tests = {name: load_questions(path) for name, path in self.config.benchmarks.items()}
         mine = self.config.grpo.get("questions")
         trained = {q.text.casefold() for q in load_questions(mine)} if mine else set[str]()
@@ -108,33 +130,52 @@ class Demo:
                     f"such as {shared[0]!r}; train on others"
                 )
 
+    def data_stages(self) -> list[Stage]:
+        """From nothing to the files that training and evaluation read."""
+        config, made = self.config, self.config.graph or Path(self.graph).exists()
+        rl = {**config.synth, **config.rl_questions}
+        # The order of the seeds is part of the data: run folders of before resume by it.
+        sets: dict[str, Settings] = {
+            "rl": {"split": "train", "seed": config.seed + 1, **rl},
+            "grpo": {
+                "split": "train",
+                "seed": config.seed + 2 + len(config.tests),
+                **rl,
+                **config.grpo_questions,
+            },
+        }
+        own = [Stage("questions for GRPO", partial(self._questions, "grpo", sets["grpo"]))]
+        return [
+            *([] if made else [Stage("world", self._make_world)]),
+            Stage("GraphSynth", self._synthesize),
+            Stage("questions for RL", partial(self._questions, "rl", sets["rl"])),
+            *(own if config.grpo_questions else []),
+            Stage("held-out questions", self._hold_out),
+            Stage("GraphRoll", self._collect),
+        ]
+
     def make_data(self) -> None:
-        if not self.config.graph and not Path(self.graph).exists():
-            self._step("world", self._make_world)
-        self._step("GraphSynth", self._synthesize)
-        self._step("questions for RL", self._rl_questions)
-        if self.config.grpo_questions:
-            self._step("questions for GRPO", self._grpo_questions)
-        self._step("held-out questions", self._hold_out)
-        self._step("GraphRoll", self._collect)
+        for stage in self.data_stages():
+            self._run(stage)
 
     def _make_world(self, _: console.Tick) -> None:
-        make = _load("graphwalker.world.generate:make_world")
-        make(self.config.entities, self.config.seed, self.out / "world")
+        from graphwalker.world.generate import make_world
+
+        make_world(self.config.entities, self.config.seed, self.out / "world")
 
     def _synthesize(self, tick: console.Tick) -> None:
-        config = self._parsed("data_pipeline.config:SynthConfig", "synth", seed=self.config.seed)
-        run = _load("data_pipeline.synthesize:synthesize")
-        run(self.graph, config, self.out / "synth", tick)
+        from data_pipeline.config import SynthConfig
+        from data_pipeline.synthesize import synthesize
 
-    def _rl_questions(self, tick: console.Tick) -> None:
-        values = {"seed": self.config.seed + 1, **self.config.synth, **self.config.rl_questions}
-        self._questions("rl", {"split": "train", **values}, tick)
+        config = self._parsed(SynthConfig, "synth", {"seed": self.config.seed, **self.config.synth})
+        synthesize(self.graph, config, self.out / "synth", tick)
 
-    def _grpo_questions(self, tick: console.Tick) -> None:
-        seed = {"seed": self.config.seed + 2 + len(self.config.tests)}
-        more = {**self.config.synth, **self.config.rl_questions, **self.config.grpo_questions}
-        self._questions("grpo", {"split": "train", **seed, **more}, tick)
+    def _questions(self, name: str, values: Settings, tick: console.Tick) -> None:
+        from data_pipeline.config import SynthConfig
+        from data_pipeline.synthesize import make_questions
+
+        config = self._parsed(SynthConfig, name, values)
+        make_questions(self.graph, config, self.out / "questions" / name, tick)
 
     def _hold_out(self, tick: console.Tick) -> None:
         for number, (split, values) in enumerate(self.config.tests.items()):
@@ -142,15 +183,12 @@ class Demo:
             self._questions(split, {**values, "split": split}, tick)
         self._merge_tests()
 
-    def _questions(self, name: str, values: Settings, tick: console.Tick) -> None:
-        config = self._parsed("data_pipeline.config:SynthConfig", name, values)
-        run = _load("data_pipeline.synthesize:make_questions")
-        run(self.graph, config, self.out / "questions" / name, tick)
-
     def _merge_tests(self) -> None:
         """One test file, checked against the training questions for leakage."""
-        load_questions = _load("graphwalker.datasets.base:load_questions")
-        write_jsonl = _load("graphwalker.files:write_jsonl")
+        from data_pipeline.splits import check_leakage
+        from graphwalker.datasets.base import load_questions
+        from graphwalker.files import write_jsonl
+
         train = load_questions(self.out / "synth" / "questions.jsonl")
         train += load_questions(self.rl_file)
         if self.config.grpo_questions:
@@ -162,133 +200,135 @@ class Demo:
             for question in load_questions(self.out / "questions" / split / "questions.jsonl")
             if question.text.casefold() not in texts  # of a namesake of its topic
         ]
-        _load("data_pipeline.splits:check_leakage")(train, test)
+        check_leakage(train, test)
         write_jsonl(self.test_file, [question.to_json() for question in test])
 
     def _collect(self, tick: console.Tick) -> None:
-        config = self._parsed("data_pipeline.config:ExpertConfig", "experts", seed=self.config.seed)
-        run = _load("data_pipeline.collect:collect_experts")
-        run(self.graph, config, self.rl_file, self.out / "graphroll", tick)
-        self._set_apart()
+        """GraphRoll. GRPO's questions are those that it leaves: a model that was trained on the
+        others may know their answers by heart."""
+        from data_pipeline.collect import collect_experts
+        from data_pipeline.config import ExpertConfig
+        from graphwalker.files import read_jsonl, write_jsonl
 
-    def _set_apart(self) -> None:
-        """GRPO's questions are those that stage 2 has not seen: it may know the others by heart."""
-        read_jsonl = _load("graphwalker.files:read_jsonl")
-        shown = {
-            trajectory["question"]["id"]
-            for trajectory in read_jsonl(self.out / "graphroll" / "graphroll.jsonl")
-        }
-        questions = [record for record in read_jsonl(self.rl_file) if record["id"] not in shown]
-        _load("graphwalker.files:write_jsonl")(self.fresh_file, questions)
+        values = {"seed": self.config.seed, **self.config.experts}
+        config, folder = self._parsed(ExpertConfig, "experts", values), self.out / "graphroll"
+        collect_experts(self.graph, config, self.rl_file, folder, tick)
+        shown = {row["question"]["id"] for row in read_jsonl(folder / "graphroll.jsonl")}
+        fresh = [record for record in read_jsonl(self.rl_file) if record["id"] not in shown]
+        write_jsonl(self.fresh_file, fresh)
 
     # --- training
 
     def train(self) -> None:
+        """The untrained agent, two stages of SFT, then GRPO."""
+        config, out = self.config, self.out
         self.make_model()
-        data = {"sft1": "synth/graphsynth.jsonl", "sft2": "graphroll/graphroll.jsonl"}
-        parents = {"sft1": self.out / "model", "sft2": self.out / "sft1" / "final"}
-        for name, title in (("sft1", "SFT stage 1"), ("sft2", "SFT stage 2")):
-            values = {
-                "model": str(parents[name]),
-                "data": [str(self.out / data[name])],
-                "output_dir": str(self.out / name),
-                "seed": self.config.seed,
-                **getattr(self.config, name),
-            }
-            self.train_sft(values, title)
-        values = {
-            "model": str(self.out / "sft2" / "final"),
-            "output_dir": str(self.out / "grpo"),
-            "seed": self.config.seed,
-            **self.config.grpo,
-        }
-        self.train_grpo(values)
+        chain = (
+            ("sft1", "SFT stage 1", "model", "synth/graphsynth.jsonl", config.sft1),
+            ("sft2", "SFT stage 2", "sft1/final", "graphroll/graphroll.jsonl", config.sft2),
+        )
+        for name, title, parent, data, values in chain:
+            fixed = {"model": str(out / parent), "output_dir": str(out / name)}
+            corpus = {"data": [str(out / data)], "seed": config.seed}
+            self.train_sft({**fixed, **corpus, **values}, title)
+        fixed = {"model": str(out / "sft2" / "final"), "output_dir": str(out / "grpo")}
+        self.train_grpo({**fixed, "seed": config.seed, **config.grpo})
 
     def make_model(self) -> None:
         """The untrained agent, in `model/`."""
-        self._step("tiny model", self._make_model)
+        self._run(Stage("tiny model", self._make_model))
 
     def train_sft(self, values: Settings, title: str) -> None:
         """One SFT stage with these settings."""
-        config = self._parsed("training.config:SftConfig", title, values)
-        self._step(title, lambda _: _load("training.sft:run_sft")(config), bar=False)
+        from training.config import SftConfig
+        from training.sft import run_sft
+
+        config = self._parsed(SftConfig, title, values)
+        self._run(Stage(title, lambda _: run_sft(config), own_bar=True))
 
     def train_grpo(self, values: Settings) -> None:
         """GRPO on the run's own fresh questions, graph and environment."""
-        values = {
-            "questions": str(self.grpo_file),
-            "graph": str(self.graph),
-            "environment": self.config.environment,
-            **values,
-        }
-        config = self._parsed("training.grpo_config:GrpoConfig", "grpo", values)
-        self._step("GRPO", lambda _: _load("training.grpo:run_grpo")(config), bar=False)
+        from training.grpo import run_grpo
+        from training.grpo_config import GrpoConfig
+
+        own = {"questions": str(self.grpo_file), "graph": self.graph}
+        config = self._parsed(GrpoConfig, "grpo", {**own, **values})
+        self._run(Stage("GRPO", lambda _: run_grpo(config), own_bar=True))
 
     def _make_model(self, _: console.Tick) -> None:
+        from graphwalker.files import read_records
+        from graphwalker.graphs.open import open_graph
+        from graphwalker.graphs.relations import shown_relations
+        from graphwalker.trajectory import Trajectory
+        from training.config import TinyModelConfig
+        from training.models.tiny import conversation_texts, make_tiny
+
         values = {"seed": self.config.seed, **self.config.model}
-        config = self._parsed("training.config:TinyModelConfig", "model", values)
-        read_records = _load("graphwalker.files:read_records")
-        parse = _load("graphwalker.trajectory:Trajectory").from_json
-        trajectories = read_records(self.out / "synth" / "graphsynth.jsonl", parse)
-        texts = _load("training.models.tiny:conversation_texts")(islice(trajectories, TEXTS))
-        graph = _load("graphwalker.graphs.open:open_graph")(self.graph)
-        relations = _load("graphwalker.graphs.relations:shown_relations")(graph)
+        config = self._parsed(TinyModelConfig, "model", values)
+        walks = read_records(self.out / "synth" / "graphsynth.jsonl", Trajectory.from_json)
+        texts = conversation_texts(islice(walks, TEXTS))
+        graph = open_graph(self.graph)
         names = (graph.entity_at(i).name for i in range(graph.size))
-        _load("training.models.tiny:make_tiny")(config, texts, relations, self.out / "model", names)
+        make_tiny(config, texts, shown_relations(graph), self.out / "model", names)
 
     # --- evaluation
 
-    @property
-    def fresh_file(self) -> Path:
-        return self.out / "questions" / "rl" / "fresh.jsonl"
+    def evaluate(
+        self, model: Path, folder: Path, more: Settings | None = None, title: str = "evaluate"
+    ) -> None:
+        """Run a model on the held-out questions, or on those that `more` names."""
+        from eval.run.config import EvalConfig, run_eval
 
-    @property
-    def grpo_file(self) -> Path:
-        own = self.out / "questions" / "grpo" / "questions.jsonl"
-        return own if self.config.grpo_questions else self.fresh_file
-
-    @property
-    def test_file(self) -> Path:
-        return self.out / "questions" / "test.jsonl"
-
-    @property
-    def rl_file(self) -> Path:
-        return self.out / "questions" / "rl" / "questions.jsonl"
+        values = {
+            "graph": self.graph,
+            "questions": str(self.test_file),
+            "output_dir": str(folder),
+            "seed": self.config.seed,
+            **self.config.eval,
+            **(more or {}),
+            "policy": {"model": str(model), **self.config.eval.get("policy", {})},
+        }
+        config = self._parsed(EvalConfig, "eval", values)
+        self._run(Stage(title, lambda tick: run_eval(config, tick)))
 
     def report(self) -> dict[str, Any]:
         """Evaluate every stage, write the report, print its table."""
-        stage_result = _load("eval.report.report:StageResult")
+        from eval.report.report import StageResult, console_table, write_report
+
         models = {
             "untrained": ("model", ""),
             "SFT stage 1": ("sft1/final", "sft1"),
             "SFT stage 2": ("sft2/final", "sft2"),
             "GRPO": (GRPO, "grpo"),
         }
-        stages: list[Any] = []
+        stages: list[StageResult] = []
         for name, (model, run) in models.items():
             folder = self.out / "eval" / (run or name)
             self.evaluate(self.out / model, folder, title=f"evaluate {name}")
             metrics = self.out / run / "metrics.jsonl" if run else None
-            stages.append(stage_result(name, folder, metrics, self.seconds.of(name)))
-        report = _load("eval.report.report:write_report")(
+            stages.append(StageResult(name, folder, metrics, self.seconds.of(name)))
+        benchmarks = self._benchmarks()
+        report = write_report(
             self.out,
             stages,
             self.config.model_dump(mode="json"),
             self.config.seed,
             "GraphWalker demo: one agent, from nothing",
             {
-                "benchmarks": self._benchmarks(),
+                "benchmarks": benchmarks,
                 "seconds": self.seconds.all,
                 "total_seconds": round(sum(self.seconds.all.values()), 1),
             },
         )
-        console.out.print(_load("eval.report.report:console_table")(report))
+        console.out.print(console_table(report))
         console.out.print(f"Report: {(self.out / 'report.html').resolve()}", soft_wrap=True)
         return report
 
     def _benchmarks(self) -> dict[str, Any]:
         """Figures on question files from elsewhere before and after GRPO, and the paired gain."""
-        read_run = _load("eval.run.records:read_run")
+        from eval.analysis.summary import paired, summarise
+        from eval.run.records import read_run
+
         figures: dict[str, Any] = {}
         for name, path in self.config.benchmarks.items():
             runs: list[Any] = []
@@ -298,52 +338,32 @@ class Demo:
                 title = f"benchmark {name}, {stage}"
                 self.evaluate(self.out / model, folder, {"questions": path, "samples": 0}, title)
                 runs.append(read_run(folder).trajectories)
-                found = figures[name][stage] = _load("eval.analysis.summary:summarise")(runs[-1])
+                found = figures[name][stage] = summarise(runs[-1])
                 console.facts(title, {k: found[k] for k in HEADLINE})
-            gain = figures[name]["GRPO minus SFT stage 2"] = _load("eval.analysis.summary:paired")(
-                *runs
-            )
+            gain = figures[name]["GRPO minus SFT stage 2"] = paired(*runs)
             console.facts(f"benchmark {name}, GRPO minus SFT stage 2", gain)
         return figures
 
-    def evaluate(
-        self, model: Path, folder: Path, more: Settings | None = None, title: str = "evaluate"
-    ) -> None:
-        """Run a model on the held-out questions, or on those that `more` names."""
-        values = {
-            "graph": str(self.graph),
-            "questions": str(self.test_file),
-            "output_dir": str(folder),
-            "environment": self.config.environment,
-            "seed": self.config.seed,
-            **self.config.eval,
-            **(more or {}),
-            "policy": {"model": str(model), **self.config.eval.get("policy", {})},
-        }
-        config = self._parsed("eval.run.config:EvalConfig", "eval", values)
-        self._step(title, lambda tick: _load("eval.run.config:run_eval")(config, tick))
+    # --- how a stage is run
 
-    # --- plumbing
-
-    def _parsed(self, model: str, name: str, values: Settings | None = None, **more: Any) -> Any:
-        if values is None:
-            values = {**more, **getattr(self.config, name)}
-        fields = _load(model).model_fields
-        if "environment" in fields:
+    def _parsed(self, model: type[C], name: str, values: Settings) -> C:
+        """A stage's settings, checked; all stages have the demo's environment."""
+        if "environment" in model.model_fields:
             values = {**values, "environment": self.config.environment}
-        return parse_config(_load(model), values, f"demo settings, {name}")
+        return parse_config(model, values, f"demo settings, {name}")
 
-    def _step(self, title: str, work: Callable[[console.Tick], T], bar: bool = True) -> T:
-        """Run a step and keep its seconds. Training shows bars of its own."""
-        console.note(f"{title} ...")
+    def _run(self, stage: Stage) -> None:
+        """Run a stage and keep its seconds."""
+        console.note(f"{stage.title} ...")
         started = time.monotonic()
         try:
-            if not bar:
-                return work(console.silent)
-            with console.progress(title) as tick:
-                return work(tick)
+            if stage.own_bar:
+                stage.work(console.silent)
+                return
+            with console.progress(stage.title) as tick:
+                stage.work(tick)
         finally:
-            self.seconds.add(title, time.monotonic() - started)
+            self.seconds.add(stage.title, time.monotonic() - started)
 
 
 class _Seconds:

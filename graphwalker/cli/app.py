@@ -1,51 +1,75 @@
-"""The `graphwalker` command: the composition root, which names other packages only as strings."""
+"""The `graphwalker` command: every verb, in the order in which a newcomer meets them."""
 
 import logging
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
+from graphwalker import __version__
 from graphwalker.cli import config
-from graphwalker.cli.data import bench, contamination, data, export, merge, verify
-from graphwalker.cli.data import dataset as benchmark
-from graphwalker.cli.graphs import conformance, graph, names, virtuoso
-from graphwalker.cli.runs import agents, score
-from graphwalker.cli.serve import serve
+from graphwalker.cli.data import data, dataset, verify
+from graphwalker.cli.graphs import graph, virtuoso
+from graphwalker.cli.runs import agents, results
 from graphwalker.errors import GraphWalkerError, UserError
 
+
+class Commands(TyperGroup):
+    """Every verb; a verb's old name still works and tells the new one."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args and args[0] == "benchmark":
+            listed = "--list" in args
+            new = ["dataset", "list" if listed else "check"]
+            typer.echo(f"note: `benchmark` is called `{' '.join(new)}` now", err=True)
+            args = [*new, *(word for word in args[1:] if word != "--list")]
+        return super().resolve_command(ctx, args)
+
+
 app = typer.Typer(
+    cls=Commands,
     help=(
         "Train and evaluate agents that answer questions by walking a knowledge graph.\n\n"
-        "Start with `graphwalker demo`: the whole road on an embedded graph, on a laptop. Every "
-        "command that makes files goes on where a killed one stopped: type it again."
+        "Start with `graphwalker demo`: the whole pipeline on an embedded graph, on a laptop. "
+        "Every command that makes files resumes where it was stopped: type it again."
     ),
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
 
-graph.app.command("conformance")(conformance.conformance)
-graph.app.command("index")(names.index)
-graph.app.command("search")(names.search)
-app.add_typer(graph.app, name="graph")
-app.add_typer(virtuoso.app, name="virtuoso")
-for group in (
-    data,
-    merge,
-    bench,
-    export,
-    contamination,
-    verify,
-    benchmark,
-    agents,
-    config,
-    score,
-    serve,
-):
-    app.add_typer(group.app)
+PANELS = {
+    "Agents at work": agents.app,
+    "Data": data.app,
+    "Checks of data": verify.app,
+    "Results": results.app,
+    "Settings": config.app,
+}
+for panel, part in PANELS.items():
+    for command in part.registered_commands:
+        command.rich_help_panel = panel
+    app.registered_commands += part.registered_commands
+app.add_typer(graph.app, name="graph", rich_help_panel="Graphs")
+app.add_typer(virtuoso.app, name="virtuoso", rich_help_panel="Graphs")
+app.add_typer(dataset.app, name="dataset", rich_help_panel="Checks of data")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"graphwalker {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", is_eager=True, callback=_version, help="Print the version."),
+    ] = False,
+) -> None:
+    """Options of the command itself."""
 
 
 def run(command: Callable[[], Any]) -> int:
@@ -59,7 +83,7 @@ def run(command: Callable[[], Any]) -> int:
         typer.echo(f"error: {error}", err=True)
         return 1
     except KeyboardInterrupt:
-        typer.echo("interrupted: the same command again goes on", err=True)
+        typer.echo("interrupted: the same command resumes it", err=True)
         return 130
     return 0
 

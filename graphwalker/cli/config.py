@@ -1,73 +1,112 @@
 """`graphwalker config`: what can be set, what a file sets, and what a training run will take."""
 
+from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
-from graphwalker.cli.shared import CONFIGS, Overrides, load, settings
+from graphwalker.cli import console
 from graphwalker.errors import UserError
+
+if TYPE_CHECKING:
+    from training.config import SftConfig
+    from training.grpo_config import GrpoConfig
 
 app = typer.Typer()
 
-TRAINING = ("sft", "grpo")
+
+class Layout(Enum):
+    """How processes share a model."""
+
+    DDP = "ddp"
+    ZERO2 = "zero2"
+    ZERO3 = "zero3"
 
 
 @app.command("config")
 def show_config(
-    name: Annotated[
-        str,
-        typer.Argument(help=f"One of: {', '.join(CONFIGS)}; or a training run's FILE[#SECTION]."),
-    ],
-    overrides: Overrides = None,
-    estimate: Annotated[
-        bool, typer.Option("--estimate", help="Memory per GPU, by part, without loading anything.")
-    ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Build the data, the empty model and one batch.")
-    ] = False,
-    gpus: Annotated[int, typer.Option("--gpus", min=1, help="Processes that train together.")] = 1,
-    layout: Annotated[
-        str, typer.Option("--layout", help="ddp, zero2 or zero3 (configs/accelerate/).")
-    ] = "ddp",
+    name: Annotated[str, Argument(help="Such as sft; or a training run's FILE[#SECTION].")],
+    overrides: Annotated[
+        list[str] | None, Argument(metavar="A.B=C", help="Settings over the file's.")
+    ] = None,
+    search: Annotated[str, Option(help="Only settings about this word.")] = "",
+    estimate: Annotated[bool, Option("--estimate", help="Memory per GPU, by part.")] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Build data, model and a batch.")] = False,
+    gpus: Annotated[int, Option(min=1, help="Processes that train together.")] = 1,
+    layout: Annotated[Layout, Option(help="Of configs/accelerate/.")] = Layout.DDP,
 ) -> None:
-    """Every setting of a config with its meaning; or what a training run's file sets and takes.
+    """List every setting of a config with its meaning, or show what a training run will take.
 
-    Example: graphwalker config sft
+    A file of a training run is printed with all its settings; with --estimate and --dry-run what
+    they need, before anything is loaded.
+
+    Example: graphwalker config sft --search length
 
     Example: graphwalker config configs/sft.yaml --estimate --gpus 8 --layout zero2
     """
-    if name in CONFIGS:
-        rows = load("graphwalker.config:describe")(load(CONFIGS[name]))
-        load("graphwalker.cli.console:settings_table")(name, rows)
+    from graphwalker.cli.models import NAMES, config_model
+    from graphwalker.config import as_yaml, describe
+
+    if name in NAMES:
+        rows = describe(config_model(name))
+        word = search.casefold()
+        console.settings([row for row in rows if word in f"{row[0]} {row[3]}".casefold()])
         return
     config = _training(name, overrides)
     if estimate:
         _estimate(name, config, gpus, layout)
     if dry_run:
-        facts = load("training.dry_run:dry_run")(config, gpus)
-        load("graphwalker.cli.console:facts")(f"{name}, a dry run", facts)
+        from training.dry_run import dry_run as try_out
+
+        console.facts(f"{name}, a dry run", try_out(config, gpus))
     if not estimate and not dry_run:
-        typer.echo(load("graphwalker.config:as_yaml")(config), nl=False)
+        typer.echo(as_yaml(config), nl=False)
 
 
-def _training(file: str, overrides: list[str] | None) -> Any:
-    """The config of a training run: the file's own keys tell of which stage it is."""
+def _training(file: str, overrides: list[str] | None) -> "SftConfig | GrpoConfig":
+    """The config of a training run: its own settings tell of which stage it is."""
+    from graphwalker.cli.models import NAMES
+    from graphwalker.config import keys_of, load_config
+    from training.config import SftConfig
+    from training.grpo_config import GrpoConfig
+
     if not Path(file.partition("#")[0]).is_file():
-        raise UserError(f"no config is named {file!r}, nor a file; known: {', '.join(CONFIGS)}")
-    keys = load("graphwalker.config:keys_of")(file)
-    stage = next((s for s in TRAINING if {"sft": "data", "grpo": "questions"}[s] in keys), None)
-    if stage is None or "policy" in keys:
+        raise UserError(f"no config is named {file!r}, nor a file; known: {', '.join(NAMES)}")
+    keys = keys_of(file)
+    if "policy" in keys or not keys & {"data", "questions"}:
         raise UserError(f"{file}: not a config of a training run (no `data`, no `questions`)")
-    return settings(stage, Path(file), overrides)
+    return load_config(SftConfig if "data" in keys else GrpoConfig, file, overrides or [])
 
 
-def _estimate(name: str, config: Any, gpus: int, layout: str) -> None:
-    if layout not in ("ddp", "zero2", "zero3"):
-        raise UserError(f"--layout {layout}: write ddp, zero2 or zero3")
-    parts = load("training.estimate:estimate")(config, gpus, layout)
-    gib = load("training.estimate:GIB")
-    facts = {part.name: f"{part.bytes / gib:8.2f} GiB  {part.how}" for part in parts}
-    most = load("training.estimate:peak")(parts) / gib
-    facts["peak"] = f"{most:8.2f} GiB  a GPU; the libraries take 1 to 2 GiB more"
-    load("graphwalker.cli.console:facts")(f"{name}: {gpus} x {layout}", facts)
+def _estimate(name: str, config: "SftConfig | GrpoConfig", gpus: int, layout: Layout) -> None:
+    from training.estimate import GIB, estimate, peak
+
+    first = _first_model(name, config.model)
+    if first != config.model:
+        console.note(f"{config.model} is not made yet: the dimensions are those of {first}")
+        config = config.model_copy(update={"model": first})
+    parts = estimate(config, gpus, layout.value)
+    rows = {part.name: f"{part.bytes / GIB:8.2f} GiB  {part.how}" for part in parts}
+    rows["peak"] = f"{peak(parts) / GIB:8.2f} GiB  a GPU; the libraries take 1 to 2 GiB more"
+    console.facts(f"{name}: {gpus} x {layout.value}", rows)
+
+
+def _first_model(name: str, model: str) -> str:
+    """The model that a chain of stages starts from, where `model` is one that an earlier section
+    of the same file has yet to make: a chain keeps the dimensions of its first model."""
+    from graphwalker.config import SHARED, read_settings
+
+    file, _, section = name.partition("#")
+    if not section:
+        return model
+    sections: dict[str, Any] = read_settings(file)
+    runs = [run for key, run in sections.items() if key != SHARED and "output_dir" in run]
+    stages = {str(run["output_dir"]): str(run["model"]) for run in runs if "model" in run}
+    while not Path(model).exists():
+        made = [out for out in stages if model == out or model.startswith((f"{out}/", f"{out}-"))]
+        if not made:
+            break
+        model = stages.pop(max(made, key=len))
+    return model

@@ -1,9 +1,10 @@
 """What a person sees in the terminal: notes, tables, progress bars, and an agent's turns."""
 
+import textwrap
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from rich.console import Console
 from rich.markup import escape
@@ -20,13 +21,16 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from graphwalker.trajectory import Trajectory, Turn
+if TYPE_CHECKING:
+    from graphwalker.trajectory import Trajectory, Turn
 
 out = Console()
 err = Console(stderr=True)
 
 Tick = Callable[..., None]
-"""`tick(done, total)`; what follows is ignored."""
+"""`tick(done, total, loss=...)`: how far the work is, and figures of it by name."""
+LINE_EVERY_S = 60.0
+"""Where nobody watches (a log), progress is one line in so many seconds."""
 
 
 def note(text: str) -> None:
@@ -38,53 +42,72 @@ def silent(*_: object) -> None:
     """A tick for work that shows its own progress."""
 
 
-class _Rate(ProgressColumn):
-    """Records per second."""
+class _Figures(ProgressColumn):
+    """Rate, and the last figures of the work, such as its loss."""
 
     def render(self, task: Task) -> Text:
-        speed = task.finished_speed or task.speed
-        return Text(f"{speed:,.0f}/s" if speed else "")
+        return Text(_figures(task.finished_speed or task.speed, task.fields["figures"]))
 
 
 @contextmanager
-def progress(label: str) -> Generator[Tick]:
-    """A bar with rate and remaining time on a terminal; a line every 15 seconds elsewhere."""
+def progress(label: str, every_s: float = LINE_EVERY_S) -> Generator[Tick]:
+    """A bar with rate, figures and remaining time on a terminal; a line a minute elsewhere."""
     if not err.is_terminal:
-        yield _lines(label)
+        yield _lines(label, every_s)
         return
     columns = (
         TextColumn("{task.description:<24}"),
         BarColumn(),
         MofNCompleteColumn(),
-        _Rate(),
+        _Figures(),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=err) as bar:
-        task = bar.add_task(escape(label), total=None)
+        task = bar.add_task(escape(label), total=None, figures={})
 
-        def tick(done: int, total: int, *_: object) -> None:
-            bar.update(task, completed=done, total=total)
+        def tick(done: int, total: int, *_: object, **figures: float) -> None:
+            bar.update(task, completed=done, total=total, figures=figures)
 
         yield tick
 
 
-def _lines(label: str) -> Tick:
-    started = said = time.monotonic()
-    first: list[int] = []
+def _lines(label: str, every_s: float) -> Tick:
+    started = shown = time.monotonic()
+    first: int | None = None
 
-    def tick(done: int, total: int, *_: object) -> None:
-        nonlocal said
-        first.append(done) if not first else None
+    def tick(done: int, total: int, *_: object, **figures: float) -> None:
+        nonlocal shown, first
+        first = done if first is None else first
         now = time.monotonic()
-        if now - said < 15:
+        if now - shown < every_s:
             return
-        said = now
-        rate = (done - first[0]) / (now - started)
-        left = f", {(total - done) / rate:,.0f} s left" if rate else ""
-        note(f"{label}: {done:,} of {total:,} ({rate:,.0f}/s{left})")
+        shown = now
+        rate = (done - first) / max(now - started, 1e-9)
+        left = f", {_clock((total - done) / rate)} left" if rate > 0 else ""
+        note(f"{label}: {done:,} of {total:,}, {_figures(rate, figures)}{left}")
 
     return tick
+
+
+def _figures(rate: float | None, figures: Mapping[str, float]) -> str:
+    """
+    >>> _figures(0.25, {"loss": 1.5})
+    '15/min, loss 1.5'
+    """
+    speed = [] if not rate else [f"{rate:,.0f}/s" if rate >= 10 else f"{60 * rate:,.3g}/min"]
+    return ", ".join([*speed, *(f"{name} {value:,.4g}" for name, value in figures.items())])
+
+
+def _clock(seconds: float) -> str:
+    """
+    >>> _clock(59), _clock(3700)
+    ('59 s', '1 h 2 min')
+    """
+    minutes = round(seconds / 60)
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
 def facts(title: str, rows: Mapping[str, Any]) -> None:
@@ -107,7 +130,7 @@ def _flat(rows: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]
             yield f"{prefix}{key}", str(value)
 
 
-def show_turn(number: int, turn: Turn) -> None:
+def show_turn(number: int, turn: "Turn") -> None:
     """A turn: its thought, its action, and what came back."""
     out.print(f"[bold]Turn {number}[/bold]")
     if turn.thought:
@@ -117,7 +140,7 @@ def show_turn(number: int, turn: Turn) -> None:
         out.print(Text(f"  observes  {turn.observation}", style="red" if turn.error else ""))
 
 
-def _action(turn: Turn) -> str:
+def _action(turn: "Turn") -> str:
     action = turn.action
     if "answer" in action:
         return "answers " + ", ".join(action["answer"])
@@ -127,7 +150,7 @@ def _action(turn: Turn) -> str:
     return f"{action.get('tool', '?')}({arguments})"
 
 
-def show_answer(trajectory: Trajectory) -> None:
+def show_answer(trajectory: "Trajectory") -> None:
     """The last line of an episode."""
     if trajectory.answer is None:
         out.print(Text(f"No answer ({trajectory.stop.value}).", style="bold red"))
@@ -137,11 +160,12 @@ def show_answer(trajectory: Trajectory) -> None:
     out.print(Text(f"Answer: {shown or 'nothing'}", style="bold"))
 
 
-def settings_table(title: str, rows: Iterable[tuple[str, str, str, str]]) -> None:
-    """Settings as `graphwalker.config.describe` yields them."""
-    table = Table(title=escape(title))
-    for column in ("setting", "type", "default", "meaning"):
-        table.add_column(column, overflow="fold")
-    for row in rows:
-        table.add_row(*(escape(cell) for cell in row))
-    out.print(table)
+def settings(rows: Iterable[tuple[str, str, str, str]]) -> None:
+    """Settings as `graphwalker.config.describe` gives them: a line each, its meaning below."""
+    width = min(out.width, 100)
+    for name, kind, default, meaning in rows:
+        line = Text(f"{name}  {kind}  {default}")
+        line.stylize("bold", 0, len(name))
+        out.print(line, soft_wrap=True)
+        for part in textwrap.wrap(meaning, width - 4, break_on_hyphens=False):
+            out.print(Text(f"    {part}"), soft_wrap=True)

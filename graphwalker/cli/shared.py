@@ -1,51 +1,181 @@
-"""What every command shares: options, and settings read by the name of their config."""
+"""What every command shares: the table of short options, and a command line as settings."""
 
-from importlib import import_module
+import inspect
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 
 import typer
 
-GraphOption = Annotated[
-    str,
-    typer.Option(
-        "--graph",
-        help="A graph: folder, endpoint (http://...), recording, or MODULE:FACTORY.",
-    ),
-]
-OutOption = Annotated[Path, typer.Option("--out", help="Where the result goes.")]
-SeedOption = Annotated[int, typer.Option("--seed", help="Same seed, same records.")]
-WorkersOption = Annotated[
-    int | None, typer.Option("--workers", min=1, help="Processes; any number makes the same files.")
-]
-ConfigOption = Annotated[
-    Path | None, typer.Option("--config", help="YAML settings; `graphwalker config` lists them.")
-]
-Overrides = Annotated[
-    list[str] | None, typer.Argument(help="Settings as a.b=c; they win over the config file.")
-]
+from graphwalker.cli import console
+from graphwalker.errors import UserError
 
-CONFIGS = {
-    "environment": "graphwalker.agents.environment:EnvironmentConfig",
-    "synth": "data_pipeline.config:SynthConfig",
-    "experts": "data_pipeline.config:ExpertConfig",
-    "bench": "data_pipeline.config:BenchConfig",
-    "model": "training.config:TinyModelConfig",
-    "sft": "training.config:SftConfig",
-    "grpo": "training.grpo_config:GrpoConfig",
-    "eval": "eval.run.config:EvalConfig",
-    "demo": "graphwalker.pipeline:DemoConfig",
+if TYPE_CHECKING:
+    from graphwalker.config import Config
+
+C = TypeVar("C", bound="Config")
+
+Out = Annotated[Path, typer.Option(help="Folder for the result.")]
+Seed = Annotated[int, typer.Option(help="The same seed gives the same records.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
+
+
+class Short(NamedTuple):
+    """A named option: the setting that it is a short form of, its type and its meaning."""
+
+    setting: str
+    kind: type
+    help: str
+    least: int | None = None
+
+
+SHORT: Mapping[str, Short] = {
+    "graph": Short("graph", str, "Folder, endpoint (http://...), recording, or module:FACTORY."),
+    "questions": Short("questions", str, "Questions: our JSONL, or a published file."),
+    "model": Short("policy.model", str, "A model folder, or the name that an API knows it by."),
+    "format": Short("policy.format", str, "Chat format, such as qwen2.5, or inline (tiny models)."),
+    "api": Short("policy.api.base_url", str, "Base URL of the API that has the model."),
+    "out": Short("output_dir", str, "Folder for the result."),
+    "count": Short("count", int, "How many to make or to use.", 1),
+    "seed": Short("seed", int, "The same seed gives the same records."),
+    "workers": Short("workers", int, "Processes. Any number gives the same files.", 1),
+    "engine": Short("engine", str, "Where workers run: `processes` or `ray`."),
+    "shard": Short("shard", str, "Part i of n, as 0/8, for job arrays; `merge` joins the parts."),
+    "max_tokens": Short("max_tokens", int, "Completion tokens per turn.", 1),
 }
+"""Every short option; `--graph G` and `graph=G` are the same in every command that has it."""
 
 
-def load(name: str) -> Any:
-    """`package.module:attribute`, imported now and not before."""
-    module, _, attribute = name.partition(":")
-    return getattr(import_module(module), attribute)
+@dataclass(frozen=True)
+class Given:
+    """What a person gave: a config file, settings as `a.b=c`, and short options."""
+
+    config: Path | None
+    overrides: Sequence[str]
+    values: Mapping[str, Any]
+    """Short options by the settings that they stand for."""
+    places: frozenset[str]
+    """Settings of the command itself, which its config need not have."""
+
+    @cached_property
+    def _data(self) -> dict[str, Any]:
+        from graphwalker.config import read_settings
+
+        return read_settings(self.config, self.overrides, self.values)
+
+    def settings(self, model: type[C]) -> C:
+        """The settings of `model`, checked. Raises `UserError` for the first mistake."""
+        from graphwalker.config import COMMAND_LINE, parse_config
+
+        own = self.places - set(model.model_fields)
+        data = {key: value for key, value in self._data.items() if key not in own}
+        typed = [*self.values, *(item.partition("=")[0] for item in self.overrides)]
+        return parse_config(model, data, str(self.config or COMMAND_LINE), typed)
+
+    def get(self, setting: str) -> str:
+        """A setting of the command itself, `""` where it was not given."""
+        return str(self._data.get(setting, ""))
+
+    def need(self, setting: str) -> str:
+        """The same. Raises `UserError` where it was not given."""
+        if text := self.get(setting):
+            return text
+        option = next(name for name, short in SHORT.items() if short.setting == setting)
+        raise UserError(f"{setting} is required: give --{option}, or {setting}=VALUE")
+
+    @property
+    def graph(self) -> str:
+        return self.need("graph")
+
+    @property
+    def questions(self) -> Path:
+        return Path(self.need("questions"))
+
+    @property
+    def out(self) -> Path:
+        return Path(self.need("output_dir"))
 
 
-def settings(name: str, config: Path | None, overrides: list[str] | None, **options: Any) -> Any:
-    """A config of `CONFIGS`; options given on the command line (not `None`) win over all."""
-    given = [f"{key}={value}" for key, value in options.items() if value is not None]
-    read = load("graphwalker.config:load_config")
-    return read(load(CONFIGS[name]), config, [*(overrides or []), *given])
+def verb(
+    app: typer.Typer, *options: str, name: str = "", settings: bool = True, **renamed: str
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Register a command whose first parameter is `Given`: short options of `SHORT` (one followed
+    by `!` must be given), and with `settings` also `--config F` and `a.b=c`.
+
+    `renamed` says which setting an option stands for where it is not that of `SHORT`.
+    """
+    required = {option.rstrip("!"): option.endswith("!") for option in options}
+    short = {option: renamed.get(option, SHORT[option].setting) for option in required}
+
+    def register(function: Callable[..., None]) -> Callable[..., None]:
+        own = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
+
+        def command(**values: Any) -> None:
+            config: Path | None = values.pop("config", None)
+            overrides: list[str] = values.pop("overrides", None) or []
+            mine = {parameter.name: values.pop(parameter.name) for parameter in own}
+            typed = _agreed({key: (short[key], value) for key, value in values.items()}, overrides)
+            function(Given(config, overrides, typed, frozenset(short.values())), **mine)
+
+        shared = [_option(option, must) for option, must in required.items()]
+        arguments = [p for p in own if isinstance(_info(p), typer.models.ArgumentInfo)]
+        others = [p for p in own if p not in arguments]
+        ordered = [*arguments, *shared, *others, *(_SETTINGS if settings else [])]
+        command.__signature__ = inspect.Signature(  # pyright: ignore[reportFunctionMemberAccess]
+            [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in ordered]
+        )
+        command.__doc__ = function.__doc__
+        app.command(name or function.__name__)(command)
+        return function
+
+    return register
+
+
+def _info(parameter: inspect.Parameter) -> Any:
+    return getattr(parameter.annotation, "__metadata__", (None,))[0]
+
+
+def _option(name: str, required: bool) -> inspect.Parameter:
+    short = SHORT[name]
+    text = f"{short.help} Required." if required else short.help
+    option = typer.Option(f"--{name.replace('_', '-')}", help=text, min=short.least)
+    return _parameter(name, Annotated[short.kind | None, option])
+
+
+def _parameter(name: str, annotation: Any) -> inspect.Parameter:
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(name, kind, default=None, annotation=annotation)
+
+
+_FILE = typer.Option("--config", help="Settings in YAML; `graphwalker config` lists them.")
+_SETS = typer.Argument(metavar="A.B=C", help="Settings; they win over the config file.")
+_SETTINGS = [
+    _parameter("config", Annotated[Path | None, _FILE]),
+    _parameter("overrides", Annotated[list[str] | None, _SETS]),
+]
+
+
+def _agreed(options: Mapping[str, tuple[str, Any]], overrides: Sequence[str]) -> dict[str, Any]:
+    """Values by setting. Raises `UserError` where one setting was given two values."""
+    values = {name: row for name, row in options.items() if row[1] is not None}
+    given = [(key, str(value), f"--{name} {value}") for name, (key, value) in values.items()]
+    for text in overrides:
+        key, _, value = text.partition("=")
+        given.append((key, value, text))
+    first: dict[str, tuple[str, str]] = {}
+    for setting, value, text in given:
+        known, typed = first.setdefault(setting, (value, text))
+        if known != value:
+            raise UserError(f"{typed} and {text} set the same setting: give one of the two")
+    return dict(values.values())
+
+
+def show(title: str, rows: Mapping[str, Any], as_json: bool = False) -> None:
+    """A result, as a table or as JSON."""
+    if as_json:
+        typer.echo(json.dumps(rows, ensure_ascii=False, indent=1))
+    else:
+        console.facts(title, rows)

@@ -9,7 +9,7 @@ import typer
 from typer.testing import CliRunner
 
 from graphwalker.cli import app as cli
-from graphwalker.cli import config, shared
+from graphwalker.cli import config, models
 from graphwalker.graphs.build.build import build_graph
 
 
@@ -91,6 +91,6 @@ def test_every_command_teaches_itself():
 
 
 def test_every_config_can_be_described(capsys):
-    for name in shared.CONFIGS:
+    for name in models.NAMES:
         config.show_config(name)
     assert "GraphWalker" in capsys.readouterr().out

@@ -1,196 +1,203 @@
-"""The data pipeline, by stage or whole."""
+"""Training data, by stage or whole: from walks to trajectories, and to other libraries' files."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer import Argument, Option
 
-from graphwalker.cli.shared import (
-    ConfigOption,
-    GraphOption,
-    OutOption,
-    Overrides,
-    WorkersOption,
-    load,
-    settings,
-)
+from graphwalker.cli import console
+from graphwalker.cli.shared import C, Given, verb
+from graphwalker.errors import UserError
 
 app = typer.Typer()
 
-SeedSetting = Annotated[int | None, typer.Option("--seed", help="Same seed, same records.")]
-ShardOption = Annotated[
-    str | None,
-    typer.Option("--shard", help="Part i of n, as 0/8: for job arrays; `graphwalker merge` joins."),
-]
-EngineOption = Annotated[
-    str | None, typer.Option("--engine", help="Where workers run: `processes` (default) or `ray`.")
-]
-
-CARD = ("stage", "count", "attempts", "yield", "structures", "splits", "dropped")
-"""What the terminal shows of a data card; the card itself lies in the folder."""
+Files = list[Path] | None
+Card = dict[str, Any]
+MAKING = ("graph!", "out!", "count", "seed", "workers", "engine", "shard")
+CARD = ("stage", "count", "attempts", "yield", "structures", "splits", "dropped",
+        "unseen_structures", "shared_with_training")  # fmt: skip
+"""What the terminal shows of a data card; the whole card is in the folder."""
 
 
-def _stage(title: str, run: Callable[[Any], dict[str, Any]]) -> None:
-    with load("graphwalker.cli.console:progress")(title) as tick:
-        card = run(tick)
-    load("graphwalker.cli.console:facts")(title, {key: card[key] for key in CARD if key in card})
+def _make(title: str, given: Given, model: type[C], make: Callable[..., Card]) -> None:
+    """Run a stage of the pipeline, whole or the shard that was asked for."""
+    from data_pipeline.jobs.shards import Shard
+
+    part = {"shard": Shard.parse(text)} if (text := given.get("shard")) else {}
+    run = partial(make, given.graph, config=given.settings(model), out=given.out, **part)
+    _show(title, run)
 
 
-def _part(shard: str | None) -> Any:
-    return load("data_pipeline.jobs.shards:Shard").parse(shard) if shard else None
+def _show(title: str, run: Callable[..., Card]) -> None:
+    with console.progress(title) as tick:
+        card = run(progress=tick)
+    console.facts(title, {key: card[key] for key in CARD if card.get(key)})
 
 
-@app.command()
-def synth(
-    graph: GraphOption,
-    out: OutOption,
-    config: ConfigOption = None,
-    overrides: Overrides = None,
-    count: Annotated[int | None, typer.Option("--count", min=1, help="Trajectories.")] = None,
-    seed: SeedSetting = None,
-    workers: WorkersOption = None,
-    engine: EngineOption = None,
-    shard: ShardOption = None,
-) -> None:
-    """GraphSynth in one go: walks, questions, filter, certificates, oracle trajectories.
+@verb(app, *MAKING)
+def synth(given: Given) -> None:
+    """Make GraphSynth in one go: walks, questions, filter, certificates, oracle trajectories.
 
     Example: graphwalker synth --graph runs/graph --count 5000 --seed 0 --out runs/synth
     """
-    chosen = settings(
-        "synth", config, overrides, count=count, seed=seed, workers=workers, engine=engine
-    )
-    make = load("data_pipeline.synthesize:synthesize")
-    _stage("synth", lambda tick: make(graph, chosen, out, tick, _part(shard)))
+    from data_pipeline import config, synthesize
+
+    _make("synth", given, config.SynthConfig, synthesize.synthesize)
 
 
-@app.command()
-def walk(
-    graph: GraphOption,
-    out: OutOption,
-    config: ConfigOption = None,
-    overrides: Overrides = None,
-    count: Annotated[int | None, typer.Option("--count", min=1, help="Walks.")] = None,
-    seed: SeedSetting = None,
-    workers: WorkersOption = None,
-    engine: EngineOption = None,
-    shard: ShardOption = None,
-) -> None:
-    """Step 1 of `synth`: constrained random walks with their executed answer sets.
+@verb(app, *MAKING)
+def walk(given: Given) -> None:
+    """Step 1 of `synth`: sample constrained random walks and execute them for their answers.
 
     Over an endpoint they start from seeds_file=FILE and take what predicates_file=FILE names.
 
     Example: graphwalker walk --graph runs/graph --count 1000 --out runs/walks
     """
-    chosen = settings(
-        "synth", config, overrides, count=count, seed=seed, workers=workers, engine=engine
-    )
-    make = load("data_pipeline.synthesize:make_walks")
-    _stage("walk", lambda tick: make(graph, chosen, out, tick, _part(shard)))
+    from data_pipeline import config, synthesize
+
+    _make("walk", given, config.SynthConfig, synthesize.make_walks)
 
 
-@app.command()
+@verb(app, *MAKING)
 def questions(
-    graph: GraphOption,
-    out: OutOption,
-    walks: Annotated[
-        Path | None, typer.Option("--walks", help="walks.jsonl of `graphwalker walk`.")
-    ] = None,
-    config: ConfigOption = None,
-    overrides: Overrides = None,
-    count: Annotated[
-        int | None, typer.Option("--count", min=1, help="Certified questions, without --walks.")
-    ] = None,
-    seed: SeedSetting = None,
-    workers: WorkersOption = None,
-    engine: EngineOption = None,
-    shard: ShardOption = None,
+    given: Given,
+    walks: Annotated[Path | None, Option(help="walks.jsonl of `graphwalker walk`.")] = None,
 ) -> None:
-    """Step 2 of `synth`: walks become questions. Without --walks: a whole certified question set.
+    """Step 2 of `synth`: turn walks into questions, or make a whole certified question set.
 
-    A question set is for evaluation or RL; `split=test-entity` and `split=test-path` hold out.
+    Without --walks: a question set for evaluation or RL; split=test-entity and split=test-path
+    hold out.
 
     Example: graphwalker questions --graph runs/graph --walks runs/walks/walks.jsonl --out runs/q
     """
-    chosen = settings(
-        "synth", config, overrides, count=count, seed=seed, workers=workers, engine=engine
-    )
-    if walks is not None and shard:
-        raise load("graphwalker.errors:UserError")(
-            "--shard makes question sets: leave --walks away"
-        )
+    from data_pipeline import config, stages, synthesize
+
     if walks is None:
-        make = load("data_pipeline.synthesize:make_questions")
-        _stage("questions", lambda tick: make(graph, chosen, out, tick, _part(shard)))
-    else:
-        word = load("data_pipeline.stages:word_questions")
-        _stage("questions", lambda tick: word(graph, chosen, walks, out, tick))
+        _make("questions", given, config.SynthConfig, synthesize.make_questions)
+        return
+    if given.get("shard"):
+        raise UserError("--shard is for whole question sets: do not give --walks with it")
+    _make("questions", given, config.SynthConfig, partial(stages.word_questions, walks=walks))
 
 
-@app.command("filter")
-def filter_questions(
-    graph: GraphOption,
-    questions: Annotated[Path, typer.Option("--questions", help="questions.jsonl of step 2.")],
-    out: OutOption,
-    config: ConfigOption = None,
-    overrides: Overrides = None,
-    workers: WorkersOption = None,
-) -> None:
+@verb(app, "graph!", "questions!", "out!", "workers", name="filter")
+def filter_(given: Given) -> None:
     """Step 3 of `synth`: keep what passes the quality filter and every certificate.
 
     Example: graphwalker filter --graph runs/graph --questions runs/q/questions.jsonl --out runs/f
     """
-    chosen = settings("synth", config, overrides, workers=workers)
-    keep = load("data_pipeline.stages:filter_questions")
-    _stage("filter", lambda tick: keep(graph, chosen, questions, out, tick))
+    from data_pipeline import config, stages
+
+    keep = partial(stages.filter_questions, questions=given.questions)
+    _make("filter", given, config.SynthConfig, keep)
 
 
-@app.command()
-def experts(
-    graph: GraphOption,
-    questions: Annotated[Path, typer.Option("--questions", help="Certified questions (JSONL).")],
-    out: OutOption,
-    config: ConfigOption = None,
-    overrides: Overrides = None,
-    count: Annotated[int | None, typer.Option("--count", min=1, help="Trajectories.")] = None,
-    seed: SeedSetting = None,
-    workers: WorkersOption = None,
-    engine: EngineOption = None,
-    shard: ShardOption = None,
-) -> None:
-    """GraphRoll: an expert that errs and recovers, kept where it ends right and grounded.
+@verb(app, "questions!", *MAKING)
+def experts(given: Given) -> None:
+    """Make GraphRoll: an expert errs and recovers; kept is what ends right and grounded.
 
     Example: graphwalker experts --graph runs/graph --questions runs/rl/questions.jsonl
     --out runs/roll
     """
-    chosen = settings(
-        "experts", config, overrides, count=count, seed=seed, workers=workers, engine=engine
-    )
-    collect = load("data_pipeline.collect:collect_experts")
-    _stage("experts", lambda tick: collect(graph, chosen, questions, out, tick, _part(shard)))
+    from data_pipeline import collect, config
+
+    play = partial(collect.collect_experts, questions=given.questions)
+    _make("experts", given, config.ExpertConfig, play)
 
 
-@app.command()
-def stats(
-    file: Annotated[Path, typer.Argument(help="Questions or trajectories (JSONL).")],
-    out: OutOption,
-    against: Annotated[
-        list[Path] | None,
-        typer.Option("--against", help="Test questions, for Table 5 and a map beside; repeatable."),
-    ] = None,
-    embedding: Annotated[
-        str,
-        typer.Option("--embedding", help="tfidf, or a sentence-transformers model by folder."),
-    ] = "tfidf",
+@verb(app, "graph!", "out!", "count", "seed", "workers")
+def bench(
+    given: Given,
+    against: Annotated[Files, Option(help="Training data; none of its questions.")] = None,
 ) -> None:
-    """Describe a corpus: structures beside the paper's (Tables 6, 7), hops, turns, relations, a
-    map; with --against how similar test questions are, too (Table 5, Figures 7, 8).
+    """Make GraphWalkerBench on any graph: certified test questions of the paper's Table 7.
 
-    Writes stats.json, stats.md and figures (SVG).
+    Some structures are those of training and some are not. Writes GWBench.json, which
+    `graphwalker eval` and `graphwalker dataset check` read, and our JSONL.
+
+    Example: graphwalker bench --graph runs/graph --against runs/synth/graphsynth.jsonl
+    --against runs/roll/graphroll.jsonl --out runs/bench
+    """
+    from data_pipeline import config, graphwalkerbench
+
+    make = partial(graphwalkerbench.make_bench, against=against or [])
+    _make("bench", given, config.BenchConfig, make)
+    console.note(f"written: {given.out / 'GWBench.json'}")
+
+
+@verb(app, "graph", "questions", "out!", "workers", settings=False)
+def merge(
+    given: Given, run: Annotated[Path | None, Argument(help="A LoRA run or its adapter.")] = None
+) -> None:
+    """Join parts: a LoRA adapter and its base model, or the shards of a job array.
+
+    RUN's whole model goes to --out; or the shards below --out become, with their --graph (and for
+    `experts` their --questions), the bytes of the run without shards. Shards that are missing or
+    unfinished are named (exit code 2).
+
+    Examples: graphwalker merge runs/sft-lora --out runs/sft-merged;
+    graphwalker merge --graph runs/graph --out runs/synth
+    """
+    from data_pipeline.merge import merge as join
+
+    if (run is None) == (not given.get("graph")):
+        raise UserError("give a LoRA run, or the --graph of the shards below --out")
+    if run is not None:
+        from training.models.merge import merge_adapter
+
+        typer.echo(merge_adapter(run, given.out))
+        return
+    path = Path(text) if (text := given.get("questions")) else None
+    workers = int(given.get("workers") or 1)
+    _show("merge", partial(join, given.graph, given.out, path, workers))
+
+
+@verb(app, "graph", "out!")
+def export(
+    given: Given,
+    file: Annotated[Path, Argument(help="Trajectories or questions (JSONL, .gz too).")],
+    to: Annotated[str, Option(help="sharegpt (LLaMA-Factory), trl or verl.")],
+) -> None:
+    """Write data for LLaMA-Factory, TRL or verl.
+
+    Trajectories become rows to imitate. Questions become RL prompts with their answers: they need
+    --graph, and environment.prompt=... and its like say how a prompt reads.
+
+    Example: graphwalker export runs/synth/graphsynth.jsonl --to sharegpt --out runs/sharegpt
+    """
+    from data_pipeline.export import export as write
+    from graphwalker.agents.environment import Environment
+    from graphwalker.cli.models import InEnvironment
+    from graphwalker.graphs.open import open_graph
+
+    config = given.settings(InEnvironment).environment
+    environment = None
+    if graph := given.get("graph"):
+        environment = Environment(open_graph(graph, wikidata=config.layers.wikidata), config)
+    done = write(file, to, given.out, environment)
+    console.facts("export", {"file": str(done.file), "rows": done.rows, "set aside": done.left_out})
+
+
+@verb(app, "out!", settings=False)
+def stats(
+    given: Given,
+    file: Annotated[Path, Argument(help="Questions or trajectories (JSONL).")],
+    against: Annotated[Files, Option(help="Test questions to compare with; repeatable.")] = None,
+    embedding: Annotated[str, Option(help="tfidf, or a sentence model's folder.")] = "tfidf",
+) -> None:
+    """Describe a corpus: structures beside the paper's (Tables 6, 7), hops, turns, relations.
+
+    Writes stats.json, stats.md and figures (SVG), a map among them; with --against also how
+    similar test questions are (Table 5, Figures 7, 8).
 
     Example: graphwalker stats runs/synth/graphsynth.jsonl --against WebQSP.test.json
     --out runs/stats
     """
-    found = load("data_pipeline.stats.report:report")(file, out, against or [], embedding)
+    from data_pipeline.stats.report import report
+
+    found = report(file, given.out, against or [], embedding)
     shown = {key: found[key] for key in ("count", "structures", "paper") if found[key]}
-    load("graphwalker.cli.console:facts")("stats", shown)
+    console.facts("stats", shown)

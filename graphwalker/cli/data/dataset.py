@@ -1,17 +1,16 @@
-"""`graphwalker benchmark`: check a file of questions, count it, convert it to our JSONL."""
+"""`graphwalker dataset`: files of questions, ours and published, checked, counted, converted."""
 
-import json
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer import Argument, Option
 
-from graphwalker.cli.shared import load
-from graphwalker.errors import UserError
+from graphwalker.cli.shared import Json, show
 
-app = typer.Typer()
+app = typer.Typer(help="Check, count and convert files of questions.", no_args_is_help=True)
 
 
 class Unanswered(StrEnum):
@@ -22,70 +21,49 @@ class Unanswered(StrEnum):
     KEEP = "keep"
 
 
-FormatOption = Annotated[
-    str, typer.Option("--format", help="A benchmark's name, or auto: by the first records.")
-]
-
-
 @app.command()
-def benchmark(
-    file: Annotated[Path | None, typer.Argument(help="A published file, or ours; .gz too.")] = None,
-    format: FormatOption = "auto",
-    out: Annotated[Path | None, typer.Option("--out", help="Write our JSONL there.")] = None,
-    split: Annotated[str, typer.Option("--split", help="train, dev, test.")] = "",
-    language: Annotated[str, typer.Option("--language", help="Of the wording, in QALD.")] = "en",
-    topic_entities: Annotated[
-        Path | None, typer.Option("--topic-entities", help="The same questions with linked topics.")
-    ] = None,
-    answers: Annotated[
-        Path | None, typer.Option("--answers", help="The same questions with answers or their ids.")
-    ] = None,
-    alone: Annotated[
-        bool, typer.Option("--alone", help="Do not read companions that lie beside the file.")
-    ] = False,
+def check(
+    file: Annotated[Path, Argument(help="A published file, or ours; .gz too.")],
+    format: Annotated[str, Option(help="A dataset's name, or auto: by its records.")] = "auto",
+    out: Annotated[Path | None, Option(help="Also write it as our JSONL.")] = None,
+    split: Annotated[str, Option(help="train, dev, test.")] = "",
+    language: Annotated[str, Option(help="Of the questions, in QALD.")] = "en",
+    topic_entities: Annotated[Path | None, Option(help="The questions, with topics.")] = None,
+    answers: Annotated[Path | None, Option(help="The questions, with answers or ids.")] = None,
+    alone: Annotated[bool, Option("--alone", help="Read no companion files beside it.")] = False,
     unanswered: Annotated[
-        Unanswered, typer.Option("--unanswered", help="Questions without a gold answer.")
+        Unanswered, Option(help="Questions without a gold answer.")
     ] = Unanswered.ERROR,
-    whole: Annotated[
-        bool, typer.Option("--whole", help="Fail unless the counts are the published ones.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
-    list_all: Annotated[bool, typer.Option("--list", help="Name every known benchmark.")] = False,
+    whole: Annotated[bool, Option("--whole", help="Fail unless the file is complete.")] = False,
+    as_json: Json = False,
 ) -> None:
-    """Check a file of questions, count it by split, type and level, convert it to our JSONL.
+    """Check a file of questions; count it by split, type and level; convert it to our JSONL.
 
-    Example: graphwalker benchmark WebQSP.test.json --out webqsp-test.jsonl
+    Example: graphwalker dataset check WebQSP.test.json --out webqsp-test.jsonl
     """
-    if list_all:
-        _list(as_json)
-        return
-    if file is None:
-        raise UserError("name a file of questions, or --list for the formats that can be read")
-    reading = load("graphwalker.datasets.base:Reading")(
-        format, split, language, topic_entities, answers, alone, unanswered.value
-    )
-    loaded = load("graphwalker.datasets.base:load_benchmark")(file, reading)
+    from graphwalker.datasets.base import Reading, load_benchmark
+    from graphwalker.datasets.summary import must_be_whole, summarise
+    from graphwalker.files import write_jsonl
+
+    reading = Reading(format, split, language, topic_entities, answers, alone, unanswered.value)
+    loaded = load_benchmark(file, reading)
     if whole:
-        load("graphwalker.datasets.summary:must_be_whole")(loaded)
-    summary: dict[str, Any] = load("graphwalker.datasets.summary:summarise")(loaded)
+        must_be_whole(loaded)
+    summary = summarise(loaded)
     if out is not None:
-        records = [question.to_json() for question in loaded.questions]
-        load("graphwalker.files:write_jsonl")(out, records)
+        write_jsonl(out, [question.to_json() for question in loaded.questions])
         summary["written"] = str(out)
-    if as_json:
-        typer.echo(json.dumps(summary, ensure_ascii=False, indent=1))
-    else:
-        load("graphwalker.cli.console:facts")(file.name, _readable(summary))
+    show(file.name, summary if as_json else _readable(summary), as_json)
 
 
-def _list(as_json: bool) -> None:
-    known = load("graphwalker.datasets.catalogue:CATALOGUE")
-    rows = {b.name: {"title": b.title, "graph": b.graph, "source": b.url} for b in known}
-    if as_json:
-        typer.echo(json.dumps(rows, ensure_ascii=False, indent=1))
-        return
+@app.command("list")
+def list_all(as_json: Json = False) -> None:
+    """Name every dataset whose published form can be read."""
+    from graphwalker.datasets.catalogue import CATALOGUE
+
+    rows = {b.name: {"title": b.title, "graph": b.graph, "source": b.url} for b in CATALOGUE}
     lines = {name: f"{row['title']}; graph: {row['graph']}" for name, row in rows.items()}
-    load("graphwalker.cli.console:facts")("Formats that can be read", lines)
+    show("Formats that can be read", rows if as_json else lines, as_json)
 
 
 def _readable(summary: Mapping[str, Any]) -> dict[str, Any]:
@@ -94,7 +72,7 @@ def _readable(summary: Mapping[str, Any]) -> dict[str, Any]:
     rows: dict[str, Any] = {
         **{key: summary[key] for key in ("benchmark", "title", "form", "questions", "published")},
         "with": ", ".join(summary["with"]),
-        "left out, no answers": _first(summary["left_out"]),
+        "set aside, no answers": _first(summary["left_out"]),
         "note": "; ".join(summary["notes"]),
         **{f"by {key}": _line(summary[key]) for key in ("split", "structure", "hops")},
         **{f"by {name}": _line(counts) for name, counts in facets.items()},

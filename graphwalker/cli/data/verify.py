@@ -1,40 +1,45 @@
-"""Certificates and seeds: `graphwalker verify` and `graphwalker seeds`."""
+"""Checks of data: `verify` and `contamination`; and `seeds`, where walks may start."""
 
 import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
-from graphwalker.cli.shared import GraphOption, OutOption, load
+from graphwalker.cli import console
+from graphwalker.cli.shared import Given, Json, verb
 from graphwalker.errors import GraphError, GraphWalkerError, UserError
 
 app = typer.Typer()
 
 
-@app.command()
+@verb(app, "graph!", settings=False)
 def verify(
-    file: Annotated[Path, typer.Argument(help="Walks, questions or trajectories (JSONL).")],
-    graph: GraphOption,
-    max_answers: Annotated[
-        int | None, typer.Option("--max-answers", min=1, help="Uniqueness bound. Default: none.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
+    given: Given,
+    file: Annotated[Path, Argument(help="Walks, questions or trajectories (JSONL).")],
+    max_answers: Annotated[int | None, Option(min=1, help="Most answers of a question.")] = None,
+    as_json: Json = False,
 ) -> None:
-    """Execute every record of a data file again: topic entities, relations, the full answer set,
-    shortcuts, answers in questions, readings; that trajectories end with the answers. Exit code 1
-    with the first ten that do not hold.
+    """Execute every record of a data file again, and check that it holds.
+
+    Checked are topic entities, relations, the full answer set, shortcuts, answers in questions,
+    readings, and that a trajectory ends with the answers. Exit code 1, with the first ten records
+    that do not hold.
 
     Example: graphwalker verify runs/synth/graphsynth.jsonl --graph runs/graph
     """
-    opened = load("graphwalker.graphs.open:open_graph")(graph)
+    from data_pipeline.verify import verify_file
+    from graphwalker.graphs.open import open_graph
+
+    opened = open_graph(given.graph)
     try:
-        with load("graphwalker.cli.console:progress")("verify") as tick:
-            verdict = load("data_pipeline.verify:verify_file")(opened, file, max_answers, tick)
+        with console.progress("verify") as tick:
+            verdict = verify_file(opened, file, max_answers, tick)
     except GraphError as error:  # exit code 1 is a verdict on the records: there is none
         raise UserError(f"{error}; nothing was verified, give a --graph that answers") from None
     if as_json:
-        typer.echo(json.dumps({"file": str(file), "graph": graph, **verdict.to_json()}))
+        typer.echo(json.dumps({"file": str(file), "graph": given.graph, **verdict.to_json()}))
     else:
         for failure in verdict.first:
             typer.echo(str(failure))
@@ -47,42 +52,88 @@ def verify(
         typer.echo(f"{file}: all {verdict.records:,} records hold")
 
 
-@app.command()
-def seeds(
-    out: OutOption,
-    files: Annotated[
-        list[Path] | None,
-        typer.Argument(help="Training files with SPARQL, or whitelists (ids or IRIs)."),
-    ] = None,
-    graph: Annotated[
-        str | None,
-        typer.Option("--graph", help="Keep what this graph has; alone: its schema."),
-    ] = None,
-    entities: Annotated[
-        int | None,
-        typer.Option("--entities", min=1, help="Of a graph's schema: at most so many entities."),
-    ] = None,
+@verb(app, "questions!", "out!", settings=False)
+def contamination(
+    given: Given,
+    against: Annotated[list[Path], Option(help="Test questions, ours or published; repeatable.")],
+    embedding: Annotated[
+        str, Option(help="tfidf, or a sentence model. Default: BGE-M3 where it is, else tfidf.")
+    ] = "",
+    threshold: Annotated[float, Option(help="Similarity that sets a question aside.")] = 0.85,
+    sweep: Annotated[str, Option(help="Similarities of the table.")] = "0.80,0.85,0.90",
+    jaccard: Annotated[float, Option(help="Common word trigrams of a near copy.")] = 0.6,
 ) -> None:
-    """Predicates and seed entities for walks: from the SPARQL of CWQ, WebQSP and GrailQA training
-    files, from whitelists, or from a graph's schema. Writes predicates.txt and seeds.txt.
+    """Compare a corpus with test questions: word by word, by trigrams, by embedding.
+
+    Writes clean.jsonl and flagged.jsonl, a table over thresholds and a plot of the CDF.
+
+    Example: graphwalker contamination --questions runs/synth/questions.jsonl
+    --against WebQSP.test.json --out runs/contamination
+    """
+    from data_pipeline.contamination.check import Rules, check
+    from data_pipeline.contamination.embed import open_embedder
+
+    for name, value in (("--threshold", threshold), ("--jaccard", jaccard)):
+        if not 0 < value <= 1:
+            raise UserError(f"{name} {value:g}: a share from 0 to 1 is wanted")
+    rules = Rules(threshold, _levels(sweep), jaccard)
+    report = check(given.questions, against, given.out, open_embedder(embedding), rules)
+    shown = {
+        "questions": report["count"],
+        "against": ", ".join(f"{n}: {size:,}" for n, size in report["against"].items()),
+        "embedding": report["embedding"],
+        **{f"similarity >= {k}": counts["all"] for k, counts in report["thresholds"].items()},
+        "the same words": sum(report["exact"].values()),
+        "near copies": sum(report["ngram"].values()),
+        "set aside": report["flagged"],
+        "written": str(given.out),
+    }
+    console.facts("contamination", shown)
+
+
+def _levels(text: str) -> tuple[float, ...]:
+    try:
+        levels = tuple(float(part) for part in text.split(","))
+    except ValueError:
+        levels = ()
+    if not levels or not all(0 < level <= 1 for level in levels):
+        raise UserError(f"--sweep {text!r}: shares from 0 to 1 by commas, such as 0.80,0.85,0.90")
+    return levels
+
+
+@verb(app, "graph", "out!", settings=False)
+def seeds(
+    given: Given,
+    files: Annotated[
+        list[Path] | None, Argument(help="Training files with SPARQL, or whitelists (ids, IRIs).")
+    ] = None,
+    entities: Annotated[int | None, Option(min=1, help="At most so many, of a schema.")] = None,
+) -> None:
+    """Find predicates and seed entities for walks; writes predicates.txt and seeds.txt.
+
+    They are read from the SPARQL of CWQ, WebQSP and GrailQA training files, or from whitelists
+    (with --graph: what it has of them); with --graph alone from its schema.
 
     Example: graphwalker seeds WebQSP.train.json --graph runs/graph --out runs/seeds, then
     graphwalker synth --graph runs/graph --out runs/synth predicates_file=runs/seeds/predicates.txt
     seeds_file=runs/seeds/seeds.txt
     """
-    if not files and graph is None:
-        raise UserError("give training files, whitelists, or --graph for a graph's schema")
-    if entities is not None and files:
-        raise UserError("--entities is for a graph's schema: leave the files out")
-    opened = load("graphwalker.graphs.open:open_graph")(graph) if graph else None
-    left_out: dict[str, int] = {}
+    from data_pipeline.seeds.files import known_to, read_seeds, schema_seeds, write_seeds
+    from graphwalker.graphs.open import open_graph
+
+    graph = given.get("graph")
+    opened = open_graph(graph) if graph else None
+    set_aside: dict[str, int] = {}
     if files:
-        with load("graphwalker.cli.console:progress")("seeds") as tick:
-            found = load("data_pipeline.seeds.files:read_seeds")(files, tick)
+        if entities is not None:
+            raise UserError("--entities is for a graph's schema: do not give files with it")
+        with console.progress("seeds") as tick:
+            found = read_seeds(files, tick)
         if opened is not None:
-            found, left_out = load("data_pipeline.seeds.files:known_to")(opened, found)
+            found, set_aside = known_to(opened, found)
+    elif opened is not None:
+        found = schema_seeds(opened, entities)
     else:
-        found = load("data_pipeline.seeds.files:schema_seeds")(opened, entities)
-    card = load("data_pipeline.seeds.files:write_seeds")(out, found, left_out)
-    told = {key: value for key, value in card.items() if isinstance(value, int)}
-    load("graphwalker.cli.console:facts")("seeds", told)
+        raise UserError("give training files, whitelists, or --graph for a graph's schema")
+    card = write_seeds(given.out, found, set_aside)
+    console.facts("seeds", {key: value for key, value in card.items() if isinstance(value, int)})

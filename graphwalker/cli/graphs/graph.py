@@ -1,139 +1,234 @@
-"""`graphwalker graph`: make, compile and describe graphs."""
+"""`graphwalker graph`: make, compile, describe, check and search graphs."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer import Argument, Option
 
-from graphwalker.cli.shared import OutOption, SeedOption, load
+from graphwalker.cli import console
+from graphwalker.cli.shared import Json, Out, Seed, show
+from graphwalker.errors import GraphWalkerError, UserError
 
-app = typer.Typer(help="Make, compile and describe graphs.", no_args_is_help=True)
+app = typer.Typer(help="Make, compile, describe and check graphs.", no_args_is_help=True)
+
+Compiled = Annotated[Path, Argument(help="A compiled graph (`graph build`).")]
+Files = list[Path] | None
+Texts = list[str] | None
+SHOWN = 20
+"""Findings of `conformance` that are printed; the others are counted."""
 
 
-@app.command("make")
+@app.command()
 def make(
-    entities: Annotated[int, typer.Option("--entities", min=1, help="Named entities.")],
-    out: OutOption,
-    seed: SeedOption = 0,
+    entities: Annotated[int, Option(min=1, help="Named entities.")], out: Out, seed: Seed = 0
 ) -> None:
     """Generate a fictional, Freebase-shaped world (TSV, N-Triples and compiled).
 
     Example: graphwalker graph make --entities 3000 --out runs/world
     """
-    note = load("graphwalker.cli.console:note")
-    info = load("graphwalker.world.generate:make_world")(entities, seed, out, progress=note)
-    load("graphwalker.cli.console:facts")(str(out), info)
+    from graphwalker.world.generate import make_world
+
+    show(str(out), make_world(entities, seed, out, progress=console.note))
 
 
-@app.command("build")
+@app.command()
 def build(
-    out: OutOption,
-    triples: Annotated[
-        list[Path] | None,
-        typer.Option("--triples", help="TSV or N-Triples, plain or .gz; repeatable."),
-    ] = None,
-    property_files: Annotated[
-        list[Path] | None,
-        typer.Option("--property", help="Property graph: JSON lines or CSV; repeatable."),
-    ] = None,
-    names: Annotated[
-        list[Path] | None, typer.Option("--names", help="TSV: id, name; repeatable.")
-    ] = None,
-    types: Annotated[
-        list[Path] | None, typer.Option("--types", help="TSV: id, type; repeatable.")
-    ] = None,
-    freebase: Annotated[
-        bool, typer.Option("--freebase", help="A Freebase dump: its own ids, English, no schema.")
-    ] = False,
-    language: Annotated[
-        list[str] | None, typer.Option(help="Keep names and texts of this language; repeatable.")
-    ] = None,
-    predicates: Annotated[
-        Path | None, typer.Option(help="Keep only these relations: a JSON list, plain or .gz.")
-    ] = None,
-    keep: Annotated[
-        list[str] | None, typer.Option(help="Keep only relations like this (film.*); repeatable.")
-    ] = None,
-    drop: Annotated[
-        list[str] | None, typer.Option(help="Leave out relations like this; repeatable.")
-    ] = None,
-    namespace: Annotated[
-        list[str] | None, typer.Option(help="Keep only IRIs that begin so; repeatable.")
-    ] = None,
-    memory_limit: Annotated[str, typer.Option(help="Memory of the build.")] = "2GB",
-    disk_limit: Annotated[str | None, typer.Option(help="Temporary files of the build.")] = None,
-    max_malformed: Annotated[
-        int | None, typer.Option(min=0, help="Malformed lines that are skipped; one more stops.")
-    ] = None,
+    out: Out,
+    triples: Annotated[Files, Option(help="TSV or N-Triples, plain or .gz; repeatable.")] = None,
+    property: Annotated[Files, Option(help="Property graph: JSON lines or CSV.")] = None,
+    names: Annotated[Files, Option(help="TSV: id, name; repeatable.")] = None,
+    types: Annotated[Files, Option(help="TSV: id, type; repeatable.")] = None,
+    freebase: Annotated[bool, Option("--freebase", help="A Freebase dump: its ids.")] = False,
+    language: Annotated[Texts, Option(help="Keep names and texts of this one; repeatable.")] = None,
+    predicates: Annotated[Path | None, Option(help="Keep only these relations (JSON).")] = None,
+    keep: Annotated[Texts, Option(help="Keep only relations like film.*; repeatable.")] = None,
+    drop: Annotated[Texts, Option(help="Do not take relations like this; repeatable.")] = None,
+    namespace: Annotated[Texts, Option(help="Keep only IRIs that begin so; repeatable.")] = None,
+    memory_limit: Annotated[str, Option(help="Memory of the build.")] = "2GB",
+    disk_limit: Annotated[str | None, Option(help="Temporary files of the build.")] = None,
+    max_malformed: Annotated[int | None, Option(min=0, help="Malformed lines to skip.")] = None,
     rejects: Annotated[
-        Path | None, typer.Option(help="Malformed lines go here. [default: OUT/rejects.tsv]")
+        Path | None, Option(help="Malformed lines go here. [default: OUT/rejects.tsv]")
     ] = None,
 ) -> None:
     """Compile triples into a memory-mapped graph that opens in milliseconds.
 
-    A build that was killed goes on where it was when the same command is typed again.
+    A build that was killed resumes when the same command is typed again.
 
     Example: graphwalker graph build --triples kb.tsv.gz --names names.tsv --out runs/graph
 
     Example: graphwalker graph build --freebase --triples freebase-rdf-latest.gz --out freebase
     """
-    given = {
-        "relations": load("graphwalker.graphs.views.freebase_schema:load_predicates")(predicates)
-        if predicates
-        else None,
+    from graphwalker.graphs.build.build import build_graph
+    from graphwalker.graphs.intake.filters import Filters
+    from graphwalker.graphs.intake.freebase_dump import MALFORMED, dump_filters
+    from graphwalker.graphs.intake.rejects import REJECT_LIMIT
+    from graphwalker.graphs.views.freebase_schema import load_predicates
+
+    given: dict[str, Any] = {
+        "relations": load_predicates(predicates) if predicates else None,
         "keep": tuple(keep or ()),
         "drop": tuple(drop or ()),
         "namespaces": tuple(namespace or ()),
         "languages": tuple(language or ()),
     }
-    limit = "graphwalker.graphs.intake.freebase_dump:MALFORMED" if freebase else _REJECT_LIMIT
-    info = load("graphwalker.graphs.build.build:build_graph")(
+    given = {key: value for key, value in given.items() if value}
+    usual = MALFORMED if freebase else REJECT_LIMIT
+    built = build_graph(
         triples or [],
         out,
-        property_files=property_files or [],
+        property_files=property or [],
         names=names or None,
         types=types or None,
         memory_limit=memory_limit,
         disk_limit=disk_limit,
-        filters=load(f"graphwalker.graphs.intake.{_FILTERS[freebase]}")(
-            **{key: value for key, value in given.items() if value}
-        ),
-        max_malformed=load(limit) if max_malformed is None else max_malformed,
+        filters=dump_filters(**given) if freebase else Filters(**given),
+        max_malformed=usual if max_malformed is None else max_malformed,
         rejects=rejects,
-        progress=load("graphwalker.cli.console:note"),
+        progress=console.note,
     )
-    load("graphwalker.cli.console:facts")(str(out), info)
+    show(str(out), built)
 
 
-_FILTERS = {False: "filters:Filters", True: "freebase_dump:dump_filters"}
-_REJECT_LIMIT = "graphwalker.graphs.intake.rejects:REJECT_LIMIT"
-
-
-@app.command("info")
-def info(
-    graph: Annotated[Path, typer.Argument(help="A compiled graph.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
+@app.command()
+def info(graph: Compiled, as_json: Json = False) -> None:
     """Describe a compiled graph: counts, checksum, size."""
-    info = load("graphwalker.graphs.compiled.open:open_compiled")(graph).info()
-    if as_json:
-        typer.echo(load("graphwalker.files:dumps")(info))
-    else:
-        load("graphwalker.cli.console:facts")(str(graph), info)
+    from graphwalker.graphs.compiled.open import open_compiled
+
+    show(str(graph), open_compiled(graph).info(), as_json)
 
 
-@app.command("check")
-def check(
-    graph: Annotated[Path, typer.Argument(help="A compiled graph.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
+@app.command()
+def check(graph: Compiled, as_json: Json = False) -> None:
     """Check a compiled graph from end to end: checksums, order, counts, look-ups both ways.
 
     Example: graphwalker graph check runs/graph
     """
-    note = load("graphwalker.cli.console:note")
-    found = load("graphwalker.graphs.compiled.check:check_graph")(graph, progress=note)
-    if as_json:
-        typer.echo(load("graphwalker.files:dumps")(found))
-    else:
-        load("graphwalker.cli.console:facts")("sound", found)
+    from graphwalker.graphs.compiled.check import check_graph
+
+    show("sound", check_graph(graph, progress=console.note), as_json)
+
+
+@app.command()
+def index(
+    graph: Compiled,
+    aliases: Annotated[Path | None, Option(help="TSV: id, alias; besides the graph's own.")] = None,
+) -> None:
+    """Index the names and aliases of a graph, for `graph search` and for topics by alias.
+
+    Example: graphwalker graph index runs/graph --aliases aliases.tsv
+    """
+    from graphwalker.graphs.compiled.open import open_compiled
+    from graphwalker.graphs.views.name_index import build_index, name_rows, read_aliases
+
+    opened = open_compiled(graph)
+    path = _index_of(graph)
+    rows = name_rows(opened, read_aliases(aliases) if aliases else ())
+    build_index(rows, path, checksum=opened.checksum)
+    console.note(f"{path}: {path.stat().st_size:,} bytes")
+
+
+@app.command()
+def search(
+    graph: Compiled,
+    text: Annotated[str, Argument(help="A name, or something like it.")],
+    limit: Annotated[int, Option(min=1, help="How many to show.")] = 10,
+) -> None:
+    """Find entities whose name or alias looks like a text.
+
+    Example: graphwalker graph search runs/graph "barak obama"
+    """
+    from graphwalker.graphs.compiled.open import open_compiled
+    from graphwalker.graphs.views.name_index import build_index, name_rows, open_index
+
+    opened = open_compiled(graph)
+    path = _index_of(graph)
+    made = path.is_file()
+    names = open_index(path, opened.checksum) if made else build_index(name_rows(opened))
+    for hit in names.search(text, limit):
+        alias = f"\talias: {hit.alias}" if hit.alias else ""
+        typer.echo(f"{hit.score:.2f}\t{hit.entity.id}\t{hit.entity.name}{alias}")
+
+
+def _index_of(graph: Path) -> Path:
+    from graphwalker.graphs.views.name_index import FILE_NAME
+
+    return (graph if graph.is_dir() else graph.parent) / FILE_NAME
+
+
+@app.command()
+def conformance(
+    graph: Annotated[str, Argument(help="Folder, address, recording or module:FACTORY.")] = "",
+    endpoint: Annotated[str, Option(help="A SPARQL endpoint's address.")] = "",
+    named_graph: Annotated[str, Option(help="The named graph to ask of the endpoint.")] = "",
+    wikidata: Annotated[bool, Option("--wikidata", help="It has Wikidata's vocabulary.")] = False,
+    reference: Annotated[
+        Path | None, Option(help="A compiled graph of the same triples, to equal exactly.")
+    ] = None,
+    entity: Annotated[Texts, Option(help="Id to check at; repeatable.")] = None,
+    entities: Annotated[int, Option(min=1, help="How many, without --entity.")] = 20,
+    seed: Seed = 0,
+) -> None:
+    """Check a graph: order, counts, batches, names, flattened hops, hostile texts; and with
+    --reference that an agent is shown the very same text. Read-only. Exit code 1 on a finding.
+
+    Example: graphwalker graph conformance --endpoint http://localhost:8890/sparql
+    --reference runs/graph
+    """
+    from graphwalker.graphs.compiled.open import open_compiled
+    from graphwalker.graphs.conformance import check_graph
+    from graphwalker.tools.transcript import differences
+
+    if bool(graph) == bool(endpoint):
+        raise UserError("give a graph or --endpoint URL, one of the two")
+    opened = _open(graph or endpoint, named_graph, wikidata)
+    other = open_compiled(reference) if reference else None
+    chosen = _entities(opened, other, entity or [], entities, seed)
+    found = [(f.check, f.entity_id, f.detail) for f in check_graph(opened, chosen)]
+    if other is not None:
+        for topic, call, seen, expected in differences(opened, other, chosen):
+            what = f"{call.tool}: {seen[:120]!r} is {expected[:120]!r} in the reference"
+            found.append(("same text", topic.id, what))
+    _report(found, len(chosen), other is not None)
+
+
+def _report(found: list[tuple[str, str, str]], entities: int, compared: bool) -> None:
+    from graphwalker.graphs.conformance import CHECKS
+
+    for check in ["hostile texts", *CHECKS, *(["same text"] if compared else [])]:
+        count = sum(name == check for name, _, _ in found)
+        typer.echo(f"{check:16} {'ok' if not count else f'{count} findings'}")
+    for check, entity_id, detail in found[:SHOWN]:
+        typer.echo(f"{check}: {entity_id}: {detail}" if entity_id else f"{check}: {detail}")
+    if found:
+        raise GraphWalkerError(f"{len(found)} findings at {entities} entities")
+    typer.echo(f"conforms at {entities} entities")
+
+
+def _open(spec: str, named_graph: str, wikidata: bool) -> Any:
+    from graphwalker.graphs.open import is_endpoint, open_endpoint, open_graph
+
+    if not is_endpoint(spec):
+        return open_graph(spec)
+    options = {"default_graph": named_graph} if named_graph else {}
+    return open_endpoint(spec, wikidata=wikidata, **options)
+
+
+def _entities(opened: Any, other: Any, ids: list[str], count: int, seed: int) -> list[Any]:
+    """Those asked for, else an even sample of the named ones that the graph can list."""
+    from graphwalker.graphs.base import Entity
+    from graphwalker.graphs.open import some_entities
+    from graphwalker.graphs.sparql.graph import SparqlGraph
+    from graphwalker.graphs.views.freebase import machine_id
+
+    if ids:
+        return [Entity(i, opened.name(i)) for i in map(machine_id, ids)]
+    listed = other if other is not None else opened
+    if not listed.size:
+        if not isinstance(opened, SparqlGraph):
+            raise UserError("this graph lists no entities: name some with --entity ID")
+        return some_entities(opened, count)
+    stride = max(1, listed.size // count)
+    places = range(seed % stride, listed.size, stride)
+    return [listed.entity_at(place) for place in places][:count]

@@ -4,66 +4,64 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
-from graphwalker.cli.shared import load
+from graphwalker.cli import console
+from graphwalker.cli.shared import Json, show
 
 app = typer.Typer(help="A Virtuoso server of one's own: start, load, stop.", no_args_is_help=True)
 
-FolderArgument = Annotated[Path, typer.Argument(help="The server's own folder.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Folder = Annotated[Path, Argument(help="The server's own folder.")]
+Files = list[Path] | None
 
 
-@app.command("up")
+@app.command()
 def up(
-    folder: FolderArgument,
-    memory: Annotated[str, typer.Option(help="Memory for its buffers, such as 8GB.")] = "1GB",
-    host: Annotated[str, typer.Option(help="Address that the endpoint listens on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port of the endpoint; 0 takes a free one.")] = 0,
-    max_rows: Annotated[int, typer.Option(help="Rows at which answers are cut; 0: never.")] = 0,
+    folder: Folder,
+    memory: Annotated[str, Option(help="Memory for its buffers, such as 8GB.")] = "1GB",
+    host: Annotated[str, Option(help="Address that the endpoint listens on.")] = "127.0.0.1",
+    port: Annotated[int, Option(help="Port of the endpoint; 0 takes a free one.")] = 0,
+    max_rows: Annotated[int, Option(help="Rows at which answers are cut; 0: never.")] = 0,
 ) -> None:
     """Start the server of a folder, made if it is new, and print the address of its endpoint.
 
     Example: graphwalker virtuoso up runs/virtuoso --memory 4GB
     """
-    start = load("graphwalker.graphs.virtuoso.server:up")
+    from graphwalker.graphs.virtuoso.server import up as start
+
     typer.echo(start(folder, memory, host, port, max_rows).endpoint)
 
 
 @app.command("load")
 def load_files(
-    folder: FolderArgument,
-    triples: Annotated[
-        list[Path], typer.Option("--triples", help="N-Triples or TSV, plain or .gz; repeatable.")
-    ],
-    names: Annotated[list[Path] | None, typer.Option("--names", help="TSV: id, name.")] = None,
-    types: Annotated[list[Path] | None, typer.Option("--types", help="TSV: id, type.")] = None,
-    graph: Annotated[str, typer.Option(help="IRI of the named graph.")] = "http://rdf.freebase.com",
-    as_is: Annotated[
-        bool, typer.Option("--as-is", help="Hand N-Triples over unread: no index, fewer checks.")
-    ] = False,
+    folder: Folder,
+    triples: Annotated[list[Path], Option(help="N-Triples or TSV, plain or .gz; repeatable.")],
+    names: Annotated[Files, Option(help="TSV: id, name.")] = None,
+    types: Annotated[Files, Option(help="TSV: id, type.")] = None,
+    graph: Annotated[str, Option(help="IRI of the named graph.")] = "http://rdf.freebase.com",
+    as_is: Annotated[bool, Option("--as-is", help="Hand N-Triples over unread.")] = False,
 ) -> None:
     """Load files and verify the count inside the graph.
 
     Example: graphwalker virtuoso load runs/virtuoso --triples runs/world/triples.nt.gz
     """
-    note = load("graphwalker.cli.console:note")
-    run = load("graphwalker.graphs.virtuoso.load:load")
-    told = run(folder, triples, names or (), types or (), graph, as_is, progress=note)
-    load("graphwalker.cli.console:facts")(str(folder), told)
+    from graphwalker.graphs.virtuoso.load import load
+
+    parts = names or (), types or ()
+    show(str(folder), load(folder, triples, *parts, graph, as_is, progress=console.note))
 
 
-@app.command("down")
-def down(folder: FolderArgument) -> None:
+@app.command()
+def down(folder: Folder) -> None:
     """Shut the server down cleanly."""
-    stopped = load("graphwalker.graphs.virtuoso.server:down")(folder)
-    typer.echo("stopped" if stopped else "no server was running")
+    from graphwalker.graphs.virtuoso.server import down as stop
+
+    typer.echo("stopped" if stop(folder) else "no server was running")
 
 
-@app.command("status")
-def status(folder: FolderArgument, as_json: JsonOption = False) -> None:
+@app.command()
+def status(folder: Folder, as_json: Json = False) -> None:
     """Whether the server runs, where, and how many triples each graph holds."""
-    told = load("graphwalker.graphs.virtuoso.load:describe")(folder)
-    if as_json:
-        typer.echo(load("graphwalker.files:dumps")(told))
-    else:
-        load("graphwalker.cli.console:facts")(str(folder), told)
+    from graphwalker.graphs.virtuoso.load import describe
+
+    show(str(folder), describe(folder), as_json)

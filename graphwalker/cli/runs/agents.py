@@ -1,151 +1,144 @@
-"""Agents at work: `eval`, `report`, `analyse`, `compare`, `ask`, `demo`."""
+"""Agents at work: `demo`, `eval`, `ask`, `serve`, `agents`."""
 
-import json
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
-from graphwalker.cli.shared import (
-    ConfigOption,
-    GraphOption,
-    OutOption,
-    Overrides,
-    SeedOption,
-    load,
-    settings,
-)
+from graphwalker.cli import console
+from graphwalker.cli.shared import Given, Json, Out, show, verb
 from graphwalker.errors import GraphWalkerError
+
+if TYPE_CHECKING:
+    from graphwalker.agents.environment import Environment
+    from graphwalker.cli.models import AskConfig
+    from graphwalker.policies.base import Policy
 
 app = typer.Typer()
 
+AGENT = ("graph!", "model!", "format", "api", "max_tokens")
 
-@app.command("eval")
-def evaluate(config: ConfigOption = None, overrides: Overrides = None) -> None:
-    """Run an agent on questions and score it.
 
-    Example: graphwalker eval graph=runs/graph questions=q.jsonl policy.model=runs/sft/final
-    policy.format=inline output_dir=runs/eval samples=8
+@verb(app, "graph", "seed")
+def demo(
+    given: Given,
+    out: Out = Path("runs/demo"),
+    quick: Annotated[bool, Option("--quick", help="Lower figures in under 4 minutes.")] = False,
+) -> None:
+    """Run the whole pipeline on a laptop: a world, its data, three training stages, a report.
+
+    The same command resumes a run that was stopped.
+
+    Example: graphwalker demo --out runs/demo
     """
-    chosen = settings("eval", config, overrides)
-    with load("graphwalker.cli.console:progress")("evaluate") as tick:
-        folder = load("eval.run.config:run_eval")(chosen, tick)
-    report([folder], folder, seed=chosen.seed)
+    from graphwalker.pipeline import DemoConfig, run_demo, shipped_config
+
+    chosen = replace(given, config=given.config or shipped_config(quick))
+    run_demo(out, chosen.settings(DemoConfig))
 
 
-@app.command()
-def report(
-    runs: Annotated[list[Path], typer.Argument(help="Folders of evaluation runs, first to last.")],
-    out: OutOption,
-    title: Annotated[
-        str, typer.Option("--title", help="Heading of the page.")
-    ] = "GraphWalker report",
-    seed: SeedOption = 0,
-    published: Annotated[
-        list[str] | None,
-        typer.Option("--published", help="A paper's table beside the runs; repeatable."),
-    ] = None,
-) -> None:
-    """Tables and one self-contained HTML page from evaluation runs.
+@verb(
+    app, "graph!", "questions!", "model!", "format", "out!", "count", "seed", "workers",
+    name="eval", count="limit",
+)  # fmt: skip
+def evaluate(given: Given) -> None:
+    """Run an agent on questions, score its answers and write a report.
 
-    Example: graphwalker report runs/a runs/b --out runs/report --published graphwalker-table2
+    Example: graphwalker eval --graph runs/graph --questions q.jsonl --model runs/sft/final
+    --format inline --out runs/eval samples=8
     """
-    stages = load("eval.report.report:stages_of")(runs)
-    made = load("eval.report.report:write_report")(
-        out, stages, None, seed, title, published=published or ()
-    )
-    console = load("graphwalker.cli.console:out")
-    console.print(load("eval.report.report:console_table")(made))
-    console.print(f"Report: {(out / 'report.html').resolve()}", soft_wrap=True)
+    from eval.run.config import EvalConfig, run_eval
+    from graphwalker.cli.runs.results import write_report
+
+    config = given.settings(EvalConfig)
+    with console.progress("evaluate") as tick:
+        folder = run_eval(config, tick)
+    write_report([folder], folder, seed=config.seed)
 
 
-JsonOption = Annotated[bool, typer.Option("--json", help="Print everything as JSON.")]
-
-
-@app.command()
-def analyse(
-    run: Annotated[Path, typer.Argument(help="An evaluation run.")],
-    as_json: JsonOption = False,
-    seed: SeedOption = 0,
-) -> None:
-    """Figures by structure, hops, type and number of answers; kinds of error; Pass@k; costs."""
-    result = load("eval.analysis.analysis:analyse")(run, seed)
-    if as_json:
-        typer.echo(json.dumps(result, ensure_ascii=False, indent=1))
-        return
-    for table in load("eval.analysis.analysis:analysis_tables")(result):
-        load("graphwalker.cli.console:out").print(table)
-
-
-@app.command()
-def compare(
-    a: Annotated[Path, typer.Argument(help="An evaluation run.")],
-    b: Annotated[Path, typer.Argument(help="Another one, on the same questions.")],
-    most: Annotated[int, typer.Option("--list", min=0, help="Wins and losses to list.")] = 10,
-    as_json: JsonOption = False,
-    seed: SeedOption = 0,
-) -> None:
-    """The paired difference of two runs: bootstrap interval, McNemar's test, wins and losses."""
-    result = load("eval.analysis.compare:compare")(a, b, seed)
-    if as_json:
-        typer.echo(json.dumps(result, ensure_ascii=False, indent=1))
-        return
-    console = load("graphwalker.cli.console:out")
-    console.print(load("eval.analysis.compare:comparison_table")(result))
-    for title in ("wins", "losses") if most else ():
-        console.print(load("eval.analysis.compare:changes_table")(result[title], title, most))
-
-
-@app.command()
+@verb(app, *AGENT)
 def ask(
-    question: Annotated[str, typer.Argument(help="The question, in quotes.")],
-    topic: Annotated[
-        list[str], typer.Option("--topic", help="Topic entity (name or id); repeatable.")
-    ],
-    graph: GraphOption,
-    model: Annotated[Path, typer.Option("--model", help="A model folder, as training leaves it.")],
-    config: ConfigOption = None,
-    overrides: Overrides = None,
-    layout: Annotated[
-        str, typer.Option("--format", help="chatml, qwen2.5, qwen3, llama3, llama3.1, inline.")
-    ] = "inline",
-    max_tokens: Annotated[int, typer.Option(help="Completion tokens per turn.")] = 512,
+    given: Given,
+    question: Annotated[str, Argument(help="The question, in quotes.")],
+    topic: Annotated[list[str], Option(help="Topic entity (name or id); repeatable.")],
 ) -> None:
-    """Ask one question and watch the agent walk. --config and a.b=c set the environment.
+    """Ask one question and watch the agent walk.
 
     Example: graphwalker ask "Who directed Anna Brek?" --topic "Anna Brek"
-    --graph runs/demo/world/graph --model runs/demo/grpo/final prompt=compact
+    --graph runs/demo/world/graph --model runs/demo/grpo/final environment.prompt=compact
     """
-    environment = settings("environment", config, overrides)
-    policy_config = load("graphwalker.config:parse_config")(
-        load("graphwalker.policies.config:PolicyConfig"),
-        {"model": str(model), "format": layout},
-        "--model, --format",
-    )
-    opened = load("graphwalker.graphs.open:open_graph")(graph, wikidata=environment.layers.wikidata)
-    trajectory = load("graphwalker.serve.ask:ask")(
+    from graphwalker.serve.ask import ask as put
+
+    config, environment, policy = _agent(given)
+    trajectory = put(
         question,
         topic,
-        load("graphwalker.agents.environment:Environment")(opened, environment),
-        load("graphwalker.policies.load:load_policy")(policy_config),
-        max_tokens=max_tokens,
-        show=load("graphwalker.cli.console:show_turn"),
-        note=load("graphwalker.cli.console:note"),
+        environment,
+        policy,
+        max_tokens=config.max_tokens,
+        show=console.show_turn,
+        note=console.note,
     )
-    load("graphwalker.cli.console:show_answer")(trajectory)
+    console.show_answer(trajectory)
     if trajectory.stop.ours:
         raise GraphWalkerError(trajectory.provenance.get("error", trajectory.stop.value))
 
 
-@app.command()
-def demo(
-    out: OutOption = Path("runs/demo"),
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Lower figures in under 4 minutes.")
-    ] = False,
-    config: ConfigOption = None,
-    overrides: Overrides = None,
+@verb(app, *AGENT)
+def serve(
+    given: Given,
+    host: Annotated[str, Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, Option(min=0, max=65535, help="0: any that is free.")] = 8765,
+    allow_host: Annotated[
+        list[str] | None, Option(help="Name by which browsers may call it; repeatable.")
+    ] = None,
+    max_running: Annotated[int, Option(min=1, help="Questions under way at once.")] = 16,
 ) -> None:
-    """The whole road on a laptop: a world, its data, three training stages, a report."""
-    path = config or load("graphwalker.pipeline:shipped_config")(quick)
-    load("graphwalker.pipeline:run_demo")(out, path, overrides or [])
+    """Ask an agent on a local page, or over an OpenAI-compatible API at /v1.
+
+    Example: graphwalker serve --graph runs/demo/world/graph --model runs/demo/grpo/final
+    environment.prompt=compact environment.top_relations=10
+    """
+    from graphwalker.serve.asking import Limits
+    from graphwalker.serve.server import allowed_hosts, run
+    from graphwalker.serve.sessions import Sessions
+
+    hosts = allowed_hosts(host, allow_host or [])
+    config, environment, policy = _agent(given)
+    limits = Limits(max_tokens=config.max_tokens)
+    run(Sessions(environment, policy, max_running), limits, host, port, hosts, console.note)
+
+
+def _agent(given: Given) -> "tuple[AskConfig, Environment, Policy]":
+    """The agent that `ask` and `serve` run. A local model has the `inline` format by default."""
+    from graphwalker.agents.environment import Environment
+    from graphwalker.cli.models import AskConfig
+    from graphwalker.graphs.open import open_graph
+    from graphwalker.policies.load import load_policy
+
+    config = given.settings(AskConfig)
+    if "format" not in config.policy.model_fields_set:
+        policy = config.policy.model_copy(update={"format": "inline"})
+        config = config.model_copy(update={"policy": policy})
+    graph = open_graph(config.graph, wikidata=config.environment.layers.wikidata)
+    return config, Environment(graph, config.environment), load_policy(config.policy)
+
+
+@app.command()
+def agents(as_json: Json = False) -> None:
+    """List the agents that can be named as environment.preset; module:NAME is one of your own."""
+    from graphwalker.agents.registry import presets
+
+    rows: dict[str, Any] = {
+        preset.name: {
+            "version": preset.version,
+            "source": preset.source,
+            "prompt": preset.own_defaults.get("prompt", "graphwalker"),
+            "oracle": preset.speaker is not None,
+        }
+        for preset in presets().values()
+    }
+    lines = {name: f"version {row['version']}; {row['source']}" for name, row in rows.items()}
+    show("Agents (environment.preset)", rows if as_json else lines, as_json)

@@ -1,4 +1,4 @@
-"""`graphwalker benchmark` as a user meets it, and the published files where they are at hand."""
+"""`graphwalker dataset` as a user meets it, and the published files where they are at hand."""
 
 import json
 import re
@@ -57,7 +57,7 @@ def run(capsys, *arguments):
 def test_the_command_counts_and_converts(tmp_path, capsys):
     path = toys.write(tmp_path / "WebQSP.test.json", toys.FILES["webqsp"][1])
     out = tmp_path / "out" / "questions.jsonl"
-    code, printed, _ = run(capsys, "benchmark", str(path), "--out", str(out), "--json")
+    code, printed, _ = run(capsys, "dataset", "check", str(path), "--out", str(out), "--json")
     summary = json.loads(printed)
     assert (code, summary["questions"], summary["benchmark"]) == (0, 2, "webqsp")
     assert summary["answers"] == {"id and name": 2, "date, number or text": 1}
@@ -66,14 +66,14 @@ def test_the_command_counts_and_converts(tmp_path, capsys):
 
 def test_the_table_is_for_people(tmp_path, capsys):
     path = toys.write(tmp_path / "grailqa_dev.json", toys.GRAILQA)
-    code, printed, _ = run(capsys, "benchmark", str(path))
+    code, printed, _ = run(capsys, "dataset", "check", str(path))
     assert code == 0 and "zero-shot: 1" in printed and "dev: 2" in printed
 
 
 def test_damage_is_one_line_and_exit_code_2(tmp_path, capsys):
     record = toys.cwq(1, answers=[])
     path = toys.write(tmp_path / "cwq.json", [record])
-    code, _, err = run(capsys, "benchmark", str(path))
+    code, _, err = run(capsys, "dataset", "check", str(path))
     assert code == 2 and err.count("\n") == 1
     assert "record 1 (WebQTrn-1_00000001): has no answers" in err
 
@@ -81,7 +81,6 @@ def test_damage_is_one_line_and_exit_code_2(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "name a file of questions"),
         (["none.json"], "none.json: no such file"),
         (["FILE", "--whole"], "not a whole published file"),
         (["FILE", "--format", "webqps"], "no question format is named 'webqps'"),
@@ -90,7 +89,9 @@ def test_damage_is_one_line_and_exit_code_2(tmp_path, capsys):
 )
 def test_a_mistake_is_answered_with_the_next_move(tmp_path, capsys, arguments, message):
     path = toys.write(tmp_path / "cwq_dev.json", toys.CWQ)
-    code, _, err = run(capsys, "benchmark", *(a.replace("FILE", str(path)) for a in arguments))
+    code, _, err = run(
+        capsys, "dataset", "check", *(a.replace("FILE", str(path)) for a in arguments)
+    )
     assert code == 2 and message in err and err.count("\n") == 1
 
 
@@ -111,8 +112,16 @@ def test_every_benchmark_has_a_config():
     assert covered == set(toys.FILES) - {"ours"}
 
 
+def test_the_old_name_of_the_command_works_and_tells_the_new_one(tmp_path, capsys):
+    path = toys.write(tmp_path / "grailqa_dev.json", toys.GRAILQA)
+    code, printed, err = run(capsys, "benchmark", str(path))
+    assert code == 0 and "dev: 2" in printed and "`dataset check`" in err
+    code, printed, err = run(capsys, "benchmark", "--list")
+    assert code == 0 and "webqsp" in printed and "`dataset list`" in err
+
+
 def test_the_list_names_every_format(capsys):
-    code, printed, _ = run(capsys, "benchmark", "--list", "--json")
+    code, printed, _ = run(capsys, "dataset", "list", "--json")
     assert code == 0 and set(json.loads(printed)) == set(toys.FILES)
 
 

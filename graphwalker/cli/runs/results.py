@@ -1,0 +1,117 @@
+"""What runs have shown: `score`, `report`, `analyse`, `compare`."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from typer import Argument, Option
+
+from graphwalker.cli import console
+from graphwalker.cli.shared import Given, Json, Out, Seed, show, verb
+
+app = typer.Typer()
+
+TITLE = "GraphWalker report"
+Run = Annotated[Path, Argument(help="Folder of an evaluation run.")]
+
+
+@verb(app, "questions", "seed", "workers", settings=False)
+def score(
+    given: Given,
+    predictions: Annotated[Path, Option(help="JSONL or JSON, or an evaluation run's folder.")],
+    metrics: Annotated[str, Option(help="Names, by commas. Default: all that apply.")] = "",
+    as_json: Json = False,
+    per_record: Annotated[Path | None, Option(help="File for each record's scores.")] = None,
+    layout: Annotated[str, Option("--format", help="ours, rog, tog or kg-r1.")] = "ours",
+) -> None:
+    """Score a predictions file by our strict metrics and by every published one.
+
+    A record: {"id": "q1", "predictions": ["Oslo"], "answers": ["Oslo"]}. A file without gold
+    answers (tog, kg-r1) needs --questions.
+
+    Example: graphwalker score --predictions preds.jsonl --metrics em,f1,rog_f1 --json
+    """
+    from eval.score.score import score_file, scores_table
+
+    scored = score_file(
+        predictions,
+        [name.strip() for name in metrics.split(",") if name.strip()] or None,
+        layout=layout,
+        questions=given.questions if given.get("questions") else None,
+        per_record=per_record,
+        seed=int(given.get("seed") or 0),
+        workers=int(given.get("workers") or 0) or None,
+    )
+    if as_json:
+        typer.echo(json.dumps(scored.to_json()))
+    else:
+        console.out.print(scores_table(scored))
+
+
+@app.command()
+def report(
+    runs: Annotated[list[Path], Argument(help="Folders of evaluation runs, first to last.")],
+    out: Out,
+    title: Annotated[str, Option(help="Heading of the page.")] = TITLE,
+    seed: Seed = 0,
+    published: Annotated[
+        list[str] | None, Option(help="A paper's table beside the runs; repeatable.")
+    ] = None,
+) -> None:
+    """Make tables and one self-contained HTML page from evaluation runs.
+
+    Example: graphwalker report runs/a runs/b --out runs/report --published graphwalker-table2
+    """
+    write_report(runs, out, title, seed, published or ())
+
+
+def write_report(
+    runs: Sequence[Path],
+    out: Path,
+    title: str = TITLE,
+    seed: int = 0,
+    published: Sequence[str] = (),
+) -> None:
+    """The report of runs, and its table in the terminal."""
+    from eval.report import report
+
+    made = report.write_report(out, report.stages_of(runs), None, seed, title, published=published)
+    console.out.print(report.console_table(made))
+    console.out.print(f"Report: {(out / 'report.html').resolve()}", soft_wrap=True)
+
+
+@app.command()
+def analyse(run: Run, as_json: Json = False, seed: Seed = 0) -> None:
+    """Figures by structure, hops, type and number of answers; kinds of error; Pass@k; costs."""
+    from eval.analysis.analysis import analyse as figures_of
+    from eval.analysis.analysis import analysis_tables
+
+    result = figures_of(run, seed)
+    if as_json:
+        show("", result, as_json)
+        return
+    for table in analysis_tables(result):
+        console.out.print(table)
+
+
+@app.command()
+def compare(
+    a: Run,
+    b: Annotated[Path, Argument(help="Another one, on the same questions.")],
+    most: Annotated[int, Option("--list", min=0, help="Wins and losses to list.")] = 10,
+    as_json: Json = False,
+    seed: Seed = 0,
+) -> None:
+    """The paired difference of two runs: bootstrap interval, McNemar's test, wins and losses."""
+    from eval.analysis.compare import changes_table, comparison_table
+    from eval.analysis.compare import compare as difference
+
+    result = difference(a, b, seed)
+    if as_json:
+        show("", result, as_json)
+        return
+    console.out.print(comparison_table(result))
+    for title in ("wins", "losses") if most else ():
+        console.out.print(changes_table(result[title], title, most))
