@@ -24,6 +24,7 @@ from data_pipeline.stats.card import write_card
 from data_pipeline.walks.endpoint import open_shared
 from data_pipeline.wording.lexicon import hand_written_twins
 from graphwalker.agents.environment import Environment
+from graphwalker.agents.model_environment import with_model_settings
 from graphwalker.agents.rollout import rollout, untimed
 from graphwalker.config import Config
 from graphwalker.errors import GraphError, UserError
@@ -103,6 +104,7 @@ def collect_experts(
     replaced by the next. With `shard`, every n-th question of a structure is tried, in a folder
     below `out`; with `shards`, what they have tried is taken from them.
     """
+    config = with_model_settings(config)
     if config.policy and (shard or config.workers > 1):
         raise UserError(
             "shards and workers are for the built-in expert: with a policy, set concurrency"

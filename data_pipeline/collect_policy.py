@@ -48,7 +48,7 @@ def collect_with_policy(
     Raises `UserError` or `PolicyError` when the policy fails: what it did not do is no data.
     """
     environment = Environment(graph, config.environment)
-    with _policy(config, ledger.out) as (policy, book):
+    with _policy(config, environment, ledger.out) as (policy, book):
         run = _Tries(environment, policy, config, book)
         while window := goal.window(config.concurrency):
             for trajectory, reason, rejected in run.endings(window):
@@ -119,10 +119,12 @@ def _raise_failure(trajectory: Trajectory, config: ExpertConfig) -> None:
 
 
 @contextmanager
-def _policy(config: ExpertConfig, out: Path) -> Iterator[tuple[Policy, Callable[[], None]]]:
+def _policy(
+    config: ExpertConfig, environment: Environment, out: Path
+) -> Iterator[tuple[Policy, Callable[[], None]]]:
     """The policy, and what writes down that it was paid."""
     assert config.policy is not None
-    policy: Any = load_policy(config.policy, read_spent(out))
+    policy: Any = load_policy(config.policy, read_spent(out), environment=environment)
 
     def book() -> None:
         if isinstance(policy, ChatPolicy):

@@ -150,6 +150,8 @@ class ExpertConfig(Config):
     """Completion tokens of a policy's turn."""
     concurrency: int = Field(default=64, ge=1)
     """Episodes of a policy under way at once."""
+    force_environment: bool = False
+    """Run a model in another preset than the one that it was trained for."""
     error_rate: float = Field(default=0.8, ge=0.0, le=1.0)
     """Share of the built-in expert's episodes with an injected error, on top of its honest wrong
     readings."""

@@ -9,6 +9,7 @@ from pydantic import Field
 from eval.run.evaluate import Progress, evaluate_with
 from eval.run.workers import Crew, Player, Solo
 from graphwalker.agents.environment import Environment, EnvironmentConfig
+from graphwalker.agents.model_environment import with_model_settings
 from graphwalker.config import Config
 from graphwalker.datasets.base import load_questions
 from graphwalker.datasets.grounding import ground
@@ -40,7 +41,10 @@ class EvalConfig(Config):
     policy: PolicyConfig
     """The model under test."""
     environment: EnvironmentConfig = EnvironmentConfig()
-    """Tools, limits and prompt: those of the training data, or the scores mean little."""
+    """Tools, limits and prompt. What is not set is as the model was trained, where its folder says
+    so (`graphwalker.json`), as are `max_tokens` and `policy.format`."""
+    force_environment: bool = False
+    """Run the model in another preset than the one that it was trained for."""
     limit: int = Field(default=0, ge=0)
     """Use the first so many questions. 0: all."""
     samples: int = Field(default=0, ge=0)
@@ -64,6 +68,7 @@ class EvalConfig(Config):
 
 def run_eval(config: EvalConfig, progress: Progress | None = None) -> Path:
     """Evaluate as the config says; returns the folder of the run."""
+    config = with_model_settings(config)
     out = Path(config.output_dir)
     loaded = load_questions(config.questions, config.limit or None, config.questions_format)
     environment = _environment(config)
@@ -113,7 +118,7 @@ def _player(
         name = policy_name(config.policy)
         crew = Crew(build_solo, config, config.workers, environment, name, chunk=config.concurrency)
         return stack.enter_context(crew), progress
-    policy = load_policy(config.policy, read_spent(out))
+    policy = load_policy(config.policy, read_spent(out), environment=environment)
     if isinstance(policy, ChatPolicy):
         progress = _booked(policy, out, progress, stack)
     return Solo(environment, policy, config.concurrency, config.retries), progress
@@ -121,8 +126,9 @@ def _player(
 
 def build_solo(config: EvalConfig, worker: int) -> Solo:
     """What one worker of a crew plays with: the graph and the model, opened in its process."""
-    policy = load_policy(config.policy, worker=worker)
-    return Solo(_environment(config), policy, config.concurrency, config.retries)
+    environment = _environment(config)
+    policy = load_policy(config.policy, worker=worker, environment=environment)
+    return Solo(environment, policy, config.concurrency, config.retries)
 
 
 def _booked(policy: ChatPolicy, out: Path, progress: Progress | None, stack: ExitStack) -> Progress:

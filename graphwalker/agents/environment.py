@@ -59,6 +59,7 @@ class Environment:
         self.graph = with_layers(graph, self.config.layers)
         self.name = self.preset.name
         self.protocol = self.preset.protocol(self.config)
+        self.speaker = self.preset.speaker
         self.prompt = Prompt.load(self.config.prompt, self.preset.prompts)
         self.agent = self.preset.agent(self.protocol, self.prompt, self.config)
         reranker = self.config.reranker

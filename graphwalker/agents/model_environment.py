@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Protocol, Self, TypeVar, cast
 
 from pydantic import Field
 
@@ -18,6 +18,7 @@ from graphwalker.config import Config, parse_config
 from graphwalker.errors import UserError
 from graphwalker.files import digest, read_json, write_json
 from graphwalker.named import is_own, own
+from graphwalker.policies.config import PolicyConfig
 from graphwalker.tokens.formats import FormatSetting
 
 log = logging.getLogger(__name__)
@@ -128,6 +129,47 @@ class ModelSettings:
     environment: EnvironmentConfig
     format: FormatSetting
     max_tokens: int
+
+
+class ModelRun(Protocol):
+    """A config that runs a model: evaluation, experts, asking and serving."""
+
+    @property
+    def policy(self) -> PolicyConfig | None: ...
+    @property
+    def environment(self) -> EnvironmentConfig: ...
+    @property
+    def max_tokens(self) -> int: ...
+    @property
+    def force_environment(self) -> bool: ...
+    @property
+    def model_fields_set(self) -> set[str]: ...
+    def model_copy(self, *, update: Mapping[str, Any]) -> Self: ...
+
+
+Run = TypeVar("Run", bound=ModelRun)
+
+
+def with_model_settings(config: Run) -> Run:
+    """The config, with the settings of its model where the user set nothing (`settings_for`)."""
+    policy = config.policy
+    if policy is None or policy.api is not None:
+        return config
+    own = settings_for(
+        policy.model,
+        config.environment,
+        policy.format,
+        config.max_tokens,
+        (policy.model_fields_set & {"format"}) | (config.model_fields_set & {"max_tokens"}),
+        force=config.force_environment,
+    )
+    return config.model_copy(
+        update={
+            "policy": policy.model_copy(update={"format": own.format}),
+            "environment": own.environment,
+            "max_tokens": own.max_tokens,
+        }
+    )
 
 
 def settings_for(

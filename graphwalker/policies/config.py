@@ -16,7 +16,8 @@ class PolicyConfig(Config):
     """The model: a local one, its KV cache kept across turns, or one behind an API (`api`)."""
 
     model: str
-    """A local model folder (or a Hub name that is already on this machine), or the API's name."""
+    """A local model folder (or a Hub name that is already on this machine), or the API's name;
+    `oracle` plays the query of each question, without a model."""
     api: ChatApiConfig | None = None
     """An OpenAI-compatible server that has the model; `api.base_url=...` is enough. None: local."""
     format: FormatSetting = "chatml"

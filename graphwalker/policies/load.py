@@ -1,19 +1,58 @@
-"""Policies from settings: the model loaded, or its server found."""
+"""Policies from settings: the model loaded, its server found, or one that needs no model."""
 
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
 
 from graphwalker.errors import UserError
+from graphwalker.graphs.base import KnowledgeGraph
+from graphwalker.oracle.oracle import OraclePolicy
+from graphwalker.oracle.speakers import Speaker
 from graphwalker.policies.base import Policy
 from graphwalker.policies.chat.budget import Spent
 from graphwalker.policies.config import PolicyConfig, policy_name
+from graphwalker.protocols.base import ActionProtocol
 
 
-def load_policy(config: PolicyConfig, spent: Spent | None = None, *, worker: int = 0) -> Policy:
+class PlayedIn(Protocol):
+    """The environment, as a policy without a model needs it."""
+
+    name: str
+    graph: KnowledgeGraph
+    protocol: ActionProtocol
+    speaker: Speaker | None
+
+
+def _oracle(environment: PlayedIn) -> Policy:
+    if environment.speaker is None:
+        raise UserError(f"policy.model=oracle: the preset {environment.name} has no speaker for it")
+    return OraclePolicy(environment.graph, environment.protocol)
+
+
+WITHOUT_MODEL: Mapping[str, Callable[[PlayedIn], Policy]] = {"oracle": _oracle}
+"""What `policy.model` may name besides models: `oracle` plays the query of each question."""
+
+
+def refuse_without_model(model: str, where: str) -> None:
+    """Raises `UserError` for a policy without a model, where only a model will do."""
+    if model in WITHOUT_MODEL:
+        raise UserError(f"{where}: {model} is a policy without a model; give a model's folder")
+
+
+def load_policy(
+    config: PolicyConfig,
+    spent: Spent | None = None,
+    *,
+    worker: int = 0,
+    environment: PlayedIn | None = None,
+) -> Policy:
     """The policy, ready. `spent` is what earlier parts of the run cost (for caps of an API);
-    `worker` numbers the processes that share a machine's GPUs.
+    `worker` numbers the processes that share a machine's GPUs; `environment` is for the policies of
+    `WITHOUT_MODEL`, which play in it.
 
     Raises `UserError` for a folder that holds no model.
     """
+    if config.api is None and config.model in WITHOUT_MODEL and environment is not None:
+        return WITHOUT_MODEL[config.model](environment)
     if config.api is not None:
         from graphwalker.policies.chat.policy import ChatPolicy
 

@@ -2,13 +2,18 @@
 
 import json
 import logging
+import shutil
 from pathlib import Path
 
 import pytest
 
+from eval.run.config import EvalConfig, run_eval
+from eval.run.records import read_run
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.model_environment import read_environment, settings_for, write_environment
+from graphwalker.config import load_config
 from graphwalker.errors import UserError
+from support.grpo_toy import SMALL
 from support.paths import ROOT
 from support.toy import toy_graph
 
@@ -110,3 +115,21 @@ def test_a_file_that_cannot_be_read_is_refused(model: Path, change: dict[str, ob
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
     with pytest.raises(UserError, match=why):
         read_environment(model)
+
+
+def test_an_evaluation_without_settings_runs_the_model_as_it_was_trained(
+    grpo_world: Path, tmp_path: Path
+):
+    model = tmp_path / "model"
+    shutil.copytree(grpo_world / "model", model)
+    write_environment(model, SMALL, format="inline", max_tokens=40)
+    given = [f"graph={grpo_world / 'graph'}", f"questions={grpo_world / 'questions.jsonl'}",
+             f"policy.model={model}", f"output_dir={tmp_path / 'run'}"]  # fmt: skip
+    folder = run_eval(load_config(EvalConfig, None, given))
+    config = json.loads((folder / "config.json").read_text())
+    assert (config["prompt"], config["format"], config["max_tokens"]) == ("compact", "inline", 40)
+    assert config["environment_settings"]["max_turns"] == 3
+    found = read_run(folder)
+    assert all(trajectory.answer for trajectory in found.trajectories)
+    with pytest.raises(UserError, match="trained for.*graphwalker"):
+        run_eval(load_config(EvalConfig, None, [*given, "environment.preset=io-prompt"]))
