@@ -131,5 +131,5 @@ def test_an_evaluation_without_settings_runs_the_model_as_it_was_trained(
     assert config["environment_settings"]["max_turns"] == 3
     found = read_run(folder)
     assert all(trajectory.answer for trajectory in found.trajectories)
-    with pytest.raises(UserError, match="trained for.*graphwalker"):
+    with pytest.raises(UserError, match=r"trained for.*graphwalker"):
         run_eval(load_config(EvalConfig, None, [*given, "environment.preset=io-prompt"]))

@@ -1,0 +1,58 @@
+"""Policies that need no model are named where models are."""
+
+import pytest
+
+from eval.run.config import EvalConfig, run_eval
+from eval.run.records import read_run
+from graphwalker.agents.environment import Environment, EnvironmentConfig
+from graphwalker.config import load_config
+from graphwalker.errors import UserError
+from graphwalker.files import write_jsonl
+from graphwalker.graphs.base import Entity
+from graphwalker.policies.config import PolicyConfig
+from graphwalker.policies.load import load_policy, refuse_without_model
+from graphwalker.query.draft import Draft
+from graphwalker.query.query import Branch, Query, parse_hop
+from graphwalker.question import Answer, Question
+from support.toy import toy_graph
+
+
+def asked(query: Query | None) -> Question:
+    ada = Entity("m.0ada", "Ada Mbeki")
+    reading = parse_hop("people.person.children")
+    wording = Draft("Whose mother is Ada?", (("the child of {x}",),), (), readings=(((reading,),),))
+    return Question(
+        "q", wording.text, (ada,), (Answer("Eve Mbeki-Lindqvist", "m.0eve"),),
+        query=query, wording=wording if query else None,
+    )  # fmt: skip
+
+
+QUERY = Query((Branch(Entity("m.0ada", "Ada Mbeki"), (parse_hop("people.person.children"),)),))
+
+
+def evaluated(grpo_world, out, question, *more):
+    write_jsonl(out / "q.jsonl", [question.to_json()])
+    given = [f"graph={grpo_world / 'graph'}", f"questions={out / 'q.jsonl'}",
+             "policy.model=oracle", f"output_dir={out / 'run'}", *more]  # fmt: skip
+    return read_run(run_eval(load_config(EvalConfig, None, given)))
+
+
+def test_the_oracle_is_evaluated_as_any_model(grpo_world, tmp_path):
+    (done,) = evaluated(grpo_world, tmp_path, asked(QUERY)).trajectories
+    assert (done.policy, done.scores["em"]) == ("oracle", 1.0)
+
+
+def test_a_question_without_a_query_ends_the_oracles_run_with_one_line(grpo_world, tmp_path):
+    with pytest.raises(UserError, match="q has no query"):
+        evaluated(grpo_world, tmp_path, asked(None))
+
+
+def test_the_oracle_needs_a_preset_that_it_can_speak_to():
+    environment = Environment(toy_graph(), EnvironmentConfig(preset="io-prompt"))
+    with pytest.raises(UserError, match="preset io-prompt has no speaker"):
+        load_policy(PolicyConfig(model="oracle"), environment=environment)
+
+
+def test_training_refuses_a_policy_without_a_model():
+    with pytest.raises(UserError, match="model: oracle is a policy without a model"):
+        refuse_without_model("oracle", "model")
