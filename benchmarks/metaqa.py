@@ -32,10 +32,10 @@ from graphwalker.errors import UserError
 from graphwalker.files import read_records
 from graphwalker.graphs.open import open_graph
 from graphwalker.graphs.relations import shown_relations
+from graphwalker.runs import claim
 from graphwalker.trajectory import Trajectory
 from training.config import SftConfig, TinyModelConfig
 from training.models.tiny import conversation_texts, make_tiny
-from training.runs.checkpoints import claim_folder
 from training.sft import run_sft
 
 FIGURES = ("questions", "hits1", "hits1_interval", "em", "em_interval", "f1", "answered", "turns")
@@ -107,7 +107,7 @@ class Benchmark:
         self.data = Path(os.environ.get("GRAPHWALKER_DATA") or beside) / "metaqa"
         self.graph = out / "graph"
         self.walks = out / "train.jsonl"
-        claim_folder(config, out, ("again", "eval", "split"))
+        claim(out, config, "config.yaml", free=("again", "eval", "split"), foreign="*")
         self.model = out / "sft-again" / "final" if config.again else out / "sft" / "final"
 
     def run(self) -> dict[str, Any]:

@@ -2,11 +2,8 @@
 
 from typing import Any
 
-from graphwalker.agents.environment import Environment
 from graphwalker.agents.episode import Episode
-from graphwalker.datasets.base import load_questions
 from graphwalker.errors import UserError
-from graphwalker.graphs.open import open_graph
 from graphwalker.tokens.segments import IGNORED, chat_format, end_of_turn_id, prompt_ids
 from training.config import SftConfig
 from training.grpo_config import GrpoConfig
@@ -61,19 +58,12 @@ def _sft(config: SftConfig, tokenizer: Any, gpus: int) -> Facts:
 
 
 def _grpo(config: GrpoConfig, tokenizer: Any, gpus: int) -> Facts:
-    from training.grpo import question_order
+    from training.grpo import open_world, question_order
 
-    questions = {question.id: question for question in load_questions(config.questions)}
-    if len(questions) < config.prompts_per_step:
-        raise UserError(
-            f"{config.questions}: {len(questions)} questions are fewer than prompts_per_step = "
-            f"{config.prompts_per_step}"
-        )
-    environment = Environment(
-        open_graph(config.graph, wikidata=config.environment.layers.wikidata), config.environment
-    )
+    everyone, environment = open_world(config)
+    questions = {question.id: question for question in everyone}
     fmt, lengths = chat_format(config.format), list[int]()
-    for key in question_order(config, list(questions.values()))[: config.prompts_per_step]:
+    for key in question_order(config, everyone)[: config.prompts_per_step]:
         opening = Episode(questions[key], 0, environment).ask
         if opening is not None:
             lengths.append(len(prompt_ids(opening.messages, fmt, tokenizer)))

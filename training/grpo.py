@@ -3,7 +3,6 @@
 accelerate launch training/grpo.py --config configs/grpo.yaml output_dir=runs/grpo lr=2e-6
 """
 
-import logging
 import os
 import random
 import sys
@@ -19,17 +18,9 @@ from graphwalker.question import Question
 from graphwalker.tokens.segments import chat_format
 from training.grpo_config import GrpoConfig
 from training.models.lora import refuse_adapter
-from training.runs.checkpoints import (
-    claim_facts,
-    claim_folder,
-    digest,
-    finished,
-    last_checkpoint,
-)
+from training.runs.checkpoints import claim_run, digest, last_checkpoint, resume
 from training.runs.command import run_command
-from training.runs.distributed import check_layout, rank
-
-log = logging.getLogger(__name__)
+from training.runs.distributed import check_layout, rank, set_threads
 
 FREE_KEYS = (
     "engine_batch",
@@ -46,11 +37,11 @@ FREE_KEYS = (
     "threads",
     "vllm",
 )
-"""Settings that may differ when a run goes on."""
+"""Settings that may differ when a run resumes."""
 
 
 def run_grpo(config: GrpoConfig) -> Path:
-    """Train, or go on where a killed run stopped; returns the folder of the final model.
+    """Train, or resume where a killed run stopped; returns the folder of the final model.
 
     A finished run is left as it is. Raises `UserError` for a folder made with another config or
     other data, `CollapseError` when the monitor's limits are passed, and `OutageError` for too
@@ -60,27 +51,20 @@ def run_grpo(config: GrpoConfig) -> Path:
 
     check_layout()
     out = Path(config.output_dir)
-    questions, environment = _world(config)
-    if rank() == 0:
-        claim_folder(config, out, FREE_KEYS)
-        claim_facts(out, "inputs", _inputs(config, environment))
-    if finished(out):
-        log.info("%s is finished", out / "final")
+    questions, environment = open_world(config)
+    if claim_run(config, _inputs(config, environment), FREE_KEYS):
         return out / "final"
-    if config.threads:
-        import torch
-
-        torch.set_num_threads(config.threads)
+    set_threads(config.threads)
     start = last_checkpoint(out)
     trainer = make_trainer(config, questions, environment, start)
-    trainer.train(resume_from_checkpoint=str(out / f"checkpoint-{start}") if start else None)
+    resume(trainer, start)
     return save_final(trainer, out)
 
 
 def make_trainer(
     config: GrpoConfig, questions: list[Question], environment: Environment, start: int = 0
 ) -> Any:
-    """The trainer of that config, to go on after step `start`."""
+    """The trainer of that config, to resume after step `start`."""
     from datasets import Dataset
     from transformers import AutoTokenizer, PrinterCallback
 
@@ -147,7 +131,8 @@ def question_order(config: GrpoConfig, questions: list[Question]) -> list[str]:
     return order[:whole]
 
 
-def _world(config: GrpoConfig) -> tuple[list[Question], Environment]:
+def open_world(config: GrpoConfig) -> tuple[list[Question], Environment]:
+    """The questions of a run and the environment over its graph. Raises `UserError`."""
     questions = load_questions(config.questions)
     if len(questions) < config.prompts_per_step:
         raise UserError(

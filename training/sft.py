@@ -3,52 +3,39 @@
 accelerate launch training/sft.py --config configs/sft.yaml output_dir=runs/sft lr=2e-5
 """
 
-import json
 import logging
 import sys
 from pathlib import Path
-from typing import Any
 
 from graphwalker.errors import UserError
+from graphwalker.files import write_json
 from training.config import SftConfig
 from training.models.lora import refuse_adapter
-from training.runs.checkpoints import (
-    claim_facts,
-    claim_folder,
-    digest,
-    finished,
-    last_checkpoint,
-)
+from training.runs.checkpoints import claim_facts, claim_run, digest, last_checkpoint, resume
 from training.runs.command import run_command
-from training.runs.distributed import check_layout, processes, rank
+from training.runs.distributed import check_layout, processes, rank, set_threads
 from training.supervised.data import plan_steps, read_rows
 
 log = logging.getLogger(__name__)
 
 FREE_KEYS = ("progress", "threads", "log_steps", "report_to", "keep_checkpoints")
-"""Settings that may differ when a run goes on."""
+"""Settings that may differ when a run resumes."""
 
 
 def run_sft(config: SftConfig) -> Path:
-    """Train, or go on where a killed run stopped; returns the folder of the final model.
+    """Train, or resume where a killed run stopped; returns the folder of the final model.
 
     A finished run is left as it is. Raises `UserError` for a folder made with another config or
     other data.
     """
     check_layout(config.optimizer)
     out = Path(config.output_dir)
-    inputs = _inputs(config)
-    if rank() == 0:
-        claim_folder(config, out, FREE_KEYS)
-        claim_facts(out, "inputs", inputs)
-    if finished(out):
-        log.info("%s is finished", out / "final")
+    if claim_run(config, _inputs(config), FREE_KEYS):
         return out / "final"
     return _train(config, out)
 
 
 def _train(config: SftConfig, out: Path) -> Path:
-    import torch
     from transformers import AutoTokenizer
     from transformers.utils.logging import disable_progress_bar
 
@@ -56,8 +43,7 @@ def _train(config: SftConfig, out: Path) -> Path:
     from training.supervised.trainer import PlannedTrainer
 
     disable_progress_bar()  # "Loading weights": ours is the only bar
-    if config.threads:
-        torch.set_num_threads(config.threads)
+    set_threads(config.threads)
     try:
         tokenizer = AutoTokenizer.from_pretrained(config.model)
     except OSError:
@@ -66,12 +52,12 @@ def _train(config: SftConfig, out: Path) -> Path:
     if rank() == 0:
         facts = rows.facts()
         claim_facts(out, "data", facts)
-        _write_json(out / "lengths.json", rows.length_report(config.max_length))
+        write_json(out / "lengths.json", rows.length_report(config.max_length))
         log.info("%s", ", ".join(f"{name} {value:,}" for name, value in facts.items()))
     plan = plan_steps(rows.lengths, config, processes() * config.gradient_accumulation)
     start = last_checkpoint(out)
     trainer = PlannedTrainer(config, tokenizer, rows, plan, start, (rank(), processes()))
-    trainer.train(resume_from_checkpoint=str(out / f"checkpoint-{start}") if start else None)
+    resume(trainer, start)
     best = trainer.evaluation and trainer.evaluation.best
     if best and best.step:
         log.info("the final model is that of step %d, with EM %.3f", best.step, best.score)
@@ -95,12 +81,6 @@ def _inputs(config: SftConfig) -> dict[str, str]:
     refuse_adapter(config.model)
     facts = {path: digest(Path(path)) for path in (*config.data, *others)}
     return {**facts, config.model: digest(model)} if model.is_dir() else facts
-
-
-def _write_json(path: Path, facts: dict[str, Any]) -> None:
-    partial = path.with_name(path.name + ".partial")
-    partial.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
-    partial.replace(path)
 
 
 if __name__ == "__main__":

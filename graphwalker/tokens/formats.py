@@ -1,7 +1,7 @@
 """Chat formats: how messages are laid out for a family of models, ours or the user's own."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -9,36 +9,10 @@ from pydantic import AfterValidator, ValidationError
 
 from graphwalker.config import Config
 from graphwalker.errors import UserError
+from graphwalker.tokens.layout import ChatFormat
+from graphwalker.tokens.templates import format_of_template
 
 ROLES = ("system", "user", "assistant")
-
-
-@dataclass(frozen=True, slots=True)
-class ChatFormat:
-    """How messages are laid out for one family of models. Only `end_of_turn` is trained."""
-
-    name: str
-    prefixes: Mapping[str, str]
-    """Text before a message, by role. An `observation` is a user message that follows the agent."""
-    suffixes: Mapping[str, str]
-    """Text after a system or user message or an observation, by role."""
-    end_of_turn: str
-    """The one token that ends an assistant message."""
-    begin: str = ""
-    """Text before the first message."""
-    after_turn: str = ""
-    """Text between an end of turn and the next message."""
-    default_system: str = ""
-    """What follows `begin` where the first message is not a system message."""
-    inline_observations: bool = False
-    """Observations stand inside the assistant's message: it is opened once, and only its last turn
-    ends with `end_of_turn`."""
-
-    @property
-    def markup(self) -> str:
-        """Every text that the layout itself writes, one after another."""
-        parts = (self.begin, self.default_system, *self.prefixes.values())
-        return "\n".join((*parts, *self.suffixes.values(), self.end_of_turn, self.after_turn))
 
 
 class FormatConfig(Config):
@@ -162,8 +136,6 @@ def _base(config: FormatConfig) -> ChatFormat:
     if config.base:
         return chat_format(config.base)
     if config.template:
-        from graphwalker.tokens.templates import format_of_template
-
         path = Path(config.template)
         if not path.is_file():
             raise UserError(f"chat format: template: {path}: no such file")

@@ -12,25 +12,25 @@ with the end-of-turn token; `Completion.text` never shows it. Where a stop strin
 ended the turn, the engine appends that token itself (`closed_ids`); `logprobs` has one entry per
 token that was really sampled, so it is then one shorter than `token_ids`, and GRPO leaves the
 appended token out. In a format with inline observations nothing is appended: the assistant's
-message goes on after the observation, and only its last turn ends with that token.
+message continues after the observation, and only its last turn ends with that token.
 """
 
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Any, Protocol
 
 from graphwalker.errors import UserError
 from graphwalker.tokens.formats import (
     FORMATS,
     ROLES,
-    ChatFormat,
     FormatConfig,
     FormatSetting,
     chat_format,
 )
+from graphwalker.tokens.layout import ChatFormat
 from graphwalker.trajectory import Message, Trajectory, Turn
 
 __all__ = [
@@ -85,10 +85,21 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One training example: `labels` repeats the trained ids and is `IGNORED` elsewhere."""
+    """One training example: two lists of one length, `labels` repeats the trained ids and is
+    `IGNORED` elsewhere."""
 
     input_ids: list[int]
     labels: list[int]
+
+    @property
+    def longest_turn(self) -> int:
+        """Tokens of the longest trained turn, its end-of-turn token included.
+
+        >>> Row([5, 6, 7, 8, 9], [IGNORED, 6, 7, IGNORED, 9]).longest_turn
+        2
+        """
+        runs = groupby(self.labels, lambda label: label != IGNORED)
+        return max((len(list(run)) for trained, run in runs if trained), default=0)
 
 
 def segment_messages(
@@ -102,13 +113,13 @@ def prompt_ids(messages: Iterable[Message], fmt: ChatFormat, tokenizer: Tokenize
     """Ids up to the place where the assistant must write."""
     messages = list(messages)
     pairs = [(message, None) for message in messages]
-    ids = [t for s in _segments(pairs, fmt, tokenizer, goes_on=True) for t in s.ids]
+    ids = [t for s in _segments(pairs, fmt, tokenizer, continues=True) for t in s.ids]
     if not messages:
         ids += _start(messages, fmt, tokenizer)
     elif messages[-1].role == "assistant":
         ids += _markup(fmt.after_turn, tokenizer)
-    said = any(message.role == "assistant" for message in messages)
-    return ids + _opening(said, fmt, tokenizer)
+    spoken = any(message.role == "assistant" for message in messages)
+    return ids + _opening(spoken, fmt, tokenizer)
 
 
 def extension_ids(messages: Iterable[Message], fmt: ChatFormat, tokenizer: Tokenizer) -> list[int]:
@@ -120,12 +131,12 @@ def extension_ids(messages: Iterable[Message], fmt: ChatFormat, tokenizer: Token
 
 
 def completion_ids(
-    text: str, fmt: ChatFormat, tokenizer: Tokenizer, *, goes_on: bool = False
+    text: str, fmt: ChatFormat, tokenizer: Tokenizer, *, continues: bool = False
 ) -> list[int]:
-    """An assistant text and its end-of-turn token. With inline observations a turn that `goes_on`
+    """An assistant text and its end-of-turn token. With inline observations a turn that `continues`
     (an observation follows) has no such token."""
     ids = _content(text, fmt, tokenizer)
-    if goes_on and fmt.inline_observations:
+    if continues and fmt.inline_observations:
         return ids
     return [*ids, end_of_turn_id(fmt, tokenizer)]
 
@@ -189,21 +200,21 @@ def _segments(
     fmt: ChatFormat,
     tokenizer: Tokenizer,
     silent: Collection[int] = (),
-    goes_on: bool = False,
+    continues: bool = False,
 ) -> list[Segment]:
     segments: list[Segment] = []
     lead = _start([m for m, _ in messages], fmt, tokenizer) if messages else []
     for place, (message, turn) in enumerate(messages):
-        said = bool(segments)
+        spoken = bool(segments)
         if message.role == "assistant":
-            lead += _opening(said, fmt, tokenizer)
+            lead += _opening(spoken, fmt, tokenizer)
             segments.append(Segment(tuple(lead), trained=False))
-            more = goes_on or place + 1 < len(messages)
+            more = continues or place + 1 < len(messages)
             ids = _turn_ids(message.content, turn, more, fmt, tokenizer)
             segments.append(Segment(tuple(ids), trained=place not in silent))
             lead = _markup(fmt.after_turn, tokenizer)
         else:
-            lead += _context_ids(message, said, fmt, tokenizer)
+            lead += _context_ids(message, spoken, fmt, tokenizer)
     last = messages[-1][0] if messages else None
     if last is not None and last.role != "assistant":
         segments.append(Segment(tuple(lead), trained=False))
@@ -211,13 +222,13 @@ def _segments(
 
 
 def _turn_ids(
-    text: str, turn: Turn | None, goes_on: bool, fmt: ChatFormat, tokenizer: Tokenizer
+    text: str, turn: Turn | None, continues: bool, fmt: ChatFormat, tokenizer: Tokenizer
 ) -> Sequence[int]:
     if turn is None or turn.token_ids is None:
-        return completion_ids(text, fmt, tokenizer, goes_on=goes_on)
+        return completion_ids(text, fmt, tokenizer, continues=continues)
     end = end_of_turn_id(fmt, tokenizer)
     if fmt.inline_observations:
-        ended = goes_on or turn.token_ids[-1:] == (end,)
+        ended = continues or turn.token_ids[-1:] == (end,)
         return turn.token_ids if ended else (*turn.token_ids, end)
     if not turn.token_ids or turn.token_ids[-1] != end:
         raise UserError(
@@ -242,18 +253,20 @@ def _start(messages: Sequence[Message], fmt: ChatFormat, tokenizer: Tokenizer) -
     return ids + _markup(fmt.default_system, tokenizer)
 
 
-def _opening(said: bool, fmt: ChatFormat, tokenizer: Tokenizer) -> list[int]:
-    """What stands before an assistant text; an assistant that goes on inline needs nothing."""
-    if said and fmt.inline_observations:
+def _opening(spoken: bool, fmt: ChatFormat, tokenizer: Tokenizer) -> list[int]:
+    """What stands before an assistant text; an assistant that continues inline needs nothing."""
+    if spoken and fmt.inline_observations:
         return []
     return _markup(fmt.prefixes["assistant"], tokenizer)
 
 
-def _context_ids(message: Message, said: bool, fmt: ChatFormat, tokenizer: Tokenizer) -> list[int]:
+def _context_ids(
+    message: Message, spoken: bool, fmt: ChatFormat, tokenizer: Tokenizer
+) -> list[int]:
     if message.role not in fmt.prefixes or message.role not in ROLES:
         known = ", ".join(role for role in ROLES if role in fmt.prefixes)
         raise UserError(f"message role {message.role!r} is unknown; known: {known}")
-    role = "observation" if said and message.role == "user" else message.role
+    role = "observation" if spoken and message.role == "user" else message.role
     return [
         *_markup(fmt.prefixes[role], tokenizer),
         *_content(message.content, fmt, tokenizer),

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from graphwalker.errors import UserError
-from graphwalker.tokens.formats import ChatFormat
+from graphwalker.tokens.layout import ChatFormat
 
 _SYSTEM, _ASK, _SAY, _SEE, _END = "Gw0systemGw", "Gw1askGw", "Gw2sayGw", "Gw3seeGw", "Gw4endGw"
 

@@ -9,11 +9,11 @@ from typing import Any
 
 from transformers import TrainerCallback, TrainerControl, TrainerState
 
-from graphwalker.files import JsonlAppender, read_jsonl, write_jsonl
+from graphwalker.files import JsonlAppender, read_jsonl
 from training.grpo_config import GrpoConfig
 from training.reinforce.batch import Batch, summary
 from training.reinforce.monitor import Monitor
-from training.runs.checkpoints import rewind_metrics
+from training.runs.checkpoints import rewind
 from training.runs.distributed import agreed
 
 log = logging.getLogger(__name__)
@@ -62,9 +62,9 @@ class StepLog:
         self._config = config
         self._metrics, self._episodes = None, None
         if writes:
-            last = rewind_metrics(folder / "metrics.jsonl", start)
+            last = rewind(folder / "metrics.jsonl", start)
             self._metrics = JsonlAppender(folder / "metrics.jsonl")
-            _rewind_trajectories(folder / "trajectories.jsonl", start)
+            rewind(folder / "trajectories.jsonl", start, lambda t: t["provenance"]["step"])
             self._episodes = JsonlAppender(folder / "trajectories.jsonl")
         else:
             last = _line(folder / "metrics.jsonl", start)
@@ -161,13 +161,6 @@ def _line(path: Path, step: int) -> dict[str, Any]:
     if not step or not path.is_file():
         return {}
     return next((line for line in read_jsonl(path) if line["step"] == step), {})
-
-
-def _rewind_trajectories(path: Path, step: int) -> None:
-    if path.is_file():
-        JsonlAppender(path).close()  # cuts a killed run's half line
-        kept = [r for r in read_jsonl(path) if r["provenance"]["step"] <= step]
-        write_jsonl(path, kept)
 
 
 def _rounded(value: Any) -> Any:

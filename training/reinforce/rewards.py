@@ -126,7 +126,7 @@ def reward_mix(weights: Mapping[str, float]) -> Reward:
 
 
 def _named(name: str) -> Reward:
-    reward = find(REWARDS, name, "reward")
+    reward: Any = find(REWARDS, name, "reward")
     if not callable(reward):
         raise UserError(
             f"reward {name}: not a function of (trajectory, question, scores) but "

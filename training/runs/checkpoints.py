@@ -1,68 +1,51 @@
 """Run folders: claimed by one config, checkpoints whole or not there, metrics without repeats."""
 
 import hashlib
-import json
 import logging
 import os
 import shutil
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
-from graphwalker.config import Config, write_config
-from graphwalker.errors import UserError
 from graphwalker.files import JsonlAppender, read_jsonl, write_jsonl
+from graphwalker.runs import claim
+from training.config import TrainingConfig
+from training.runs.distributed import rank
 
 log = logging.getLogger(__name__)
 
 _MARK = "complete"
 _SAMPLE = 1 << 22
 _PICKLES = "training_args.bin"
-"""What the Trainer pickles beside every model; nothing reads it, so it is left out."""
+"""What the Trainer pickles beside every model; nothing reads it, so it is removed."""
 
 
-def claim_folder(config: Config, folder: Path, free: Collection[str] = ()) -> None:
-    """Write the resolved config into a new run folder; refuse one made with another config.
+def claim_run(config: TrainingConfig, inputs: Mapping[str, str], free: Collection[str]) -> bool:
+    """Claim the run folder for this config and these inputs; True where the run is finished.
 
-    `free` names keys that may change between a run and its continuation.
+    `free` names settings that may differ when a run resumes. Raises `UserError` for another run.
     """
-    from omegaconf import OmegaConf
-
-    path = folder / "config.yaml"
-    if path.is_file():
-        ours = config.model_dump(mode="json")
-        theirs = _completed(OmegaConf.to_container(OmegaConf.load(path)), config)
-        for key in sorted(set(ours) | set(theirs)):
-            if key not in free and ours.get(key) != theirs.get(key):
-                raise _other_run(folder, key, theirs.get(key), ours.get(key))
-        return
-    if folder.is_dir() and any(file.suffix != ".partial" for file in folder.iterdir()):
-        raise UserError(f"{folder}: not empty and not a run folder; choose another output_dir")
-    write_config(config, folder, "config.yaml.partial").replace(path)
+    folder = Path(config.output_dir)
+    if rank() == 0:
+        claim(folder, config, "config.yaml", free=free, foreign="*")
+        claim_facts(folder, "inputs", inputs)
+    if not finished(folder):
+        return False
+    log.info("%s is finished", folder / "final")
+    return True
 
 
-def _completed(found: Any, config: Config) -> dict[str, Any]:
-    """A folder's config with the defaults of settings that did not exist when it was made."""
-    try:
-        return type(config).model_validate(found).model_dump(mode="json")
-    except ValidationError:  # a setting that is gone: told by its key
-        return found
+def claim_facts(folder: Path, name: str, facts: Mapping[str, Any]) -> None:
+    """Write what the run rests on (its data, say); refuse to resume when it has changed."""
+    claim(folder, facts, f"{name}.json", foreign=f"{name}.json")
 
 
-def claim_facts(folder: Path, name: str, facts: dict[str, Any]) -> None:
-    """Write what the run rests on (its data, say); refuse to go on when it has changed."""
-    path = folder / f"{name}.json"
-    if not path.is_file():
-        partial = path.with_name(path.name + ".partial")
-        partial.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
-        partial.replace(path)
-        return
-    theirs = json.loads(path.read_text(encoding="utf-8"))
-    for key in sorted(set(facts) | set(theirs)):
-        if facts.get(key) != theirs.get(key):
-            raise _other_run(folder, f"{name}.{key}", theirs.get(key), facts.get(key))
+def resume(trainer: Any, start: int) -> None:
+    """Train from the checkpoint of step `start`, 0 for the beginning."""
+    folder = Path(trainer.args.output_dir)
+    trainer.train(resume_from_checkpoint=str(folder / f"checkpoint-{start}") if start else None)
 
 
 def digest(path: Path) -> str:
@@ -91,7 +74,7 @@ def staging(folder: Path) -> Path:
 def publish_checkpoint(folder: Path, step: int, keep: int) -> None:
     """Move the written checkpoint `step` to its place once it is on disk; keep the last `keep`."""
     place = folder / f"checkpoint-{step}"
-    if place.is_dir():  # no mark, or the run would have gone on from it
+    if place.is_dir():  # no mark, or the run would have resumed from it
         shutil.rmtree(place)
     written = staging(folder) / place.name
     (written / _MARK).touch()
@@ -123,12 +106,14 @@ def last_checkpoint(folder: Path) -> int:
     return max(_complete(folder), default=0)
 
 
-def rewind_metrics(path: Path, step: int) -> dict[str, Any]:
+def rewind(
+    path: Path, step: int, step_of: Callable[[dict[str, Any]], int] = itemgetter("step")
+) -> dict[str, Any]:
     """Drop the lines after `step`, which will be written again; returns the last line kept."""
     if not path.is_file():
         return {}
     JsonlAppender(path).close()  # cuts a killed run's half line
-    kept = [line for line in read_jsonl(path) if line["step"] <= step]
+    kept = [line for line in read_jsonl(path) if step_of(line) <= step]
     write_jsonl(path, kept)
     return kept[-1] if kept else {}
 
@@ -143,10 +128,3 @@ def _sync(path: Path) -> None:
 
 def _complete(folder: Path) -> list[int]:
     return sorted(int(mark.parent.name.partition("-")[2]) for mark in folder.glob(f"*-*/{_MARK}"))
-
-
-def _other_run(folder: Path, key: str, theirs: Any, ours: Any) -> UserError:
-    return UserError(
-        f"{folder}: holds a run with {key} = {theirs!r}, now it is {ours!r}; "
-        "choose another output_dir, or remove the folder to start anew"
-    )

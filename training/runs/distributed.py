@@ -59,6 +59,14 @@ def check_layout(optimizer: str = "adamw") -> None:
         )
 
 
+def set_threads(count: int) -> None:
+    """CPU threads of torch; 0 leaves its own choice."""
+    if count:
+        import torch
+
+        torch.set_num_threads(count)
+
+
 def process_arguments(bf16: bool) -> dict[str, Any]:
     """What `TrainingArguments` must know of the processes; the run's precision wins.
 

@@ -9,7 +9,7 @@ from typing import Any
 from transformers import TrainerCallback, TrainerControl, TrainerState
 
 from graphwalker.files import JsonlAppender
-from training.runs.checkpoints import rewind_metrics
+from training.runs.checkpoints import rewind
 from training.runs.distributed import agreed, rank
 
 log = logging.getLogger(__name__)
@@ -26,7 +26,7 @@ class RunLog(TrainerCallback):
         self, folder: Path, start: int, tokens: list[int], max_seconds: float, show: bool
     ) -> None:
         path = folder / "metrics.jsonl" if rank() == 0 else None
-        last = rewind_metrics(path, start) if path else {}
+        last = rewind(path, start) if path else {}
         self._before = float(last.get("seconds", 0.0))
         self._tokens, self._start, self._max_seconds = tokens, start, max_seconds
         self._clock = time.monotonic()

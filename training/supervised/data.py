@@ -22,13 +22,15 @@ Plan = list[list[list[int]]]
 
 @dataclass(slots=True)
 class Rows:
-    """What a run trains on, and what was left out."""
+    """What a run trains on, and what was set aside."""
 
     rows: list[Row] = field(default_factory=list)
     long_ones: dict[str, int] = field(default_factory=dict)
-    """Tokens of the rows that were left out as too long, by trajectory."""
+    """Tokens of the rows that were set aside as too long, by trajectory."""
     longest: int = 0
-    """Tokens of the longest row that was seen, left out or not."""
+    """Tokens of the longest row that was seen, set aside or not."""
+    longest_turn: int = 0
+    """Tokens of the longest trained turn: what the cap of a completion must leave room for."""
     failed: int = 0
     """Trajectories that ended for a failure of ours (graph, policy): never trained on."""
 
@@ -64,6 +66,7 @@ class Rows:
             "max_length": limit,
             "rows": len(every),
             "too_long": self.too_long,
+            "longest_turn": self.longest_turn,
             "tokens_at_share": {str(s): every[math.ceil(s * len(every)) - 1] for s in shares},
             "left_out": self.long_ones,
         }
@@ -83,6 +86,7 @@ def read_rows(config: SftConfig, tokenizer: Any) -> Rows:
                 result.long_ones[f"{trajectory.id}/{number}"] = len(row.input_ids)
             else:
                 result.rows.append(row)
+                result.longest_turn = max(result.longest_turn, row.longest_turn)
     if not result.rows:
         raise UserError(
             f"{', '.join(config.data)}: no row to train on ({result.too_long} longer than "
@@ -90,7 +94,7 @@ def read_rows(config: SftConfig, tokenizer: Any) -> Rows:
         )
     if result.too_long:
         log.warning(
-            "%d of %d rows are longer than max_length %d (the longest has %d tokens) and left out",
+            "%d of %d rows are longer than max_length %d (the longest has %d tokens) and set aside",
             result.too_long,
             result.too_long + len(result.rows),
             config.max_length,

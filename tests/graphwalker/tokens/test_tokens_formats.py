@@ -270,8 +270,8 @@ def rolled_out(trajectory: Trajectory, fmt, tokenizer) -> Row:
     for number, turn in enumerate(trajectory.turns):
         first = prompt_ids if number == 0 else extension_ids
         context = first(turn.context, fmt, tokenizer)
-        goes_on = turn is not trajectory.turns[-1]
-        written = completion_ids(turn.completion, fmt, tokenizer, goes_on=goes_on)
+        continues = turn is not trajectory.turns[-1]
+        written = completion_ids(turn.completion, fmt, tokenizer, continues=continues)
         row.input_ids.extend([*context, *written])
         row.labels.extend([*[IGNORED] * len(context), *written])
     return row

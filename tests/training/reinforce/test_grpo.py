@@ -132,7 +132,7 @@ def test_a_finished_run_is_recognised(world, finished_run):
 
 
 def test_a_folder_of_another_config_is_refused_naming_the_key(world, finished_run):
-    with pytest.raises(UserError, match=r"lr = 0\.001"):
+    with pytest.raises(UserError, match=r"lr was 0\.001"):
         run_grpo(config(world, finished_run, lr=5e-4))
 
 

@@ -170,21 +170,21 @@ def test_a_finished_run_is_left_as_it_is(place, trained) -> None:
 def test_a_folder_of_another_run_is_refused_by_key(place, trained) -> None:
     from training.sft import run_sft
 
-    with pytest.raises(UserError, match=r"lr = 0\.003, now it is 0\.5"):
+    with pytest.raises(UserError, match=r"lr was 0\.003 and is now 0\.5"):
         run_sft(settings(place, output_dir=str(place / "trained"), max_steps=100, lr=0.5))
 
 
 def test_a_setting_that_came_after_a_run_folder_counts_as_its_default(place, tmp_path) -> None:
-    from training.runs.checkpoints import claim_folder
+    from training.runs.checkpoints import claim_run
 
     now = settings(place, output_dir=str(tmp_path))
-    claim_folder(now, tmp_path)
+    claim_run(now, {}, ())
     path = tmp_path / "config.yaml"
     kept = [line for line in path.read_text().splitlines() if not line.startswith("packing:")]
     path.write_text("\n".join(kept))
-    claim_folder(now, tmp_path)
-    with pytest.raises(UserError, match="packing = False, now it is True"):
-        claim_folder(now.model_copy(update={"packing": True}), tmp_path)
+    claim_run(now, {}, ())
+    with pytest.raises(UserError, match="packing was False and is now True"):
+        claim_run(now.model_copy(update={"packing": True}), {}, ())
 
 
 def test_a_killed_run_goes_on_and_ends_bit_equal(place) -> None:
