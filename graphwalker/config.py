@@ -214,11 +214,13 @@ def _explain(model: type[Config], error: ValidationError) -> tuple[str, str]:
 
 
 def _nearest(key: str, known: list[str]) -> str:
+    """`did you mean`: a setting of the same section, a section, or one by its last name alone."""
     parent, _, last = key.rpartition(".")
-    same = [name for name in known if name.rpartition(".")[2] == last]  # prompt: environment.prompt
     siblings = [name for name in known if name.startswith(f"{parent}." if parent else "")] or known
-    near = same[:1] or difflib.get_close_matches(key, siblings, n=1, cutoff=0.5)
-    return f"; did you mean {near[0]}?" if near else f"; known: {', '.join(siblings[:12])}"
+    forms = {form: form for name in siblings for form in (name, name.partition(".")[0])}
+    forms = {name.rpartition(".")[2]: name for name in reversed(known)} | forms
+    near = difflib.get_close_matches(key, forms, n=1) or difflib.get_close_matches(last, forms, n=1)
+    return f"; did you mean {forms[near[0]]}?" if near else f"; known: {', '.join(siblings[:12])}"
 
 
 def _first_line(error: Exception) -> str:

@@ -35,7 +35,7 @@ LINE_EVERY_S = 60.0
 
 def note(text: str) -> None:
     """A line for the person who watches."""
-    err.print(escape(text), highlight=False)
+    err.print(escape(text), highlight=False, soft_wrap=True)
 
 
 def silent(*_: object) -> None:

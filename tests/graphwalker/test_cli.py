@@ -8,8 +8,12 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+import graphwalker
+from data_pipeline.config import ExpertConfig, SynthConfig
+from eval.run.config import EvalConfig
 from graphwalker.cli import app as cli
-from graphwalker.cli import config, models
+from graphwalker.cli import config, console, models, shared
+from graphwalker.config import describe
 from graphwalker.graphs.build.build import build_graph
 
 
@@ -60,6 +64,12 @@ def test_an_unknown_command_and_a_missing_option_exit_with_2():
         (["synth", "--graph", "G", "--out", "x", "--config", "none.yaml"], "no such config file"),
         (["experts", "--graph", "G", "--questions", "none.jsonl", "--out", "x"], "none.jsonl"),
         (["eval", "graph=G"], "questions is required"),
+        (["eval", "--graph", "G"], "questions is required"),
+        (["synth", "--graph", "G"], "output_dir is required: give --out"),
+        (["eval", "polcy=m"], "command line: polcy is not a setting; did you mean policy?"),
+        (["eval", "prompt=io"], "did you mean environment.prompt?"),
+        (["synth", "--seed", "1", "seed=2"], "--seed 1 and seed=2 set the same setting"),
+        (["eval", "graph=a", "graph=b"], "graph=a and graph=b set the same setting"),
         (["report", "nowhere", "--out", "x"], "not an evaluation run"),
         (["compare", "nowhere", "nowhere"], "not an evaluation run"),
         (["graph", "build", "--triples", "none.tsv", "--out", "x"], "none.tsv"),
@@ -88,6 +98,80 @@ def test_every_command_teaches_itself():
     for name in typer.main.get_command(cli.app).commands:
         result = CliRunner().invoke(cli.app, [name, "--help"])
         assert result.exit_code == 0 and "Usage" in result.output
+
+
+def test_a_typing_mistake_is_blamed_on_the_command_line_and_a_files_on_the_file(tmp_path, capsys):
+    (tmp_path / "c.yaml").write_text("questions: q\noutput_dir: o\npolicy: {model: m}\n")
+    line = ["eval", "--config", str(tmp_path / "c.yaml"), "--graph", "g"]
+    assert "error: command line: sede is" in code_and_errors(capsys, *line, "sede=1")[1]
+    (tmp_path / "c.yaml").write_text("sede: 1\n")
+    assert f"error: {tmp_path}/c.yaml: sede is" in code_and_errors(capsys, *line)[1]
+
+
+@pytest.mark.parametrize(
+    ("model", "options"),
+    [
+        (EvalConfig, ["graph", "questions", "model", "format", "out", "seed", "workers"]),
+        (models.AskConfig, ["graph", "model", "format", "max_tokens"]),
+        (SynthConfig, ["count", "seed", "workers", "engine"]),
+        (ExpertConfig, ["count", "seed", "workers", "engine"]),
+    ],
+)
+def test_a_short_option_stands_for_a_setting_that_there_is(model, options):
+    assert {shared.SHORT[option].setting for option in options} <= {
+        row[0] for row in describe(model)
+    }
+
+
+def test_a_short_option_is_the_setting_that_it_stands_for():
+    by_option = shared.Given(None, [], {"graph": "g", "policy.model": "7"}, frozenset())
+    by_setting = shared.Given(None, ["graph=g", "policy.model='7'"], {}, frozenset())
+    assert by_option.settings(models.AskConfig) == by_setting.settings(models.AskConfig)
+
+
+def test_the_bare_settings_of_ask_are_read_with_a_notice(caplog):
+    given = shared.Given(None, ["graph=g", "policy.model=m", "prompt=compact"], {}, frozenset())
+    assert given.settings(models.AskConfig).environment.prompt == "compact"
+    assert "environment.prompt now" in caplog.text
+
+
+def test_settings_are_read_at_80_columns_and_found_by_a_word(capsys):
+    config.show_config("grpo")
+    whole = capsys.readouterr().out
+    assert "beta  float  0.001\n    Weight of the KL term" in whole
+    config.show_config("grpo", search="KL term")
+    found = capsys.readouterr().out
+    assert "beta  float" in found and "graph  str" not in found
+
+
+def test_memory_is_estimated_for_a_chain_of_which_nothing_is_made_yet(tmp_path):
+    path = tmp_path / "chain.yaml"
+    path.write_text(
+        "run: runs/x\nshared: {format: chatml}\n"
+        "sft1: {model: base, data: [d], output_dir: '${run}/sft1'}\n"
+        "sft2: {model: '${run}/sft1-whole', data: [d], output_dir: '${run}/sft2'}\n"
+        "grpo: {model: '${run}/sft2/final', output_dir: '${run}/grpo'}\n"
+    )
+    for model in ("runs/x/sft2/final", "runs/x/sft1-whole", "base"):
+        assert config._first_model(f"{path}#grpo", model) == "base"
+    assert config._first_model(f"{path}#grpo", str(tmp_path)) == str(tmp_path)
+
+
+def test_progress_in_a_log_is_a_line_with_figures_rate_and_remaining_time(capsys, monkeypatch):
+    now = iter([0.0, 30.0, 61.0, 70.0])
+    monkeypatch.setattr(console.time, "monotonic", lambda: next(now))
+    with console.progress("SFT") as tick:
+        tick(0, 1000)
+        tick(61, 1000, loss=0.51234)
+        tick(70, 1000, loss=0.5)
+    assert capsys.readouterr().err == "SFT: 61 of 1,000, 60/min, loss 0.5123, 16 min left\n"
+
+
+def test_the_version_and_the_agents_are_told(capsys):
+    assert run("--version").stdout == f"graphwalker {graphwalker.__version__}\n"
+    assert code_and_errors(capsys, "agents")[0] == 0
+    cli.app(["agents", "--json"], standalone_mode=False)
+    assert "graphwalker" in capsys.readouterr().out
 
 
 def test_every_config_can_be_described(capsys):
