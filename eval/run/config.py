@@ -7,7 +7,7 @@ from pathlib import Path
 from pydantic import Field
 
 from eval.run.evaluate import Progress, evaluate_with
-from eval.run.workers import Crew, Player, Solo
+from eval.run.workers import ThisProcess, WorkerProcesses, Workers
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.model_environment import with_model_settings
 from graphwalker.config import Config
@@ -19,6 +19,7 @@ from graphwalker.policies.chat.policy import ChatPolicy
 from graphwalker.policies.chat.spent_file import read_spent, write_spent
 from graphwalker.policies.config import PolicyConfig, policy_identity, policy_name
 from graphwalker.policies.load import load_policy
+from graphwalker.workers import worker_number
 
 
 class EvalConfig(Config):
@@ -74,9 +75,9 @@ def run_eval(config: EvalConfig, progress: Progress | None = None) -> Path:
     environment = _environment(config)
     questions = ground(loaded, environment.graph)
     with ExitStack() as stack:
-        player, tick = _player(config, environment, out, progress, stack)
+        workers, tick = _workers(config, environment, out, progress, stack)
         return evaluate_with(
-            player,
+            workers,
             questions,
             out,
             samples=config.samples,
@@ -100,13 +101,13 @@ def _environment(config: EvalConfig) -> Environment:
     return Environment(graph, config.environment)
 
 
-def _player(
+def _workers(
     config: EvalConfig,
     environment: Environment,
     out: Path,
     progress: Progress | None,
     stack: ExitStack,
-) -> tuple[Player, Progress | None]:
+) -> tuple[Workers, Progress | None]:
     if config.workers > 1:
         if config.policy.api is not None:
             raise UserError("workers is for local models: raise policy.api.concurrency instead")
@@ -116,19 +117,21 @@ def _player(
                 "GPUs set policy.vllm.tensor_parallel, or run `vllm serve`"
             )
         name = policy_name(config.policy)
-        crew = Crew(build_solo, config, config.workers, environment, name, chunk=config.concurrency)
-        return stack.enter_context(crew), progress
+        workers = WorkerProcesses(
+            build_worker, config, config.workers, environment, name, chunk=config.concurrency
+        )
+        return stack.enter_context(workers), progress
     policy = load_policy(config.policy, read_spent(out), environment=environment)
     if isinstance(policy, ChatPolicy):
         progress = _booked(policy, out, progress, stack)
-    return Solo(environment, policy, config.concurrency, config.retries), progress
+    return ThisProcess(environment, policy, config.concurrency, config.retries), progress
 
 
-def build_solo(config: EvalConfig, worker: int) -> Solo:
-    """What one worker of a crew plays with: the graph and the model, opened in its process."""
+def build_worker(config: EvalConfig) -> ThisProcess:
+    """What one worker process runs: the graph and the model, opened there."""
     environment = _environment(config)
-    policy = load_policy(config.policy, worker=worker, environment=environment)
-    return Solo(environment, policy, config.concurrency, config.retries)
+    policy = load_policy(config.policy, worker=worker_number(), environment=environment)
+    return ThisProcess(environment, policy, config.concurrency, config.retries)
 
 
 def _booked(policy: ChatPolicy, out: Path, progress: Progress | None, stack: ExitStack) -> Progress:

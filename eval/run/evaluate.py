@@ -1,22 +1,22 @@
 """The evaluation run: a greedy and a sampled pass, in files that a killed job resumes."""
 
 import hashlib
-import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from eval.run.records import CONFIG, FAILURES, PREDICTIONS, SAMPLES, Sampled, read_config
+from eval.run.records import CONFIG, FAILURES, PREDICTIONS, SAMPLES, Sampled
 from eval.run.usage import USAGE, usage_record
-from eval.run.workers import Player, Solo
+from eval.run.workers import ThisProcess, Workers
 from graphwalker.agents.environment import Environment
 from graphwalker.agents.rollout import untimed
 from graphwalker.errors import UserError
 from graphwalker.files import JsonlAppender, dumps, read_jsonl, write_jsonl
 from graphwalker.policies.base import Policy, Sampling
 from graphwalker.question import Question
+from graphwalker.runs import claim, locked
 from graphwalker.scoring import score
 from graphwalker.trajectory import Trajectory
 
@@ -58,9 +58,9 @@ def evaluate(
     identity: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
 ) -> Path:
-    """`evaluate_with` one player: this process, `concurrency` episodes at once."""
+    """`evaluate_with` this process, `concurrency` episodes at once."""
     return evaluate_with(
-        Solo(environment, policy, concurrency, retries),
+        ThisProcess(environment, policy, concurrency, retries),
         questions,
         out,
         samples=samples,
@@ -75,7 +75,7 @@ def evaluate(
 
 
 def evaluate_with(
-    player: Player,
+    workers: Workers,
     questions: Iterable[Question],
     out: Path,
     *,
@@ -93,41 +93,39 @@ def evaluate_with(
 
     OUT/predictions.jsonl holds the greedy trajectories, OUT/samples.jsonl the sampled episodes
     (small records, or whole ones with `whole_samples`), OUT/usage.jsonl what each episode cost,
-    OUT/failures.jsonl what failed for our reasons and will be tried again by the next call. All but
-    the usage are the same bytes for any player. `identity` names what else must be the same for a
+    OUT/failures.jsonl the infrastructure failures, which the next call tries again. All but
+    the usage are the same bytes for any workers. `identity` names what else must be the same for a
     resume, such as the checksum of the weights. Raises `UserError` over another run's folder.
     """
-    asked = _distinct(questions)
+    distinct = _distinct(questions)
     greedy = Sampling(temperature=0.0, max_tokens=max_tokens, seed=seed)
     drawn = Sampling(temperature=temperature, max_tokens=max_tokens, seed=seed)
-    chosen = spread(asked, sampled_questions) if sampled_questions else asked
-    passes = [(_Pass(out / PREDICTIONS, greedy, 0, 0, True), asked)]
+    chosen = spread(distinct, sampled_questions) if sampled_questions else distinct
+    passes = [(_Pass(out / PREDICTIONS, greedy, 0, 0, True), distinct)]
     if samples:
         passes.append((_Pass(out / SAMPLES, drawn, 1, samples, whole_samples), chosen))
-    _claim(
-        out,
-        {
-            **_describe(asked, player),
-            "samples": samples,
-            **({"sampled_questions": sampled_questions} if sampled_questions else {}),
-            "temperature": temperature if samples else 0.0,
-            "max_tokens": max_tokens,
-            "seed": seed,
-            "whole_samples": whole_samples,
-            **(identity or {}),
-        },
-    )
-    total = len(asked) + len(chosen) * samples
-    done = 0
-    (out / FAILURES).unlink(missing_ok=True)
-    for part, questions_of_part in passes:
-        done = _run_pass(
-            part,
-            questions_of_part,
-            player,
-            out,
-            lambda n, base=done: progress(base + n, total) if progress else None,
-        )
+    facts = {
+        **_describe(distinct, workers),
+        "samples": samples,
+        **({"sampled_questions": sampled_questions} if sampled_questions else {}),
+        "temperature": temperature if samples else 0.0,
+        "max_tokens": max_tokens,
+        "seed": seed,
+        "whole_samples": whole_samples,
+        **(identity or {}),
+    }
+    total, done = len(distinct) + len(chosen) * samples, 0
+    with locked(out):
+        claim(out, facts, CONFIG, foreign=PREDICTIONS)
+        (out / FAILURES).unlink(missing_ok=True)
+        for part, questions_of_part in passes:
+            done = _run_pass(
+                part,
+                questions_of_part,
+                workers,
+                out,
+                lambda n, base=done: progress(base + n, total) if progress else None,
+            )
     return out
 
 
@@ -144,7 +142,7 @@ def spread(questions: Sequence[Question], count: int) -> list[Question]:
 def _run_pass(
     part: _Pass,
     questions: Sequence[Question],
-    player: Player,
+    workers: Workers,
     out: Path,
     tick: Callable[[int], None],
 ) -> int:
@@ -158,7 +156,7 @@ def _run_pass(
         ended = len(present)
         tick(ended)
         for group, first, count in plan(questions, part.numbers, present):
-            for trajectory in player.play(group, part.sampling, count, first):
+            for trajectory in workers.run(group, part.sampling, count, first):
                 used.append(usage_record(trajectory))
                 if trajectory.stop.ours:
                     lost.append(trajectory.to_json())
@@ -169,7 +167,7 @@ def _run_pass(
                 tick(ended)
     if failed:
         log.warning(
-            "%d episodes failed for our reasons (%s); the same command retries them",
+            "%d episodes ended in an infrastructure failure (%s); the same command retries them",
             failed,
             out / FAILURES,
         )
@@ -239,44 +237,16 @@ def _distinct(questions: Iterable[Question]) -> list[Question]:
     return list(by_id.values())
 
 
-def _describe(questions: Sequence[Question], player: Player) -> dict[str, Any]:
-    environment = player.environment
+def _describe(questions: Sequence[Question], workers: Workers) -> dict[str, Any]:
+    environment = workers.environment
     digest = hashlib.sha256()
     for question in questions:
         digest.update(dumps(question.to_json()).encode("utf-8", "surrogatepass"))
     return {
         "questions": len(questions),
         "questions_checksum": digest.hexdigest()[:16],
-        "policy": player.policy_name,
+        "policy": workers.policy_name,
         **environment.provenance,
-        "environment_settings": environment.config.model_dump(mode="json"),
+        "environment_settings": environment.config,
         "graph": environment.graph.checksum,
     }
-
-
-def _claim(out: Path, settings: Mapping[str, Any]) -> None:
-    """Write the settings into a fresh folder, or check that they are those begun there."""
-    before = _flat(read_config(out))
-    if before:
-        now = _flat(json.loads(json.dumps(settings)))
-        for key in sorted({*before, *now}):
-            if before.get(key) != now.get(key):
-                raise UserError(
-                    f"{out / CONFIG}: {key} was {before.get(key)!r} and is now {now.get(key)!r}; "
-                    "choose another output folder, or delete this one to start again"
-                )
-        return
-    if (out / PREDICTIONS).exists():
-        raise UserError(f"{out}: holds {PREDICTIONS} but no {CONFIG}; choose another output folder")
-    out.mkdir(parents=True, exist_ok=True)
-    partial = out / (CONFIG + ".partial")
-    partial.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
-    partial.replace(out / CONFIG)
-
-
-def _flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for key, value in settings.items():
-        nested = isinstance(value, dict)
-        flat.update(_flat(value, f"{prefix}{key}.") if nested else {f"{prefix}{key}": value})
-    return flat

@@ -1,13 +1,12 @@
 """What an evaluation run leaves on disk: greedy trajectories, small sampled records, failures."""
 
-import json
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from graphwalker.errors import UserError
-from graphwalker.files import read_jsonl, read_records
+from graphwalker.files import read_json, read_jsonl, read_records
 from graphwalker.trajectory import StopReason, Trajectory
 
 PREDICTIONS = "predictions.jsonl"
@@ -120,15 +119,7 @@ def read_chosen(folder: Path | str, ids: Collection[str]) -> dict[str, Trajector
 def read_config(folder: Path) -> dict[str, Any]:
     """The run's settings, `{}` where it has none."""
     path = folder / CONFIG
-    if not path.is_file():
-        return {}
-    try:
-        settings = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: damaged ({error}); delete the folder or choose another") from None
-    if not isinstance(settings, dict):
-        raise UserError(f"{path}: must hold a JSON object; delete the folder or choose another")
-    return settings
+    return read_json(path, "delete the folder or choose another") if path.is_file() else {}
 
 
 def _optional(path: Path, parse: Any) -> list[Any]:

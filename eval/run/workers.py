@@ -1,26 +1,21 @@
-"""Players of an evaluation: who plays the episodes, one process or several."""
+"""Who runs the episodes of an evaluation: this process, or several worker processes."""
 
 import os
-import threading
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import partial
-from multiprocessing import get_context, parent_process
 from typing import Any, Protocol
 
 from graphwalker.agents.environment import Environment
 from graphwalker.agents.rollout import rollout
-from graphwalker.errors import GraphWalkerError
 from graphwalker.policies.base import Policy, Sampling
 from graphwalker.question import Question
 from graphwalker.trajectory import Trajectory
+from graphwalker.workers import Pool, Processes
 
 
-class Player(Protocol):
-    """Plays episodes and hands them over in question order, then sample order."""
+class Workers(Protocol):
+    """Run episodes and hand them over in question order, then sample order."""
 
     @property
     def environment(self) -> Environment: ...
@@ -28,14 +23,14 @@ class Player(Protocol):
     @property
     def policy_name(self) -> str: ...
 
-    def play(
+    def run(
         self, questions: Sequence[Question], sampling: Sampling, samples: int, first_sample: int
     ) -> Iterator[Trajectory]: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Solo:
-    """This process: `concurrency` episodes at once, `retries` further tries of a failed one."""
+class ThisProcess:
+    """`concurrency` episodes at once, `retries` further tries of a failed one."""
 
     environment: Environment
     policy: Policy
@@ -46,7 +41,7 @@ class Solo:
     def policy_name(self) -> str:
         return self.policy.name
 
-    def play(
+    def run(
         self, questions: Sequence[Question], sampling: Sampling, samples: int, first_sample: int
     ) -> Iterator[Trajectory]:
         return rollout(
@@ -61,90 +56,54 @@ class Solo:
         )
 
 
-class Crew:
-    """`workers` processes, each with a `Solo` of its own, built from the config inside it.
+_Part = tuple[Sequence[Question], Sampling, int, int]
+"""What `ThisProcess.run` is called with."""
 
-    `build(config, worker)` is a module-level function; `worker` counts from 0, to choose a GPU by.
-    Use as a context manager.
+
+class WorkerProcesses:
+    """`workers` processes, each with a `ThisProcess` of its own, made by `build(config)` in it.
+
+    `build` is a module-level function. Use as a context manager.
     """
 
     def __init__(
         self,
-        build: Callable[[Any, int], Solo],
+        build: Callable[[Any], ThisProcess],
         config: Any,
         workers: int,
         environment: Environment,
         policy_name: str,
-        chunk: int = 64,
+        chunk: int = 256,
     ) -> None:
+        """`chunk`: most episodes handed to a worker at once."""
         self.environment, self.policy_name = environment, policy_name
         self._workers, self._chunk = workers, chunk
-        context = get_context("spawn")
-        numbers: Any = context.SimpleQueue()
-        for number in range(workers):
-            numbers.put(number)
-        self._executor = ProcessPoolExecutor(
-            workers, context, initializer=_start, initargs=(build, config, numbers, workers)
-        )
+        backend = Processes(_worker, (build, config, workers), workers)
+        self._pool = Pool[_Part, list[Trajectory]](backend, ahead=workers + 1)
 
-    def play(
+    def run(
         self, questions: Sequence[Question], sampling: Sampling, samples: int, first_sample: int
     ) -> Iterator[Trajectory]:
         share = -(-len(questions) // self._workers)
         size = max(1, min(share, self._chunk // samples))
-        parts = iter(batched_questions(questions, size))
-        ahead: deque[Future[list[Trajectory]]] = deque()
-        while True:
-            while len(ahead) <= self._workers and (part := next(parts, None)):
-                ahead.append(self._executor.submit(_play, part, sampling, samples, first_sample))
-            if not ahead:
-                return
-            try:
-                yield from ahead.popleft().result()
-            except BrokenProcessPool:
-                raise GraphWalkerError(
-                    "a worker ended before its time (out of memory, or its message stands above); "
-                    "what is done is kept: run the same command again, with fewer workers"
-                ) from None
+        parts = (questions[start : start + size] for start in range(0, len(questions), size))
+        for trajectories in self._pool.results((p, sampling, samples, first_sample) for p in parts):
+            yield from trajectories
 
-    def __enter__(self) -> "Crew":
+    def __enter__(self) -> "WorkerProcesses":
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._executor.shutdown(cancel_futures=True)
+        self._pool.__exit__()
 
 
-_build: Callable[[], Solo] | None = None
-_solo: Solo | None = None
-
-
-def _start(build: Callable[[Any, int], Solo], config: Any, numbers: Any, workers: int) -> None:
-    global _build
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+def _worker(
+    build: Callable[[Any], ThisProcess], config: Any, workers: int
+) -> Callable[[_Part], list[Trajectory]]:
     # Before torch is loaded: workers that each take every core stand in each other's way.
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // workers)))
-    _build = partial(build, config, numbers.get())
+    return partial(_run, build(config))
 
 
-def _end_with_parent() -> None:
-    """A worker whose parent was killed would wait for its next part for ever."""
-    parent = parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
-
-
-def _play(
-    questions: Sequence[Question], sampling: Sampling, samples: int, first_sample: int
-) -> list[Trajectory]:
-    global _solo
-    assert _build is not None
-    # Built with the first part and not at the start, where an error would end the process unheard.
-    _solo = _solo or _build()
-    return list(_solo.play(questions, sampling, samples, first_sample))
-
-
-def batched_questions(questions: Sequence[Question], size: int) -> Iterator[Sequence[Question]]:
-    """Parts of at most `size` questions, in order."""
-    for start in range(0, len(questions), size):
-        yield questions[start : start + size]
+def _run(process: ThisProcess, part: _Part) -> list[Trajectory]:
+    return list(process.run(*part))

@@ -4,9 +4,7 @@ import gc
 import json
 import os
 from array import array
-from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -14,6 +12,7 @@ from pathlib import Path
 from eval.score.files import parser_of, read_predictions
 from eval.score.metrics import FAMILIES, PASS, Family, Scores, family_of, pass_scores
 from eval.score.predictions import Record, holds_lines, open_text, read_lines
+from graphwalker.workers import Pool, Processes
 
 CHUNK = 2_000
 """Lines that a process scores at a time."""
@@ -108,18 +107,17 @@ def tallies(
         while piece := list(islice(records, CHUNK)):
             yield Tally(wanted, keep).add_all(piece)
         return
-    waiting: deque[Future[Tally]] = deque()
-    # Records make no reference cycles; looking for some is a seventh of the time.
-    with ProcessPoolExecutor(several, initializer=gc.disable) as pool:
-        for first, lines in _chunks(path):
-            waiting.append(pool.submit(_tally_lines, path, first, lines, layout, wanted, keep))
-            if len(waiting) > 2 * several:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
+    # Python's own way to start processes: forked ones need no `__main__` guard in a user's script.
+    processes = Processes(_scorer, (path, layout, wanted, keep), several, start=None)
+    with Pool[_Chunk, Tally](processes, ahead=2 * several) as pool:
+        yield from pool.results(_chunks(path))
 
 
-def _chunks(path: Path) -> Iterator[tuple[int, list[str]]]:
+_Chunk = tuple[int, list[str]]
+"""Lines, and the number of the first."""
+
+
+def _chunks(path: Path) -> Iterator[_Chunk]:
     with open_text(path) as file:
         first = 1
         while lines := list(islice(file, CHUNK)):
@@ -127,8 +125,13 @@ def _chunks(path: Path) -> Iterator[tuple[int, list[str]]]:
             first += len(lines)
 
 
-def _tally_lines(
-    path: Path, first: int, lines: list[str], layout: str, wanted: Wanted, keep: bool
-) -> Tally:
-    records = read_lines(path, lines, parser_of(layout, {}), first)
-    return Tally(wanted, keep).add_all(record for record in records if not record.failed)
+def _scorer(path: Path, layout: str, wanted: Wanted, keep: bool) -> Callable[[_Chunk], Tally]:
+    gc.disable()  # records make no reference cycles; looking for some is a seventh of the time
+    parse = parser_of(layout, {})
+
+    def tally(chunk: _Chunk) -> Tally:
+        first, lines = chunk
+        records = read_lines(path, lines, parse, first)
+        return Tally(wanted, keep).add_all(record for record in records if not record.failed)
+
+    return tally

@@ -10,13 +10,14 @@ from eval.analysis.compare import compare
 from eval.run.evaluate import evaluate, evaluate_with, plan
 from eval.run.records import PREDICTIONS, SAMPLES, Sampled, read_run
 from eval.run.usage import USAGE, read_usage, usage_figures
-from eval.run.workers import Crew, Solo
+from eval.run.workers import ThisProcess, WorkerProcesses
 from graphwalker.errors import PolicyError, UserError
 from graphwalker.policies.base import Completion
 from graphwalker.policies.chat.budget import Spent
 from graphwalker.policies.chat.spent_file import read_spent, write_spent
 from graphwalker.policies.scripted import ScriptedPolicy
 from graphwalker.question import Question
+from graphwalker.runs import locked
 from support.eval_toy import toy_environment, toy_questions, trained_script, untrained_script
 
 
@@ -105,7 +106,7 @@ def test_another_runs_folder_is_refused_by_the_key_that_differs(
     tmp_path: Path, key: str, again: Callable[[Path], Path]
 ) -> None:
     run(tmp_path / "run", identity={"weights": "a"} if key == "weights" else None)
-    with pytest.raises(UserError, match=rf"config.json: {key} was"):
+    with pytest.raises(UserError, match=rf"run: {key} was"):
         again(tmp_path / "run")
 
 
@@ -173,27 +174,34 @@ def test_two_runs_are_compared_on_their_questions(tmp_path: Path) -> None:
     assert result["p"] == pytest.approx(2 / 2**6)
 
 
-def scripted_solo(fail: str, worker: int) -> Solo:
-    """What a worker of the crew builds; `fail` names what goes wrong there."""
+def scripted_worker(fail: str) -> ThisProcess:
+    """What a worker process makes; `fail` names what goes wrong there."""
     if fail == "build":
-        raise UserError(f"worker {worker}: no such model")
-    return Solo(toy_environment(), ScriptedPolicy(trained_script()), concurrency=2)
+        raise UserError("no such model")
+    return ThisProcess(toy_environment(), ScriptedPolicy(trained_script()), concurrency=2)
 
 
-def crew_run(out: Path, fail: str = "", workers: int = 3) -> Path:
-    with Crew(scripted_solo, fail, workers, toy_environment(), "scripted", chunk=4) as crew:
-        return evaluate_with(crew, toy_questions(), out, samples=2)
+def run_by_processes(out: Path, fail: str = "", workers: int = 3) -> Path:
+    with WorkerProcesses(
+        scripted_worker, fail, workers, toy_environment(), "scripted", chunk=4
+    ) as processes:
+        return evaluate_with(processes, toy_questions(), out, samples=2)
 
 
-def test_a_crew_of_processes_writes_the_same_bytes(tmp_path: Path) -> None:
-    a, b = run(tmp_path / "a", samples=2), crew_run(tmp_path / "b")
+def test_worker_processes_write_the_same_bytes(tmp_path: Path) -> None:
+    a, b = run(tmp_path / "a", samples=2), run_by_processes(tmp_path / "b")
     for name in (PREDICTIONS, SAMPLES, "config.json"):
         assert (a / name).read_bytes() == (b / name).read_bytes()
 
 
 def test_what_is_wrong_in_a_worker_is_said_as_the_users_mistake(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"worker \d: no such model"):
-        crew_run(tmp_path / "run", "build", workers=2)
+    with pytest.raises(UserError, match=r"no such model"):
+        run_by_processes(tmp_path / "run", "build", workers=2)
+
+
+def test_two_evaluations_do_not_write_one_folder_at_once(tmp_path: Path) -> None:
+    with locked(tmp_path / "run"), pytest.raises(UserError, match="is writing here"):
+        run(tmp_path / "run")
 
 
 def test_every_episode_leaves_what_it_cost(tmp_path: Path) -> None:

@@ -215,12 +215,12 @@ def test_the_smaller_of_both_contexts_holds(toy, server):
 
 
 def test_workers_and_vllm_in_process_are_not_both_taken(toy, tmp_path):
-    from eval.run.config import EvalConfig, _player
+    from eval.run.config import EvalConfig, _workers
 
     policy = PolicyConfig(model=str(toy.folder), engine="vllm")
     config = EvalConfig(graph="-", questions="-", output_dir="-", policy=policy, workers=2)
     with pytest.raises(UserError, match="vLLM batches by itself"):
-        _player(config, None, tmp_path, None, ExitStack())
+        _workers(config, None, tmp_path, None, ExitStack())
 
 
 def test_an_evaluation_runs_on_a_server(toy, server, tmp_path):
