@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterable
 
-from graphwalker.datasets.fields import Field
 from graphwalker.errors import UserError
 from graphwalker.graphs.literals import is_literal, literal_id
 from graphwalker.question import Answer
@@ -39,11 +38,11 @@ def wikidata_id(text: str) -> str:
     return match[1] if match else ""
 
 
-def need_freebase_id(field: Field) -> str:
-    """The MID in a field. Raises `UserError` naming the field when it holds none."""
-    found = freebase_id(field.text())
+def need_freebase_id(text: str) -> str:
+    """The MID in a text. Raises `UserError` when it holds none."""
+    found = freebase_id(text)
     if not found:
-        raise UserError(f"field {field.path!r} must be a Freebase id, not {field.value!r}")
+        raise UserError(f"must be a Freebase id, not {text!r}")
     return found
 
 

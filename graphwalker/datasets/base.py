@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Literal
 
 from graphwalker.datasets import companions
-from graphwalker.datasets.catalogue import STRUCTURE_COUNTS, Size, benchmark, published_size
-from graphwalker.datasets.fields import Field, as_object
-from graphwalker.datasets.files import Contents, Record, open_file, text_lines
-from graphwalker.datasets.forms import Form, Source
-from graphwalker.datasets.registry import recognise
+from graphwalker.datasets.catalogue import Size, dataset, published_size
+from graphwalker.datasets.files import Contents, Record, as_object, open_file, text_lines
+from graphwalker.datasets.records import Source
+from graphwalker.datasets.registry import Form, recognise
 from graphwalker.errors import UserError
 from graphwalker.question import Question
 
@@ -90,7 +89,7 @@ def load_benchmark(
     for other in others:
         known = _companion(other, name, reading)
         questions = companions.join(questions, known, other)
-    loaded = Loaded(questions, name, form.name, size, tuple(others))
+    loaded = Loaded(questions, name, form.form, size, tuple(others))
     numbers = [number for number, _ in numbered]
     checked = _answered(path, loaded, numbers, reading.unanswered)
     return replace(checked, notes=_notes(checked))
@@ -99,11 +98,15 @@ def load_benchmark(
 def parse_record(record: Record, path: Path, form: Form, source: Source) -> Question:
     """One question. Raises `UserError` naming the file, the record and its id, and the field."""
     try:
-        if form.line is None and as_object(record.value) is None:
-            raise Field(record.value).wrong("a JSON object")
-        return form.parse(Field(record.value), record.number, source)
+        found = form.read(record.value).to_question(record.number, source)
     except UserError as error:
         raise UserError(f"{path}: {_label(record)}: {error}") from None
+    return replace(
+        found,
+        id=found.id or source.question_id(record.number),
+        dataset=found.dataset or source.dataset,
+        split=found.split or source.split,
+    )
 
 
 def _numbered(
@@ -132,9 +135,9 @@ def _parts(numbered: list[tuple[int, Question]]) -> frozenset[str]:
     return frozenset(part for q in first for part in (q.structure, q.facets.get("graph", "")))
 
 
-def _open_topics(dataset: str) -> bool:
+def _open_topics(name: str) -> bool:
     try:
-        return benchmark(dataset).open_topics
+        return dataset(name).open_topics
     except UserError:
         return False
 
@@ -208,7 +211,7 @@ def _answered(path: Path, loaded: Loaded, numbers: list[int], unanswered: Unansw
 
 def _notes(loaded: Loaded) -> list[str]:
     """Where a whole published file is not what was published."""
-    expected = STRUCTURE_COUNTS.get(loaded.benchmark, {}) if loaded.size else {}
+    expected = dataset(loaded.benchmark).structures if loaded.size else {}
     found = Counter(question.structure for question in loaded.questions)
     return [
         f"{found[structure]} questions are {structure}, {count} in the published table"

@@ -10,7 +10,6 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from graphwalker.datasets.fields import as_object, kind
 from graphwalker.errors import UserError
 
 HEAD = 50
@@ -22,6 +21,7 @@ WRAPPERS = ("Questions", "questions")
 _LIST = re.compile(r"\[\s*(?:[{\]]|$)")
 # What bytes that are not UTF-8 are read as, so that the record around them can be named.
 _BROKEN = re.compile(r"[\udc80-\udcff]")
+_KINDS = ((bool, "true or false"), (str, "a text"), (list, "a list"), (dict, "an object"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +63,18 @@ def open_file(path: Path | str) -> Contents:
     if first.startswith("{") or _LIST.match(first):
         return _listed(path)
     return _streamed(path, False, (Record(n, line) for n, _, line in _numbered(path)))
+
+
+def as_object(value: object) -> dict[str, object] | None:
+    """The JSON object, `None` for any other value."""
+    return cast("dict[str, object]", value) if isinstance(value, dict) else None
+
+
+def kind(value: object) -> str:
+    """What a JSON value is, in words."""
+    if value is None:
+        return "null"
+    return next((word for cls, word in _KINDS if isinstance(value, cls)), "a number")
 
 
 def text_lines(path: Path) -> list[str]:

@@ -1,91 +1,85 @@
 """The registry: every form that can be read, and which of them a file is in."""
 
-from graphwalker.datasets.catalogue import benchmark
+from graphwalker.datasets.catalogue import dataset
 from graphwalker.datasets.files import Contents
-from graphwalker.datasets.forms import Form, keys
 from graphwalker.datasets.loaders.freebase import cwq, grailqa, released, simplequestions, webqsp
 from graphwalker.datasets.loaders.other import grbench, metaqa, ours, pathquestion, yes_no
 from graphwalker.datasets.loaders.wikidata import qald
+from graphwalker.datasets.records import Published, keys
 from graphwalker.errors import UserError
 
-FORMS: tuple[Form, ...] = tuple(
-    form
-    for module in (
-        ours,
-        webqsp,
-        cwq,
-        grailqa,
-        simplequestions,
-        qald,
-        metaqa,
-        pathquestion,
-        yes_no,
-        grbench,
-        released,
-    )
-    for form in module.FORMS
+Form = type[Published]
+FORMS: tuple[Form, ...] = (
+    ours.Ours,
+    ours.OurTrajectory,
+    webqsp.WebQsp,
+    cwq.Cwq,
+    cwq.CwqLinked,
+    grailqa.GrailQa,
+    grailqa.GrailQaLinked,
+    simplequestions.SimpleQuestionsLine,
+    simplequestions.SimpleQuestionsLinked,
+    qald.Qald,
+    qald.QaldLinked,
+    metaqa.MetaQaLine,
+    metaqa.MetaQa,
+    pathquestion.PathQuestionLine,
+    yes_no.CoLoTa,
+    yes_no.StrategyQa,
+    grbench.GrBench,
+    released.GraphWalkerBench,
+    released.Released,
 )
 
 
 def recognise(contents: Contents, name: str = "auto") -> tuple[Form, str]:
-    """The form of a file and the benchmark it belongs to, by its first records.
+    """The form of a file and the dataset it belongs to, by its first records.
 
-    `name` is a benchmark's name, or `auto`. A file of a named benchmark that fits none of its
-    forms is read in the nearest one, so that the missing field is named. Raises `UserError` when
-    a file fits no form, or several.
+    `name` is a dataset's name, or `auto`. A file of a named dataset that fits none of its forms is
+    read in the nearest one, so that the missing field is named. Raises `UserError` when a file
+    fits no form, or several.
     """
     if name != "auto":
         return _named(contents, name)
     fits = [form for form in FORMS if form.misses(contents) == []]
-    found = {(form.name, which): form for form in fits for which in _benchmarks(form, contents)}
+    found = [(form, which) for form in fits for which in _datasets(form, contents)]
     if not fits:
         raise UserError(f"{contents.path}: record 1 fits no known format{_nearest(contents)}")
     if len(found) > 1:
-        names = sorted({which for _, which in found})
-        raise UserError(
-            f"{contents.path}: record 1 fits several formats ({', '.join(names)}): say which one"
-        )
-    return next((form, which) for (_, which), form in found.items())
+        names = ", ".join(sorted({which for _, which in found}))
+        raise UserError(f"{contents.path}: record 1 fits several formats ({names}): say which one")
+    return found[0]
 
 
 def _named(contents: Contents, name: str) -> tuple[Form, str]:
-    title = benchmark(name).title
-    misses = {
-        i: missing
-        for i, form in enumerate(FORMS)
-        if name in form.benchmarks and (missing := form.misses(contents)) is not None
-    }
-    if not misses:
+    title = dataset(name).title
+    misses = {form: form.misses(contents) for form in FORMS if name in form.datasets}
+    found = [(form, missing) for form, missing in misses.items() if missing is not None]
+    if not found:
         kind = "JSON" if contents.json else "lines of text"
         raise UserError(
             f"{contents.path}: record 1 is not of {title}: the file holds {kind} that "
             f"no form of it has{_fields(contents)}"
         )
-    best = min(misses, key=lambda i: len(misses[i]))
-    return FORMS[best], name
+    return min(found, key=lambda pair: len(pair[1]))[0], name
 
 
-def _benchmarks(form: Form, contents: Contents) -> tuple[str, ...]:
-    if form.benchmark is None or len(form.benchmarks) == 1:
-        return form.benchmarks
-    found = form.benchmark(contents.head)
-    return (found,) if found else form.benchmarks
+def _datasets(form: Form, contents: Contents) -> tuple[str, ...]:
+    found = form.dataset_of(contents.head)
+    return (found,) if found else form.datasets
 
 
 def _nearest(contents: Contents) -> str:
     """What the nearest form lacks, or what the record holds."""
-    found = keys(contents.head)
-    missing = [
-        (len(gap) / len(form.needs), form, gap)
-        for form in FORMS
-        if form.needs & found and (gap := form.misses(contents))
-    ]
-    if not missing:
-        return _fields(contents)
-    share, form, gap = min(missing, key=lambda row: row[0])
+    near: list[tuple[float, Form, list[str]]] = []
+    for form in FORMS:
+        needs, gap = form.needs(), form.misses(contents)
+        if form.line is None and gap and len(gap) < len(needs):
+            near.append((len(gap) / len(needs), form, gap))
+    share, form, gap = min(near, key=lambda row: row[0]) if near else (1.0, FORMS[0], [""])
     if share > 0.5:
         return _fields(contents)
-    return f"; {form.name} comes nearest, but has no {', '.join(map(repr, gap))}"
+    return f"; {form.form} comes nearest, but has no {', '.join(map(repr, gap))}"
 
 
 def _fields(contents: Contents) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from graphwalker.datasets.base import Loaded
-from graphwalker.datasets.catalogue import benchmark
+from graphwalker.datasets.catalogue import dataset
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity
 from graphwalker.graphs.literals import is_literal
@@ -18,7 +18,7 @@ MANY = 20
 def summarise(loaded: Loaded) -> dict[str, Any]:
     """Counts of a loaded file, as JSON: by split, structure, hops and facet; topics; answers."""
     questions = loaded.questions
-    found = benchmark(loaded.benchmark)
+    found = dataset(loaded.benchmark)
     return {
         "benchmark": loaded.benchmark,
         "title": found.title,
@@ -40,7 +40,7 @@ def summarise(loaded: Loaded) -> dict[str, Any]:
 
 def published(loaded: Loaded) -> str:
     """How the file stands to what was published: `whole: test, 1,639`."""
-    sizes = benchmark(loaded.benchmark).sizes
+    sizes = dataset(loaded.benchmark).sizes
     if loaded.size:
         named = (loaded.size.split, loaded.size.part, f"{loaded.size.count:,}")
         return f"whole: {', '.join(name for name in named if name)}"

@@ -10,7 +10,7 @@ from eval.score.names import METRICS
 from graphwalker.cli import app as cli
 from graphwalker.config import load_config
 from graphwalker.datasets.base import load_benchmark, load_questions
-from graphwalker.datasets.catalogue import benchmark
+from graphwalker.datasets.catalogue import dataset
 from graphwalker.datasets.grounding import ground
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity
@@ -98,7 +98,7 @@ def test_a_mistake_is_answered_with_the_next_move(tmp_path, capsys, arguments, m
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
 def test_every_config_of_a_benchmark_is_ready_but_for_its_model(path):
     config = load_config(EvalConfig, path, ["policy.model=m", "policy.format=chatml"])
-    assert config.questions_format == benchmark(config.questions_format).name
+    assert config.questions_format == dataset(config.questions_format).name
     assert config.output_dir == f"runs/{path.stem}"
     head = path.read_text(encoding="utf-8")
     named = re.search(r"--metrics (\S+)", head)

@@ -93,14 +93,14 @@ DAMAGE = {
     "grailqa with an unknown level": (
         "grailqa",
         put(0, "level", "hard"),
-        "record 1 (2100000001000): field 'level' must be one of i.i.d., compositional, zero-shot",
+        "record 1 (2100000001000): field 'level' must be i.i.d., compositional or zero-shot, not 'hard'",
     ),
     "grailqa with hops as text": ("grailqa", put(0, "num_edge", "1"), "must be a whole number"),
     "qald with no query": ("qald10", drop(2, "query"), "record 3 (2): has no field 'query'"),
     "qald with an odd binding": (
         "qald10",
         put(0, "answers", 0, "results", "bindings", 0, "x", "type", "bnode"),
-        "record 1 (0): field 'answers[0].results.bindings[0].x.type' must be uri or literal",
+        "record 1 (0): field 'answers[0].results.bindings[0].x.type' must be uri, literal or typed-literal",
     ),
     "qald with an empty result": (
         "qald10",
@@ -130,9 +130,13 @@ DAMAGE = {
     "graphwalkerbench with an unknown type": (
         "graphwalkerbench",
         put(1, "type", "9-hop"),
-        "record 2 (1): field 'type' must be one of 3-hop",
+        "record 2 (1): field 'type' must be 3-hop, 4-hop",
     ),
-    "a record that is a list": ("cwq", put(1, [1]), "record 2: the record must be a JSON object"),
+    "a record that is a list": (
+        "cwq",
+        put(1, [1]),
+        "record 2: the record must be an object, not a list",
+    ),
     "our question without a topic entity": (
         "ours",
         put(0, "topic_entities", []),

@@ -1,68 +1,84 @@
 """CWQ (Talmor and Berant, 2018) as released, with topic entities, or with answer MIDs."""
 
+from typing import Annotated
+
+from graphwalker.datasets import records
 from graphwalker.datasets.answers import distinct, freebase_id, named
-from graphwalker.datasets.fields import Field, optional_text
-from graphwalker.datasets.forms import Form, Source
-from graphwalker.datasets.loaders.freebase.freebase import sparql_topics, topics
+from graphwalker.datasets.loaders.freebase.freebase import Topics, sparql_topics, topics
+from graphwalker.errors import UserError
+from graphwalker.graphs.base import Entity
 from graphwalker.question import Answer, Question
 
 
-def parse(record: Field, number: int, source: Source) -> Question:
+class _Given(records.Part):
+    answer: records.MaybeText = ""
+    answer_id: records.MaybeText = ""
+    aliases: records.MaybeTexts = []
+
+
+_One = Annotated[
+    Annotated[records.Text, records.AsText] | Annotated[_Given, records.AsObject],
+    records.by_shape("a text or an object"),
+]
+_Several = Annotated[
+    Annotated[records.Text, records.AsText] | Annotated[list[_One], records.AsList],
+    records.by_shape("a list"),
+]
+
+
+class Cwq(records.Published):
     """A record without topic entities: they are the MIDs of the query, without names."""
-    return _question(record, source, linked=False)
 
+    form = "CWQ"
+    datasets = ("cwq",)
+    lacks = frozenset({"topic_entity"})
 
-def parse_linked(record: Field, number: int, source: Source) -> Question:
-    """A record with `topic_entity` as {mid: name}; ToG found none for some questions."""
-    return _question(record, source, linked=True)
-
-
-def _question(record: Field, source: Source, linked: bool) -> Question:
-    answers = _answers(record, source)
-    sparql = record.get("sparql").text()
-    ids = frozenset(answer.id for answer in answers if answer.id)
-    return Question(
-        id=record.get("ID").key(),
-        text=record.get("question").text(),
-        topic_entities=topics(record.get("topic_entity")) if linked else sparql_topics(sparql, ids),
-        answers=answers,
-        dataset=source.dataset,
-        structure=record.get("compositionality_type").text(),
-        split=source.split,
-        annotations={"sparql": sparql, "webqsp_id": optional_text(record, "webqsp_ID")},
-    )
-
-
-def _answers(record: Field, source: Source) -> tuple[Answer, ...]:
+    ID: records.Key
+    question: records.Text
+    sparql: records.Text
+    compositionality_type: records.Text
+    webqsp_ID: records.MaybeText = ""
+    answers: _Several | None = records.called("answers", "answer", default=None)
     """A name, several names, MIDs, or the release's own `{answer, answer_id, aliases}`."""
-    if source.answers_elsewhere and not record.has("answers") and not record.has("answer"):
-        return ()
-    field = record.get("answers", "answer")
-    if isinstance(field.value, str):
-        return (_named(field),)
-    return distinct(_answer(item) for item in field.items())
+
+    def to_question(self, number: int, source: records.Source) -> Question:
+        if self.answers is None and not source.answers_elsewhere:
+            raise UserError("has no field 'answers' or 'answer'")
+        given = [self.answers] if isinstance(self.answers, str) else self.answers or []
+        answers = distinct(map(_answer, given))
+        return Question(
+            id=self.ID,
+            text=self.question,
+            topic_entities=self.topics(answers),
+            answers=answers,
+            structure=self.compositionality_type,
+            annotations={"sparql": self.sparql, "webqsp_id": self.webqsp_ID},
+        )
+
+    def topics(self, answers: tuple[Answer, ...]) -> tuple[Entity, ...]:
+        return sparql_topics(self.sparql, frozenset(a.id for a in answers if a.id))
 
 
-def _answer(item: Field) -> Answer:
-    if isinstance(item.value, str):
-        return _named(item)
-    mid = freebase_id(optional_text(item, "answer_id"))
-    aliases = item.find("aliases")
-    names = aliases.texts() if aliases else []
+class CwqLinked(Cwq):
+    """A record with `topic_entity`; ToG found none for some questions."""
+
+    form = "CWQ with topic entities"
+    lacks = frozenset[str]()
+
+    topic_entity: Topics
+
+    def topics(self, answers: tuple[Answer, ...]) -> tuple[Entity, ...]:
+        return topics(self.topic_entity)
+
+
+def _answer(given: str | _Given) -> Answer:
+    if isinstance(given, str):
+        mid = freebase_id(given)
+        return Answer("", mid) if mid else named(given)
+    mid = freebase_id(given.answer_id)
     if mid:
-        return Answer(optional_text(item, "answer"), mid, tuple(names))
-    found = named(item.get("answer", "answer_id").text())
-    return Answer(found.name, found.id, (*found.aliases, *names))
-
-
-def _named(field: Field) -> Answer:
-    text = field.text()
-    mid = freebase_id(text)
-    return Answer("", mid) if mid else named(text)
-
-
-_NEEDS = frozenset({"ID", "question", "sparql", "compositionality_type"})
-FORMS = (
-    Form("CWQ", ("cwq",), parse, _NEEDS, frozenset({"topic_entity"})),
-    Form("CWQ with topic entities", ("cwq",), parse_linked, _NEEDS | {"topic_entity"}),
-)
+        return Answer(given.answer, mid, tuple(given.aliases))
+    if not (given.answer or given.answer_id):
+        raise UserError("has an answer without a name or an id")
+    found = named(given.answer or given.answer_id)
+    return Answer(found.name, found.id, (*found.aliases, *given.aliases))

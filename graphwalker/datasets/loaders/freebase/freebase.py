@@ -1,11 +1,16 @@
-"""What the benchmarks over Freebase share: topic entities by MID, and MIDs inside SPARQL."""
+"""What datasets over Freebase share: topic entities by MID, answers by kind, MIDs in SPARQL."""
 
 import re
+from collections.abc import Mapping
+from typing import Annotated, Literal
 
-from graphwalker.datasets.answers import freebase_id
-from graphwalker.datasets.fields import Field
+from pydantic import AfterValidator, ValidationInfo
+
+from graphwalker.datasets import records
+from graphwalker.datasets.answers import freebase_id, literal, need_freebase_id
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity
+from graphwalker.question import Answer
 
 _MID = re.compile(r"\b(?:ns:|:|<http://rdf\.freebase\.com/ns/)([mg]\.[0-9a-z_]+)>?")
 _FILTER = re.compile(r"FILTER\s*\([^()]*\)")
@@ -14,23 +19,47 @@ _KIND = re.compile(r"common\.topic\.notable_types>?\s+\S+")
 _NO_NAME = re.compile(r"https?://www\.wikidata\.org/entity/\S+")
 
 
-def topics(mapping: Field) -> tuple[Entity, ...]:
+def _id_of_entity(text: str, info: ValidationInfo) -> str:
+    """The fields before this one say whether it names an entity."""
+    named = "entity" in (str(value).lower() for value in info.data.values())
+    return need_freebase_id(text) if named else text
+
+
+FreebaseId = Annotated[records.Text, AfterValidator(need_freebase_id)]
+EntityId = Annotated[records.Key, AfterValidator(_id_of_entity)]
+Topics = dict[str, records.AnyText]
+"""`{mid: name}`"""
+
+
+class GivenAnswer(records.Part):
+    """An answer as WebQSP and GrailQA write it."""
+
+    kind: Literal["Entity", "Value"] = records.called("AnswerType", "answer_type")
+    argument: EntityId = records.called("AnswerArgument", "answer_argument")
+    name: records.MaybeText = records.called("EntityName", "entity_name", default="")
+
+    def answer(self) -> Answer:
+        """The entity, or the value as a literal."""
+        return Answer(self.name, self.argument) if self.kind == "Entity" else literal(self.argument)
+
+
+def topics(mapping: Mapping[str, str], field: str = "topic_entity") -> tuple[Entity, ...]:
     """`{mid: name}`; a key that is the name itself gives an entity without an id."""
-    return tuple(_topic(key, field) for key, field in mapping.entries().items())
+    return tuple(_topic(key, name, field) for key, name in mapping.items())
 
 
-def _topic(key: str, field: Field) -> Entity:
-    name, mid = field.string().strip(), freebase_id(key)
+def _topic(key: str, name: str, field: str) -> Entity:
+    mid, bare = freebase_id(key), name.strip()
     if mid:
         # Some names in circulation are the address of the item in Wikidata: no name at all.
-        return Entity(mid, "" if _NO_NAME.fullmatch(name) else name)
-    if key != field.value or not name:
-        raise UserError(f"field {field.path!r} must be keyed by a Freebase id")
-    return Entity("", name)
+        return Entity(mid, "" if _NO_NAME.fullmatch(bare) else bare)
+    if key != name or not bare:
+        raise UserError(f"field {f'{field}.{key}'!r} must be keyed by a Freebase id")
+    return Entity("", bare)
 
 
 def sparql_topics(sparql: str, answers: frozenset[str]) -> tuple[Entity, ...]:
-    """The MIDs that a query starts from, in order, without names. Answers and kinds are left out.
+    """The MIDs that a query starts from, in order, without names, answers and kinds.
 
     >>> sparql_topics("FILTER (?x != ns:m.0a) ns:m.0a ns:b.c.d ?x . ?x ns:e.f.g ns:m.0h", set())
     (Entity(id='m.0a', name=''), Entity(id='m.0h', name=''))

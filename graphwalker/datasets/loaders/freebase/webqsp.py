@@ -1,39 +1,81 @@
 """WebQSP (Yih et al., 2016): real search questions over Freebase, each with its parses."""
 
-from typing import Any
+from typing import Annotated, Any
 
-from graphwalker.datasets.answers import distinct, literal, need_freebase_id
-from graphwalker.datasets.fields import Field, nullable_text, optional_text
-from graphwalker.datasets.forms import Form, Source
-from graphwalker.datasets.loaders.freebase.freebase import topics
+from graphwalker.datasets import records
+from graphwalker.datasets.answers import distinct
+from graphwalker.datasets.loaders.freebase.freebase import (
+    FreebaseId,
+    GivenAnswer,
+    Topics,
+    topics,
+)
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity
 from graphwalker.graphs.literals import is_literal
 from graphwalker.question import Answer, Question
 
 
-def parse(record: Field, number: int, source: Source) -> Question:
-    """A record of `Questions`. Its answers are those of all its parses, each once; what every
-    parse answers stays in `annotations["parses"]`, for metrics that take the best parse.
+class _Parse(records.Part):
+    ParseId: records.MaybeText = ""
+    Sparql: records.MaybeText
+    TopicEntityMid: FreebaseId | None
+    TopicEntityName: records.MaybeText
+    InferentialChain: records.MaybeTexts
+    Constraints: Annotated[list[Any], records.null_is(list)]
+    Answers: list[GivenAnswer]
+
+    def facts(self) -> dict[str, Any]:
+        return {
+            "id": self.ParseId,
+            "sparql": self.Sparql,
+            "chain": self.InferentialChain,
+            "answers": [_key(given.answer()) for given in self.Answers],
+        }
+
+
+class WebQsp(records.Published):
+    """A record of `Questions`, or of a bare list. Its answers are those of all its parses, each
+    once; what every parse answers stays in `annotations["parses"]`, for metrics of the best parse.
     """
-    parses = record.get("Parses").items()
-    if not parses:
-        raise UserError("field 'Parses' is empty")
-    read = [_parse(one) for one in parses]
-    chain = _chain(parses[0])
-    question_id = record.get("QuestionId").key()
-    return Question(
-        id=question_id,
-        text=record.get("RawQuestion").text(),
-        topic_entities=_topics(record, parses),
-        answers=distinct(answer for answers, _ in read for answer in answers),
-        dataset=source.dataset,
-        structure=f"{len(chain)}-hop" if chain else "",
-        hops=len(chain),
-        split=source.split or _split(question_id),
-        annotations={"parses": [facts for _, facts in read]},
-        facets={"constraints": str(len(_nullable_items(parses[0], "Constraints")))},
-    )
+
+    form = "WebQSP"
+    datasets = ("webqsp",)
+    wrappers = ("Questions", "")
+
+    QuestionId: records.Key
+    RawQuestion: records.Text
+    Parses: list[_Parse]
+    topic_entity: Topics | None = None
+    """The release with linked entities has it."""
+
+    def to_question(self, number: int, source: records.Source) -> Question:
+        if not self.Parses:
+            raise UserError("field 'Parses' is empty")
+        first = self.Parses[0]
+        chain = first.InferentialChain
+        return Question(
+            id=self.QuestionId,
+            text=self.RawQuestion,
+            topic_entities=self._topics(),
+            answers=distinct(given.answer() for parse in self.Parses for given in parse.Answers),
+            structure=f"{len(chain)}-hop" if chain else "",
+            hops=len(chain),
+            split=source.split or _split(self.QuestionId),
+            annotations={"parses": [parse.facts() for parse in self.Parses]},
+            facets={"constraints": str(len(first.Constraints))},
+        )
+
+    def _topics(self) -> tuple[Entity, ...]:
+        """Every parse's topic entity, unless they were linked."""
+        if self.topic_entity is not None:
+            return topics(self.topic_entity)
+        found: dict[str, Entity] = {}
+        for parse in self.Parses:
+            if parse.TopicEntityMid:
+                mid = parse.TopicEntityMid
+                found.setdefault(mid, Entity(mid, parse.TopicEntityName))
+        return tuple(found.values())
 
 
 def parses(question: Question) -> tuple[tuple[Answer, ...], ...]:
@@ -46,61 +88,11 @@ def parses(question: Question) -> tuple[tuple[Answer, ...], ...]:
     return tuple(found) or (question.answers,)
 
 
-def _parse(field: Field) -> tuple[list[Answer], dict[str, Any]]:
-    answers = [_answer(item) for item in field.get("Answers").items()]
-    facts = {
-        "id": optional_text(field, "ParseId"),
-        "sparql": nullable_text(field, "Sparql"),
-        "chain": _chain(field),
-        "answers": [_key(answer) for answer in answers],
-    }
-    return answers, facts
-
-
-def _answer(item: Field) -> Answer:
-    kind, argument = item.get("AnswerType"), item.get("AnswerArgument")
-    if kind.text() == "Entity":
-        return Answer(nullable_text(item, "EntityName"), need_freebase_id(argument))
-    if kind.text() == "Value":
-        return literal(argument.text())
-    raise UserError(f"field {kind.path!r} must be Entity or Value, not {kind.value!r}")
-
-
 def _key(answer: Answer) -> str:
     """The MID, or what a literal says."""
     return answer.name if is_literal(answer.id) else answer.id
 
 
-def _topics(record: Field, parses: list[Field]) -> tuple[Entity, ...]:
-    """Every parse's topic entity; the release with linked entities has `topic_entity` itself."""
-    linked = record.find("topic_entity")
-    if linked:
-        return topics(linked)
-    found: dict[str, Entity] = {}
-    for field in parses:
-        given, name = field.nullable("TopicEntityMid"), nullable_text(field, "TopicEntityName")
-        if given:
-            mid = need_freebase_id(given)
-            found.setdefault(mid, Entity(mid, name))
-    return tuple(found.values())
-
-
-def _chain(field: Field) -> list[str]:
-    return [item.text() for item in _nullable_items(field, "InferentialChain")]
-
-
-def _nullable_items(field: Field, key: str) -> list[Field]:
-    found = field.nullable(key)
-    return found.items() if found else []
-
-
 def _split(question_id: str) -> str:
     name = question_id.partition("-")[0]
     return {"WebQTrn": "train", "WebQTest": "test"}.get(name, "")
-
-
-_NEEDS = frozenset({"QuestionId", "Parses"})
-FORMS = (
-    Form("WebQSP", ("webqsp",), parse, _NEEDS, wrapper="Questions"),
-    Form("WebQSP as a bare list", ("webqsp",), parse, _NEEDS),
-)

@@ -2,51 +2,51 @@
 
 import re
 
-from graphwalker.datasets.fields import Field
-from graphwalker.datasets.forms import Form, Source
+from pydantic import Field
+
+from graphwalker.datasets import records
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity
 from graphwalker.question import Answer, Question
 
-_LINE = re.compile(r"[^\t]+\t[^\t]+\(.*/\)\t[^\t#]+#[^\t#]+#[^\t]+$")
-COLUMNS = ("question", "answer(answers)", "path")
 
-
-def parse(line: Field, number: int, source: Source) -> Question:
+class PathQuestionLine(records.Published):
     """`question<TAB>answer(a1/a2/)<TAB>subject#r1#e1#r2#answer`, as the release has it; the part
     from `#<end>#` on, which PathQuestion has and PathQuestion-Large has not, says nothing new.
 
     Entities are named as in the graph beside it, with `_` for a space; that is their id, too.
     """
-    cells = line.string().split("\t")
-    if len(cells) != len(COLUMNS):
-        raise UserError(f"has {len(cells)} columns, not {len(COLUMNS)}: {', '.join(COLUMNS)}")
-    text, given, steps = (cell.strip() for cell in cells)
-    if not text:
-        raise UserError("column 'question' is empty")
-    nodes = steps.split("#<end>")[0].split("#")
-    entities, relations = nodes[::2], nodes[1::2]
-    answers = _answers(given)
-    if len(nodes) < 3 or len(nodes) % 2 == 0 or not all(nodes):
-        raise UserError("column 'path' must be subject#relation#entity, with any more hops")
-    if entities[-1] not in answers:
-        raise UserError(f"column 'path' ends at {entities[-1]!r}, which is not among the answers")
-    return Question(
-        id=source.question_id(number, f"{len(relations)}-hop"),
-        text=text,
-        topic_entities=(Entity(entities[0], entities[0]),),
-        answers=tuple(_answer(name) for name in answers),
-        dataset=source.dataset,
-        structure=f"{len(relations)}-hop",
-        hops=len(relations),
-        split=source.split,
-        annotations={"relation_path": relations, "entities": entities},
-    )
+
+    form = "PathQuestion"
+    datasets = ("pathquestion",)
+    line = re.compile(r"[^\t]+\t[^\t]+\(.*/\)\t[^\t#]+#[^\t#]+#[^\t]+$")
+
+    question: records.Text
+    answers: records.Text = Field(validation_alias="answer(answers)")
+    path: records.Text
+
+    def to_question(self, number: int, source: records.Source) -> Question:
+        nodes = self.path.split("#<end>")[0].split("#")
+        entities, relations = nodes[::2], nodes[1::2]
+        answers = _answers(self.answers)
+        if len(nodes) < 3 or len(nodes) % 2 == 0 or not all(nodes):
+            raise UserError("column 'path' must be subject#relation#entity, with any more hops")
+        if entities[-1] not in answers:
+            end = entities[-1]
+            raise UserError(f"column 'path' ends at {end!r}, which is not among the answers")
+        return Question(
+            id=source.question_id(number, f"{len(relations)}-hop"),
+            text=self.question,
+            topic_entities=(Entity(entities[0], entities[0]),),
+            answers=tuple(_answer(name) for name in answers),
+            structure=f"{len(relations)}-hop",
+            hops=len(relations),
+            annotations={"relation_path": relations, "entities": entities},
+        )
 
 
 def _answers(given: str) -> list[str]:
     """`a(a/b/)`: the answer of this path, then all answers, each followed by a slash."""
-    first = given.partition("(")[0]
     for cut in (m.start() for m in re.finditer(r"\(", given)):
         first, rest = given[:cut], given[cut + 1 :]
         if rest.endswith("/)") and f"/{first}/" in f"/{rest[:-1]}":
@@ -59,6 +59,3 @@ def _answers(given: str) -> list[str]:
 def _answer(name: str) -> Answer:
     spaced = name.replace("_", " ")
     return Answer(name, name, (spaced,) if spaced != name else ())
-
-
-FORMS = (Form("PathQuestion", ("pathquestion",), parse, line=_LINE),)

@@ -1,77 +1,81 @@
 """Questions answered by yes or no: CoLoTa over Wikidata (and CR-LT, its first part), StrategyQA."""
 
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator
+
+from graphwalker.datasets import records
 from graphwalker.datasets.answers import wikidata_id, yes_no
-from graphwalker.datasets.fields import Field
-from graphwalker.datasets.forms import Form, Source
-from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity
 from graphwalker.question import Question
 
 
-def parse_colota(record: Field, number: int, source: Source) -> Question:
-    """`kg_entities` is {name: Wikidata id}. The first reasoning strategy is the structure."""
-    strategies = record.get("reasoning_strategy", "Reasoning Strategy").texts()
-    linked = record.get("kg_entities", "KG Entities").entries()
-    steps = [s.entries() for s in record.get("reasoning_steps", "Reasoning Steps").items()]
-    given = record.get("kg_triples", "KG Triples")
-    triples = [given.string()] if isinstance(given.value, str) else given.texts()
-    rule = record.get("inference_rule", "Inference Rule").string().strip()
-    return Question(
-        id=record.get("id").key(),
-        text=record.get("query").text(),
-        topic_entities=tuple(_topic(name, field) for name, field in linked.items()),
-        answers=(yes_no(record.get("answer").flag()),),
-        dataset=source.dataset,
-        structure=strategies[0] if strategies else "",
-        split=source.split,
-        annotations={"inference_rule": rule, "triples": triples},
-        facets={"strategies": ", ".join(strategies), "steps": str(len(steps))},
-    )
-
-
-def parse_strategyqa(record: Field, number: int, source: Source) -> Question:
-    """`term` is the article that the question was written about: a topic without an id."""
-    steps, facts = record.find("decomposition"), record.find("facts")
-    return Question(
-        id=record.get("qid").key(),
-        text=record.get("question").text(),
-        topic_entities=(Entity("", record.get("term").text()),),
-        answers=(yes_no(record.get("answer").flag()),),
-        dataset=source.dataset,
-        structure="yes-no",
-        split=source.split,
-        annotations={
-            **({"decomposition": steps.texts()} if steps else {}),
-            **({"facts": facts.texts()} if facts else {}),
-        },
-        facets={"steps": str(len(steps.items()))} if steps else {},
-    )
-
-
-def _topic(name: str, field: Field) -> Entity:
-    found = wikidata_id(field.text())
+def _item(text: str) -> str:
+    found = wikidata_id(text)
     if not found:
-        raise UserError(f"field {field.path!r} must be a Wikidata id, not {field.value!r}")
-    return Entity(found, name.strip())
+        raise ValueError(f"must be a Wikidata id, not {text!r}")
+    return found
 
 
-FORMS = (
-    Form(
-        "CoLoTa",
-        ("colota",),
-        parse_colota,
-        frozenset({"id", "query", "answer", "kg_entities"}),
-    ),
-    Form(
-        "CR-LT",
-        ("colota",),
-        parse_colota,
-        frozenset({"id", "query", "answer", "KG Entities"}),
-    ),
-    Form(
-        "StrategyQA",
-        ("strategyqa",),
-        parse_strategyqa,
-        frozenset({"qid", "question", "answer", "term"}),
-    ),
-)
+_WikidataId = Annotated[records.Text, AfterValidator(_item)]
+
+
+class CoLoTa(records.Published):
+    """`kg_entities` is {name: Wikidata id}. The first reasoning strategy is the structure.
+
+    CR-LT writes its fields in capitals, and its triples as one text.
+    """
+
+    form = "CoLoTa or CR-LT"
+    datasets = ("colota",)
+
+    id: records.Key
+    query: records.Text
+    answer: bool
+    linked: dict[str, Annotated[records.Text, AfterValidator(_item)]] = records.called(
+        "kg_entities", "KG Entities"
+    )
+    triples: Annotated[
+        list[records.Text],
+        BeforeValidator(lambda value: [value] if isinstance(value, str) else value),
+    ] = records.called("kg_triples", "KG Triples")
+    rule: records.AnyText = records.called("inference_rule", "Inference Rule")
+    strategies: list[records.Text] = records.called("reasoning_strategy", "Reasoning Strategy")
+    steps: list[dict[str, Any]] = records.called("reasoning_steps", "Reasoning Steps")
+
+    def to_question(self, number: int, source: records.Source) -> Question:
+        return Question(
+            id=self.id,
+            text=self.query,
+            topic_entities=tuple(Entity(i, name.strip()) for name, i in self.linked.items()),
+            answers=(yes_no(self.answer),),
+            structure=self.strategies[0] if self.strategies else "",
+            annotations={"inference_rule": self.rule.strip(), "triples": self.triples},
+            facets={"strategies": ", ".join(self.strategies), "steps": str(len(self.steps))},
+        )
+
+
+class StrategyQa(records.Published):
+    """`term` is the article that the question was written about: a topic without an id."""
+
+    form = "StrategyQA"
+    datasets = ("strategyqa",)
+
+    qid: records.Key
+    question: records.Text
+    term: records.Text
+    answer: bool
+    decomposition: list[records.Text] | None = None
+    facts: list[records.Text] | None = None
+
+    def to_question(self, number: int, source: records.Source) -> Question:
+        steps = self.decomposition
+        return Question(
+            id=self.qid,
+            text=self.question,
+            topic_entities=(Entity("", self.term),),
+            answers=(yes_no(self.answer),),
+            structure="yes-no",
+            annotations=self.model_dump(include={"decomposition", "facts"}, exclude_none=True),
+            facets={} if steps is None else {"steps": str(len(steps))},
+        )
