@@ -1,7 +1,7 @@
 """One attempt: from a number to a walk, its question, its certificate, the oracle's trajectory."""
 
 import random
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +67,8 @@ class Sampled:
     """Its relation path, in the one spelling that splits go by."""
     sparql: str = ""
     """Its query in SPARQL, where that was asked for."""
+    run: Execution | None = field(default=None, repr=False, compare=False)
+    """Its execution, where this process did it."""
 
     def query_json(self) -> dict[str, Any]:
         """The query as records hold it."""
@@ -143,7 +145,7 @@ class Maker:
         question = self.ask(sampled)
         if isinstance(question, Drop):
             return Attempt(name, sampled, drop=question)
-        trajectory = self.certify(question)
+        trajectory = self.certify(question, sampled.run)
         if voiced and not isinstance(trajectory, Drop):
             trajectory = self.voice(trajectory)
         if isinstance(trajectory, Drop):
@@ -166,7 +168,7 @@ class Maker:
         if fault:
             return Drop("walk", fault)
         path = self._splits.path(walk.query)
-        sampled = Sampled(f"{structure}/{index}", walk, run.answers, split, path)
+        sampled = Sampled(f"{structure}/{index}", walk, run.answers, split, path, run=run)
         return self._with_sparql(sampled) if config.sparql else sampled
 
     def _with_sparql(self, sampled: Sampled) -> Sampled | Drop:
@@ -228,17 +230,18 @@ class Maker:
             annotations={"sparql": sampled.sparql} if sampled.sparql else {},
         )
 
-    def certify(self, question: Question) -> Trajectory | Drop:
-        """The oracle's trajectory of a question that passes every certificate."""
+    def certify(self, question: Question, run: Execution | None = None) -> Trajectory | Drop:
+        """The oracle's trajectory of a question that passes every certificate; `run` is that of its
+        query, where it was executed already."""
         query, draft = worded(question)
         answers = [Entity(answer.id, answer.name) for answer in question.answers]
-        run = execute(self.graph, query, FRONTIER_LIMIT)
+        run = run or execute(self.graph, query, FRONTIER_LIMIT)
         verdict = self._teacher.checked(question.text, query, draft, _between(run))
         if not verdict.kept:
             return Drop("filter", "quality", ", ".join(verdict.reasons))
         if leaks(question.text, answers):
             return Drop("certificate", "leak")
-        rival = other_reading(self.graph, query, draft, answers)
+        rival = other_reading(self.graph, query, draft, run, answers)
         if rival:
             return Drop("certificate", "ambiguous_reading", rival)
         trajectory = self.solve(question)

@@ -6,7 +6,7 @@ from itertools import product
 
 from data_pipeline.wording.constraint_phrases import forms
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side
-from graphwalker.query.constraint import constraint_fault, kept
+from graphwalker.query.constraint import Constraint, constraint_fault, kept
 from graphwalker.query.draft import Draft
 from graphwalker.query.query import Branch, Execution, Hop, Query, execute, sub_queries
 
@@ -58,21 +58,31 @@ def is_irregular(graph: KnowledgeGraph, query: Query, run: Execution) -> bool:
 def has_shortcut(graph: KnowledgeGraph, query: Query, run: Execution) -> bool:
     """Whether a part of the query already gives the same answers: its structure is not needed."""
     gold = _ids(run.answers)
-    for part in (*sub_queries(query), *_shorter(query)):
-        if _ids(execute(graph, part, FRONTIER_LIMIT).answers) == gold:
-            return True
-    return False
+    if any(_ids(end) == gold for end in _ends_on_the_way(query, run)):
+        return True
+    parts = (*sub_queries(query), *_shorter(query))
+    return any(_ids(execute(graph, part, FRONTIER_LIMIT).answers) == gold for part in parts)
+
+
+def _ends_on_the_way(query: Query, run: Execution) -> Iterator[Sequence[Entity]]:
+    """The answers of the parts that the run has executed itself: a composition cut short, what a
+    constraint chose from."""
+    if query.constraint:
+        yield run.tail_frontiers[-2]
+    elif len(query.branches) == 1 and not query.tail:
+        yield from run.frontiers[0][1:-1]
 
 
 def _shorter(query: Query) -> Iterator[Query]:
     """The query with one hop of a path left out, of a branch or of the tail; a composition also
-    cut short."""
+    cut short, where its run has not shown where that leads."""
     if len(query.branches) != 1:
         yield from _one_hop_less(query)
         return
     topic, hops = query.branches[0].topic, query.branches[0].hops
-    paths = {hops[:k] for k in range(1, len(hops))}
-    paths |= {hops[:k] + hops[k + 1 :] for k in range(len(hops))}
+    paths = {hops[:k] + hops[k + 1 :] for k in range(len(hops))}
+    known = {hops[:k] for k in range(1, len(hops))}
+    paths = paths | known if query.constraint or query.tail else paths - known
     for path in sorted(path for path in paths if len(path) > 0):
         yield replace(query, branches=(Branch(topic, path),))
 
@@ -93,14 +103,21 @@ def leaks(text: str, answers: Iterable[Entity]) -> bool:
 
 
 def other_reading(
-    graph: KnowledgeGraph, query: Query, draft: Draft, answers: Sequence[Entity]
+    graph: KnowledgeGraph,
+    query: Query,
+    draft: Draft,
+    run: Execution,
+    answers: Sequence[Entity] | None = None,
 ) -> str:
     """A reading of the phrases that gives other answers, described; `""` where there is none.
 
-    Readings that give nothing are no rival: the graph tells the reader that they were not meant.
+    `run` is the query's own; `answers` those of the question, where they may differ. Readings that
+    give nothing are no rival: the graph tells the reader that they were not meant.
     """
-    gold = _ids(answers)
-    if query.constraint and (rival := _other_value(graph, query, draft, gold)):
+    gold = _ids(run.answers if answers is None else answers)
+    if query.constraint and (
+        rival := _other_value(graph, query.constraint, draft, run.tail_frontiers[-2], gold)
+    ):
         return rival
     choices = [hop_readings for branch in draft.readings for hop_readings in branch]
     choices += list(draft.tail_readings)
@@ -122,11 +139,14 @@ def other_reading(
     return ""
 
 
-def _other_value(graph: KnowledgeGraph, query: Query, draft: Draft, gold: frozenset[str]) -> str:
-    """Another value of the answers that the constraint may be read as, and keeps others by."""
-    constraint = query.constraint
-    assert constraint is not None
-    candidates = execute(graph, replace(query, constraint=None), FRONTIER_LIMIT).answers
+def _other_value(
+    graph: KnowledgeGraph,
+    constraint: Constraint,
+    draft: Draft,
+    candidates: Sequence[Entity],
+    gold: frozenset[str],
+) -> str:
+    """Another value of the candidates that the constraint may be read as, and keeps others by."""
     sides = [Side(entity.id, Direction.OUT) for entity in candidates]
     listed = {r for relations in graph.flat_relations_many(sides) for r, _ in relations}
     for relation in sorted(listed - {constraint.relation}):
@@ -163,11 +183,8 @@ def _ends(
 
 
 def _frontier(graph: KnowledgeGraph, start: Sequence[Entity], hop: Hop) -> tuple[Entity, ...]:
-    found: dict[str, Entity] = {}
-    for entity in start:
-        one = Query((Branch(entity, (hop,)),))
-        found.update((e.id, e) for e in execute(graph, one, FRONTIER_LIMIT).answers)
-    return tuple(found.values())
+    ends = (graph.step(e.id, hop.relation, hop.direction, FRONTIER_LIMIT + 1) for e in start)
+    return tuple({entity.id: entity for found in ends for entity in found}.values())
 
 
 def _meet(frontiers: Sequence[Sequence[Entity]]) -> tuple[Entity, ...]:

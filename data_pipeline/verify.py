@@ -222,7 +222,7 @@ class Check:
         if leaks(question.text, run.answers):
             yield "answer in question", question.text
         if question.wording:
-            rival = other_reading(self.graph, query, question.wording, run.answers)
+            rival = other_reading(self.graph, query, question.wording, run)
             if rival:
                 yield "ambiguous reading", rival
 

@@ -137,8 +137,8 @@ def _linked(domain: str, label: str, direction: Direction) -> Said:
     if len(words) > 1 and words[-1].endswith(PARTICIPLES) and _singular(words[-2]) != words[-2]:
         noun = " ".join([*words[:-2], _singular(words[-2])])
         return _done(domain, noun, f"{words[-1]} {link}", direction)
-    participle = bool(words) and words[-1].endswith(PARTICIPLES) and words[-1] not in NO_PARTICIPLES
-    if words and not participle and link in ("of", "for") and words[-1] != "guilty":
+    participle = words[-1].endswith(PARTICIPLES) and words[-1] not in NO_PARTICIPLES
+    if not participle and link in ("of", "for") and words[-1] != "guilty":
         label = f"{'an' if words[0][0] in 'aeio' else 'a'} {' '.join(words)} {link}"
     return _being(domain, label, direction)
 

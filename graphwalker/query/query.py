@@ -200,12 +200,10 @@ def _walk(
 
 
 def sub_queries(query: Query) -> list[Query]:
-    """The query with one branch or its constraint left out, for the redundancy test; none for a
-    composition."""
-    free = [replace(query, constraint=None)] if query.constraint else []
+    """The query without one of its branches, for the redundancy test; none for a composition."""
     if len(query.branches) < 2:
-        return free
-    return free + [
+        return []
+    return [
         replace(query, branches=tuple(b for j, b in enumerate(query.branches) if j != i))
         for i in range(len(query.branches))
     ]

@@ -202,7 +202,7 @@ def test_a_trajectory_that_the_graph_does_not_bear_out_does_not_hold(made, world
     records[0]["answer"], records[0]["answer_ids"] = ["No One"], [""]
     records[1]["stop"] = "graph_error"
     for turn in records[2]["turns"]:
-        turn["shown"] = []
+        turn["shown"], turn["triples"] = [], []
     records[3]["turns"][1]["shown"][0]["id"] = "m.0nobody"
     records[4]["turns"][1]["action"]["arguments"]["relations"] = ["no.such.relation"]
     write_jsonl(tmp_path / "t.jsonl", records)

@@ -172,9 +172,9 @@ def test_a_phrase_that_fits_another_value_with_other_answers_is_ambiguous():
     draft = ProgrammaticTeacher(LEXICON).ask(query, execute(GRAPH, query).answers, RNG)
     assert draft is not None
     same = replace(draft, constraint="has the latest initial release date")
-    rival = other_reading(graph, query, same, execute(graph, query).answers)
+    rival = other_reading(graph, query, same, execute(graph, query))
     assert rival.startswith("book.book.initial_release_date")
-    assert not other_reading(GRAPH, query, draft, execute(GRAPH, query).answers)
+    assert not other_reading(GRAPH, query, draft, execute(GRAPH, query))
 
 
 @pytest.mark.parametrize(
