@@ -38,7 +38,7 @@ def note(text: str) -> None:
     err.print(escape(text), highlight=False, soft_wrap=True)
 
 
-def silent(*_: object) -> None:
+def silent(*_: object, **__: object) -> None:
     """A tick for work that shows its own progress."""
 
 
@@ -73,19 +73,19 @@ def progress(label: str, every_s: float = LINE_EVERY_S) -> Generator[Tick]:
 
 
 def _lines(label: str, every_s: float) -> Tick:
-    started = shown = time.monotonic()
-    first: int | None = None
+    first = shown = 0.0
+    begun: int | None = None
 
     def tick(done: int, total: int, *_: object, **figures: float) -> None:
-        nonlocal shown, first
-        first = done if first is None else first
+        nonlocal begun, first, shown
         now = time.monotonic()
+        if begun is None:  # a resumed run begins with what is done: the rate is that of the rest
+            begun, first, shown = done, now, now
         if now - shown < every_s:
             return
-        shown = now
-        rate = (done - first) / max(now - started, 1e-9)
-        left = f", {_clock((total - done) / rate)} left" if rate > 0 else ""
-        note(f"{label}: {done:,} of {total:,}, {_figures(rate, figures)}{left}")
+        shown, rate = now, (done - begun) / (now - first)
+        rest = f", {clock((total - done) / rate)} left" if rate > 0 else ""
+        note(f"{label}: {done:,} of {total:,}, {_figures(rate, figures)}{rest}")
 
     return tick
 
@@ -99,9 +99,10 @@ def _figures(rate: float | None, figures: Mapping[str, float]) -> str:
     return ", ".join([*speed, *(f"{name} {value:,.4g}" for name, value in figures.items())])
 
 
-def _clock(seconds: float) -> str:
-    """
-    >>> _clock(59), _clock(3700)
+def clock(seconds: float) -> str:
+    """A time that is left.
+
+    >>> clock(59), clock(3700)
     ('59 s', '1 h 2 min')
     """
     minutes = round(seconds / 60)

@@ -9,6 +9,7 @@ from typing import Any
 
 from transformers import TrainerCallback, TrainerControl, TrainerState
 
+from graphwalker.cli.console import clock
 from graphwalker.files import JsonlAppender, read_jsonl
 from training.grpo_config import GrpoConfig
 from training.reinforce.batch import Batch, summary
@@ -133,9 +134,9 @@ class StepLog:
 
     def _say(self, step: int, line: dict[str, Any]) -> None:
         log.info(
-            "step %d of %d  EM %.3f  answered %.2f  turns %.1f  %.1f s",
+            "step %d of %d  EM %.3f  answered %.2f  turns %.1f  %.1f s, %s left",
             step, self._config.steps, line["em"], line["answered"], line["turns"],
-            line["seconds"],
+            line["seconds"], clock(line["seconds"] / step * (self._config.steps - step)),
         )  # fmt: skip
 
 

@@ -1,18 +1,16 @@
-"""The record of a training run: metrics.jsonl, a progress bar, and the clock."""
+"""The record of a training run: metrics.jsonl, progress, and the clock."""
 
-import logging
-import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from transformers import TrainerCallback, TrainerControl, TrainerState
 
+from graphwalker.cli import console
 from graphwalker.files import JsonlAppender
 from training.runs.checkpoints import rewind
 from training.runs.distributed import agreed, rank
-
-log = logging.getLogger(__name__)
 
 
 class RunLog(TrainerCallback):
@@ -31,8 +29,9 @@ class RunLog(TrainerCallback):
         self._tokens, self._start, self._max_seconds = tokens, start, max_seconds
         self._clock = time.monotonic()
         self._metrics = JsonlAppender(path) if path else None
-        self._bar = _Bar(len(tokens), start) if show and sys.stderr.isatty() else None
-        self._said = 0.0
+        self._shown = ExitStack()
+        shown = path and (show or not console.err.is_terminal)
+        self._tick = self._shown.enter_context(console.progress("SFT")) if shown else console.silent
         self.agreed_seconds = self._before
         """The first process's clock after the last step, where `max_seconds` needs one."""
 
@@ -43,6 +42,7 @@ class RunLog(TrainerCallback):
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self._clock = time.monotonic()
+        self._tick(self._start, len(self._tokens))
 
     def on_step_end(
         self, args: Any, state: TrainerState, control: TrainerControl, **_: Any
@@ -71,48 +71,10 @@ class RunLog(TrainerCallback):
             **{name: value for name, value in logs.items() if name.startswith("eval_")},
         }
         self._metrics.append(line)
-        self._show(line)
+        figures = {"loss": line["loss"], "tokens/s": line["tokens_per_s"]}
+        self._tick(step, len(self._tokens), **figures)
 
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         if self._metrics is not None:
             self._metrics.close()
-        if self._bar:
-            self._bar.stop()
-
-    def _show(self, line: dict[str, Any]) -> None:
-        if self._bar:
-            self._bar.update(line)
-        elif line["seconds"] - self._said >= 15:
-            self._said = line["seconds"]
-            log.info(
-                "step %d of %d  loss %.3f  %.0f tokens/s",
-                line["step"],
-                len(self._tokens),
-                line["loss"],
-                line["tokens_per_s"],
-            )
-
-
-class _Bar:
-    """A bar on a terminal: steps, loss, tokens per second, time left."""
-
-    def __init__(self, total: int, start: int) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-        from rich.progress import TimeRemainingColumn as Remaining
-
-        note = TextColumn("loss {task.fields[loss]:.3f}  {task.fields[rate]:,.0f} tokens/s")
-        self._progress = Progress(
-            TextColumn("SFT"), BarColumn(), MofNCompleteColumn(), note, Remaining(),
-            console=Console(stderr=True),
-        )  # fmt: skip
-        self._task = self._progress.add_task("", total=total, completed=start, loss=0.0, rate=0.0)
-        self._progress.start()
-
-    def update(self, line: dict[str, Any]) -> None:
-        self._progress.update(
-            self._task, completed=line["step"], loss=line["loss"], rate=line["tokens_per_s"]
-        )
-
-    def stop(self) -> None:
-        self._progress.stop()
+        self._shown.close()
