@@ -19,7 +19,7 @@ from graphwalker.graphs.base import KnowledgeGraph
 from graphwalker.policies.base import Policy, Sampling
 from graphwalker.policies.chat.policy import ChatPolicy
 from graphwalker.policies.chat.spent_file import read_spent, write_spent
-from graphwalker.policies.load import load_policy
+from graphwalker.policies.load import check_questions, load_policy
 from graphwalker.question import Question
 from graphwalker.scoring import score
 from graphwalker.trajectory import StopReason, Trajectory
@@ -30,7 +30,10 @@ RESUMES = "what is made is kept, the same command resumes"
 def any_questions(path: Path, config: ExpertConfig, graph: KnowledgeGraph) -> ByStructure:
     """The questions of a file in our form or a published one, by structure (or type)."""
     found: dict[str, list[Question]] = {}
-    for question in ground(load_questions(path, None, config.questions_format), graph):
+    questions = ground(load_questions(path, None, config.questions_format), graph)
+    if config.policy is not None:
+        check_questions(config.policy, questions)
+    for question in questions:
         found.setdefault(question.structure, []).append(question)
     return found
 

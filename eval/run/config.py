@@ -18,7 +18,7 @@ from graphwalker.graphs.open import is_endpoint, open_graph
 from graphwalker.policies.chat.policy import ChatPolicy
 from graphwalker.policies.chat.spent_file import read_spent, write_spent
 from graphwalker.policies.config import PolicyConfig, policy_identity, policy_name
-from graphwalker.policies.load import load_policy
+from graphwalker.policies.load import check_questions, load_policy
 from graphwalker.workers import worker_number
 
 
@@ -74,6 +74,7 @@ def run_eval(config: EvalConfig, progress: Progress | None = None) -> Path:
     loaded = load_questions(config.questions, config.limit or None, config.questions_format)
     environment = _environment(config)
     questions = ground(loaded, environment.graph)
+    check_questions(config.policy, questions)
     with ExitStack() as stack:
         workers, tick = _workers(config, environment, out, progress, stack)
         return evaluate_with(

@@ -153,7 +153,7 @@ Run = TypeVar("Run", bound=ModelRun)
 def with_model_settings(config: Run) -> Run:
     """The config, with the settings of its model where the user set nothing (`settings_for`)."""
     policy = config.policy
-    if policy is None or policy.api is not None:
+    if policy is None or policy.api is not None or read_environment(policy.model) is None:
         return config
     own = settings_for(
         policy.model,

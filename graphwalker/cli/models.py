@@ -17,7 +17,7 @@ class InEnvironment(Config):
     renamed = {name: f"environment.{name}" for name in EnvironmentConfig.model_fields}
 
     environment: EnvironmentConfig = EnvironmentConfig()
-    """Tools, limits and prompt: those that the model was trained with."""
+    """Tools, limits and prompt. What is not set is as its model was trained."""
 
 
 class AskConfig(InEnvironment):
@@ -29,6 +29,8 @@ class AskConfig(InEnvironment):
     """The model that answers."""
     max_tokens: int = Field(default=512, ge=1)
     """Completion tokens per turn."""
+    force_environment: bool = False
+    """Run the model in another preset than the one that it was trained for."""
 
 
 def config_model(name: str) -> type[Config]:

@@ -45,6 +45,9 @@ SHORT: Mapping[str, Short] = {
     "engine": Short("engine", str, "Where workers run: `processes` or `ray`."),
     "shard": Short("shard", str, "Part i of n, as 0/8, for job arrays; `merge` joins the parts."),
     "max_tokens": Short("max_tokens", int, "Completion tokens per turn.", 1),
+    "force_environment": Short(
+        "force_environment", bool, "Run a model in another preset than it was trained for."
+    ),
 }
 """Every short option; `--graph G` and `graph=G` are the same in every command that has it."""
 

@@ -1,6 +1,6 @@
 """Policies from settings: the model loaded, its server found, or one that needs no model."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
 from graphwalker.errors import UserError
@@ -11,21 +11,19 @@ from graphwalker.policies.base import Policy
 from graphwalker.policies.chat.budget import Spent
 from graphwalker.policies.config import PolicyConfig, policy_name
 from graphwalker.protocols.base import ActionProtocol
+from graphwalker.question import Question
 
 
 class PlayedIn(Protocol):
     """The environment, as a policy without a model needs it."""
 
-    name: str
     graph: KnowledgeGraph
     protocol: ActionProtocol
     speaker: Speaker | None
 
 
 def _oracle(environment: PlayedIn) -> Policy:
-    if environment.speaker is None:
-        raise UserError(f"policy.model=oracle: the preset {environment.name} has no speaker for it")
-    return OraclePolicy(environment.graph, environment.protocol)
+    return OraclePolicy(environment.graph, environment.protocol, speaker=environment.speaker)
 
 
 WITHOUT_MODEL: Mapping[str, Callable[[PlayedIn], Policy]] = {"oracle": _oracle}
@@ -36,6 +34,17 @@ def refuse_without_model(model: str, where: str) -> None:
     """Raises `UserError` for a policy without a model, where only a model will do."""
     if model in WITHOUT_MODEL:
         raise UserError(f"{where}: {model} is a policy without a model; give a model's folder")
+
+
+def check_questions(config: PolicyConfig, questions: Iterable[Question]) -> None:
+    """Raises `UserError` where the oracle is to play a question that has no query."""
+    if config.api is None and config.model == "oracle":
+        without = [question.id for question in questions if question.query is None]
+        if without:
+            raise UserError(
+                f"policy.model=oracle plays a question's query, and {without[0]} has none "
+                f"({len(without)} such questions): give questions with queries, or a model"
+            )
 
 
 def load_policy(

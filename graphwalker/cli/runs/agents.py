@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 
-AGENT = ("graph!", "model!", "format", "api", "max_tokens")
+AGENT = ("graph!", "model!", "format", "api", "max_tokens", "force_environment")
 
 
 @verb(app, "graph", "seed")
@@ -41,7 +41,7 @@ def demo(
 
 @verb(
     app, "graph!", "questions!", "model!", "format", "out!", "count", "seed", "workers",
-    name="eval", count="limit",
+    "force_environment", name="eval", count="limit",
 )  # fmt: skip
 def evaluate(given: Given) -> None:
     """Run an agent on questions, score its answers and write a report.
@@ -67,7 +67,7 @@ def ask(
     """Ask one question and watch the agent walk.
 
     Example: graphwalker ask "Who directed Anna Brek?" --topic "Anna Brek"
-    --graph runs/demo/world/graph --model runs/demo/grpo/final environment.prompt=compact
+    --graph runs/demo/world/graph --model runs/demo/grpo/final
     """
     from graphwalker.serve.ask import ask as put
 
@@ -99,31 +99,35 @@ def serve(
     """Ask an agent on a local page, or over an OpenAI-compatible API at /v1.
 
     Example: graphwalker serve --graph runs/demo/world/graph --model runs/demo/grpo/final
-    environment.prompt=compact environment.top_relations=10
     """
+    from graphwalker.policies.load import refuse_without_model
     from graphwalker.serve.asking import Limits
     from graphwalker.serve.server import allowed_hosts, run
     from graphwalker.serve.sessions import Sessions
 
     hosts = allowed_hosts(host, allow_host or [])
     config, environment, policy = _agent(given)
+    refuse_without_model(config.policy.model, "serve: questions asked here have no query")
     limits = Limits(max_tokens=config.max_tokens)
     run(Sessions(environment, policy, max_running), limits, host, port, hosts, console.note)
 
 
 def _agent(given: Given) -> "tuple[AskConfig, Environment, Policy]":
-    """The agent that `ask` and `serve` run. A local model has the `inline` format by default."""
+    """The agent that `ask` and `serve` run, as its model was trained where nothing else is set. A
+    local model whose folder does not say so has the `inline` format by default."""
     from graphwalker.agents.environment import Environment
+    from graphwalker.agents.model_environment import with_model_settings
     from graphwalker.cli.models import AskConfig
     from graphwalker.graphs.open import open_graph
     from graphwalker.policies.load import load_policy
 
-    config = given.settings(AskConfig)
+    config = with_model_settings(given.settings(AskConfig))
     if "format" not in config.policy.model_fields_set:
         policy = config.policy.model_copy(update={"format": "inline"})
         config = config.model_copy(update={"policy": policy})
     graph = open_graph(config.graph, wikidata=config.environment.layers.wikidata)
-    return config, Environment(graph, config.environment), load_policy(config.policy)
+    environment = Environment(graph, config.environment)
+    return config, environment, load_policy(config.policy, environment=environment)
 
 
 @app.command()

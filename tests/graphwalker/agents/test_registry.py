@@ -121,7 +121,6 @@ def test_a_ranker_is_a_name_or_ones_own(own: Path):
 
 
 def test_commands_and_training_take_an_agent_of_ones_own(own: Path, grpo_world: Path):
-    from training.grpo import _world
     from training.grpo_config import GrpoConfig
 
     model = f"policy.model={grpo_world / 'model'}"
@@ -145,7 +144,7 @@ def test_commands_and_training_take_an_agent_of_ones_own(own: Path, grpo_world: 
          f"graph={grpo_world / 'graph'}", "output_dir=o", "prompts_per_step=2",
          "environment.preset=search_agent:SPEC"],
     )  # fmt: skip
-    assert _world(grpo)[1].name == "one-search"
+    assert Environment(toy_graph(), grpo.environment).name == "one-search"
 
 
 WORDS = re.compile(r"</?(kg-query|answer|think|information)>|get_relations|get_triples")

@@ -43,13 +43,13 @@ def test_the_oracle_is_evaluated_as_any_model(grpo_world, tmp_path):
 
 
 def test_a_question_without_a_query_ends_the_oracles_run_with_one_line(grpo_world, tmp_path):
-    with pytest.raises(UserError, match="q has no query"):
+    with pytest.raises(UserError, match=r"q has none .1 such"):
         evaluated(grpo_world, tmp_path, asked(None))
 
 
 def test_the_oracle_needs_a_preset_that_it_can_speak_to():
     environment = Environment(toy_graph(), EnvironmentConfig(preset="io-prompt"))
-    with pytest.raises(UserError, match="preset io-prompt has no speaker"):
+    with pytest.raises(UserError, match="preset has no speaker"):
         load_policy(PolicyConfig(model="oracle"), environment=environment)
 
 
