@@ -61,8 +61,7 @@ def build(
     Example: graphwalker graph build --freebase --triples freebase-rdf-latest.gz --out freebase
     """
     from graphwalker.graphs.build.build import build_graph
-    from graphwalker.graphs.intake.filters import Filters
-    from graphwalker.graphs.intake.freebase_dump import MALFORMED, dump_filters
+    from graphwalker.graphs.intake.filters import MALFORMED, Filters, dump_filters
     from graphwalker.graphs.intake.rejects import REJECT_LIMIT
     from graphwalker.graphs.views.freebase_schema import load_predicates
 

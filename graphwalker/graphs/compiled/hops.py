@@ -2,18 +2,24 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, pairwise
+from typing import Any
+
+import numpy as np
 
 from graphwalker.graphs.base import FLATTENED, Direction
-from graphwalker.graphs.compiled.crossing import far_ends
 from graphwalker.graphs.cvt import CVTS_PER_RELATION, RELATIONS_PER_CVT
 from graphwalker.graphs.format.arrays import Side
 
 MANY = 64
 """Destinations from which on numpy crosses faster than a loop."""
+AT_ONCE = 1 << 16
+"""Destinations of a hub in one piece: what they take in memory is bounded."""
+
+Array = np.ndarray[Any, Any]
 
 
 class Hops:
-    """`flatten`'s listing and steps, exactly, without making an entity of every node passed.
+    """The listing and the steps of `cvt`, exactly, without making an entity of every node passed.
 
     `relation_at` numbers the relations, in the order of their ids; `is_cvt` has a flag for each
     node.
@@ -97,7 +103,7 @@ class Hops:
         side, is_cvt = self._sides[direction], self._is_cvt
         start, end = side.run(node, near_number)
         if end - start >= MANY:
-            return far_ends(side, is_cvt, (start, end), number, node)
+            return _far_ends(side, is_cvt, (start, end), number, node)
         found: set[int] = set()
         for cvt in side.nodes[start:end]:
             if is_cvt[cvt]:
@@ -173,3 +179,32 @@ class Hops:
                         found.add(relation)
                         break
         return found
+
+
+def _far_ends(
+    side: Side, is_cvt: memoryview, run: tuple[int, int], relation: int, but: int
+) -> list[int]:
+    """The nodes over `relation` from the CVT nodes in that run of `side.nodes`, ascending, each
+    once; no CVT node among them, nor `but`."""
+    flags = np.asarray(is_cvt)
+    found: Array = np.zeros(0, dtype=np.int64)
+    for first in range(run[0], run[1], AT_ONCE):
+        ends = np.asarray(side.nodes[first : min(run[1], first + AT_ONCE)])
+        cvts = ends[flags[ends] != 0].astype(np.int64)
+        found = np.unique(np.concatenate((found, _over(side, cvts, relation))))
+    return found[(flags[found] == 0) & (found != but)].tolist()
+
+
+def _over(side: Side, nodes: Array, relation: int) -> Array:
+    """The destinations of all those nodes over one relation."""
+    groups = _spans(side.groups.at(nodes), side.groups.at(nodes + 1))
+    groups = groups[np.asarray(side.relations)[groups] == relation]
+    places = _spans(side.starts.at(groups), side.starts.at(groups + 1))
+    return np.asarray(side.nodes)[places].astype(np.int64)
+
+
+def _spans(starts: Array, ends: Array) -> Array:
+    """All numbers from each start up to, but without, its end."""
+    sizes = ends - starts
+    shifts: Array = starts - (sizes.cumsum() - sizes)
+    return np.arange(int(sizes.sum())) + shifts.repeat(sizes)

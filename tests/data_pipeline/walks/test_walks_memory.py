@@ -11,7 +11,7 @@ from data_pipeline.walks import memory as walks_memory
 from data_pipeline.walks.memory import RememberedGraph
 from graphwalker.graphs.base import Direction, Side
 from graphwalker.graphs.build.build import build_graph
-from graphwalker.graphs.compiled import crossing
+from graphwalker.graphs.compiled import hops
 from graphwalker.graphs.compiled.graph import CompiledGraph
 from graphwalker.graphs.compiled.open import open_compiled
 from graphwalker.graphs.memory import MemoryGraph
@@ -49,7 +49,7 @@ def both(tmp_path_factory) -> tuple[CompiledGraph, MemoryGraph]:
 
 @pytest.mark.parametrize("at_once", [7, 1 << 16])
 def test_a_hub_is_crossed_to_the_same_entities(both, monkeypatch, at_once):
-    monkeypatch.setattr(crossing, "AT_ONCE", at_once)
+    monkeypatch.setattr(hops, "AT_ONCE", at_once)
     compiled, memory = both
     for direction in Direction:
         for relation in ("made", "by", "who", "made..who", "made..by", "made..on", "by..who"):

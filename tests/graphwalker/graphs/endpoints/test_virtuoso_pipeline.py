@@ -1,0 +1,88 @@
+"""Data and training over a live Virtuoso: the same bytes as over the compiled graph."""
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from graphwalker.agents.rollout import untimed
+from graphwalker.cli.app import app
+from graphwalker.files import read_records
+from graphwalker.graphs.open import open_graph
+from graphwalker.graphs.virtuoso.load import load
+from graphwalker.graphs.virtuoso.server import down, up
+from graphwalker.trajectory import Trajectory
+from graphwalker.world.generate import make_world
+
+pytestmark = pytest.mark.virtuoso
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory) -> Path:
+    place = tmp_path_factory.mktemp("virtuoso")
+    up(place, "300MB")
+    yield place
+    down(place)
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory, server) -> Path:
+    """A world, compiled and loaded; `endpoint.txt` holds its address."""
+    out = tmp_path_factory.mktemp("world")
+    make_world(1000, 0, out)
+    graph = open_graph(out / "graph")
+    seeds = [graph.entity_at(index).id for index in range(0, graph.size, 5)]
+    (out / "seeds.txt").write_text("\n".join(seeds))
+    (out / "predicates.txt").write_text("\n".join(graph.relation_ids()))
+    told = load(server, [out / "triples.nt.gz"], graph="urn:test:world")
+    (out / "endpoint.txt").write_text(told["address"])
+    return out
+
+
+def run(*arguments: object) -> None:
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert result.exit_code == 0, (result.output, result.exception)
+
+
+def both(world: Path, out: Path, command: str, *arguments: object) -> None:
+    """Run the command on the compiled graph and over the endpoint: all its records are equal."""
+    graphs = {"compiled": world / "graph", "virtuoso": (world / "endpoint.txt").read_text()}
+    for name, graph in graphs.items():
+        run(command, "--graph", graph, "--out", out / name / command, *arguments)
+    files = sorted((out / "compiled" / command).glob("*.jsonl"))
+    assert files
+    for file in files:
+        assert file.read_bytes() == (out / "virtuoso" / command / file.name).read_bytes(), file
+
+
+def test_every_data_command_gives_the_bytes_of_the_compiled_graph(world, tmp_path):
+    seeds = [f"{name}_file={world / name}.txt" for name in ("seeds", "predicates")]
+    both(world, tmp_path, "synth", "--count", 10, *seeds)
+    both(world, tmp_path, "questions", "--count", 4, "split=test-entity", *seeds)
+    questions = tmp_path / "compiled" / "synth" / "questions.jsonl"
+    both(world, tmp_path, "filter", "--questions", questions, *seeds)
+    both(world, tmp_path, "experts", "--questions", questions, "--count", 4, "mix={}")
+    both(world, tmp_path, "bench", "--count", 6, *seeds)
+    run("verify", questions, "--graph", (world / "endpoint.txt").read_text())
+
+
+def test_a_grpo_step_plays_the_episodes_of_the_compiled_graph(server, tmp_path):
+    from support.run_toys import grpo_config, make_grpo_world, weights
+    from training.grpo import run_grpo
+
+    toy = tmp_path / "toy"
+    toy.mkdir()
+    make_grpo_world(toy)
+    told = load(server, [toy / "triples.tsv"], [toy / "names.tsv"], graph="urn:test:toy")
+    more = {"steps": 1, "save_steps": 1, "trajectories_per_step": 16}
+    outs = []
+    for name, graph in (("compiled", str(toy / "graph")), ("virtuoso", told["address"])):
+        config = grpo_config(toy, tmp_path / name, graph=graph, **more)
+        run_grpo(config)
+        outs.append(Path(config.output_dir))
+    played = [read_records(out / "trajectories.jsonl", Trajectory.from_json) for out in outs]
+    compiled, virtuoso = ([untimed(episode).to_json() for episode in of_run] for of_run in played)
+    assert len(compiled) == 16
+    assert compiled == virtuoso
+    ours, theirs = map(weights, outs)
+    assert all((ours[key] == theirs[key]).all() for key in ours)
