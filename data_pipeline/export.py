@@ -1,6 +1,5 @@
 """Exports: our records in the forms that LLaMA-Factory, TRL and verl train on."""
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any
 from graphwalker.agents.base import Log
 from graphwalker.agents.environment import Environment
 from graphwalker.errors import UserError
-from graphwalker.files import read_jsonl, read_records, write_jsonl
+from graphwalker.files import read_json, read_jsonl, read_records, write_json, write_jsonl
 from graphwalker.question import Question
 from graphwalker.trajectory import Message, Trajectory
 
@@ -85,14 +84,14 @@ def sharegpt(source: Path, out: Path) -> Export:
     file = out / f"{_stem(source)}.jsonl"
     rows = write_jsonl(file, (_sharegpt(t, m) for t, m in conversations(source, left_out)))
     info = out / "dataset_info.json"
-    known = json.loads(info.read_text(encoding="utf-8")) if info.is_file() else {}
+    known = read_json(info) if info.is_file() else {}
     columns = {"messages": "conversations", "system": "system"}
     known[f"graphwalker_{_stem(source)}"] = {
         "file_name": file.name,
         "formatting": "sharegpt",
         "columns": columns,
     }
-    info.write_text(json.dumps(known, indent=2) + "\n", encoding="utf-8")
+    write_json(info, known, 2)
     return Export(file, rows, len(left_out))
 
 

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal, TypeVar, cast, get_args, get_origin
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from graphwalker.errors import UserError
+from graphwalker.files import write_text
 
 _log = logging.getLogger(__name__)
 
@@ -113,12 +114,9 @@ def parse_config(model: type[C], data: Any, source: str, typed: Iterable[str] = 
 
 def write_config(config: Config, folder: Path, name: str = "config.yaml") -> Path:
     """Write the resolved config (and the git commit, where there is one) into a run folder."""
-    folder.mkdir(parents=True, exist_ok=True)
     path = folder / name
     commit = git_commit()
-    path.write_text(
-        f"# resolved config; git commit {commit or 'unknown'}\n{as_yaml(config)}", encoding="utf-8"
-    )
+    write_text(path, f"# resolved config; git commit {commit or 'unknown'}\n{as_yaml(config)}")
     return path
 
 

@@ -1,6 +1,5 @@
 """Contamination: how close each question of a corpus comes to any question of the test sets."""
 
-import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from data_pipeline.contamination.ngrams import NgramIndex, normal
 from data_pipeline.contamination.report import OVERALL, histogram, markdown, picture
 from graphwalker.datasets.base import Reading, load_benchmark
 from graphwalker.errors import UserError
-from graphwalker.files import read_jsonl, write_jsonl
+from graphwalker.files import read_jsonl, write_json, write_jsonl
 
 log = logging.getLogger(__name__)
 
@@ -75,7 +74,7 @@ def check(
     write_jsonl(out / "similarities.jsonl", verdicts)
     kept = (r for r, v in zip(records, verdicts, strict=True) if not v["reasons"])
     write_jsonl(out / "clean.jsonl", kept)
-    (out / "contamination.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    write_json(out / "contamination.json", report)
     (out / "contamination.md").write_text(markdown(report), encoding="utf-8")
     curves = {OVERALL: _overall(found), **{n: [c.similarity for c in f] for n, f in found.items()}}
     (out / "contamination.svg").write_text(picture(curves, rules.sweep), encoding="utf-8")

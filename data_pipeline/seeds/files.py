@@ -11,6 +11,7 @@ from data_pipeline.seeds.seeds import NO_NAMES
 from data_pipeline.seeds.sparql import NAMING, is_entity, node_id, used
 from graphwalker.datasets.files import Record, open_file
 from graphwalker.errors import UserError
+from graphwalker.files import write_json, write_text
 from graphwalker.graphs.base import FLATTENED, KnowledgeGraph
 
 PREDICATES, SEEDS, CARD = "predicates.txt", "seeds.txt", "seeds.json"
@@ -96,7 +97,7 @@ def write_seeds(out: Path, found: Found, about: Mapping[str, Any]) -> dict[str, 
     out.mkdir(parents=True, exist_ok=True)
     for name, ids in ((PREDICATES, found.predicates), (SEEDS, found.entities)):
         if ids:
-            _write(out / name, "".join(f"{one}\n" for one in sorted(ids)))
+            write_text(out / name, "".join(f"{one}\n" for one in sorted(ids)))
         else:
             (out / name).unlink(missing_ok=True)
     card = {
@@ -108,7 +109,7 @@ def write_seeds(out: Path, found: Found, about: Mapping[str, Any]) -> dict[str, 
         "unreadable": found.unreadable[:SHOWN],
         "predicate_counts": dict(sorted(found.predicates.items(), key=lambda i: (-i[1], i[0]))),
     }
-    _write(out / CARD, json.dumps(card, indent=1, ensure_ascii=False) + "\n")
+    write_json(out / CARD, card, ensure_ascii=False)
     return card
 
 
@@ -188,9 +189,3 @@ def _why_nothing(unreadable: list[str]) -> str:
         "holds no SPARQL and no list of ids: give a training file of CWQ, WebQSP or GrailQA, "
         "or a whitelist with one id a line"
     )
-
-
-def _write(path: Path, text: str) -> None:
-    partial = path.with_name(path.name + ".partial")
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(path)

@@ -1,6 +1,5 @@
 """The statistics of a corpus beside the paper's: tables, figures, a map of its questions."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate, islice
 from pathlib import Path
@@ -12,7 +11,7 @@ from data_pipeline.contamination.embed import TFIDF, Embedder, open_embedder
 from data_pipeline.stats.card import describe, relation_counts, table, whole
 from data_pipeline.stats.figures import bars, curve, scatter
 from graphwalker.errors import UserError
-from graphwalker.files import read_jsonl
+from graphwalker.files import read_jsonl, write_json
 
 FIGURES = {"structures": "structure", "hops": "hops", "most_used_relations": "relation"}
 MAPPED = 2000
@@ -52,9 +51,7 @@ def report(
         others = [(text, test.name) for test in sets for text in test.texts[:MAPPED]]
         mine = [(text, source.name) for text, _ in own]
         _draw_map(out / "map_sources.svg", embedder, [*mine, *others])
-    (out / "stats.json").write_text(
-        json.dumps(stats, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
-    )
+    write_json(out / "stats.json", stats, ensure_ascii=False)
     (out / "stats.md").write_text(markdown(stats), encoding="utf-8")
     return stats
 

@@ -34,7 +34,7 @@ from eval.viewer.book import Book
 from eval.viewer.pages import Walk, choose
 from graphwalker.config import git_commit
 from graphwalker.errors import UserError
-from graphwalker.files import read_jsonl
+from graphwalker.files import read_jsonl, whole_file
 from graphwalker.trajectory import Trajectory, Turn
 
 if TYPE_CHECKING:
@@ -291,7 +291,5 @@ def _finite(value: object) -> bool:
 
 def _write(path: Path, parts: Iterable[str]) -> None:
     """Whole or not at all; a lone surrogate of a model's output becomes a question mark."""
-    partial = path.with_name(path.name + ".partial")
-    with partial.open("w", encoding="utf-8", errors="replace", newline="\n") as file:
+    with whole_file(path, errors="replace") as file:
         file.writelines(parts)
-    partial.replace(path)

@@ -9,16 +9,14 @@ Optional: `samples` (for Pass@k), `parses` (lists of answers, WebQSP), `rows` an
 (JSON objects, GraphWalk), `judge` (a judge's verdict, true or false).
 """
 
-import gzip
 import json
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, cast
 
 from graphwalker.errors import UserError
+from graphwalker.files import open_text, parse_lines
 from graphwalker.graphs.base import Entity
 from graphwalker.question import Answer
 
@@ -80,40 +78,15 @@ def read_file(path: Path, parse: Parse) -> Iterator[Record]:
 
 def read_lines(path: Path, lines: Iterable[str], parse: Parse, first: int = 1) -> Iterator[Record]:
     """Records of some lines of a file, the first of them line `first`; errors as in `read_file`."""
-    for number, line in enumerate(lines, start=first):
-        if line.strip():
-            place = f"{path}:{number}"
-            try:
-                record = json.loads(line)
-            except json.JSONDecodeError as error:
-                told = f"{error.msg} at column {error.colno}"
-                raise UserError(f"{place}: not JSON ({told})") from None
-            yield _parsed(record, parse, place)
+    for number, record in parse_lines(lines, path, first):
+        yield _parsed(record, parse, f"{path}:{number}")
 
 
 def holds_lines(path: Path) -> bool:
     """True for a record a line, False for one JSON array. Raises `UserError` for no file."""
-    if not path.is_file():
-        raise UserError(f"{path}: no such file")
     with open_text(path) as lines:
         first = next((line.strip() for line in lines if line.strip()), "")
     return not first.startswith("[")
-
-
-@contextmanager
-def open_text(path: Path) -> Generator[TextIOWrapper]:
-    """A UTF-8 text file, gzipped or not; what is wrong with it is a `UserError`."""
-    try:
-        if path.suffix == ".gz":
-            with gzip.open(path, "rt", encoding="utf-8-sig") as file:
-                yield cast(TextIOWrapper, file)
-        else:
-            with path.open(encoding="utf-8-sig") as file:
-                yield file
-    except UnicodeDecodeError as error:
-        raise UserError(f"{path}: not UTF-8 text ({error.reason})") from None
-    except (gzip.BadGzipFile, EOFError) as error:
-        raise UserError(f"{path}: damaged gzip file ({error})") from None
 
 
 def _read_array(path: Path, parse: Parse) -> Iterator[Record]:

@@ -14,6 +14,7 @@ from eval.score.names import METRICS
 from eval.score.predictions import Record
 from eval.score.tally import Tally, Wanted, scores_of, tallies
 from graphwalker.errors import UserError
+from graphwalker.files import whole_file
 
 if TYPE_CHECKING:
     import rich.table
@@ -125,16 +126,11 @@ def _fits_all(metric: str, values: dict[str, "array[float]"], n: int) -> bool:
 @contextmanager
 def _lines_to(path: Path) -> Iterator[Write]:
     """A JSONL file that appears when it is whole."""
-    partial = path.with_name(path.name + ".partial")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with partial.open("w", encoding="utf-8") as out:
+        with whole_file(path) as out:
             yield out.writelines
-        partial.replace(path)
     except OSError as error:
         raise UserError(f"{path}: cannot be written ({error.strerror})") from None
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def scores_table(scored: Scored) -> "rich.table.Table":

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from eval.score.files import parser_of, read_predictions
 from eval.score.metrics import FAMILIES, PASS, Family, Scores, family_of, pass_scores
-from eval.score.predictions import Record, holds_lines, open_text, read_lines
+from eval.score.predictions import Record, holds_lines, read_lines
+from graphwalker.files import open_text
 from graphwalker.workers import Pool, Processes
 
 CHUNK = 2_000

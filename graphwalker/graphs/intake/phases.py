@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from graphwalker.errors import UserError
+from graphwalker.files import write_json
 
 VERSION = 1
 """Raised when a build that an older GraphWalker began cannot be finished by this one."""
@@ -58,10 +59,7 @@ class Phases:
     def _save(self) -> None:
         if not self._kept:
             return
-        partial = self._path.with_suffix(".partial")
-        with partial.open("w", encoding="utf-8") as file:
-            json.dump(self._state, file)
-        partial.replace(self._path)
+        write_json(self._path, self._state, indent=None)
 
 
 def plan(inputs: Sequence[Path], settings: Mapping[str, Any]) -> str:
