@@ -265,7 +265,7 @@ class Maker:
     def solve(self, question: Question) -> Trajectory | Drop:
         """The oracle's own run: the proof that the environment lets the question be answered."""
         config, protocol = self.config, self._environment.protocol
-        speaker = self._environment.preset.speaker
+        speaker = self._environment.speaker
         oracle = OraclePolicy(self.graph, protocol, config.seed, config.plain_thoughts, speaker)
         run = rollout([question], self._environment, oracle, Sampling(), concurrency=1)
         trajectory = untimed(next(run))

@@ -54,7 +54,7 @@ class Expert:
             seed=config.seed,
             plain=config.plain_thoughts,
             inverse=hand_written_twins().get,
-            speaker=self._environment.preset.speaker,
+            speaker=self._environment.speaker,
         )
 
     def trajectory(self, question: Question, sample: int = 0) -> Trajectory:

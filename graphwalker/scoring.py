@@ -26,62 +26,6 @@ def normalise(name: str) -> str:
     return fold(name)
 
 
-def exact_match(predictions: Sequence[str], answers: Sequence[str]) -> float:
-    """1 when the predicted set equals the gold set.
-
-    >>> exact_match(["oslo", "Bergen"], ["Bergen", "Oslo"])
-    1.0
-    >>> exact_match(["Oslo"], ["Oslo", "Bergen"])
-    0.0
-    """
-    return _compare_names(predictions, answers).exact
-
-
-def f1(predictions: Sequence[str], answers: Sequence[str]) -> float:
-    """Set F1; both empty is 1, an empty prediction alone is 0.
-
-    >>> round(f1(["Oslo", "Rome"], ["Oslo", "Bergen", "Moss"]), 3), f1([], []), f1([], ["Oslo"])
-    (0.4, 1.0, 0.0)
-    """
-    return _compare_names(predictions, answers).f1
-
-
-def precision(predictions: Sequence[str], answers: Sequence[str]) -> float:
-    """Share of the predictions that are gold answers.
-
-    >>> precision(["Oslo", "Rome"], ["Oslo", "Bergen", "Moss", "Hell"])
-    0.5
-    """
-    return _compare_names(predictions, answers).precision
-
-
-def recall(predictions: Sequence[str], answers: Sequence[str]) -> float:
-    """Share of the gold answers that were predicted.
-
-    >>> recall(["Oslo", "Rome"], ["Oslo", "Bergen", "Moss", "Hell"])
-    0.25
-    """
-    return _compare_names(predictions, answers).recall
-
-
-def hits1(predictions: Sequence[str], answers: Sequence[str]) -> float:
-    """1 when the first prediction is a gold answer.
-
-    >>> hits1(["Oslo", "Rome"], ["Bergen", "Oslo"]), hits1(["Rome", "Oslo"], ["Oslo"])
-    (1.0, 0.0)
-    """
-    return _compare_names(predictions, answers).hits1
-
-
-def hit_any(predictions: Sequence[str], answers: Sequence[str]) -> float:
-    """1 when any prediction is a gold answer.
-
-    >>> hit_any(["Rome", "Oslo"], ["Oslo"]), hit_any([], ["Oslo"])
-    (1.0, 0.0)
-    """
-    return float(_compare_names(predictions, answers).found > 0)
-
-
 def pass_at_k(n: int, c: int, k: int) -> float:
     """Unbiased chance that one of `k` samples is right, from `n` samples of which `c` are.
 
@@ -194,11 +138,6 @@ class _Match(NamedTuple):
     @property
     def exact(self) -> float:
         return float(self.wrong == 0 and self.found == self.gold)
-
-
-def _compare_names(predictions: Sequence[str], answers: Sequence[str]) -> _Match:
-    predicted = [Entity("", name) for name in predictions]
-    return _match(predicted, GoldSet.of(Answer(name) for name in answers))
 
 
 def _match(predictions: Sequence[Entity], gold: GoldSet) -> _Match:
