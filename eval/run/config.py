@@ -139,13 +139,13 @@ def _booked(policy: ChatPolicy, out: Path, progress: Progress | None, stack: Exi
     """Progress that also writes down, each second and at the end, what the API was paid."""
     said = 0.0
 
-    def tick(done: int, total: int) -> None:
+    def tick(done: int, total: int, **figures: float) -> None:
         nonlocal said
         if time.monotonic() - said > 1:
             said = time.monotonic()
             write_spent(out, policy.ledger.spent)
         if progress is not None:
-            progress(done, total)
+            progress(done, total, **figures)
 
     def close() -> None:
         policy.close()

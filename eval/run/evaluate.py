@@ -22,8 +22,8 @@ from graphwalker.trajectory import Trajectory
 
 log = logging.getLogger(__name__)
 
-Progress = Callable[[int, int], None]
-"""Called with (episodes done, episodes in all) after each episode."""
+Progress = Callable[..., None]
+"""Called with (episodes done, episodes in all) after each episode, and `EM` of those just done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,9 @@ def evaluate_with(
                 questions_of_part,
                 workers,
                 out,
-                lambda n, base=done: progress(base + n, total) if progress else None,
+                lambda n, base=done, **figures: (
+                    progress(base + n, total, **figures) if progress else None
+                ),
             )
     return out
 
@@ -144,9 +146,9 @@ def _run_pass(
     questions: Sequence[Question],
     workers: Workers,
     out: Path,
-    tick: Callable[[int], None],
+    tick: Callable[..., None],
 ) -> int:
-    failed = 0
+    failed, right, scored = 0, 0.0, 0
     with (
         JsonlAppender(part.path) as kept,
         JsonlAppender(out / FAILURES) as lost,
@@ -162,9 +164,11 @@ def _run_pass(
                     lost.append(trajectory.to_json())
                     failed += 1
                 else:
-                    kept.append(_record(trajectory, part.whole))
+                    record = _record(trajectory, part.whole)
+                    kept.append(record)
+                    right, scored = right + record["scores"]["em"], scored + 1
                 ended += 1
-                tick(ended)
+                tick(ended, EM=right / max(1, scored))
     if failed:
         log.warning(
             "%d episodes ended in an infrastructure failure (%s); the same command retries them",

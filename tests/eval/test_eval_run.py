@@ -132,7 +132,7 @@ def test_progress_counts_what_was_there_already(tmp_path: Path) -> None:
         run(tmp_path / "run", DyingPolicy(8), samples=1, concurrency=1)
     kept = len(ids(tmp_path / "run" / PREDICTIONS))
     seen: list[tuple[int, int]] = []
-    run(tmp_path / "run", samples=1, progress=lambda done, total: seen.append((done, total)))
+    run(tmp_path / "run", samples=1, progress=lambda done, total, **_: seen.append((done, total)))
     assert kept > 0 and seen[0] == (kept, 16) and seen[-1] == (16, 16)
 
 
