@@ -9,7 +9,7 @@ from typing import Any
 from data_pipeline.contamination.embed import Embedder, nearest
 from data_pipeline.contamination.ngrams import NgramIndex, normal
 from data_pipeline.contamination.report import OVERALL, histogram, markdown, picture
-from graphwalker.datasets.base import Reading, load_benchmark
+from graphwalker.datasets.base import Reading, load_dataset
 from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl, write_json, write_jsonl
 
@@ -85,7 +85,7 @@ def check(
 
 def load_set(path: Path) -> TestSet:
     """The question texts of a published file or of ours; answers are not needed."""
-    loaded = load_benchmark(path, Reading(unanswered="keep", alone=True))
+    loaded = load_dataset(path, Reading(unanswered="keep", alone=True))
     return TestSet(path.name, tuple(question.text for question in loaded.questions))
 
 

@@ -35,7 +35,7 @@ SHOWN = ("em", "f1", "hits1", "retrieval_any", "retrieval_all")
 def analyse(folder: Path | str, seed: int = 0) -> dict[str, Any]:
     """Everything about one run's greedy pass, and Pass@k from its samples.
 
-    Failures of ours are counted and otherwise left out. Raises `UserError` where nothing is scored.
+    Infrastructure failures are counted and set aside. Raises `UserError` where nothing is scored.
     """
     run = read_run(folder)
     kept = [scored(t) for t in run.trajectories if not t.stop.ours]

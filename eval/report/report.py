@@ -172,7 +172,7 @@ def hardware() -> dict[str, str]:
 
 
 def read_curves(stages: Sequence[StageResult]) -> list[Curve]:
-    """The training curves that the stages' logs hold; what a log lacks is left out."""
+    """The training curves that the stages' logs hold; what a log lacks has none."""
     curves: list[Curve] = []
     for stage in stages:
         if stage.train_metrics is None or not stage.train_metrics.is_file():

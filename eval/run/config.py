@@ -34,9 +34,9 @@ class EvalConfig(Config):
     """A .jsonl file to which every graph call is written; as `graph` it replays the run exactly,
     without the graph. With one worker only."""
     questions: str
-    """Questions: our JSONL, or a benchmark's file as published (docs/benchmarks.md); .gz too."""
+    """Questions: our JSONL, or a dataset as published (docs/datasets.md); .gz too."""
     questions_format: str = "auto"
-    """The benchmark's name where the file does not tell it (`graphwalker benchmark --list`)."""
+    """The dataset's name where the file does not tell it (`graphwalker dataset list`)."""
     output_dir: str
     """Where predictions.jsonl and samples.jsonl go; the same command again goes on."""
     policy: PolicyConfig

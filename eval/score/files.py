@@ -46,8 +46,8 @@ def read_predictions(
 ) -> Iterator[Record]:
     """Records of a file, or of an evaluation run's folder, one at a time.
 
-    `questions` is a question file whose answers are the gold of records that carry none. Episodes
-    that failed for our reasons are left out. Raises `UserError` naming file, line and field.
+    `questions` is a question file whose answers are the gold of records that carry none.
+    Infrastructure failures are set aside. Raises `UserError` naming file, line and field.
     """
     parse = parser_of(layout, gold_of(questions) if questions else {})
     records = _read_folder(path) if path.is_dir() else read_file(path, parse)

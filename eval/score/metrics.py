@@ -27,7 +27,7 @@ class Family:
     score: Callable[[Record], Scores]
     names: tuple[str, ...]
     everywhere: bool = False
-    """Shown unasked only if every record has what it needs."""
+    """Shown without being named only if every record has what it needs."""
 
 
 def _own(record: Record) -> Scores:

@@ -42,7 +42,7 @@ class Record:
     scored: Mapping[str, float] = field(default_factory=dict[str, float])
     """Scores that only an episode has (retrieval, recovery), from a run of ours."""
     failed: bool = False
-    """An episode that failed for our reasons: it has no score and is left out."""
+    """An infrastructure failure: the episode has no score and is set aside."""
     has_predictions: bool = True
     """False for a record with samples or rows only."""
 
@@ -94,8 +94,8 @@ def _read_array(path: Path, parse: Parse) -> Iterator[Record]:
         with open_text(path) as file:
             records = json.load(file)
     except json.JSONDecodeError as error:
-        told = f"{error.msg} at column {error.colno}"
-        raise UserError(f"{path}:{error.lineno}: not JSON ({told})") from None
+        reason = f"{error.msg} at column {error.colno}"
+        raise UserError(f"{path}:{error.lineno}: not JSON ({reason})") from None
     for number, record in enumerate(records, start=1):
         yield _parsed(record, parse, f"{path}: record {number}")
 

@@ -57,7 +57,7 @@ def score_file(
     `per_record` gets one `{"id", "scores"}` a record. Raises `UserError` for an unknown metric, one
     that fits no record, and for bad records (file, line and field are named).
     """
-    wanted = Wanted.of(metrics)  # a wrong name is told before anything is read
+    wanted = Wanted.of(metrics)  # a wrong name is reported before anything is read
     keep = per_record is not None
     pieces = tallies(path, wanted, layout, questions, keep=keep, workers=workers)
     if per_record is None:
@@ -106,7 +106,7 @@ def _summary(
 
 
 def _shown(values: dict[str, "array[float]"], wanted: Wanted, n: int, name: str) -> list[str]:
-    """The metrics to show, in the order asked for, else in that of all metrics."""
+    """The metrics to show, in the order requested, else in that of all metrics."""
     passes = sorted((each for each in values if PASS.fullmatch(each)), key=lambda k: int(k[5:]))
     shown: list[str] = []
     for each in wanted.names or METRICS:

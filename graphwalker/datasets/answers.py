@@ -1,4 +1,4 @@
-"""Gold answers as benchmarks write them: entities, dates and numbers, yes and no."""
+"""Gold answers as datasets write them: entities, dates and numbers, yes and no."""
 
 import re
 from collections.abc import Iterable

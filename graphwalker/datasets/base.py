@@ -1,4 +1,4 @@
-"""Questions from files: our own JSONL, and every published form of the benchmarks."""
+"""Questions from files: our own JSONL, and every published form of the datasets."""
 
 import logging
 import re
@@ -31,7 +31,7 @@ class Reading:
     """How to read a file of questions."""
 
     format: str = "auto"
-    """A benchmark's name (`graphwalker benchmark --list`), or `auto`: by the first records."""
+    """A dataset's name (`graphwalker dataset list`), or `auto`: by the first records."""
     split: str = ""
     """`train`, `dev` or `test`; by default what the file's name says."""
     language: str = "en"
@@ -41,9 +41,9 @@ class Reading:
     answers: Path | None = None
     """A file of the same questions with their answers, or with the answers' ids."""
     alone: bool = False
-    """Leave companions that lie beside the file by name where they are."""
+    """Do not read the companions that lie beside the file by name."""
     unanswered: Unanswered = "error"
-    """`error` spares a whole published file: its unanswered questions are left out, and named."""
+    """`error` spares a whole published file: its unanswered questions are set aside, and named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +51,13 @@ class Loaded:
     """Questions and where they are from."""
 
     questions: list[Question]
-    benchmark: str
+    dataset: str
     form: str
     size: Size | None
     """The published file of exactly this many records, if there is one."""
     companions: tuple[Path, ...] = ()
     unanswered: list[str] = field(default_factory=list[str])
-    """Ids of questions left out because they have no gold answer."""
+    """Ids of questions set aside because they have no gold answer."""
     notes: list[str] = field(default_factory=list[str])
     """What is odd about a whole published file."""
 
@@ -68,12 +68,12 @@ def load_questions(
     """Questions of a file in our form or any published one, plain or .gz, each checked.
 
     Raises `UserError` naming file, record and field; also for a repeated id, an empty file, and a
-    file that fits no form or several (`format` names the benchmark then).
+    file that fits no form or several (`format` names the dataset then).
     """
-    return load_benchmark(path, Reading(format), limit).questions
+    return load_dataset(path, Reading(format), limit).questions
 
 
-def load_benchmark(
+def load_dataset(
     path: Path | str, reading: Reading | None = None, limit: int | None = None
 ) -> Loaded:
     """As `load_questions`, with the form that was found, companions, and the published size."""
@@ -201,7 +201,7 @@ def _answered(path: Path, loaded: Loaded, numbers: list[int], unanswered: Unansw
         )
     left = [] if unanswered == "keep" else [question_id for _, question_id in empty]
     if left:
-        log.warning("%s: %d questions without answers are left out", path, len(left))
+        log.warning("%s: %d questions without answers are set aside", path, len(left))
     dropped = set(left)
     kept = [q for q in loaded.questions if q.id not in dropped]
     if not kept:
@@ -211,7 +211,7 @@ def _answered(path: Path, loaded: Loaded, numbers: list[int], unanswered: Unansw
 
 def _notes(loaded: Loaded) -> list[str]:
     """Where a whole published file is not what was published."""
-    expected = dataset(loaded.benchmark).structures if loaded.size else {}
+    expected = dataset(loaded.dataset).structures if loaded.size else {}
     found = Counter(question.structure for question in loaded.questions)
     return [
         f"{found[structure]} questions are {structure}, {count} in the published table"

@@ -49,8 +49,9 @@ class Contents:
 
 
 def open_file(path: Path | str) -> Contents:
-    """Tell how the file is laid out and open it; JSON lines and text are read as they are asked
-    for. Raises `UserError` naming file, line and record for whatever cannot be read.
+    """Tell how the file is laid out and open it; JSON lines and text are streamed.
+
+    Raises `UserError` naming file, line and record for whatever cannot be read.
     """
     path = Path(path)
     if not path.is_file():

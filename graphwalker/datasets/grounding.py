@@ -9,7 +9,7 @@ from graphwalker.question import Answer, Question
 
 
 def ground(questions: Iterable[Question], graph: KnowledgeGraph) -> list[Question]:
-    """Fill in what a benchmark leaves out and the graph knows; nothing that is given changes.
+    """Fill in what a dataset lacks and the graph knows; nothing that is given changes.
 
     A topic entity or an answer that is an id only gets the graph's name; a topic entity that is a
     name only gets the id of the first entity of that name. What the graph does not know stays as

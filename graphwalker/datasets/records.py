@@ -143,7 +143,7 @@ def _utf8(text: str) -> str:
     return text
 
 
-def _said(text: str) -> str:
+def _not_empty(text: str) -> str:
     if not text.strip():
         raise ValueError("is empty")
     return text.strip()
@@ -154,7 +154,7 @@ def number_as_text(value: object) -> object:
 
 
 AnyText = Annotated[str, AfterValidator(_utf8)]
-Text = Annotated[AnyText, AfterValidator(_said)]
+Text = Annotated[AnyText, AfterValidator(_not_empty)]
 """A text that says something, without white space around it."""
 MaybeText = Annotated[AnyText, null_is(str), AfterValidator(str.strip)]
 """A text that may be null or empty."""

@@ -18,17 +18,17 @@ MANY = 20
 def summarise(loaded: Loaded) -> dict[str, Any]:
     """Counts of a loaded file, as JSON: by split, structure, hops and facet; topics; answers."""
     questions = loaded.questions
-    found = dataset(loaded.benchmark)
+    found = dataset(loaded.dataset)
     return {
-        "benchmark": loaded.benchmark,
+        "dataset": loaded.dataset,
         "title": found.title,
         "form": loaded.form,
         "questions": len(questions),
         "published": published(loaded),
         "with": [path.name for path in loaded.companions],
-        "left_out": loaded.unanswered,
+        "set_aside": loaded.unanswered,
         "notes": loaded.notes,
-        "split": _counts(q.split or "(not said)" for q in questions),
+        "split": _counts(q.split or "(unknown)" for q in questions),
         "structure": _counts(q.structure or "(none)" for q in questions),
         "hops": _counts(str(q.hops or "(unknown)") for q in questions),
         "facets": _facets(questions),
@@ -40,7 +40,7 @@ def summarise(loaded: Loaded) -> dict[str, Any]:
 
 def published(loaded: Loaded) -> str:
     """How the file stands to what was published: `whole: test, 1,639`."""
-    sizes = dataset(loaded.benchmark).sizes
+    sizes = dataset(loaded.dataset).sizes
     if loaded.size:
         named = (loaded.size.split, loaded.size.part, f"{loaded.size.count:,}")
         return f"whole: {', '.join(name for name in named if name)}"

@@ -10,7 +10,7 @@ from data_pipeline.config import TABLE_7, BenchConfig, SynthConfig
 from data_pipeline.graphwalkerbench import Trained, make_bench
 from data_pipeline.synthesize import make_questions
 from graphwalker.cli.app import app, run
-from graphwalker.datasets.base import load_benchmark, load_questions
+from graphwalker.datasets.base import load_dataset, load_questions
 from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl, write_jsonl
 from graphwalker.world.generate import make_world
@@ -51,9 +51,9 @@ def test_nothing_of_the_training_corpus_is_asked(world):
 
 
 def test_the_published_form_says_what_ours_says(world):
-    loaded = load_benchmark(world / "bench/GWBench.json")
+    loaded = load_dataset(world / "bench/GWBench.json")
     ours = load_questions(world / "bench/questions.jsonl")
-    assert loaded.benchmark == "graphwalkerbench"
+    assert loaded.dataset == "graphwalkerbench"
     for theirs, own in zip(loaded.questions, ours, strict=True):
         assert (theirs.text, theirs.structure) == (own.text, own.structure)
         assert theirs.topic_entities == own.topic_entities

@@ -41,12 +41,12 @@ def check(
 
     Example: graphwalker dataset check WebQSP.test.json --out webqsp-test.jsonl
     """
-    from graphwalker.datasets.base import Reading, load_benchmark
+    from graphwalker.datasets.base import Reading, load_dataset
     from graphwalker.datasets.summary import must_be_whole, summarise
     from graphwalker.files import write_jsonl
 
     reading = Reading(format, split, language, topic_entities, answers, alone, unanswered.value)
-    loaded = load_benchmark(file, reading)
+    loaded = load_dataset(file, reading)
     if whole:
         must_be_whole(loaded)
     summary = summarise(loaded)
@@ -70,9 +70,9 @@ def _readable(summary: Mapping[str, Any]) -> dict[str, Any]:
     """Without empty entries; counts on one line."""
     facets: Mapping[str, Mapping[str, int]] = summary["facets"]
     rows: dict[str, Any] = {
-        **{key: summary[key] for key in ("benchmark", "title", "form", "questions", "published")},
+        **{key: summary[key] for key in ("dataset", "title", "form", "questions", "published")},
         "with": ", ".join(summary["with"]),
-        "set aside, no answers": _first(summary["left_out"]),
+        "set aside, no answers": _first(summary["set_aside"]),
         "note": "; ".join(summary["notes"]),
         **{f"by {key}": _line(summary[key]) for key in ("split", "structure", "hops")},
         **{f"by {name}": _line(counts) for name, counts in facets.items()},

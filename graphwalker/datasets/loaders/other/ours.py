@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Self
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from graphwalker.datasets import records
 from graphwalker.datasets.answers import distinct
@@ -83,7 +83,7 @@ class OurTrajectory(_Ours):
 
     form = "our trajectories"
 
-    asked: Any = Field(validation_alias="question")
+    question: Any
     turns: Any
     stop: Any
 

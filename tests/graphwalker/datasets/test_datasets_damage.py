@@ -8,11 +8,11 @@ import pytest
 
 from graphwalker.datasets.base import load_questions
 from graphwalker.errors import UserError
-from support import benchmark_toys as toys
+from support import dataset_toys as toys
 
 
 def damaged(name, change):
-    """The toy file of a benchmark after `change` was done to its list of records."""
+    """The toy file of a dataset after `change` was done to its list of records."""
     file, records = toys.FILES[name] if name in toys.FILES else (name, toys.OTHERS[name][1])
     records = copy.deepcopy(records)
     rows = records
@@ -308,7 +308,7 @@ def test_the_nearest_format_says_what_is_missing(tmp_path):
         ("freebaseqa", "cwq", "no question format is named 'freebaseqa'; known: ours, webqsp"),
     ],
 )
-def test_a_file_of_another_benchmark_is_refused(tmp_path, name, file, message):
+def test_a_file_of_another_dataset_is_refused(tmp_path, name, file, message):
     path = toys.write(tmp_path / toys.FILES[file][0], toys.FILES[file][1])
     with pytest.raises(UserError, match=message):
         load_questions(path, format=name)

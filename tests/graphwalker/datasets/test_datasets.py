@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from graphwalker.datasets.base import Reading, load_benchmark, load_questions
+from graphwalker.datasets.base import Reading, load_dataset, load_questions
 from graphwalker.datasets.catalogue import CATALOGUE
 from graphwalker.datasets.loaders.freebase.webqsp import parses
 from graphwalker.datasets.summary import must_be_whole, summarise
@@ -14,7 +14,7 @@ from graphwalker.errors import UserError
 from graphwalker.files import write_jsonl
 from graphwalker.graphs.base import Entity
 from graphwalker.question import Answer
-from support import benchmark_toys as toys
+from support import dataset_toys as toys
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def load(tmp_path):
     def load_one(name, **reading):
         file, records = toys.FILES[name] if name in toys.FILES else (name, toys.OTHERS[name][1])
         path = toys.write(tmp_path / file, records)
-        return load_benchmark(path, Reading(**reading))
+        return load_dataset(path, Reading(**reading))
 
     return load_one
 
@@ -32,14 +32,14 @@ def load(tmp_path):
 @pytest.mark.parametrize("name", toys.FILES)
 def test_a_file_is_recognised_by_its_records(load, name):
     loaded = load(name)
-    assert loaded.benchmark == name
+    assert loaded.dataset == name
     assert all(q.dataset in (name, "") and q.text and q.answers for q in loaded.questions)
 
 
 @pytest.mark.parametrize("name", toys.OTHERS)
 def test_the_other_forms_are_recognised_too(load, name):
     loaded = load(name)
-    assert loaded.benchmark == toys.OTHERS[name][0]
+    assert loaded.dataset == toys.OTHERS[name][0]
     assert all(q.topic_entities for q in loaded.questions)
 
 
@@ -48,7 +48,7 @@ def test_naming_the_format_gives_the_same_questions(load, name):
     assert load(name, format=name).questions == load(name).questions
 
 
-def test_every_benchmark_of_the_catalogue_has_a_toy():
+def test_every_dataset_of_the_catalogue_has_a_toy():
     assert {b.name for b in CATALOGUE} == set(toys.FILES)
 
 
@@ -165,7 +165,7 @@ def test_grbench_answers_stay_one_text_and_ids_name_the_graph(load):
     assert (first.id, first.facets["domain"]) == ("grbench-goodreads-0", "literature")
 
 
-def test_yes_no_benchmarks_keep_topics_and_strategies(load):
+def test_yes_no_datasets_keep_topics_and_strategies(load):
     colota, cr_lt = load("colota").questions[0], load("CR-LT-QA.json").questions[0]
     assert (colota.answers[0].name, cr_lt.answers[0].name) == ("True", "False")
     assert colota.topic_entities == (Entity("Q900003", "Anna Brand"),)
@@ -176,11 +176,11 @@ def test_yes_no_benchmarks_keep_topics_and_strategies(load):
 def test_companions_beside_a_file_are_joined_by_id(tmp_path):
     path = toys.write(tmp_path / "cwq_test_answer_mids.json", toys.CWQ_MIDS)
     toys.write(tmp_path / "cwq_test_topic_entities.json", toys.CWQ_TOPICS)
-    one, two = load_benchmark(path).questions
+    one, two = load_dataset(path).questions
     assert one.answers == (Answer("Velin Cup", "m.0cup"),)
     assert [a.id for a in two.answers] == ["m.0y", "m.0z"]
     assert one.topic_entities == (Entity("m.0luno", "Luno"),)
-    assert load_benchmark(path, Reading(alone=True)).questions[0].answers[0].name == ""
+    assert load_dataset(path, Reading(alone=True)).questions[0].answers[0].name == ""
 
 
 def test_answers_in_another_file_are_joined_where_the_split_hides_them(tmp_path):
@@ -189,11 +189,11 @@ def test_answers_in_another_file_are_joined_where_the_split_hides_them(tmp_path)
     with pytest.raises(UserError, match=r"record 1 \(WebQTrn-1_00000001\): has no field 'answers'"):
         load_questions(path)
     answers = toys.write(tmp_path / "with_answers.json", toys.CWQ)
-    loaded = load_benchmark(path, Reading(answers=answers))
+    loaded = load_dataset(path, Reading(answers=answers))
     assert loaded.questions[0].answers == toys_answers()
     stranger = toys.write(tmp_path / "other.json", [toys.cwq(7, answer="X")])
     with pytest.raises(UserError, match="none of these questions"):
-        load_benchmark(path, Reading(answers=stranger))
+        load_dataset(path, Reading(answers=stranger))
 
 
 def toys_answers():
@@ -203,7 +203,7 @@ def toys_answers():
 def test_qald_companions_are_joined_by_the_text_of_the_question(tmp_path):
     path = toys.write(tmp_path / "qald_10.json", toys.qald(("en", "zh")))
     topics = toys.write(tmp_path / "linked.json", toys.QALD10_TOPICS)
-    first = load_benchmark(path, Reading(topic_entities=topics)).questions[0]
+    first = load_dataset(path, Reading(topic_entities=topics)).questions[0]
     assert first.topic_entities == (Entity("Q900002", "Velin"),)
     assert first.answers == (Answer("Mira Tal", "Q900001"),)
 
@@ -214,9 +214,9 @@ def test_unanswered_questions_are_refused_dropped_or_kept(tmp_path):
     path = toys.write(tmp_path / "w.json", {"Questions": records})
     with pytest.raises(UserError, match=r"record 2 \(WebQTest-901\): has no answers"):
         load_questions(path)
-    dropped = load_benchmark(path, Reading(unanswered="drop"))
+    dropped = load_dataset(path, Reading(unanswered="drop"))
     assert (len(dropped.questions), dropped.unanswered) == (1, ["WebQTest-901"])
-    assert len(load_benchmark(path, Reading(unanswered="keep")).questions) == 2
+    assert len(load_dataset(path, Reading(unanswered="keep")).questions) == 2
 
 
 def whole_webqsp(path, count, empty):
@@ -231,7 +231,7 @@ def whole_webqsp(path, count, empty):
 
 
 def test_a_whole_published_file_may_hold_its_unanswered_questions(tmp_path):
-    loaded = load_benchmark(whole_webqsp(tmp_path / "WebQSP.test.json", 1639, 11))
+    loaded = load_dataset(whole_webqsp(tmp_path / "WebQSP.test.json", 1639, 11))
     assert (len(loaded.questions), len(loaded.unanswered)) == (1628, 11)
     assert summarise(loaded)["published"] == "whole: test, 1,639"
     must_be_whole(loaded)
@@ -244,7 +244,7 @@ def test_a_part_of_a_published_file_is_not_whole(load):
 
 def test_a_whole_bench_is_checked_against_the_published_structures(tmp_path):
     records = [toys.BENCH[0] | {"index": n} for n in range(1766)]
-    loaded = load_benchmark(toys.write(tmp_path / "GWBench.json", records))
+    loaded = load_dataset(toys.write(tmp_path / "GWBench.json", records))
     assert "1766 questions are 3-hop, 347 in the published table" in loaded.notes
     with pytest.raises(UserError, match="347 in the published table"):
         must_be_whole(loaded)

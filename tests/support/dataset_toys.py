@@ -318,7 +318,7 @@ FILES = {
     "graphwalkerbench": ("GWBench.json", BENCH),
     "ours": ("questions.jsonl", OURS),
 }
-"""One file of every benchmark, in its published form."""
+"""One file of every dataset, in its published form."""
 OTHERS = {
     "WebQSP_bare.json": ("webqsp", WEBQSP),
     "cwq_test_topic_entities.json": ("cwq", CWQ_TOPICS),

@@ -9,14 +9,14 @@ from eval.run.config import EvalConfig
 from eval.score.names import METRICS
 from graphwalker.cli import app as cli
 from graphwalker.config import load_config
-from graphwalker.datasets.base import load_benchmark, load_questions
+from graphwalker.datasets.base import load_dataset, load_questions
 from graphwalker.datasets.catalogue import dataset
 from graphwalker.datasets.grounding import ground
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity
 from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.question import Answer, Question
-from support import benchmark_toys as toys
+from support import dataset_toys as toys
 from support.paths import DATA, ROOT
 
 CONFIGS = sorted((ROOT / "configs/benchmarks").glob("*.yaml"))
@@ -59,7 +59,7 @@ def test_the_command_counts_and_converts(tmp_path, capsys):
     out = tmp_path / "out" / "questions.jsonl"
     code, printed, _ = run(capsys, "dataset", "check", str(path), "--out", str(out), "--json")
     summary = json.loads(printed)
-    assert (code, summary["questions"], summary["benchmark"]) == (0, 2, "webqsp")
+    assert (code, summary["questions"], summary["dataset"]) == (0, 2, "webqsp")
     assert summary["answers"] == {"id and name": 2, "date, number or text": 1}
     assert load_questions(out) == load_questions(path)
 
@@ -125,7 +125,7 @@ def test_the_list_names_every_format(capsys):
     assert code == 0 and set(json.loads(printed)) == set(toys.FILES)
 
 
-def test_a_graph_fills_in_names_and_ids_that_a_benchmark_leaves_out():
+def test_a_graph_fills_in_names_and_ids_that_a_dataset_lacks():
     graph = MemoryGraph([("m.1", "r", "m.2")], names={"m.1": "Anna Brand", "m.2": "Velin"})
     bare = Question("q", "?", (Entity("m.1"), Entity("", "Velin"), Entity("", "Atlantis")))
     given = Question(
@@ -146,9 +146,9 @@ def test_the_head_of_every_published_file_loads(name):
     path = DATA / "formats" / name
     if not path.is_file():
         pytest.skip(f"{path} is not there; GRAPHWALKER_DATA names the folder")
-    loaded = load_benchmark(path)
-    assert (loaded.benchmark, len(loaded.questions)) == PUBLISHED[name]
-    assert load_questions(path, format=loaded.benchmark) == loaded.questions
+    loaded = load_dataset(path)
+    assert (loaded.dataset, len(loaded.questions)) == PUBLISHED[name]
+    assert load_questions(path, format=loaded.dataset) == loaded.questions
 
 
 @pytest.mark.parametrize("name", SLICES)
@@ -156,6 +156,6 @@ def test_the_rebuilt_files_load_whole(name):
     path = DATA / name
     if not path.is_file():
         pytest.skip(f"{path} is not there; GRAPHWALKER_DATA names the folder")
-    loaded = load_benchmark(path)
-    assert (loaded.benchmark, len(loaded.questions)) == SLICES[name]
-    assert all(question.hops for question in loaded.questions if loaded.benchmark != "ours")
+    loaded = load_dataset(path)
+    assert (loaded.dataset, len(loaded.questions)) == SLICES[name]
+    assert all(question.hops for question in loaded.questions if loaded.dataset != "ours")

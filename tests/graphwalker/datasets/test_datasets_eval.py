@@ -7,7 +7,7 @@ from eval.run.records import read_run
 from graphwalker.config import load_config
 from graphwalker.errors import UserError
 from graphwalker.graphs.build.build import build_graph
-from support import benchmark_toys as toys
+from support import dataset_toys as toys
 from support.chat_server import Act, serve
 from support.paths import ROOT
 
