@@ -256,6 +256,7 @@ class Demo:
         self._run(Stage("GRPO", lambda _: run_grpo(config), own_bar=True))
 
     def _make_model(self, _: console.Tick) -> None:
+        from graphwalker.agents.environment import EnvironmentConfig
         from graphwalker.files import read_records
         from graphwalker.graphs.open import open_graph
         from graphwalker.graphs.relations import shown_relations
@@ -269,7 +270,9 @@ class Demo:
         texts = conversation_texts(islice(walks, TEXTS))
         graph = open_graph(self.graph)
         names = (graph.entity_at(i).name for i in range(graph.size))
-        make_tiny(config, texts, shown_relations(graph), self.out / "model", names)
+        environment = self._parsed(EnvironmentConfig, "environment", self.config.environment)
+        relations = shown_relations(graph)
+        make_tiny(config, texts, relations, self.out / "model", names, environment)
 
     # --- evaluation
 

@@ -35,6 +35,12 @@ class TrainingConfig(Config):
     """Layout of messages: `chatml`, `qwen2.5`, `qwen3`, `llama3`, `llama3.1`, `inline` (tiny
     models), or a layout of your own (see `FormatConfig` in `graphwalker/tokens/formats.py`)."""
 
+    environment: EnvironmentConfig = EnvironmentConfig()
+    """The agent's tools, limits and prompt. What is not set is that of the demonstrations (SFT), or
+    of the model, as its graphwalker.json says (GRPO)."""
+    force_environment: bool = False
+    """Train in another preset's environment than the demonstrations or the model have."""
+
     max_seconds: float = Field(default=0.0, ge=0)
     """Stop after the step that passes this time. 0: no limit. Such a run is not repeatable."""
     lr: float = Field(gt=0)
@@ -87,7 +93,7 @@ class EvaluationSettings(Config):
     """Graph that the agent walks: a compiled folder, an endpoint, a recording, or
     `module:FACTORY`."""
     environment: EnvironmentConfig = EnvironmentConfig()
-    """The agent's tools, limits and prompt; the same as in the training data."""
+    """The agent's tools, limits and prompt, where they differ from those of the training data."""
     every_steps: int = Field(default=100, ge=1)
     """Optimizer steps between evaluations; the last step is always evaluated."""
     limit: int = Field(default=64, ge=1)

@@ -8,6 +8,13 @@ from graphwalker.tokens.segments import IGNORED, chat_format, end_of_turn_id, pr
 from training.config import SftConfig
 from training.grpo_config import GrpoConfig
 from training.models.shapes import empty_model, model_shape
+from training.runs.environment import (
+    check_evaluation,
+    in_its_environment,
+    in_their_environment,
+    longest_turn,
+    short_cap,
+)
 
 Facts = dict[str, Any]
 
@@ -44,11 +51,15 @@ def _sft(config: SftConfig, tokenizer: Any, gpus: int) -> Facts:
     from training.supervised.data import Collator, as_dataset, plan_steps, read_rows
 
     rows = read_rows(config, tokenizer)
+    environment = in_their_environment(config).environment
+    check_evaluation(config, rows.longest_turn)
     plan = plan_steps(rows.lengths, config, gpus * config.gradient_accumulation)
     dataset = as_dataset(rows)
     batch = Collator(0)([dataset[row if row >= 0 else ~row] for row in plan[0][0]])
     return {
         **rows.facts(),
+        "longest turn": rows.longest_turn,
+        "environment": f"{environment.preset}, prompt {environment.prompt}",
         "steps": len(plan),
         "passes per step": f"{gpus} processes x {config.gradient_accumulation}",
         "first pass": _shapes(batch),
@@ -60,6 +71,10 @@ def _sft(config: SftConfig, tokenizer: Any, gpus: int) -> Facts:
 def _grpo(config: GrpoConfig, tokenizer: Any, gpus: int) -> Facts:
     from training.grpo import open_world, question_order
 
+    config = in_its_environment(config)
+    longest = longest_turn(config.model)
+    if wrong := short_cap("max_turn_tokens", config.max_turn_tokens, longest):
+        raise UserError(wrong)
     everyone, environment = open_world(config)
     questions = {question.id: question for question in everyone}
     fmt, lengths = chat_format(config.format), list[int]()

@@ -3,6 +3,7 @@
 accelerate launch training/grpo.py --config configs/grpo.yaml output_dir=runs/grpo lr=2e-6
 """
 
+import logging
 import os
 import random
 import sys
@@ -21,9 +22,18 @@ from training.models.lora import refuse_adapter
 from training.runs.checkpoints import claim_run, digest, last_checkpoint, resume
 from training.runs.command import run_command
 from training.runs.distributed import check_layout, rank, set_threads
+from training.runs.environment import (
+    in_its_environment,
+    longest_turn,
+    short_cap,
+    write_grpo_environment,
+)
+
+log = logging.getLogger(__name__)
 
 FREE_KEYS = (
     "engine_batch",
+    "force_environment",
     "keep_checkpoints",
     "limit_steps",
     "max_failed",
@@ -50,10 +60,15 @@ def run_grpo(config: GrpoConfig) -> Path:
     from training.runs.saving import save_final
 
     check_layout()
-    out = Path(config.output_dir)
+    config, out = in_its_environment(config), Path(config.output_dir)
     questions, environment = open_world(config)
     if claim_run(config, _inputs(config, environment), FREE_KEYS):
         return out / "final"
+    longest = longest_turn(config.model)
+    if rank() == 0:
+        write_grpo_environment(config)
+        if wrong := short_cap("max_turn_tokens", config.max_turn_tokens, longest):
+            log.warning("WARNING: %s", wrong)  # shipped configs are still below: not refused yet
     set_threads(config.threads)
     start = last_checkpoint(out)
     trainer = make_trainer(config, questions, environment, start)

@@ -5,7 +5,6 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from graphwalker.agents.environment import EnvironmentConfig
 from graphwalker.policies.vllm.config import Engine, VllmConfig
 from training.config import TrainingConfig
 from training.reinforce.rewards import RewardWeights
@@ -26,8 +25,6 @@ class GrpoConfig(TrainingConfig):
     graph: str
     """Graph that the agent walks: a compiled folder, an endpoint, a recording, or
     `module:FACTORY`."""
-    environment: EnvironmentConfig = EnvironmentConfig()
-    """The agent's tools, limits and prompt; the same as for the SFT data and the evaluation."""
 
     prompts_per_step: int = Field(default=64, ge=1)
     """Questions per step (GraphWalker: 64)."""

@@ -14,11 +14,20 @@ from training.models.lora import refuse_adapter
 from training.runs.checkpoints import claim_facts, claim_run, digest, last_checkpoint, resume
 from training.runs.command import run_command
 from training.runs.distributed import check_layout, processes, rank, set_threads
+from training.runs.environment import check_evaluation, in_their_environment, write_sft_environment
 from training.supervised.data import plan_steps, read_rows
 
 log = logging.getLogger(__name__)
 
-FREE_KEYS = ("progress", "threads", "log_steps", "report_to", "keep_checkpoints")
+FREE_KEYS = (
+    "environment",
+    "force_environment",
+    "keep_checkpoints",
+    "log_steps",
+    "progress",
+    "report_to",
+    "threads",
+)
 """Settings that may differ when a run resumes."""
 
 
@@ -54,6 +63,10 @@ def _train(config: SftConfig, out: Path) -> Path:
         claim_facts(out, "data", facts)
         write_json(out / "lengths.json", rows.length_report(config.max_length))
         log.info("%s", ", ".join(f"{name} {value:,}" for name, value in facts.items()))
+    config = in_their_environment(config)
+    check_evaluation(config, rows.longest_turn)
+    if rank() == 0:
+        write_sft_environment(config, rows.longest_turn)
     plan = plan_steps(rows.lengths, config, processes() * config.gradient_accumulation)
     start = last_checkpoint(out)
     trainer = PlannedTrainer(config, tokenizer, rows, plan, start, (rank(), processes()))

@@ -52,6 +52,8 @@ class Limits(Config):
     max_turns: int = 10
     stop: tuple[str, ...] = ()
     """Strings that end a completion."""
+    longest_turn: int = 0
+    """Tokens of the longest demonstrated turn: a lower `max_tokens` cuts what was taught."""
 
 
 class ModelEnvironment(Config):
@@ -75,6 +77,7 @@ def write_environment(
     *,
     format: FormatSetting,
     max_tokens: int = 512,
+    longest_turn: int = 0,
     preset: Preset | None = None,
     ranker_trained_on: Sequence[str] = (),
 ) -> Path:
@@ -99,6 +102,7 @@ def write_environment(
             max_tokens=max_tokens,
             max_turns=environment.max_turns,
             stop=preset.protocol(environment).stop,
+            longest_turn=longest_turn,
         ),
     )
     path = Path(folder) / MODEL_FILE

@@ -8,6 +8,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from graphwalker.agents.environment import EnvironmentConfig
+from graphwalker.agents.model_environment import write_environment
 from graphwalker.errors import UserError
 from graphwalker.tokens.segments import FORMATS
 from graphwalker.trajectory import Trajectory
@@ -51,11 +53,13 @@ def make_tiny(
     relation_ids: Iterable[str],
     out: Path,
     names: Iterable[str] = (),
+    environment: EnvironmentConfig | None = None,
 ) -> Path:
     """Write tokenizer and model to the folder `out` (whole or not at all; kept if it is there).
 
     `names` are those of the graph's entities: the tokenizer learns their words, or takes each name
-    for one token where `atomic_names` is set.
+    for one token where `atomic_names` is set. `environment` is what the model will be trained in,
+    which its `graphwalker.json` then says.
     """
     if out.is_dir():
         return out
@@ -71,6 +75,8 @@ def make_tiny(
     whole = known if config.atomic_names else ()
     tokenizer = make_tokenizer(texts, relations, config.vocab_size, partial, whole)
     make_model(config, tokenizer).save_pretrained(partial)
+    if environment is not None:
+        write_environment(partial, environment, format="inline")
     partial.rename(out)
     return out
 

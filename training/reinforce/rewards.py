@@ -132,7 +132,7 @@ def _named(name: str) -> Reward:
             f"reward {name}: not a function of (trajectory, question, scores) but "
             f"a {type(reward).__name__}"
         )
-    return reward
+    return cast("Reward", reward)
 
 
 def scored(trajectory: Trajectory, reward: Reward = em) -> Trajectory:

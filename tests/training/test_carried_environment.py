@@ -1,0 +1,141 @@
+"""A model carries its environment through SFT, GRPO and merging; GRPO takes it as default."""
+
+import json
+import logging
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("trl")
+
+import torch
+
+from graphwalker.agents.environment import EnvironmentConfig
+from graphwalker.agents.model_environment import read_environment, write_environment
+from graphwalker.errors import UserError
+from graphwalker.files import write_jsonl
+from support.grpo_batches import environment_of
+from support.grpo_toy import SMALL, played
+from support.run_toys import grpo_config, make_grpo_world, sft_config, weights
+from training.dry_run import dry_run
+from training.grpo import run_grpo
+from training.models.merge import merge_adapter
+from training.runs.environment import in_its_environment, in_their_environment
+from training.sft import run_sft
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory) -> Path:
+    """The toy world, with demonstrations beside the config of the run that made them."""
+    world = make_grpo_world(tmp_path_factory.mktemp("carried"))
+    walks = [t.to_json() for t in played(environment_of(world), "Verria")]
+    write_jsonl(world / "data" / "walks.jsonl", walks)
+    write_jsonl(world / "bare" / "walks.jsonl", walks)
+    settings = {"environment": SMALL.model_dump(mode="json"), "count": 8}
+    (world / "data" / "config.yaml").write_text(json.dumps(settings), encoding="utf-8")
+    return world
+
+
+def demonstrations(world: Path, out: Path, **values):
+    data = {"data": (str(world / "data" / "walks.jsonl"),), "max_steps": 4, "save_steps": 2}
+    return sft_config(world, out, **(data | values))
+
+
+def evaluation(world: Path, cap: int = 60) -> dict:
+    paths = {"questions": str(world / "questions.jsonl"), "graph": str(world / "graph")}
+    return paths | {"every_steps": 2, "limit": 4, "max_turn_tokens": cap, "max_context": 600}
+
+
+@pytest.fixture(scope="module")
+def trained(world) -> Path:
+    """A run of SFT that names no environment."""
+    config = demonstrations(world, world / "sft", evaluation=evaluation(world))
+    run_sft(config)
+    return world / "sft"
+
+
+def test_every_folder_that_sft_saves_holds_the_environment_of_its_data(trained):
+    folders = [*trained.glob("checkpoint-*"), *trained.glob("best-*"), trained / "final"]
+    assert len(folders) >= 4
+    for folder in folders:
+        carried = read_environment(folder)
+        assert carried is not None and carried.format == "inline"
+        assert EnvironmentConfig(**carried.environment) == SMALL
+        assert carried.limits.max_tokens == 60 >= carried.limits.longest_turn > 10
+
+
+def test_without_a_config_beside_the_data_its_trajectories_say_where_they_were_made(world):
+    config = demonstrations(world, world / "x", data=(str(world / "bare" / "walks.jsonl"),))
+    assert in_their_environment(config).environment == EnvironmentConfig(prompt="compact")
+
+
+def test_grpo_lives_in_its_models_environment_and_passes_it_on(world, trained, tmp_path):
+    config = grpo_config(world, tmp_path / "run", model=str(trained / "final"), steps=1)
+    bare = config.model_dump(exclude={"environment", "format", "max_turn_tokens"})
+    config = type(config)(**bare | {"save_steps": 1})
+    assert config.environment.prompt == "graphwalker" and config.format == "chatml"
+    run_grpo(config)
+    for name in ("checkpoint-1", "final"):
+        carried = read_environment(tmp_path / "run" / name)
+        assert carried == read_environment(trained / "final")
+
+
+def test_a_setting_that_differs_is_said_and_wins(world, trained, tmp_path, caplog):
+    config = grpo_config(world, tmp_path / "run", model=str(trained / "final"))
+    config = config.model_copy(update={"environment": EnvironmentConfig(max_turns=5)})
+    with caplog.at_level(logging.WARNING):
+        assert in_its_environment(config).environment == SMALL.model_copy(update={"max_turns": 5})
+    assert "environment.max_turns=5 (trained with 3)" in caplog.text
+
+
+def test_another_preset_is_refused_unless_it_is_forced(world, trained, tmp_path):
+    config = grpo_config(
+        world, tmp_path / "run", model=str(trained / "final"), environment={"preset": "io-prompt"}
+    )
+    with pytest.raises(UserError, match="force_environment"):
+        run_grpo(config)
+    forced = config.model_copy(update={"force_environment": True})
+    assert in_its_environment(forced).environment.preset == "io-prompt"
+    other = demonstrations(world, world / "y", environment={"preset": "io-prompt"})
+    with pytest.raises(UserError, match=r"several presets .* set force_environment"):
+        in_their_environment(other)
+
+
+def test_a_merged_adapter_carries_it_too(world, tmp_path):
+    pytest.importorskip("peft")
+    run_sft(demonstrations(world, tmp_path / "lora", lora={"r": 2}))
+    merge_adapter(tmp_path / "lora", tmp_path / "merged")
+    assert read_environment(tmp_path / "merged") == read_environment(tmp_path / "lora" / "final")
+
+
+def test_the_file_does_not_change_what_is_learned(world, trained, tmp_path):
+    run_sft(demonstrations(world, tmp_path / "named", environment=SMALL))
+    run_sft(demonstrations(world, tmp_path / "not"))
+    named, without = weights(tmp_path / "named"), weights(tmp_path / "not")
+    assert all(torch.equal(named[key], without[key]) for key in named)
+
+
+# --- the cap of a turn
+
+
+def test_an_evaluation_that_would_cut_a_demonstrated_turn_is_refused(world, tmp_path):
+    config = demonstrations(world, tmp_path / "run", evaluation=evaluation(world, cap=8))
+    for start in (run_sft, dry_run):
+        with pytest.raises(UserError, match=r"max_turn_tokens = 8 is below the longest .* \(\d+"):
+            start(config)
+
+
+def test_grpo_below_the_longest_demonstrated_turn_is_refused_dry_and_warned_of(
+    world, tmp_path, caplog
+):
+    model = tmp_path / "model"
+    model.mkdir()
+    for file in (world / "model").iterdir():
+        (model / file.name).write_bytes(file.read_bytes())
+    write_environment(model, SMALL, format="inline", max_tokens=99, longest_turn=85)
+    config = grpo_config(world, tmp_path / "run", model=str(model), max_turn_tokens=64, steps=2)
+    with pytest.raises(UserError, match=r"max_turn_tokens = 64 is below .* \(85 tokens\)"):
+        dry_run(config)
+    with caplog.at_level(logging.WARNING):
+        run_grpo(config)
+    assert "max_turn_tokens = 64 is below the longest demonstrated turn (85 tokens)" in caplog.text

@@ -1,0 +1,168 @@
+"""What a model was trained in: from its demonstrations or its parent, into every folder saved."""
+
+import logging
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from graphwalker.agents.environment import EnvironmentConfig
+from graphwalker.agents.model_environment import read_environment, settings_for, write_environment
+from graphwalker.agents.registry import find_preset, presets
+from graphwalker.config import parse_config
+from graphwalker.errors import UserError
+from graphwalker.files import read_jsonl
+from training.config import SftConfig
+from training.grpo_config import GrpoConfig
+
+log = logging.getLogger(__name__)
+
+MAX_TURN_TOKENS = 512
+"""Of a model from SFT without `evaluation`, which never drew a token."""
+
+
+def demonstrated(config: SftConfig) -> EnvironmentConfig:
+    """The environment of the trajectories, with what the user set.
+
+    Raises `UserError` for trajectories of several presets, or of another than the config's, unless
+    `force_environment` is set.
+    """
+    found = {path: _recorded(Path(path)) for path in config.data}
+    known = {path: settings for path, settings in found.items() if settings is not None}
+    asked = config.environment
+    named = {path: find_preset(settings.preset).name for path, settings in known.items()}
+    if "preset" in asked.model_fields_set:
+        named["environment.preset"] = find_preset(asked.preset).name
+    if len(set(named.values())) > 1 and not config.force_environment:
+        pairs = ", ".join(f"{name} in {path}" for path, name in named.items())
+        raise UserError(f"data: trajectories of several presets ({pairs}); set force_environment")
+    base = next(iter(known.values()), None)
+    if base is None:
+        return asked
+    for path, settings in known.items():
+        _warn_of_differences(base, settings, f"{path}: ")
+    return merged(base, asked, "environment")
+
+
+def in_their_environment(config: SftConfig) -> SftConfig:
+    """The config, in the environment of its demonstrations; its evaluation, too."""
+    environment, evaluation = demonstrated(config), config.evaluation
+    if evaluation is not None:
+        own = merged(environment, evaluation.environment, "evaluation.environment")
+        evaluation = evaluation.model_copy(update={"environment": own})
+    return config.model_copy(update={"environment": environment, "evaluation": evaluation})
+
+
+def merged(base: EnvironmentConfig, asked: EnvironmentConfig, name: str) -> EnvironmentConfig:
+    """`base` with what is set in `asked`; what differs is said in a warning."""
+    from omegaconf import OmegaConf
+
+    parts = [base.model_dump(mode="json"), asked.model_dump(mode="json", exclude_unset=True)]
+    values = OmegaConf.to_container(OmegaConf.merge(*map(OmegaConf.create, parts)))
+    chosen = parse_config(EnvironmentConfig, values, name)
+    _warn_of_differences(base, chosen, f"{name}: ")
+    return chosen
+
+
+def in_its_environment(config: GrpoConfig) -> GrpoConfig:
+    """The config, with the settings of its model's `graphwalker.json` where the user set nothing.
+
+    Raises `UserError` for another preset than the model's, unless `force_environment` is set.
+    """
+    given = config.model_fields_set & {"format"}
+    if "max_turn_tokens" in config.model_fields_set:
+        given = given | {"max_tokens"}
+    own = settings_for(
+        config.model,
+        config.environment,
+        config.format,
+        config.max_turn_tokens,
+        given,
+        force=config.force_environment,
+    )
+    update = {
+        "environment": own.environment,
+        "format": own.format,
+        "max_turn_tokens": own.max_tokens,
+    }
+    return config.model_copy(update=update)
+
+
+def longest_turn(model: str) -> int:
+    """Tokens of the longest turn that the model was shown, as its folder says; 0: unknown."""
+    own = read_environment(model)
+    return own.limits.longest_turn if own else 0
+
+
+def short_cap(setting: str, cap: int, longest: int) -> str:
+    """What is wrong with a cap below the longest demonstrated turn; `""` where nothing is."""
+    if cap >= longest:
+        return ""
+    return (
+        f"{setting} = {cap} is below the longest demonstrated turn ({longest} tokens): what the "
+        f"model was taught would be cut off; raise it to {longest} or more"
+    )
+
+
+def check_evaluation(config: SftConfig, longest: int) -> None:
+    """Raises `UserError` where the evaluation would cut a turn as long as those that are shown."""
+    if config.evaluation is not None:
+        cap = config.evaluation.max_turn_tokens
+        if wrong := short_cap("evaluation.max_turn_tokens", cap, longest):
+            raise UserError(wrong)
+
+
+def write_sft_environment(config: SftConfig, longest: int) -> None:
+    """Into the run folder, from where every folder that is saved gets its copy."""
+    cap = config.evaluation.max_turn_tokens if config.evaluation else MAX_TURN_TOKENS
+    longest = max(longest, longest_turn(config.model))
+    write_environment(
+        config.output_dir,
+        config.environment,
+        format=config.format,
+        max_tokens=max(cap, longest),
+        longest_turn=longest,
+    )
+
+
+def write_grpo_environment(config: GrpoConfig) -> None:
+    """Into the run folder, as `write_sft_environment` does."""
+    write_environment(
+        config.output_dir,
+        config.environment,
+        format=config.format,
+        max_tokens=config.max_turn_tokens,
+        longest_turn=longest_turn(config.model),
+    )
+
+
+def _recorded(path: Path) -> EnvironmentConfig | None:
+    """The environment of a trajectory file: from the config of the run that wrote it, beside it,
+    else from what its first trajectory says. `None` where neither says anything."""
+    from omegaconf import OmegaConf
+
+    beside = path.parent / "config.yaml"
+    loaded: Any = OmegaConf.to_container(OmegaConf.load(beside)) if beside.is_file() else {}
+    values = loaded.get("environment") if isinstance(loaded, dict) else None
+    if not isinstance(values, dict):
+        about = next((record.get("provenance", {}) for record in _first(path)), {})
+        if about.get("environment") not in presets():
+            return None
+        values = {"preset": about["environment"]}
+        values |= {"prompt": about["prompt"]} if "prompt" in about else {}
+    return parse_config(EnvironmentConfig, values, str(beside))
+
+
+def _first(path: Path) -> Iterator[dict[str, Any]]:
+    return islice(read_jsonl(path), 1)
+
+
+def _warn_of_differences(base: EnvironmentConfig, other: EnvironmentConfig, where: str) -> None:
+    before, after = base.model_dump(mode="json"), other.model_dump(mode="json")
+    different = [
+        f"{key} = {after.get(key)!r}, in the demonstrations {before.get(key)!r}"
+        for key in before | after
+        if before.get(key) != after.get(key)
+    ]
+    if different:
+        log.warning("%s%s", where, "; ".join(different))
