@@ -10,8 +10,8 @@ from eval.viewer.subgraph import WalkGraph, label, states_triples, walk_graph
 from graphwalker.trajectory import Trajectory, Turn
 
 NO_TRIPLES = (
-    "This run's file holds no triples: what a turn showed is joined to what it looked at, and the "
-    "gold path is not drawn."
+    "This run's file holds no triples (an earlier version wrote it, or its tools state none): the "
+    "turns say what was shown, no path is drawn."
 )
 SCORES = ("em", "f1", "precision", "recall")
 

@@ -69,10 +69,8 @@ def walk_graph(trajectory: Trajectory) -> WalkGraph:
 
 
 def states_triples(trajectory: Trajectory) -> bool:
-    """Whether the turns hold what they showed as data.
-
-    Without it (files of earlier versions, tools that state no triples) what was shown is joined to
-    what was looked at, and no gold path is drawn."""
+    """Whether the turns hold what they showed as data: files of earlier versions do not, nor do
+    tools that state no triples. Of these walks no path is drawn."""
     turns = trajectory.turns
     return any(t.triples or t.listed for t in turns) or not any(t.shown for t in turns)
 
@@ -102,7 +100,8 @@ def _seen(turns: Sequence[Turn], topics: Sequence[str]) -> tuple[dict[Triple, in
     seen: dict[Triple, int] = {}
     focus: list[str] = []
     for number, turn in enumerate(turns, start=1):
-        for triple in _shown(turn):
+        for head, relation, tail in turn.triples:
+            triple = (head.name, relation, tail.name)
             seen.setdefault(triple, number)
             names |= {fold(end): end for end in (triple[0], triple[2]) if fold(end) not in names}
         here = looked_at(turn.action)
@@ -111,16 +110,6 @@ def _seen(turns: Sequence[Turn], topics: Sequence[str]) -> tuple[dict[Triple, in
         if known:
             names.setdefault(fold(known), known)
     return seen, focus
-
-
-def _shown(turn: Turn) -> list[Triple]:
-    if turn.triples:
-        return [(t.head.name, t.relation, t.tail.name) for t in turn.triples]
-    arguments = turn.action.get("arguments") or {}
-    here, relations = looked_at(turn.action), arguments.get("relations")
-    asked = ", ".join(map(str, relations)) if isinstance(relations, list | tuple) else ""
-    by = asked or str(turn.action.get("tool", ""))
-    return [(here, by, e.name) for e in turn.shown if here and fold(e.name) != fold(here)]
 
 
 def looked_at(action: Mapping[str, Any]) -> str:

@@ -52,7 +52,8 @@ def spoil(trajectory: Trajectory) -> Trajectory:
     action = {"tool": "get_triples", "arguments": {"entity": HOSTILE, "relations": [HOSTILE]}}
     turns = tuple(
         replace(turn, thought=HOSTILE, observation=HOSTILE, action=action, error="",
-                shown=(Entity("m.1", HOSTILE), Entity("m.3", f"{HOSTILE} {i}")), triples=())
+                shown=(one := Entity("m.1", HOSTILE), other := Entity("m.3", f"{HOSTILE} {i}")),
+                triples=(Triple(one, HOSTILE, other),))
         for i, turn in enumerate(trajectory.turns)
     )  # fmt: skip
     return replace(trajectory, question=asked, turns=turns, answer=(HOSTILE,))
