@@ -11,7 +11,7 @@ from graphwalker.question import Question
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class Task:
     """One episode to be run: its question, the number of its sample, how it is drawn."""
 
     question: Question
@@ -23,22 +23,22 @@ class Job:
         return f"{self.question.id}#{self.sample}"
 
 
-class JobList:
+class TaskList:
     """Jobs known beforehand; their trajectories come in this order."""
 
     ordered = True
 
-    def __init__(self, jobs: Iterator[Job]) -> None:
-        self._jobs = jobs
+    def __init__(self, tasks: Iterator[Task]) -> None:
+        self._tasks = tasks
         self.over = False
 
-    def take(self, most: int, wait: bool) -> list[Job]:
-        """Up to `most` jobs; `over` is true once there are no more."""
-        jobs = list(islice(self._jobs, most))
-        self.over = self.over or len(jobs) < most
-        return jobs
+    def take(self, most: int, wait: bool) -> list[Task]:
+        """Up to `most` tasks; `over` is true once there are no more."""
+        tasks = list(islice(self._tasks, most))
+        self.over = self.over or len(tasks) < most
+        return tasks
 
-    def wanted(self, job: Job) -> bool:
+    def wanted(self, task: Task) -> bool:
         return True
 
 
@@ -56,24 +56,24 @@ class Inbox:
         """True once everything that was put in has been taken and no more will come."""
         self._closed = False
         self._numbers = count(1)
-        self._arrived: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._arrived: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
         self._open: set[int] = set()
         self._lock = threading.Lock()
 
-    def put(self, question: Question, sampling: Sampling) -> Job:
+    def put(self, question: Question, sampling: Sampling) -> Task:
         """Queue a question. Raises `RuntimeError` once the inbox is closed."""
         with self._lock:
             if self._closed:
                 raise RuntimeError("the inbox is closed")
-            job = Job(question, next(self._numbers), sampling)
-            self._open.add(job.sample)
-        self._arrived.put(job)
-        return job
+            task = Task(question, next(self._numbers), sampling)
+            self._open.add(task.sample)
+        self._arrived.put(task)
+        return task
 
-    def cancel(self, job: Job) -> None:
+    def cancel(self, task: Task) -> None:
         """Nobody waits for this one any more: it ends before its next completion, unreported."""
         with self._lock:
-            self._open.discard(job.sample)
+            self._open.discard(task.sample)
 
     def close(self, cancel: bool = False) -> None:
         """No more questions; `cancel` ends the episodes under way, too."""
@@ -83,19 +83,19 @@ class Inbox:
                 self._open.clear()
         self._arrived.put(None)
 
-    def take(self, most: int, wait: bool) -> list[Job]:
-        """Up to `most` jobs of those that have arrived; `wait` for the first one."""
-        jobs: list[Job] = []
-        while len(jobs) < most and (not self._arrived.empty() or (wait and not jobs)):
-            job = self._arrived.get()
-            if job is None:
+    def take(self, most: int, wait: bool) -> list[Task]:
+        """Up to `most` tasks of those that have arrived; `wait` for the first one."""
+        tasks: list[Task] = []
+        while len(tasks) < most and (not self._arrived.empty() or (wait and not tasks)):
+            task = self._arrived.get()
+            if task is None:
                 self.over = True
                 break
-            if self.wanted(job):
-                jobs.append(job)
-        return jobs
+            if self.wanted(task):
+                tasks.append(task)
+        return tasks
 
-    def wanted(self, job: Job) -> bool:
-        """Whether somebody still waits for the job."""
+    def wanted(self, task: Task) -> bool:
+        """Whether somebody still waits for the task."""
         with self._lock:
-            return job.sample in self._open
+            return task.sample in self._open

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from graphwalker.agents.environment import Environment
 from graphwalker.agents.episode import Episode
-from graphwalker.agents.inbox import Inbox, Job, JobList
+from graphwalker.agents.inbox import Inbox, Task, TaskList
 from graphwalker.errors import PolicyError, UserError
 from graphwalker.policies.base import Completion, Policy, Request, Sampling
 from graphwalker.question import Question
@@ -18,8 +18,8 @@ log = logging.getLogger(__name__)
 _READ_AHEAD = 4
 """Finished episodes that may wait for a slower, earlier one, as a multiple of the concurrency."""
 
-OnTurn = Callable[[Job, int, Turn], None]
-"""Called with (job, turn number from 1, turn) as soon as a turn is over, from the thread that runs
+OnTurn = Callable[[Task, int, Turn], None]
+"""Called with (task, turn number from 1, turn) as soon as a turn is over, from the thread that runs
 the episodes. An episode that is tried again begins at turn 1 again."""
 
 
@@ -46,7 +46,7 @@ def rollout(
     else:
         drawn = sampling or Sampling()
         numbers = range(first_sample, first_sample + samples)
-        source = JobList(Job(q, number, drawn) for q in questions for number in numbers)
+        source = TaskList(Task(q, number, drawn) for q in questions for number in numbers)
     run = _Run(source, environment, policy, retries, on_turn)
     return run.trajectories(max(1, concurrency))
 
@@ -60,10 +60,10 @@ def untimed(trajectory: Trajectory) -> Trajectory:
 
 @dataclass(slots=True)
 class _Running:
-    """An episode under way: its place among the jobs, and how many of its turns were reported."""
+    """An episode under way: its place among the tasks, and how many of its turns were reported."""
 
     place: int
-    job: Job
+    task: Task
     episode: Episode
     reported: int = 0
 
@@ -73,7 +73,7 @@ class _Run:
 
     def __init__(
         self,
-        source: JobList | Inbox,
+        source: TaskList | Inbox,
         environment: Environment,
         policy: Policy,
         retries: int,
@@ -97,8 +97,8 @@ class _Run:
             while not (self._source.over and started == due):
                 ahead = due + _READ_AHEAD * concurrency - started
                 most = max(0, min(concurrency - len(self._running), ahead))
-                for job in self._source.take(most, wait=started == due):
-                    self._start(started, job)
+                for task in self._source.take(most, wait=started == due):
+                    self._start(started, task)
                     started += 1
                 for place in self._ready(due):
                     trajectory = self._finished.pop(place)
@@ -123,11 +123,11 @@ class _Run:
             yield due
             due += 1
 
-    def _start(self, place: int, job: Job) -> None:
-        if job.key in self._running:
-            raise UserError(f"question id {job.question.id!r} appears twice: give each its own id")
-        running = _Running(place, job, Episode(job.question, job.sample, self._environment))
-        self._running[job.key] = running
+    def _start(self, place: int, task: Task) -> None:
+        if task.key in self._running:
+            raise UserError(f"question id {task.question.id!r} appears twice: give each its own id")
+        running = _Running(place, task, Episode(task.question, task.sample, self._environment))
+        self._running[task.key] = running
         self._submit(running)
 
     def _submit(self, running: _Running) -> None:
@@ -140,7 +140,7 @@ class _Run:
                 messages=episode.ask.messages,
                 question=episode.question,
                 turns=episode.turns,
-                sampling=running.job.sampling,
+                sampling=running.task.sampling,
                 stop=episode.ask.stop,
                 restart=episode.ask.restart,
             )
@@ -155,7 +155,7 @@ class _Run:
         turns = running.episode.turns
         for number in range(running.reported, len(turns)):
             if self._on_turn is not None:
-                self._on_turn(running.job, number + 1, turns[number])
+                self._on_turn(running.task, number + 1, turns[number])
         running.reported = len(turns)
 
     def _collect(self) -> None:
@@ -188,20 +188,20 @@ class _Run:
                 call.result()
 
     def _finish(self, running: _Running) -> None:
-        place, job = running.place, running.job
-        self._release(job.key)
+        place, task = running.place, running.task
+        self._release(task.key)
         tries = self._tries.pop(place, 0)
         trajectory = running.episode.trajectory(self._policy.name)
         if trajectory.stop.ours and tries < self._retries:
-            log.warning("%s: %s; trying again", job.key, trajectory.provenance["error"])
+            log.warning("%s: %s; trying again", task.key, trajectory.provenance["error"])
             self._tries[place] = tries + 1
-            self._start(place, job)
+            self._start(place, task)
         else:
             self._finished[place] = trajectory
 
     def _drop_cancelled(self) -> None:
         for key, running in list(self._running.items()):
-            if not self._source.wanted(running.job):
+            if not self._source.wanted(running.task):
                 self._release(key)
                 self._finished[running.place] = None
 

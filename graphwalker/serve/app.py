@@ -22,7 +22,7 @@ from starlette.routing import Route
 from graphwalker.errors import GraphError, UserError
 from graphwalker.policies.base import Sampling
 from graphwalker.question import Question
-from graphwalker.serve.asking import ENDS, Limits, asked, read_question
+from graphwalker.serve.asking import ENDS, RequestLimits, asked, read_question
 from graphwalker.serve.events import HEARTBEAT, Event, sse
 from graphwalker.serve.guard import LOOPBACK, App, Guard
 from graphwalker.serve.openai_api import Reply, error_body, question_text, read_sampling
@@ -33,10 +33,10 @@ Events = AsyncGenerator[Event | None]
 
 
 def build_app(
-    sessions: Sessions, limits: Limits | None = None, hosts: Sequence[str] = LOOPBACK
+    sessions: Sessions, limits: RequestLimits | None = None, hosts: Sequence[str] = LOOPBACK
 ) -> App:
     """The ASGI app over sessions that are open. `hosts` are the names that it answers to."""
-    views = _Views(sessions, limits or Limits())
+    views = _Views(sessions, limits or RequestLimits())
     routes = [
         Route("/", views.page),
         Route("/api/about", views.about),
@@ -81,7 +81,7 @@ def _hashes(html: str, tag: str) -> str:
 class _Views:
     """The answers to each address."""
 
-    def __init__(self, sessions: Sessions, limits: Limits) -> None:
+    def __init__(self, sessions: Sessions, limits: RequestLimits) -> None:
         self.sessions, self.limits = sessions, limits
         self._model = f"graphwalker/{sessions.policy.name}"
 

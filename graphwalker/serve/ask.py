@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from graphwalker.agents.environment import Environment
-from graphwalker.agents.inbox import Job
+from graphwalker.agents.inbox import Task
 from graphwalker.agents.rollout import rollout
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity, KnowledgeGraph
@@ -46,7 +46,7 @@ def ask(
     question = Question("ask", text, entities, dataset="ask")
     sampling = Sampling(max_tokens=max_tokens)
 
-    def on_turn(job: Job, number: int, turn: Turn) -> None:
+    def on_turn(task: Task, number: int, turn: Turn) -> None:
         if show is not None:
             show(number, turn)
 

@@ -18,7 +18,7 @@ from graphwalker.serve.topics import find_topics
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class RequestLimits:
     """What one asker may take."""
 
     max_tokens: int = 512
@@ -75,11 +75,11 @@ async def asked(
         if not loop.is_closed():
             loop.call_soon_threadsafe(events.put_nowait, event)
 
-    job = sessions.ask(question, sampling, listen)
+    task = sessions.ask(question, sampling, listen)
     try:
         yield _stream(events, loop.time() + timeout_s)
     finally:
-        sessions.cancel(job)
+        sessions.cancel(task)
 
 
 async def _stream(events: "asyncio.Queue[Event]", deadline: float) -> AsyncIterator[Event | None]:

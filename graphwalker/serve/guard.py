@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
+AsgiMessage = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[AsgiMessage]]
+Send = Callable[[AsgiMessage], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
@@ -52,7 +52,7 @@ class Guard:
     def _counted(self, receive: Receive) -> Receive:
         left = self.max_body
 
-        async def counted() -> Message:
+        async def counted() -> AsgiMessage:
             nonlocal left
             message = await receive()
             left -= len(message.get("body", b""))
@@ -62,7 +62,7 @@ class Guard:
         return counted
 
     def _with_headers(self, send: Send) -> Send:
-        async def sending(message: Message) -> None:
+        async def sending(message: AsgiMessage) -> None:
             if message["type"] == "http.response.start":
                 extra = [(name.lower().encode(), value.encode()) for name, value in self.headers]
                 message["headers"] = [*message.get("headers", ()), *extra]

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from ipaddress import ip_address
 
 from graphwalker.errors import UserError
-from graphwalker.serve.asking import Limits
+from graphwalker.serve.asking import RequestLimits
 from graphwalker.serve.guard import LOOPBACK
 from graphwalker.serve.sessions import Sessions
 
@@ -37,7 +37,7 @@ def is_loopback(host: str) -> bool:
 
 def run(
     sessions: Sessions,
-    limits: Limits,
+    limits: RequestLimits,
     host: str,
     port: int,
     hosts: Sequence[str],

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from graphwalker.agents.environment import Environment
-from graphwalker.agents.inbox import Inbox, Job
+from graphwalker.agents.inbox import Inbox, Task
 from graphwalker.agents.rollout import rollout
 from graphwalker.policies.base import Policy, Sampling
 from graphwalker.question import Question
@@ -25,7 +25,7 @@ class Busy(Exception):
 
 @dataclass(slots=True)
 class _Session:
-    job: Job
+    task: Task
     listener: Listener
     turns: int = 0
 
@@ -45,20 +45,20 @@ class Sessions:
         self._sessions: dict[str, _Session] = {}
         self._thread = threading.Thread(target=self._run, name="sessions", daemon=True)
 
-    def ask(self, question: Question, sampling: Sampling, listener: Listener) -> Job:
+    def ask(self, question: Question, sampling: Sampling, listener: Listener) -> Task:
         """Queue a question; returns what to cancel it by. Raises `Busy`."""
         with self._lock:
             if len(self._sessions) >= self._max_running:
                 raise Busy(f"{len(self._sessions)} questions are under way, the most allowed here")
-            job = self._inbox.put(question, sampling)
-            self._sessions[job.key] = _Session(job, listener)
-        return job
+            task = self._inbox.put(question, sampling)
+            self._sessions[task.key] = _Session(task, listener)
+        return task
 
-    def cancel(self, job: Job) -> None:
+    def cancel(self, task: Task) -> None:
         """Nobody waits for this question any more. A finished one is left as it is."""
-        self._inbox.cancel(job)
+        self._inbox.cancel(task)
         with self._lock:
-            self._sessions.pop(job.key, None)
+            self._sessions.pop(task.key, None)
 
     @property
     def running(self) -> int:
@@ -89,8 +89,8 @@ class Sessions:
             for key in list(self._sessions):
                 self._end(key, failure_event("policy_error", "the server has stopped answering"))
 
-    def _turn(self, job: Job, number: int, turn: Turn) -> None:
-        session = self._sessions.get(job.key)
+    def _turn(self, task: Task, number: int, turn: Turn) -> None:
+        session = self._sessions.get(task.key)
         if session is None:
             return
         if number <= session.turns:

@@ -13,7 +13,7 @@ from graphwalker.agents.environment import Environment
 from graphwalker.policies.base import Completion, Request
 from graphwalker.policies.scripted import ScriptedPolicy
 from graphwalker.serve.app import build_app
-from graphwalker.serve.asking import Limits
+from graphwalker.serve.asking import RequestLimits
 from graphwalker.serve.sessions import Sessions
 from support.eval_toy import toy_environment, trained_script
 
@@ -48,7 +48,7 @@ class Served:
 @contextmanager
 def served(
     policy: GatedPolicy | None = None,
-    limits: Limits | None = None,
+    limits: RequestLimits | None = None,
     environment: Environment | None = None,
     max_running: int = 16,
 ) -> Iterator[Served]:

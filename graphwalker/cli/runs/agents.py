@@ -101,14 +101,14 @@ def serve(
     Example: graphwalker serve --graph runs/demo/world/graph --model runs/demo/grpo/final
     """
     from graphwalker.policies.load import refuse_without_model
-    from graphwalker.serve.asking import Limits
+    from graphwalker.serve.asking import RequestLimits
     from graphwalker.serve.server import allowed_hosts, run
     from graphwalker.serve.sessions import Sessions
 
     hosts = allowed_hosts(host, allow_host or [])
     config, environment, policy = _agent(given)
     refuse_without_model(config.policy.model, "serve: questions asked here have no query")
-    limits = Limits(max_tokens=config.max_tokens)
+    limits = RequestLimits(max_tokens=config.max_tokens)
     run(Sessions(environment, policy, max_running), limits, host, port, hosts, console.note)
 
 

@@ -20,6 +20,7 @@ from graphwalker.policies.base import Sampling
 from graphwalker.policies.scripted import ScriptedPolicy
 from graphwalker.question import Answer, Question
 from support.paths import ROOT
+from support.run_toys import grpo_config
 from support.toy import toy_graph
 
 AGENT = ROOT / "tests/support/search_agent.py"
@@ -120,9 +121,7 @@ def test_a_ranker_is_a_name_or_ones_own(own: Path):
         environment("ranker=bm52")
 
 
-def test_commands_and_training_take_an_agent_of_ones_own(own: Path, grpo_world: Path):
-    from training.grpo_config import GrpoConfig
-
+def test_commands_take_an_agent_of_ones_own(own: Path, grpo_world: Path):
     model = f"policy.model={grpo_world / 'model'}"
     chosen = ["environment.preset=search_agent:SPEC", "environment.max_turns=2"]
     runner = CliRunner()
@@ -137,14 +136,20 @@ def test_commands_and_training_take_an_agent_of_ones_own(own: Path, grpo_world: 
     assert agents == {"one-search"}
     assert json.loads((own / "run/config.json").read_text())["environment_version"] == 1
 
-    grpo = load_config(
-        GrpoConfig,
-        None,
-        [f"model={grpo_world / 'model'}", f"questions={grpo_world / 'questions.jsonl'}",
-         f"graph={grpo_world / 'graph'}", "output_dir=o", "prompts_per_step=2",
-         "environment.preset=search_agent:SPEC"],
+    done = runner.invoke(
+        app,
+        ["ask", "Which land?", "--topic", "Ada Mbeki", "--graph", str(grpo_world / "graph"),
+         "--model", str(grpo_world / "model"), "--max-tokens", "24", *chosen],
     )  # fmt: skip
-    assert Environment(toy_graph(), grpo.environment).name == "one-search"
+    assert done.exit_code == 0 and "Turn 2" in done.output, done.output
+
+
+def test_grpo_trains_an_agent_of_ones_own(own: Path, grpo_world: Path):
+    from training.grpo import run_grpo
+
+    environment = EnvironmentConfig(preset="search_agent:SPEC", max_turns=2)
+    config = grpo_config(grpo_world, own / "out", steps=1, save_steps=1, environment=environment)
+    assert run_grpo(config).is_dir()
 
 
 WORDS = re.compile(r"</?(kg-query|answer|think|information)>|get_relations|get_triples")

@@ -6,7 +6,7 @@ import pytest
 
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.episode import Episode
-from graphwalker.agents.inbox import Inbox, Job
+from graphwalker.agents.inbox import Inbox, Task
 from graphwalker.agents.prompt import Prompt
 from graphwalker.agents.rollout import rollout, untimed
 from graphwalker.errors import GraphError, PolicyError, UserError
@@ -392,7 +392,7 @@ def test_turns_are_reported_as_they_go_by():
         questions("q"),
         environment(),
         ScriptedPolicy({"q": WALK}),
-        on_turn=lambda job, number, turn: seen.append((job.key, number, turn.observation)),
+        on_turn=lambda task, number, turn: seen.append((task.key, number, turn.observation)),
     )
     assert next(run).answer == ("B",)
     assert seen == [("q#0", 1, "r.r.to"), ("q#0", 2, "[A, r.r.to, B]"), ("q#0", 3, "")]
@@ -402,8 +402,8 @@ def test_an_inbox_takes_questions_while_the_rollout_runs():
     inbox = Inbox()
     policy = ScriptedPolicy({"first": WALK, "second": [DONE]}, latest_first=True)
 
-    def arrive(job: Job, number: int, turn: Turn) -> None:
-        if (job.question.id, number) == ("first", 1):
+    def arrive(task: Task, number: int, turn: Turn) -> None:
+        if (task.question.id, number) == ("first", 1):
             inbox.put(questions("second")[0], Sampling())
             inbox.close()
 
@@ -416,7 +416,7 @@ def test_a_cancelled_question_ends_before_its_next_completion():
     inbox, policy = Inbox(), ScriptedPolicy({"q": WALK})
     inbox.put(questions("q")[0], Sampling())
     inbox.close()
-    run = rollout(inbox, environment(), policy, on_turn=lambda job, *_: inbox.cancel(job))
+    run = rollout(inbox, environment(), policy, on_turn=lambda task, *_: inbox.cancel(task))
     assert list(run) == [] and policy.released == ["q#1"]
 
 

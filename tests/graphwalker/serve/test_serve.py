@@ -16,7 +16,7 @@ from graphwalker.errors import GraphWalkerError, PolicyError, UserError
 from graphwalker.policies.base import Sampling
 from graphwalker.policies.chat.config import ChatApiConfig
 from graphwalker.policies.chat.policy import ChatPolicy
-from graphwalker.serve.asking import Limits
+from graphwalker.serve.asking import RequestLimits
 from graphwalker.serve.server import allowed_hosts
 from graphwalker.serve.topics import find_topics
 from support.eval_toy import toy_environment
@@ -139,7 +139,7 @@ def test_a_busy_server_says_so():
 def test_a_question_has_a_time_limit():
     policy = GatedPolicy()
     policy.gate.clear()
-    with served(policy, Limits(timeout_s=0.2)) as server:
+    with served(policy, RequestLimits(timeout_s=0.2)) as server:
         last = events(ask(server))[-1]
         assert (last["type"], last["stop"]) == ("error", "timeout")
         assert until(lambda: server.sessions.running == 0)
