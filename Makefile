@@ -1,7 +1,7 @@
 # GraphWalker's commands. Each one sets itself up: Python 3.11+, git and make are all it needs.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format setup clean
+.PHONY: help demo test lint format docs setup clean
 
 PYTHON ?=
 OUT ?= runs/demo
@@ -17,6 +17,8 @@ export HF_HUB_DISABLE_TELEMETRY ?= 1
 export TOKENIZERS_PARALLELISM ?= false
 export HF_HUB_DISABLE_PROGRESS_BARS ?= 1
 export MPLBACKEND ?= Agg
+# Waiting threads sleep: where they spin (the default), one other busy process costs most of the speed.
+export OMP_WAIT_POLICY ?= passive
 
 help: ## show this list
 	@grep -E '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
@@ -37,6 +39,9 @@ lint: $(STAMP) ## ruff, ruff format and pyright
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/pyright --pythonpath $(VENV)/bin/python
+
+docs: $(STAMP) ## the documentation as a site, in build/site; a dead link fails
+	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/python -m mkdocs build --strict
 
 format: $(STAMP) ## let ruff mend and format the code
 	$(VENV)/bin/ruff check --fix .

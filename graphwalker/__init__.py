@@ -1,3 +1,66 @@
-"""Agents that answer questions by walking a knowledge graph: train them, run them, score them."""
+"""Agents that answer questions by walking a knowledge graph: train them, run them, score them.
+
+Importing this package loads nothing else; each public name (`graphwalker/api/`) is loaded when it
+is first used.
+
+>>> import graphwalker as gw
+>>> {"open_graph", "rollout", "score"} <= set(dir(gw))
+True
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from graphwalker.api import (
+        Answer,
+        Entity,
+        Environment,
+        EnvironmentConfig,
+        Evaluation,
+        KnowledgeGraph,
+        Question,
+        Trajectory,
+        Triple,
+        evaluate,
+        load_dataset,
+        load_policy,
+        make_world,
+        open_graph,
+        rollout,
+        score,
+        synthesize,
+    )
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "Answer",
+    "Entity",
+    "Environment",
+    "EnvironmentConfig",
+    "Evaluation",
+    "KnowledgeGraph",
+    "Question",
+    "Trajectory",
+    "Triple",
+    "evaluate",
+    "load_dataset",
+    "load_policy",
+    "make_world",
+    "open_graph",
+    "rollout",
+    "score",
+    "synthesize",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'graphwalker' has no attribute {name!r}")
+    import graphwalker.api as api
+
+    return getattr(api, name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -104,6 +104,17 @@ class Trajectory:
             messages.append(Message("assistant", turn.completion))
         return messages
 
+    def show(self) -> None:
+        """Print the episode turn by turn: rich text in a terminal, HTML in a notebook."""
+        from graphwalker.api.show import show
+
+        show(self)
+
+    def _repr_html_(self) -> str:
+        from graphwalker.api.show import as_html
+
+        return as_html(self)
+
     def with_scores(self, **scores: float) -> "Trajectory":
         return replace(self, scores={**self.scores, **scores})
 

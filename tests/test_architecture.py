@@ -7,7 +7,9 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from importlib import import_module
 from pathlib import Path
 
@@ -44,6 +46,11 @@ ENGINES = {
 """Modules that may import torch as they load; all of `training/` may, too. No light module may
 import one of these as it loads."""
 MAX_LINES = 400
+MAX_MODULES = 12
+COMPOSITION = ("graphwalker/cli/", "graphwalker/pipeline.py", "graphwalker/api/")
+"""The composition root: it imports all four packages, inside functions."""
+FRONTS = {"open", "load"}
+"""A package's own front may look down into every folder beside it."""
 
 
 def sources() -> list[Path]:
@@ -91,6 +98,11 @@ def loaded_by(statement: str) -> set[str]:
 def test_packages_meet_only_in_graphwalker() -> None:
     """The commands and the pipeline put all four together, inside functions."""
     for path in sources():
+        if label(path).startswith(COMPOSITION):
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+            names = {name.partition(".")[0] for name in imported(module_level(tree))}
+            assert names & set(PACKAGES) <= {"graphwalker"}, label(path)
+            continue
         package = path.relative_to(ROOT).parts[0]
         composes = label(path).startswith(("graphwalker/cli/", "graphwalker/pipeline.py"))
         read = module_level if composes else ast.walk
@@ -117,6 +129,71 @@ def test_heavy_libraries_are_imported_where_they_are_used() -> None:
         assert not {name.partition(".")[0] for name in names} & HEAVY, label(path)
         engines = {engine for engine in ENGINES for name in names if name.startswith(engine)}
         assert not engines, label(path)
+
+
+def test_no_folder_holds_more_than_twelve_modules() -> None:
+    modules = Counter(label(path.parent) for path in sources() if path.name != "__init__.py")
+    assert {folder: n for folder, n in modules.items() if n > MAX_MODULES} == {}
+
+
+def modules() -> dict[str, Path]:
+    """Every module by its dotted name."""
+    names = {label(path).removesuffix(".py").replace("/", "."): path for path in sources()}
+    return {name.removesuffix(".__init__"): path for name, path in names.items()}
+
+
+def test_sibling_folders_form_a_dag() -> None:
+    known = modules()
+    folders = {name.rpartition(".")[0] for name, path in known.items() if path.stem != "__init__"}
+    below: dict[str, set[str]] = {}
+    for name, path in known.items():
+        if path.stem in FRONTS or label(path).startswith(COMPOSITION):
+            continue
+        nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for target in imported(nodes):
+            module = target if target in known else target.rpartition(".")[0]
+            ours, theirs = name.split("."), module.split(".")
+            depth = next(
+                (k for k, pair in enumerate(zip(ours, theirs, strict=False)) if len(set(pair)) > 1),
+                None,
+            )
+            if depth is None or depth == 0:
+                continue
+            here, there = ".".join(ours[: depth + 1]), ".".join(theirs[: depth + 1])
+            if {here, there} <= folders:
+                below.setdefault(here, set()).add(there)
+    tuple(TopologicalSorter(below).static_order())  # raises CycleError, which names the circle
+
+
+def running(node: ast.AST) -> Iterator[ast.AST]:
+    """Every node of the tree but `if TYPE_CHECKING:` blocks."""
+    for child in ast.iter_child_nodes(node):
+        if not (isinstance(child, ast.If) and ast.unparse(child.test).endswith("TYPE_CHECKING")):
+            yield child
+            yield from running(child)
+
+
+def test_no_two_files_import_each_other() -> None:
+    known = modules()
+    uses: dict[str, set[str]] = {}
+    for name, path in known.items():
+        nodes = running(ast.parse(path.read_text(encoding="utf-8")))
+        targets = {t if t in known else t.rpartition(".")[0] for t in imported(nodes)}
+        uses[name] = (targets & set(known)) - {name}
+    assert {tuple(sorted((a, b))) for a in uses for b in uses[a] if a in uses[b]} == set()
+
+
+def test_nothing_of_ours_is_imported_by_string() -> None:
+    named = re.compile(rf"((?:{'|'.join(PACKAGES)})(?:\.\w+)+):\w+")
+    for name, path in modules().items():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                found = named.fullmatch(node.value)
+                assert not (found and found[1] in modules()), f"{label(path)}: {node.value}"
+            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+                given = ast.unparse(node.args[0])
+                own = name == "graphwalker.named"
+                assert own or not given.strip("'").startswith(PACKAGES), label(path)
 
 
 def test_importing_graphwalker_loads_no_third_party_library() -> None:

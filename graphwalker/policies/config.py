@@ -17,7 +17,8 @@ class PolicyConfig(Config):
 
     model: str
     """A local model folder (or a Hub name that is already on this machine), or the API's name;
-    `oracle` plays the query of each question, without a model."""
+    without a model, `oracle` plays the query of each question, `first-relation` and
+    `random-relation` take a listed relation by rule and answer with all that it shows."""
     api: ChatApiConfig | None = None
     """An OpenAI-compatible server that has the model; `api.base_url=...` is enough. None: local."""
     format: FormatSetting = "chatml"

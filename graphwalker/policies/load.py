@@ -5,7 +5,9 @@ from typing import Any, Protocol
 
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import KnowledgeGraph
+from graphwalker.oracle.baselines import BASELINES
 from graphwalker.oracle.oracle import OraclePolicy
+from graphwalker.oracle.plan import PlannedPolicy
 from graphwalker.oracle.speakers import Speaker
 from graphwalker.policies.base import Policy
 from graphwalker.policies.chat.budget import Spent
@@ -22,12 +24,16 @@ class PlayedIn(Protocol):
     speaker: Speaker | None
 
 
-def _oracle(environment: PlayedIn) -> Policy:
-    return OraclePolicy(environment.graph, environment.protocol, speaker=environment.speaker)
+def _planned(kind: type[PlannedPolicy]) -> Callable[[PlayedIn], Policy]:
+    return lambda world: kind(world.graph, world.protocol, speaker=world.speaker)
 
 
-WITHOUT_MODEL: Mapping[str, Callable[[PlayedIn], Policy]] = {"oracle": _oracle}
-"""What `policy.model` may name besides models: `oracle` plays the query of each question."""
+WITHOUT_MODEL: Mapping[str, Callable[[PlayedIn], Policy]] = {
+    "oracle": _planned(OraclePolicy),
+    **{name: _planned(kind) for name, kind in BASELINES.items()},
+}
+"""What `policy.model` may name besides models: `oracle` plays the query of each question, the
+baselines take a relation by a fixed rule."""
 
 
 def refuse_without_model(model: str, where: str) -> None:

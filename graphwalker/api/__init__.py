@@ -1,0 +1,37 @@
+"""The public names of GraphWalker, for scripts and notebooks: `import graphwalker as gw`."""
+
+from graphwalker.agents.environment import Environment, EnvironmentConfig
+from graphwalker.api.calls import (
+    Evaluation,
+    evaluate,
+    load_dataset,
+    load_policy,
+    make_world,
+    rollout,
+    synthesize,
+)
+from graphwalker.graphs.base import Entity, KnowledgeGraph, Triple
+from graphwalker.graphs.open import open_graph
+from graphwalker.question import Answer, Question
+from graphwalker.scoring import score
+from graphwalker.trajectory import Trajectory
+
+__all__ = [
+    "Answer",
+    "Entity",
+    "Environment",
+    "EnvironmentConfig",
+    "Evaluation",
+    "KnowledgeGraph",
+    "Question",
+    "Trajectory",
+    "Triple",
+    "evaluate",
+    "load_dataset",
+    "load_policy",
+    "make_world",
+    "open_graph",
+    "rollout",
+    "score",
+    "synthesize",
+]

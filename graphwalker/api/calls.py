@@ -1,0 +1,163 @@
+"""The pipeline as plain functions: each is one command of the command line, without its files."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from graphwalker.agents.environment import Environment
+from graphwalker.agents.rollout import rollout as run_episodes
+from graphwalker.config import parse_config
+from graphwalker.graphs.base import KnowledgeGraph
+from graphwalker.graphs.open import open_graph
+from graphwalker.policies.base import Policy, Sampling
+from graphwalker.question import Question
+from graphwalker.trajectory import Trajectory
+
+
+def make_world(out: str | Path, entities: int = 3000, seed: int = 0) -> KnowledgeGraph:
+    """Make a fictional knowledge graph below the folder `out` and open it.
+
+    The same size and seed give the same graph. Raises `UserError` for a size out of range.
+    """
+    from graphwalker.world.generate import make_world as make
+
+    make(entities, seed, Path(out))
+    return open_graph(Path(out) / "graph")
+
+
+def load_dataset(
+    path: str | Path,
+    graph: KnowledgeGraph | None = None,
+    limit: int | None = None,
+    format: str = "auto",
+) -> list[Question]:
+    """Questions of a file: our JSONL, or a published benchmark's own file, plain or .gz.
+
+    With `graph`, names and ids that the file leaves out are filled in from it. Raises `UserError`
+    that names the file, the record and the field.
+    """
+    from graphwalker.datasets.base import load_questions
+    from graphwalker.datasets.grounding import ground
+
+    questions = load_questions(path, limit, format)
+    return questions if graph is None else ground(questions, graph)
+
+
+def load_policy(model: str, environment: Environment | None = None, **settings: Any) -> Policy:
+    """What answers: a model folder, the name of a served model, or a policy without a model.
+
+    `settings` are those of `policy.` in every config: `api={"base_url": ...}`, `format="qwen2.5"`,
+    `engine="vllm"`, ... Without a model, `oracle` plays a question's own query and
+    `first-relation` takes whatever is listed first; they need the `environment`. Raises
+    `UserError` for a folder without a model or an unknown setting.
+    """
+    from graphwalker.policies.config import PolicyConfig
+    from graphwalker.policies.load import load_policy as load
+
+    config = parse_config(PolicyConfig, {"model": model, **settings}, f"load_policy({model!r})")
+    return load(config, environment=environment)
+
+
+def rollout(
+    questions: Iterable[Question],
+    environment: Environment,
+    policy: Policy,
+    *,
+    samples: int = 1,
+    temperature: float = 0.0,
+    max_tokens: int = 512,
+    seed: int = 0,
+    concurrency: int = 64,
+) -> Iterator[Trajectory]:
+    """Run episodes; scored trajectories come in question order, then sample order, as they finish.
+
+    An episode that the graph or the policy failed has `stop.ours` and no scores: set it aside.
+    """
+    from graphwalker.scoring import score
+
+    sampling = Sampling(temperature=temperature, max_tokens=max_tokens, seed=seed)
+    done = run_episodes(
+        questions, environment, policy, sampling, samples=samples, concurrency=concurrency
+    )
+    return (t if t.stop.ours else t.with_scores(**score(t)) for t in done)
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """A finished evaluation: its figures with 95 % intervals, and its trajectories."""
+
+    figures: Mapping[str, Any]
+    """`em`, `f1`, `hits1`, ... each with `NAME_interval`; `questions`; `failures` of ours."""
+    trajectories: tuple[Trajectory, ...]
+
+    def __repr__(self) -> str:
+        if "em" not in self.figures:
+            return f"Evaluation(nothing scored, failures={self.figures['failures']})"
+        low, high = self.figures["em_interval"]
+        return (
+            f"Evaluation(questions={self.figures['questions']}, EM={self.figures['em']:.3f} "
+            f"[{low:.3f}, {high:.3f}], F1={self.figures['f1']:.3f}, "
+            f"failures={self.figures['failures']})"
+        )
+
+
+def evaluate(
+    questions: Iterable[Question],
+    environment: Environment,
+    policy: Policy,
+    out: str | Path | None = None,
+    *,
+    samples: int = 0,
+    max_tokens: int = 512,
+    seed: int = 0,
+    concurrency: int = 64,
+) -> Evaluation:
+    """Answer every question greedily (and `samples` times at T = 1, for Pass@k) and sum up.
+
+    With `out`, the run's files stay in that folder, as `graphwalker eval` writes them, and a run
+    that was stopped resumes. Raises `UserError` where `out` holds another run.
+    """
+    from eval.analysis.summary import summarise
+    from eval.run.evaluate import evaluate as run
+    from eval.run.records import read_run
+
+    with TemporaryDirectory() as temporary:
+        folder = run(
+            questions,
+            environment,
+            policy,
+            Path(out or temporary),
+            samples=samples,
+            seed=seed,
+            concurrency=concurrency,
+            max_tokens=max_tokens,
+        )
+        done = read_run(folder)
+    figures = summarise(done.trajectories, done.samples, failures=len(done.failures), seed=seed)
+    return Evaluation(figures, tuple(done.trajectories))
+
+
+def synthesize(
+    graph: str | Path,
+    out: str | Path,
+    count: int = 300,
+    seed: int = 0,
+    **settings: Any,
+) -> list[Trajectory]:
+    """Make `count` certified trajectories below the folder `out` and read them back.
+
+    `graph` is what `open_graph` takes: workers open it for themselves. `settings` are those of
+    `graphwalker synth` (`mix={"2-hop": 1.0}`, `workers=4`, ...). A stopped run resumes. Raises
+    `UserError` for an unknown setting, or a folder that holds another run.
+    """
+    from data_pipeline.config import SynthConfig
+    from data_pipeline.synthesize import synthesize as make
+    from graphwalker.files import read_jsonl
+
+    given = {"count": count, "seed": seed, **settings}
+    make(graph, parse_config(SynthConfig, given, "synthesize()"), Path(out))
+    records = read_jsonl(Path(out) / "graphsynth.jsonl")
+    return [Trajectory.from_json(record) for record in islice(records, count)]
