@@ -1,6 +1,6 @@
 """Any policy as the expert: a local model or an API, on questions of any benchmark."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -17,8 +17,6 @@ from graphwalker.datasets.grounding import ground
 from graphwalker.errors import GraphError, PolicyError, UserError
 from graphwalker.graphs.base import KnowledgeGraph
 from graphwalker.policies.base import Policy, Sampling
-from graphwalker.policies.chat.policy import ChatPolicy
-from graphwalker.policies.chat.spent_file import read_spent, write_spent
 from graphwalker.policies.load import check_questions, load_policy
 from graphwalker.question import Question
 from graphwalker.scoring import score
@@ -51,8 +49,8 @@ def collect_with_policy(
     Raises `UserError` or `PolicyError` when the policy fails: what it did not do is no data.
     """
     environment = Environment(graph, config.environment)
-    with _policy(config, environment, ledger.out) as (policy, book):
-        run = _Tries(environment, policy, config, book)
+    with _policy(config, environment, ledger.out) as policy:
+        run = _Tries(environment, policy, config)
         while window := goal.window(config.concurrency):
             for trajectory, reason, rejected in run.endings(window):
                 ledger.write(ending(trajectory, reason, rejected))
@@ -64,15 +62,8 @@ def collect_with_policy(
 class _Tries:
     """Episodes of a policy, and those of them that are tried again."""
 
-    def __init__(
-        self,
-        environment: Environment,
-        policy: Policy,
-        config: ExpertConfig,
-        book: Callable[[], None],
-    ) -> None:
+    def __init__(self, environment: Environment, policy: Policy, config: ExpertConfig) -> None:
         self._environment, self._policy, self._config = environment, policy, config
-        self._book = book
 
     def endings(self, questions: Sequence[Question]) -> Iterator[tuple[Trajectory, str, list[str]]]:
         """(episode, reason, earlier reasons) of each question, once it is kept or given up."""
@@ -100,7 +91,6 @@ class _Tries:
             first_sample=sample,
         )
         for trajectory in map(untimed, run):
-            self._book()
             yield self._scored(trajectory)
 
     def _scored(self, trajectory: Trajectory) -> Trajectory:
@@ -122,20 +112,11 @@ def _raise_failure(trajectory: Trajectory, config: ExpertConfig) -> None:
 
 
 @contextmanager
-def _policy(
-    config: ExpertConfig, environment: Environment, out: Path
-) -> Iterator[tuple[Policy, Callable[[], None]]]:
-    """The policy, and what writes down that it was paid."""
+def _policy(config: ExpertConfig, environment: Environment, out: Path) -> Iterator[Policy]:
     assert config.policy is not None
-    policy: Any = load_policy(config.policy, read_spent(out), environment=environment)
-
-    def book() -> None:
-        if isinstance(policy, ChatPolicy):
-            write_spent(out, policy.ledger.spent)
-
+    policy: Any = load_policy(config.policy, out, environment=environment)
     try:
-        yield policy, book
+        yield policy
     finally:
         if hasattr(policy, "close"):  # who talks to a server has connections
             policy.close()
-        book()

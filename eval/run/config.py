@@ -1,6 +1,5 @@
 """Settings of an evaluation: which questions, over which graph, by which policy."""
 
-import time
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -16,7 +15,6 @@ from graphwalker.datasets.grounding import ground
 from graphwalker.errors import UserError
 from graphwalker.graphs.open import is_endpoint, open_graph
 from graphwalker.policies.chat.policy import ChatPolicy
-from graphwalker.policies.chat.spent_file import read_spent, write_spent
 from graphwalker.policies.config import PolicyConfig, policy_identity, policy_name
 from graphwalker.policies.load import check_questions, load_policy
 from graphwalker.workers import worker_number
@@ -76,7 +74,7 @@ def run_eval(config: EvalConfig, progress: Progress | None = None) -> Path:
     questions = ground(loaded, environment.graph)
     check_questions(config.policy, questions)
     with ExitStack() as stack:
-        workers, tick = _workers(config, environment, out, progress, stack)
+        workers = _workers(config, environment, out, stack)
         return evaluate_with(
             workers,
             questions,
@@ -87,7 +85,7 @@ def run_eval(config: EvalConfig, progress: Progress | None = None) -> Path:
             seed=config.seed,
             max_tokens=config.max_tokens,
             identity=policy_identity(config.policy),
-            progress=tick,
+            progress=progress,
         )
 
 
@@ -102,13 +100,7 @@ def _environment(config: EvalConfig) -> Environment:
     return Environment(graph, config.environment)
 
 
-def _workers(
-    config: EvalConfig,
-    environment: Environment,
-    out: Path,
-    progress: Progress | None,
-    stack: ExitStack,
-) -> tuple[Workers, Progress | None]:
+def _workers(config: EvalConfig, environment: Environment, out: Path, stack: ExitStack) -> Workers:
     if config.workers > 1:
         if config.policy.api is not None:
             raise UserError("workers is for local models: raise policy.api.concurrency instead")
@@ -121,11 +113,11 @@ def _workers(
         workers = WorkerProcesses(
             build_worker, config, config.workers, environment, name, chunk=config.concurrency
         )
-        return stack.enter_context(workers), progress
-    policy = load_policy(config.policy, read_spent(out), environment=environment)
+        return stack.enter_context(workers)
+    policy = load_policy(config.policy, out, environment=environment)
     if isinstance(policy, ChatPolicy):
-        progress = _booked(policy, out, progress, stack)
-    return ThisProcess(environment, policy, config.concurrency, config.retries), progress
+        stack.callback(policy.close)
+    return ThisProcess(environment, policy, config.concurrency, config.retries)
 
 
 def build_worker(config: EvalConfig) -> ThisProcess:
@@ -133,24 +125,3 @@ def build_worker(config: EvalConfig) -> ThisProcess:
     environment = _environment(config)
     policy = load_policy(config.policy, worker=worker_number(), environment=environment)
     return ThisProcess(environment, policy, config.concurrency, config.retries)
-
-
-def _booked(policy: ChatPolicy, out: Path, progress: Progress | None, stack: ExitStack) -> Progress:
-    """Progress that also writes down, each second and at the end, what the API was paid."""
-    said = 0.0
-
-    def tick(done: int, total: int, **figures: float) -> None:
-        nonlocal said
-        if time.monotonic() - said > 1:
-            said = time.monotonic()
-            write_spent(out, policy.ledger.spent)
-        if progress is not None:
-            progress(done, total, **figures)
-
-    def close() -> None:
-        policy.close()
-        if out.is_dir():
-            write_spent(out, policy.ledger.spent)
-
-    stack.callback(close)
-    return tick

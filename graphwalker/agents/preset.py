@@ -12,10 +12,10 @@ from graphwalker.config import Config
 from graphwalker.graphs.base import KnowledgeGraph
 from graphwalker.graphs.views.settings import GraphLayers
 from graphwalker.oracle.speakers import Speaker
-from graphwalker.policies.chat.reranker_config import RerankerConfig
 from graphwalker.protocols.base import ActionProtocol
 from graphwalker.question import Question
-from graphwalker.ranking.rerank import Ranker
+from graphwalker.ranking.bm25 import Ranker
+from graphwalker.ranking.chat import RerankerConfig
 from graphwalker.tools.base import ToolBox
 from graphwalker.tools.settings import WalkerSettings
 

@@ -12,7 +12,7 @@ from graphwalker.oracle.speakers import WalkerSpeaker
 from graphwalker.protocols.base import ActionProtocol
 from graphwalker.protocols.tags import TagProtocol
 from graphwalker.question import Question
-from graphwalker.ranking.rerank import Ranker
+from graphwalker.ranking.bm25 import Ranker
 from graphwalker.tools.base import ToolBox
 from graphwalker.tools.listing import lister
 from graphwalker.tools.walker import EXAMPLES, WalkerTools

@@ -1,6 +1,7 @@
 """Policies from settings: the model loaded, its server found, or one that needs no model."""
 
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any, Protocol
 
 from graphwalker.errors import UserError
@@ -10,7 +11,6 @@ from graphwalker.oracle.oracle import OraclePolicy
 from graphwalker.oracle.plan import PlannedPolicy
 from graphwalker.oracle.speakers import Speaker
 from graphwalker.policies.base import Policy
-from graphwalker.policies.chat.budget import Spent
 from graphwalker.policies.config import PolicyConfig, policy_name
 from graphwalker.protocols.base import ActionProtocol
 from graphwalker.question import Question
@@ -55,12 +55,12 @@ def check_questions(config: PolicyConfig, questions: Iterable[Question]) -> None
 
 def load_policy(
     config: PolicyConfig,
-    spent: Spent | None = None,
+    folder: Path | None = None,
     *,
     worker: int = 0,
     environment: PlayedIn | None = None,
 ) -> Policy:
-    """The policy, ready. `spent` is what earlier parts of the run cost (for caps of an API);
+    """The policy, ready. In `folder` an API keeps answers and costs: its caps hold over resumes;
     `worker` numbers the processes that share a machine's GPUs; `environment` is for the policies of
     `WITHOUT_MODEL`, which play in it.
 
@@ -71,7 +71,7 @@ def load_policy(
     if config.api is not None:
         from graphwalker.policies.chat.policy import ChatPolicy
 
-        return ChatPolicy(config.model, config.api, spent)
+        return ChatPolicy(config.model, config.api, folder)
     if config.engine != "transformers":
         from graphwalker.policies.vllm.load import load_vllm
 

@@ -3,9 +3,20 @@
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, Protocol
 
 _WORD = re.compile(r"[^\W_]+")
+
+
+class Ranker(Protocol):
+    """The relations of an entity, most relevant to the question first. May raise `PolicyError`."""
+
+    def __call__(self, question: str, entity: str, relations: tuple[str, ...]) -> Sequence[str]: ...
+
+
+def bm25(question: str, entity: str, relations: tuple[str, ...]) -> Sequence[str]:
+    """The order of BM25 between the question with the entity's name and the relation ids."""
+    return rank_relations(f"{question} {entity}", relations)
 
 
 @lru_cache(maxsize=65_536)

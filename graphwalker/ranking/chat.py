@@ -1,23 +1,48 @@
 """The reranker: a chat model that orders relations, each of its answers asked for once."""
 
-import hashlib
-import json
 import logging
 import os
+import re
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, cast
 
-from graphwalker.errors import PolicyError
-from graphwalker.policies.chat.budget import Ledger, Spent, at_worst, unbilled
-from graphwalker.policies.chat.client import ChatClient, ContextFull, Json, Refused, Unbilled
-from graphwalker.policies.chat.policy import api_key
-from graphwalker.policies.chat.reranker_config import RerankerConfig
-from graphwalker.policies.chat.store import AnswerStore
-from graphwalker.ranking.rerank import bm25, chosen, fill, load_prompt
+from pydantic import Field
+
+from graphwalker.errors import PolicyError, UserError
+from graphwalker.loose_json import string_list
+from graphwalker.policies.chat.client import Completions
+from graphwalker.policies.chat.config import OptionalChatConfig
+from graphwalker.policies.chat.store import Spent
+from graphwalker.ranking.bm25 import bm25
 
 log = logging.getLogger(__name__)
+
+SHIPPED = Path(__file__).parent / "prompts" / "rerank.txt"
+_SLOT = re.compile(r"\{\{(\w+)\}\}")
+_SLOTS = {"question", "entity", "relations", "count"}
+
+
+class RerankerConfig(OptionalChatConfig):
+    """An OpenAI-compatible server that chooses which relations an agent is shown (GraphWalker
+    section 3, Table 8). Nothing is asked where all relations would be shown anyway."""
+
+    base_url: str = ""
+    """Address up to and without `/chat/completions`. Empty: BM25 alone."""
+    model: str = ""
+    """The model's name on that server (the paper: Qwen2.5-7B-Instruct)."""
+    candidates: int = Field(default=100, ge=1)
+    """Relations put before the model, BM25's first ones."""
+    max_tokens: int = Field(default=1024, ge=16)
+    """Completion tokens of one answer; it is drawn at temperature 0."""
+    seed: int = 0
+    """Sent with every request."""
+    prompt: str = ""
+    """Your own prompt by path, with the slots of `graphwalker/ranking/prompts/rerank.txt`."""
+    cache_dir: str = ""
+    """Where answers are kept, for all runs and processes of a machine to share: the same question
+    at the same entity shows the same relations in data, training and evaluation. Empty:
+    `graphwalker/reranker` in the user's cache folder."""
 
 
 class ChatReranker:
@@ -25,29 +50,23 @@ class ChatReranker:
 
     An answer is a function of question, entity and relations alone, not of the thought before it,
     and is kept on disk: one call has one observation, in any run. Invented and repeated relations
-    are left out, BM25's order fills up; an answer that names none leaves BM25's order, which is
-    counted and said. Raises `PolicyError` when the server fails: that is never an observation.
+    are dropped, BM25's order fills up; an answer that names none leaves BM25's order, which is
+    counted and logged. Raises `PolicyError` when the server fails: that is never an observation.
     After such a failure each further request is sent once, until one is answered.
     """
 
     def __init__(self, config: RerankerConfig, count: int) -> None:
         self.config, self._count = config, count
         self._prompt = load_prompt(config.prompt)
-        key = api_key(config)
-        self._patient = ChatClient(config, key)
-        self._hasty = ChatClient(config.model_copy(update={"retries": 0}), key)
-        self._store = AnswerStore(_folder(config))
-        self._ledger = Ledger(config.prices)
+        self._completions = Completions(config, config.model, _folder(config))
         self._lock = threading.Lock()
-        self._flying: dict[str, threading.Lock] = {}
-        self._refusal: PolicyError | None = None
         self._failing = False
-        self.asked = self.unreadable = 0
+        self.answers = self.unreadable = 0
 
     @property
     def spent(self) -> Spent:
-        """What this process has paid; the caps of `prices` hold for each process."""
-        return self._ledger.spent
+        """What all that share `cache_dir` have paid."""
+        return self._completions.spent
 
     def __call__(self, question: str, entity: str, relations: tuple[str, ...]) -> Sequence[str]:
         ranked = bm25(question, entity, relations)
@@ -55,89 +74,72 @@ class ChatReranker:
             return ranked
         offered = ranked[: self.config.candidates]
         wanted = min(self._count, len(offered))
-        body = self._body(fill(self._prompt, question, entity, offered, wanted))
-        names = chosen(self._answer(body), offered)
-        self._note(bool(names))
+        names = chosen(self._answer(fill(self._prompt, question, entity, offered, wanted)), offered)
+        self._count_answer(bool(names))
         return tuple(dict.fromkeys((*names, *ranked)))
 
-    def _note(self, readable: bool) -> None:
+    def _answer(self, prompt: str) -> str:
+        try:
+            answer = self._completions.complete(
+                [{"role": "user", "content": prompt}],
+                temperature=0.0,
+                max_tokens=self.config.max_tokens,
+                seed=self.config.seed,
+                purpose="rerank",
+                retries=0 if self._failing else None,
+            )
+        except PolicyError as error:
+            self._failing = True
+            raise PolicyError(f"reranker: {error}") from None
+        self._failing = False
+        return answer.text
+
+    def _count_answer(self, readable: bool) -> None:
         with self._lock:
-            self.asked += 1
+            self.answers += 1
             self.unreadable += not readable
-            told = not readable and str(self.unreadable).strip("0") == "1"
-        if told:  # the 1st, 10th, 100th, ...
+            logged = not readable and str(self.unreadable).strip("0") == "1"
+        if logged:  # the 1st, 10th, 100th, ...
             log.warning(
                 "reranker: %d of %d answers of %s named no relation of the list; BM25's order "
                 "stands there",
                 self.unreadable,
-                self.asked,
+                self.answers,
                 self.config.model,
             )
 
-    def _answer(self, body: Json) -> str:
-        text = json.dumps(body, sort_keys=True, ensure_ascii=False)
-        key = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
-        with self._lock:
-            flying = self._flying.setdefault(key, threading.Lock())
-        with flying:  # the same prompt from two threads is paid for once
-            found = self._store.find(key)
-            if found is None:
-                found = self._buy(key, body)
-        with self._lock:
-            self._flying.pop(key, None)
-        return found
 
-    def _buy(self, key: str, body: Json) -> str:
-        if self._refusal is not None:
-            raise self._refusal
-        size = len(body["messages"][0]["content"].encode())
-        worst = at_worst(self._ledger, size, 1, self.config.max_tokens)
-        try:
-            self._ledger.reserve(worst)
-        except PolicyError as error:
-            self._refusal = PolicyError(f"reranker: {error}")
-            raise self._refusal from None
-        actual = worst
-        try:
-            client = self._hasty if self._failing else self._patient
-            answer = client.post(body, size // 4 + self.config.max_tokens)
-            actual = self._billed(answer, worst)
-        except PolicyError as error:
-            if isinstance(error, Refused | Unbilled | ContextFull):
-                actual = unbilled(worst)
-            raise self._failed(error) from None
-        finally:
-            self._ledger.settle(worst, actual)
-        self._failing = False
-        text = str(answer["choices"][0]["message"].get("content") or "")
-        return self._store.keep(key, text, actual)
+def load_prompt(path: str = "") -> str:
+    """The shipped prompt, or one's own by path. Raises `UserError` for one without our slots."""
+    file = Path(path) if path else SHIPPED
+    if not file.is_file():
+        raise UserError(f"{path}: no such prompt for the reranker")
+    text = file.read_text(encoding="utf-8").strip()
+    if set(_SLOT.findall(text)) != _SLOTS:
+        slots = ", ".join(f"{{{{{slot}}}}}" for slot in sorted(_SLOTS))
+        raise UserError(f"{path}: the reranker's prompt has exactly the slots {slots}")
+    return text
 
-    def _failed(self, error: PolicyError) -> PolicyError:
-        failure = PolicyError(f"reranker: {error}")
-        self._failing = True
-        if isinstance(error, Refused):
-            self._refusal = failure
-        return failure
 
-    def _body(self, prompt: str) -> Json:
-        body: Json = {
-            "model": self.config.model,
-            "messages": [{"role": "user", "content": prompt}],
-            "temperature": 0.0,
-            self.config.token_limit_field: self.config.max_tokens,
-            "seed": self.config.seed,
-            **self.config.body,
-        }
-        return {field: value for field, value in body.items() if value is not None}
+def fill(prompt: str, question: str, entity: str, relations: Sequence[str], count: int) -> str:
+    """The prompt with its slots filled; what fills a slot is never read for slots itself."""
+    values = {
+        "question": " ".join(question.split()),
+        "entity": " ".join(entity.split()),
+        "relations": "\n".join(relations),
+        "count": str(count),
+    }
+    return _SLOT.sub(lambda slot: values[slot[1]], prompt)
 
-    def _billed(self, answer: Json, worst: Spent) -> Spent:
-        """What the server says it used; where it says nothing, the worst."""
-        usage = answer.get("usage")
-        used = cast(dict[str, Any], usage) if isinstance(usage, dict) else {}
-        prompt, completion = used.get("prompt_tokens"), used.get("completion_tokens")
-        if not isinstance(prompt, int) or not isinstance(completion, int):
-            return worst
-        return self._ledger.priced(prompt, completion)
+
+def chosen(answer: str, relations: Sequence[str]) -> list[str]:
+    """The known relations of an answer, each once, in its order; none where it names none.
+
+    >>> chosen('["c.d", "made.up", "c.d"]', ["a.b", "c.d"])
+    ['c.d']
+    """
+    known = set(relations)
+    return [name for name in dict.fromkeys(string_list(answer) or ()) if name in known]
 
 
 def _folder(config: RerankerConfig) -> Path:

@@ -6,9 +6,8 @@ from typing import Any
 
 from graphwalker.errors import UserError
 from graphwalker.named import find
-from graphwalker.policies.chat.reranker_config import RerankerConfig
-from graphwalker.ranking.chat import ChatReranker
-from graphwalker.ranking.rerank import Ranker, bm25
+from graphwalker.ranking.bm25 import Ranker, bm25
+from graphwalker.ranking.chat import ChatReranker, RerankerConfig
 
 RANKERS: Mapping[str, Ranker] = {"bm25": bm25}
 

@@ -6,8 +6,7 @@ from dataclasses import replace
 from graphwalker.graphs.base import Entity, KnowledgeGraph, Step
 from graphwalker.graphs.literals import is_literal
 from graphwalker.question import Question
-from graphwalker.ranking.bm25 import rank_relations, words
-from graphwalker.ranking.rerank import Ranker, bm25
+from graphwalker.ranking.bm25 import Ranker, bm25, rank_relations, words
 from graphwalker.tools.base import Call, ErrorKind, Listed, Observation
 from graphwalker.tools.listing import Lister, Listing, lister
 from graphwalker.tools.namebook import NameBook, quote

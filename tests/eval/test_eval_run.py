@@ -13,8 +13,6 @@ from eval.run.usage import USAGE, read_usage, usage_figures
 from eval.run.workers import ThisProcess, WorkerProcesses
 from graphwalker.errors import PolicyError, UserError
 from graphwalker.policies.base import Completion
-from graphwalker.policies.chat.budget import Spent
-from graphwalker.policies.chat.spent_file import read_spent, write_spent
 from graphwalker.policies.scripted import ScriptedPolicy
 from graphwalker.question import Question
 from graphwalker.runs import locked
@@ -220,12 +218,3 @@ def test_an_episode_that_was_written_twice_counts_once(tmp_path: Path) -> None:
     lines = (folder / USAGE).read_text(encoding="utf-8")
     (folder / USAGE).write_text(lines + lines.splitlines(keepends=True)[0], encoding="utf-8")
     assert len(read_usage(folder)) == 8
-
-
-def test_what_an_api_was_paid_is_kept_over_resumes(tmp_path: Path) -> None:
-    assert read_spent(tmp_path) == Spent()
-    write_spent(tmp_path, Spent(2, 30, 4, 0.25))
-    assert read_spent(tmp_path) == Spent(2, 30, 4, 0.25)
-    (tmp_path / "spent.json").write_text("{")
-    with pytest.raises(UserError, match=r"spent.json: damaged"):
-        read_spent(tmp_path)

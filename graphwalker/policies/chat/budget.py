@@ -1,56 +1,72 @@
-"""The ledger of a chat API: tokens and money spent, and a cap that nothing can pass."""
+"""What requests may cost and how fast they may go: caps that hold over processes and kills."""
 
+import os
+import secrets
+import socket
+import sqlite3
 import threading
-from dataclasses import dataclass, replace
+import time
 
 from graphwalker.errors import PolicyError
 from graphwalker.policies.chat.config import Prices
+from graphwalker.policies.chat.store import Answer, Spent, Store, book, keep
+
+POLL_S = 0.1
+"""How often a request that waits looks for what other processes have settled."""
+_LIVING: set[str] = set()
+"""Owners of requests in this process: an earlier process may have had the same number."""
 
 
-@dataclass(frozen=True, slots=True)
-class Spent:
-    """Requests, tokens and money. Sums and differences are exact up to floating point."""
-
-    requests: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cost: float = 0.0
-
-    def __add__(self, other: "Spent") -> "Spent":
-        return Spent(
-            self.requests + other.requests,
-            self.prompt_tokens + other.prompt_tokens,
-            self.completion_tokens + other.completion_tokens,
-            self.cost + other.cost,
-        )
-
-    def __sub__(self, other: "Spent") -> "Spent":
-        return self + Spent(
-            -other.requests, -other.prompt_tokens, -other.completion_tokens, -other.cost
-        )
-
-    @property
-    def tokens(self) -> int:
-        return self.prompt_tokens + self.completion_tokens
+class OverBudget(PolicyError):
+    """A cap is reached: nothing more is sent."""
 
 
-class Ledger:
-    """What was spent, and what requests under way may still cost at their worst.
+class Rate:
+    """Spaces requests evenly over time."""
 
-    A request is let through only when everything under way could be paid at its worst price, so
-    that the caps hold whatever comes back. Thread-safe.
+    def __init__(self, requests_per_minute: float, tokens_per_minute: float) -> None:
+        self._limits = (requests_per_minute, tokens_per_minute)
+        self._free = [0.0, 0.0]
+        self._lock = threading.Lock()
+
+    def delay(self, tokens: int) -> float:
+        """Seconds to wait before a request of so many tokens; its place is taken."""
+        with self._lock:
+            now = time.monotonic()
+            start = max(now, *self._free)
+            for i, (limit, weight) in enumerate(zip(self._limits, (1, tokens), strict=True)):
+                self._free[i] = start + (60.0 * weight / limit if limit else 0.0)
+            return start - now
+
+
+class Budget:
+    """Lets a request through only when everything under way could be paid at its worst price.
+
+    A request is a row in the store from before it is sent until it is settled, so that what a
+    killed process had under way counts at its worst, for whoever opens the store next. The caps
+    hold for all that is paid into one store, by any thread, process or run. Thread-safe.
     """
 
-    def __init__(self, prices: Prices, spent: Spent | None = None) -> None:
-        self._prices = prices
-        self._spent = spent or Spent()
-        self._reserved = Spent()
-        self._changed = threading.Condition()
+    def __init__(self, prices: Prices, store: Store, longest_s: float) -> None:
+        self._prices, self._store, self._longest_s = prices, store, longest_s
+        self._host = socket.gethostname()
+        self._owner = f"{self._host} {os.getpid()} {secrets.token_hex(8)}"
+        _LIVING.add(self._owner)
+        self._settled = threading.Condition()
 
     @property
     def spent(self) -> Spent:
-        with self._changed:
-            return self._spent
+        """All that was paid, and what lost requests may have cost."""
+        with self._store.change() as database:
+            self._sweep(database)
+            return _total(database, "spent")
+
+    @property
+    def lost(self) -> int:
+        """Requests that may have been paid for nothing, those under way among them."""
+        with self._store.change() as database:
+            lost = "SELECT requests FROM spent WHERE state = 'lost'"
+            return database.execute(lost).fetchone()[0] + _total(database, "sent").requests
 
     def priced(self, prompt_tokens: int, completion_tokens: int) -> Spent:
         """One request of that many tokens."""
@@ -60,47 +76,101 @@ class Ledger:
         ) / 1_000_000
         return Spent(1, prompt_tokens, completion_tokens, cost)
 
-    def reserve(self, worst: Spent) -> None:
-        """Set the worst price aside; waits while requests under way may still leave room for it.
+    def at_worst(self, prompt_bytes: int, messages: int, completion_tokens: int) -> Spent:
+        """What a request may cost at most: no tokenizer makes more tokens than there are bytes, and
+        chat templates add few to each message."""
+        return self.priced(prompt_bytes + 32 * (messages + 1), completion_tokens)
 
-        Raises `PolicyError` when the cap is reached.
+    def reserve(self, worst: Spent, key: str = "") -> int | None:
+        """Set the worst price aside, under the number that is returned; `None`: not now.
+
+        That is while a request under way may still leave money for it, or has the same key and may
+        answer it, or has. Raises `OverBudget` when the cap is reached.
         """
-        with self._changed:
-            while not self._fits(self._spent + self._reserved + worst):
-                if not self._reserved.requests:
-                    raise PolicyError(self._refusal())
-                self._changed.wait()
-            self._reserved += worst
+        with self._store.change() as database:
+            self._sweep(database)
+            # An answer may have come since its store was last looked at.
+            same = "SELECT key FROM sent WHERE key = ? UNION SELECT key FROM answers WHERE key = ?"
+            if key and database.execute(same, (key, key)).fetchone():
+                return None
+            spent, under_way = _total(database, "spent"), _total(database, "sent")
+            if not self._allows(spent + under_way + worst):
+                if under_way.requests:
+                    return None
+                raise OverBudget(self._refusal(spent))
+            row = (key, self._owner, time.time() + self._longest_s)
+            return database.execute(
+                "INSERT INTO sent VALUES (NULL, ?, ?, ?, ?, ?, ?)",
+                (*row, worst.prompt_tokens, worst.completion_tokens, worst.cost),
+            ).lastrowid
 
-    def settle(self, worst: Spent, actual: Spent) -> None:
-        """Give the reservation back and book what the request cost."""
-        with self._changed:
-            self._reserved -= worst
-            if not self._reserved.requests:
-                self._reserved = Spent()  # no dust of floating point stays behind
-            self._spent += actual
-            self._changed.notify_all()
+    def wait(self) -> None:
+        """Until a request of this process was settled, or one of another may have been."""
+        with self._settled:
+            self._settled.wait(POLL_S)
 
-    def _fits(self, total: Spent) -> bool:
-        most, tokens = self._prices.max_cost, self._prices.max_total_tokens
-        return (not most or total.cost <= most) and (not tokens or total.tokens <= tokens)
+    def settle(self, ticket: int, state: str, actual: Spent, answer: Answer | None = None) -> None:
+        """Book as `paid` or `lost` what a reservation came to, and store its answer."""
+        with self._store.change() as database:
+            (key,) = database.execute(
+                "SELECT key FROM sent WHERE id = ?", (ticket,)
+            ).fetchone() or ("",)
+            if database.execute("DELETE FROM sent WHERE id = ?", (ticket,)).rowcount:
+                book(database, state, actual)  # else another process took it for dead and booked it
+            if answer is not None and key:
+                keep(database, key, answer)
+        with self._settled:
+            self._settled.notify_all()
 
-    def _refusal(self) -> str:
-        caps = [f"max_cost={self._prices.max_cost:g}"] if self._prices.max_cost else []
-        if self._prices.max_total_tokens:
-            caps.append(f"max_total_tokens={self._prices.max_total_tokens}")
+    def _sweep(self, database: sqlite3.Connection) -> None:
+        """What a dead process had under way may have been billed: it is lost."""
+        rows = database.execute(
+            "SELECT id, owner, until, prompt_tokens, completion_tokens, cost FROM sent"
+        ).fetchall()
+        for ticket, owner, until, *worst in rows:
+            if until < time.time() or self._is_dead(owner):
+                database.execute("DELETE FROM sent WHERE id = ?", (ticket,))
+                book(database, "lost", Spent(1, *worst))
+
+    def _is_dead(self, owner: str) -> bool:
+        host, process, _ = owner.split(" ")
+        if host != self._host:
+            return False  # nobody can tell: it counts until its time is up
+        if int(process) == os.getpid():
+            return owner not in _LIVING
+        try:
+            os.kill(int(process), 0)
+        except ProcessLookupError:
+            return True
+        except PermissionError:
+            pass
+        return False
+
+    def _allows(self, total: Spent) -> bool:
+        caps = self._prices
         return (
-            f"the next request might pass {' or '.join(caps)}: {self._spent.cost:.4f} and "
-            f"{self._spent.tokens:,} tokens are spent; raise the cap and run again"
+            (not caps.max_cost or total.cost <= caps.max_cost)
+            and (not caps.max_total_tokens or total.tokens <= caps.max_total_tokens)
+            and (not caps.max_requests or total.requests <= caps.max_requests)
+        )
+
+    def _refusal(self, spent: Spent) -> str:
+        prices = self._prices
+        caps = [f"max_cost={prices.max_cost:g}"] if prices.max_cost else []
+        if prices.max_total_tokens:
+            caps.append(f"max_total_tokens={prices.max_total_tokens}")
+        if prices.max_requests:
+            caps.append(f"max_requests={prices.max_requests}")
+        counted = f" by all that share {self._store.path}" if self._store.path else ""
+        return (
+            f"the next request might pass {' or '.join(caps)}: {spent.cost:.4f}, "
+            f"{spent.tokens:,} tokens and {spent.requests:,} requests are spent{counted}; raise "
+            "the cap and run again"
         )
 
 
-def at_worst(ledger: Ledger, prompt_bytes: int, messages: int, completion_tokens: int) -> Spent:
-    """What a request may cost at most: no tokenizer makes more tokens than there are bytes, and
-    chat templates add few to each message."""
-    return ledger.priced(prompt_bytes + 32 * (messages + 1), completion_tokens)
-
-
-def unbilled(spent: Spent) -> Spent:
-    """A request that the server refused: counted, at no cost."""
-    return replace(spent, prompt_tokens=0, completion_tokens=0, cost=0.0)
+def _total(database: sqlite3.Connection, table: str) -> Spent:
+    requests = "sum(requests)" if table == "spent" else "count(*)"
+    costs = "coalesce(sum(prompt_tokens), 0), coalesce(sum(completion_tokens), 0)"
+    query = f"SELECT {requests}, {costs}, coalesce(sum(cost), 0.0) FROM {table}"
+    return Spent(*database.execute(query).fetchone())

@@ -1,5 +1,6 @@
 """Settings of an OpenAI-compatible server: where it is, how hard to press it, what it may cost."""
 
+import os
 from ipaddress import ip_address
 from typing import Any, Literal, Self
 from urllib.parse import SplitResult, urlsplit
@@ -7,19 +8,24 @@ from urllib.parse import SplitResult, urlsplit
 from pydantic import Field, field_validator, model_validator
 
 from graphwalker.config import Config
+from graphwalker.errors import UserError
 
 
 class Prices(Config):
-    """Money per million tokens, in one currency of your choice. 0: not counted."""
+    """Money per million tokens, in one currency of your choice, and caps. A cap holds for all that
+    is paid into one store of answers (a run's folder, or a `cache_dir` that runs share), over
+    processes, kills and resumes: a request that might pass it is not sent."""
 
     prompt_per_million: float = Field(default=0.0, ge=0)
     """Price of a million prompt tokens."""
     completion_per_million: float = Field(default=0.0, ge=0)
     """Price of a million completion tokens."""
     max_cost: float = Field(default=0.0, ge=0)
-    """The run never spends more; requests that might are refused. 0: no cap."""
+    """Money that may be spent; what lost requests may have cost counts. 0: no cap."""
     max_total_tokens: int = Field(default=0, ge=0)
     """The same for prompt and completion tokens together. 0: no cap."""
+    max_requests: int = Field(default=0, ge=0)
+    """The same for requests, further attempts that may be billed among them. 0: no cap."""
 
     @model_validator(mode="after")
     def _a_cap_needs_prices(self) -> Self:
@@ -38,13 +44,13 @@ class ChatApiConfig(Config):
     concurrency: int = Field(default=16, ge=1)
     """Requests under way at once."""
     timeout_s: float = Field(default=120.0, gt=0)
-    """Seconds without a byte before an attempt is given up."""
+    """Seconds after which an attempt is given up, whole answer included."""
     retries: int = Field(default=6, ge=0)
     """Further attempts after rate limits, server errors, timeouts and cut-off answers."""
     backoff_s: float = Field(default=1.0, ge=0)
     """The first wait is drawn from 0 to this; the range doubles with every attempt."""
     max_backoff_s: float = Field(default=60.0, ge=0)
-    """Longest wait, a server's Retry-After included."""
+    """Longest wait, where the server asks for none by Retry-After (two minutes at most)."""
     requests_per_minute: float = Field(default=0.0, ge=0)
     """Requests are spaced evenly to stay below this. 0: no limit."""
     tokens_per_minute: float = Field(default=0.0, ge=0)
@@ -122,3 +128,17 @@ def _is_loopback(parts: SplitResult) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def api_key(config: ChatApiConfig) -> str:
+    """The key in the environment, `""` for none. Raises `UserError` where it would travel in the
+    clear, or cannot be sent in a header."""
+    key = os.environ.get(config.api_key_env, "").strip() if config.api_key_env else ""
+    if key and not config.is_private:
+        raise UserError(
+            f"{config.base_url}: the key in {config.api_key_env} would travel unencrypted; use "
+            'https, or send none with api_key_env=""'
+        )
+    if not key.isprintable() or not key.isascii():
+        raise UserError(f"the environment variable {config.api_key_env} holds no usable key")
+    return key

@@ -1,18 +1,23 @@
 """A model behind an OpenAI-compatible HTTP API as a policy."""
 
 import hashlib
-import os
+import logging
 import queue
 import threading
+import time
 from collections.abc import Sequence
 from itertools import count
-from typing import Any, cast
+from pathlib import Path
+from typing import Any
 
-from graphwalker.errors import PolicyError, UserError
+from graphwalker.errors import PolicyError
 from graphwalker.policies.base import Completion, Request
-from graphwalker.policies.chat.budget import Ledger, Spent, at_worst, unbilled
-from graphwalker.policies.chat.client import ChatClient, ContextFull, Json, Refused, Unbilled
+from graphwalker.policies.chat.client import Completions
 from graphwalker.policies.chat.config import ChatApiConfig
+from graphwalker.policies.chat.connection import ContextFull
+from graphwalker.policies.chat.store import Answer, Spent
+
+log = logging.getLogger(__name__)
 
 Result = Completion | PolicyError
 
@@ -20,34 +25,39 @@ Result = Completion | PolicyError
 class ChatPolicy:
     """Completes requests over HTTP, `concurrency` at once, in whatever order they come back.
 
-    Failures that retries do not mend come back as `PolicyError`. After one that every request would
-    meet (a wrong key, no money, an unknown model) and after the cap is reached, nothing is sent any
-    more. Raises `UserError` for a key that would travel unencrypted.
+    `folder` keeps answers and costs: a run that was killed resumes without paying twice. Failures
+    that retries do not mend come back as `PolicyError`. After one that every request would meet (a
+    wrong key, no money, an unknown model) and at a cap, nothing is sent any more. Raises
+    `UserError` for a key that would travel unencrypted.
     """
 
     def __init__(
-        self, model: str, config: ChatApiConfig | None = None, spent: Spent | None = None
+        self, model: str, config: ChatApiConfig | None = None, folder: Path | None = None
     ) -> None:
         self.name = model
         self.config = config or ChatApiConfig()
-        self.ledger = Ledger(self.config.prices, spent)
-        self._client = ChatClient(self.config, api_key(self.config))
+        self._completions = Completions(self.config, model, folder)
         self._requests: queue.SimpleQueue[tuple[int, Request] | None] = queue.SimpleQueue()
         self._results: queue.SimpleQueue[tuple[int, str, Result]] = queue.SimpleQueue()
         self._pending: dict[str, int] = {}
         self._tickets = count()
-        self._refusal: PolicyError | None = None
         # Daemons: an interrupted run ends at once, not after the slowest answer.
-        self._working = self.config.concurrency
-        self._lock = threading.Lock()
-        for _ in range(self.config.concurrency):
-            threading.Thread(target=self._work, daemon=True).start()
+        self._threads = [
+            threading.Thread(target=self._work, daemon=True) for _ in range(self.config.concurrency)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    @property
+    def spent(self) -> Spent:
+        """What the run has cost, its earlier parts included."""
+        return self._completions.spent
 
     def submit(self, request: Request) -> None:
         if request.key in self._pending:
             raise PolicyError(f"episode {request.key!r} already waits for a completion")
-        if self._refusal is not None:
-            raise PolicyError(str(self._refusal))
+        if self._completions.refusal is not None:
+            raise PolicyError(str(self._completions.refusal))
         ticket = next(self._tickets)
         self._pending[request.key] = ticket
         self._requests.put((ticket, request))
@@ -67,74 +77,47 @@ class ChatPolicy:
     def close(self) -> None:
         """Send nothing more; threads end with the request that they are at."""
         self._pending.clear()
-        self._client.stop()
-        for _ in range(self.config.concurrency):
+        self._completions.stop()
+        for _ in self._threads:
             self._requests.put(None)
+        until = time.monotonic() + 1
+        for thread in self._threads:
+            thread.join(max(0.0, until - time.monotonic()))
+        if not any(thread.is_alive() for thread in self._threads):
+            self._completions.close()
 
     def _work(self) -> None:
         while (job := self._requests.get()) is not None:
             ticket, request = job
             if self._pending.get(request.key) == ticket:
                 self._results.put((ticket, request.key, self._complete(request)))
-        with self._lock:
-            self._working -= 1
-            last = self._working == 0
-        if last:
-            self._client.close()
 
     def _complete(self, request: Request) -> Result:
-        if self._refusal is not None:
-            return self._refusal
-        sampling = request.sampling
-        size = sum(len(message.content.encode()) for message in request.messages)
-        worst = at_worst(self.ledger, size, len(request.messages), sampling.max_tokens)
         try:
-            self.ledger.reserve(worst)
-        except PolicyError as error:
-            self._refusal = error
-            return error
-        actual = worst  # of a request whose answer got lost, the server may have billed all
-        try:
-            answer = self._client.post(self._body(request), size // 4 + sampling.max_tokens)
-            actual = self._billed(answer, worst)
-            return _completion(answer, request.stop, actual)
+            messages = [{"role": m.role, "content": m.content} for m in request.messages]
+            answer = self._completions.complete(messages, **self._settings(request))
+            return _completion(answer, request.stop)
         except ContextFull:
-            actual = unbilled(worst)
             return Completion("", "length")
         except PolicyError as error:
-            if isinstance(error, Refused):
-                self._refusal = error
-            if isinstance(error, Refused | Unbilled):
-                actual = unbilled(worst)
             return error
-        finally:
-            self.ledger.settle(worst, actual)
+        except Exception as error:
+            # A thread that ends leaves the run waiting for ever, so whatever this was, it is the
+            # failure of one episode.
+            log.exception("a request to %s failed", self.name)
+            return PolicyError(f"{self.name}: {type(error).__name__}: {error}")
 
-    def _body(self, request: Request) -> Json:
+    def _settings(self, request: Request) -> dict[str, Any]:
         sampling = request.sampling
-        body: Json = {
-            "model": self.name,
-            "messages": [{"role": m.role, "content": m.content} for m in request.messages],
+        settings: dict[str, Any] = {
             "temperature": sampling.temperature,
             "top_p": sampling.top_p,
-            self.config.token_limit_field: sampling.max_tokens,
+            "max_tokens": sampling.max_tokens,
             "seed": turn_seed(request),
+            "purpose": "turn",
         }
-        if request.stop and self.config.send_stop:
-            body["stop"] = list(request.stop)
-        body.update(self.config.body)
-        return {field: value for field, value in body.items() if value is not None}
-
-    def _billed(self, answer: Json, worst: Spent) -> Spent:
-        """What the server says it used; where it says nothing, the worst."""
-        usage = answer.get("usage")
-        if not isinstance(usage, dict):
-            return worst
-        used = cast(dict[str, Any], usage)
-        prompt, completion = used.get("prompt_tokens"), used.get("completion_tokens")
-        if not isinstance(prompt, int) or not isinstance(completion, int):
-            return worst
-        return self.ledger.priced(prompt, completion)
+        stop = request.stop and self.config.send_stop
+        return {**settings, "stop": list(request.stop)} if stop else settings
 
 
 def turn_seed(request: Request) -> int:
@@ -143,25 +126,22 @@ def turn_seed(request: Request) -> int:
     return int.from_bytes(hashlib.blake2b(what.encode(), digest_size=4).digest()) >> 1
 
 
-def _completion(answer: Json, stops: Sequence[str], spent: Spent) -> Completion:
-    choice = cast(Json, answer["choices"][0])
-    text = str(choice["message"].get("content") or "")
-    finish = "length" if choice.get("finish_reason") == "length" else "stop"
-    cut = finish_text(text, stops, finish, choice.get("stop_reason"))
+def _completion(answer: Answer, stops: Sequence[str]) -> Completion:
+    cut = finish_text(answer.text, stops, answer.finish, answer.stop_reason)
     return Completion(
         cut,
-        "stop" if any(cut.endswith(stop) for stop in stops) else finish,
-        prompt_tokens=spent.prompt_tokens,
-        completion_tokens=spent.completion_tokens,
-        cost=spent.cost,
+        "stop" if any(cut.endswith(stop) for stop in stops) else answer.finish,
+        prompt_tokens=answer.spent.prompt_tokens,
+        completion_tokens=answer.spent.completion_tokens,
+        cost=answer.spent.cost,
     )
 
 
-def finish_text(text: str, stops: Sequence[str], finish: str, stop_reason: object = None) -> str:
+def finish_text(text: str, stops: Sequence[str], finish: str, stop_reason: str = "") -> str:
     """The text up to and with its first stop string, which most servers cut away.
 
-    vLLM names the string in `stop_reason`. Elsewhere a closing tag is put back when its opening
-    one is the last that stands open; a text that ends otherwise is left as it is.
+    vLLM names the string in `stop_reason`. Where none is named, a closing tag is put back when its
+    opening one is the last that stands open; a text that ends otherwise is left as it is.
 
     >>> finish_text("<answer> [] </answer> more", ["</answer>"], "stop")
     '<answer> [] </answer>'
@@ -173,22 +153,8 @@ def finish_text(text: str, stops: Sequence[str], finish: str, stop_reason: objec
         return text[: min(cuts)]
     if finish == "length":
         return text
-    if isinstance(stop_reason, str) and stop_reason in stops:
+    if stop_reason in stops:
         return text + stop_reason
     opened = {stop: text.rfind(stop.replace("</", "<", 1)) for stop in stops if stop[:2] == "</"}
     last = max(opened, key=opened.__getitem__, default="")
     return text + last if last and opened[last] >= 0 else text
-
-
-def api_key(config: ChatApiConfig) -> str:
-    """The key in the environment, `""` for none. Raises `UserError` where it would travel in the
-    clear, or cannot be sent in a header."""
-    key = os.environ.get(config.api_key_env, "").strip() if config.api_key_env else ""
-    if key and not config.is_private:
-        raise UserError(
-            f"{config.base_url}: the key in {config.api_key_env} would travel unencrypted; use "
-            'https, or send none with api_key_env=""'
-        )
-    if not key.isprintable() or not key.isascii():
-        raise UserError(f"the environment variable {config.api_key_env} holds no usable key")
-    return key

@@ -1,64 +1,204 @@
-"""Answers of a chat API on disk: a SQLite file that threads and processes share."""
+"""What chat servers answered and were paid: one SQLite file for threads and processes."""
 
+import json
+import logging
 import sqlite3
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
+from threading import RLock
+from typing import Any
 
 from graphwalker.errors import UserError
-from graphwalker.policies.chat.budget import Spent
+from graphwalker.files import JsonlAppender, read_jsonl
 
-FILE_NAME = "answers.sqlite"
-_TABLE = (
-    "CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, text TEXT NOT NULL, "
-    "prompt_tokens INTEGER, completion_tokens INTEGER, cost REAL)"
+log = logging.getLogger(__name__)
+
+FILE_NAME, SUMMARY = "answers.sqlite", "spent.json"
+_COSTS = "prompt_tokens INTEGER, completion_tokens INTEGER, cost REAL"
+_TABLES = (
+    f"CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, text TEXT NOT NULL, {_COSTS})",
+    "ALTER TABLE answers ADD COLUMN finish TEXT NOT NULL DEFAULT 'stop'",
+    "ALTER TABLE answers ADD COLUMN stop_reason TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE answers ADD COLUMN purpose TEXT NOT NULL DEFAULT ''",
+    # Requests under way, at their worst price. An id is never given twice (AUTOINCREMENT): who
+    # settles late must not settle another's.
+    "CREATE TABLE sent (id INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT, owner TEXT, until REAL, "
+    f"{_COSTS})",
+    f"CREATE TABLE spent (state TEXT PRIMARY KEY, requests INTEGER, {_COSTS})",
+    "INSERT INTO spent VALUES ('paid', 0, 0, 0, 0.0), ('lost', 0, 0, 0, 0.0)",
 )
 
 
-class AnswerStore:
-    """Answers by key; the first one that was stored stands. Thread-safe.
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """Requests, tokens and money."""
 
-    Raises `UserError` for a file that is not such a store, or that the disk refuses.
+    requests: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: float = 0.0
+
+    def __add__(self, other: "Spent") -> "Spent":
+        return Spent(
+            self.requests + other.requests,
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            self.cost + other.cost,
+        )
+
+    @property
+    def tokens(self) -> int:
+        return self.prompt_tokens + self.completion_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a server wrote, why it ended (`stop` or `length`), and what that cost when it was paid.
+
+    `stop_reason` is the stop string that ended it, where the server names it (vLLM does)."""
+
+    text: str
+    finish: str = "stop"
+    stop_reason: str = ""
+    spent: Spent = Spent()
+    purpose: str = ""
+
+
+class Store:
+    """The file in a folder, in memory without one. The first answer to a request stands.
+
+    What a run of an earlier release left in the folder (`spent.json`, a teacher's `answers.jsonl`)
+    is read once. Thread-safe. Raises `UserError` for a file that is not such a store, or that the
+    disk refuses.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.path = folder / FILE_NAME
-        self._lock = Lock()
+    def __init__(self, folder: Path | None) -> None:
+        self.folder = folder
+        self.path = folder / FILE_NAME if folder else None
+        self._lock = RLock()
         try:
-            folder.mkdir(parents=True, exist_ok=True)
-            self._database = sqlite3.connect(self.path, timeout=60, check_same_thread=False)
-            with self._database:
-                self._database.execute("PRAGMA journal_mode=WAL")
-                self._database.execute(_TABLE)
+            if folder:
+                folder.mkdir(parents=True, exist_ok=True)
+            self._database = sqlite3.connect(
+                self.path or ":memory:", timeout=60, isolation_level=None, check_same_thread=False
+            )
+            self._database.execute("PRAGMA journal_mode=WAL")
+            # In WAL mode this survives any kill of the process; only a power cut may lose the end.
+            self._database.execute("PRAGMA synchronous=NORMAL")
         except (sqlite3.Error, OSError) as error:
             raise self._damaged(error) from None
+        with self.change() as database:
+            if not database.execute("PRAGMA user_version").fetchone()[0]:
+                self._create(database)
 
-    def find(self, key: str) -> str | None:
+    @contextmanager
+    def change(self) -> Generator[sqlite3.Connection]:
+        """One transaction that no other thread or process comes between."""
+        with self._lock:
+            try:
+                self._database.execute("BEGIN IMMEDIATE")
+                yield self._database
+                self._database.execute("COMMIT")
+            except sqlite3.Error as error:
+                raise self._damaged(error) from None
+            finally:
+                if self._database.in_transaction:
+                    self._database.execute("ROLLBACK")
+
+    def find(self, keys: Sequence[str]) -> Answer | None:
         """The answer that was paid for, if there is one."""
+        marks = ", ".join("?" * len(keys))
+        query = (
+            "SELECT text, finish, stop_reason, prompt_tokens, completion_tokens, cost, purpose "
+            f"FROM answers WHERE key IN ({marks})"
+        )
         with self._lock:
             try:
-                query = "SELECT text FROM answers WHERE key = ?"
-                row = self._database.execute(query, (key,)).fetchone()
+                row = self._database.execute(query, keys).fetchone()
             except sqlite3.Error as error:
                 raise self._damaged(error) from None
-        return None if row is None else str(row[0])
+        if row is None:
+            return None
+        text, finish, stop_reason, prompt, completion, cost, purpose = row
+        return Answer(text, finish, stop_reason, Spent(1, prompt, completion, cost), purpose)
 
-    def keep(self, key: str, text: str, spent: Spent) -> str:
-        """Store the answer; returns the one that stands, which may be another process's."""
-        row = (key, text, spent.prompt_tokens, spent.completion_tokens, spent.cost)
-        with self._lock:
-            try:
-                with self._database:
-                    self._database.execute(
-                        "INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?)", row
-                    )
-            except sqlite3.Error as error:
-                raise self._damaged(error) from None
-        return self.find(key) or text
+    def purposes(self) -> dict[str, int]:
+        """How many answers are stored, by what they were asked for."""
+        query = "SELECT purpose, count(*) FROM answers GROUP BY purpose ORDER BY purpose"
+        with self.change() as database:
+            return dict(database.execute(query).fetchall())
 
     def close(self) -> None:
         """Close the file; nothing may be asked any more."""
         with self._lock:
             self._database.close()
 
+    def _create(self, database: sqlite3.Connection) -> None:
+        for statement in _TABLES:
+            database.execute(statement)
+        if self.folder:
+            _read_summary(database, self.folder / SUMMARY)
+            _read_journal(database, self.folder / "answers.jsonl")
+        database.execute("PRAGMA user_version = 1")
+
     def _damaged(self, error: Exception) -> UserError:
         return UserError(f"{self.path}: no store of answers ({error}); delete it or choose another")
+
+
+def keep(database: sqlite3.Connection, key: str, answer: Answer) -> None:
+    """Store an answer, unless there is one."""
+    spent, about = answer.spent, (answer.finish, answer.stop_reason, answer.purpose)
+    paid = (spent.prompt_tokens, spent.completion_tokens, spent.cost)
+    database.execute(
+        "INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (key, answer.text, *paid, *about),
+    )
+
+
+def book(database: sqlite3.Connection, state: str, spent: Spent) -> None:
+    """Add to what is `paid`, or `lost`: sent and perhaps billed, but never answered."""
+    database.execute(
+        "UPDATE spent SET requests = requests + ?, prompt_tokens = prompt_tokens + ?, "
+        "completion_tokens = completion_tokens + ?, cost = cost + ? WHERE state = ?",
+        (spent.requests, spent.prompt_tokens, spent.completion_tokens, spent.cost, state),
+    )
+
+
+def _read_summary(database: sqlite3.Connection, path: Path) -> None:
+    if not path.is_file():
+        return
+    try:
+        record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        names = ("requests", "prompt_tokens", "completion_tokens", "cost")
+        book(database, "paid", Spent(*(record[name] for name in names)))
+    except (ValueError, TypeError, KeyError, sqlite3.Error) as error:
+        raise UserError(f"{path}: damaged ({error}); it counts what was spent: mend it") from None
+    log.warning("%s was written by an earlier release: what it counts was taken over", path)
+
+
+def _read_journal(database: sqlite3.Connection, path: Path) -> None:
+    """A line was a request `sent`, then its `text`, or that it was `lost` or `free`, by key."""
+    if not path.is_file():
+        return
+    JsonlAppender(path).close()  # cuts away half a line that a kill left at the end
+    under_way: dict[str, Any] = {}
+    for number, entry in enumerate(read_jsonl(path), start=1):
+        try:
+            key = str(entry["key"])
+            if "sent" in entry:
+                under_way[key] = entry["sent"]
+                continue
+            under_way.pop(key, None)
+            if "lost" in entry:
+                book(database, "lost", Spent(1, *entry["lost"]))
+            if "text" in entry:
+                paid = Spent(1, *entry["paid"])
+                book(database, "paid", paid)
+                keep(database, key, Answer(entry["text"], entry["finish"], "", paid, entry["for"]))
+        except (KeyError, TypeError, sqlite3.Error):
+            raise UserError(f"{path}:{number}: damaged; move the file away") from None
+    for worst in under_way.values():
+        book(database, "lost", Spent(1, *worst))
+    log.warning("%s was written by an earlier release: its answers were taken over", path)

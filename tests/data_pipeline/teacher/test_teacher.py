@@ -3,10 +3,13 @@
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +50,14 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def usage(folder: Path) -> dict[str, Any]:
-    return json.loads((folder / "teacher/usage.json").read_text())
+    return json.loads((folder / "teacher/spent.json").read_text())
+
+
+def answers(folder: Path) -> set[str]:
+    """Under which keys answers are stored."""
+    database = sqlite3.connect(folder / "teacher/answers.sqlite")
+    with closing(database):
+        return {key for (key,) in database.execute("SELECT key FROM answers")}
 
 
 @pytest.fixture(scope="module")
@@ -178,13 +188,12 @@ def test_what_was_answered_before_a_kill_is_never_paid_for_again(graph, undistur
                 time.sleep(0.002)
             os.kill(process.pid, signal.SIGKILL)
             process.wait()
-        kept = {e["key"] for e in read_jsonl(out / "teacher/answers.jsonl") if "text" in e}
+        kept = answers(out)
         assert kept
         synthesize(graph, chosen, out)
         asked_twice = server.asked.total() - len(server.asked)
     lost = usage(out)["lost"]
-    bought = Counter(e["key"] for e in read_jsonl(out / "teacher/answers.jsonl") if "text" in e)
-    assert set(bought.values()) == {1} and kept <= set(bought)
+    assert kept <= answers(out)
     assert asked_twice <= lost <= 2 * 4  # only what was under way when the kills came
     assert contents(out) == contents(undisturbed)
 
@@ -259,13 +268,19 @@ def test_the_stages_one_by_one_ask_the_teacher_for_their_part(graph, tmp_path):
     assert scored and set(scored) == {9.0}
 
 
-def test_two_runs_never_write_one_journal(tmp_path):
-    settings = TeacherConfig(base_url="http://127.0.0.1:9/v1", model="tiny", api_key_env="")
-    first = TeacherClient(settings, tmp_path)
-    with pytest.raises(UserError, match="another run is using"):
-        TeacherClient(settings, tmp_path)
-    first.close()
-    TeacherClient(settings, tmp_path).close()
+def test_runs_that_share_a_folder_pay_for_a_prompt_once(tmp_path):
+    with teach(lambda number, prompt: Act(well(prompt), delay_s=0.3)) as server:
+        settings = config(server).teacher
+        clients = [TeacherClient(settings, tmp_path) for _ in range(2)]
+        with ThreadPoolExecutor(4) as threads:
+            asked = [
+                threads.submit(client.ask, "score", "How good? <score>", str)
+                for client in clients * 2
+            ]
+            assert {one.result() for one in asked} == {"<score>9</score>"}
+        assert server.asked.total() == 1
+        for client in clients:
+            client.close()
 
 
 def test_a_prompt_of_ones_own_must_have_our_slots(tmp_path):

@@ -13,7 +13,7 @@ from graphwalker.config import parse_config
 from graphwalker.errors import PolicyError, UserError
 from graphwalker.graphs.base import Entity
 from graphwalker.policies.base import Completion, Request, Sampling
-from graphwalker.policies.chat.client import Pace
+from graphwalker.policies.chat.budget import Rate
 from graphwalker.policies.chat.config import ChatApiConfig
 from graphwalker.policies.chat.policy import ChatPolicy, finish_text, turn_seed
 from graphwalker.question import Question
@@ -92,12 +92,12 @@ def test_fields_of_a_request_can_be_added_renamed_and_left_out():
 @pytest.mark.parametrize(
     ("text", "finish", "reason", "expected"),
     [
-        ("<think> a </think> <answer> []", "stop", None, "<think> a </think> <answer> []</answer>"),
-        ("<kg-query> f(", "stop", None, "<kg-query> f(</kg-query>"),
+        ("<think> a </think> <answer> []", "stop", "", "<think> a </think> <answer> []</answer>"),
+        ("<kg-query> f(", "stop", "", "<kg-query> f(</kg-query>"),
         ("<answer> []", "stop", "</answer>", "<answer> []</answer>"),
-        ("<answer> [", "length", None, "<answer> ["),
-        ("no action at all", "stop", None, "no action at all"),
-        ("<answer> [] </answer><kg-query>", "stop", None, "<answer> [] </answer>"),
+        ("<answer> [", "length", "", "<answer> ["),
+        ("no action at all", "stop", "", "no action at all"),
+        ("<answer> [] </answer><kg-query>", "stop", "", "<answer> [] </answer>"),
     ],
 )
 def test_the_stop_string_that_a_server_cut_away_is_put_back(text, finish, reason, expected):
@@ -247,12 +247,10 @@ def test_requests_keep_to_the_rate():
     assert server.times[-1] - server.times[0] >= 4 * 0.05 * 0.9
 
 
-def test_tokens_keep_to_the_rate_and_a_hold_holds_all():
-    pace = Pace(0, 60_000)
-    assert pace.delay(500) == 0
-    assert 0.4 < pace.delay(500) <= 0.5
-    pace.hold(2)
-    assert 1.9 < pace.delay(1) <= 2
+def test_tokens_keep_to_the_rate():
+    rate = Rate(0, 60_000)
+    assert rate.delay(500) == 0
+    assert 0.4 < rate.delay(500) <= 0.5
 
 
 def test_money_is_counted_and_the_cap_holds():
@@ -266,7 +264,7 @@ def test_money_is_counted_and_the_cap_holds():
                 results.append(error)
         while waiting := policy.collect():
             results += [result for _, result in waiting]
-    spent = policy.ledger.spent
+        spent = policy.spent
     paid = [result for result in results if isinstance(result, Completion)]
     assert len(paid) == len(server.requests) and all(result.cost == 20 for result in paid)
     assert spent.cost == 20 * len(paid) and 0 < spent.cost <= 200
@@ -277,15 +275,15 @@ def test_what_was_never_reported_is_booked_at_its_worst():
     with serve(Act(usage=None)) as server, asking(server, prices=PRICES) as policy:
         policy.submit(request())
         policy.collect()
-    assert policy.ledger.spent.completion_tokens == 20
-    assert policy.ledger.spent.prompt_tokens > len("Who?")
+        assert policy.spent.completion_tokens == 20
+        assert policy.spent.prompt_tokens > len("Who?")
 
 
 def test_a_refused_request_costs_nothing():
     with serve(Act(status=400)) as server, asking(server, prices=PRICES) as policy:
         policy.submit(request())
         policy.collect()
-    assert (policy.ledger.spent.requests, policy.ledger.spent.cost) == (1, 0.0)
+        assert (policy.spent.requests, policy.spent.cost) == (1, 0.0)
 
 
 def test_a_cap_without_prices_is_refused():

@@ -22,7 +22,7 @@ from graphwalker.graphs.open import open_graph
 from graphwalker.policies.base import Sampling
 from graphwalker.policies.scripted import ScriptedPolicy
 from graphwalker.question import Question
-from graphwalker.ranking import rerank
+from graphwalker.ranking import chat
 from graphwalker.tools.base import Call
 from graphwalker.trajectory import StopReason, Trajectory
 from graphwalker.world.generate import make_world
@@ -71,7 +71,7 @@ def bm25_of_ada(top: int = 3) -> tuple[str, ...]:
 
 
 def test_the_examples_hold():
-    assert doctest.testmod(loose_json).failed == doctest.testmod(rerank).failed == 0
+    assert doctest.testmod(loose_json).failed == doctest.testmod(chat).failed == 0
 
 
 def test_the_model_chooses_what_is_shown(tmp_path):
@@ -199,4 +199,4 @@ def test_without_a_reranker_settings_are_written_as_before():
 def test_a_prompt_of_ones_own_must_have_our_slots(tmp_path):
     (tmp_path / "mine.txt").write_text("{{question}} {{nonsense}}")
     with pytest.raises(UserError, match=r"exactly the slots \{\{count\}\}, \{\{entity\}\}"):
-        rerank.load_prompt(str(tmp_path / "mine.txt"))
+        chat.load_prompt(str(tmp_path / "mine.txt"))
