@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 from graphwalker.graphs import cvt
 from graphwalker.graphs.literals import is_literal
 from graphwalker.graphs.names import names_nothing
-from graphwalker.graphs.triples import FLATTENED, Direction, Entity, Side, Step, Triple
+from graphwalker.graphs.triples import FLATTENED, Direction, Entity, Side, Step, Triple, triple
 
 __all__ = ["FLATTENED", "Direction", "Entity", "KnowledgeGraph", "Side", "Step", "Triple"]
 
@@ -73,7 +73,7 @@ class KnowledgeGraph(Protocol):
         """Triples around the entity, at most `limit` per relation, in the order of `relations`."""
         here = Entity(entity_id, self.name(entity_id))
         return [
-            Triple(here, r, other) if direction is Direction.OUT else Triple(other, r, here)
+            triple(here, r, other, direction)
             for r in relations
             for other in self.neighbors(entity_id, r, direction, limit)
         ]

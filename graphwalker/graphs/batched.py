@@ -4,6 +4,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side, Step, Triple
+from graphwalker.graphs.triples import triple
 
 
 class BatchedGraph(KnowledgeGraph):
@@ -32,13 +33,28 @@ class BatchedGraph(KnowledgeGraph):
     @abstractmethod
     def neighbors_many(self, steps: Sequence[Step]) -> list[list[Entity]]: ...
 
-    @abstractmethod
     def triples_many(
         self,
         sides: Sequence[Side],
         relations: Sequence[str] | None = None,
         limit: int | None = None,
-    ) -> list[list[Triple]]: ...
+    ) -> list[list[Triple]]:
+        over = [relations] * len(sides)
+        if relations is None:
+            over = [[r for r, _ in found] for found in self.relations_many(sides)]
+        heads = map(Entity, [i for i, _ in sides], self.names_many([i for i, _ in sides]))
+        steps = [
+            [Step(i, r, d, limit) for r in rs or ()] for (i, d), rs in zip(sides, over, strict=True)
+        ]
+        ends = iter(self.neighbors_many([step for of_side in steps for step in of_side]))
+        return [
+            [
+                triple(head, step.relation, end, step.direction)
+                for step in of_side
+                for end in next(ends)
+            ]
+            for head, of_side in zip(heads, steps, strict=True)
+        ]
 
 
 class OverGraph(KnowledgeGraph):

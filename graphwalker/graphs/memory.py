@@ -1,6 +1,6 @@
 """A knowledge graph in dicts: for small graphs, and the reference that others must equal."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 from types import MappingProxyType
@@ -43,7 +43,7 @@ class MemoryGraph(KnowledgeGraph):
         for entity_id in sorted(self._names):
             self._folded[fold(self._names[entity_id])].append(entity_id)
         self.checksum = _checksum(facts, self._names, self._types)
-        self._relation_counts = Counter(relation for _, relation, _ in facts)
+        self._relations = sorted({relation for _, relation, _ in facts})
         self._to_cvts = {
             Direction.OUT: {r for _, r, t in facts if self._is_cvt(t)},
             Direction.IN: {r for h, r, t in facts if self._is_cvt(h) and not is_literal(t)},
@@ -57,11 +57,7 @@ class MemoryGraph(KnowledgeGraph):
 
     def relation_ids(self) -> list[str]:
         """Every relation of the graph, sorted."""
-        return sorted(self._relation_counts)
-
-    def relation_count(self, relation: str) -> int:
-        """How many triples have that relation."""
-        return self._relation_counts.get(relation, 0)
+        return list(self._relations)
 
     def leads_to_cvts(self, relation: str, direction: Direction) -> bool:
         """True where a triple of that relation has a CVT node on its other end."""

@@ -56,3 +56,9 @@ class Step(NamedTuple):
     relation: str
     direction: Direction
     limit: int | None = None
+
+
+def triple(here: Entity, relation: str, other: Entity, direction: Direction) -> Triple:
+    """The triple of an entity and one that it has in that direction."""
+    out = direction is Direction.OUT
+    return Triple(here, relation, other) if out else Triple(other, relation, here)

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from graphwalker.errors import GraphError
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side, Step, Triple
+from graphwalker.graphs.batched import BatchedGraph
 
 
 class Ask(NamedTuple):
@@ -41,7 +42,7 @@ def decode(method: str, data: Any) -> Any:
         raise GraphError(f"not a result of {method}: {str(data)[:80]}") from None
 
 
-class AskedGraph(KnowledgeGraph):
+class AskedGraph(BatchedGraph):
     """A graph whose every look-up is an ask: what answers them is all that a subclass adds."""
 
     @abstractmethod
@@ -54,25 +55,8 @@ class AskedGraph(KnowledgeGraph):
     def name(self, entity_id: str) -> str:
         return self._one("name", entity_id)
 
-    def relations(self, entity_id: str, direction: Direction) -> list[tuple[str, int]]:
-        return self._one("relations", entity_id, direction)
-
     def count(self, entity_id: str, relation: str, direction: Direction) -> int:
         return self._one("count", entity_id, relation, direction)
-
-    def neighbors(
-        self, entity_id: str, relation: str, direction: Direction, limit: int | None = None
-    ) -> list[Entity]:
-        return self._one("neighbors", entity_id, relation, direction, limit)
-
-    def triples(
-        self,
-        entity_id: str,
-        relations: Sequence[str],
-        direction: Direction,
-        limit: int | None = None,
-    ) -> list[Triple]:
-        return self._one("triples", entity_id, direction, tuple(relations), limit)
 
     def types(self, entity_id: str) -> list[str]:
         return self._one("types", entity_id)

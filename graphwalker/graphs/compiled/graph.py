@@ -94,11 +94,6 @@ class CompiledGraph(KnowledgeGraph):
         """The place of a relation among the sorted ones, -1 for one that is not there."""
         return self._relation_at.get(relation, -1)
 
-    def relation_count(self, relation: str) -> int:
-        """How many triples have that relation."""
-        number = self._relation_at.get(relation)
-        return 0 if number is None else self._relation_counts[number]
-
     def leads_to_cvts(self, relation: str, direction: Direction) -> bool:
         """True where a triple of that relation has a CVT node on its other end."""
         number = self._relation_at.get(relation)

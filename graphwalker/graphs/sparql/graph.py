@@ -15,6 +15,7 @@ from graphwalker.graphs.sparql.patterns import Patterns
 from graphwalker.graphs.sparql.reading import Reader
 from graphwalker.graphs.sparql.steps import TOGETHER, Stepper
 from graphwalker.graphs.sparql.terms import Vocabulary, text
+from graphwalker.graphs.triples import triple
 
 log = logging.getLogger(__name__)
 
@@ -127,7 +128,7 @@ class SparqlGraph(BatchedGraph):
         limit: int | None = None,
     ) -> list[list[Triple]]:
         if limit is not None:
-            return self._first_triples(sides, relations, limit)
+            return super().triples_many(sides, relations, limit)
         batch = Batch(self.client)
         named = self._add_portions(batch, [i for i, _ in sides], self._patterns.names)
         iris = None if relations is None else list(filter(None, map(self._iri, relations)))
@@ -149,7 +150,7 @@ class SparqlGraph(BatchedGraph):
         }
         return [
             [
-                _triple(heads.get(side[0], Entity(side[0])), relation, other, side[1])
+                triple(heads.get(side[0], Entity(side[0])), relation, other, side[1])
                 for relation in (
                     sorted(rows.get(Side(*side), ())) if relations is None else relations
                 )
@@ -168,26 +169,6 @@ class SparqlGraph(BatchedGraph):
     def step_many(self, steps: Sequence[Step]) -> list[list[Entity]]:
         """`flatten.step_many`, in one request (more where nameless nodes fill a list)."""
         return self._stepper.step_many(steps)
-
-    def _first_triples(
-        self, sides: Sequence[Side], relations: Sequence[str] | None, limit: int
-    ) -> list[list[Triple]]:
-        over = (
-            [[r for r, _ in found] for found in self.relations_many(sides)]
-            if relations is None
-            else [relations] * len(sides)
-        )
-        steps = [[Step(i, r, d, limit) for r in rs] for (i, d), rs in zip(sides, over, strict=True)]
-        ends = iter(self.neighbors_many([step for of_side in steps for step in of_side]))
-        names = self.names_many([entity_id for entity_id, _ in sides])
-        return [
-            [
-                _triple(Entity(step.entity_id, name), step.relation, other, step.direction)
-                for step in of_side
-                for other in next(ends)
-            ]
-            for of_side, name in zip(steps, names, strict=True)
-        ]
 
     def _lookups(self, batch: Batch, name: str) -> str:
         """A pattern of `?s` for entities that may go by the name; `""` where none can."""
@@ -211,8 +192,3 @@ class SparqlGraph(BatchedGraph):
 
     def _iri(self, node_id: str) -> str | None:
         return self.vocabulary.iri(node_id)
-
-
-def _triple(here: Entity, relation: str, other: Entity, direction: Direction) -> Triple:
-    out = direction is Direction.OUT
-    return Triple(here, relation, other) if out else Triple(other, relation, here)

@@ -115,17 +115,7 @@ class FilteredGraph(OverGraph, BatchedGraph):
                 [t for t in triples if self._shows(t, side.direction)]
                 for side, triples in zip(sides, found, strict=True)
             ]
-        return [self._triples_by_step(side, kept or (), limit) for side in sides]
-
-    def _triples_by_step(self, side: Side, relations: Sequence[str], limit: int) -> list[Triple]:
-        here = Entity(side.entity_id, self.name(side.entity_id))
-        steps = [Step(side.entity_id, r, side.direction, limit) for r in relations]
-        out = side.direction is Direction.OUT
-        return [
-            Triple(here, step.relation, end) if out else Triple(end, step.relation, here)
-            for step, ends in zip(steps, self.neighbors_many(steps), strict=True)
-            for end in ends
-        ]
+        return super().triples_many(sides, kept, limit)
 
     def _shows(self, triple: Triple, direction: Direction) -> bool:
         head, relation, tail = triple.head.id, triple.relation, triple.tail.id
