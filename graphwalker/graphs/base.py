@@ -154,10 +154,6 @@ class KnowledgeGraph(Protocol):
         """`flat_relations` of each side."""
         return cvt.flat_relations_many(self, sides)
 
-    def flat_names_many(self, sides: Sequence[Side]) -> list[list[str]]:
-        """The relations of `flat_relations` alone: a graph may know them without counting."""
-        return [[relation for relation, _ in found] for found in self.flat_relations_many(sides)]
-
     def step(
         self, entity_id: str, relation: str, direction: Direction, limit: int | None = None
     ) -> list[Entity]:

@@ -9,6 +9,6 @@ def shown_relations(graph: KnowledgeGraph, entities: int = 20_000) -> list[str]:
     found: set[str] = set()
     for index in range(0, graph.size, stride):
         entity = graph.entity_at(index)
-        for listed in graph.flat_names_many([Side(entity.id, d) for d in Direction]):
-            found.update(listed)
+        for listed in graph.flat_relations_many([Side(entity.id, d) for d in Direction]):
+            found.update(relation for relation, _ in listed)
     return sorted(found)

@@ -61,17 +61,9 @@ def lister(graph: KnowledgeGraph, settings: WalkerSettings, remembered: int = 81
 
 
 def namer(graph: KnowledgeGraph, settings: WalkerSettings) -> Namer:
-    """Names the relations that `lister` lists, which takes a graph less than counting does."""
-    if settings.hide_inverse:
-        listed = lister(graph, settings)
-        return lambda entity_id: (list(listed(entity_id).out), list(listed(entity_id).into))
-    hidden = _skip_test(settings.skip_relations)
-
-    def name_relations(entity_id: str) -> tuple[list[str], list[str]]:
-        out, into = graph.flat_names_many([Side(entity_id, way) for way in Direction])
-        return [r for r in out if not hidden(r)], [r for r in into if not hidden(r)]
-
-    return name_relations
+    """Names the relations that `lister` lists."""
+    listed = lister(graph, settings)
+    return lambda entity_id: (list(listed(entity_id).out), list(listed(entity_id).into))
 
 
 @lru_cache(maxsize=64)

@@ -59,25 +59,6 @@ class Hops:
                 listed.setdefault(pair, count)
         return sorted((relation, count) for relation, count in listed.items() if count)
 
-    def names(self, node: int, direction: Direction) -> list[str]:
-        """The relations of `listed`, in its order, without counting what they lead to."""
-        side, ids = self._sides[direction], self._ids
-        first, last = side.groups.span(node)
-        numbers = side.relations[first:last].tolist()
-        to_cvts = side.to_cvts
-        mediated = [i for i, number in enumerate(numbers) if to_cvts[number]]
-        plain = [ids[number] for number in numbers]
-        if not mediated:
-            return plain
-        leads = dict.fromkeys(plain, True)
-        for i in mediated:
-            cvts, others = self._first_cvts(side, *side.starts.span(first + i))
-            leads[plain[i]] = others > 0
-            for far in self._reached(node, cvts, side):
-                if pair := self._pair(numbers[i], far, direction):
-                    leads.setdefault(pair, True)
-        return sorted(relation for relation, there in leads.items() if there)
-
     def step(self, node: int, relation: str, direction: Direction, limit: int | None) -> list[int]:
         """The nodes one hop away over a plain or a flattened relation, no CVT node among them."""
         side, number = self._sides[direction], self._at.get(relation)
@@ -162,22 +143,6 @@ class Hops:
                     found[relation].add(other)
                 else:
                     found[relation] = {other}
-        return found
-
-    def _reached(self, node: int, cvts: list[int], side: Side) -> set[int]:
-        """The numbers of the relations that lead from the CVT nodes to other entities."""
-        found: set[int] = set()
-        is_cvt, nodes, starts = self._is_cvt, side.nodes, side.starts
-        for cvt in cvts:
-            first, last = side.groups.span(cvt)
-            last = min(last, first + RELATIONS_PER_CVT)
-            for group, relation in enumerate(side.relations[first:last].tolist(), start=first):
-                if relation in found:
-                    continue
-                for other in nodes[slice(*starts.span(group))]:
-                    if other != node and not is_cvt[other]:
-                        found.add(relation)
-                        break
         return found
 
 
