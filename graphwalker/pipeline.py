@@ -133,23 +133,16 @@ class Demo:
     def data_stages(self) -> list[Stage]:
         """From nothing to the files that training and evaluation read."""
         config, made = self.config, self.config.graph or Path(self.graph).exists()
-        rl = {**config.synth, **config.rl_questions}
-        # The order of the seeds is part of the data: run folders of before resume by it.
-        sets: dict[str, Settings] = {
-            "rl": {"split": "train", "seed": config.seed + 1, **rl},
-            "grpo": {
-                "split": "train",
-                "seed": config.seed + 2 + len(config.tests),
-                **rl,
-                **config.grpo_questions,
-            },
-        }
-        own = [Stage("questions for GRPO", partial(self._questions, "grpo", sets["grpo"]))]
+        rl = {"split": "train", **config.synth, **config.rl_questions}
+        # Which set has which seed is part of the data: seed + 2 and on are the held-out sets'.
+        own = {"seed": config.seed + 2 + len(config.tests), **rl, **config.grpo_questions}
+        rl = {"seed": config.seed + 1, **rl}
+        grpo = [Stage("questions for GRPO", partial(self._questions, "grpo", own))]
         return [
             *([] if made else [Stage("world", self._make_world)]),
             Stage("GraphSynth", self._synthesize),
-            Stage("questions for RL", partial(self._questions, "rl", sets["rl"])),
-            *(own if config.grpo_questions else []),
+            Stage("questions for RL", partial(self._questions, "rl", rl)),
+            *(grpo if config.grpo_questions else []),
             Stage("held-out questions", self._hold_out),
             Stage("GraphRoll", self._collect),
         ]

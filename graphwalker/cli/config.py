@@ -46,12 +46,11 @@ def show_config(
 
     Example: graphwalker config configs/sft.yaml --estimate --gpus 8 --layout zero2
     """
-    from graphwalker.cli.models import NAMES, config_model
+    from graphwalker.cli.models import config_models
     from graphwalker.config import as_yaml, describe
 
-    if name in NAMES:
-        rows = describe(config_model(name))
-        word = search.casefold()
+    if model := config_models().get(name):
+        rows, word = describe(model), search.casefold()
         console.settings([row for row in rows if word in f"{row[0]} {row[3]}".casefold()])
         return
     config = _training(name, overrides)
@@ -67,13 +66,15 @@ def show_config(
 
 def _training(file: str, overrides: list[str] | None) -> "SftConfig | GrpoConfig":
     """The config of a training run: its own settings tell of which stage it is."""
-    from graphwalker.cli.models import NAMES
+    from graphwalker.cli.models import config_models
     from graphwalker.config import keys_of, load_config
     from training.config import SftConfig
     from training.grpo_config import GrpoConfig
 
     if not Path(file.partition("#")[0]).is_file():
-        raise UserError(f"no config is named {file!r}, nor a file; known: {', '.join(NAMES)}")
+        raise UserError(
+            f"no config is named {file!r}, nor a file; known: {', '.join(config_models())}"
+        )
     keys = keys_of(file)
     if "policy" in keys or not keys & {"data", "questions"}:
         raise UserError(f"{file}: not a config of a training run (no `data`, no `questions`)")

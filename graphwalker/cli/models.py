@@ -6,10 +6,6 @@ from graphwalker.agents.environment import EnvironmentConfig
 from graphwalker.config import Config
 from graphwalker.policies.config import PolicyConfig
 
-NAMES = (
-    "environment", "synth", "experts", "bench", "model", "sft", "grpo", "eval", "ask", "demo",
-)  # fmt: skip
-
 
 class InEnvironment(Config):
     """A command that needs an environment's settings."""
@@ -33,30 +29,23 @@ class AskConfig(InEnvironment):
     """Run the model in another preset than the one that it was trained for."""
 
 
-def config_model(name: str) -> type[Config]:
-    """The config model of that name, one of `NAMES`."""
-    match name:
-        case "environment":
-            return EnvironmentConfig
-        case "synth" | "experts" | "bench":
-            from data_pipeline.config import BenchConfig, ExpertConfig, SynthConfig
+def config_models() -> dict[str, type[Config]]:
+    """Every config of a command or a training script, by its name."""
+    from data_pipeline.config import BenchConfig, ExpertConfig, SynthConfig
+    from eval.run.config import EvalConfig
+    from graphwalker.pipeline import DemoConfig
+    from training.config import SftConfig, TinyModelConfig
+    from training.grpo_config import GrpoConfig
 
-            return {"synth": SynthConfig, "experts": ExpertConfig, "bench": BenchConfig}[name]
-        case "model" | "sft":
-            from training.config import SftConfig, TinyModelConfig
-
-            return TinyModelConfig if name == "model" else SftConfig
-        case "grpo":
-            from training.grpo_config import GrpoConfig
-
-            return GrpoConfig
-        case "eval":
-            from eval.run.config import EvalConfig
-
-            return EvalConfig
-        case "demo":
-            from graphwalker.pipeline import DemoConfig
-
-            return DemoConfig
-        case _:
-            return AskConfig
+    return {
+        "environment": EnvironmentConfig,
+        "synth": SynthConfig,
+        "experts": ExpertConfig,
+        "bench": BenchConfig,
+        "model": TinyModelConfig,
+        "sft": SftConfig,
+        "grpo": GrpoConfig,
+        "eval": EvalConfig,
+        "ask": AskConfig,
+        "demo": DemoConfig,
+    }

@@ -175,6 +175,6 @@ def test_the_version_and_the_agents_are_told(capsys):
 
 
 def test_every_config_can_be_described(capsys):
-    for name in models.NAMES:
+    for name in models.config_models():
         config.show_config(name)
     assert "GraphWalker" in capsys.readouterr().out
