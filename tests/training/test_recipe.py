@@ -25,7 +25,7 @@ SMALL = {
     "#grpo": GRPO,
     "eval": ["policy.format=inline", "limit=2", "samples=1", "max_tokens=32"],
 }
-"""Put at the end of a command, where they win. Only the first stage names the tiny model."""
+"""In the place of the page's own settings. Only the first stage names the tiny model."""
 
 
 def commands() -> Iterator[list[str]]:
@@ -35,14 +35,22 @@ def commands() -> Iterator[list[str]]:
 
 
 def small(words: list[str]) -> list[str]:
-    """The same command on small data. The first look at GRPO comes before its model is there."""
+    """The same command on small data."""
     if words[1] in COUNTS:
         words[words.index("--count") + 1] = str(COUNTS[words[1]])
         return [*words, MIX]
     for sign, more in SMALL.items():
         if any(word.endswith(sign) for word in words):
-            return [*words, *more, *(["model=tiny"] if "--estimate" in words else [])]
+            keys = {setting.partition("=")[0] for setting in more}
+            words = [word for word in words if word.partition("=")[0] not in keys]
+            return [*_without(words, "--format"), *more]
     return words
+
+
+def _without(words: list[str], option: str) -> list[str]:
+    """Without an option and its value."""
+    at = words.index(option) if option in words else len(words)
+    return [*words[:at], *words[at + 2 :]]
 
 
 def test_the_page_names_every_stage_of_its_config() -> None:
