@@ -15,6 +15,7 @@ from graphwalker.datasets.base import load_questions
 from graphwalker.errors import UserError
 from graphwalker.graphs.open import open_graph
 from graphwalker.policies.base import Sampling
+from graphwalker.policies.load import refuse_without_model
 from graphwalker.question import Question
 from graphwalker.tokens.segments import chat_format
 from training.grpo_config import GrpoConfig
@@ -156,6 +157,7 @@ def open_world(config: GrpoConfig) -> tuple[list[Question], Environment]:
         )
     if not Path(config.model).is_dir() and Path(config.model).is_absolute():
         raise UserError(f"{config.model}: no such model folder")
+    refuse_without_model(config.model, "model")
     refuse_adapter(config.model)
     return questions, Environment(
         open_graph(config.graph, wikidata=config.environment.layers.wikidata), config.environment

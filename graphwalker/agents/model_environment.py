@@ -44,7 +44,7 @@ class RankerRecord(Config):
     """Files of questions that a learned ranker has seen."""
 
 
-class Limits(Config):
+class CompletionLimits(Config):
     """How completions were drawn."""
 
     max_tokens: int = Field(default=512, ge=1)
@@ -68,7 +68,7 @@ class ModelEnvironment(Config):
     format: FormatSetting
     prompt: PromptRecord
     ranker: RankerRecord = RankerRecord()
-    limits: Limits = Limits()
+    limits: CompletionLimits = CompletionLimits()
 
 
 def write_environment(
@@ -98,7 +98,7 @@ def write_environment(
             digest=_file_digest(environment.ranker),
             trained_on=tuple(ranker_trained_on),
         ),
-        limits=Limits(
+        limits=CompletionLimits(
             max_tokens=max_tokens,
             max_turns=environment.max_turns,
             stop=preset.protocol(environment).stop,

@@ -18,7 +18,7 @@ def presets() -> Mapping[str, Preset]:
 
 def find_preset(name: str) -> Preset:
     """The preset of that name, or the user's own by `module:NAME`. Raises `UserError`."""
-    found: Any = find(presets(), name, "environment.preset")
+    found: Any = find(presets(), name, "preset")
     if not isinstance(found, Preset):
-        raise UserError(f"environment.preset {name}: a {type(found).__name__} is no Preset")
+        raise UserError(f"preset {name}: a {type(found).__name__} is no Preset")
     return found

@@ -100,14 +100,12 @@ def serve(
 
     Example: graphwalker serve --graph runs/demo/world/graph --model runs/demo/grpo/final
     """
-    from graphwalker.policies.load import refuse_without_model
     from graphwalker.serve.asking import RequestLimits
     from graphwalker.serve.server import allowed_hosts, run
     from graphwalker.serve.sessions import Sessions
 
     hosts = allowed_hosts(host, allow_host or [])
     config, environment, policy = _agent(given)
-    refuse_without_model(config.policy.model, "serve: questions asked here have no query")
     limits = RequestLimits(max_tokens=config.max_tokens)
     run(Sessions(environment, policy, max_running), limits, host, port, hosts, console.note)
 
@@ -119,9 +117,10 @@ def _agent(given: Given) -> "tuple[AskConfig, Environment, Policy]":
     from graphwalker.agents.model_environment import with_model_settings
     from graphwalker.cli.models import AskConfig
     from graphwalker.graphs.open import open_graph
-    from graphwalker.policies.load import load_policy
+    from graphwalker.policies.load import load_policy, refuse_without_model
 
     config = with_model_settings(given.settings(AskConfig))
+    refuse_without_model(config.policy.model, "a question that is asked here has no query")
     if "format" not in config.policy.model_fields_set:
         policy = config.policy.model_copy(update={"format": "inline"})
         config = config.model_copy(update={"policy": policy})

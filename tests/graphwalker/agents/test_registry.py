@@ -65,7 +65,7 @@ def test_a_preset_has_defaults_of_its_own_that_do_not_count_as_set():
 def test_an_unknown_preset_is_refused_with_what_there_is():
     with pytest.raises(UserError, match="did you mean io-prompt"):
         find_preset("io-promt")
-    with pytest.raises(UserError, match=r"environment\.preset 'react' is unknown.*known: "):
+    with pytest.raises(UserError, match=r"preset 'react' is unknown.*known: "):
         load_config(EnvironmentConfig, None, ["preset=react"])
 
 

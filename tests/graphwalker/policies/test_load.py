@@ -1,20 +1,24 @@
 """Policies that need no model are named where models are."""
 
 import pytest
+from typer.testing import CliRunner
 
 from eval.run.config import EvalConfig, run_eval
 from eval.run.records import read_run
 from graphwalker.agents.environment import Environment, EnvironmentConfig
+from graphwalker.cli.app import app
 from graphwalker.config import load_config
 from graphwalker.errors import UserError
 from graphwalker.files import write_jsonl
 from graphwalker.graphs.base import Entity
 from graphwalker.policies.config import PolicyConfig
-from graphwalker.policies.load import load_policy, refuse_without_model
+from graphwalker.policies.load import load_policy
 from graphwalker.query.draft import Draft
 from graphwalker.query.query import Branch, Query, parse_hop
 from graphwalker.question import Answer, Question
+from support.run_toys import grpo_config
 from support.toy import toy_graph
+from training.grpo import open_world
 
 
 def asked(query: Query | None) -> Question:
@@ -53,6 +57,10 @@ def test_the_oracle_needs_a_preset_that_it_can_speak_to():
         load_policy(PolicyConfig(model="oracle"), environment=environment)
 
 
-def test_training_refuses_a_policy_without_a_model():
+def test_grpo_and_asking_refuse_a_policy_without_a_model(grpo_world, tmp_path):
+    config = grpo_config(grpo_world, tmp_path / "out", model="oracle")
     with pytest.raises(UserError, match="model: oracle is a policy without a model"):
-        refuse_without_model("oracle", "model")
+        open_world(config)
+    asked = ["ask", "Who?", "--topic", "Ada Mbeki", "--graph", str(grpo_world / "graph")]
+    refused = CliRunner().invoke(app, [*asked, "--model", "oracle"]).exception
+    assert isinstance(refused, UserError) and "has no query" in str(refused)
