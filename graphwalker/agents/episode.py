@@ -39,7 +39,7 @@ class Episode:
         return self._log.turns
 
     def feed(self, completion: Completion | PolicyError) -> None:
-        """Go on with what the policy wrote, or end with its failure."""
+        """Continue with what the policy wrote, or end with its failure."""
         if isinstance(completion, PolicyError):
             if self._agent is not None:
                 self._agent.close()
@@ -121,7 +121,7 @@ def _stop_reason(
     if answer is not None:
         return StopReason.FORCED if forced else StopReason.ANSWERED
     cut = completion if completion is not None and completion.finish == "length" else None
-    if cut is not None and (forced or not cut.text):  # no room for an answer
+    if cut is not None and (forced or not cut.text):  # the context is full
         return StopReason.LENGTH
     if turns and turns[-1].error == "malformed":
         return StopReason.MALFORMED

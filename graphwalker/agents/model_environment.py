@@ -188,7 +188,7 @@ def settings_for(
     """The settings for the model in that folder.
 
     What the user set wins; of `format` and `max_tokens`, `given` names those that are set, and the
-    environment knows by itself. Whatever differs from the model's own is said in one warning.
+    environment knows by itself. One warning names whatever differs from the model's own.
     Raises `UserError` for another preset than the model's, unless `force` is set.
     """
     own = read_environment(model)
@@ -218,7 +218,7 @@ def _environment(
 ) -> tuple[EnvironmentConfig, list[str]]:
     """The model's environment with what the user set, and what differs from the model's own."""
     explicit = given.model_dump(mode="json", exclude_unset=True)
-    # The same preset may be found elsewhere today than when the model was trained.
+    # The same preset may stand in another module today than when the model was trained.
     found = {**own.environment, "preset": explicit.pop("preset", own.environment["preset"])}
     trained = parse_config(EnvironmentConfig, found, str(model / MODEL_FILE))
     chosen = parse_config(EnvironmentConfig, _merged(found, explicit), "environment")

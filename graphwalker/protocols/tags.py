@@ -24,6 +24,13 @@ _CALL = re.compile(r"\s*([A-Za-z_]\w*)\s*\(")
 _JSON = json.JSONDecoder(strict=False)
 
 
+TAGS = tuple(
+    f"<{slash}{tag}>"
+    for tag in ("think", "kg-query", "information", "answer")
+    for slash in ("", "/")
+)
+
+
 class _Unreadable(Exception):
     """A body that is not what its tag promises; the text says what to write instead."""
 
@@ -84,6 +91,22 @@ class TagProtocol:
     def hint(self, tool: str) -> str:
         """An example call, such as `get_relations("Name")`; `""` for an unknown tool."""
         return self._written(self._examples[tool]) if tool in self._examples else ""
+
+    def pieces(self) -> tuple[str, ...]:
+        """What the protocol itself writes between thoughts, names and relations, in the longest
+        pieces: a tokenizer made for it has one token for each."""
+        calls = (f' </think>\n<kg-query> {tool}("' for tool in self._examples)
+        return (
+            "<think> ",
+            *calls,
+            ' </think>\n<answer> ["',
+            '", ["',
+            '") </kg-query>',
+            '"]) </kg-query>',
+            '"] </answer>',
+            "<information> ",
+            " </information>",
+        )
 
     def _hint(self, position: int) -> str:
         """The example of the first tool (0), or of the last one (-1)."""

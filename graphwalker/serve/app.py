@@ -22,7 +22,7 @@ from starlette.routing import Route
 from graphwalker.errors import GraphError, UserError
 from graphwalker.policies.base import Sampling
 from graphwalker.question import Question
-from graphwalker.serve.asking import ENDS, RequestLimits, asked, read_question
+from graphwalker.serve.asking import ENDS, RequestLimits, read_question, session_events
 from graphwalker.serve.events import HEARTBEAT, Event, sse
 from graphwalker.serve.guard import LOOPBACK, App, Guard
 from graphwalker.serve.openai_api import Reply, error_body, question_text, read_sampling
@@ -153,7 +153,9 @@ class _Views:
 
     async def _events(self, question: Question, sampling: Sampling) -> Events:
         """The question's events after a first `None` (it was admitted); closing cancels."""
-        async with asked(self.sessions, question, sampling, self.limits.timeout_s) as events:
+        async with session_events(
+            self.sessions, question, sampling, self.limits.timeout_s
+        ) as events:
             yield None
             async for event in events:
                 yield event

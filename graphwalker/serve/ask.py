@@ -37,7 +37,7 @@ def ask(
     note: Callable[[str], None] | None = None,
     index: NameIndex | None = None,
 ) -> Trajectory:
-    """Ask `text` about the entities named `topics`. `note` is told of a name that several
+    """Ask `text` about the entities named `topics`. `note` is called with a name that several
     entities bear; `index` finds what to suggest for a name that none does.
 
     Raises `UserError` for an unknown name.
@@ -80,8 +80,8 @@ def find_topic(
 
 def _described(graph: KnowledgeGraph, found: Sequence[Entity]) -> str:
     kinds = ((entity, graph.types(entity.id)[:1]) for entity in found[:5])
-    told = [f"{e.name} ({', '.join([e.id, *kind])})" for e, kind in kinds]
-    return ", ".join(told) + (", ..." if len(found) > 5 else "")
+    shown = [f"{e.name} ({', '.join([e.id, *kind])})" for e, kind in kinds]
+    return ", ".join(shown) + (", ..." if len(found) > 5 else "")
 
 
 def _index_of(graph: KnowledgeGraph, index: NameIndex | None) -> NameIndex:

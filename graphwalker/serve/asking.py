@@ -19,7 +19,7 @@ from graphwalker.serve.topics import find_topics
 
 @dataclass(frozen=True, slots=True)
 class RequestLimits:
-    """What one asker may take."""
+    """What one client may take."""
 
     max_tokens: int = 512
     """Completion tokens per turn."""
@@ -63,7 +63,7 @@ def _entities(graph: KnowledgeGraph, text: str, topics: Any) -> tuple[Entity, ..
 
 
 @asynccontextmanager
-async def asked(
+async def session_events(
     sessions: Sessions, question: Question, sampling: Sampling, timeout_s: float
 ) -> AsyncGenerator[AsyncIterator[Event | None]]:
     """The events of one question, `None` every few quiet seconds. Leaving the block, for whatever

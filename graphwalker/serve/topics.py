@@ -1,4 +1,4 @@
-"""Topic entities found in a question's own words, for askers that name none."""
+"""Topic entities found in a question's own words, for clients that name none."""
 
 import re
 

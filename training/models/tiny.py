@@ -11,29 +11,15 @@ from typing import Any
 from graphwalker.agents.environment import EnvironmentConfig
 from graphwalker.agents.model_environment import write_environment
 from graphwalker.errors import UserError
+from graphwalker.protocols.tags import TAGS, TagProtocol
 from graphwalker.tokens.segments import FORMATS
+from graphwalker.tools.walker import EXAMPLES
 from graphwalker.trajectory import Trajectory
 from training.config import TinyModelConfig
 from training.models.mimetic import plant_induction
 
-TAGS = tuple(
-    f"<{slash}{tag}>"
-    for tag in ("think", "kg-query", "information", "answer")
-    for slash in ("", "/")
-)
-# What the tag protocol writes between thoughts, names and relations: one token for each piece.
-PIECES = (
-    "<think> ",
-    ' </think>\n<kg-query> get_relations("',
-    ' </think>\n<kg-query> get_triples("',
-    ' </think>\n<answer> ["',
-    '", ["',
-    '") </kg-query>',
-    '"]) </kg-query>',
-    '"] </answer>',
-    "<information> ",
-    " </information>",
-)
+PIECES = TagProtocol(EXAMPLES).pieces()
+"""One token for each. Tiny models speak to GraphWalker's tools alone."""
 END_OF_TURN = FORMATS["inline"].end_of_turn
 PAD = "<|endoftext|>"
 
