@@ -10,7 +10,7 @@ from eval.analysis.summary import natural
 if TYPE_CHECKING:
     import rich.table
 
-Stage = Mapping[str, Any]
+StageFigures = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class FigureTable:
     """Rows under a head; the first cell of a row names it."""
 
     head: tuple[Cell, ...]
@@ -31,7 +31,7 @@ class Table:
     note: str = ""
 
 
-def score_table(stages: Sequence[Stage]) -> Table:
+def score_table(stages: Sequence[StageFigures]) -> FigureTable:
     """How right each stage is, and what it gained over the stage before."""
     columns = {"f1": "F1", "hits1": "Hits@1", **_pass_columns(stages)}
     rows = [
@@ -44,10 +44,10 @@ def score_table(stages: Sequence[Stage]) -> Table:
         for stage in stages
     ]
     head = (Cell("Stage"), Cell("EM"), Cell("EM gain"), *map(Cell, columns.values()))
-    return Table(head, tuple(rows), "In brackets the 95 % interval.")
+    return FigureTable(head, tuple(rows), "In brackets the 95 % interval.")
 
 
-def conduct_table(stages: Sequence[Stage]) -> Table:
+def conduct_table(stages: Sequence[StageFigures]) -> FigureTable:
     """How each stage goes about it: what it found, how it recovers and ends, what it costs."""
     columns = {
         "retrieval_any": "Retrieval (any)",
@@ -65,10 +65,10 @@ def conduct_table(stages: Sequence[Stage]) -> Table:
         (Cell(str(stage["name"]), _lost(stage)), *(figure(stage, key) for key in shown))
         for stage in stages
     ]
-    return Table((Cell("Stage"), *map(Cell, shown.values())), tuple(rows))
+    return FigureTable((Cell("Stage"), *map(Cell, shown.values())), tuple(rows))
 
 
-def short_table(stages: Sequence[Stage]) -> Table:
+def short_table(stages: Sequence[StageFigures]) -> FigureTable:
     """The table that a terminal of 80 columns has room for."""
     columns = {
         "f1": "F1",
@@ -86,12 +86,12 @@ def short_table(stages: Sequence[Stage]) -> Table:
         )
         for stage in stages
     ]
-    return Table((Cell("Stage"), Cell("EM"), *map(Cell, columns.values())), tuple(rows))
+    return FigureTable((Cell("Stage"), Cell("EM"), *map(Cell, columns.values())), tuple(rows))
 
 
-def group_tables(stages: Sequence[Stage]) -> list[tuple[str, Table]]:
+def group_tables(stages: Sequence[StageFigures]) -> list[tuple[str, FigureTable]]:
     """EM by structure, by hops and by split, each with its heading; none where nothing is known."""
-    found: list[tuple[str, Table]] = []
+    found: list[tuple[str, FigureTable]] = []
     for heading in ("structure", "hops", "split"):
         rows = [stage.get(f"by_{heading}", {}) for stage in stages]
         groups = sorted({group for row in rows for group in row}, key=natural)
@@ -101,8 +101,8 @@ def group_tables(stages: Sequence[Stage]) -> list[tuple[str, Table]]:
 
 
 def _group_table(
-    stages: Sequence[Stage], rows: Sequence[Mapping[str, Any]], groups: Sequence[str]
-) -> Table:
+    stages: Sequence[StageFigures], rows: Sequence[Mapping[str, Any]], groups: Sequence[str]
+) -> FigureTable:
     """Stages down, groups across."""
     sizes = [max(row.get(g, {}).get("questions", 0) for row in rows) for g in groups]
     head = [Cell(g, f"{size:,} questions") for g, size in zip(groups, sizes, strict=True)]
@@ -110,7 +110,7 @@ def _group_table(
         (Cell(str(stage["name"])), *(figure(row.get(g, {}), "em", shade=True) for g in groups))
         for stage, row in zip(stages, rows, strict=True)
     ]
-    return Table((Cell("Stage"), *head), tuple(body))
+    return FigureTable((Cell("Stage"), *head), tuple(body))
 
 
 def figure(row: Mapping[str, Any], key: str, shade: bool = False) -> Cell:
@@ -152,7 +152,7 @@ def p_value(p: float) -> str:
     return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
 
 
-def as_markdown(table: Table) -> str:
+def as_markdown(table: FigureTable) -> str:
     """A GitHub table; names cannot break out of their cell."""
 
     def line(cells: Sequence[Cell]) -> str:
@@ -163,7 +163,7 @@ def as_markdown(table: Table) -> str:
     return "\n".join([*lines, "", table.note] if table.note else lines) + "\n"
 
 
-def as_terminal(table: Table, title: str = "") -> "rich.table.Table":
+def as_terminal(table: FigureTable, title: str = "") -> "rich.table.Table":
     """A rich table; names are shown as they are, never read as rich's markup."""
     from rich import box
     from rich.table import Table as RichTable
@@ -181,12 +181,12 @@ def as_terminal(table: Table, title: str = "") -> "rich.table.Table":
     return shown
 
 
-def _pass_columns(stages: Sequence[Stage]) -> dict[str, str]:
+def _pass_columns(stages: Sequence[StageFigures]) -> dict[str, str]:
     ks = [int(key[5:]) for stage in stages for key in stage if re.fullmatch(r"pass@\d+", key)]
     return {f"pass@{k}": f"Pass@{k}" for k in sorted({min(ks), max(ks)})} if ks else {}
 
 
-def _lost(stage: Stage) -> str:
+def _lost(stage: StageFigures) -> str:
     failures = stage.get("failures", 0)
     return f"{failures:,} failed episodes, not scored" if failures else ""
 

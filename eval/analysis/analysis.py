@@ -20,7 +20,7 @@ from eval.analysis.summary import (
 )
 from eval.run.records import Sampled, read_run
 from eval.run.usage import read_usage, usage_figures
-from eval.tables import Cell, Table, as_terminal, brackets, number
+from eval.tables import Cell, FigureTable, as_terminal, brackets, number
 from graphwalker.errors import UserError
 from graphwalker.graphs.literals import is_literal
 from graphwalker.question import Question
@@ -117,7 +117,7 @@ def analysis_tables(result: Mapping[str, Any]) -> list["rich.table.Table"]:
     return tables
 
 
-def _groups_table(rows: Mapping[str, Mapping[str, Any]]) -> Table:
+def _groups_table(rows: Mapping[str, Mapping[str, Any]]) -> FigureTable:
     head = ("", "questions", "EM", "F1", "Hits@1", "Retrieval", "Recovery")
     cells = [
         (
@@ -129,31 +129,31 @@ def _groups_table(rows: Mapping[str, Mapping[str, Any]]) -> Table:
         )
         for name, row in rows.items()
     ]
-    return Table(tuple(map(Cell, head)), tuple(cells))
+    return FigureTable(tuple(map(Cell, head)), tuple(cells))
 
 
-def _errors_table(errors: Mapping[str, Mapping[str, Any]]) -> Table:
+def _errors_table(errors: Mapping[str, Mapping[str, Any]]) -> FigureTable:
     rows = [
         (Cell(kind), Cell(str(row["count"])), Cell(f"{row['share']:.0%}"))
         for kind, row in errors.items()
         if row["count"]
     ]
-    return Table((Cell("kind of error"), Cell("episodes"), Cell("share")), tuple(rows))
+    return FigureTable((Cell("kind of error"), Cell("episodes"), Cell("share")), tuple(rows))
 
 
-def _curve_table(curve: Sequence[Mapping[str, Any]]) -> Table:
+def _curve_table(curve: Sequence[Mapping[str, Any]]) -> FigureTable:
     rows = [
         (Cell(str(p["k"])), Cell(number(p["value"]), brackets(p["interval"])), Cell(str(n)))
         for p in curve
         for n in [p["questions"]]
     ]
-    return Table((Cell("k"), Cell("Pass@k"), Cell("questions")), tuple(rows))
+    return FigureTable((Cell("k"), Cell("Pass@k"), Cell("questions")), tuple(rows))
 
 
-def _usage_table(usage: Mapping[str, Any]) -> Table:
+def _usage_table(usage: Mapping[str, Any]) -> FigureTable:
     rows = [
         (Cell(name), *(Cell(f"{row[key]:,.3g}") for key in ("mean", "median", "p95", "total")))
         for name, row in usage.items()
         if isinstance(row, dict)
     ]
-    return Table(tuple(map(Cell, ("", "mean", "median", "p95", "total"))), tuple(rows))
+    return FigureTable(tuple(map(Cell, ("", "mean", "median", "p95", "total"))), tuple(rows))

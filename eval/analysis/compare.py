@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from eval.analysis.summary import paired, scored
 from eval.run.records import read_run
-from eval.tables import Cell, Table, as_terminal, brackets, number, p_value
+from eval.tables import Cell, FigureTable, as_terminal, brackets, number, p_value
 from graphwalker.errors import UserError
 from graphwalker.trajectory import Trajectory
 
@@ -48,7 +48,7 @@ def changes_table(
         for row in changed[:most]
     ]
     head = (Cell("question"), Cell("A"), Cell("B"))
-    return as_terminal(Table(head, tuple(rows)), f"{title}: {len(changed):,}")
+    return as_terminal(FigureTable(head, tuple(rows)), f"{title}: {len(changed):,}")
 
 
 def _change(a: Trajectory, b: Trajectory) -> dict[str, Any]:
@@ -89,9 +89,9 @@ def comparison_table(result: dict[str, Any]) -> "rich.table.Table":
         )
         for key, label in (("em", "EM"), ("f1", "F1"), ("hits1", "Hits@1"))
     ]
-    table = Table((Cell(""), Cell("A"), Cell("B"), Cell("B - A"), Cell("McNemar")), tuple(rows))
+    head = tuple(map(Cell, ("", "A", "B", "B - A", "McNemar")))
     title = (
         f"{result['questions']:,} questions; B right where A is wrong: {result['won']:,}, "
         f"the reverse: {result['lost']:,}"
     )
-    return as_terminal(table, title)
+    return as_terminal(FigureTable(head, tuple(rows)), title)

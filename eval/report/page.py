@@ -10,7 +10,7 @@ from eval.report.assets import scripts, templates
 from eval.report.published_page import sections
 from eval.tables import brackets, conduct_table, group_tables, number, score_table
 from eval.viewer.book import Book
-from eval.viewer.pages import ENDS, Walk, outcome, written
+from eval.viewer.pages import ENDS, ShownWalk, outcome, written
 from eval.viewer.record import cut
 
 Report = Mapping[str, Any]
@@ -30,7 +30,7 @@ GLOSSARY = {
 
 
 def render_page(
-    report: Report, walks: Sequence[Walk], plots: Mapping[str, Markup], book: Book
+    report: Report, walks: Sequence[ShownWalk], plots: Mapping[str, Markup], book: Book
 ) -> Iterator[str]:
     """The whole page, piece by piece. Every name and every word of a model is escaped or packed."""
     pages = templates()

@@ -5,13 +5,13 @@ from typing import Any
 
 from eval.report.published import Column, PublishedTable
 from eval.score.names import METRICS
-from eval.score.predictions import Record
+from eval.score.predictions import Prediction
 from eval.score.score import score_record
-from eval.tables import Cell, Table, as_markdown
+from eval.tables import Cell, FigureTable, as_markdown
 from graphwalker.graphs.base import Entity
 from graphwalker.trajectory import Trajectory
 
-Published = Mapping[str, Any]
+PublishedRecord = Mapping[str, Any]
 
 
 def published_record(
@@ -38,12 +38,12 @@ def published_record(
     }
 
 
-def sections(records: Sequence[Published]) -> list[tuple[Published, str, Table]]:
+def sections(records: Sequence[PublishedRecord]) -> list[tuple[PublishedRecord, str, FigureTable]]:
     """Each table as a report shows it: the record, where it is from, and its figures."""
     return [(record, _origin(record), _table(record)) for record in records]
 
 
-def published_markdown(records: Sequence[Published]) -> list[str]:
+def published_markdown(records: Sequence[PublishedRecord]) -> list[str]:
     """The tables as parts of report.md."""
     parts = ["## Published figures\n"] if records else []
     for record, origin, table in sections(records):
@@ -74,13 +74,13 @@ def _figures(column: Column, trajectories: Sequence[Trajectory]) -> list[float]:
     return [score[column.metric] for score in scores if column.metric in score]
 
 
-def _record(trajectory: Trajectory) -> Record:
+def _record(trajectory: Trajectory) -> Prediction:
     given = trajectory.answer
     predictions = None if given is None else tuple(Entity("", name) for name in given)
-    return Record(trajectory.question.id, trajectory.question.answers, predictions)
+    return Prediction(trajectory.question.id, trajectory.question.answers, predictions)
 
 
-def _origin(record: Published) -> str:
+def _origin(record: PublishedRecord) -> str:
     return (
         f"Copied as printed from {record['source']} ({record['paper']}), not measured here. "
         f"Unit: {record['unit']}. Metric: {record['metric']}. Rows marked “measured here” are "
@@ -88,7 +88,7 @@ def _origin(record: Published) -> str:
     )
 
 
-def _table(record: Published) -> Table:
+def _table(record: PublishedRecord) -> FigureTable:
     keys = [key for key, _ in record["columns"]]
     head = (Cell("System"), *(Cell(label) for _, label in record["columns"]))
     ours = [
@@ -100,7 +100,7 @@ def _table(record: Published) -> Table:
         (Cell(row["label"], f"published · {row['group']}"), *_cells(row, keys))
         for row in record["rows"]
     ]
-    return Table(head, (*ours, *theirs))
+    return FigureTable(head, (*ours, *theirs))
 
 
 def _cells(row: Mapping[str, Any], keys: Sequence[str]) -> list[Cell]:

@@ -31,7 +31,7 @@ from eval.tables import (
     short_table,
 )
 from eval.viewer.book import Book
-from eval.viewer.pages import Walk, choose
+from eval.viewer.pages import ShownWalk, choose
 from graphwalker.config import git_commit
 from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl, whole_file
@@ -235,7 +235,7 @@ def lean(trajectory: Trajectory) -> Trajectory:
     return replace(trajectory, question=question, turns=turns, provenance={})
 
 
-def _walks(stages: Sequence[StageResult], runs: Sequence[Run]) -> list[Walk]:
+def _walks(stages: Sequence[StageResult], runs: Sequence[Run]) -> list[ShownWalk]:
     by_stage = [
         (stage.name, {t.id: t for t in run.trajectories})
         for stage, run in zip(stages[:-1], runs[:-1], strict=True)
@@ -243,7 +243,7 @@ def _walks(stages: Sequence[StageResult], runs: Sequence[Run]) -> list[Walk]:
     chosen = [trajectory.id for trajectory in choose(runs[-1].trajectories)]
     whole = read_chosen(stages[-1].folder, set(chosen))
     return [
-        Walk(scored(whole[i]), {name: found[i] for name, found in by_stage if i in found})
+        ShownWalk(scored(whole[i]), {name: found[i] for name, found in by_stage if i in found})
         for i in chosen
     ]
 

@@ -18,7 +18,7 @@ from eval.score.predictions import (
     BadField,
     Parse,
     Predicted,
-    Record,
+    Prediction,
     as_entity,
     ids_of,
     parse_ours,
@@ -43,7 +43,7 @@ _ANSWER = re.compile(r"<answer>(.*?)</answer>", re.DOTALL)
 
 def read_predictions(
     path: Path, layout: str = "ours", questions: Path | None = None
-) -> Iterator[Record]:
+) -> Iterator[Prediction]:
     """Records of a file, or of an evaluation run's folder, one at a time.
 
     `questions` is a question file whose answers are the gold of records that carry none.
@@ -74,7 +74,7 @@ def gold_of(questions: Path) -> Gold:
     return {**by_text, **{question.id: question.answers for question in loaded}}
 
 
-def parse_rog(record: dict[str, Any], gold: Gold) -> Record:
+def parse_rog(record: dict[str, Any], gold: Gold) -> Prediction:
     """RoG's predictions.jsonl: `prediction` (text of one a line, or a list) and `ground_truth`.
 
     A list is made distinct, the most frequent first, and a text is split at its line ends, as
@@ -88,10 +88,10 @@ def parse_rog(record: dict[str, Any], gold: Gold) -> Record:
     else:
         raise BadField("field 'prediction' must be a string or a list of strings")
     answers = _gold_answers(record, "ground_truth", gold)
-    return Record(read_id(record), answers, _entities(texts, answers))
+    return Prediction(read_id(record), answers, _entities(texts, answers))
 
 
-def parse_tog(record: dict[str, Any], gold: Gold) -> Record:
+def parse_tog(record: dict[str, Any], gold: Gold) -> Prediction:
     """Think-on-Graph's output: `question`, `results`; gold from `answers` or the questions.
 
     `tog_em` reads `results` as it is; the other metrics see what stands in its braces, each pair
@@ -104,7 +104,7 @@ def parse_tog(record: dict[str, Any], gold: Gold) -> Record:
         raise BadField("field 'question' is missing or no string")
     braced = re.findall(r"\{([^{}]*)\}", results)
     answers = _gold_answers(record, "answers", gold)
-    return Record(
+    return Prediction(
         id=str(record.get("id", question)),
         answers=answers,
         predictions=_entities([text.strip() for text in braced or [results]], answers),
@@ -112,7 +112,7 @@ def parse_tog(record: dict[str, Any], gold: Gold) -> Record:
     )
 
 
-def parse_kg_r1(record: dict[str, Any], gold: Gold) -> Record:
+def parse_kg_r1(record: dict[str, Any], gold: Gold) -> Prediction:
     """KG-R1's detailed results: `uid` and `response`, its first answer tag outside information.
 
     `ground_truth` is a list, or `target_text` and `target_kb_id`. KG-R1's metrics read the tag's
@@ -125,7 +125,7 @@ def parse_kg_r1(record: dict[str, Any], gold: Gold) -> Record:
     text = tag[1] if tag else ""
     items = [item for item in kg_r1_items(text) if item.strip()]
     answers = _gold_answers(record, "ground_truth", gold)
-    return Record(
+    return Prediction(
         id=read_id(record),
         answers=answers,
         predictions=_entities(items, answers) if tag else None,
@@ -164,7 +164,7 @@ def _targets(targets: dict[str, Any], key: str) -> tuple[Answer, ...]:
     return read_answers({key: [{"name": name, "id": id_} for name, id_ in pairs]}, key)
 
 
-def _parse_own(record: dict[str, Any], gold: Gold) -> Record:
+def _parse_own(record: dict[str, Any], gold: Gold) -> Prediction:
     if isinstance(record.get("turns"), list) and "predictions" not in record:
         return of_trajectory(_trajectory(record))
     return parse_ours(record, gold.get(str(record.get("id"))))
@@ -177,16 +177,16 @@ def _trajectory(record: dict[str, Any]) -> Trajectory:
         raise BadField(str(error)) from None
 
 
-def of_trajectory(trajectory: Trajectory, passed: tuple[bool, ...] = ()) -> Record:
+def of_trajectory(trajectory: Trajectory, passed: tuple[bool, ...] = ()) -> Prediction:
     """An episode of ours as a record, with the scores that only an episode has."""
     if trajectory.stop.ours:
-        return Record(id=trajectory.question.id, failed=True)
+        return Prediction(id=trajectory.question.id, failed=True)
     scores = score(trajectory)
     recovered = {"recovery_all": scores["recovered"]}
     if scores["had_error"]:
         recovered["recovery_given_error"] = scores["recovered"]
     predictions = predicted_entities(trajectory)
-    return Record(
+    return Prediction(
         id=trajectory.question.id,
         answers=trajectory.question.answers,
         predictions=None if predictions is None else tuple(predictions),
@@ -200,7 +200,7 @@ def of_trajectory(trajectory: Trajectory, passed: tuple[bool, ...] = ()) -> Reco
     )
 
 
-def _read_folder(folder: Path) -> Iterator[Record]:
+def _read_folder(folder: Path) -> Iterator[Prediction]:
     if not (folder / PREDICTIONS).is_file():
         raise UserError(
             f"{folder}: not an evaluation run (no {PREDICTIONS}); make one with: graphwalker eval"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from eval.score import compat, compat_papers
 from eval.score.compat_webqsp import webqsp
 from eval.score.names import METRICS
-from eval.score.predictions import Predicted, Record
+from eval.score.predictions import Predicted, Prediction
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity
 from graphwalker.question import Answer
@@ -23,18 +23,18 @@ class Family:
     """Metrics that are computed together. `needs` says what a record must have for them."""
 
     needs: str
-    applies: Callable[[Record], bool]
-    score: Callable[[Record], Scores]
+    applies: Callable[[Prediction], bool]
+    score: Callable[[Prediction], Scores]
     names: tuple[str, ...]
     everywhere: bool = False
     """Shown without being named only if every record has what it needs."""
 
 
-def _own(record: Record) -> Scores:
+def _own(record: Prediction) -> Scores:
     return compare(record.predictions, record.answers)
 
 
-def pass_scores(record: Record, ks: Iterable[int] = ()) -> Scores:
+def pass_scores(record: Prediction, ks: Iterable[int] = ()) -> Scores:
     """`pass@k` for every power of two that the samples suffice for, and for `ks`."""
     gold = GoldSet.of(record.answers)
     right = record.passed or [is_right(sample, gold) for sample in record.samples]
@@ -43,7 +43,7 @@ def pass_scores(record: Record, ks: Iterable[int] = ()) -> Scores:
     return {f"pass@{k}": pass_at_k(n, c, k) for k in {*powers, *ks} if k <= n}
 
 
-def _episode(record: Record) -> Scores:
+def _episode(record: Prediction) -> Scores:
     return dict(record.scored)
 
 
@@ -55,12 +55,12 @@ _STRINGS = {
 }
 
 
-def _strings(record: Record) -> Scores:
+def _strings(record: Prediction) -> Scores:
     texts, golds = record.texts, record.golds
     return {name: metric(texts, golds) for name, metric in _STRINGS.items()}
 
 
-def _rog(record: Record) -> Scores:
+def _rog(record: Prediction) -> Scores:
     found = compat.rog(record.texts, record.golds)
     return dict(zip(_ROG, found, strict=True))
 
@@ -69,7 +69,7 @@ _ROG = tuple(f"rog_{name}" for name in compat.Rog._fields)
 _WEBQSP = ("webqsp_precision", "webqsp_recall", "webqsp_f1")
 
 
-def _webqsp(record: Record) -> Scores:
+def _webqsp(record: Prediction) -> Scores:
     parses = record.parses or (record.answers,)
     found = webqsp(record.predictions or (), parses, _raw_equal)
     return dict(zip(_WEBQSP, found, strict=True))
@@ -81,13 +81,13 @@ def _raw_equal(prediction: Entity, answer: Answer) -> bool:
     return (prediction.name or prediction.id) == (answer.name or answer.id)
 
 
-def _tog(record: Record) -> Scores:
+def _tog(record: Prediction) -> Scores:
     aliases = [alias for answer in record.answers for alias in answer.aliases]
     texts = record.texts if record.raw is None else (record.raw,)
     return {"tog_em": compat.tog_em(texts, (*record.golds, *aliases))}
 
 
-def _kg_r1(record: Record) -> Scores:
+def _kg_r1(record: Prediction) -> Scores:
     texts = record.texts if record.raw is None else (record.raw,)
     forms = [[form for form in (a.name, a.id) if form] for a in record.answers]
     golds = [form for each in forms for form in each]
@@ -101,11 +101,11 @@ def _kg_r1(record: Record) -> Scores:
     }
 
 
-def _gold_truth(record: Record) -> bool | None:
+def _gold_truth(record: Prediction) -> bool | None:
     return compat_papers.truth(record.golds[0]) if len(record.answers) == 1 else None
 
 
-def _ark(record: Record) -> Scores:
+def _ark(record: Prediction) -> Scores:
     gold, texts = _gold_truth(record) is True, record.texts
     scores = {
         "ark_answer_rate": compat_papers.ark_answered(texts),
@@ -115,7 +115,7 @@ def _ark(record: Record) -> Scores:
     return scores if conditional is None else {**scores, "ark_conditional_accuracy": conditional}
 
 
-def _reliability(record: Record) -> Scores:
+def _reliability(record: Prediction) -> Scores:
     value = compat_papers.ark_reliability([_names(sample) for sample in record.samples])
     return {} if value is None else {"ark_reliability": value}
 
@@ -133,21 +133,21 @@ _ROWS = {
 }
 
 
-def _rows(record: Record) -> Scores:
+def _rows(record: Prediction) -> Scores:
     rows, gold = record.rows or (), record.gold_rows
     return {name: metric(rows, gold) for name, metric in _ROWS.items()}
 
 
-def _rouge(record: Record) -> Scores:
+def _rouge(record: Prediction) -> Scores:
     texts = record.texts if record.raw is None else (record.raw,)
     return {"graphrunner_rouge_l": compat_papers.graphrunner_rouge_l(texts, record.golds)}
 
 
-def _judged(record: Record) -> Scores:
+def _judged(record: Prediction) -> Scores:
     return {} if record.judge is None else {"graphrunner_judge": float(record.judge)}
 
 
-def _predicts(record: Record) -> bool:
+def _predicts(record: Prediction) -> bool:
     return record.has_predictions
 
 

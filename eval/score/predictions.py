@@ -24,7 +24,7 @@ Predicted = tuple[Entity, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class Prediction:
     """One question's predictions and answers. `predictions` is `None` where there was no answer."""
 
     id: str
@@ -61,10 +61,10 @@ class BadField(ValueError):
     """A field that cannot be read; the reader adds file and line."""
 
 
-Parse = Callable[[dict[str, Any]], Record]
+Parse = Callable[[dict[str, Any]], Prediction]
 
 
-def read_file(path: Path, parse: Parse) -> Iterator[Record]:
+def read_file(path: Path, parse: Parse) -> Iterator[Prediction]:
     """Records of a `.jsonl`, `.json` (array) or gzipped file, in order, one at a time.
 
     Raises `UserError` naming file, line (of an array: record) and field.
@@ -76,7 +76,9 @@ def read_file(path: Path, parse: Parse) -> Iterator[Record]:
         yield from _read_array(path, parse)
 
 
-def read_lines(path: Path, lines: Iterable[str], parse: Parse, first: int = 1) -> Iterator[Record]:
+def read_lines(
+    path: Path, lines: Iterable[str], parse: Parse, first: int = 1
+) -> Iterator[Prediction]:
     """Records of some lines of a file, the first of them line `first`; errors as in `read_file`."""
     for number, record in parse_lines(lines, path, first):
         yield _parsed(record, parse, f"{path}:{number}")
@@ -89,7 +91,7 @@ def holds_lines(path: Path) -> bool:
     return not first.startswith("[")
 
 
-def _read_array(path: Path, parse: Parse) -> Iterator[Record]:
+def _read_array(path: Path, parse: Parse) -> Iterator[Prediction]:
     try:
         with open_text(path) as file:
             records = json.load(file)
@@ -100,7 +102,7 @@ def _read_array(path: Path, parse: Parse) -> Iterator[Record]:
         yield _parsed(record, parse, f"{path}: record {number}")
 
 
-def _parsed(record: Any, parse: Parse, place: str) -> Record:
+def _parsed(record: Any, parse: Parse, place: str) -> Prediction:
     try:
         if not isinstance(record, dict):
             raise BadField("a record must be a JSON object")
@@ -109,7 +111,7 @@ def _parsed(record: Any, parse: Parse, place: str) -> Record:
         raise UserError(f"{place}: {error}") from None
 
 
-def parse_ours(record: dict[str, Any], answers: tuple[Answer, ...] | None = None) -> Record:
+def parse_ours(record: dict[str, Any], answers: tuple[Answer, ...] | None = None) -> Prediction:
     """Our own form; `answers` are the gold of a record that carries none. Raises `BadField`."""
     if "answers" in record:
         answers = read_answers(record, "answers")
@@ -119,7 +121,7 @@ def parse_ours(record: dict[str, Any], answers: tuple[Answer, ...] | None = None
         raise BadField("field 'answers' is missing")
     if not {"predictions", "samples", "rows"} & record.keys():
         raise BadField("field 'predictions' is missing")
-    return Record(
+    return Prediction(
         id=read_id(record),
         answers=answers or (),
         predictions=_predicted(record.get("predictions"), "predictions", known),

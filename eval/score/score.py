@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from eval.intervals import INTERVALS, Interval, mean_interval
 from eval.score.metrics import PASS, Scores, family_of
 from eval.score.names import METRICS
-from eval.score.predictions import Record
+from eval.score.predictions import Prediction
 from eval.score.tally import Tally, Wanted, scores_of, tallies
 from graphwalker.errors import UserError
 from graphwalker.files import whole_file
@@ -69,14 +69,14 @@ def score_file(
 
 
 def score_records(
-    records: Iterable[Record], metrics: Sequence[str] | None = None, *, seed: int = 0
+    records: Iterable[Prediction], metrics: Sequence[str] | None = None, *, seed: int = 0
 ) -> Scored:
     """Score records; memory grows by a number a metric and record, no more."""
     wanted = Wanted.of(metrics)
     return _summary([Tally(wanted).add_all(records)], wanted, "predictions", seed)
 
 
-def score_record(record: Record, metrics: Sequence[str] | None = None) -> Scores:
+def score_record(record: Prediction, metrics: Sequence[str] | None = None) -> Scores:
     """Every metric that fits the record, or those named."""
     wanted = Wanted.of(metrics)
     return wanted.choose(scores_of(record, wanted.families(), wanted.ks()))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from eval.score.files import parser_of, read_predictions
 from eval.score.metrics import FAMILIES, PASS, Family, Scores, family_of, pass_scores
-from eval.score.predictions import Record, holds_lines, read_lines
+from eval.score.predictions import Prediction, holds_lines, read_lines
 from graphwalker.files import open_text
 from graphwalker.workers import Pool, Processes
 
@@ -64,7 +64,7 @@ class Tally:
     ids: list[str] = field(default_factory=list[str])
     lines: list[str] = field(default_factory=list[str])
 
-    def add_all(self, records: Iterable[Record]) -> "Tally":
+    def add_all(self, records: Iterable[Prediction]) -> "Tally":
         families, ks = self.wanted.families(), self.wanted.ks()
         for record in records:
             scores = scores_of(record, families, ks)
@@ -77,7 +77,7 @@ class Tally:
         return self
 
 
-def scores_of(record: Record, families: Sequence[Family], ks: Sequence[int]) -> Scores:
+def scores_of(record: Prediction, families: Sequence[Family], ks: Sequence[int]) -> Scores:
     """Every score that the families give a record, and Pass@k for `ks`."""
     scores: Scores = {}
     for family in families:

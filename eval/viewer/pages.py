@@ -13,7 +13,7 @@ LONGEST_OBSERVATION = 6000
 
 
 @dataclass(frozen=True, slots=True)
-class Walk:
+class ShownWalk:
     """A trajectory to read, and how other stages answered its question (name -> trajectory)."""
 
     trajectory: Trajectory

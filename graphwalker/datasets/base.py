@@ -11,8 +11,8 @@ from typing import Literal
 from graphwalker.datasets import companions
 from graphwalker.datasets.catalogue import Size, dataset, published_size
 from graphwalker.datasets.files import Contents, Record, as_object, open_file, text_lines
-from graphwalker.datasets.records import Source
-from graphwalker.datasets.registry import Form, recognise
+from graphwalker.datasets.records import DatasetFile
+from graphwalker.datasets.registry import RecordForm, recognise
 from graphwalker.errors import UserError
 from graphwalker.question import Question
 
@@ -81,9 +81,9 @@ def load_dataset(
     contents = open_file(path)
     form, name = recognise(contents, reading.format)
     others = _companions(path, reading)
-    source = _source(path, name, reading, bool(others))
-    numbered = list(_numbered(contents, form, source, limit))
-    split = source.split or next((q.split for _, q in numbered), "")
+    file = _source(path, name, reading, bool(others))
+    numbered = list(_numbered(contents, form, file, limit))
+    split = file.split or next((q.split for _, q in numbered), "")
     size = published_size(name, split, contents.total or len(numbered), _parts(numbered))
     questions = [question for _, question in numbered]
     for other in others:
@@ -95,34 +95,34 @@ def load_dataset(
     return replace(checked, notes=_notes(checked))
 
 
-def parse_record(record: Record, path: Path, form: Form, source: Source) -> Question:
+def parse_record(record: Record, path: Path, form: RecordForm, file: DatasetFile) -> Question:
     """One question. Raises `UserError` naming the file, the record and its id, and the field."""
     try:
-        found = form.read(record.value).to_question(record.number, source)
+        found = form.read(record.value).to_question(record.number, file)
     except UserError as error:
         raise UserError(f"{path}: {_label(record)}: {error}") from None
     return replace(
         found,
-        id=found.id or source.question_id(record.number),
-        dataset=found.dataset or source.dataset,
-        split=found.split or source.split,
+        id=found.id or file.question_id(record.number),
+        dataset=found.dataset or file.dataset,
+        split=found.split or file.split,
     )
 
 
 def _numbered(
-    contents: Contents, form: Form, source: Source, limit: int | None
+    contents: Contents, form: RecordForm, file: DatasetFile, limit: int | None
 ) -> Iterator[tuple[int, Question]]:
     """Record number and question. Questions over our graphs must say where to start."""
     seen: dict[str, int] = {}
     for record in contents.records:
-        question = parse_record(record, contents.path, form, source)
+        question = parse_record(record, contents.path, form, file)
         if question.id in seen:
             raise UserError(
                 f"{contents.path}: {_label(record)}: question id {question.id!r} stands there "
                 f"twice, first in record {seen[question.id]}"
             )
         seen[question.id] = record.number
-        if not question.topic_entities and not _open_topics(source.dataset or question.dataset):
+        if not question.topic_entities and not _open_topics(file.dataset or question.dataset):
             raise UserError(f"{contents.path}: {_label(record)}: has no topic entity")
         yield record.number, question
         if limit is not None and len(seen) >= limit:
@@ -149,11 +149,11 @@ def _label(record: Record) -> str:
     return f"record {record.number}" + (f" ({str(found)[:80]})" if found is not None else "")
 
 
-def _source(path: Path, name: str, reading: Reading, answers_elsewhere: bool) -> Source:
+def _source(path: Path, name: str, reading: Reading, answers_elsewhere: bool) -> DatasetFile:
     dataset = "" if name == "ours" else name
     types = companions.question_types(path) if name == "metaqa" else None
     hops = _HOPS.findall("/".join(path.parts[-3:]))
-    return Source(
+    return DatasetFile(
         path,
         dataset,
         reading.split or split_of(path.name),
@@ -186,8 +186,8 @@ def _companions(path: Path, reading: Reading) -> list[Path]:
 def _companion(path: Path, name: str, reading: Reading) -> list[Question]:
     contents = open_file(path)
     form, _ = recognise(contents, name)
-    source = replace(_source(path, name, reading, True), types=())
-    return [parse_record(record, path, form, source) for record in contents.records]
+    file = replace(_source(path, name, reading, True), types=())
+    return [parse_record(record, path, form, file) for record in contents.records]
 
 
 def _answered(path: Path, loaded: Loaded, numbers: list[int], unanswered: Unanswered) -> Loaded:

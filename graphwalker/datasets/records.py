@@ -26,7 +26,7 @@ from graphwalker.question import Question
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class DatasetFile:
     """What is known of a file besides its records."""
 
     path: Path
@@ -47,13 +47,13 @@ class Source:
         return "-".join(part for part in parts if part)
 
 
-class Part(BaseModel):
+class Nested(BaseModel):
     """An object inside a record. Types are strict; fields that are not declared do not matter."""
 
     model_config = ConfigDict(strict=True, frozen=True)
 
 
-class Published(Part):
+class Published(Nested):
     """A record in one published form.
 
     The form is known by its required fields: some record among a file's first ones has each.
@@ -70,7 +70,7 @@ class Published(Part):
     line: ClassVar[re.Pattern[str] | None] = None
     """What a line of text looks like, its columns being the fields; `None` for JSON."""
 
-    def to_question(self, number: int, source: Source) -> Question:
+    def to_question(self, number: int, file: DatasetFile) -> Question:
         """The question of record `number` (from 1). Where it leaves id, dataset or split empty,
         the file says them. Raises `UserError` naming the field at fault."""
         raise NotImplementedError

@@ -8,8 +8,8 @@ from graphwalker.datasets.loaders.wikidata import qald
 from graphwalker.datasets.records import Published, keys
 from graphwalker.errors import UserError
 
-Form = type[Published]
-FORMS: tuple[Form, ...] = (
+RecordForm = type[Published]
+FORMS: tuple[RecordForm, ...] = (
     ours.Ours,
     ours.OurTrajectory,
     webqsp.WebQsp,
@@ -32,7 +32,7 @@ FORMS: tuple[Form, ...] = (
 )
 
 
-def recognise(contents: Contents, name: str = "auto") -> tuple[Form, str]:
+def recognise(contents: Contents, name: str = "auto") -> tuple[RecordForm, str]:
     """The form of a file and the dataset it belongs to, by its first records.
 
     `name` is a dataset's name, or `auto`. A file of a named dataset that fits none of its forms is
@@ -51,7 +51,7 @@ def recognise(contents: Contents, name: str = "auto") -> tuple[Form, str]:
     return found[0]
 
 
-def _named(contents: Contents, name: str) -> tuple[Form, str]:
+def _named(contents: Contents, name: str) -> tuple[RecordForm, str]:
     title = dataset(name).title
     misses = {form: form.misses(contents) for form in FORMS if name in form.datasets}
     found = [(form, missing) for form, missing in misses.items() if missing is not None]
@@ -64,14 +64,14 @@ def _named(contents: Contents, name: str) -> tuple[Form, str]:
     return min(found, key=lambda pair: len(pair[1]))[0], name
 
 
-def _datasets(form: Form, contents: Contents) -> tuple[str, ...]:
+def _datasets(form: RecordForm, contents: Contents) -> tuple[str, ...]:
     found = form.dataset_of(contents.head)
     return (found,) if found else form.datasets
 
 
 def _nearest(contents: Contents) -> str:
     """What the nearest form lacks, or what the record holds."""
-    near: list[tuple[float, Form, list[str]]] = []
+    near: list[tuple[float, RecordForm, list[str]]] = []
     for form in FORMS:
         needs, gap = form.needs(), form.misses(contents)
         if form.line is None and gap and len(gap) < len(needs):

@@ -10,7 +10,7 @@ from graphwalker.graphs.base import Entity
 from graphwalker.question import Answer, Question
 
 
-class _Given(records.Part):
+class _Given(records.Nested):
     answer: records.MaybeText = ""
     answer_id: records.MaybeText = ""
     aliases: records.MaybeTexts = []
@@ -41,8 +41,8 @@ class Cwq(records.Published):
     answers: _Several | None = records.called("answers", "answer", default=None)
     """A name, several names, MIDs, or the release's own `{answer, answer_id, aliases}`."""
 
-    def to_question(self, number: int, source: records.Source) -> Question:
-        if self.answers is None and not source.answers_elsewhere:
+    def to_question(self, number: int, file: records.DatasetFile) -> Question:
+        if self.answers is None and not file.answers_elsewhere:
             raise UserError("has no field 'answers' or 'answer'")
         given = [self.answers] if isinstance(self.answers, str) else self.answers or []
         answers = distinct(map(_answer, given))

@@ -31,7 +31,7 @@ Topics = dict[str, records.AnyText]
 """`{mid: name}`"""
 
 
-class GivenAnswer(records.Part):
+class GivenAnswer(records.Nested):
     """An answer as WebQSP and GrailQA write it."""
 
     kind: Literal["Entity", "Value"] = records.called("AnswerType", "answer_type")

@@ -12,13 +12,13 @@ Level = Literal["i.i.d.", "compositional", "zero-shot"]
 LEVELS: tuple[str, ...] = get_args(Level)
 
 
-class _Node(records.Part):
+class _Node(records.Nested):
     node_type: records.Text
     id: EntityId
     friendly_name: records.MaybeText = ""
 
 
-class _GraphQuery(records.Part):
+class _GraphQuery(records.Nested):
     nodes: list[_Node]
 
 
@@ -43,7 +43,7 @@ class GrailQa(records.Published):
     function: records.Text
     domains: list[records.Text]
 
-    def to_question(self, number: int, source: records.Source) -> Question:
+    def to_question(self, number: int, file: records.DatasetFile) -> Question:
         return Question(
             id=self.qid,
             text=self.question,

@@ -40,7 +40,7 @@ class GraphWalkerBench(records.Published):
     name_path1: records.MaybeText = ""
     name_path2: records.MaybeText = ""
 
-    def to_question(self, number: int, source: records.Source) -> Question:
+    def to_question(self, number: int, file: records.DatasetFile) -> Question:
         paths = (self.name_path, self.name_path1, self.name_path2)
         return Question(
             id=f"graphwalkerbench-{self.index}",
@@ -49,7 +49,7 @@ class GraphWalkerBench(records.Published):
             answers=_answers(self.answers),
             structure=self.type if "-" in self.type else self.type.upper(),
             hops=HOPS[self.type],
-            split=source.split or "test",
+            split=file.split or "test",
             annotations={"name_paths": [path for path in paths if path]},
         )
 
@@ -66,7 +66,7 @@ class Released(records.Published):
     topic_entity: Topics
     answers: _Answers
 
-    def to_question(self, number: int, source: records.Source) -> Question:
+    def to_question(self, number: int, file: records.DatasetFile) -> Question:
         kind = self.compositionality_type
         return Question(
             id=self.id,

@@ -23,7 +23,7 @@ class SimpleQuestionsLine(records.Published):
     object: FreebaseId
     question: records.Text
 
-    def to_question(self, number: int, source: records.Source) -> Question:
+    def to_question(self, number: int, file: records.DatasetFile) -> Question:
         relation = self.relation.removeprefix("www.freebase.com/").replace("/", ".")
         return Question(
             id="",
@@ -47,7 +47,7 @@ class SimpleQuestionsLinked(records.Published):
     answer: records.Text
     relation: records.Text
 
-    def to_question(self, number: int, source: records.Source) -> Question:
+    def to_question(self, number: int, file: records.DatasetFile) -> Question:
         return Question(
             id="",
             text=self.question,

@@ -16,7 +16,7 @@ from graphwalker.graphs.literals import is_literal
 from graphwalker.question import Answer, Question
 
 
-class _Parse(records.Part):
+class _Parse(records.Nested):
     ParseId: records.MaybeText = ""
     Sparql: records.MaybeText
     TopicEntityMid: FreebaseId | None
@@ -49,7 +49,7 @@ class WebQsp(records.Published):
     topic_entity: Topics | None = None
     """The release with linked entities has it."""
 
-    def to_question(self, number: int, source: records.Source) -> Question:
+    def to_question(self, number: int, file: records.DatasetFile) -> Question:
         if not self.Parses:
             raise UserError("field 'Parses' is empty")
         first = self.Parses[0]
@@ -61,7 +61,7 @@ class WebQsp(records.Published):
             answers=distinct(given.answer() for parse in self.Parses for given in parse.Answers),
             structure=f"{len(chain)}-hop" if chain else "",
             hops=len(chain),
-            split=source.split or _split(self.QuestionId),
+            split=file.split or _split(self.QuestionId),
             annotations={"parses": [parse.facts() for parse in self.Parses]},
             facets={"constraints": str(len(first.Constraints))},
         )

@@ -43,8 +43,8 @@ class GrBench(records.Published):
     answer: Annotated[records.Text, BeforeValidator(records.number_as_text)]
     level: records.MaybeText = ""
 
-    def to_question(self, number: int, source: records.Source) -> Question:
-        graph = graph_of(source)
+    def to_question(self, number: int, file: records.DatasetFile) -> Question:
+        graph = graph_of(file)
         facets = {"graph": graph, "domain": DOMAINS[graph]} if graph else {}
         return Question(
             id="-".join(part for part in ("grbench", graph, self.qid) if part),
@@ -56,9 +56,9 @@ class GrBench(records.Published):
         )
 
 
-def graph_of(source: records.Source) -> str:
+def graph_of(file: records.DatasetFile) -> str:
     """Which graph a file asks about, by its name or its folder's; `""` when neither says it."""
-    stem = source.path.name.split(".")[0].lower().removeprefix("grbench_")
-    folder = source.path.resolve().parent.name.lower()
+    stem = file.path.name.split(".")[0].lower().removeprefix("grbench_")
+    folder = file.path.resolve().parent.name.lower()
     names = [ALSO.get(name, name) for name in (stem, folder)]
     return next((name for name in names if name in DOMAINS), "")

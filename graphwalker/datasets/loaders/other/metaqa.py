@@ -23,17 +23,17 @@ class MetaQaLine(records.Published):
     marked: str = Field(validation_alias="question")
     answers: str
 
-    def to_question(self, number: int, source: records.Source) -> Question:
+    def to_question(self, number: int, file: records.DatasetFile) -> Question:
         found = _TOPIC.findall(self.marked)
         if len(found) != 1:
             raise UserError(f"marks {len(found)} entities in [brackets], not 1")
         names = [name.strip() for name in self.answers.split("|")]
         if not all(names):
             raise UserError("column 'answers' has an empty answer")
-        kind = _type(number, source)
-        hops = _hops(kind) or source.hops
+        kind = _type(number, file)
+        hops = _hops(kind) or file.hops
         return Question(
-            id=source.question_id(number, f"{hops}-hop" if hops else ""),
+            id=file.question_id(number, f"{hops}-hop" if hops else ""),
             text=_TOPIC.sub(lambda match: match[1], self.marked).strip(),
             topic_entities=(Entity(found[0], found[0]),),
             answers=_answers(names),
@@ -58,7 +58,7 @@ class MetaQa(records.Published):
     split: records.MaybeText = ""
     relation_path: records.MaybeTexts = []
 
-    def to_question(self, number: int, source: records.Source) -> Question:
+    def to_question(self, number: int, file: records.DatasetFile) -> Question:
         path = self.relation_path
         hops = len(path) or _hops(self.qtype) if self.hops is None else self.hops
         return Question(
@@ -78,12 +78,12 @@ def _answers(names: Iterable[str]) -> tuple[Answer, ...]:
     return tuple(Answer(name, name) for name in dict.fromkeys(names))
 
 
-def _type(number: int, source: records.Source) -> str:
-    if not source.types:
+def _type(number: int, file: records.DatasetFile) -> str:
+    if not file.types:
         return ""
-    if number > len(source.types):
-        raise UserError(f"has no line in the file of question types ({len(source.types)} lines)")
-    return source.types[number - 1]
+    if number > len(file.types):
+        raise UserError(f"has no line in the file of question types ({len(file.types)} lines)")
+    return file.types[number - 1]
 
 
 def _hops(kind: str) -> int:

@@ -12,7 +12,7 @@ from graphwalker.graphs.base import Entity
 from graphwalker.question import Answer, Question, read_query
 
 
-class _Named(records.Part):
+class _Named(records.Nested):
     name: records.AnyText
     id: records.MaybeText = ""
     aliases: records.MaybeTexts = []
@@ -57,7 +57,7 @@ class Ours(_Ours):
     query: Annotated[dict[str, Any], records.null_is(dict)] = {}
     facets: Annotated[dict[str, Any], records.null_is(dict)] = {}
 
-    def to_question(self, number: int, source: records.Source) -> Question:
+    def to_question(self, number: int, file: records.DatasetFile) -> Question:
         return Question(
             id=self.id,
             text=self.question,
@@ -102,7 +102,7 @@ class OursById(_Ours):
     split: records.MaybeText = ""
     level: records.MaybeText = ""
 
-    def to_question(self, number: int, source: records.Source) -> Question:
+    def to_question(self, number: int, file: records.DatasetFile) -> Question:
         names, ids, path = self.answers, self.answer_mids, self.relation_path
         if len(names) != len(ids):
             raise UserError(f"{len(names)} answers but {len(ids)} answer_mids")

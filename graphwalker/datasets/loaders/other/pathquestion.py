@@ -25,7 +25,7 @@ class PathQuestionLine(records.Published):
     answers: records.Text = Field(validation_alias="answer(answers)")
     path: records.Text
 
-    def to_question(self, number: int, source: records.Source) -> Question:
+    def to_question(self, number: int, file: records.DatasetFile) -> Question:
         nodes = self.path.split("#<end>")[0].split("#")
         entities, relations = nodes[::2], nodes[1::2]
         answers = _answers(self.answers)
@@ -35,7 +35,7 @@ class PathQuestionLine(records.Published):
             end = entities[-1]
             raise UserError(f"column 'path' ends at {end!r}, which is not among the answers")
         return Question(
-            id=source.question_id(number, f"{len(relations)}-hop"),
+            id=file.question_id(number, f"{len(relations)}-hop"),
             text=self.question,
             topic_entities=(Entity(entities[0], entities[0]),),
             answers=tuple(_answer(name) for name in answers),

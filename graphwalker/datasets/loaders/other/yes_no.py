@@ -43,7 +43,7 @@ class CoLoTa(records.Published):
     strategies: list[records.Text] = records.called("reasoning_strategy", "Reasoning Strategy")
     steps: list[dict[str, Any]] = records.called("reasoning_steps", "Reasoning Steps")
 
-    def to_question(self, number: int, source: records.Source) -> Question:
+    def to_question(self, number: int, file: records.DatasetFile) -> Question:
         return Question(
             id=self.id,
             text=self.query,
@@ -68,7 +68,7 @@ class StrategyQa(records.Published):
     decomposition: list[records.Text] | None = None
     facts: list[records.Text] | None = None
 
-    def to_question(self, number: int, source: records.Source) -> Question:
+    def to_question(self, number: int, file: records.DatasetFile) -> Question:
         steps = self.decomposition
         return Question(
             id=self.qid,

@@ -17,16 +17,16 @@ _ONLY_9 = frozenset({"fr", "uk", "ua", "lt", "be", "ba", "hy", "es"})
 """Languages of QALD-9-plus that QALD-10 does not have; QALD-10 alone has Chinese."""
 
 
-class _Wording(records.Part):
+class _Wording(records.Nested):
     language: records.Text
     string: records.MaybeText = ""
 
 
-class _Query(records.Part):
+class _Query(records.Nested):
     sparql: records.Text
 
 
-class _Value(records.Part):
+class _Value(records.Nested):
     type: Literal["uri", "literal", "typed-literal"]
     value: records.Text
     datatype: records.MaybeText = ""
@@ -35,11 +35,11 @@ class _Value(records.Part):
         return _resource(self.value) if self.type == "uri" else literal(self.value, self.datatype)
 
 
-class _Bindings(records.Part):
+class _Bindings(records.Nested):
     bindings: list[dict[str, _Value]]
 
 
-class _Results(records.Part):
+class _Results(records.Nested):
     """SPARQL results in JSON."""
 
     boolean: bool | None = None
@@ -67,7 +67,7 @@ class Qald(records.Published):
     answers: list[_Results]
     aggregation: bool | None = None
 
-    def to_question(self, number: int, source: records.Source) -> Question:
+    def to_question(self, number: int, file: records.DatasetFile) -> Question:
         sparql = self.query.sparql
         answers = distinct(answer for result in self.answers for answer in result.answers())
         ids = {answer.id for answer in answers}
@@ -75,7 +75,7 @@ class Qald(records.Published):
         flag = self.aggregation
         return Question(
             id=self.id,
-            text=self._text(source.language),
+            text=self._text(file.language),
             topic_entities=tuple(map(Entity, items)),
             answers=answers,
             structure=_asks_for(answers),
@@ -116,7 +116,7 @@ class QaldLinked(records.Published):
     qid_topic_entity: dict[str, records.AnyText]
     sparql: records.Text
 
-    def to_question(self, number: int, source: records.Source) -> Question:
+    def to_question(self, number: int, file: records.DatasetFile) -> Question:
         answers = distinct(_linked_answer(*item) for item in self.answer.items())
         return Question(
             id="",
