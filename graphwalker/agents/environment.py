@@ -80,6 +80,8 @@ class Environment:
             "environment_version": self.preset.version,
             "prompt": self.config.prompt,
         }
+        if self.config.ranker != "bm25":
+            about["ranker"] = self.config.ranker
         reranker = self.config.reranker
         return {**about, "reranker": reranker.model} if reranker.chats else about
 

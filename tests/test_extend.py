@@ -1,0 +1,71 @@
+"""docs/extend.md: every file on the page is written into an empty folder, every command is run there."""
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.paths import ROOT
+
+PAGE = (ROOT / "docs/extend.md").read_text(encoding="utf-8")
+FILES = dict(re.findall(r"^```python\n# (\w+\.py)\n(.*?)^```", PAGE, re.S | re.M))
+BLOCKS = re.findall(r"^```bash\n(.*?)^```", PAGE, re.S | re.M)
+COMMANDS = [line for block in BLOCKS for line in block.splitlines()]
+    line
+    for block in re.findall(r"^```bash\n(.*?)^```", PAGE, re.S | re.M)
+    for line in block.splitlines()
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The user's folder after every command but training."""
+    folder = tmp_path_factory.mktemp("own")
+    for name, code in FILES.items():
+        (folder / name).write_text(code)
+    for line in COMMANDS:
+        words = shlex.split(line)
+        if words[0] == "accelerate":
+            continue
+        program = ["-m", "graphwalker"] if words[0] == "graphwalker" else []
+        command = [sys.executable, *program, *words[1:]]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{line}\n{done.stderr[-2000:]}"
+    return folder
+
+
+def test_no_part_of_ones_own_takes_sixty_lines():
+    assert len(FILES) >= 5
+    assert max(code.count("\n") for code in FILES.values()) < 60
+
+
+def test_a_networkx_graph_gives_trajectories(folder: Path):
+    records = (folder / "synth/graphsynth.jsonl").read_text().splitlines()
+    assert len(records) == 2
+
+
+def test_the_oracle_plays_the_agent_of_ones_own(folder: Path):
+    for line in (folder / "runs/search/predictions.jsonl").read_text().splitlines():
+        record = json.loads(line)
+        assert record["agent"] == "one-search" and record["scores"]["em"] == 1.0
+
+
+def test_the_reward_of_ones_own_is_loaded_as_the_page_names_it(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+):
+    from graphwalker.config import load_config
+    from training.grpo_config import GrpoConfig
+
+    monkeypatch.chdir(folder)
+    (line,) = (line for line in COMMANDS if line.startswith("accelerate"))
+    config = load_config(GrpoConfig, None, shlex.split(line)[5:])
+    assert config.rewards == {"em": 1.0, "my_reward:short_and_right": 0.5}
+
+
+def test_the_ranker_of_ones_own_orders_the_relations(folder: Path):
+    first = json.loads((folder / "runs/ranked/predictions.jsonl").read_text().splitlines()[0])
+    assert first["provenance"]["ranker"] == "my_ranker:shared_letters"
