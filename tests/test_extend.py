@@ -1,4 +1,4 @@
-"""docs/extend.md: every file on the page is written into an empty folder, every command is run there."""
+"""docs/extend.md: its files are written into an empty folder, and its commands are run there."""
 
 import json
 import re
@@ -15,10 +15,6 @@ PAGE = (ROOT / "docs/extend.md").read_text(encoding="utf-8")
 FILES = dict(re.findall(r"^```python\n# (\w+\.py)\n(.*?)^```", PAGE, re.S | re.M))
 BLOCKS = re.findall(r"^```bash\n(.*?)^```", PAGE, re.S | re.M)
 COMMANDS = [line for block in BLOCKS for line in block.splitlines()]
-    line
-    for block in re.findall(r"^```bash\n(.*?)^```", PAGE, re.S | re.M)
-    for line in block.splitlines()
-]
 
 
 @pytest.fixture(scope="module")
