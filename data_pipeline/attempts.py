@@ -275,7 +275,7 @@ class Maker:
             raise UserError(
                 f"{trajectory.provenance['error']}; what is made is kept, the same command goes on"
             )
-        if trajectory.stop.ours:
+        if trajectory.stop.infrastructure_failure:
             return Drop("certificate", "unsolvable", trajectory.stop.value)
         scores = score(trajectory)
         if scores["em"] == 1.0 and scores["retrieval_all"] == 1.0:

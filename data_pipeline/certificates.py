@@ -74,7 +74,7 @@ def _ends_on_the_way(query: Query, run: Execution) -> Iterator[Sequence[Entity]]
 
 
 def _shorter(query: Query) -> Iterator[Query]:
-    """The query with one hop of a path left out, of a branch or of the tail; a composition also
+    """The query without one hop of a path, of a branch or of the tail; a composition also
     cut short, where its run has not shown where that leads."""
     if len(query.branches) != 1:
         yield from _one_hop_less(query)
@@ -112,7 +112,7 @@ def other_reading(
     """A reading of the phrases that gives other answers, described; `""` where there is none.
 
     `run` is the query's own; `answers` those of the question, where they may differ. Readings that
-    give nothing are no rival: the graph tells the reader that they were not meant.
+    give nothing are no rival: a reader sees by the graph that they were not meant.
     """
     gold = _ids(run.answers if answers is None else answers)
     if query.constraint and (
@@ -162,7 +162,7 @@ def _other_value(
 def _branch_ends(
     graph: KnowledgeGraph, topic: Entity, readings: Sequence[Sequence[Hop]]
 ) -> list[tuple[tuple[Hop, ...], tuple[Entity, ...]]]:
-    """Where each reading of a branch ends, one path per distinct end, dead ends left out."""
+    """Where each reading of a branch ends, one path per distinct end, without dead ends."""
     found: dict[frozenset[str], tuple[tuple[Hop, ...], tuple[Entity, ...]]] = {}
     for path, end in _ends(graph, (topic,), readings):
         if end:

@@ -74,7 +74,7 @@ class Expert:
         if done.stop is StopReason.POLICY_ERROR and self._reranks:
             raise UserError(f"{done.provenance['error']}; {RESUMES}")
         done.provenance["errors"] = errors
-        return done if done.stop.ours else done.with_scores(**score(done))
+        return done if done.stop.infrastructure_failure else done.with_scores(**score(done))
 
     def tried(self, question: Question) -> Tried:
         """The first of `tries` episodes that is kept, else the last one."""

@@ -95,7 +95,7 @@ class _Tries:
 
     def _scored(self, trajectory: Trajectory) -> Trajectory:
         _raise_failure(trajectory, self._config)
-        if not trajectory.stop.ours:
+        if not trajectory.stop.infrastructure_failure:
             trajectory = trajectory.with_scores(**score(trajectory))
         turns = tuple(replace(turn, token_ids=None, logprobs=None) for turn in trajectory.turns)
         about = {**trajectory.provenance, "errors": labelled(trajectory)}

@@ -64,7 +64,7 @@ def conversations(source: Path, left_out: list[str]) -> Iterator[tuple[Trajector
     """Every unbroken context of every trajectory; ids of episodes that failed for us go to
     `left_out`."""
     for trajectory in read_records(source, Trajectory.from_json):
-        if trajectory.stop.ours:
+        if trajectory.stop.infrastructure_failure:
             left_out.append(trajectory.id)
             continue
         context: list[Message] = []

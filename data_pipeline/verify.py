@@ -259,7 +259,7 @@ def _path(claim: Claim, run: Execution) -> Iterator[Fault]:
 
 def _episode(trajectory: Trajectory) -> Iterator[Fault]:
     """A trajectory of training data ends with the answers, and has seen each of them."""
-    if trajectory.stop.ours:
+    if trajectory.stop.infrastructure_failure:
         yield "episode failed", trajectory.stop.value
         return
     scores = score(trajectory)

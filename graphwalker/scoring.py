@@ -95,10 +95,10 @@ def compare(
 def score(trajectory: Trajectory) -> dict[str, float]:
     """Every metric of one episode.
 
-    Raises `ValueError` for an episode that failed for our reasons (`stop.ours`): it says nothing
-    about the agent and has no score.
+    Raises `ValueError` for an infrastructure failure: it says nothing about the agent and has no
+    score.
     """
-    if trajectory.stop.ours:
+    if trajectory.stop.infrastructure_failure:
         raise ValueError(f"{trajectory.id} stopped with {trajectory.stop.value}: it has no score")
     gold = GoldSet.of(trajectory.question.answers)
     shown = [entity for turn in trajectory.turns for entity in turn.shown]

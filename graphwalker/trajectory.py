@@ -25,7 +25,8 @@ class Message:
 
 
 class StopReason(StrEnum):
-    """Why an episode ended. The last two are failures of ours: never scored, never trained on."""
+    """Why an episode ended. The last two are infrastructure failures: they say nothing about the
+    agent, so they are never scored and never trained on."""
 
     ANSWERED = "answered"
     FORCED = "forced"
@@ -36,8 +37,8 @@ class StopReason(StrEnum):
     POLICY_ERROR = "policy_error"
 
     @property
-    def ours(self) -> bool:
-        """True where the episode says nothing about the agent."""
+    def infrastructure_failure(self) -> bool:
+        """True where the graph or the policy failed, not the agent."""
         return self in (StopReason.GRAPH_ERROR, StopReason.POLICY_ERROR)
 
 

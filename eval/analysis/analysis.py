@@ -38,7 +38,7 @@ def analyse(folder: Path | str, seed: int = 0) -> dict[str, Any]:
     Infrastructure failures are counted and set aside. Raises `UserError` where nothing is scored.
     """
     run = read_run(folder)
-    kept = [scored(t) for t in run.trajectories if not t.stop.ours]
+    kept = [scored(t) for t in run.trajectories if not t.stop.infrastructure_failure]
     if not kept:
         raise UserError(f"{folder}: no scored episode to analyse")
     passes = pass_by_question(run.samples, _ks(run.samples))

@@ -30,8 +30,8 @@ def compare(a: Path, b: Path, seed: int = 0) -> dict[str, Any]:
 
 def changes(a: Iterable[Trajectory], b: Iterable[Trajectory]) -> dict[str, list[dict[str, Any]]]:
     """The questions that B has right and A wrong (`wins`), and the reverse (`losses`), in order."""
-    before = {t.id: t for t in a if not t.stop.ours}
-    pairs = [(before[t.id], t) for t in b if t.id in before and not t.stop.ours]
+    before = {t.id: t for t in a if not t.stop.infrastructure_failure}
+    pairs = [(before[t.id], t) for t in b if t.id in before and not t.stop.infrastructure_failure]
     gains = [(x, y, _em(y) - _em(x)) for x, y in pairs]
     return {
         "wins": [_change(x, y) for x, y, gain in gains if gain > 0],

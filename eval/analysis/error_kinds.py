@@ -25,7 +25,7 @@ def error_kind(trajectory: Trajectory) -> str:
 
     The gold path is read from the question's `query`. Without one, an unseen answer counts as
     `stopped early` when fewer calls than hops were made, else as `wrong relation`. Raises
-    `ValueError` for an episode that failed for our reasons: it is no error of the agent.
+    `ValueError` for an infrastructure failure: it is no error of the agent.
     """
     scores = trajectory.scores if "grounded" in trajectory.scores else score(trajectory)
     if scores["em"] == 1.0:
@@ -71,11 +71,11 @@ def gold_steps(question: Question) -> tuple[frozenset[str], ...]:
 def taxonomy(trajectories: Sequence[Trajectory], examples: int = 5) -> dict[str, dict[str, Any]]:
     """For each kind: how many episodes, their share of all wrong ones, and the first ids.
 
-    Failures of ours are left out; so are right answers.
+    Infrastructure failures are set aside; so are right answers.
     """
     found: dict[str, list[str]] = {kind: [] for kind in KINDS}
     for trajectory in trajectories:
-        if not trajectory.stop.ours and (kind := error_kind(trajectory)):
+        if not trajectory.stop.infrastructure_failure and (kind := error_kind(trajectory)):
             found[kind].append(trajectory.id)
     wrong = sum(map(len, found.values()))
     return {

@@ -41,7 +41,7 @@ def summarise(
     or absent (Pass@k where no question has k samples).
     """
     every = list(trajectories)
-    kept = [scored(t) for t in every if not t.stop.ours]
+    kept = [scored(t) for t in every if not t.stop.infrastructure_failure]
     passes = pass_by_question(samples, ks)
     summary: dict[str, Any] = {
         "questions": len(kept),
@@ -82,7 +82,7 @@ def by_group(
 def scored(trajectory: Trajectory) -> Trajectory:
     """The trajectory with all its scores, unless it is an infrastructure failure."""
     needed = {*RATES, "grounded", "had_error", "recovered"}
-    if trajectory.stop.ours or trajectory.scores.keys() >= needed:
+    if trajectory.stop.infrastructure_failure or trajectory.scores.keys() >= needed:
         return trajectory
     return trajectory.with_scores(**score(trajectory))
 
@@ -115,7 +115,7 @@ def pass_by_question(samples: Iterable[Sampled], ks: Sequence[int]) -> dict[str,
     """Unbiased Pass@k of each question, for every k that its scored samples suffice for."""
     hits: dict[str, list[bool]] = defaultdict(list)
     for sample in samples:
-        if not sample.stop.ours:
+        if not sample.stop.infrastructure_failure:
             hits[sample.question_id].append(sample.scores["em"] == 1)
     return {
         question: {k: pass_at_k(len(won), sum(won), k) for k in ks if k <= len(won)}
@@ -145,8 +145,8 @@ def pass_curve(passes: Passes, seed: int = 0) -> list[dict[str, Any]]:
 
 def paired(a: Iterable[Trajectory], b: Iterable[Trajectory], *, seed: int = 0) -> dict[str, Any]:
     """B minus A over the questions that both have, with intervals; McNemar's exact p for EM."""
-    first = {t.id: scored(t) for t in a if not t.stop.ours}
-    second = {t.id: scored(t) for t in b if not t.stop.ours}
+    first = {t.id: scored(t) for t in a if not t.stop.infrastructure_failure}
+    second = {t.id: scored(t) for t in b if not t.stop.infrastructure_failure}
     common = [key for key in first if key in second]
     result: dict[str, Any] = {
         "questions": len(common),

@@ -69,7 +69,8 @@ def _figures(column: Column, trajectories: Sequence[Trajectory]) -> list[float]:
     scores = [
         score_record(_record(trajectory), [column.metric])
         for trajectory in trajectories
-        if trajectory.question.dataset.casefold() == column.dataset and not trajectory.stop.ours
+        if trajectory.question.dataset.casefold() == column.dataset
+        and not trajectory.stop.infrastructure_failure
     ]
     return [score[column.metric] for score in scores if column.metric in score]
 

@@ -213,12 +213,12 @@ def _read(stage: StageResult, book: Book) -> Run:
 
     def keep(trajectory: Trajectory) -> Trajectory:
         full = scored(trajectory)
-        if full.sample == 0 or not full.stop.ours:
+        if full.sample == 0 or not full.stop.infrastructure_failure:
             book.add(full)
         return lean(full)
 
     def keep_sample(sample: Sampled) -> Sampled:
-        if not sample.stop.ours:
+        if not sample.stop.infrastructure_failure:
             book.add_sample(sample.question_id, sample.scores["em"] == 1)
         return replace(sample, answer=None, scores={"em": sample.scores.get("em", 0.0)})
 

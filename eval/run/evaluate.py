@@ -160,7 +160,7 @@ def _run_pass(
         for group, first, count in plan(questions, part.numbers, present):
             for trajectory in workers.run(group, part.sampling, count, first):
                 used.append(usage_record(trajectory))
-                if trajectory.stop.ours:
+                if trajectory.stop.infrastructure_failure:
                     lost.append(trajectory.to_json())
                     failed += 1
                 else:

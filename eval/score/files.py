@@ -179,7 +179,7 @@ def _trajectory(record: dict[str, Any]) -> Trajectory:
 
 def of_trajectory(trajectory: Trajectory, passed: tuple[bool, ...] = ()) -> Prediction:
     """An episode of ours as a record, with the scores that only an episode has."""
-    if trajectory.stop.ours:
+    if trajectory.stop.infrastructure_failure:
         return Prediction(id=trajectory.question.id, failed=True)
     scores = score(trajectory)
     recovered = {"recovery_all": scores["recovered"]}
@@ -208,7 +208,7 @@ def _read_folder(folder: Path) -> Iterator[Prediction]:
     passed: dict[str, list[bool]] = defaultdict(list)
     if (folder / SAMPLES).is_file():
         for sample in read_records(folder / SAMPLES, Sampled.from_json):
-            if not sample.stop.ours:
+            if not sample.stop.infrastructure_failure:
                 passed[sample.question_id].append(sample.scores.get("em") == 1)
     failed = set[str]()
     if (folder / FAILURES).is_file():

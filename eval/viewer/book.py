@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from eval.markup import clean
-from eval.viewer.record import fate, walk_record
+from eval.viewer.record import result, walk_record
 from graphwalker.question import Question
 from graphwalker.trajectory import Trajectory
 
@@ -33,7 +33,7 @@ class RunPages:
         text = _dumps(walk_record(trajectory))
         scores = trajectory.scores
         self.rows[row] = [
-            fate(trajectory),
+            result(trajectory),
             scores.get("em"),
             scores.get("f1"),
             len(trajectory.turns),
@@ -67,7 +67,7 @@ class Book:
         return self.runs[-1]
 
     def add(self, trajectory: Trajectory) -> None:
-        """A walk of the newest run. Another one of the same question and sample is left out."""
+        """A walk of the newest run. Another one of the same question and sample is not added."""
         row = self._row(trajectory)
         if row not in self.runs[-1].rows:
             self.runs[-1].add(row, trajectory)

@@ -25,7 +25,7 @@ def choose(trajectories: Sequence[Trajectory], count: int = 10) -> list[Trajecto
 
     The choice depends on ids and scores alone, never on luck or file order.
     """
-    pool = [t for t in trajectories if not t.stop.ours]
+    pool = [t for t in trajectories if not t.stop.infrastructure_failure]
     chosen: list[Trajectory] = []
     outcomes: Counter[str] = Counter()
     structures: Counter[str] = Counter()

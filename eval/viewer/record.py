@@ -27,7 +27,7 @@ def walk_record(trajectory: Trajectory) -> dict[str, Any]:
     places = {name: place for place, name in enumerate(graph.nodes)}
     query = trajectory.question.query
     return {
-        "outcome": fate(trajectory),
+        "outcome": result(trajectory),
         "turns": [
             _turn(turn, places.get(name, -1))
             for turn, name in zip(trajectory.turns, graph.focus, strict=True)
@@ -42,9 +42,9 @@ def walk_record(trajectory: Trajectory) -> dict[str, Any]:
     }
 
 
-def fate(trajectory: Trajectory) -> str:
-    """`right`, `recovered` or `wrong`; `failed` where the episode failed for our reasons."""
-    return "failed" if trajectory.stop.ours else outcome(trajectory)
+def result(trajectory: Trajectory) -> str:
+    """`right`, `recovered` or `wrong`; `failed` after an infrastructure failure."""
+    return "failed" if trajectory.stop.infrastructure_failure else outcome(trajectory)
 
 
 def _turn(turn: Turn, focus: int) -> dict[str, Any]:
@@ -57,7 +57,7 @@ def _turn(turn: Turn, focus: int) -> dict[str, Any]:
     if turn.error:
         record["error"] = clean(turn.error)
     if "malformed" in turn.action:
-        record["said"] = clean(cut(turn.completion))
+        record["completion"] = clean(cut(turn.completion))
     return record
 
 

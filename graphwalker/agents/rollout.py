@@ -192,7 +192,7 @@ class _Run:
         self._release(task.key)
         tries = self._tries.pop(place, 0)
         trajectory = running.episode.trajectory(self._policy.name)
-        if trajectory.stop.ours and tries < self._retries:
+        if trajectory.stop.infrastructure_failure and tries < self._retries:
             log.warning("%s: %s; trying again", task.key, trajectory.provenance["error"])
             self._tries[place] = tries + 1
             self._start(place, task)

@@ -74,7 +74,8 @@ def rollout(
 ) -> Iterator[Trajectory]:
     """Run episodes; scored trajectories come in question order, then sample order, as they finish.
 
-    An episode that the graph or the policy failed has `stop.ours` and no scores: set it aside.
+    An episode that the graph or the policy failed has `stop.infrastructure_failure` and no scores:
+    set it aside.
     """
     from graphwalker.scoring import score
 
@@ -82,7 +83,7 @@ def rollout(
     done = run_episodes(
         questions, environment, policy, sampling, samples=samples, concurrency=concurrency
     )
-    return (t if t.stop.ours else t.with_scores(**score(t)) for t in done)
+    return (t if t.stop.infrastructure_failure else t.with_scores(**score(t)) for t in done)
 
 
 @dataclass(frozen=True, slots=True)

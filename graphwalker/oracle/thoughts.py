@@ -35,7 +35,7 @@ def choose(phrase: str, relations: Sequence[str], rng: Choice) -> str:
 
 
 def found(names: Sequence[str], rng: Choice) -> str:
-    """What a step gave, told before anything is made of it."""
+    """What a step gave, before anything is made of it."""
     return _pick(rng, f"Found {', '.join(names)}.", f"This gives {', '.join(names)}.")
 
 
@@ -96,7 +96,7 @@ def weigh_next(entity: str, rng: Choice) -> str:
 
 
 def weighed(names: Sequence[str], phrase: str, rng: Choice) -> str:
-    """Every value is known: what the constraint keeps, said before the answer."""
+    """Every value is known: what the constraint keeps, before the answer."""
     if len(names) == 1:
         return _pick(rng, f"{names[0]} {phrase}.", f"Only {names[0]} {phrase}.")
     return _pick(rng, f"{len(names)} of these fit.", f"By these values, {len(names)} fit.")

@@ -87,7 +87,7 @@ def key_of(kind: Kind, lexical: str) -> Key | None:
 
 
 def kind_of(literal: str) -> Kind | None:
-    """Date or number, by the datatype of a literal's id; without one only a whole date is told."""
+    """Date or number, by the datatype of a literal's id; without one only a whole date is known."""
     if not is_literal(literal):
         return None
     name, datatype = literal_name(literal), literal.rpartition("#")[2].rstrip(">")

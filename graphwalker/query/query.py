@@ -107,9 +107,9 @@ class Query:
 
 def stored(record: Mapping[str, Any]) -> tuple[Query, tuple[str, ...]] | None:
     """The query of a walk's, a question's or a trajectory's record and its relation path as splits
-    spell it; `None` where it has none of ours."""
-    asked: Mapping[str, Any] = record["question"] if "turns" in record else record
-    query: Mapping[str, Any] = asked.get("query") or {}
+    spell it; `None` where it has none."""
+    question: Mapping[str, Any] = record["question"] if "turns" in record else record
+    query: Mapping[str, Any] = question.get("query") or {}
     if not query.get("branches"):
         return None
     made = Query.from_json(query)
@@ -140,7 +140,7 @@ def spellings(query: Query, path: Sequence[str] = ()) -> list[tuple[tuple[Hop, .
 
 
 def own_side(hop: Hop) -> tuple[bool, str]:
-    """Sorts inverse twins: first the relation that goes out of the entity at hand."""
+    """Sorts inverse relations: first the one that goes out of the entity at hand."""
     return hop.direction is Direction.IN, hop.relation
 
 

@@ -30,7 +30,7 @@ def end_event(trajectory: Trajectory) -> Event:
     """The end: the answers with their ids (`""` where the graph has not shown such a name)."""
     names = trajectory.answer or ()
     ids = (*trajectory.answer_ids, *[""] * len(names))
-    if trajectory.stop.ours:
+    if trajectory.stop.infrastructure_failure:
         return failure_event(trajectory.stop.value, str(trajectory.provenance.get("error", "")))
     return {
         "type": "end",

@@ -1,4 +1,4 @@
-"""The listing of an entity: its relations in both directions, book-keeping left out."""
+"""The listing of an entity: its relations in both directions, without book-keeping."""
 
 import fnmatch
 import re

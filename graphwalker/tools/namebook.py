@@ -82,7 +82,7 @@ class NameBook:
 
     def take_namesakes(self, entity_id: str) -> list[Entity]:
         """The others among which the entity was chosen when it was first found by its name; once
-        taken they count as told."""
+        taken they count as named."""
         return self._namesakes.pop(entity_id, [])
 
     def entity_id(self, name: str) -> str:

@@ -1,4 +1,4 @@
-"""A page of triples: written until it is full, what is left out is counted."""
+"""A page of triples: written until it is full, what is hidden is counted."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from graphwalker.tools.namebook import NameBook, quote
 
 
 class Page:
-    """Triples written out until the observation is full; what is left out is counted."""
+    """Triples written out until the observation is full; what is hidden is counted."""
 
     def __init__(self, book: NameBook, budget: int) -> None:
         self.shown: dict[str, Entity] = {}

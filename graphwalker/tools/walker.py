@@ -20,7 +20,7 @@ EXAMPLES: Mapping[str, Mapping[str, str | Sequence[str]]] = {
     "get_triples": {"entity": "Name", "relations": ["a.b.c"]},
 }
 """Example arguments of each tool, in the order in which a call writes them (for protocols)."""
-NAMESAKES_TOLD = 3
+NAMESAKES_NAMED = 3
 """Namesakes that an observation names when a name meant several entities."""
 
 
@@ -52,7 +52,7 @@ class WalkerTools:
     def call(self, call: Call) -> Observation:
         self._graph_calls = 0
         self._found = None
-        return self._tell_namesakes(self._run(call))
+        return self._name_namesakes(self._run(call))
 
     def _run(self, call: Call) -> Observation:
         arguments = call.arguments
@@ -198,19 +198,19 @@ class WalkerTools:
         self._found = self._book.find(name) if name else None
         return self._found
 
-    def _tell_namesakes(self, seen: Observation) -> Observation:
-        """A name that means several entities is said to, and how the others are called here."""
+    def _name_namesakes(self, seen: Observation) -> Observation:
+        """Says so where a name means several entities, and how the others are called here."""
         others = self._book.take_namesakes(self._found.id) if self._found else []
         if self._found is None or not others:
             return seen
-        told = [Entity(other.id, self._book.show(other)) for other in others[:NAMESAKES_TOLD]]
-        names = ", ".join(quote(entity.name) for entity in told)
+        named = [Entity(other.id, self._book.show(other)) for other in others[:NAMESAKES_NAMED]]
+        names = ", ".join(quote(entity.name) for entity in named)
         text = (
             f"{seen.text}\nNote: {len(others) + 1} entities match that name; "
-            f"this is {quote(self._found.name)}, others are {names}{more(len(others) - len(told))}"
+            f"this is {quote(self._found.name)}, others are {names}{more(len(others) - len(named))}"
         )
-        shown = tuple(dict.fromkeys((*seen.shown, *told)))
-        return replace(seen, text=text, shown=shown, hidden=seen.hidden + len(others) - len(told))
+        shown = tuple(dict.fromkeys((*seen.shown, *named)))
+        return replace(seen, text=text, shown=shown, hidden=seen.hidden + len(others) - len(named))
 
     def _list_relations(self, entity: Entity) -> Listing:
         self._graph_calls += 2

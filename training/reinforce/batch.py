@@ -84,7 +84,11 @@ def make_batch(
     """
     uniform = [rules.zero_variance == "filter" and has_no_variance(rewards(g)) for g in groups]
     trajectories = [t for group in groups for t in group]
-    kept = [not (f or t.stop.ours) for f, group in zip(uniform, groups, strict=True) for t in group]
+    kept = [
+        not (f or t.stop.infrastructure_failure)
+        for f, group in zip(uniform, groups, strict=True)
+        for t in group
+    ]
     for tokens, is_kept in zip(episodes, kept, strict=True):
         if not is_kept:
             tokens.drop()

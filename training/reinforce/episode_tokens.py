@@ -70,6 +70,6 @@ def episode_tokens(
     answered = trajectory.stop in (StopReason.ANSWERED, StopReason.FORCED)
     if not tokens.completion or (answered and tokens.completion[-1] not in end_ids):
         tokens.add([end_ids[0]])
-    if trajectory.stop.ours:
+    if trajectory.stop.infrastructure_failure:
         tokens.drop()
     return tokens

@@ -62,11 +62,13 @@ def turn_credit(trajectories: Sequence[Trajectory], samples: int) -> list[list[f
     """
     credits: list[list[float]] = []
     for group in chunks(trajectories, samples):
-        earned = [_earned(turn) for t in group if not t.stop.ours for turn in t.turns]
+        earned = [
+            _earned(turn) for t in group if not t.stop.infrastructure_failure for turn in t.turns
+        ]
         mean = fmean(earned) if earned else 0.0
         spread = pstdev(earned) + EPSILON if earned else 1.0
         for trajectory in group:
-            ours = trajectory.stop.ours
+            ours = trajectory.stop.infrastructure_failure
             turns = trajectory.turns
             credits.append([0.0 if ours else (_earned(t) - mean) / spread for t in turns])
     return credits

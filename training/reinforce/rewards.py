@@ -138,7 +138,7 @@ def _named(name: str) -> Reward:
 def scored(trajectory: Trajectory, reward: Reward = em) -> Trajectory:
     """With `reward`, `em` and `f1` as scores. An infrastructure failure stays unscored, whatever
     the reward: the agent did not cause it."""
-    if trajectory.stop.ours:
+    if trajectory.stop.infrastructure_failure:
         return trajectory
     scores = score(trajectory)
     earned = reward(trajectory, trajectory.question, scores)

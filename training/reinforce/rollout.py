@@ -144,7 +144,11 @@ class Rollouts:
     def _check_failures(self) -> None:
         failed = sum(facts.reward is None for facts in self.batch.facts)
         if failed > self.rules.max_failed * len(self.batch.facts):
-            errors = (t.provenance.get("error") for t in self.batch.trajectories if t.stop.ours)
+            errors = (
+                t.provenance.get("error")
+                for t in self.batch.trajectories
+                if t.stop.infrastructure_failure
+            )
             raise OutageError(
                 f"step {self.batch.step + 1}: {failed} of {len(self.batch.facts)} episodes failed, "
                 f"more than max_failed = {self.rules.max_failed:g}"

@@ -76,7 +76,7 @@ def read_rows(config: SftConfig, tokenizer: Any) -> Rows:
     """Tokenise the trajectory files. Raises `UserError` when nothing is left to train on."""
     fmt, result = chat_format(config.format), Rows()
     for trajectory in _trajectories(config.data):
-        if trajectory.stop.ours:
+        if trajectory.stop.infrastructure_failure:
             result.failed += 1
             continue
         errors = _injected_errors(trajectory) if config.mask_injected_errors else set()

@@ -98,10 +98,10 @@ Facts = tuple[bool, float, float, bool, int, int]
 
 def _facts(trajectory: Trajectory) -> Facts:
     """Failed for us, EM, F1, answered, turns, turns with a valid action."""
-    scores = {"em": 0.0, "f1": 0.0} if trajectory.stop.ours else score(trajectory)
+    scores = {"em": 0.0, "f1": 0.0} if trajectory.stop.infrastructure_failure else score(trajectory)
     valid = sum("malformed" not in turn.action for turn in trajectory.turns)
     answered = trajectory.answer is not None
-    ours = trajectory.stop.ours
+    ours = trajectory.stop.infrastructure_failure
     return ours, scores["em"], scores["f1"], answered, len(trajectory.turns), valid
 
 

@@ -127,8 +127,8 @@ const LABELS = { em: "EM", f1: "F1", precision: "precision", recall: "recall" };
 function makeTurn(turn, i) {
   const mistake = turn.error ? make("span", { class: "mark" }, ` · mistake: ${turn.error}`) : null;
   const text = (look, words) => (words ? make("pre", { class: look }, words) : null);
-  return make("li", { "data-turn": i + 1, class: turn.error || turn.said ? "erring" : null },
+  return make("li", { "data-turn": i + 1, class: turn.error || turn.completion ? "erring" : null },
     make("div", { class: "label" }, `Turn ${i + 1}`, mistake),
-    text(null, turn.thought), text("action", turn.action), text("observation", turn.said),
+    text(null, turn.thought), text("action", turn.action), text("observation", turn.completion),
     text("observation", turn.observation));
 }

@@ -82,7 +82,7 @@ def ask(
         note=console.note,
     )
     console.show_answer(trajectory)
-    if trajectory.stop.ours:
+    if trajectory.stop.infrastructure_failure:
         raise GraphWalkerError(trajectory.provenance.get("error", trajectory.stop.value))
 
 

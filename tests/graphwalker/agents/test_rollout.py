@@ -216,7 +216,7 @@ def test_one_bad_episode_never_stops_the_others():
     policy = ScriptedPolicy({i: WALK for i in ids if i != "q4"})
     done = list(rollout(questions(*ids), environment(), policy, Sampling(), concurrency=3))
     assert [t.question.id for t in done] == ids
-    assert [t.stop for t in done if t.stop.ours] == [StopReason.POLICY_ERROR]
+    assert [t.stop for t in done if t.stop.infrastructure_failure] == [StopReason.POLICY_ERROR]
 
 
 class DyingPolicy(ScriptedPolicy):

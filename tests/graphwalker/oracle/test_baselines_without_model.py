@@ -39,7 +39,7 @@ def test_a_question_without_a_topic_entity_is_answered_with_nothing():
 
 
 def test_an_oracle_refuses_a_question_without_a_query():
-    assert play("oracle").stop.ours
+    assert play("oracle").stop.infrastructure_failure
 
 
 def test_they_say_that_they_are_no_models():

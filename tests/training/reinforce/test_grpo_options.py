@@ -275,7 +275,7 @@ def test_episodes_that_failed_for_us_have_no_reward_and_no_gradient(grpo_world, 
     environment = failing(grpo_world)
     trainer, inputs = first_batch(grpo_world, tmp_path / "run", environment, max_failed=0.5)
     batch = trainer.rollouts.batch
-    failed = torch.tensor([t.stop.ours for t in batch.trajectories])
+    failed = torch.tensor([t.stop.infrastructure_failure for t in batch.trajectories])
     assert failed.any() and not failed.all()
     assert [t.scores.get("reward") is None for t in batch.trajectories] == failed.tolist()
     assert not inputs["advantages"][failed].any()
