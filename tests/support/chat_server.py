@@ -24,6 +24,10 @@ class Act:
     hang_up: bool = False
     body: dict[str, Any] | None = None
     """The body in place of a completion."""
+    raw: bytes | None = None
+    """The body in place of JSON."""
+    drip_s: float = 0.0
+    """Seconds between one byte and the next."""
     usage: dict[str, int] | None = field(
         default_factory=lambda: {"prompt_tokens": 10, "completion_tokens": 5}
     )
@@ -73,12 +77,17 @@ def serve(*acts: Act) -> Iterator[ChatServer]:
             if act.hang_up:
                 self.close_connection = True
                 return
-            body = json.dumps(act.body or completion(act)).encode()[: act.cut_to]
+            written = json.dumps(act.body or completion(act)).encode()
+            body = (act.raw or written)[: act.cut_to]
             self.send_response(act.status)
             for name, value in {**act.headers, "Content-Length": str(len(body))}.items():
                 self.send_header(name, value)
             self.end_headers()
-            self.wfile.write(body)
+            for byte in body if act.drip_s else ():
+                self.wfile.write(bytes([byte]))
+                time.sleep(act.drip_s)
+            if not act.drip_s:
+                self.wfile.write(body)
 
         def log_message(self, format: str, *args: object) -> None:
             pass

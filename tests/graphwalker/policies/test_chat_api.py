@@ -1,8 +1,12 @@
 """The chat API policy, against a real HTTP server that behaves well, late and badly."""
 
+import gzip
+import json
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +20,7 @@ from graphwalker.policies.base import Completion, Request, Sampling
 from graphwalker.policies.chat.budget import Rate
 from graphwalker.policies.chat.config import ChatApiConfig
 from graphwalker.policies.chat.policy import ChatPolicy, finish_text, turn_seed
+from graphwalker.policies.chat.store import Spent
 from graphwalker.question import Question
 from graphwalker.trajectory import Message, StopReason
 from support.chat_server import Act, ChatServer, serve
@@ -30,9 +35,9 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @contextmanager
-def asking(server: ChatServer, **settings: Any) -> Iterator[ChatPolicy]:
+def asking(server: ChatServer, folder: Path | None = None, **settings: Any) -> Iterator[ChatPolicy]:
     quick = {"base_url": server.url, "backoff_s": 0.01, "timeout_s": 5, **settings}
-    policy = ChatPolicy("tiny", parse_config(ChatApiConfig, quick, "test"))
+    policy = ChatPolicy("tiny", parse_config(ChatApiConfig, quick, "test"), folder)
     try:
         yield policy
     finally:
@@ -102,6 +107,89 @@ def test_fields_of_a_request_can_be_added_renamed_and_left_out():
 )
 def test_the_stop_string_that_a_server_cut_away_is_put_back(text, finish, reason, expected):
     assert finish_text(text, ("</kg-query>", "</answer>"), finish, reason) == expected
+
+
+DEEP = b'{"choices": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        Act(raw=DEEP),
+        Act(raw=b"[]"),
+        Act(raw=b"\xff\xfe"),
+        Act(raw=gzip.compress(b" " * (40 << 20)), headers={"Content-Encoding": "gzip"}),
+        Act(raw=b"no gzip", headers={"Content-Encoding": "gzip"}),
+        Act(drip_s=0.02),
+        Act(status=500, raw=DEEP),
+        Act(status=299),
+    ],
+    ids=["deep", "list", "bytes", "gzip-bomb", "no-gzip", "drip", "deep-error", "299"],
+)
+def test_an_odd_answer_is_an_error_of_one_episode_and_hangs_nothing(odd: Act):
+    result, server = ask(odd, retries=1, timeout_s=0.7)
+    assert isinstance(result, PolicyError)
+    assert len(server.requests) <= 2
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        {"prompt_tokens": int("9" * 400), "completion_tokens": 1},
+        {"prompt_tokens": -5, "completion_tokens": 1},
+        {"prompt_tokens": "many", "completion_tokens": 1},
+        {"prompt_tokens": True, "completion_tokens": 1},
+    ],
+    ids=["400-digits", "negative", "text", "bool"],
+)
+def test_usage_that_cannot_be_is_booked_at_its_worst(usage: dict[str, Any]):
+    with serve(Act(usage=usage)) as server, asking(server, prices=PRICES) as policy:
+        policy.submit(request())
+        ((_, result),) = policy.collect()
+        assert isinstance(result, Completion) and policy.spent.completion_tokens == 20
+
+
+def test_half_a_surrogate_pair_neither_stops_a_request_nor_a_record():
+    asked = replace(request(), messages=(Message("user", "Who? \ud83d"),))
+    with serve(Act("\ud83d yes")) as server, asking(server) as policy:
+        policy.submit(asked)
+        ((_, result),) = policy.collect()
+    assert isinstance(result, Completion) and result.text == "? yes"
+    assert server.requests[0]["messages"][0]["content"] == "Who? ?"
+
+
+def test_whatever_else_goes_wrong_in_a_thread_is_that_episodes_failure():
+    with serve(Act()) as server, asking(server, body={"stop": {1, 2}}) as policy:
+        policy.submit(request())
+        ((_, result),) = policy.collect()
+    assert isinstance(result, PolicyError) and "TypeError" in str(result)
+
+
+def test_a_resumed_run_pays_for_no_answer_twice(tmp_path: Path):
+    with serve(Act()) as server:
+        for _ in range(2):
+            with asking(server, folder=tmp_path, prices=PRICES) as policy:
+                policy.submit(request())
+                ((_, result),) = policy.collect()
+                assert isinstance(result, Completion) and result.cost == 20
+                assert policy.spent == Spent(1, 10, 5, 20.0)
+        assert len(server.requests) == 1
+    assert json.loads((tmp_path / "spent.json").read_text())["requests"] == 1
+
+
+def test_what_an_earlier_release_was_paid_counts_once(tmp_path: Path):
+    old = {"requests": 2, "prompt_tokens": 30, "completion_tokens": 4, "cost": 0.25}
+    (tmp_path / "spent.json").write_text(json.dumps(old))
+    with serve(Act()) as server:
+        for _ in range(2):
+            with asking(server, folder=tmp_path) as policy:
+                assert policy.spent == Spent(2, 30, 4, 0.25)
+
+
+def test_what_an_earlier_release_was_paid_is_never_overlooked(tmp_path: Path):
+    (tmp_path / "spent.json").write_text("{")
+    with pytest.raises(UserError, match=r"spent.json: damaged"):
+        ChatPolicy("tiny", ChatApiConfig(), tmp_path)
 
 
 def test_a_completion_at_its_limit_says_so():
