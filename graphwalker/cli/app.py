@@ -19,6 +19,10 @@ from graphwalker.errors import GraphWalkerError, UserError
 class Commands(TyperGroup):
     """Every verb; a verb's old name still works and tells the new one."""
 
+    def list_commands(self, ctx: Any) -> list[str]:
+        first = ("demo", "graph", "virtuoso")
+        return [*first, *(name for name in super().list_commands(ctx) if name not in first)]
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         if args and args[0] == "benchmark":
             listed = "--list" in args
@@ -41,15 +45,15 @@ app = typer.Typer(
 )
 
 PANELS = {
-    "Agents at work": agents.app,
     "Data": data.app,
     "Checks of data": verify.app,
+    "Agents at work": agents.app,
     "Results": results.app,
     "Settings": config.app,
 }
 for panel, part in PANELS.items():
     for command in part.registered_commands:
-        command.rich_help_panel = panel
+        command.rich_help_panel = "Start here" if command.name == "demo" else panel
     app.registered_commands += part.registered_commands
 app.add_typer(graph.app, name="graph", rich_help_panel="Graphs")
 app.add_typer(virtuoso.app, name="virtuoso", rich_help_panel="Graphs")

@@ -27,15 +27,17 @@ class Layout(Enum):
 
 @app.command("config")
 def show_config(
-    name: Annotated[str, Argument(help="Such as sft; or a training run's FILE[#SECTION].")],
+    name: Annotated[
+        str, Argument(help="A config, such as sft; or a training run's FILE[#SECTION].")
+    ],
     overrides: Annotated[
         list[str] | None, Argument(metavar="A.B=C", help="Settings over the file's.")
     ] = None,
-    search: Annotated[str, Option(help="Only settings about this word.")] = "",
+    search: Annotated[str, Option(help="Only settings whose name or meaning has it.")] = "",
     estimate: Annotated[bool, Option("--estimate", help="Memory per GPU, by part.")] = False,
     dry_run: Annotated[bool, Option("--dry-run", help="Build data, model and a batch.")] = False,
     gpus: Annotated[int, Option(min=1, help="Processes that train together.")] = 1,
-    layout: Annotated[Layout, Option(help="Of configs/accelerate/.")] = Layout.DDP,
+    layout: Annotated[Layout, Option(help="How processes share a model.")] = Layout.DDP,
 ) -> None:
     """List every setting of a config with its meaning, or show what a training run will take.
 

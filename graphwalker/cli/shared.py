@@ -33,10 +33,12 @@ class Short(NamedTuple):
 
 
 SHORT: Mapping[str, Short] = {
-    "graph": Short("graph", str, "Folder, endpoint (http://...), recording, or module:FACTORY."),
+    "graph": Short("graph", str, "A graph: folder, endpoint, recording, or module:FACTORY."),
     "questions": Short("questions", str, "Questions: our JSONL, or a published file."),
     "model": Short("policy.model", str, "A model folder, or the name that an API knows it by."),
-    "format": Short("policy.format", str, "Chat format, such as qwen2.5, or inline (tiny models)."),
+    "format": Short(
+        "policy.format", str, "Chat format, such as qwen2.5. Default: the model's own."
+    ),
     "api": Short("policy.api.base_url", str, "Base URL of the API that has the model."),
     "out": Short("output_dir", str, "Folder for the result."),
     "count": Short("count", int, "How many to make or to use.", 1),
@@ -46,7 +48,7 @@ SHORT: Mapping[str, Short] = {
     "shard": Short("shard", str, "Part i of n, as 0/8, for job arrays; `merge` joins the parts."),
     "max_tokens": Short("max_tokens", int, "Completion tokens per turn.", 1),
     "force_environment": Short(
-        "force_environment", bool, "Run a model in another preset than it was trained for."
+        "force_environment", bool, "Run a model in a preset that it was not trained for."
     ),
 }
 """Every short option; `--graph G` and `graph=G` are the same in every command that has it."""

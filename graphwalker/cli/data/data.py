@@ -111,7 +111,7 @@ def experts(given: Given) -> None:
 @verb(app, "graph!", "out!", "count", "seed", "workers")
 def bench(
     given: Given,
-    against: Annotated[Files, Option(help="Training data; none of its questions.")] = None,
+    against: Annotated[Files, Option(help="Training data whose questions are avoided.")] = None,
 ) -> None:
     """Make GraphWalkerBench on any graph: certified test questions of the paper's Table 7.
 

@@ -28,8 +28,10 @@ def check(
     out: Annotated[Path | None, Option(help="Also write it as our JSONL.")] = None,
     split: Annotated[str, Option(help="train, dev, test.")] = "",
     language: Annotated[str, Option(help="Of the questions, in QALD.")] = "en",
-    topic_entities: Annotated[Path | None, Option(help="The questions, with topics.")] = None,
-    answers: Annotated[Path | None, Option(help="The questions, with answers or ids.")] = None,
+    topic_entities: Annotated[
+        Path | None, Option(help="The same questions, with linked topics.")
+    ] = None,
+    answers: Annotated[Path | None, Option(help="The same questions, with answers or ids.")] = None,
     alone: Annotated[bool, Option("--alone", help="Read no companion files beside it.")] = False,
     unanswered: Annotated[
         Unanswered, Option(help="Questions without a gold answer.")

@@ -60,8 +60,8 @@ def contamination(
         str, Option(help="tfidf, or a sentence model. Default: BGE-M3 where it is, else tfidf.")
     ] = "",
     threshold: Annotated[float, Option(help="Similarity that sets a question aside.")] = 0.85,
-    sweep: Annotated[str, Option(help="Similarities of the table.")] = "0.80,0.85,0.90",
-    jaccard: Annotated[float, Option(help="Common word trigrams of a near copy.")] = 0.6,
+    sweep: Annotated[str, Option(help="Thresholds of the table.")] = "0.80,0.85,0.90",
+    jaccard: Annotated[float, Option(help="Share of word trigrams that makes a near copy.")] = 0.6,
 ) -> None:
     """Compare a corpus with test questions: word by word, by trigrams, by embedding.
 
@@ -107,7 +107,9 @@ def seeds(
     files: Annotated[
         list[Path] | None, Argument(help="Training files with SPARQL, or whitelists (ids, IRIs).")
     ] = None,
-    entities: Annotated[int | None, Option(min=1, help="At most so many, of a schema.")] = None,
+    entities: Annotated[
+        int | None, Option(min=1, help="Most entities to take from a schema.")
+    ] = None,
 ) -> None:
     """Find predicates and seed entities for walks; writes predicates.txt and seeds.txt.
 

@@ -39,15 +39,21 @@ def build(
     property: Annotated[Files, Option(help="Property graph: JSON lines or CSV.")] = None,
     names: Annotated[Files, Option(help="TSV: id, name; repeatable.")] = None,
     types: Annotated[Files, Option(help="TSV: id, type; repeatable.")] = None,
-    freebase: Annotated[bool, Option("--freebase", help="A Freebase dump: its ids.")] = False,
-    language: Annotated[Texts, Option(help="Keep names and texts of this one; repeatable.")] = None,
-    predicates: Annotated[Path | None, Option(help="Keep only these relations (JSON).")] = None,
+    freebase: Annotated[
+        bool, Option("--freebase", help="Read a Freebase dump: ids, English.")
+    ] = False,
+    language: Annotated[Texts, Option(help="Keep texts of this language; repeatable.")] = None,
+    predicates: Annotated[
+        Path | None, Option(help="Keep only these relations: a JSON list.")
+    ] = None,
     keep: Annotated[Texts, Option(help="Keep only relations like film.*; repeatable.")] = None,
     drop: Annotated[Texts, Option(help="Do not take relations like this; repeatable.")] = None,
     namespace: Annotated[Texts, Option(help="Keep only IRIs that begin so; repeatable.")] = None,
     memory_limit: Annotated[str, Option(help="Memory of the build.")] = "2GB",
     disk_limit: Annotated[str | None, Option(help="Temporary files of the build.")] = None,
-    max_malformed: Annotated[int | None, Option(min=0, help="Malformed lines to skip.")] = None,
+    max_malformed: Annotated[
+        int | None, Option(min=0, help="Malformed lines that are skipped.")
+    ] = None,
     rejects: Annotated[
         Path | None, Option(help="Malformed lines go here. [default: OUT/rejects.tsv]")
     ] = None,
@@ -161,12 +167,14 @@ def conformance(
     graph: Annotated[str, Argument(help="Folder, address, recording or module:FACTORY.")] = "",
     endpoint: Annotated[str, Option(help="A SPARQL endpoint's address.")] = "",
     named_graph: Annotated[str, Option(help="The named graph to ask of the endpoint.")] = "",
-    wikidata: Annotated[bool, Option("--wikidata", help="It has Wikidata's vocabulary.")] = False,
+    wikidata: Annotated[
+        bool, Option("--wikidata", help="It speaks Wikidata's vocabulary.")
+    ] = False,
     reference: Annotated[
         Path | None, Option(help="A compiled graph of the same triples, to equal exactly.")
     ] = None,
     entity: Annotated[Texts, Option(help="Id to check at; repeatable.")] = None,
-    entities: Annotated[int, Option(min=1, help="How many, without --entity.")] = 20,
+    entities: Annotated[int, Option(min=1, help="How many to check, without --entity.")] = 20,
     seed: Seed = 0,
 ) -> None:
     """Check a graph: order, counts, batches, names, flattened hops, hostile texts; and with

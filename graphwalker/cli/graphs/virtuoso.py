@@ -39,7 +39,9 @@ def load_files(
     names: Annotated[Files, Option(help="TSV: id, name.")] = None,
     types: Annotated[Files, Option(help="TSV: id, type.")] = None,
     graph: Annotated[str, Option(help="IRI of the named graph.")] = "http://rdf.freebase.com",
-    as_is: Annotated[bool, Option("--as-is", help="Hand N-Triples over unread.")] = False,
+    as_is: Annotated[
+        bool, Option("--as-is", help="Hand N-Triples over unread: fewer checks.")
+    ] = False,
 ) -> None:
     """Load files and verify the count inside the graph.
 
