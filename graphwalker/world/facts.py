@@ -25,7 +25,7 @@ _MAIN_PROFESSION = {
 
 
 def entity_triples(world: World, kind: str, offset: int) -> Iterator[tuple[str, str, str]]:
-    """Every triple that this entity brings into the world, its CVT nodes and twins included."""
+    """Every triple that this entity brings into the world, its CVT nodes and inverses included."""
     return _Facts(world, kind, offset).triples()
 
 
@@ -68,8 +68,8 @@ class _Facts:
                 continue
             tails.add(tail)
             yield self.id, fact.relation, tail
-            if fact.twin:
-                yield tail, fact.twin, self.id
+            if fact.inverse:
+                yield tail, fact.inverse, self.id
 
     def _tail(self, fact: Fact) -> str:
         world, relation = self.world, fact.relation
@@ -153,7 +153,7 @@ class _Facts:
         siblings, parents = _family(world, offset)
         for parent in parents:
             yield self.id, PARENTS.relation, world.entity_id("person", parent)
-            yield world.entity_id("person", parent), PARENTS.twin, self.id
+            yield world.entity_id("person", parent), PARENTS.inverse, self.id
         if siblings == offset + 2 * BLOCK:
             yield from self._pair(SIBLINGS, siblings)
         if offset // BLOCK % 2 == 0:

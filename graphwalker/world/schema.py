@@ -11,7 +11,7 @@ from dataclasses import dataclass
 @dataclass(frozen=True, slots=True)
 class Fact:
     """A plain relation. `target` is a kind, a kind with a role (`person/director`), or a literal
-    (`date`, `integer`, `height`); `roles` limits who has it; `twin` is its inverse id."""
+    (`date`, `integer`, `height`); `roles` limits who has it; `inverse` is the id of its inverse."""
 
     relation: str
     source: str
@@ -20,7 +20,7 @@ class Fact:
     most: int = 1
     skew: float = 1.0
     roles: tuple[str, ...] = ()
-    twin: str = ""
+    inverse: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ FACTS: tuple[Fact, ...] = (
     # people
     Fact(
         *("people.person.place_of_birth", "person", "city", 0.85, 1, 1.6),
-        twin="location.location.people_born_here",
+        inverse="location.location.people_born_here",
     ),
     Fact("people.person.nationality", "person", "country", 0.8, 1, 2.0),
     Fact("people.person.profession", "person", "profession", 0.9, 2),
@@ -68,12 +68,12 @@ FACTS: tuple[Fact, ...] = (
     # film
     Fact(
         *("film.film.directed_by", "film", "person/director", 0.95, 2, 1.2),
-        twin="film.director.film",
+        inverse="film.director.film",
     ),
-    Fact("film.film.written_by", "film", "person/writer", 0.85, 2, 1.2, twin="film.writer.film"),
+    Fact("film.film.written_by", "film", "person/writer", 0.85, 2, 1.2, inverse="film.writer.film"),
     Fact(
         *("film.film.produced_by", "film", "person/producer", 0.75, 2, 1.2),
-        twin="film.producer.film",
+        inverse="film.producer.film",
     ),
     Fact("film.film.edited_by", "film", "person/editor", 0.5, 1, 1.2),
     Fact("film.film.music", "film", "person/composer", 0.5, 1, 1.2),
@@ -83,12 +83,12 @@ FACTS: tuple[Fact, ...] = (
     Fact("film.film.initial_release_date", "film", "date", 0.8),
     Fact("film.film.production_companies", "film", "company", 0.6, 2, 1.2),
     Fact("film.film.featured_film_locations", "film", "city", 0.4, 2, 1.3),
-    Fact("film.film.sequel", "film", "film", 0.12, twin="film.film.prequel"),
+    Fact("film.film.sequel", "film", "film", 0.12, inverse="film.film.prequel"),
     Fact("media_common.adaptation.adapted_from", "film", "book", 0.25),
     # location
     Fact(
         *("location.location.containedby", "city", "region"),
-        twin="location.location.contains",
+        inverse="location.location.contains",
     ),
     Fact("location.administrative_division.country", "region", "country"),
     Fact("location.location.area", "region", "integer", 0.7),
@@ -98,36 +98,36 @@ FACTS: tuple[Fact, ...] = (
     Fact("location.country.form_of_government", "country", "government", 0.9),
     Fact(
         *("location.location.containedby", "arena", "city", 0.9),
-        twin="location.location.contains",
+        inverse="location.location.contains",
     ),
     # organization
     Fact(
         *("organization.organization.founders", "company", "person/executive", 0.8, 3, 1.2),
-        twin="organization.organization_founder.organizations_founded",
+        inverse="organization.organization_founder.organizations_founded",
     ),
     Fact("organization.organization.date_founded", "company", "date", 0.8),
     Fact("organization.organization.place_founded", "company", "city", 0.6, 1, 1.4),
     Fact("business.business_operation.industry", "company", "industry", 0.9, 2, 1.3),
     Fact(
         *("organization.organization.founders", "school", "person/executive", 0.5, 1, 1.2),
-        twin="organization.organization_founder.organizations_founded",
+        inverse="organization.organization_founder.organizations_founded",
     ),
     Fact("organization.organization.date_founded", "school", "date", 0.8),
     Fact(
         *("organization.organization.founders", "party", "person/politician", 0.9, 2, 1.2),
-        twin="organization.organization_founder.organizations_founded",
+        inverse="organization.organization_founder.organizations_founded",
     ),
     # sports
     Fact("sports.sports_team.sport", "team", "sport", 1.0, 1, 1.3),
     Fact("sports.sports_team.location", "team", "city", 0.9, 1, 1.4),
     Fact(
         *("sports.sports_team.arena_stadium", "team", "arena", 0.8),
-        twin="sports.sports_facility.teams",
+        inverse="sports.sports_facility.teams",
     ),
     Fact("sports.sports_team.founded", "team", "date", 0.7),
     Fact(
         *("sports.professional_sports_team.owner_s", "team", "person/executive", 0.7, 2, 1.2),
-        twin="sports.sports_team_owner.teams_owned",
+        inverse="sports.sports_team_owner.teams_owned",
     ),
     Fact("sports.sports_league.sport", "league", "sport"),
     Fact("sports.pro_athlete.career_start", "person", "date", 0.5, roles=("athlete",)),
@@ -136,7 +136,7 @@ FACTS: tuple[Fact, ...] = (
     Fact("music.artist.genre", "band", "music_genre", 0.9, 2, 1.3),
     Fact("music.artist.label", "band", "label", 0.7, 1, 1.3),
     Fact("music.artist.active_start", "band", "date", 0.6),
-    Fact("music.album.artist", "album", "band", 1.0, 1, 1.1, twin="music.artist.album"),
+    Fact("music.album.artist", "album", "band", 1.0, 1, 1.1, inverse="music.artist.album"),
     Fact("music.album.genre", "album", "music_genre", 0.7, 1, 1.3),
     Fact("music.album.release_date", "album", "date", 0.8),
     Fact("music.composition.composer", "song", "person/composer", 0.9, 2, 1.2),
@@ -150,7 +150,7 @@ FACTS: tuple[Fact, ...] = (
     # book
     Fact(
         *("book.written_work.author", "book", "person/author", 0.95, 2, 1.2),
-        twin="book.author.works_written",
+        inverse="book.author.works_written",
     ),
     Fact("book.written_work.editor", "book", "person/editor", 0.6, 1, 1.2),
     Fact("book.book.interior_illustrations_by", "book", "person/author", 0.3, 1, 1.2),
@@ -334,7 +334,7 @@ MEDIATED: tuple[Mediated, ...] = (
 )
 
 PARENTS = Fact(
-    *("people.person.parents", "person", "person", 0.55, 2), twin="people.person.children"
+    *("people.person.parents", "person", "person", 0.55, 2), inverse="people.person.children"
 )
 """Made by the family rules of the world, as are marriages: a person marries a neighbour in time."""
 
@@ -360,7 +360,7 @@ SIBLINGS = Mediated(
 def relation_ids() -> list[str]:
     """Every relation id that a triple of the world may carry, sorted."""
     found = {fact.relation for fact in (*FACTS, PARENTS)}
-    found |= {fact.twin for fact in (*FACTS, PARENTS) if fact.twin}
+    found |= {fact.inverse for fact in (*FACTS, PARENTS) if fact.inverse}
     for row in (*MEDIATED, MARRIAGE, SIBLINGS):
         found |= {row.relation, *(slot.relation for slot in row.slots)}
         found |= {name for name in (row.home, row.back) if name}

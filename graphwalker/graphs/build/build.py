@@ -51,7 +51,7 @@ def build_graph(
     more than `max_malformed` stop the build. Nothing appears at `out` before it is whole.
 
     Memory stays near `memory_limit`, temporary files below `disk_limit`. A build that was
-    killed, or that ran out of disk, goes on where it was when it is called again with the same
+    killed, or that ran out of disk, resumes where it was when it is called again with the same
     input. Raises `UserError` naming file and line for input that cannot be read.
     """
     started, say, out = time.perf_counter(), progress or log.info, Path(out)
@@ -61,7 +61,7 @@ def build_graph(
         kept = sum(s.path.stat().st_size for s in sources if s.path.is_file()) >= RESUMABLE_BYTES
         phases = Phases(work, kept)
         if phases.started:
-            say("going on with the build that was stopped")
+            say("resuming the build that was stopped")
         record = Rejects(rejects or work / REJECTS_NAME, max_malformed)
         with Sorter(work / "sort", memory_limit, disk_limit, kept) as sorter:
             intake = Intake(sorter, phases, filters, record, say)
@@ -69,9 +69,9 @@ def build_graph(
             compiler = Compiler(sorter, phases, say)
             compiler.write(work / FILE_NAME, names is None, properties=bool(property_files))
         seconds = round(time.perf_counter() - started, 3)
-        told = {"filters": filters.told(), **intake.told(), "seconds": seconds}
-        _publish(work, out, {"inputs": [str(s.path) for s in sources], **told})
-    counted = {"malformed": record.count, "filtered": told["filtered"], "seconds": seconds}
+        facts = {"filters": filters.facts(), **intake.facts(), "seconds": seconds}
+        _publish(work, out, {"inputs": [str(s.path) for s in sources], **facts})
+    counted = {"malformed": record.count, "filtered": facts["filtered"], "seconds": seconds}
     return {**Layout(out).info(), **counted}
 
 
@@ -97,9 +97,9 @@ def _several(paths: Path | Sequence[Path] | None) -> Sequence[Path]:
     return [] if paths is None else [paths] if isinstance(paths, str | Path) else paths
 
 
-def _publish(work: Path, out: Path, told: dict[str, Any]) -> None:
+def _publish(work: Path, out: Path, facts: dict[str, Any]) -> None:
     """Move what was built to its place, the graph itself last, so that it is never half there."""
-    text = json.dumps(told, indent=2, ensure_ascii=False)
+    text = json.dumps(facts, indent=2, ensure_ascii=False)
     (work / BUILD_NAME).write_text(text + "\n", encoding="utf-8")
     is_new = not out.exists()
     try:

@@ -50,8 +50,8 @@ def _write_schema(sorter: Sorter, writer: LayoutWriter, literal: str) -> None:
         " JOIN typed a ON h = a.n JOIN typed b ON t = b.n JOIN relation ON edge.r = relation.n"
         f" WHERE NOT ({literal}) GROUP BY ALL ORDER BY ALL"
     )
-    told = {"labels": labels, "keys": keys, "relationships": relationships}
-    writer.section("schema", "B").write(json.dumps(told, ensure_ascii=False).encode())
+    schema = {"labels": labels, "keys": keys, "relationships": relationships}
+    writer.section("schema", "B").write(json.dumps(schema, ensure_ascii=False).encode())
 
 
 def _write_edges(sorter: Sorter, writer: LayoutWriter, relations: int) -> int:

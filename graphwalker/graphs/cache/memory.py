@@ -118,10 +118,10 @@ class Cache:
 
     def _land_with(self, mine: list[K], error: BaseException) -> None:
         """Those who wait must not wait for ever, nor be interrupted in another's place."""
-        told = error if isinstance(error, Exception) else GraphError("the call was interrupted")
+        known = error if isinstance(error, Exception) else GraphError("the call was interrupted")
         with self._lock:
             for key in mine:
-                self._flights.pop(key).set_exception(told)
+                self._flights.pop(key).set_exception(known)
 
     def _keep(self, key: Hashable, value: Any) -> None:
         size = weight(key) + weight(value)

@@ -108,12 +108,12 @@ class CompiledPropertyGraph(CompiledGraph):
 
 
 def _schema(data: bytes) -> Schema:
-    told = json.loads(data)
+    schema = json.loads(data)
     keys: dict[str, dict[str, int]] = {}
-    for label, key, count in told["keys"]:
+    for label, key, count in schema["keys"]:
         keys.setdefault(label, {})[key] = count
-    labels = tuple(Label(name, count, keys.get(name, {})) for name, count in told["labels"])
-    return Schema(labels, tuple(Relationship(*row) for row in told["relationships"]))
+    labels = tuple(Label(name, count, keys.get(name, {})) for name, count in schema["labels"])
+    return Schema(labels, tuple(Relationship(*row) for row in schema["relationships"]))
 
 
 def _by_id(entity: Entity) -> bytes:

@@ -12,7 +12,7 @@ from typing import BinaryIO, cast
 from graphwalker.errors import UserError
 
 BLOCK_BYTES = 8 << 20
-"""Read, stored and noted at once; a killed build goes on behind the last whole block."""
+"""Read, stored and noted at once; a killed build resumes behind the last whole block."""
 LINE_LIMIT = 64 << 20
 """Bytes of the longest line that is read; a longer one is malformed."""
 

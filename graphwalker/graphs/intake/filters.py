@@ -33,7 +33,7 @@ class Filters:
     namespaces: tuple[str, ...] = ()
     languages: tuple[str, ...] = ()
 
-    def told(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, Any]:
         """The filters that are set, for the record; of a whitelist only its size."""
         listed: dict[str, Any] = {
             "keep": self.keep,

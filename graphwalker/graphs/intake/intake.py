@@ -52,21 +52,21 @@ class Intake:
         self._rejects.close()
         self._phases.finish("read", {"relations": len(relations.listed)})
 
-    def told(self) -> dict[str, Any]:
-        """Lines read, and how many were malformed or left out by the filters."""
+    def facts(self) -> dict[str, Any]:
+        """Lines read, and how many were malformed or dropped by the filters."""
         return {**self._counts, "malformed": self._rejects.count}
 
     def _read_one(self, source: Source, relations: Relations, after: int) -> None:
         self._say(f"reading {source.path}" + (f" from line {after + 1:,}" if after else ""))
-        rejected, said = self._rejects.count, time.monotonic()
+        rejected, reported = self._rejects.count, time.monotonic()
         reader = open_reader(source, self._filters, relations, self._rejects)
         line = after
         for block, rows in reader.blocks(after):
             self._store(rows, relations)
             self._note((source.number, block.last), block.last - line, reader)
             line = block.last
-            if time.monotonic() - said > _SAY_EVERY_S:
-                said = time.monotonic()
+            if time.monotonic() - reported > _SAY_EVERY_S:
+                reported = time.monotonic()
                 self._say(_standing(source, block))
         if not after:
             check_read(reader, source, self._rejects.count - rejected)
@@ -84,7 +84,7 @@ class Intake:
                 self._tables[name].extend(list(zip(*listed, strict=True)))
 
     def _note(self, reading: tuple[int, int], lines: int, reader: Reader) -> None:
-        """Where to go on: the number of a source, and its last line that is stored."""
+        """Where to resume: the number of a source, and its last line that is stored."""
         self._counts["lines"] += lines
         self._counts["filtered"] += reader.dropped
         reader.dropped = 0

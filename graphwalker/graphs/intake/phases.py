@@ -1,4 +1,4 @@
-"""The phases of a build: which are done, kept in a file, so that a killed build goes on."""
+"""The phases of a build: which are done, kept in a file, so that a killed build can resume."""
 
 import fcntl
 import glob
@@ -19,7 +19,7 @@ VERSION = 1
 
 
 class LimitError(UserError):
-    """Memory or disk ran out, or was not allowed to be more: what is done so far can go on."""
+    """Memory or disk ran out, or reached its limit; the build can resume from what is done."""
 
 
 class Phases:
@@ -37,7 +37,7 @@ class Phases:
 
     @property
     def started(self) -> bool:
-        """Whether an earlier run left something to go on from."""
+        """Whether an earlier run left something to resume from."""
         return bool(self._state["done"]) or len(self._state) > 1
 
     def done(self, phase: str) -> dict[str, Any] | None:
@@ -73,7 +73,7 @@ def plan(inputs: Sequence[Path], settings: Mapping[str, Any]) -> str:
 def workplace(out: Path, plan_name: str) -> Generator[Path, None, None]:
     """The build's folder beside `out`, gone once it is done or its input was refused.
 
-    It stays after a kill, an interrupt or a full disk, and the same build goes on in it. What
+    It stays after a kill, an interrupt or a full disk, and the same build resumes in it. What
     builds of other plans for the same `out` left is swept away, unless they are running.
     """
     prefix = f".{out.name}.building-"
@@ -100,7 +100,7 @@ def workplace(out: Path, plan_name: str) -> Generator[Path, None, None]:
     shutil.rmtree(work, ignore_errors=True)
 
 
-_KEPT = "; the same command goes on where it was, or remove {}"
+_KEPT = "; the same command resumes where it was, or remove {}"
 
 
 def _stat(path: Path) -> os.stat_result | None:

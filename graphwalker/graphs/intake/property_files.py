@@ -106,17 +106,17 @@ class JsonReader(PropertyReader):
             raise UserError("not a JSON object on one line") from None
         if not isinstance(record, dict):
             raise UserError("not a JSON object on one line")
-        told = cast(dict[str, Any], record)
-        properties = told.get("properties", {})
+        fields = cast(dict[str, Any], record)
+        properties = fields.get("properties", {})
         if not isinstance(properties, dict):
             raise UserError("properties are not a JSON object")
         known = cast(dict[str, Any], properties)
-        if told.get("type") == "node":
-            labels = [str(label) for label in told.get("labels") or ()]
-            self._node(number, str(told.get("id", "")), labels, known, rows)
-        elif told.get("type") == "relationship":
-            start, end = (_end(told.get(which)) for which in ("start", "end"))
-            self._relationship(start, str(told.get("label") or ""), end, known, rows)
+        if fields.get("type") == "node":
+            labels = [str(label) for label in fields.get("labels") or ()]
+            self._node(number, str(fields.get("id", "")), labels, known, rows)
+        elif fields.get("type") == "relationship":
+            start, end = (_end(fields.get(which)) for which in ("start", "end"))
+            self._relationship(start, str(fields.get("label") or ""), end, known, rows)
         else:
             raise UserError('"type" is neither "node" nor "relationship"')
 
@@ -212,9 +212,9 @@ def _facts(properties: Mapping[str, Any]) -> Iterator[tuple[str, Value]]:
             yield key, item if plain else json.dumps(item, ensure_ascii=False, sort_keys=True)
 
 
-def _end(told: Any) -> str:
+def _end(node: Any) -> str:
     return (
-        str(cast(dict[str, Any], told).get("id", "")) if isinstance(told, dict) else str(told or "")
+        str(cast(dict[str, Any], node).get("id", "")) if isinstance(node, dict) else str(node or "")
     )
 
 

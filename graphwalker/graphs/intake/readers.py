@@ -150,7 +150,7 @@ class NTriplesReader(TripleReader):
             self._special(rows, number, *triple)
 
     def _special(self, rows: Rows, number: int, head: str, relation: str, tail: str) -> None:
-        """A line whose relation names or types its subject, or is left out, or is not seen yet."""
+        """A line whose relation names or types its subject, or is dropped, or is not seen yet."""
         if relation in NAME_RELATIONS and is_literal(tail) and language(tail) is not None:
             self._name(rows, number, head, relation, tail)
         elif relation in TYPE_RELATIONS and not is_literal(tail):

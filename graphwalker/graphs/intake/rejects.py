@@ -50,7 +50,7 @@ class Rejects:
         return {"count": self.count, "first": self.first, "bytes": size}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from there; what was written after it is cut off."""
+        """Resume from there; what was written after it is cut off."""
         self.count, self.first = state["count"], state["first"]
         if self._path is not None and self._path.is_file() and state["bytes"]:
             self._file = self._path.open("r+b")

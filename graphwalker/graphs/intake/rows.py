@@ -12,7 +12,7 @@ from graphwalker.graphs.literals import is_literal
 from graphwalker.graphs.ntriples import language
 
 NAMES, TYPES, DROPPED = -1, -2, -3
-"""What happens to a line whose relation is no edge: it names, it types, or it is left out."""
+"""What happens to a line whose relation is no edge: it names, it types, or it is dropped."""
 
 
 @dataclass(slots=True)
@@ -66,7 +66,7 @@ class Source:
 
 
 class Reader(ABC):
-    """Turns the blocks of one file into rows. `dropped` counts what the filters left out."""
+    """Turns the blocks of one file into rows. `dropped` counts what the filters dropped."""
 
     def __init__(self, source: Source, filters: Filters, rejects: Rejects) -> None:
         self.path, self.rejects = source.path, rejects

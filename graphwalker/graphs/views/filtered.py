@@ -1,4 +1,4 @@
-"""A view of a graph that leaves out some of its relations or triples."""
+"""A view of a graph that hides some of its relations or triples."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side, Ste
 from graphwalker.graphs.batched import BatchedGraph, OverGraph
 
 LOOKED_AT = 10_000
-"""Triples of one relation looked at to count what a view leaves out; those beyond count as kept."""
+"""Triples of one relation looked at to count what a view hides; those beyond count as shown."""
 
 
 class FilteredGraph(OverGraph, BatchedGraph):
@@ -24,7 +24,7 @@ class FilteredGraph(OverGraph, BatchedGraph):
         return True
 
     def sifts(self, relation: str, direction: Direction) -> bool:
-        """Whether some triples of that relation may be left out, seen from that side."""
+        """Whether some triples of that relation may be hidden, seen from that side."""
         return False
 
     def keeps(self, head_id: str, relation: str, tail_id: str) -> bool:
@@ -69,7 +69,7 @@ class FilteredGraph(OverGraph, BatchedGraph):
             for relation, _ in relations
             if self.sifts(relation, side.direction)
         ]
-        gone = self._left_out(looks)
+        gone = self._hidden_counts(looks)
         counted = [
             [(r, n - gone.get(Step(*_looked(side, r)), 0)) for r, n in relations]
             for side, relations in zip(sides, listed, strict=True)
@@ -83,10 +83,10 @@ class FilteredGraph(OverGraph, BatchedGraph):
         if not count or not self.sifts(relation, direction):
             return count
         look = Step(entity_id, relation, direction, LOOKED_AT)
-        return count - self._left_out([look])[look]
+        return count - self._hidden_counts([look])[look]
 
     def neighbors_many(self, steps: Sequence[Step]) -> list[list[Entity]]:
-        """Asks for more than is wanted where triples are left out, and again until it is enough."""
+        """Asks for more than is wanted where triples are hidden, and again until it is enough."""
         found: dict[Step, list[Entity]] = {s: [] for s in steps if not self.keeps_relation(s[1])}
         open_steps = {s: _asked(s, self.sifts(s[1], s[2])) for s in steps if s not in found}
         while open_steps:
@@ -130,7 +130,7 @@ class FilteredGraph(OverGraph, BatchedGraph):
             return [e for e in ends if self.keeps(step.entity_id, step.relation, e.id)]
         return [e for e in ends if self.keeps(e.id, step.relation, step.entity_id)]
 
-    def _left_out(self, looks: list[Step]) -> dict[Step, int]:
+    def _hidden_counts(self, looks: list[Step]) -> dict[Step, int]:
         found = self.graph.neighbors_many(looks) if looks else []
         return {
             look: len(ends) - len(self._sift(look, ends))
@@ -143,7 +143,7 @@ def _looked(side: Side, relation: str) -> tuple[str, str, Direction, int]:
 
 
 def _asked(step: Step, sifted: bool) -> Step:
-    """What to ask for at first: twice as many, and a few, where some may be left out."""
+    """What to ask for at first: twice as many, and a few, where some may be hidden."""
     if step.limit is None or not sifted:
         return step
     return step._replace(limit=max(8, step.limit * 2))

@@ -23,8 +23,8 @@ class FreebaseGraph(FilteredGraph):
     `schema`: CVT nodes are those at the mediated ends of relations, so an entity that merely has
     no name stays an entity; for relations that the schema does not know, a node without a name
     is a CVT node. `predicates`: the only relations shown; of a flattened one both halves must be
-    among them. `skip`: patterns of relations left out (`*` stands for anything).
-    `languages`: texts tagged with other languages are left out; empty: all are shown.
+    among them. `skip`: patterns of relations that are hidden (`*` stands for anything).
+    `languages`: texts tagged with other languages are hidden; empty: all are shown.
     """
 
     def __init__(

@@ -30,7 +30,7 @@ class FreebaseSchema:
     ranges: dict[str, str] = field(default_factory=dict[str, str])
     """The type of a relation's tail."""
     inverses: dict[str, str] = field(default_factory=dict[str, str])
-    """The inverse twin of a relation, both ways."""
+    """The inverse of a relation, both ways."""
 
     def end_type(self, relation: str, direction: Direction) -> str:
         """The type at the far end of a relation, `""` where it is not known."""
@@ -62,15 +62,15 @@ def load_schema(folder: Path | str) -> FreebaseSchema:
     """Read a folder of `cvt_types.txt` (one type a line), `roles.tsv` (domain, relation, range)
     and `reverse_properties.tsv` (relation, inverse), each plain or .gz, each optional.
 
-    A malformed line is told and left out (the published roles have two, where line breaks are
+    A malformed line is reported and skipped (the published roles have two, where line breaks are
     missing); raises `UserError` naming file and line where more than `MALFORMED` of a file are, and
     naming the folder where none of the files is there.
     """
     folder = Path(folder)
-    types, roles, twins = (
+    types, roles, reversed_ = (
         _find(folder, name) for name in ("cvt_types.txt", "roles.tsv", "reverse_properties.tsv")
     )
-    if not (types or roles or twins):
+    if not (types or roles or reversed_):
         raise UserError(
             f"{folder}: no schema here; expected cvt_types.txt, roles.tsv or "
             "reverse_properties.tsv (plain or .gz)"
@@ -79,7 +79,7 @@ def load_schema(folder: Path | str) -> FreebaseSchema:
     for domain, relation, end in _rows(roles, 3):
         schema.domains[relation] = domain
         schema.ranges[relation] = end
-    for relation, inverse in _rows(twins, 2):
+    for relation, inverse in _rows(reversed_, 2):
         schema.inverses[relation] = inverse
         schema.inverses.setdefault(inverse, relation)
     return schema
@@ -110,7 +110,7 @@ def _rows(path: Path | None, columns: int) -> Iterator[list[str]]:
         problem = f"{path}:{number}: expected {columns} columns, found {found}"
         if len(bad) > MALFORMED * len(rows):
             raise UserError(problem)
-        log.warning("%s; the line is left out", problem)
+        log.warning("%s; the line is skipped", problem)
     for row in rows:
         if len(row) == columns:
             yield [item.removeprefix(FREEBASE) for item in row]

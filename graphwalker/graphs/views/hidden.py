@@ -9,7 +9,7 @@ from graphwalker.errors import UserError
 from graphwalker.graphs.base import Direction, KnowledgeGraph
 from graphwalker.graphs.views.filtered import FilteredGraph
 
-_NO_TWINS: Mapping[str, str] = MappingProxyType({})
+_NO_INVERSES: Mapping[str, str] = MappingProxyType({})
 Fact = tuple[str, str, str]
 
 
@@ -18,7 +18,7 @@ class HiddenGraph(FilteredGraph):
 
     `share` (0 to 1) of the triples are hidden, drawn for each triple from `seed` and its three
     ids: the same on every backend, from either end, in any order. `triples` are hidden besides.
-    With `twins` (relation -> its inverse) a fact and its inverse are hidden together.
+    With `inverses` (relation -> its inverse) a fact and its inverse are hidden together.
     """
 
     def __init__(
@@ -27,19 +27,19 @@ class HiddenGraph(FilteredGraph):
         share: float = 0.0,
         seed: int = 0,
         triples: Iterable[Fact] = (),
-        twins: Mapping[str, str] = _NO_TWINS,
+        inverses: Mapping[str, str] = _NO_INVERSES,
     ) -> None:
         if not 0 <= share <= 1:
             raise UserError(f"the share of hidden triples must be between 0 and 1, not {share}")
         super().__init__(graph)
         self._below = round(share * 2**64)
         self._salt = seed.to_bytes(8, "big", signed=True)
-        self._twins = twins
+        self._inverses = inverses
         self._hidden = {self._canonical(*triple) for triple in triples}
         self._relations = {relation for _, relation, _ in self._hidden}
 
     def sifts(self, relation: str, direction: Direction) -> bool:
-        return self._below > 0 or bool(self._relations & {relation, self._twins.get(relation)})
+        return self._below > 0 or bool(self._relations & {relation, self._inverses.get(relation)})
 
     def keeps(self, head_id: str, relation: str, tail_id: str) -> bool:
         fact = self._canonical(head_id, relation, tail_id)
@@ -47,11 +47,11 @@ class HiddenGraph(FilteredGraph):
 
     def _canonical(self, head: str, relation: str, tail: str) -> Fact:
         """One form for a fact and its inverse."""
-        twin = self._twins.get(relation)
+        inverse = self._inverses.get(relation)
         return (
             (head, relation, tail)
-            if twin is None
-            else min((head, relation, tail), (tail, twin, head))
+            if inverse is None
+            else min((head, relation, tail), (tail, inverse, head))
         )
 
     def _draw(self, fact: Fact) -> int:

@@ -22,12 +22,12 @@ class GraphLayers(Config):
     """A file of crucial triples that are hidden besides: head, relation, tail, tab-separated."""
     freebase_schema: str = ""
     """A folder with `cvt_types.txt`, `roles.tsv`, `reverse_properties.tsv` (plain or .gz): CVT
-    nodes by their types, inverse twins; a hidden triple takes its twin along."""
+    nodes by their types, inverse relations; a hidden triple takes its inverse along."""
     predicates: str = ""
     """A whitelist of relations (`predicates_*.json.gz`). GraphWalker's hides a gold relation in
     22 % of CWQ's questions."""
     languages: tuple[str, ...] = ()
-    """Texts tagged with other languages are left out. Empty: all are shown."""
+    """Texts tagged with other languages are not shown. Empty: all are shown."""
 
 
 def with_layers(graph: KnowledgeGraph, layers: GraphLayers) -> KnowledgeGraph:

@@ -88,10 +88,10 @@ def _run(server: Server, graph: str) -> None:
         "checkpoint;\n"
         "select 'LOADED', ll_file, ll_state, coalesce(ll_error, 'fine') from DB.DBA.load_list;\n",
     )
-    told = [line.split() for line in lines if line.startswith("LOADED")]
-    if not told:
+    loaded = [line.split() for line in lines if line.startswith("LOADED")]
+    if not loaded:
         raise GraphError(f"{server.folder}: Virtuoso found no file to load")
-    for _, file, state, *why in told:
+    for _, file, state, *why in loaded:
         if state != "2" or why != ["fine"]:
             raise GraphError(f"{server.folder}: {file} not loaded whole: {' '.join(why)}")
 
@@ -133,5 +133,5 @@ def describe(folder: Path) -> dict[str, Any]:
     query = "sparql select ?g count(*) { graph ?g { ?s ?p ?o } } group by ?g order by ?g;"
     rows = [line.split() for line in sql(server, query)]
     graphs = {row[0]: int(row[1]) for row in rows if len(row) == 2 and row[1].isdigit()}
-    ours = {g: n for g, n in graphs.items() if "openlinksw.com" not in g and "localhost" not in g}
-    return {"running": True, "endpoint": server.endpoint, "pid": server.pid, "graphs": ours}
+    loaded = {g: n for g, n in graphs.items() if "openlinksw.com" not in g and "localhost" not in g}
+    return {"running": True, "endpoint": server.endpoint, "pid": server.pid, "graphs": loaded}

@@ -84,10 +84,10 @@ def test_no_triple_is_written_twice(folder: Path) -> None:
 
 def test_every_twin_is_stored_both_ways(folder: Path) -> None:
     rows = {tuple(row) for row in _rows(folder / "triples.tsv.gz")}
-    twins = {fact.relation: fact.twin for fact in (*FACTS, PARENTS) if fact.twin}
+    inverses = {fact.relation: fact.inverse for fact in (*FACTS, PARENTS) if fact.inverse}
     for head, relation, tail in rows:
-        if relation in twins:
-            assert (tail, twins[relation], head) in rows
+        if relation in inverses:
+            assert (tail, inverses[relation], head) in rows
 
 
 def test_mediator_nodes_have_no_name(folder: Path, graph: CompiledGraph) -> None:

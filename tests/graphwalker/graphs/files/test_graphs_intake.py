@@ -155,7 +155,7 @@ def test_a_build_killed_without_warning_goes_on(
     assert killed.returncode == -signal.SIGKILL
     said: list[str] = []
     assert made(tmp_path, path, progress=said.append).checksum == whole.checksum
-    assert said[:2] == ["going on with the build that was stopped", "writing types"]
+    assert said[:2] == ["resuming the build that was stopped", "writing types"]
 
 
 def test_other_input_does_not_go_on_but_starts_anew(

@@ -250,9 +250,9 @@ def test_a_list_of_crucial_triples_is_hidden_from_both_ends():
 
 def test_with_twins_the_inverse_of_a_hidden_triple_is_hidden_too():
     crucial = [("m.0ada", CHILDREN, "m.0eve")]
-    graph = HiddenGraph(toy_graph(), triples=crucial, twins=SCHEMA.inverses)
+    graph = HiddenGraph(toy_graph(), triples=crucial, inverses=SCHEMA.inverses)
     assert ids(graph.neighbors("m.0eve", "people.person.parents", OUT)) == ["m.0tom"]
-    share = HiddenGraph(toy_graph(), 0.5, twins=SCHEMA.inverses)
+    share = HiddenGraph(toy_graph(), 0.5, inverses=SCHEMA.inverses)
     assert share.keeps(*crucial[0]) == share.keeps("m.0eve", "people.person.parents", "m.0ada")
 
 

@@ -19,7 +19,9 @@ from support.oxigraph import load_store
 from support.sparql_endpoint import serve
 from support.toy import TOY_NAMES, TOY_TRIPLES, TOY_TYPES, toy_graph
 
-TWINS = "people.person.children\tpeople.person.parents\nfilm.film.directed_by\tfilm.director.film\n"
+INVERSES = (
+    "people.person.children\tpeople.person.parents\nfilm.film.directed_by\tfilm.director.film\n"
+)
 
 
 @pytest.fixture
@@ -29,7 +31,7 @@ def toy_file(tmp_path):
 
 @pytest.fixture
 def schema(tmp_path):
-    (tmp_path / "reverse_properties.tsv").write_text(TWINS)
+    (tmp_path / "reverse_properties.tsv").write_text(INVERSES)
     (tmp_path / "cvt_types.txt").write_text("people.marriage\n")
     return str(tmp_path)
 
@@ -95,9 +97,9 @@ def test_hidden_triples_take_their_inverse_along_where_the_schema_knows_it(tmp_p
 def test_an_inverse_that_says_no_more_is_left_out_on_demand(schema):
     both = EnvironmentConfig(layers=GraphLayers(freebase_schema=schema))
     once = both.model_copy(update={"hide_inverse": True})
-    twins = {"film.film.directed_by", "people.person.parents"}
-    assert twins <= set(listed(Environment(toy_graph(), both)))
-    assert set(listed(Environment(toy_graph(), both))) - twins == set(
+    repeated = {"film.film.directed_by", "people.person.parents"}
+    assert repeated <= set(listed(Environment(toy_graph(), both)))
+    assert set(listed(Environment(toy_graph(), both))) - repeated == set(
         listed(Environment(toy_graph(), once))
     )
 
