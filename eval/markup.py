@@ -12,7 +12,7 @@ _UNPRINTABLE = re.compile(
 
 
 def clean(text: object) -> str:
-    """Text with unprintable characters as U+FFFD; markup of ours stays as it is.
+    """Text with unprintable characters as U+FFFD; markup stays as it is.
 
     >>> clean("a\\x00b") == "a\\N{REPLACEMENT CHARACTER}b"
     True

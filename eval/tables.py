@@ -69,7 +69,7 @@ def conduct_table(stages: Sequence[StageFigures]) -> FigureTable:
 
 
 def short_table(stages: Sequence[StageFigures]) -> FigureTable:
-    """The table that a terminal of 80 columns has room for."""
+    """The table that fits a terminal of 80 columns."""
     columns = {
         "f1": "F1",
         **dict(list(_pass_columns(stages).items())[-1:]),

@@ -23,7 +23,7 @@ GLOSSARY = {
     "Retrieval (all)": "every gold answer stood in an observation as an entity",
     "Recovery given error": "share with EM 1 among the episodes that made an erroneous query; "
     "(all): an erroneous query and EM 1, over all questions",
-    "Answered, Forced": "gave an answer at all; gave it only when asked to after the last turn",
+    "Answered, Forced": "gave an answer at all; gave it only when it had to, after the last turn",
     "EM gain": "difference to the stage before on the same questions: paired bootstrap interval, "
     "McNemar's exact p",
 }

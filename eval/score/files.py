@@ -1,4 +1,4 @@
-"""Result files of other systems, and run folders of ours, as records to score.
+"""Result files of other systems, and our own run folders, as records to score.
 
 Formats: `ours` (see `eval.score.predictions`; trajectories and run folders of `graphwalker eval`
 too), `rog`, `tog` and `kg-r1` as those systems' scripts write and read them. A file without gold
@@ -178,7 +178,7 @@ def _trajectory(record: dict[str, Any]) -> Trajectory:
 
 
 def of_trajectory(trajectory: Trajectory, passed: tuple[bool, ...] = ()) -> Prediction:
-    """An episode of ours as a record, with the scores that only an episode has."""
+    """One of our episodes as a record, with the scores that only an episode has."""
     if trajectory.stop.infrastructure_failure:
         return Prediction(id=trajectory.question.id, failed=True)
     scores = score(trajectory)
@@ -219,4 +219,4 @@ def _read_folder(folder: Path) -> Iterator[Prediction]:
         failed = failed | {record.id} if record.failed else failed - {record.id}
         yield record
     if failed:
-        _log.warning("%s: %d questions failed for our reasons: no score", folder, len(failed))
+        _log.warning("%s: %d questions failed in the infrastructure: no score", folder, len(failed))

@@ -38,9 +38,9 @@ class Prediction:
     raw: str | None = None
     """The whole answer text, where a published script reads that (ToG, KG-R1)."""
     passed: tuple[bool, ...] = ()
-    """Of a run of ours: which sampled episodes were right, their ids considered."""
+    """Of our own run: which sampled episodes were right, their ids considered."""
     scored: Mapping[str, float] = field(default_factory=dict[str, float])
-    """Scores that only an episode has (retrieval, recovery), from a run of ours."""
+    """Scores that only an episode has (retrieval, recovery), from our own run."""
     failed: bool = False
     """An infrastructure failure: the episode has no score and is set aside."""
     has_predictions: bool = True

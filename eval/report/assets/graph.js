@@ -21,13 +21,13 @@ class Drawing {
     const { nodes, links } = arrange(walk, this.box.clientWidth, this.box.clientHeight);
     const drawn = walk.nodes.map(([name, marks], i) => {
       const { label, width, height, position } = nodes[i];
-      return { data: { id: `n${i}`, label, width, height, told: name }, position, classes: [...marks].map((mark) => MARKS[mark]).join(" ") };
+      return { data: { id: `n${i}`, label, width, height, title: name }, position, classes: [...marks].map((mark) => MARKS[mark]).join(" ") };
     });
     const lines = walk.links.map(([head, relation, tail, turn, gold], i) => {
       const { label, shift } = links[i];
-      const told = `${walk.nodes[head][0]} — ${relation} → ${walk.nodes[tail][0]}`;
+      const title = `${walk.nodes[head][0]} — ${relation} → ${walk.nodes[tail][0]}`;
       return {
-        data: { id: `l${i}`, source: `n${head}`, target: `n${tail}`, label, x: shift.x, y: shift.y, told },
+        data: { id: `l${i}`, source: `n${head}`, target: `n${tail}`, label, x: shift.x, y: shift.y, title },
         classes: `${gold ? "gold" : ""} ${turn ? "" : "missing"}`,
       };
     });
@@ -35,7 +35,7 @@ class Drawing {
       container: this.box, elements: [...drawn, ...lines], layout: { name: "preset" }, style: looks(),
       minZoom: 0.1, maxZoom: 3, boxSelectionEnabled: false,
     });
-    this.cy.on("mouseover", "node, edge", (event) => (this.box.title = event.target.data("told")));
+    this.cy.on("mouseover", "node, edge", (event) => (this.box.title = event.target.data("title")));
     this.cy.on("mouseout", "node, edge", () => (this.box.title = ""));
   }
 

@@ -7,9 +7,9 @@ async function start() {
   const table = new Table(data, (row) => viewer.open(row));
   viewer.table = table;
   const follow = () => {
-    const asked = new URLSearchParams(location.hash.slice(1));
-    const row = asked.has("q") && data.rows.find(({ id }) => id === asked.get("q"));
-    if (row) viewer.open(row, Number(asked.get("run") ?? data.names.length - 1));
+    const address = new URLSearchParams(location.hash.slice(1));
+    const row = address.has("q") && data.rows.find(({ id }) => id === address.get("q"));
+    if (row) viewer.open(row, Number(address.get("run") ?? data.names.length - 1));
   };
   window.addEventListener("hashchange", follow);
   document.addEventListener("keydown", (event) => {

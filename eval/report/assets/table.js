@@ -137,10 +137,10 @@ class Table {
   choose(at, opened = false) {
     if (!this.shown.length) return;
     this.chosen = Math.max(0, Math.min(this.shown.length - 1, at));
-    const room = this.box.clientHeight - HEIGHT;
+    const visible = this.box.clientHeight - HEIGHT;
     const top = this.chosen * HEIGHT;
     if (top < this.box.scrollTop) this.box.scrollTop = top;
-    else if (top + HEIGHT > this.box.scrollTop + room) this.box.scrollTop = top + HEIGHT - room;
+    else if (top + HEIGHT > this.box.scrollTop + visible) this.box.scrollTop = top + HEIGHT - visible;
     this.draw();
     if (opened) this.open(this.shown[this.chosen]);
   }

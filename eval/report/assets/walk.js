@@ -2,7 +2,7 @@
 
 class Viewer {
   constructor({ rows, names }) {
-    Object.assign(this, { rows, names, run: names.length - 1, turn: 0, walk: null, asked: 0 });
+    Object.assign(this, { rows, names, run: names.length - 1, turn: 0, walk: null, request: 0 });
     this.dialog = $("viewer");
     this.wide = matchMedia("(min-width: 861px)");
     this.drawing = new Drawing();
@@ -27,12 +27,12 @@ class Viewer {
   }
 
   async open(row, run = this.run) {
-    const asked = ++this.asked; // of two walks opened in haste, the later one is shown
+    const request = ++this.request; // of two walks opened in haste, the later one is shown
     this.row = row;
     this.run = row.runs[run] ? run : row.runs.findLastIndex(Boolean);
     const facts = row.runs[this.run];
     const walk = await readWalk(this.run, facts);
-    if (asked !== this.asked) return;
+    if (request !== this.request) return;
     this.walk = walk;
     if (!this.dialog.open) this.dialog.showModal();
     history.replaceState(null, "", `#q=${encodeURIComponent(row.id)}&run=${this.run}`);
@@ -53,7 +53,7 @@ class Viewer {
 
   drawHead(facts) {
     const { row, walk } = this;
-    $("asked").textContent = row.text;
+    $("question").textContent = row.text;
     $("place").textContent = [`${row.place + 1} of ${this.rows.length}`, row.id, row.structure, row.split].filter(Boolean).join(" · ");
     const buttons = this.names.map((name, i) => {
       const button = make("button", { type: "button", "aria-pressed": i === this.run ? "true" : "false", disabled: row.runs[i] ? null : "" }, `${name} `, verdict(row.runs[i]?.outcome));
@@ -96,8 +96,8 @@ class Viewer {
     const now = links.filter(([, , , at]) => at === this.turn && at > 0);
     const items = now.map(([head, relation, tail, , gold]) =>
       make("li", {}, ...names([nodes[head][0]]), ` ${relation} → `, ...names([nodes[tail][0]]), gold ? " (on the gold path)" : ""));
-    const told = now.length ? `Turn ${this.turn} first showed ${now.length === 1 ? "one triple" : `${now.length} triples`}:` : this.turn ? `Turn ${this.turn} showed no new triple.` : "The start: topic entities.";
-    $("seen").replaceChildren(make("p", { class: "note" }, told), make("ul", {}, ...items));
+    const summary = now.length ? `Turn ${this.turn} first showed ${now.length === 1 ? "one triple" : `${now.length} triples`}:` : this.turn ? `Turn ${this.turn} showed no new triple.` : "The start: topic entities.";
+    $("seen").replaceChildren(make("p", { class: "note" }, summary), make("ul", {}, ...items));
   }
 
   press(event) {

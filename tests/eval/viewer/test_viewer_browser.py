@@ -41,11 +41,11 @@ def painted(page: "Page", least: int = 1) -> int:
 
 @dataclass
 class Opened:
-    """A page and all that it said or asked for."""
+    """A page, its messages and its requests."""
 
     page: "Page"
-    said: list[str] = field(default_factory=list)
-    asked: list[str] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
 
 
 @pytest.fixture(scope="module")
@@ -82,18 +82,18 @@ def screenshots(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @contextmanager
 def opened(browser: "Browser", report: Path, address: str = "", **options: Any) -> Iterator[Opened]:
-    """The report in a fresh tab; at the end it must not have complained or asked for anything."""
+    """The report in a fresh tab; at the end it must have logged and requested nothing."""
     options = {"viewport": {"width": 1360, "height": 900}, **options}
     with browser.new_context(**options) as context:
         tab = Opened(context.new_page())
-        tab.page.on("console", lambda message: tab.said.append(message.text))
-        tab.page.on("pageerror", lambda error: tab.said.append(str(error)))
-        tab.page.on("request", lambda request: tab.asked.append(request.url))
+        tab.page.on("console", lambda message: tab.messages.append(message.text))
+        tab.page.on("pageerror", lambda error: tab.messages.append(str(error)))
+        tab.page.on("request", lambda request: tab.requests.append(request.url))
         tab.page.goto(report.as_uri() + address)
         tab.page.wait_for_selector("#table .rows .row")
         yield tab
-        assert tab.said == []
-        assert all(url.startswith(report.as_uri()) for url in tab.asked)
+        assert tab.messages == []
+        assert all(url.startswith(report.as_uri()) for url in tab.requests)
 
 
 def count(page: "Page") -> str:
@@ -180,12 +180,12 @@ def test_questions_and_runs_follow_each_other_in_the_viewer(
         page.keyboard.press("ArrowDown")
         page.keyboard.press("Enter")
         page.wait_for_selector("#viewer[open]")
-        second = page.inner_text("#asked")
-        asked = "old => document.getElementById('asked').innerText"
+        second = page.inner_text("#question")
+        shown = "old => document.getElementById('question').innerText"
         page.keyboard.press("n")
-        page.wait_for_function(f"{asked} !== old", arg=second)
+        page.wait_for_function(f"{shown} !== old", arg=second)
         page.keyboard.press("p")
-        page.wait_for_function(f"{asked} === old", arg=second)
+        page.wait_for_function(f"{shown} === old", arg=second)
         assert "trained" in page.inner_text("#runs [aria-pressed=true]")
         page.keyboard.press("r")
         page.wait_for_selector("#runs [aria-pressed=true]:has-text('untrained')")
@@ -195,7 +195,7 @@ def test_questions_and_runs_follow_each_other_in_the_viewer(
 def test_an_address_opens_its_walk(browser: "Browser", report: Path) -> None:
     with opened(browser, report, "#q=q06&run=0") as tab:
         tab.page.wait_for_selector("#viewer[open]")
-        assert tab.page.inner_text("#asked") == "Which city is the capital of Verria?"
+        assert tab.page.inner_text("#question") == "Which city is the capital of Verria?"
         assert "untrained" in tab.page.inner_text("#runs [aria-pressed=true]")
 
 
@@ -211,7 +211,7 @@ def test_hostile_text_is_shown_and_does_nothing(
         page.fill("#find", "onerror o'hara")
         assert count(page) == "8 of 8 questions"
         open_walk(page, "")
-        assert shown in page.inner_text("#asked") and shown in page.inner_text("#turns")
+        assert shown in page.inner_text("#question") and shown in page.inner_text("#turns")
         assert painted(page) > 0
         assert page.locator("img").count() == 0
         assert page.evaluate("window.broken") is None
@@ -251,7 +251,7 @@ def test_thousands_of_rows_are_drawn_a_few_at_a_time(
         assert page.locator("#table .rows .row").count() < 60
         page.keyboard.press("Enter")
         page.wait_for_selector("#viewer[open]")
-        assert page.inner_text("#asked") == walks[-1].question.text
+        assert page.inner_text("#question") == walks[-1].question.text
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
