@@ -2,19 +2,16 @@
 
 import random
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from data_pipeline.wording.constraint_phrases import forms_of
+from data_pipeline.wording.nesting import Phraser
 from graphwalker.query.draft import filled
 from graphwalker.query.query import Query
 
-if TYPE_CHECKING:
-    from data_pipeline.wording.questions import ProgrammaticTeacher
-
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A question, the phrases of its hops, and the form in which its constraint is said."""
+class ConstrainedText:
+    """A question, the phrases of its hops, and the form in which its constraint is worded."""
 
     text: str
     phrases: tuple[str, ...]
@@ -22,21 +19,21 @@ class Asked:
 
 
 def ask_constrained(
-    teacher: "ProgrammaticTeacher", query: Query, many: bool, rng: random.Random
-) -> Asked:
+    phraser: Phraser, query: Query, many: bool, rng: random.Random
+) -> ConstrainedText:
     """`Which film directed by Anna came out last?`, of a query of one branch and no tail.
 
     A constraint is never said behind a clause that holds another phrase: it would belong to that.
     """
     assert query.constraint is not None
     (branch,) = query.branches
-    hop, entry = branch.hops[-1], teacher.lexicon.entry(branch.hops[-1])
-    inner = teacher.nest(teacher.topic(branch), branch.hops[:-1], rng)
+    hop, entry = branch.hops[-1], phraser.lexicon.entry(branch.hops[-1])
+    inner = phraser.nest(phraser.topic(branch), branch.hops[:-1], rng)
     form = rng.choice(forms_of(query.constraint))
     keeps = filled(form, query.constraint)
     person = entry.asker == "Who"
     who = "who" if person else "that"
-    clauses = [c.text for c in teacher.clauses(hop, inner.nested) if entry.noun not in c.text]
+    clauses = [c.text for c in phraser.clauses(hop, inner.nested) if entry.noun not in c.text]
     single = query.constraint.structure == "superlative"
     if clauses and not single and rng.random() < 0.5:
         clause = rng.choice(clauses)
@@ -45,11 +42,11 @@ def ask_constrained(
         if many:
             frames.append(f"Can you name every {entry.noun} {who} {keeps} and {base}?")
     else:
-        clause = teacher.noun_phrase(hop, inner, rng, vague=0.0).text
+        clause = phraser.noun_phrase(hop, inner, rng, vague=0.0).text
         base = inner.within(clause, rng).removeprefix("the ")
         frames = [f"Which {base} {keeps}?", f"Do you know which {base} {keeps}?"]
         if single:
             frames.append(f"Considering every {base}, which one {keeps}?")
         elif many and not inner.nested:
             frames.append(f"Can you name every {base} {who} {keeps}?")
-    return Asked(rng.choice(frames), (*inner.phrases, clause), form)
+    return ConstrainedText(rng.choice(frames), (*inner.phrases, clause), form)

@@ -3,50 +3,22 @@
 import random
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from data_pipeline.wording.constraint_questions import ask_constrained
-from data_pipeline.wording.lexicon import Lexicon, Phrase
+from data_pipeline.wording.lexicon import Phrase
+from data_pipeline.wording.nesting import Fragment, Phraser
 from data_pipeline.wording.phrases import PERSONS
 from graphwalker.graphs.base import Entity
 from graphwalker.query.draft import Draft
-from graphwalker.query.query import Branch, Hop, Query
+from graphwalker.query.query import Hop, Query
 
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """A piece of a question: its text, the phrases that made it, and a topic's kind of thing."""
-
-    text: str
-    phrases: tuple[str, ...] = ()
-    kind: str = ""
-
-    @property
-    def nested(self) -> bool:
-        """A phrase, not a mere name."""
-        return bool(self.phrases) or " and " in self.text
-
-    def within(self, form: str, rng: random.Random) -> str:
-        """The form said of this piece; now and then a topic is introduced: `the film Anna Brek`."""
-        if self.kind and self.kind not in form and rng.random() < 0.5:
-            return form.replace("{x}", f"the {self.kind} {self.text}")
-        return form.replace("{x}", self.text)
-
-
-INTRODUCED = ("film", "book", "album", "song", "band", "company", "school", "team", "city")
-"""Kinds that a topic entity may be introduced with, as in `the film Anna Brek`."""
 UNSPECIFIC = ("place", "organization", "entity", "thing", "person")
 LITERAL = ("date", "year", "number")
 
 
-@dataclass(frozen=True, slots=True)
-class ProgrammaticTeacher:
+class ProgrammaticTeacher(Phraser):
     """Asks by nesting hand-written or generated phrases; needs no key and no network."""
-
-    lexicon: Lexicon
-    vague: float = 0.5
-    """Probability of a vague phrase for a hop that has one and is not the last of its question.
-    Of the branches that meet, at most one ends vaguely: the other tells which relation is meant."""
 
     def ask(self, query: Query, answers: Sequence[Entity], rng: random.Random) -> Draft | None:
         """One question, or `None` when it cannot be said well (no phrase, or the answer leaks)."""
@@ -64,7 +36,7 @@ class ProgrammaticTeacher:
             text, parts, tail = said.text, (said.phrases[:count],), said.phrases[count:]
         elif query.tail:
             shared, parts = self._shared(query, rng)
-            inner = self.nest(Said(shared), query.tail[:-1], rng)
+            inner = self.nest(Fragment(shared), query.tail[:-1], rng)
             said = self._ask_last(inner, query.tail[-1], many, rng)
             text, tail = said.text, said.phrases
         else:
@@ -73,35 +45,12 @@ class ProgrammaticTeacher:
         draft = self._draft(query, text, parts, tail, answers)
         return replace(draft, constraint=form) if draft and form else draft
 
-    def topic(self, branch: Branch) -> Said:
-        """The branch's topic entity, with its kind of thing where it may be introduced by it."""
-        kind = self.lexicon.entry(branch.hops[0]).source
-        return Said(branch.topic.name, kind=kind if kind in INTRODUCED else "")
-
-    def nest(self, inner: Said, hops: Sequence[Hop], rng: random.Random) -> Said:
-        """What the hops lead to: phrase within phrase."""
-        for hop in hops:
-            phrase = self.noun_phrase(hop, inner, rng, vague=self.vague)
-            inner = Said(inner.within(phrase.text, rng), (*inner.phrases, phrase.text))
-        return inner
-
-    def noun_phrase(self, hop: Hop, inner: Said, rng: random.Random, vague: float) -> Phrase:
-        """A noun phrase of the hop that reads well around `inner`."""
-        phrases = self.lexicon.phrases(hop)
-        blurred = [phrase for phrase in phrases if phrase.vague]
-        chosen = blurred if blurred and rng.random() < vague else []
-        chosen = chosen or [phrase for phrase in phrases if not phrase.vague]
-        if inner.nested:
-            # A noun phrase inside another reads well only at its end.
-            chosen = [phrase for phrase in chosen if phrase.text.endswith("{x}")] or chosen
-        return rng.choice(chosen)
-
-    def _ask_last(self, inner: Said, hop: Hop, many: bool, rng: random.Random) -> Said:
+    def _ask_last(self, inner: Fragment, hop: Hop, many: bool, rng: random.Random) -> Fragment:
         entry = self.lexicon.entry(hop)
         asks = [ask for ask in entry.asks if _reads_well(ask, inner)]
         if asks and rng.random() < 0.6:
             form = rng.choice(asks)
-            return Said(inner.within(form, rng), (*inner.phrases, form))
+            return Fragment(inner.within(form, rng), (*inner.phrases, form))
         clauses = [
             clause.text
             for clause in entry.clauses
@@ -111,11 +60,11 @@ class ProgrammaticTeacher:
         if clauses and rng.random() < (0.8 if many else 0.4):
             form = rng.choice(clauses)
             text = _ask_clause(inner.within(form, rng), entry.noun, entry.asker, many, rng)
-            return Said(text, (*inner.phrases, form))
+            return Fragment(text, (*inner.phrases, form))
         form = self.noun_phrase(hop, inner, rng, vague=0.0).text
         noun = entry.noun if _predicates(form, entry.noun) else ""
         text = _ask_noun(inner.within(form, rng), noun, entry.asker, rng)
-        return Said(text, (*inner.phrases, form))
+        return Fragment(text, (*inner.phrases, form))
 
     def _ask_both(
         self, query: Query, many: bool, rng: random.Random
@@ -157,18 +106,6 @@ class ProgrammaticTeacher:
             ends[chosen] = rng.choice(blurred)
         return ends
 
-    def clauses(self, hop: Hop, nested: bool = False) -> list[Phrase]:
-        """Exact predicates about what the hop finds; never empty. Those around a phrase (`nested`)
-        end on it: not `has the genre of the film that ... as its subject`."""
-        clauses = [clause for clause in self.lexicon.clauses(hop) if not clause.vague]
-        if nested:
-            clauses = [clause for clause in clauses if clause.text.endswith("{x}")]
-        return clauses or [
-            Phrase(f"is {phrase.text}", clause=True)
-            for phrase in self.lexicon.phrases(hop)
-            if not phrase.vague
-        ]
-
     def _meeting(self, query: Query) -> tuple[str, str]:
         """Noun and question word for what the branches share: the least general of theirs."""
         entries = [self.lexicon.entry(branch.hops[-1]) for branch in query.branches]
@@ -207,11 +144,11 @@ def _relative(noun: str) -> str:
     return "who" if noun.split()[-1] in PERSONS else "that"
 
 
-def _parts(inners: Sequence[Said], ends: Sequence[Phrase]) -> tuple[tuple[str, ...], ...]:
+def _parts(inners: Sequence[Fragment], ends: Sequence[Phrase]) -> tuple[tuple[str, ...], ...]:
     return tuple((*inner.phrases, end.text) for inner, end in zip(inners, ends, strict=True))
 
 
-def _reads_well(form: str, inner: Said) -> bool:
+def _reads_well(form: str, inner: Fragment) -> bool:
     """A form with words after its slot takes only what ends on a name."""
     return form.endswith("{x}?") or (
         len(inner.phrases) <= 1
@@ -225,7 +162,7 @@ def _predicates(clause: str, noun: str) -> bool:
     return noun not in LITERAL and noun not in clause and f" {noun.split()[-1]} " not in clause
 
 
-def _in_order(ends: Sequence[Phrase], inners: Sequence[Said], rng: random.Random) -> list[str]:
+def _in_order(ends: Sequence[Phrase], inners: Sequence[Fragment], rng: random.Random) -> list[str]:
     """The ends said of their inners, the shortest first, so that `and` joins the right parts."""
     order = sorted(range(len(ends)), key=lambda i: (len(inners[i].phrases), i))
     return [inners[i].within(ends[i].text, rng) for i in order]
