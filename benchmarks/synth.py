@@ -14,15 +14,16 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.record import record
-from data_pipeline.attempts import Drop, Maker, Sampled
+from data_pipeline.attempts import Drop, Maker, SampledWalk
 from data_pipeline.config import SynthConfig
 from data_pipeline.jobs.ledger import Unit
 from data_pipeline.stats.report import beside
-from data_pipeline.synthesize import GRAPHSYNTH, STAGES, Job, Stage, make, records
+from data_pipeline.synthesize import GRAPHSYNTH, RECIPES, AttemptNumber, Recipe, make, records
 from data_pipeline.verify import verify_file
 from graphwalker.config import Config
 from graphwalker.files import read_jsonl
 from graphwalker.graphs.compiled.open import open_compiled
+from graphwalker.query.query import Execution
 from graphwalker.question import Question
 from graphwalker.trajectory import Trajectory
 
@@ -38,7 +39,7 @@ def main() -> None:
     parser.add_argument("--name", default="synth", help="of the file of results")
     given = parser.parse_args()
     config = SynthConfig(count=given.count, seed=given.seed)
-    stage = Stage("synth", timed, STAGES["synth"].files)
+    stage = Recipe("synth", timed, RECIPES["synth"].files)
     started, cpu = time.perf_counter(), time.process_time()
     card = make(given.graph, config, given.out, stage, None)
     total, cpu = time.perf_counter() - started, time.process_time() - cpu
@@ -61,17 +62,17 @@ def main() -> None:
 class TimedMaker(Maker):
     """Counts the seconds of each stage."""
 
-    def sample(self, structure: str, index: int) -> Sampled | Drop:
+    def sample(self, structure: str, index: int) -> SampledWalk | Drop:
         with _Clock("walk: sampling, execution, walk certificates"):
             return super().sample(structure, index)
 
-    def ask(self, sampled: Sampled) -> Question | Drop:
+    def word(self, sampled: SampledWalk) -> Question | Drop:
         with _Clock("question"):
-            return super().ask(sampled)
+            return super().word(sampled)
 
-    def certify(self, question: Question) -> Trajectory | Drop:
+    def certify(self, question: Question, run: Execution | None = None) -> Trajectory | Drop:
         with _Clock("filter, question certificates"):
-            return super().certify(question)
+            return super().certify(question, run)
 
     def solve(self, question: Question) -> Trajectory | Drop:
         with _Clock("oracle in the environment", within="filter, question certificates"):
@@ -94,7 +95,7 @@ class _Clock:
             SECONDS[self._within] -= passed
 
 
-def timed(graph: Path, config: Config, client: Any = None) -> Callable[[Job], Unit]:
+def timed(graph: Path, config: Config, client: Any = None) -> Callable[[AttemptNumber], Unit]:
     assert isinstance(config, SynthConfig) and client is None
     maker = TimedMaker(open_compiled(graph), config)
     return lambda job: records(maker.attempt(*job))

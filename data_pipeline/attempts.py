@@ -56,8 +56,8 @@ class Drop:
 
 
 @dataclass(frozen=True, slots=True)
-class Sampled:
-    """A walk that may be asked, with its executed answers."""
+class SampledWalk:
+    """A walk for a question, with its executed answers."""
 
     id: str
     walk: Walk
@@ -66,7 +66,7 @@ class Sampled:
     path: tuple[str, ...]
     """Its relation path, in the one spelling that splits go by."""
     sparql: str = ""
-    """Its query in SPARQL, where that was asked for."""
+    """Its query in SPARQL, where the config sets `sparql`."""
     run: Execution | None = field(default=None, repr=False, compare=False)
     """Its execution, where this process did it."""
 
@@ -86,7 +86,7 @@ class Sampled:
         }
 
     @classmethod
-    def from_json(cls, record: dict[str, Any]) -> "Sampled":
+    def from_json(cls, record: dict[str, Any]) -> "SampledWalk":
         answers = tuple(Entity(e["id"], e["name"]) for e in record["answers"])
         path = tuple(record["query"]["path"])
         sparql = record["query"].get("sparql", "")
@@ -98,7 +98,7 @@ class Attempt:
     """What came of one attempt: a drop, or a question (with its trajectory where it was solved)."""
 
     id: str
-    sampled: Sampled | None = None
+    sampled: SampledWalk | None = None
     question: Question | None = None
     trajectory: Trajectory | None = None
     drop: Drop | None = None
@@ -121,39 +121,40 @@ class Maker:
         self.dataset = dataset
         self._relations = frozenset(graph.relation_ids())
         lexicon = Lexicon.for_graph(graph.relation_ids())
-        self._splits = Splits(config.splits, lexicon.twin)
+        self._splits = Splits(config.splits, lexicon.inverse)
         seeds = Seeds(graph, config.seeds_file, config.predicates_file)
         rules = WalkRules(config.min_degree, config.max_degree, config.literals, self._usable_topic)
         self._environment = Environment(graph, config.environment)
         walker = Walker(graph, seeds, rules, namer(graph, config.environment))
         self._walked = walker.graph
         self._constraints = ConstraintWalker(walker, lister(graph, config.environment))
-        self._twin = lexicon.twin
+        self._inverse = lexicon.inverse
         which = "held-out" if config.split == TEST_WORDING else config.wordings
         splits = config.splits
-        said = with_wordings(lexicon, which, splits.wording_share, splits.seed)
-        phrases = Programmatic(ProgrammaticTeacher(said, config.vague))
+        wordings = with_wordings(lexicon, which, splits.wording_share, splits.seed)
+        phrases = Programmatic(ProgrammaticTeacher(wordings, config.vague))
         protocol = self._environment.protocol
         self._teacher: Teacher = ChatTeacher(client, lexicon, protocol) if client else phrases
 
-    def attempt(self, structure: str, index: int, voiced: bool = True) -> Attempt:
-        """The whole road of one attempt, ended by its first drop; thoughts only if `voiced`."""
+    def attempt(self, structure: str, index: int, thoughts: bool = True) -> Attempt:
+        """One attempt from walk to trajectory, ended by its first drop. `thoughts`: the teacher
+        words those of the trajectory, too."""
         name = f"{structure}/{index}"
         sampled = self.sample(structure, index)
         if isinstance(sampled, Drop):
             return Attempt(name, drop=sampled)
-        question = self.ask(sampled)
+        question = self.word(sampled)
         if isinstance(question, Drop):
             return Attempt(name, sampled, drop=question)
         trajectory = self.certify(question, sampled.run)
-        if voiced and not isinstance(trajectory, Drop):
-            trajectory = self.voice(trajectory)
+        if thoughts and not isinstance(trajectory, Drop):
+            trajectory = self.think(trajectory)
         if isinstance(trajectory, Drop):
             return Attempt(name, sampled, drop=trajectory)
         return Attempt(name, sampled, trajectory.question, trajectory)
 
-    def sample(self, structure: str, index: int) -> Sampled | Drop:
-        """A walk of the wanted split whose executed query can be asked."""
+    def sample(self, structure: str, index: int) -> SampledWalk | Drop:
+        """A walk of the wanted split whose executed query gives a question."""
         config = self.config
         rng = walk_rng(config.seed, structure, index)
         found = self._in_split(structure, rng)
@@ -168,10 +169,10 @@ class Maker:
         if fault:
             return Drop("walk", fault)
         path = self._splits.path(walk.query)
-        sampled = Sampled(f"{structure}/{index}", walk, run.answers, split, path, run=run)
+        sampled = SampledWalk(f"{structure}/{index}", walk, run.answers, split, path, run=run)
         return self._with_sparql(sampled) if config.sparql else sampled
 
-    def _with_sparql(self, sampled: Sampled) -> Sampled | Drop:
+    def _with_sparql(self, sampled: SampledWalk) -> SampledWalk | Drop:
         try:
             return replace(sampled, sparql=render(sampled.walk.query, self._relations))
         except UserError as error:
@@ -192,19 +193,19 @@ class Maker:
         return Drop("walk", "other_split")
 
     def _own_side(self, walk: Walk, run: Execution) -> Walk:
-        """The walk with every hop told from its own entity's side, where the graph agrees: of two
-        inverse twins always the same one, so that nothing is learned by halves."""
+        """The walk with every hop written from its own entity's side, where the graph agrees: of a
+        relation and its inverse always the same one, so that nothing is learned by halves."""
         query = walk.query
-        branches = tuple(replace(b, hops=self._told(b.hops)) for b in query.branches)
-        told = replace(query, branches=branches, tail=self._told(query.tail))
-        if told == query or execute(self._walked, told, FRONTIER_LIMIT) != run:
+        branches = tuple(replace(b, hops=self._own_sides(b.hops)) for b in query.branches)
+        canonical = replace(query, branches=branches, tail=self._own_sides(query.tail))
+        if canonical == query or execute(self._walked, canonical, FRONTIER_LIMIT) != run:
             return walk
-        return replace(walk, query=told)
+        return replace(walk, query=canonical)
 
-    def _told(self, hops: tuple[Hop, ...]) -> tuple[Hop, ...]:
-        return tuple(min(hop, self._twin(hop) or hop, key=own_side) for hop in hops)
+    def _own_sides(self, hops: tuple[Hop, ...]) -> tuple[Hop, ...]:
+        return tuple(min(hop, self._inverse(hop) or hop, key=own_side) for hop in hops)
 
-    def ask(self, sampled: Sampled) -> Question | Drop:
+    def word(self, sampled: SampledWalk) -> Question | Drop:
         """The question of a walk, as the teacher words it."""
         structure, _, index = sampled.id.rpartition("/")
         query = sampled.walk.query
@@ -273,7 +274,7 @@ class Maker:
             raise GraphError(f"{question.id}: {trajectory.provenance['error']}")
         if trajectory.stop is StopReason.POLICY_ERROR and config.environment.reranker.chats:
             raise UserError(
-                f"{trajectory.provenance['error']}; what is made is kept, the same command goes on"
+                f"{trajectory.provenance['error']}; what is made is kept, the same command resumes"
             )
         if trajectory.stop.infrastructure_failure:
             return Drop("certificate", "unsolvable", trajectory.stop.value)
@@ -282,7 +283,7 @@ class Maker:
             return trajectory.with_scores(**scores)
         return Drop("certificate", "unsolvable", _why_unsolved(trajectory))
 
-    def voice(self, trajectory: Trajectory) -> Trajectory | Drop:
+    def think(self, trajectory: Trajectory) -> Trajectory | Drop:
         """The solved trajectory, its thoughts in the teacher's words."""
         try:
             return self._teacher.voice(trajectory)

@@ -16,13 +16,13 @@ from data_pipeline.demonstrators.rejection import (
     recoveries,
 )
 from data_pipeline.jobs.goals import fill, streams
-from data_pipeline.jobs.ledger import Ledger, Progress, Unit, open_ledger
+from data_pipeline.jobs.ledger import JobProgress, Ledger, Unit, open_ledger
 from data_pipeline.jobs.merge_shards import Shards
 from data_pipeline.jobs.pool import open_pool
 from data_pipeline.jobs.shards import Shard, ShardGoal
 from data_pipeline.stats.card import write_card
 from data_pipeline.walks.endpoint import open_shared
-from data_pipeline.wording.lexicon import hand_written_twins
+from data_pipeline.wording.lexicon import hand_written_inverses
 from graphwalker.agents.environment import Environment
 from graphwalker.agents.model_environment import with_model_settings
 from graphwalker.agents.rollout import rollout, untimed
@@ -53,7 +53,7 @@ class Expert:
             injected_errors=config.injected_errors,
             seed=config.seed,
             plain=config.plain_thoughts,
-            inverse=hand_written_twins().get,
+            inverse=hand_written_inverses().get,
             speaker=self._environment.speaker,
         )
 
@@ -93,7 +93,7 @@ def collect_experts(
     config: ExpertConfig,
     questions: Path,
     out: Path,
-    progress: Progress | None = None,
+    progress: JobProgress | None = None,
     shard: Shard | None = None,
     shards: Shards | None = None,
 ) -> dict[str, Any]:
@@ -137,9 +137,9 @@ def _share(
     source: Questions,
     ledger: Ledger,
     shard: Shard,
-    progress: Progress | None,
+    progress: JobProgress | None,
 ) -> dict[str, Any]:
-    """A shard of the collection; returns what its card says of it."""
+    """A shard of the collection; returns what its card holds."""
     goal = ShardGoal(shard, source.quotas(config), source, ledger)
     with open_pool(expert_maker, graph, config, ledger.out) as pool:
         fill(goal, streams(goal, pool), ledger, progress)

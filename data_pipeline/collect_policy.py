@@ -9,7 +9,7 @@ from typing import Any
 from data_pipeline.config import ExpertConfig
 from data_pipeline.demonstrators.error_labels import labelled
 from data_pipeline.demonstrators.rejection import ByStructure, ExpertGoal, ending, fault
-from data_pipeline.jobs.ledger import Ledger, Progress
+from data_pipeline.jobs.ledger import JobProgress, Ledger
 from graphwalker.agents.environment import Environment
 from graphwalker.agents.rollout import rollout, untimed
 from graphwalker.datasets.base import load_questions
@@ -41,7 +41,7 @@ def collect_with_policy(
     config: ExpertConfig,
     goal: ExpertGoal,
     ledger: Ledger,
-    progress: Progress | None,
+    progress: JobProgress | None,
 ) -> None:
     """Fill the goal with episodes of `config.policy`, `tries` for each question at most.
 

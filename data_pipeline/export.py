@@ -12,7 +12,7 @@ from graphwalker.files import read_json, read_jsonl, read_records, write_json, w
 from graphwalker.question import Question
 from graphwalker.trajectory import Message, Trajectory
 
-Row = dict[str, Any]
+ExportRow = dict[str, Any]
 
 MESSAGES = "STRUCT(role VARCHAR, content VARCHAR)[]"
 SFT_COLUMNS = {"messages": MESSAGES, "id": "VARCHAR", "structure": "VARCHAR"}
@@ -29,11 +29,11 @@ RL_COLUMNS = {
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """What came of an export. `left_out` counts episodes that failed for reasons of ours."""
+    """What came of an export. `set_aside` counts infrastructure failures."""
 
     file: Path
     rows: int
-    left_out: int
+    set_aside: int
 
 
 def export(source: Path, to: str, out: Path, environment: Environment | None = None) -> Export:
@@ -60,12 +60,12 @@ def export(source: Path, to: str, out: Path, environment: Environment | None = N
     return form.prompts(source, out, environment)
 
 
-def conversations(source: Path, left_out: list[str]) -> Iterator[tuple[Trajectory, list[Message]]]:
-    """Every unbroken context of every trajectory; ids of episodes that failed for us go to
-    `left_out`."""
+def conversations(source: Path, set_aside: list[str]) -> Iterator[tuple[Trajectory, list[Message]]]:
+    """Every unbroken context of every trajectory; ids of infrastructure failures go to
+    `set_aside`."""
     for trajectory in read_records(source, Trajectory.from_json):
         if trajectory.stop.infrastructure_failure:
-            left_out.append(trajectory.id)
+            set_aside.append(trajectory.id)
             continue
         context: list[Message] = []
         for turn in trajectory.turns:
@@ -79,10 +79,10 @@ def conversations(source: Path, left_out: list[str]) -> Iterator[tuple[Trajector
 
 def sharegpt(source: Path, out: Path) -> Export:
     """ShareGPT rows and their entry in dataset_info.json, as LLaMA-Factory reads them. A system
-    message stands in a column of its own; observations are what a human says."""
-    left_out: list[str] = []
+    message stands in a column of its own; observations are the human turns."""
+    set_aside: list[str] = []
     file = out / f"{_stem(source)}.jsonl"
-    rows = write_jsonl(file, (_sharegpt(t, m) for t, m in conversations(source, left_out)))
+    rows = write_jsonl(file, (_sharegpt(t, m) for t, m in conversations(source, set_aside)))
     info = out / "dataset_info.json"
     known = read_json(info) if info.is_file() else {}
     columns = {"messages": "conversations", "system": "system"}
@@ -92,15 +92,15 @@ def sharegpt(source: Path, out: Path) -> Export:
         "columns": columns,
     }
     write_json(info, known, 2)
-    return Export(file, rows, len(left_out))
+    return Export(file, rows, len(set_aside))
 
 
 def trl(source: Path, out: Path) -> Export:
     """Rows with `messages`, the conversational form of TRL's SFTTrainer."""
-    left_out: list[str] = []
+    set_aside: list[str] = []
     file = out / f"{_stem(source)}.jsonl"
-    rows = write_jsonl(file, (_messages(t, m) for t, m in conversations(source, left_out)))
-    return Export(file, rows, len(left_out))
+    rows = write_jsonl(file, (_messages(t, m) for t, m in conversations(source, set_aside)))
+    return Export(file, rows, len(set_aside))
 
 
 def trl_prompts(source: Path, out: Path, environment: Environment) -> Export:
@@ -111,10 +111,10 @@ def trl_prompts(source: Path, out: Path, environment: Environment) -> Export:
 
 def verl(source: Path, out: Path) -> Export:
     """Parquet with `messages`, as verl's multi-turn SFT reads it."""
-    left_out: list[str] = []
-    rows = (_messages(t, m) for t, m in conversations(source, left_out))
+    set_aside: list[str] = []
+    rows = (_messages(t, m) for t, m in conversations(source, set_aside))
     file, count = _parquet(rows, out / f"{_stem(source)}.parquet", SFT_COLUMNS)
-    return Export(file, count, len(left_out))
+    return Export(file, count, len(set_aside))
 
 
 def verl_prompts(source: Path, out: Path, environment: Environment) -> Export:
@@ -124,7 +124,7 @@ def verl_prompts(source: Path, out: Path, environment: Environment) -> Export:
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class ExportForm:
     """How one training library wants its data."""
 
     conversations: Callable[[Path, Path], Export]
@@ -132,9 +132,9 @@ class Form:
 
 
 FORMS = {
-    "sharegpt": Form(sharegpt),
-    "trl": Form(trl, trl_prompts),
-    "verl": Form(verl, verl_prompts),
+    "sharegpt": ExportForm(sharegpt),
+    "trl": ExportForm(trl, trl_prompts),
+    "verl": ExportForm(verl, verl_prompts),
 }
 
 
@@ -149,7 +149,7 @@ def opening(question: Question, environment: Environment) -> list[Message]:
 _SPEAKERS = {"user": "human", "assistant": "gpt"}
 
 
-def _sharegpt(trajectory: Trajectory, messages: Sequence[Message]) -> Row:
+def _sharegpt(trajectory: Trajectory, messages: Sequence[Message]) -> ExportRow:
     system = "\n".join(m.content for m in messages if m.role == "system")
     spoken = [m for m in messages if m.role != "system"]
     if [m.role for m in spoken] != ["user", "assistant"] * (len(spoken) // 2):
@@ -161,12 +161,12 @@ def _sharegpt(trajectory: Trajectory, messages: Sequence[Message]) -> Row:
     return {"id": trajectory.id, "system": system, "conversations": turns}
 
 
-def _messages(trajectory: Trajectory, messages: Sequence[Message]) -> Row:
+def _messages(trajectory: Trajectory, messages: Sequence[Message]) -> ExportRow:
     structure = trajectory.question.structure
     return {"id": trajectory.id, "structure": structure, "messages": _plain(messages)}
 
 
-def _trl_prompts(source: Path, environment: Environment) -> Iterator[Row]:
+def _trl_prompts(source: Path, environment: Environment) -> Iterator[ExportRow]:
     for question in read_records(source, Question.from_json):
         yield {
             "id": question.id,
@@ -176,7 +176,7 @@ def _trl_prompts(source: Path, environment: Environment) -> Iterator[Row]:
         }
 
 
-def _verl_prompts(source: Path, environment: Environment) -> Iterator[Row]:
+def _verl_prompts(source: Path, environment: Environment) -> Iterator[ExportRow]:
     for index, question in enumerate(read_records(source, Question.from_json)):
         names = [answer.name for answer in question.answers]
         yield {
@@ -200,7 +200,7 @@ def _plain(messages: Sequence[Message]) -> list[dict[str, str]]:
     return [{"role": m.role, "content": m.content} for m in messages]
 
 
-def _parquet(rows: Iterator[Row], path: Path, columns: Mapping[str, str]) -> tuple[Path, int]:
+def _parquet(rows: Iterator[ExportRow], path: Path, columns: Mapping[str, str]) -> tuple[Path, int]:
     """The rows as Parquet with exactly these columns, in their order; one step, by a rename."""
     import duckdb
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from data_pipeline.config import BenchConfig
-from data_pipeline.jobs.ledger import Progress
+from data_pipeline.jobs.ledger import JobProgress
 from data_pipeline.stats.card import write_card
-from data_pipeline.synthesize import QUESTIONS, STAGES, WALKS, Stage, make
+from data_pipeline.synthesize import QUESTIONS, RECIPES, WALKS, Recipe, make
 from data_pipeline.walks.sampler import Walk
 from graphwalker.errors import UserError
 from graphwalker.files import digest, read_jsonl, write_json
@@ -16,7 +16,7 @@ from graphwalker.graphs.open import open_graph
 from graphwalker.query.query import stored
 
 GWBENCH = "GWBench.json"
-BENCH = Stage("bench", STAGES["questions"].build, (WALKS, QUESTIONS))
+BENCH = Recipe("bench", RECIPES["questions"].build, (WALKS, QUESTIONS))
 
 
 def make_bench(
@@ -24,7 +24,7 @@ def make_bench(
     config: BenchConfig,
     against: Sequence[Path],
     out: Path,
-    progress: Progress | None = None,
+    progress: JobProgress | None = None,
 ) -> dict[str, Any]:
     """Make the benchmark of GraphWalker Table 7 on any graph; returns its data card.
 
@@ -64,8 +64,8 @@ class Trained:
                     self._add(record["question"] if "turns" in record else record)
                 except (KeyError, TypeError) as error:
                     raise UserError(
-                        f"{path}: record {number} is neither a question nor a trajectory of ours "
-                        f"({error} is missing)"
+                        f"{path}: record {number} is neither a question nor a trajectory "
+                        f"of our form ({error} is missing)"
                     ) from None
 
     @property

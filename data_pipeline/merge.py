@@ -5,9 +5,9 @@ from typing import Any
 
 from data_pipeline.collect import collect_experts
 from data_pipeline.config import ExpertConfig, SynthConfig
-from data_pipeline.jobs.ledger import Progress
+from data_pipeline.jobs.ledger import JobProgress
 from data_pipeline.jobs.merge_shards import Shards
-from data_pipeline.synthesize import STAGES, make
+from data_pipeline.synthesize import RECIPES, make
 from graphwalker.config import parse_config
 from graphwalker.errors import UserError
 from graphwalker.graphs.open import open_graph
@@ -18,7 +18,7 @@ def merge(
     out: Path,
     questions: Path | None = None,
     workers: int = 1,
-    progress: Progress | None = None,
+    progress: JobProgress | None = None,
 ) -> dict[str, Any]:
     """Make at `out`, from the shards below it, the very files of the run without shards.
 
@@ -31,9 +31,9 @@ def merge(
     if run["graph"]["checksum"] != open_graph(graph).checksum:
         raise UserError(f"{graph} is not the graph that the shards of {out} were made on")
     values = {**run["config"], "workers": workers}
-    if run["stage"] in STAGES:
+    if run["stage"] in RECIPES:
         config = parse_config(SynthConfig, values, f"{out}, shards")
-        return make(graph, config, out, STAGES[run["stage"]], progress, shards=shards)
+        return make(graph, config, out, RECIPES[run["stage"]], progress, shards=shards)
     if questions is None:
         raise UserError(f"{out} holds shards of `experts`: give its question file as --questions")
     experts = parse_config(ExpertConfig, values, f"{out}, shards")

@@ -9,20 +9,20 @@ from graphwalker.errors import UserError
 from graphwalker.query.query import Branch, Hop, Query
 from graphwalker.question import Question
 
-Twin = Callable[[Hop], Hop | None]
+Inverse = Callable[[Hop], Hop | None]
 """The same fact stored the other way round, where the graph has that."""
 
 TRAIN, TEST_ENTITY, TEST_PATH = "train", "test-entity", "test-path"
 TEST_WORDING = "test-wording"
-"""Topics as in `test-entity`, said in held-out wordings."""
+"""Topics as in `test-entity`, in held-out wordings."""
 
 
 class Splits:
     """Hash-based, so that every machine and every run holds out the same entities and paths."""
 
-    def __init__(self, config: SplitConfig, twin: Twin | None = None) -> None:
+    def __init__(self, config: SplitConfig, inverse: Inverse | None = None) -> None:
         self.config = config
-        self._twin = twin or (lambda hop: None)
+        self._inverse = inverse or (lambda hop: None)
 
     def entity_held_out(self, entity_id: str) -> bool:
         return share_of(f"{self.config.seed}/entity/{entity_id}") < self.config.entity_share
@@ -32,13 +32,13 @@ class Splits:
         return share_of(f"{self.config.seed}/path/{key}") < self.config.path_share
 
     def path(self, query: Query) -> tuple[str, ...]:
-        """The relation path, with one spelling for a relation and its inverse twin: a held-out path
+        """The relation path, with one spelling for a relation and its inverse: a held-out path
         must not be trained on under the other spelling."""
         branches = tuple(Branch(b.topic, self._spelled(b.hops)) for b in query.branches)
         return replace(query, branches=branches, tail=self._spelled(query.tail)).path
 
     def _spelled(self, hops: tuple[Hop, ...]) -> tuple[Hop, ...]:
-        return tuple(min(hop, self._twin(hop) or hop) for hop in hops)
+        return tuple(min(hop, self._inverse(hop) or hop) for hop in hops)
 
     def of(self, query: Query) -> str:
         """The split of a query; `""` for a mix that neither trains nor tests."""

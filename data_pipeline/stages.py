@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from data_pipeline.attempts import Drop, Maker, Sampled, open_maker
+from data_pipeline.attempts import Drop, Maker, SampledWalk, open_maker
 from data_pipeline.config import SamplingConfig
 from data_pipeline.jobs.goals import Every, fill, streams
-from data_pipeline.jobs.ledger import DROPPED, Ledger, Progress, Unit, open_ledger, unit_of
+from data_pipeline.jobs.ledger import DROPPED, JobProgress, Ledger, Unit, open_ledger, unit_of
 from data_pipeline.jobs.pool import open_pool
 from data_pipeline.stats.card import write_card
 from data_pipeline.synthesize import GRAPHSYNTH, QUESTIONS, Distinct
@@ -27,7 +27,7 @@ def word_questions(
     config: SamplingConfig,
     walks: Path,
     out: Path,
-    progress: Progress | None = None,
+    progress: JobProgress | None = None,
 ) -> dict[str, Any]:
     """Word a question for every walk of `walks`: questions.jsonl, not yet judged."""
     items = list(read_records(walks, _sampled))
@@ -39,7 +39,7 @@ def filter_questions(
     config: SamplingConfig,
     questions: Path,
     out: Path,
-    progress: Progress | None = None,
+    progress: JobProgress | None = None,
 ) -> dict[str, Any]:
     """Keep the questions that pass the filter and every certificate: filtered.jsonl."""
     return _run(graph, config, questions, _questions(questions), out, "filter", progress)
@@ -50,7 +50,7 @@ def solve_questions(
     config: SamplingConfig,
     questions: Path,
     out: Path,
-    progress: Progress | None = None,
+    progress: JobProgress | None = None,
 ) -> dict[str, Any]:
     """The oracle's trajectory of every certified question: graphsynth.jsonl."""
     return _run(graph, config, questions, _questions(questions), out, "solve", progress)
@@ -60,10 +60,10 @@ def _run(
     graph: Path | str,
     config: SamplingConfig,
     source: Path,
-    items: Sequence[Sampled | Question],
+    items: Sequence[SampledWalk | Question],
     out: Path,
     stage: str,
-    progress: Progress | None,
+    progress: JobProgress | None,
 ) -> dict[str, Any]:
     build, product = _STAGES[stage]
     if source.resolve().parent == out.resolve():
@@ -100,9 +100,9 @@ class _Filter(Every):
 
 def _word(
     graph: Path | str, config: Config, client: TeacherClient | None = None
-) -> Callable[[Sampled], Unit]:
+) -> Callable[[SampledWalk], Unit]:
     maker = open_maker(graph, config, client)
-    return lambda sampled: _unit(sampled.id, maker.ask(sampled), QUESTIONS)
+    return lambda sampled: _unit(sampled.id, maker.word(sampled), QUESTIONS)
 
 
 def _certify(
@@ -127,7 +127,7 @@ def _solve(
 
 def _solved(maker: Maker, question: Question) -> Trajectory | Drop:
     found = maker.solve(question)
-    return found if isinstance(found, Drop) else maker.voice(found)
+    return found if isinstance(found, Drop) else maker.think(found)
 
 
 _STAGES = {
@@ -147,9 +147,9 @@ def _dropped(name: str, drop: Drop) -> Unit:
     return [(DROPPED, drop.to_json(name))]
 
 
-def _sampled(record: dict[str, Any]) -> Sampled:
+def _sampled(record: dict[str, Any]) -> SampledWalk:
     try:
-        return Sampled.from_json(record)
+        return SampledWalk.from_json(record)
     except (KeyError, TypeError, ValueError) as error:
         raise UserError(f"not a walk of `graphwalker walk` ({error})") from None
 

@@ -1,4 +1,4 @@
-"""GraphSynth: certified questions with the oracle's trajectories, exactly as many as asked for."""
+"""GraphSynth: certified questions with the oracle's trajectories, exactly as many as wanted."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from data_pipeline.attempts import Attempt, Drop, open_maker
 from data_pipeline.config import SynthConfig, quotas
 from data_pipeline.jobs.goals import Draws, Goal, fill, streams
-from data_pipeline.jobs.ledger import DROPPED, Ledger, Progress, Unit, open_ledger, unit_of
+from data_pipeline.jobs.ledger import DROPPED, JobProgress, Ledger, Unit, open_ledger, unit_of
 from data_pipeline.jobs.merge_shards import Shards
 from data_pipeline.jobs.pool import open_pool
 from data_pipeline.jobs.seen import Seen
@@ -24,7 +24,7 @@ from graphwalker.query.query import Query, stored
 
 WALKS, QUESTIONS, GRAPHSYNTH = "walks.jsonl", "questions.jsonl", "graphsynth.jsonl"
 
-Job = tuple[str, int]
+AttemptNumber = tuple[str, int]
 """Structure and number of an attempt."""
 
 
@@ -33,7 +33,7 @@ class Corpora(Protocol):
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """What tells one such set of corpora from another."""
+        """What distinguishes one such set of corpora from another."""
         ...
 
     def holds(self, record: Mapping[str, Any]) -> str:
@@ -42,11 +42,11 @@ class Corpora(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class Recipe:
     """What a run makes: of each job, by `build`; written as `files`, the last one its product."""
 
     name: str
-    build: Callable[..., Callable[[Job], Unit]]
+    build: Callable[..., Callable[[AttemptNumber], Unit]]
     """Called with the graph, the config and, where there is one, the line to a chat model."""
     files: tuple[str, ...]
 
@@ -64,50 +64,50 @@ def synthesize(
     graph: Path | str,
     config: SynthConfig,
     out: Path,
-    progress: Progress | None = None,
+    progress: JobProgress | None = None,
     shard: Shard | None = None,
 ) -> dict[str, Any]:
     """Make `config.count` trajectories in the exact mix; returns the data card.
 
-    Writes walks.jsonl (every walk that could be asked), questions.jsonl (the certified ones),
+    Writes walks.jsonl (every walk that gives a question), questions.jsonl (the certified ones),
     graphsynth.jsonl (their trajectories), dropped.jsonl (every other attempt, with its reason) and
     the data card. The same command resumes a killed run; any number of workers makes the same
     bytes. With `shard`, one part of the run is made below `out`, to be merged.
     """
-    return make(graph, config, out, STAGES["synth"], progress, shard)
+    return make(graph, config, out, RECIPES["synth"], progress, shard)
 
 
 def make_questions(
     graph: Path | str,
     config: SynthConfig,
     out: Path,
-    progress: Progress | None = None,
+    progress: JobProgress | None = None,
     shard: Shard | None = None,
 ) -> dict[str, Any]:
     """Make a question set (held out, or for RL) under the same certificates, without trajectories.
 
     Writes walks.jsonl, questions.jsonl, dropped.jsonl and the data card.
     """
-    return make(graph, config, out, STAGES["questions"], progress, shard)
+    return make(graph, config, out, RECIPES["questions"], progress, shard)
 
 
 def make_walks(
     graph: Path | str,
     config: SynthConfig,
     out: Path,
-    progress: Progress | None = None,
+    progress: JobProgress | None = None,
     shard: Shard | None = None,
 ) -> dict[str, Any]:
     """Sample walks alone, in the exact mix: walks.jsonl, dropped.jsonl and the data card."""
-    return make(graph, config, out, STAGES["walk"], progress, shard)
+    return make(graph, config, out, RECIPES["walk"], progress, shard)
 
 
 def make(
     graph: Path | str,
     config: SynthConfig,
     out: Path,
-    stage: Stage,
-    progress: Progress | None = None,
+    recipe: Recipe,
+    progress: JobProgress | None = None,
     shard: Shard | None = None,
     shards: Shards | None = None,
     exclude: Corpora | None = None,
@@ -124,18 +124,18 @@ def make(
     if shard:
         out, facts = shard.folder(out), {**facts, "shard": str(shard)}
     with (
-        open_ledger(out, stage.name, config, facts, stage.files) as ledger,
-        open_pool(stage.build, graph, config, out) as pool,
+        open_ledger(out, recipe.name, config, facts, recipe.files) as ledger,
+        open_pool(recipe.build, graph, config, out) as pool,
     ):
         if shard:
             patience = max(1, config.max_attempts // shard.of)
             part = ShardGoal(shard, quotas(config.mix, config.count), Draws(), ledger, patience)
             fill(part, streams(part, pool), ledger, progress)
-            return write_card(out, stage.name, config, about, stage.product, part.card)
-        goal = SynthGoal(config, ledger, stage, exclude)
+            return write_card(out, recipe.name, config, about, recipe.product, part.card)
+        goal = SynthGoal(config, ledger, recipe, exclude)
         ahead = shards.streams(goal, pool, ledger.files) if shards else streams(goal, pool)
         fill(goal, ahead, ledger, progress)
-        return write_card(out, stage.name, config, about, stage.product)
+        return write_card(out, recipe.name, config, about, recipe.product)
 
 
 def records(attempt: Attempt) -> Unit:
@@ -154,24 +154,24 @@ def records(attempt: Attempt) -> Unit:
 
 def _whole(
     graph: Path | str, config: Config, client: TeacherClient | None = None
-) -> Callable[[Job], Unit]:
+) -> Callable[[AttemptNumber], Unit]:
     maker = open_maker(graph, config, client)
     return lambda job: records(maker.attempt(*job))
 
 
 def _proven(
     graph: Path | str, config: Config, client: TeacherClient | None = None
-) -> Callable[[Job], Unit]:
+) -> Callable[[AttemptNumber], Unit]:
     maker = open_maker(graph, config, client)
-    return lambda job: records(replace(maker.attempt(*job, voiced=False), trajectory=None))
+    return lambda job: records(replace(maker.attempt(*job, thoughts=False), trajectory=None))
 
 
 def _walk(
     graph: Path | str, config: Config, client: TeacherClient | None = None
-) -> Callable[[Job], Unit]:
+) -> Callable[[AttemptNumber], Unit]:
     maker = open_maker(graph, config, client)
 
-    def sample(job: Job) -> Unit:
+    def sample(job: AttemptNumber) -> Unit:
         found = maker.sample(*job)
         name = "/".join(map(str, job))
         if isinstance(found, Drop):
@@ -181,12 +181,12 @@ def _walk(
     return sample
 
 
-STAGES = {
-    stage.name: stage
-    for stage in (
-        Stage("synth", _whole, (WALKS, QUESTIONS, GRAPHSYNTH)),
-        Stage("questions", _proven, (WALKS, QUESTIONS)),
-        Stage("walk", _walk, (WALKS,)),
+RECIPES = {
+    recipe.name: recipe
+    for recipe in (
+        Recipe("synth", _whole, (WALKS, QUESTIONS, GRAPHSYNTH)),
+        Recipe("questions", _proven, (WALKS, QUESTIONS)),
+        Recipe("walk", _walk, (WALKS,)),
     )
 }
 
@@ -201,7 +201,7 @@ class SynthGoal(Goal):
         self,
         config: SynthConfig,
         ledger: Ledger,
-        stage: Stage,
+        recipe: Recipe,
         exclude: Corpora | None = None,
     ) -> None:
         super().__init__(quotas(config.mix, config.count), Draws(), ledger)
@@ -211,7 +211,7 @@ class SynthGoal(Goal):
         self._distinct = Distinct()
         self._paths: Counter[tuple[str, ...]] = Counter()
         self._relations: Counter[tuple[str, str]] = Counter()
-        for record in ledger.records(stage.distinct):
+        for record in ledger.records(recipe.distinct):
             structure, _, number = unit_of(record).rpartition("/")
             self._productive[structure] = int(number) + 1
             self._remember(record)

@@ -20,9 +20,9 @@ from graphwalker.scoring import score
 from graphwalker.trajectory import Trajectory
 
 FIRST = 10
-"""Failures that are told one by one; all of them are counted."""
+"""Failures that are listed one by one; all of them are counted."""
 
-Fault = tuple[str, str]
+Flaw = tuple[str, str]
 """The kind of a failure, and what exactly is the matter."""
 Tick = Callable[[int, int], None]
 
@@ -42,7 +42,7 @@ class Failure:
 
 
 @dataclass(slots=True)
-class Verdict:
+class FileVerdict:
     """What became of a file."""
 
     records: int = 0
@@ -75,7 +75,7 @@ class Verdict:
 
 def verify_file(
     graph: KnowledgeGraph, path: Path, max_answers: int | None = None, progress: Tick | None = None
-) -> Verdict:
+) -> FileVerdict:
     """Execute every record of walks, questions or trajectories again, one at a time.
 
     `max_answers`: the uniqueness bound, more answers than that are a failure; no bound if `None`.
@@ -83,8 +83,8 @@ def verify_file(
     graph fails: that is no verdict on a record.
     """
     total = _lines(path) if progress else 0
-    verdict = Verdict()
-    check = Check(graph, max_answers)
+    verdict = FileVerdict()
+    check = Verifier(graph, max_answers)
     for number, record in enumerate(read_jsonl(path), start=1):
         try:
             verdict.add(check.failure(number, record))
@@ -99,7 +99,7 @@ def verify_file(
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a record says of the graph, whatever kind of record it is."""
+    """What a record claims about the graph, whatever kind of record it is."""
 
     id: str
     query: Query
@@ -112,7 +112,7 @@ class Claim:
     trajectory: Trajectory | None = None
 
 
-class Check:
+class Verifier:
     """The certificates of one graph's records."""
 
     def __init__(self, graph: KnowledgeGraph, max_answers: int | None = None) -> None:
@@ -137,7 +137,7 @@ class Check:
         fault = next(self.faults(claim), None)
         return Failure(number, name, *fault) if fault else None
 
-    def faults(self, claim: Claim) -> Iterator[Fault]:
+    def faults(self, claim: Claim) -> Iterator[Flaw]:
         """Everything that is wrong, what the rest depends on first."""
         unknown = [*self._topics(claim), *self._relations_of(claim.query)]
         yield from unknown
@@ -153,17 +153,18 @@ class Check:
             yield "constraint unclear", fault
         if has_shortcut(self.graph, claim.query, run):
             yield "shortcut", "a part of the query already gives the same answers"
-        # An endpoint does not tell its relations, and so not which of two SPARQL forms is meant.
+        # An endpoint does not list its relations, so it stays open which of two
+        # SPARQL forms is meant.
         known = self._relations is not None
         if claim.sparql and known and claim.sparql != render(claim.query, self._relations):
             yield "sparql differs", "the stored SPARQL is not the query's"
         if claim.question is not None:
-            yield from self._said(claim.question, claim.query, run)
+            yield from self._worded(claim.question, claim.query, run)
         if claim.trajectory is not None:
             yield from self._turns(claim.trajectory)
             yield from _episode(claim.trajectory)
 
-    def _topics(self, claim: Claim) -> Iterator[Fault]:
+    def _topics(self, claim: Claim) -> Iterator[Flaw]:
         topics = claim.query.topics
         for topic in topics:
             name = self.graph.name(topic.id)
@@ -177,38 +178,38 @@ class Check:
             if missing:
                 yield "topic entity unknown", f"{missing[0]} is no topic entity of the question"
 
-    def _relations_of(self, query: Query) -> Iterator[Fault]:
+    def _relations_of(self, query: Query) -> Iterator[Flaw]:
         for relation in query.relations:
             if not self._knows(relation):
                 yield "relation unknown", relation
 
     def _knows(self, relation: str) -> bool:
-        """Whether the graph has the relation, or both halves; true where it cannot tell."""
+        """Whether the graph has the relation, or both halves; true where it does not list them."""
         known = self._relations
         return known is None or relation in known or known.issuperset(relation.split(FLATTENED))
 
-    def _turns(self, trajectory: Trajectory) -> Iterator[Fault]:
-        """Whether the graph knows what the turns show, and what they ask for with success."""
+    def _turns(self, trajectory: Trajectory) -> Iterator[Flaw]:
+        """Whether the graph knows what the turns show, and what their calls name with success."""
         shown = list(dict.fromkeys(e.id for turn in trajectory.turns for e in turn.shown))
         for identifier, name in zip(shown, self.graph.names_many(shown), strict=True):
             if not name and not is_literal(identifier):
                 yield "shown entity unknown", identifier
-        asked = [turn.action.get("arguments", {}) for turn in trajectory.turns if not turn.error]
-        for relation in dict.fromkeys(r for call in asked for r in call.get("relations", ())):
+        calls = [turn.action.get("arguments", {}) for turn in trajectory.turns if not turn.error]
+        for relation in dict.fromkeys(r for call in calls for r in call.get("relations", ())):
             if not self._knows(relation):
                 yield "relation unknown", relation
 
-    def _answers(self, claim: Claim, run: Execution) -> Iterator[Fault]:
-        said = {identifier or name for identifier, name in claim.answers}
+    def _answers(self, claim: Claim, run: Execution) -> Iterator[Flaw]:
+        claimed = {identifier or name for identifier, name in claim.answers}
         by_id = all(identifier for identifier, _ in claim.answers)
         found = {entity.id if by_id else entity.name for entity in run.answers}
         if not run.answers:
             dead = _dead_end(claim.query, run)
-            yield "answers differ", f"nothing {dead} here; {_some(said)} in the record"
-        elif said != found:
+            yield "answers differ", f"nothing {dead} here; {_some(claimed)} in the record"
+        elif claimed != found:
             yield (
                 "answers differ",
-                f"only here: {_some(found - said)}; not here: {_some(said - found)}",
+                f"only here: {_some(found - claimed)}; not here: {_some(claimed - found)}",
             )
         elif by_id and set(claim.answers) != {(e.id, e.name) for e in run.answers}:
             yield "answers differ", "same ids, other names"
@@ -218,7 +219,7 @@ class Check:
         if any(entity.id in topics for entity in run.answers):
             yield "topic in answers", _some(e.name for e in run.answers if e.id in topics)
 
-    def _said(self, question: Question, query: Query, run: Execution) -> Iterator[Fault]:
+    def _worded(self, question: Question, query: Query, run: Execution) -> Iterator[Flaw]:
         if leaks(question.text, run.answers):
             yield "answer in question", question.text
         if question.wording:
@@ -238,7 +239,7 @@ def _dead_end(query: Query, run: Execution) -> str:
     return "after the branches meet" if run.tail_frontiers[0] else "where the branches meet"
 
 
-def _shape(claim: Claim) -> Iterator[Fault]:
+def _shape(claim: Claim) -> Iterator[Flaw]:
     own = claim.query.constraint.structure if claim.query.constraint else ""
     if own != claim.structure and (own or claim.structure in CONSTRAINED):
         yield "structure differs", f"{claim.structure} in the record, {own or 'no constraint'} here"
@@ -248,7 +249,7 @@ def _shape(claim: Claim) -> Iterator[Fault]:
         yield "structure differs", f"{claim.structure} is {wanted}, the query {shape}"
 
 
-def _path(claim: Claim, run: Execution) -> Iterator[Fault]:
+def _path(claim: Claim, run: Execution) -> Iterator[Flaw]:
     """Whether a walk stood where its query leads."""
     frontiers = [*run.frontiers, *([run.tail_frontiers] if claim.query.tail else [])]
     for visited, stands in zip(claim.visited, frontiers, strict=False):
@@ -257,7 +258,7 @@ def _path(claim: Claim, run: Execution) -> Iterator[Fault]:
                 yield "visited entity not there", f"{entity.id} ({entity.name})"
 
 
-def _episode(trajectory: Trajectory) -> Iterator[Fault]:
+def _episode(trajectory: Trajectory) -> Iterator[Flaw]:
     """A trajectory of training data ends with the answers, and has seen each of them."""
     if trajectory.stop.infrastructure_failure:
         yield "episode failed", trajectory.stop.value
@@ -276,7 +277,7 @@ def _some(names: Iterable[str], most: int = 3) -> str:
 
 
 def _lines(path: Path) -> int:
-    """Lines of a plain file, for the progress bar; 0 where only reading it would tell."""
+    """Lines of a plain file, for the progress bar; 0 where only reading it would show."""
     if path.suffix == ".gz" or not path.is_file():
         return 0
     with path.open("rb") as file:
@@ -284,7 +285,7 @@ def _lines(path: Path) -> int:
 
 
 def claim_of(record: dict[str, Any]) -> Claim | None:
-    """What the record says; `None` for one without a query. Raises for a malformed one."""
+    """What the record claims; `None` for one without a query. Raises for a malformed one."""
     if "turns" in record:
         trajectory = Trajectory.from_json(record)
         return _of_question(trajectory.id, trajectory.question, trajectory)

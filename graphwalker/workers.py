@@ -16,11 +16,8 @@ from graphwalker.errors import GraphWalkerError
 J = TypeVar("J")
 R = TypeVar("R")
 
-Room = Callable[[], int]
-"""How many more results are wanted now."""
 
-
-class Result(Protocol):
+class Pending(Protocol):
     """The results of a chunk of jobs, to come."""
 
     def result(self) -> list[Any]:
@@ -31,7 +28,7 @@ class Result(Protocol):
 class Backend(Protocol):
     """Where workers run."""
 
-    def submit(self, chunk: list[Any]) -> Result: ...
+    def submit(self, chunk: list[Any]) -> Pending: ...
 
     def close(self) -> None: ...
 
@@ -48,15 +45,15 @@ class Pool(Generic[J, R]):
         """`frugal`: jobs cost money, so that none is begun that may not be wanted."""
         self._backend, self._ahead, self._chunk, self._frugal = backend, ahead, chunk, frugal
 
-    def results(self, jobs: Iterable[J], room: Room | None = None) -> Iterator[R]:
+    def results(self, jobs: Iterable[J], wanted: Callable[[], int] | None = None) -> Iterator[R]:
         """The result of every job; works a little ahead of its reader.
 
-        A frugal pool has at most `room()` chunks under way: where each is wanted and no more are,
-        nothing was paid for in vain.
+        A frugal pool has at most `wanted()` chunks under way: where each is kept and no
+        more are wanted, nothing was paid for in vain.
         """
-        source, ahead = iter(jobs), deque[Result]()
+        source, ahead = iter(jobs), deque[Pending]()
         while True:
-            most = min(self._ahead, room()) if room and self._frugal else self._ahead
+            most = min(self._ahead, wanted()) if wanted and self._frugal else self._ahead
             while len(ahead) < most and (chunk := list(islice(source, self._chunk))):
                 ahead.append(self._backend.submit(chunk))
             if not ahead:
@@ -71,12 +68,12 @@ class Pool(Generic[J, R]):
 
 
 class InLine:
-    """This thread: a job is done when its result is asked for."""
+    """This thread: a job is done when its result is taken."""
 
     def __init__(self, work: Callable[[Any], Any]) -> None:
         self._work = work
 
-    def submit(self, chunk: list[Any]) -> Result:
+    def submit(self, chunk: list[Any]) -> Pending:
         return _Later(self._work, chunk)
 
     def close(self) -> None:
@@ -101,7 +98,7 @@ class Threads:
         self._work, self._stop = work, stop
         self._threads = ThreadPoolExecutor(workers)
 
-    def submit(self, chunk: list[Any]) -> Result:
+    def submit(self, chunk: list[Any]) -> Pending:
         return self._threads.submit(lambda: list(map(self._work, chunk)))
 
     def close(self) -> None:
@@ -129,7 +126,7 @@ class Processes:
             workers, context, initializer=_start, initargs=(build, arguments, numbers)
         )
 
-    def submit(self, chunk: list[Any]) -> Result:
+    def submit(self, chunk: list[Any]) -> Pending:
         return _FromProcess(self._executor.submit(_run, chunk))
 
     def close(self) -> None:

@@ -24,7 +24,7 @@ class Rules:
     """From where on a question counts as seen."""
 
     threshold: float = 0.85
-    """Cosine similarity from which a question is left out of `clean.jsonl`."""
+    """Cosine similarity from which a question is set aside from `clean.jsonl`."""
     sweep: tuple[float, ...] = SWEEP
     jaccard: float = 0.6
     """Share of word trigrams in common from which two questions are near copies."""
@@ -59,7 +59,7 @@ def check(
     Writes flagged.jsonl (what was found to be too close, and to what), clean.jsonl (the rest of
     the corpus, its records as they were), similarities.jsonl, contamination.json,
     contamination.md (GraphWalker Table 5), contamination.svg (Figure 7a) and similarities.svg
-    (Figure 7b); returns what contamination.json says. Raises `UserError` for a file that cannot be
+    (Figure 7b); returns what contamination.json holds. Raises `UserError` for a file that cannot be
     read, by name and record.
     """
     records = list(_corpus(questions))

@@ -104,7 +104,7 @@ class SentenceModel:
 def open_embedder(name: str = "") -> Embedder:
     """`tfidf`, or a sentence-transformers model by folder or by name.
 
-    Without a name: the paper's model where it is on this machine, else `tfidf`, which is said.
+    Without a name: the paper's model where it is on this machine, else `tfidf`, with a notice.
     """
     if name == TFIDF:
         return HashedTfidf()

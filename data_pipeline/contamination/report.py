@@ -45,7 +45,7 @@ def markdown(report: Mapping[str, Any]) -> str:
         lines.append(f"| {title} | {cells} |")
     lines += [
         "",
-        f"{report['flagged']:,} questions are left out of clean.jsonl (similarity from "
+        f"{report['flagged']:,} questions are set aside from clean.jsonl (similarity from "
         f"{report['threshold']:g}, the same words, or trigrams); flagged.jsonl names them.",
         "",
     ]

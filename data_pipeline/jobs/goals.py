@@ -1,15 +1,15 @@
 """The goal of a job: how many records of each structure are wanted; and the loop that fills it."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count, takewhile
 from typing import Any, Protocol
 
-from data_pipeline.jobs.ledger import Ledger, Progress, Unit, unit_of
-from graphwalker.workers import Pool, Room
+from data_pipeline.jobs.ledger import JobProgress, Ledger, Unit, unit_of
+from graphwalker.workers import Pool
 
 
-class Source(Protocol):
+class Attempts(Protocol):
     """Attempts by structure and number, from 0 on."""
 
     def job(self, structure: str, number: int) -> Any:
@@ -41,7 +41,7 @@ class Draws:
 class Goal:
     """Which structure comes next, from what was tried and kept so far."""
 
-    def __init__(self, quota: Mapping[str, int], source: Source, ledger: Ledger) -> None:
+    def __init__(self, quota: Mapping[str, int], source: Attempts, ledger: Ledger) -> None:
         self.quota, self.source = quota, source
         self.total = sum(quota.values())
         self.kept: Counter[str] = Counter()
@@ -60,7 +60,7 @@ class Goal:
         """The attempts to come."""
         return count(self.tried[structure])
 
-    def room(self, structure: str) -> Room:
+    def wanted(self, structure: str) -> Callable[[], int]:
         """How many more records of it are wanted, whenever it is called."""
         return lambda: self.quota[structure] - self.kept[structure]
 
@@ -82,7 +82,7 @@ class Goal:
         return self.kept.total()
 
 
-class Listed:
+class Items:
     """One attempt for each item of a list, in its order; they have no structures."""
 
     def __init__(self, items: Sequence[Any]) -> None:
@@ -102,7 +102,7 @@ class Every(Goal):
     """An attempt at every item of a list, whatever comes of it."""
 
     def __init__(self, items: Sequence[Any], ledger: Ledger) -> None:
-        super().__init__({"": len(items)}, Listed(items), ledger)
+        super().__init__({"": len(items)}, Items(items), ledger)
 
     def next_structure(self) -> str | None:
         return "" if self.tried[""] < self.total else None
@@ -123,14 +123,14 @@ def made(
     """The attempts of these numbers, in order, as far as there are any."""
     jobs = (goal.source.job(structure, number) for number in numbers)
     there = takewhile(lambda job: job is not None, jobs)
-    return pool.results(there, goal.room(structure))
+    return pool.results(there, goal.wanted(structure))
 
 
 def fill(
     goal: Goal,
     attempts: Mapping[str, Iterator[Unit]],
     ledger: Ledger,
-    progress: Progress | None = None,
+    progress: JobProgress | None = None,
 ) -> None:
     """Attempt after attempt, always of the structure that the goal names, until it names none.
 

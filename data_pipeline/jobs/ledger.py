@@ -20,7 +20,7 @@ IRRELEVANT = ("workers", "engine")
 
 Unit = list[tuple[str, dict[str, Any]]]
 """The (file, record) pairs of one attempt, its ending last."""
-Progress = Callable[[int, int, str], None]
+JobProgress = Callable[[int, int, str], None]
 """Called with (done, total, label)."""
 
 

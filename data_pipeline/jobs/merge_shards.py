@@ -5,7 +5,7 @@ from itertools import count, takewhile
 from pathlib import Path
 from typing import Any
 
-from data_pipeline.jobs.goals import Goal, Source, made
+from data_pipeline.jobs.goals import Attempts, Goal, made
 from data_pipeline.jobs.ledger import RUN, Unit, unit_of
 from data_pipeline.jobs.shards import FOLDER
 from graphwalker.errors import UserError
@@ -65,7 +65,9 @@ class Shards:
 class Lane:
     """One structure's attempts in one shard, read side by side from its files."""
 
-    def __init__(self, folder: Path, files: Sequence[str], structure: str, source: Source) -> None:
+    def __init__(
+        self, folder: Path, files: Sequence[str], structure: str, source: Attempts
+    ) -> None:
         self._folder, self._endings = folder, files[-2:]
         self._readers = {
             name: (r for r in read_jsonl(folder / name) if source.structure_of(r) == structure)

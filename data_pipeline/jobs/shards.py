@@ -9,7 +9,7 @@ from math import ceil, sqrt
 from pathlib import Path
 from typing import Any
 
-from data_pipeline.jobs.goals import Goal, Source
+from data_pipeline.jobs.goals import Attempts, Goal
 from data_pipeline.jobs.ledger import Ledger
 from graphwalker.errors import UserError
 
@@ -60,7 +60,7 @@ class ShardGoal(Goal):
         self,
         shard: Shard,
         quota: Mapping[str, int],
-        source: Source,
+        source: Attempts,
         ledger: Ledger,
         patience: float = float("inf"),
     ) -> None:

@@ -25,7 +25,7 @@ Tick = Callable[[int, int], None]
 
 
 @dataclass(slots=True)
-class Found:
+class FoundSeeds:
     """What was read so far: how many queries (or lines of whitelists) name each id."""
 
     predicates: Counter[str] = field(default_factory=Counter[str])
@@ -38,14 +38,14 @@ class Found:
         return not self.predicates and not self.entities
 
 
-def read_seeds(files: Sequence[Path], progress: Tick | None = None) -> Found:
+def read_seeds(files: Sequence[Path], progress: Tick | None = None) -> FoundSeeds:
     """The predicates and entities of training files (CWQ, WebQSP, GrailQA: their SPARQL) and of
     whitelists (a JSON list, or one id or IRI a line).
 
-    A query that is no SPARQL is counted and left out; raises `UserError` naming the file where
+    A query that is no SPARQL is counted and set aside; raises `UserError` naming the file where
     nothing at all could be read.
     """
-    found = Found()
+    found = FoundSeeds()
     for path in files:
         before = len(found.unreadable)
         if not _read(path, found, progress):
@@ -53,7 +53,7 @@ def read_seeds(files: Sequence[Path], progress: Tick | None = None) -> Found:
     return found
 
 
-def schema_seeds(graph: KnowledgeGraph, entities: int | None = None) -> Found:
+def schema_seeds(graph: KnowledgeGraph, entities: int | None = None) -> FoundSeeds:
     """All relations of a graph and its named entities, at most `entities` evenly spread ones.
 
     Raises `UserError` for a graph without either.
@@ -62,10 +62,10 @@ def schema_seeds(graph: KnowledgeGraph, entities: int | None = None) -> Found:
         raise UserError(NO_NAMES)
     stride = max(1, -(-graph.size // entities)) if entities else 1
     ids = (graph.entity_at(index).id for index in range(0, graph.size, stride))
-    return Found(Counter(graph.relation_ids()), Counter(ids))
+    return FoundSeeds(Counter(graph.relation_ids()), Counter(ids))
 
 
-def known_to(graph: KnowledgeGraph, found: Found) -> tuple[Found, dict[str, int]]:
+def known_to(graph: KnowledgeGraph, found: FoundSeeds) -> tuple[FoundSeeds, dict[str, int]]:
     """What of it the graph has, and how much it has not. Raises `UserError` where that is all."""
     halves = {half for r in graph.relation_ids() for half in (r, *r.split(FLATTENED))}
     predicates = {
@@ -84,11 +84,11 @@ def known_to(graph: KnowledgeGraph, found: Found) -> tuple[Found, dict[str, int]
         "predicates_not_in_graph": len(found.predicates) - len(predicates),
         "entities_not_in_graph": len(found.entities) - len(entities),
     }
-    kept_ones = Found(Counter(predicates), Counter(entities), found.queries, found.unreadable)
+    kept_ones = FoundSeeds(Counter(predicates), Counter(entities), found.queries, found.unreadable)
     return kept_ones, left_out
 
 
-def write_seeds(out: Path, found: Found, about: Mapping[str, Any]) -> dict[str, Any]:
+def write_seeds(out: Path, found: FoundSeeds, about: Mapping[str, Any]) -> dict[str, Any]:
     """Write predicates.txt and seeds.txt, one id a line in id order, and seeds.json with counts.
 
     `synth` takes them as `predicates_file` and `seeds_file`. A file that would be empty is not
@@ -113,7 +113,7 @@ def write_seeds(out: Path, found: Found, about: Mapping[str, Any]) -> dict[str, 
     return card
 
 
-def _read(path: Path, found: Found, progress: Tick | None) -> bool:
+def _read(path: Path, found: FoundSeeds, progress: Tick | None) -> bool:
     """Adds what the file holds; false when it holds nothing."""
     contents = open_file(path)
     something = False
@@ -124,7 +124,7 @@ def _read(path: Path, found: Found, progress: Tick | None) -> bool:
     return something
 
 
-def _add(path: Path, record: Record, found: Found) -> bool:
+def _add(path: Path, record: Record, found: FoundSeeds) -> bool:
     if isinstance(record.value, str):
         return sum(_add_id(path, record.number, one, found) for one in _ids(record.value)) > 0
     something = False
@@ -153,7 +153,7 @@ def _ids(line: str) -> list[str]:
     return [item for item in items if isinstance(item, str)] if items else [line]
 
 
-def _add_id(path: Path, number: int, text: str, found: Found) -> bool:
+def _add_id(path: Path, number: int, text: str, found: FoundSeeds) -> bool:
     """Adds an entity's id or a predicate's, given as an id or as an IRI."""
     text = text.strip()
     if not text or text.startswith("#"):

@@ -25,7 +25,7 @@ PREFIXES = {
     "ps": "http://www.wikidata.org/prop/statement/",
     "pq": "http://www.wikidata.org/prop/qualifier/",
 }
-"""Prefixes that queries use without saying what they stand for, as the papers' endpoints allow."""
+"""Prefixes that queries use without declaring them, as the papers' endpoints allow."""
 NAMING = frozenset(
     {
         "type.object.type",
@@ -62,7 +62,7 @@ class Used:
 def used(sparql: str) -> Used:
     """What a query uses, read by rdflib's SPARQL 1.1 parser after `standard`.
 
-    Entities that a FILTER compares with (those excluded from the answers) are left out, and so are
+    Entities that a FILTER compares with (those excluded from the answers) are set aside, and so are
     the classes behind `NAMING`. Raises `UserError` for what is no SPARQL.
     """
     # Training questions share few forms: with their entities masked, each is parsed once.

@@ -79,7 +79,7 @@ def write_card(
     made: str,
     more: Mapping[str, Any] = {},
 ) -> dict[str, Any]:
-    """Write datacard.json and datacard.md beside the data; returns what they say."""
+    """Write datacard.json and datacard.md beside the data; returns what they hold."""
     dropped = count_reasons(read_jsonl(out / DROPPED))
     described = describe(read_jsonl(out / made))
     attempts = described["count"] + sum(dropped.values())

@@ -31,7 +31,7 @@ def report(
         described = describe(read_jsonl(source))
     except (KeyError, TypeError) as error:
         raise UserError(
-            f"{source}: neither questions nor trajectories of ours ({error} is missing)"
+            f"{source}: neither questions nor trajectories of our form ({error} is missing)"
         ) from None
     if not described["count"]:
         raise UserError(f"{source}: no records")
@@ -57,8 +57,8 @@ def report(
 
 
 def beside(structures: Mapping[str, int]) -> dict[str, Any]:
-    """The paper's table that has the same structures: shares, ours and theirs, and the largest
-    difference in points; empty where neither has."""
+    """The paper's table that has the same structures: shares here and there, and the
+    largest difference in points; empty where neither has."""
     for name, paper in (("Table 6", TABLE_6), ("Table 7", TABLE_7)):
         if set(structures) == set(paper):
             ours = {s: 100 * structures[s] / sum(structures.values()) for s in paper}

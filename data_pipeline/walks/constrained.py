@@ -154,7 +154,7 @@ def round_between(low: Decimal, high: Decimal) -> Decimal:
 
 
 def require_values(graph: KnowledgeGraph, mix: Iterable[str]) -> None:
-    """Raises `UserError` where a mix asks for constraints and the graph has no dates or numbers."""
+    """Raises `UserError` where a mix has constraints and the graph has no dates or numbers."""
     wanted = sorted(set(mix) & set(CONSTRAINED))
     if wanted and not graph.info().get("literals", 1):
         raise UserError(

@@ -23,7 +23,7 @@ class EndpointGraph(OverGraph, AskedGraph):
     """Gives what `graph` gives. Look-ups of several threads go out together: while one gathering
     is answered the next one fills, so that requests are few where many walk and none waits long.
 
-    `relations` are those that walks may take: an endpoint is not asked for all that it has.
+    `relations` are those that walks may take: an endpoint does not list all that it has.
     """
 
     def __init__(self, graph: KnowledgeGraph, relations: Sequence[str]) -> None:
@@ -46,15 +46,17 @@ class EndpointGraph(OverGraph, AskedGraph):
         return found.result()
 
     def _ask_for_all(self) -> None:
-        """Ask for everything that waits, and hand out the answers, or the failure."""
+        """Look up everything that waits, and hand out the answers, or the failure."""
         with self._lock:
             waiting, self._waiting = self._waiting, []
         try:
             results = iter(answer(self.graph, [ask for asks, _ in waiting for ask in asks]))
         except BaseException as error:  # whatever it is, nobody is left waiting
-            told = error if isinstance(error, Exception) else GraphError("the call was interrupted")
+            failure = (
+                error if isinstance(error, Exception) else GraphError("the call was interrupted")
+            )
             for _, found in waiting:
-                found.set_exception(told)
+                found.set_exception(failure)
             raise
         for asks, found in waiting:
             found.set_result([next(results) for _ in asks])
@@ -70,7 +72,7 @@ def open_shared(
 
 
 def open_for_walks(graph: Path | str, config: SamplingConfig) -> KnowledgeGraph:
-    """The graph that walks are made on. An endpoint is not asked for all that it has: it needs the
+    """The graph that walks are made on. An endpoint does not list all that it has: it needs the
     seeds and the predicates of the config. Raises `UserError` for one without them."""
     if not is_endpoint(graph):
         return open_shared(graph, config.environment)

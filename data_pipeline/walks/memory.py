@@ -10,9 +10,9 @@ from graphwalker.graphs.cache.calls import Ask, AskedGraph, answer
 STEPS = 1 << 13
 """Steps of one generation; two generations are kept."""
 
-Key = tuple[str, str, Direction]
-Found = tuple[int | None, list[Entity]]
-"""The limit under which it was asked for, and what came."""
+ListingKey = tuple[str, str, Direction]
+Known = tuple[int | None, list[Entity]]
+"""The limit of the call, and what came."""
 
 
 class RememberedGraph(OverGraph, AskedGraph):
@@ -23,11 +23,11 @@ class RememberedGraph(OverGraph, AskedGraph):
     is. The lists that it gives are its own: they are not to be changed.
     """
 
-    def __init__(self, graph: KnowledgeGraph, room: int = STEPS) -> None:
+    def __init__(self, graph: KnowledgeGraph, size: int = STEPS) -> None:
         super().__init__(graph)
-        self._room = room
-        self._young: dict[Key, Found] = {}
-        self._old: dict[Key, Found] = {}
+        self._size = size
+        self._young: dict[ListingKey, Known] = {}
+        self._old: dict[ListingKey, Known] = {}
 
     def answer(self, asks: Sequence[Ask]) -> list[Any]:
         return answer(self.graph, asks)
@@ -52,12 +52,12 @@ class RememberedGraph(OverGraph, AskedGraph):
         found = known[1]
         return found if limit is None or len(found) <= limit else found[:limit]
 
-    def _keep(self, key: Key, found: Found) -> None:
-        if len(self._young) >= self._room:
+    def _keep(self, key: ListingKey, found: Known) -> None:
+        if len(self._young) >= self._size:
             self._old, self._young = self._young, {}
         self._young[key] = found
 
 
-def _is_enough(known: Found, limit: int | None) -> bool:
-    asked, found = known
-    return asked is None or len(found) < asked or (limit is not None and limit <= asked)
+def _is_enough(known: Known, limit: int | None) -> bool:
+    limited, found = known
+    return limited is None or len(found) < limited or (limit is not None and limit <= limited)

@@ -12,7 +12,7 @@ from graphwalker.query.constraint import Constraint, Kind
 from graphwalker.query.draft import filled
 
 Forms = dict[str, tuple[str, ...]]
-"""By what is said (`above`, `later`, `highest`, ...): forms with `{b}` for the bound."""
+"""By the comparison (`above`, `later`, `highest`, ...): forms with `{b}` for the bound."""
 
 _OF_A_VERB = {
     **{"above": "{v} after {b}", "below": "{v} before {b}", "in": "{v} in {b}"},
@@ -36,12 +36,12 @@ _OF_A_LABEL: dict[Kind, dict[str, str]] = {
 
 
 def forms_of(constraint: Constraint) -> tuple[str, ...]:
-    """Every way to say what the constraint asks, `{b}` for its bound; never empty."""
+    """Every wording of the constraint, `{b}` for its bound; never empty."""
     return forms(constraint.relation, constraint.kind)[_case(constraint)]
 
 
 def plain(constraint: Constraint) -> str:
-    """What the constraint asks, in the plainest words: `came out after 1990`."""
+    """The constraint in the plainest words: `came out after 1990`."""
     return filled(forms_of(constraint)[0], constraint)
 
 

@@ -18,12 +18,12 @@ class ConstrainedText:
     form: str
 
 
-def ask_constrained(
+def word_constrained(
     phraser: Phraser, query: Query, many: bool, rng: random.Random
 ) -> ConstrainedText:
     """`Which film directed by Anna came out last?`, of a query of one branch and no tail.
 
-    A constraint is never said behind a clause that holds another phrase: it would belong to that.
+    A constraint never stands behind a clause that holds another phrase: it would belong to that.
     """
     assert query.constraint is not None
     (branch,) = query.branches
@@ -31,7 +31,7 @@ def ask_constrained(
     inner = phraser.nest(phraser.topic(branch), branch.hops[:-1], rng)
     form = rng.choice(forms_of(query.constraint))
     keeps = filled(form, query.constraint)
-    person = entry.asker == "Who"
+    person = entry.question_word == "Who"
     who = "who" if person else "that"
     clauses = [c.text for c in phraser.clauses(hop, inner.nested) if entry.noun not in c.text]
     single = query.constraint.structure == "superlative"

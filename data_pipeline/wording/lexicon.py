@@ -1,4 +1,4 @@
-"""The lexicon: how each hop is said, exactly or vaguely, and which hops a phrase may mean."""
+"""The lexicon: how each hop is worded, exactly or vaguely, and which hops a phrase may mean."""
 
 import json
 import re
@@ -17,11 +17,11 @@ from graphwalker.world.schema import relation_ids as schema_relations
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """A way to say a hop, with `{x}` for the entity it starts from.
+    """A wording of a hop, with `{x}` for the entity it starts from.
 
-    A noun phrase nests (`the director of {x}`); a clause says the same of the entity that the hop
+    A noun phrase nests (`the director of {x}`); a clause is about the entity that the hop
     finds (`directed {x}`) and stands after `Who`, `Which film` or `the person who`.
-    A vague phrase fits several relations: only the graph tells which one is meant.
+    A vague phrase fits several relations: only the graph shows which one is meant.
     """
 
     text: str
@@ -29,13 +29,13 @@ class Phrase:
     clause: bool = False
 
     def of(self, inner: str) -> str:
-        """The phrase said of something: `the director of Anna Brek`."""
+        """The phrase filled with an entity: `the director of Anna Brek`."""
         return self.text.replace("{x}", inner)
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """All that is known about saying one hop."""
+    """All wordings of one hop."""
 
     phrases: tuple[Phrase, ...]
     clauses: tuple[Phrase, ...]
@@ -44,9 +44,9 @@ class Entry:
     source: str = ""
     """What the hop starts from, `""` when unknown."""
     plural: str = ""
-    asker: str = "What"
-    """`Who` or `What`: how to ask for what the hop finds."""
-    asks: tuple[str, ...] = ()
+    question_word: str = "What"
+    """`Who` or `What`: the question word for what the hop finds."""
+    questions: tuple[str, ...] = ()
     """Whole questions about it, where a noun phrase would be stiff: `When was {x} born?`."""
 
 
@@ -56,7 +56,7 @@ class Lexicon:
 
     entries: Mapping[Hop, Entry]
     meanings: Mapping[str, tuple[Hop, ...]]
-    twins: Mapping[Hop, Hop] = field(default_factory=dict)
+    inverses: Mapping[Hop, Hop] = field(default_factory=dict)
 
     @classmethod
     def for_graph(cls, relation_ids: Iterable[str]) -> "Lexicon":
@@ -72,7 +72,7 @@ class Lexicon:
                 hop = Hop(relation, direction)
                 if hop not in entries:
                     entries[hop] = _generated(hop)
-        return cls(entries, _meanings(entries), _twins(entries))
+        return cls(entries, _meanings(entries), _inverses(entries))
 
     def entry(self, hop: Hop) -> Entry:
         """The entry of a hop; a hop through a CVT that nobody wrote down is made from its id."""
@@ -87,17 +87,17 @@ class Lexicon:
         return list(self.entry(hop).clauses)
 
     def readings(self, phrase_text: str) -> tuple[Hop, ...]:
-        """Every hop that the phrase may mean (twins included), in a stable order."""
+        """Every hop that the phrase may mean (inverse relations included), in a stable order."""
         return self.meanings.get(phrase_text, ())
 
     def readings_of(self, phrase_text: str, hop: Hop) -> tuple[Hop, ...]:
-        """The readings of a phrase that was said of `hop`: the true hop first."""
+        """The readings of a phrase that words `hop`: the true hop first."""
         return (hop, *(other for other in self.readings(phrase_text) if other != hop))
 
-    def twin(self, hop: Hop) -> Hop | None:
+    def inverse(self, hop: Hop) -> Hop | None:
         """The same fact seen the other way round: `~film.director.film` for
         `film.film.directed_by`, a symmetric relation (a marriage) reversed; else `None`."""
-        return self.twins.get(hop)
+        return self.inverses.get(hop)
 
 
 WIDER = {
@@ -118,7 +118,7 @@ def hand_written(wide: bool = False) -> dict[Hop, Entry]:
     text = files("data_pipeline.wording").joinpath("phrases.toml").read_text(encoding="utf-8")
     table = tomllib.loads(text)
     if wide:
-        table["kind"]["artist"] = {"noun": "artist", "plural": "artists", "asker": "What"}
+        table["kind"]["artist"] = {"noun": "artist", "plural": "artists", "question_word": "What"}
         table["relation"] = [_wider(row) for row in table["relation"]]
     return parse_table(table)
 
@@ -142,31 +142,31 @@ def parse_table(table: Mapping[str, Any]) -> dict[Hop, Entry]:
             (Direction.IN, target, source),
         ):
             hop = Hop(row["id"], direction)
-            said = _entry(row.get(str(direction), {}), start, end, vague.get(hop, ()))
+            wording = _entry(row.get(str(direction), {}), start, end, vague.get(hop, ()))
             if direction is Direction.IN and row["in"] == row["out"]:
-                said = entries[Hop(row["id"], Direction.OUT)]  # symmetric, as a marriage is
-            entries[hop] = said
-            if "twin" in row:
-                entries[Hop(row["twin"], direction.reverse)] = said
+                wording = entries[Hop(row["id"], Direction.OUT)]  # symmetric, as a marriage is
+            entries[hop] = wording
+            if "inverse" in row:
+                entries[Hop(row["inverse"], direction.reverse)] = wording
     return entries
 
 
 def _entry(
-    said: Mapping[str, Any],
+    wording: Mapping[str, Any],
     start: Mapping[str, str],
     end: Mapping[str, str],
     vague: Iterable[Phrase],
 ) -> Entry:
-    clauses = tuple(Phrase(text, clause=True) for text in said.get("clause", ()))
-    exact = tuple(Phrase(text) for text in said.get("say", ()))
+    clauses = tuple(Phrase(text, clause=True) for text in wording.get("clause", ()))
+    exact = tuple(Phrase(text) for text in wording.get("phrase", ()))
     return Entry(
         phrases=(*exact, *(phrase for phrase in vague if not phrase.clause)),
         clauses=(*clauses, *(phrase for phrase in vague if phrase.clause)),
         noun=end["noun"],
         source=start["noun"],
         plural=end["plural"],
-        asker=end["asker"],
-        asks=tuple(said.get("ask", ())),
+        question_word=end["question_word"],
+        questions=tuple(wording.get("question", ())),
     )
 
 
@@ -175,8 +175,11 @@ def _vague_phrases(rows: Iterable[Mapping[str, Any]]) -> dict[Hop, tuple[Phrase,
     for row in rows:
         for text in row["hops"]:
             hop = parse_hop(text)
-            said = (Phrase(row["say"], vague=True), Phrase(row["clause"], vague=True, clause=True))
-            found[hop] = (*found.get(hop, ()), *said)
+            wording = (
+                Phrase(row["phrase"], vague=True),
+                Phrase(row["clause"], vague=True, clause=True),
+            )
+            found[hop] = (*found.get(hop, ()), *wording)
     return found
 
 
@@ -187,7 +190,7 @@ def _present(relation: str, known: set[str]) -> bool:
 
 
 def _halves_of(entries: Mapping[Hop, Entry]) -> set[str]:
-    """Relations to or from a CVT node; nothing but their pairs is ever said."""
+    """Relations to or from a CVT node; nothing but their pairs is ever worded."""
     return {
         half
         for hop in entries
@@ -204,7 +207,7 @@ def _meanings(entries: Mapping[Hop, Entry]) -> dict[str, tuple[Hop, ...]]:
     return {text: tuple(hops) for text, hops in found.items()}
 
 
-def _twins(entries: Mapping[Hop, Entry]) -> dict[Hop, Hop]:
+def _inverses(entries: Mapping[Hop, Entry]) -> dict[Hop, Hop]:
     by_entry: dict[int, list[Hop]] = {}
     for hop in sorted(entries):
         by_entry.setdefault(id(entries[hop]), []).append(hop)
@@ -213,18 +216,18 @@ def _twins(entries: Mapping[Hop, Entry]) -> dict[Hop, Hop]:
 
 
 @cache
-def hand_written_twins() -> Mapping[Hop, Hop]:
-    """`Lexicon.twin` of every hop that stands in the table, whatever a graph holds of them."""
-    return _twins(hand_written())
+def hand_written_inverses() -> Mapping[Hop, Hop]:
+    """`Lexicon.inverse` of every hop that stands in the table, whatever a graph holds of them."""
+    return _inverses(hand_written())
 
 
 @cache
 def _generated(hop: Hop) -> Entry:
-    said = generated_entry(hop.relation, hop.direction)
+    wording = generated_entry(hop.relation, hop.direction)
     return Entry(
-        phrases=(Phrase(said.phrase),),
-        clauses=(Phrase(said.clause, clause=True),) if said.clause else (),
-        noun=said.noun,
-        plural=said.plural,
-        asker=said.asker,
+        phrases=(Phrase(wording.phrase),),
+        clauses=(Phrase(wording.clause, clause=True),) if wording.clause else (),
+        noun=wording.noun,
+        plural=wording.plural,
+        question_word=wording.question_word,
     )

@@ -1,4 +1,4 @@
-"""Held-out wordings: ways to say a hop that no demonstration has, as users' own words are."""
+"""Held-out wordings: wordings of a hop that no demonstration has, as users' own words are."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -11,7 +11,7 @@ Wordings = Literal["shown", "held-out", "all"]
 
 
 def with_wordings(lexicon: Lexicon, which: Wordings, share: float, seed: int) -> Lexicon:
-    """The lexicon of one side. `held-out` says a hop in held-out words where it has any; what a
+    """The lexicon of one side. `held-out` words a hop in held-out phrases where it has any; what a
     phrase may mean stays that of the whole lexicon."""
     if which == "all" or share == 0.0:
         return lexicon
@@ -29,7 +29,7 @@ def held_out(entries: Iterable[Entry], share: float, seed: int) -> frozenset[str
     shown: set[str] = set()
     for entry in entries:
         nouns = [phrase.text for phrase in entry.phrases if not phrase.vague]
-        texts.update(nouns, _exact(entry.clauses), entry.asks)
+        texts.update(nouns, _exact(entry.clauses), entry.questions)
         first = sorted(nouns, key=lambda text: (not text.endswith("{x}"), _drawn(text, seed)))
         shown.update(first[:1])
     return frozenset(text for text in texts - shown if _drawn(text, seed) < share)
@@ -42,8 +42,10 @@ def _side(entry: Entry, held: frozenset[str], which: Wordings) -> Entry:
             side = [phrase for phrase in phrases if not phrase.vague]
         return (*side, *(phrase for phrase in phrases if phrase.vague))
 
-    asks = tuple(ask for ask in entry.asks if (ask in held) is (which == "held-out"))
-    return replace(entry, phrases=kept(entry.phrases), clauses=kept(entry.clauses), asks=asks)
+    questions = tuple(form for form in entry.questions if (form in held) is (which == "held-out"))
+    return replace(
+        entry, phrases=kept(entry.phrases), clauses=kept(entry.clauses), questions=questions
+    )
 
 
 def _exact(phrases: Iterable[Phrase]) -> list[str]:

@@ -19,7 +19,7 @@ CAPITALS = {
     **{word: word.capitalize() for word in ("netflix", "olympic", "olympics", "oscar", "nobel")},
 }
 ACTIVE = ("participated", "appeared", "competed", "served", "lived", "worked", "played")
-"""Participles that say what the subject did, not what was done to it."""
+"""Participles of what the subject did, not what was done to it."""
 LINKS = ("of", "in", "by", "for", "on", "at", "to", "from", "with", "as")
 PARTICIPLES = (
     "ed",
@@ -49,15 +49,15 @@ _IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:.")
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """What can be said of a hop from its id alone; `clause` is `""` where none reads well."""
+class HopWords:
+    """How a hop is worded from its id alone; `clause` is `""` where none reads well."""
 
     phrase: str
     clause: str
     noun: str
 
     @property
-    def asker(self) -> str:
+    def question_word(self) -> str:
         return "Who" if self.noun.split()[-1] in PERSONS else "What"
 
     @property
@@ -65,7 +65,7 @@ class Said:
         return pluralised(self.noun)
 
 
-def generated_entry(relation: str, direction: Direction) -> Said:
+def generated_entry(relation: str, direction: Direction) -> HopWords:
     """Words for a hop: the last segment names the relation, the one before it the domain.
 
     >>> generated_entry("geography.river_delta.county", Direction.OUT).phrase
@@ -75,8 +75,8 @@ def generated_entry(relation: str, direction: Direction) -> Said:
     >>> generated_entry("sports.team.countries_played_in", Direction.OUT).phrase
     'the country that {x} played in'
     """
-    if relation in _table()["said"]:
-        return _table()["said"][relation][direction]
+    if relation in _table()["wording"]:
+        return _table()["wording"][relation][direction]
     if relation.isupper() and "." not in relation:
         return _verbal(_split(relation), direction)
     first, _, second = relation.partition(FLATTENED)
@@ -98,24 +98,24 @@ def generated_entry(relation: str, direction: Direction) -> Said:
 
 @cache
 def _table() -> dict[str, dict[str, Any]]:
-    """The packaged table `labels.toml`; what is said by a verb by direction."""
+    """The packaged table `labels.toml`; what a verb words, by direction."""
     text = files("data_pipeline.wording").joinpath("labels.toml").read_text(encoding="utf-8")
     table = tomllib.loads(text)
-    said = {
-        row["id"]: {d: Said(row[d], row[f"clause_{d}"], row[f"noun_{d}"]) for d in Direction}
-        for row in table["said"]
+    wording = {
+        row["id"]: {d: HopWords(row[d], row[f"clause_{d}"], row[f"noun_{d}"]) for d in Direction}
+        for row in table["wording"]
     }
-    return {**table, "said": said}
+    return {**table, "wording": wording}
 
 
-def _plain(domain: str, label: str, direction: Direction) -> Said:
+def _plain(domain: str, label: str, direction: Direction) -> HopWords:
     if direction is Direction.OUT:
-        return Said(f"the {label} of {{x}}", f"is the {label} of {{x}}", label)
+        return HopWords(f"the {label} of {{x}}", f"is the {label} of {{x}}", label)
     its = "their" if domain.split()[-1] in PERSONS else "its"
-    return Said(f"the {domain} whose {label} is {{x}}", f"has {{x}} as {its} {label}", domain)
+    return HopWords(f"the {domain} whose {label} is {{x}}", f"has {{x}} as {its} {label}", domain)
 
 
-def _verbal(words: list[str], direction: Direction) -> Said:
+def _verbal(words: list[str], direction: Direction) -> HopWords:
     """Relationships of property graphs, which are verbs in capitals: `ACTED_IN`, `WORKS_AT`."""
     if words and words[0] == "has" and len(words) > 1:
         return _plain("thing", noun_label(" ".join(words[1:])), direction)
@@ -125,11 +125,11 @@ def _verbal(words: list[str], direction: Direction) -> Said:
     if not words or not words[0].endswith((*PARTICIPLES, "s")) or words[0].endswith("ing"):
         return _plain("thing", verb or "relation", direction)
     if direction is Direction.OUT:
-        return Said(f"the thing that {{x}} {verb}", f"is what {{x}} {verb}", "thing")
-    return Said(f"the one that {verb} {{x}}", f"{verb} {{x}}", "thing")
+        return HopWords(f"the thing that {{x}} {verb}", f"is what {{x}} {verb}", "thing")
+    return HopWords(f"the one that {verb} {{x}}", f"{verb} {{x}}", "thing")
 
 
-def _linked(domain: str, label: str, direction: Direction) -> Said:
+def _linked(domain: str, label: str, direction: Direction) -> HopWords:
     """Labels that end in a preposition: `influenced by`, `category of`, `olympics attended by`."""
     *words, link = label.removeprefix("is ").split()
     if not words:  # a relation that is a preposition alone, such as `in`
@@ -143,26 +143,26 @@ def _linked(domain: str, label: str, direction: Direction) -> Said:
     return _being(domain, label, direction)
 
 
-def _being(domain: str, label: str, direction: Direction) -> Said:
+def _being(domain: str, label: str, direction: Direction) -> HopWords:
     if direction is Direction.OUT:
-        return Said(f"the thing that {{x}} is {label}", f"is what {{x}} is {label}", "thing")
-    return Said(f"the {domain} that is {label} {{x}}", f"is {label} {{x}}", domain)
+        return HopWords(f"the thing that {{x}} is {label}", f"is what {{x}} is {label}", "thing")
+    return HopWords(f"the {domain} that is {label} {{x}}", f"is {label} {{x}}", domain)
 
 
-def _done(domain: str, noun: str, done: str, direction: Direction) -> Said:
+def _done(domain: str, noun: str, done: str, direction: Direction) -> HopWords:
     """What was done, and what to: `the country that {x} is spoken in`, `the sport that {x} played
     in`."""
     did = done if done.split()[0] in ACTIVE else f"is {done}"
     if direction is Direction.OUT:
-        return Said(f"the {noun} that {{x}} {did}", f"is the {noun} that {{x}} {did}", noun)
-    return Said(f"the {domain} that {did} {{x}}", f"{did} {{x}}", domain)
+        return HopWords(f"the {noun} that {{x}} {did}", f"is the {noun} that {{x}} {did}", noun)
+    return HopWords(f"the {domain} that {did} {{x}}", f"{did} {{x}}", domain)
 
 
-def _through(domain: str, label: str, last: str, direction: Direction) -> Said:
+def _through(domain: str, label: str, last: str, direction: Direction) -> HopWords:
     """Flattened pairs whose second half ends in a preposition: winners, then `honored for`."""
     if direction is Direction.OUT:
-        return Said(f"the thing that the {label} of {{x}} is {last}", "", "thing")
-    return Said(f"the {domain} whose {label} is {last} {{x}}", "", domain)
+        return HopWords(f"the thing that the {label} of {{x}} is {last}", "", "thing")
+    return HopWords(f"the {domain} whose {label} is {last} {{x}}", "", domain)
 
 
 def _combined(domain: str, label: str, last: str) -> str:
@@ -174,12 +174,12 @@ def _combined(domain: str, label: str, last: str) -> str:
     if set(label.split()) <= set(last.split()) or label.split()[-1] in LINKS:
         return last
     if len(label.split()) + len(last.split()) > 3:
-        return last  # `regular dubbing performance language` says no more than `language`
+        return last  # `regular dubbing performance language` means no more than `language`
     return f"{label} {last}"
 
 
 def _halves(relation: str) -> tuple[str, str]:
-    """The words of the domain and of the label; of an IRI only its last part says something."""
+    """The words of the domain and of the label; of an IRI only its last part means something."""
     if _IRI.match(relation):
         return "entity", _capitals(noun_label(_local_words(relation) or "relation"))
     parts = [part for part in relation.replace("/", ".").split(".") if part] or ["relation"]

@@ -1,4 +1,4 @@
-"""The quality filter: is every hop said, does the question mean its walk, does it read well?"""
+"""The quality filter: is every hop worded, does the question mean its walk, does it read well?"""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -71,7 +71,7 @@ def _unnamed(text: str, query: Query) -> Iterator[str]:
 
 
 def _missing(text: str, query: Query, draft: Draft) -> Iterator[str]:
-    """Topic entities and hops that the text does not say, and hops that the draft does not have."""
+    """Topic entities and hops that the text does not name, and hops that the draft lacks."""
     yield from _unnamed(text, query)
     for phrase in _all_phrases(draft):
         if not _says(text, phrase) and not _says(text, phrase.removeprefix("the ")):
@@ -90,14 +90,14 @@ def _missing(text: str, query: Query, draft: Draft) -> Iterator[str]:
 
 def _astray(query: Query, draft: Draft) -> Iterator[str]:
     """Hops that their phrase cannot mean."""
-    said = [
+    worded = [
         *(
             zip(b.hops, r, strict=False)
             for b, r in zip(query.branches, draft.readings, strict=False)
         ),
         zip(query.tail, draft.tail_readings, strict=False),
     ]
-    for pairs in said:
+    for pairs in worded:
         for hop, readings in pairs:
             if hop not in readings:
                 yield f"the phrase for {hop} does not mean it"

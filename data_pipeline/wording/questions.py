@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from data_pipeline.wording.constraint_questions import ask_constrained
+from data_pipeline.wording.constraint_questions import word_constrained
 from data_pipeline.wording.lexicon import Phrase
 from data_pipeline.wording.nesting import Fragment, Phraser
 from data_pipeline.wording.phrases import PERSONS
@@ -18,38 +18,38 @@ LITERAL = ("date", "year", "number")
 
 
 class ProgrammaticTeacher(Phraser):
-    """Asks by nesting hand-written or generated phrases; needs no key and no network."""
+    """Words questions by nesting hand-written or generated phrases; needs no key and no network."""
 
     def ask(self, query: Query, answers: Sequence[Entity], rng: random.Random) -> Draft | None:
-        """One question, or `None` when it cannot be said well (no phrase, or the answer leaks)."""
+        """One question, or `None` where none can be worded (no phrase, or the answer leaks)."""
         if not query.branches or not all(branch.hops for branch in query.branches):
             return None
         many, form = len(answers) > 1, ""
         if query.constraint:
-            asked = ask_constrained(self, query, many, rng)
-            text, parts, tail, form = asked.text, (asked.phrases,), (), asked.form
+            worded = word_constrained(self, query, many, rng)
+            text, parts, tail, form = worded.text, (worded.phrases,), (), worded.form
         elif len(query.branches) == 1:
             hops = (*query.branches[0].hops, *query.tail)
             inner = self.nest(self.topic(query.branches[0]), hops[:-1], rng)
-            said = self._ask_last(inner, hops[-1], many, rng)
+            worded = self._word_last(inner, hops[-1], many, rng)
             count = len(query.branches[0].hops)
-            text, parts, tail = said.text, (said.phrases[:count],), said.phrases[count:]
+            text, parts, tail = worded.text, (worded.phrases[:count],), worded.phrases[count:]
         elif query.tail:
             shared, parts = self._shared(query, rng)
             inner = self.nest(Fragment(shared), query.tail[:-1], rng)
-            said = self._ask_last(inner, query.tail[-1], many, rng)
-            text, tail = said.text, said.phrases
+            worded = self._word_last(inner, query.tail[-1], many, rng)
+            text, tail = worded.text, worded.phrases
         else:
-            text, parts = self._ask_both(query, many, rng)
+            text, parts = self._word_both(query, many, rng)
             tail = ()
         draft = self._draft(query, text, parts, tail, answers)
         return replace(draft, constraint=form) if draft and form else draft
 
-    def _ask_last(self, inner: Fragment, hop: Hop, many: bool, rng: random.Random) -> Fragment:
+    def _word_last(self, inner: Fragment, hop: Hop, many: bool, rng: random.Random) -> Fragment:
         entry = self.lexicon.entry(hop)
-        asks = [ask for ask in entry.asks if _reads_well(ask, inner)]
-        if asks and rng.random() < 0.6:
-            form = rng.choice(asks)
+        whole = [form for form in entry.questions if _reads_well(form, inner)]
+        if whole and rng.random() < 0.6:
+            form = rng.choice(whole)
             return Fragment(inner.within(form, rng), (*inner.phrases, form))
         clauses = [
             clause.text
@@ -59,17 +59,17 @@ class ProgrammaticTeacher(Phraser):
         ]
         if clauses and rng.random() < (0.8 if many else 0.4):
             form = rng.choice(clauses)
-            text = _ask_clause(inner.within(form, rng), entry.noun, entry.asker, many, rng)
+            text = _word_clause(inner.within(form, rng), entry.noun, entry.question_word, many, rng)
             return Fragment(text, (*inner.phrases, form))
         form = self.noun_phrase(hop, inner, rng, vague=0.0).text
         noun = entry.noun if _predicates(form, entry.noun) else ""
-        text = _ask_noun(inner.within(form, rng), noun, entry.asker, rng)
+        text = _word_noun(inner.within(form, rng), noun, entry.question_word, rng)
         return Fragment(text, (*inner.phrases, form))
 
-    def _ask_both(
+    def _word_both(
         self, query: Query, many: bool, rng: random.Random
     ) -> tuple[str, tuple[tuple[str, ...], ...]]:
-        noun, asker = self._meeting(query)
+        noun, question_word = self._meeting(query)
         inners = [self.nest(self.topic(b), b.hops[:-1], rng) for b in query.branches]
         ends = self._ends(query, rng)
         plain = all(_predicates(end.text, noun) for end in ends)
@@ -80,11 +80,11 @@ class ProgrammaticTeacher(Phraser):
             ]
             joined = _listed(_in_order(ends, inners, rng))
             apart = all(_predicates(end.text, noun) for end in ends)
-            word = f"Which {noun}" if apart and asker != "Who" else asker
+            word = f"Which {noun}" if apart and question_word != "Who" else question_word
             every = "both" if len(ends) == 2 else "all of these:"
             return f"{word} is {every} {joined}?", _parts(inners, ends)
         joined = _listed(_in_order(ends, inners, rng))
-        return _ask_clause(joined, noun, asker, many, rng), _parts(inners, ends)
+        return _word_clause(joined, noun, question_word, many, rng), _parts(inners, ends)
 
     def _shared(self, query: Query, rng: random.Random) -> tuple[str, tuple[tuple[str, ...], ...]]:
         """`the person who directed A and wrote B`, and the phrases of both branches."""
@@ -111,7 +111,7 @@ class ProgrammaticTeacher(Phraser):
         entries = [self.lexicon.entry(branch.hops[-1]) for branch in query.branches]
         known = [e for e in entries if e.noun not in UNSPECIFIC[:4]]
         best = (known or entries)[0]
-        return best.noun, best.asker
+        return best.noun, best.question_word
 
     def _draft(
         self,
@@ -163,7 +163,7 @@ def _predicates(clause: str, noun: str) -> bool:
 
 
 def _in_order(ends: Sequence[Phrase], inners: Sequence[Fragment], rng: random.Random) -> list[str]:
-    """The ends said of their inners, the shortest first, so that `and` joins the right parts."""
+    """The ends around their inners, the shortest first, so that `and` joins the right parts."""
     order = sorted(range(len(ends)), key=lambda i: (len(inners[i].phrases), i))
     return [inners[i].within(ends[i].text, rng) for i in order]
 
@@ -172,19 +172,19 @@ def _listed(parts: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
 
 
-def _ask_noun(phrase: str, noun: str, asker: str, rng: random.Random) -> str:
+def _word_noun(phrase: str, noun: str, question_word: str, rng: random.Random) -> str:
     frames = [
-        f"{asker} is {phrase}?",
+        f"{question_word} is {phrase}?",
         f"Can you name {phrase}?",
-        f"Tell me, {asker.lower()} is {phrase}?",
+        f"Tell me, {question_word.lower()} is {phrase}?",
     ]
-    if asker != "Who" and noun and noun not in UNSPECIFIC:
+    if question_word != "Who" and noun and noun not in UNSPECIFIC:
         frames.append(f"Which {noun} is {phrase}?")
     return rng.choice(frames)
 
 
-def _ask_clause(clause: str, noun: str, asker: str, many: bool, rng: random.Random) -> str:
-    word = "Who" if asker == "Who" else f"Which {noun}"
+def _word_clause(clause: str, noun: str, question_word: str, many: bool, rng: random.Random) -> str:
+    word = "Who" if question_word == "Who" else f"Which {noun}"
     frames = [f"{word} {clause}?", f"Do you know {word.lower()} {clause}?"]
     if many:
         frames.append(f"Can you name every {noun} {_relative(noun)} {clause}?")

@@ -36,7 +36,7 @@ class EvalConfig(Config):
     questions_format: str = "auto"
     """The dataset's name where the file does not tell it (`graphwalker dataset list`)."""
     output_dir: str
-    """Where predictions.jsonl and samples.jsonl go; the same command again goes on."""
+    """Where predictions.jsonl and samples.jsonl go; the same command again resumes."""
     policy: PolicyConfig
     """The model under test."""
     environment: EnvironmentConfig = EnvironmentConfig()
@@ -66,7 +66,7 @@ class EvalConfig(Config):
 
 
 def run_eval(config: EvalConfig, progress: Progress | None = None) -> Path:
-    """Evaluate as the config says; returns the folder of the run."""
+    """Evaluate by the config; returns the folder of the run."""
     config = with_model_settings(config)
     out = Path(config.output_dir)
     loaded = load_questions(config.questions, config.limit or None, config.questions_format)

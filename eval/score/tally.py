@@ -34,15 +34,15 @@ class Wanted:
         return wanted
 
     def families(self) -> list[Family]:
-        asked = {id(family_of(name)) for name in self.names}
-        return [family for family in FAMILIES if not self.names or id(family) in asked]
+        wanted = {id(family_of(name)) for name in self.names}
+        return [family for family in FAMILIES if not self.names or id(family) in wanted]
 
     def ks(self) -> list[int]:
-        """The k of every Pass@k that is asked for by number."""
+        """The k of every Pass@k that is named by its number."""
         return [int(found[1]) for name in self.names if (found := PASS.fullmatch(name))]
 
     def choose(self, scores: Scores) -> Scores:
-        """Those asked for: a family computes more than one name."""
+        """The wanted ones: a family computes more than one name."""
         if not self.names:
             return scores
         every_pass = "pass@k" in self.names

@@ -90,7 +90,9 @@ def test_a_corpus_of_another_kind_is_named(world, tmp_path, capsys):
     where = ["--graph", str(world / "graph"), "--out", str(tmp_path / "o"), "--against", str(wrong)]
     assert run(lambda: app(["bench", *where], standalone_mode=False)) == 2
     said = capsys.readouterr().err
-    assert f"{wrong}: record 1 is neither a question nor a trajectory of ours ('question'" in said
+    assert (
+        f"{wrong}: record 1 is neither a question nor a trajectory of our form ('question'" in said
+    )
 
 
 def test_a_finished_benchmark_is_not_made_again_against_another_corpus(world):

@@ -97,7 +97,7 @@ def test_an_episode_that_failed_for_us_is_left_out(roll, tmp_path):
     source = tmp_path / "some.jsonl"
     write_jsonl(source, records)
     done = export(source, "trl", tmp_path / "out")
-    assert (done.rows, done.left_out) == (7, 1)
+    assert (done.rows, done.set_aside) == (7, 1)
 
 
 def test_a_context_that_restarts_is_a_row_of_its_own(roll, tmp_path):

@@ -105,11 +105,11 @@ def test_a_walk_that_takes_every_turn_ends_in_the_forced_answer():
     assert done.stop == "forced" and done.scores["em"] == 1.0
 
 
-def test_names_with_quotes_and_twins_survive_the_protocol():
+def test_names_with_quotes_and_inverses_survive_the_protocol():
     done = walked(ask(("m.0film1", ["film.film.written_by", "people.person.nationality"])))
     assert done.turns[2].action["arguments"]["entity"] == 'Bob "Bee", Jr.'
-    twin = walked(ask(("m.0film3", ["film.film.directed_by", "people.person.place_of_birth"])))
-    assert twin.answer_ids == ("m.0city3",)
+    inverse = walked(ask(("m.0film3", ["film.film.directed_by", "people.person.place_of_birth"])))
+    assert inverse.answer_ids == ("m.0city3",)
 
 
 def test_an_oracle_that_is_not_shown_its_relation_gives_up():

@@ -178,7 +178,9 @@ def export(
     if graph := given.get("graph"):
         environment = Environment(open_graph(graph, wikidata=config.layers.wikidata), config)
     done = write(file, to, given.out, environment)
-    console.facts("export", {"file": str(done.file), "rows": done.rows, "set aside": done.left_out})
+    console.facts(
+        "export", {"file": str(done.file), "rows": done.rows, "set aside": done.set_aside}
+    )
 
 
 @verb(app, "out!", settings=False)

@@ -1,4 +1,4 @@
-"""The lexicon: every hop can be said, and a phrase knows what it may mean."""
+"""The lexicon: every hop can be worded, and a phrase knows what it may mean."""
 
 import re
 
@@ -14,7 +14,7 @@ from graphwalker.world.schema import FACTS, MARRIAGE, MEDIATED, PARENTS, SIBLING
 
 WORLD = Lexicon.for_graph(relation_ids())
 SPOUSE = "people.person.spouse_s..people.marriage.spouse"
-SAYABLE = {fact.relation for fact in (*FACTS, PARENTS)} | {
+WORDABLE = {fact.relation for fact in (*FACTS, PARENTS)} | {
     f"{row.relation}{FLATTENED}{slot.relation}"
     for row in (*MEDIATED, MARRIAGE, SIBLINGS)
     for slot in row.slots
@@ -22,14 +22,14 @@ SAYABLE = {fact.relation for fact in (*FACTS, PARENTS)} | {
 
 
 def test_every_relation_of_the_world_is_written_by_hand_in_both_directions() -> None:
-    for relation in SAYABLE:
+    for relation in WORDABLE:
         for direction in Direction:
             assert hand_written()[Hop(relation, direction)].phrases
 
 
 def test_nothing_is_written_for_relations_that_the_world_does_not_have() -> None:
-    said = {hop.relation for hop in hand_written() if WORLD.twin(hop) is None}
-    assert said <= SAYABLE
+    worded = {hop.relation for hop in hand_written() if WORLD.inverse(hop) is None}
+    assert worded <= WORDABLE
 
 
 @pytest.mark.parametrize("hop", sorted(hand_written()), ids=str)
@@ -63,13 +63,13 @@ def test_a_vague_phrase_has_at_least_two_meanings() -> None:
     for hop in hand_written():
         for phrase in (*WORLD.phrases(hop), *WORLD.clauses(hop)):
             if phrase.vague:
-                facts = {WORLD.twin(r) or r for r in WORLD.readings(phrase.text)}
+                facts = {WORLD.inverse(r) or r for r in WORLD.readings(phrase.text)}
                 assert len(facts) > 1
 
 
 def test_an_exact_phrase_means_one_fact_of_a_kind() -> None:
-    twins = {Hop("film.film.directed_by"), parse_hop("~film.director.film")}
-    assert set(WORLD.readings("the director of {x}")) == twins
+    inverses = {Hop("film.film.directed_by"), parse_hop("~film.director.film")}
+    assert set(WORLD.readings("the director of {x}")) == inverses
 
 
 def test_the_true_hop_comes_first_among_the_readings() -> None:
@@ -84,14 +84,14 @@ def test_every_phrase_can_be_read_back() -> None:
             assert hop in WORLD.readings(phrase.text)
 
 
-def test_a_twin_is_the_same_fact_the_other_way_round() -> None:
-    assert WORLD.twin(Hop("film.film.directed_by")) == parse_hop("~film.director.film")
-    assert WORLD.twin(parse_hop("~film.director.film")) == Hop("film.film.directed_by")
-    assert WORLD.twin(Hop("film.film.genre")) is None
+def test_an_inverse_is_the_same_fact_the_other_way_round() -> None:
+    assert WORLD.inverse(Hop("film.film.directed_by")) == parse_hop("~film.director.film")
+    assert WORLD.inverse(parse_hop("~film.director.film")) == Hop("film.film.directed_by")
+    assert WORLD.inverse(Hop("film.film.genre")) is None
 
 
-def test_a_symmetric_relation_is_its_own_twin() -> None:
-    assert WORLD.twin(Hop(SPOUSE)) == Hop(SPOUSE, Direction.IN)
+def test_a_symmetric_relation_is_its_own_inverse() -> None:
+    assert WORLD.inverse(Hop(SPOUSE)) == Hop(SPOUSE, Direction.IN)
     assert WORLD.entry(Hop(SPOUSE)) == WORLD.entry(Hop(SPOUSE, Direction.IN))
 
 
@@ -138,9 +138,9 @@ def test_a_label_becomes_a_singular_noun(label: str, noun: str) -> None:
 
 @given(st.text(max_size=40), st.sampled_from(list(Direction)))
 def test_any_relation_id_at_all_can_be_said(relation: str, direction: Direction) -> None:
-    said = generated_entry(relation.replace("{x}", ""), direction)
-    assert said.phrase.startswith("the ") and said.phrase.count("{x}") == 1
-    assert said.noun.strip()
+    words = generated_entry(relation.replace("{x}", ""), direction)
+    assert words.phrase.startswith("the ") and words.phrase.count("{x}") == 1
+    assert words.noun.strip()
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from data_pipeline.attempts import Maker, Sampled
+from data_pipeline.attempts import Maker, SampledWalk
 from data_pipeline.config import SplitConfig, SynthConfig
 from data_pipeline.synthesize import make_questions
 from data_pipeline.wording.lexicon import Lexicon
@@ -26,7 +26,7 @@ def texts(lexicon: Lexicon) -> set[str]:
         for entry in lexicon.entries.values()
         for text in (
             *(p.text for p in (*entry.phrases, *entry.clauses) if not p.vague),
-            *entry.asks,
+            *entry.questions,
         )
     }
 
@@ -100,7 +100,7 @@ def test_a_test_wording_question_starts_at_held_out_entities(graph, tmp_path) ->
     topics = [
         topic
         for index in range(20)
-        if isinstance(found := maker.sample("2-hop", index), Sampled)
+        if isinstance(found := maker.sample("2-hop", index), SampledWalk)
         for topic in found.walk.query.topics
     ]
     assert topics and all(maker._splits.entity_held_out(topic.id) for topic in topics)
