@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from data_pipeline.collect import collect_experts
+from data_pipeline.config import ExpertConfig
 from eval.run.config import EvalConfig, run_eval
 from eval.run.records import read_run
 from graphwalker.agents.environment import Environment, EnvironmentConfig
@@ -15,6 +17,7 @@ from graphwalker.agents.model_environment import read_environment, settings_for,
 from graphwalker.cli.app import app
 from graphwalker.config import load_config
 from graphwalker.errors import UserError
+from graphwalker.policies.config import PolicyConfig
 from support.grpo_toy import SMALL
 from support.paths import ROOT
 from support.toy import toy_graph
@@ -135,6 +138,19 @@ def test_an_evaluation_without_settings_runs_the_model_as_it_was_trained(
     assert all(trajectory.answer for trajectory in found.trajectories)
     with pytest.raises(UserError, match=r"trained for.*graphwalker"):
         run_eval(load_config(EvalConfig, None, [*given, "environment.preset=io-prompt"]))
+
+
+def test_an_expert_runs_as_it_was_trained(grpo_world: Path, tmp_path: Path):
+    model = tmp_path / "model"
+    shutil.copytree(grpo_world / "model", model)
+    write_environment(model, SMALL, format="inline", max_tokens=40)
+    config = ExpertConfig(policy=PolicyConfig(model=str(model)), count=1, mix={})
+    with pytest.raises(UserError, match="0 trajectories of 1 made"):  # it answers what it never saw
+        questions = grpo_world / "questions.jsonl"
+        collect_experts(grpo_world / "graph", config, questions, tmp_path / "out")
+    written = load_config(ExpertConfig, tmp_path / "out/config.yaml")
+    assert written.policy and (written.policy.format, written.max_tokens) == ("inline", 40)
+    assert written.environment == SMALL
 
 
 def test_a_model_that_is_asked_without_flags_answers(grpo_world: Path, tmp_path: Path):
