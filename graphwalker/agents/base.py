@@ -43,8 +43,10 @@ def record_turn(
     action: Action,
     seen: Observation,
     milliseconds: float,
+    restart: bool = False,
 ) -> Turn:
-    """A completion and what came of it, as the episode's record keeps them."""
+    """A completion and what came of it, as the episode's record keeps them. `restart` marks a
+    context that does not extend the turn before it."""
     return Turn(
         context=context,
         completion=completion.text,
@@ -57,6 +59,7 @@ def record_turn(
         logprobs=completion.logprobs,
         graph_calls=seen.graph_calls,
         milliseconds=milliseconds,
+        restart=restart,
         listed=seen.listed,
         triples=seen.triples,
         hidden=seen.hidden,

@@ -21,7 +21,7 @@ class IOPromptAgent:
             {"question": question.text, "entities": "", "tools": "", "max_turns": "1"}
         )
         completion = yield Ask(messages, self.protocol.stop)
-        if completion.finish == "length" and not completion.text:
+        if completion.context_full:
             return None
         thought, action = self.protocol.parse(completion.text)
         error = "malformed" if isinstance(action, Malformed) else ""

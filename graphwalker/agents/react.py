@@ -37,7 +37,7 @@ class ReActAgent:
         actions: list[Action] = []
         for turns_left in range(self.max_turns - 1, -1, -1):
             completion = yield Ask(messages, self.protocol.stop)
-            if _context_is_full(completion):
+            if completion.context_full:
                 return None
             turn, action = self._turn(context, completion, tools)
             log.turns.append(turn)
@@ -53,7 +53,7 @@ class ReActAgent:
             if last:
                 break
         completion = yield Ask(messages, self.protocol.stop, forced=True)
-        if _context_is_full(completion):
+        if completion.context_full:
             return None
         return self._forced(context, completion, log)
 
@@ -111,11 +111,6 @@ class ReActAgent:
 
 
 _FORCED_ERRORS = {"Call": "query_after_budget", "Malformed": "malformed"}
-
-
-def _context_is_full(completion: Completion) -> bool:
-    """An engine whose context is full writes nothing and says `length`."""
-    return completion.finish == "length" and not completion.text
 
 
 def _complaint(action: Malformed, completion: Completion) -> str:

@@ -58,6 +58,11 @@ class Completion:
     completion_tokens: int = 0
     cost: float = 0.0
 
+    @property
+    def context_full(self) -> bool:
+        """An engine whose context is full writes nothing and says `length`."""
+        return self.finish == "length" and not self.text
+
 
 class Policy(Protocol):
     """Submit requests, collect completions as they become ready."""
