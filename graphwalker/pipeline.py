@@ -4,7 +4,6 @@
 command or script of that stage does.
 """
 
-import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from pydantic import Field
 from graphwalker.cli import console
 from graphwalker.config import Config, parse_config, write_config
 from graphwalker.errors import UserError
+from graphwalker.files import read_json, write_json
 
 C = TypeVar("C", bound=Config)
 Settings = dict[str, Any]
@@ -26,7 +26,6 @@ GRPO = "grpo/final"
 TEXTS = 2000
 """Trajectories that the tokenizer learns its words from."""
 HEADLINE = ("questions", "em", "em_interval", "f1", "hits1", "hit_any", "retrieval_any")
-SHIPPED = {False: "demo.yaml", True: "demo-quick.yaml"}
 
 
 class DemoConfig(Config):
@@ -69,11 +68,11 @@ class DemoConfig(Config):
 
 def shipped_config(quick: bool) -> Path:
     """The demo's settings, from the source tree or the installed package."""
-    here = Path(__file__).parent
+    here, name = Path(__file__).parent, "demo-quick.yaml" if quick else "demo.yaml"
     for folder in (here.parent / "configs", here / "configs"):
-        if (folder / SHIPPED[quick]).is_file():
-            return folder / SHIPPED[quick]
-    raise UserError(f"{SHIPPED[quick]} is missing from this installation: reinstall graphwalker")
+        if (folder / name).is_file():
+            return folder / name
+    raise UserError(f"{name} is missing from this installation: reinstall graphwalker")
 
 
 def run_demo(out: Path, config: DemoConfig) -> dict[str, Any]:
@@ -107,7 +106,9 @@ class Demo:
         self.fresh_file = questions / "rl" / "fresh.jsonl"
         own = questions / "grpo" / "questions.jsonl"
         self.grpo_file = own if config.grpo_questions else self.fresh_file
-        self.seconds = _Seconds(out / "seconds.json")
+        times = out / "seconds.json"
+        self.seconds: dict[str, float] = read_json(times) if times.is_file() else {}
+        """Of every stage so far, resumed parts included."""
         write_config(config, out)
 
     # --- data
@@ -216,16 +217,14 @@ class Demo:
         """The untrained agent, two stages of SFT, then GRPO."""
         config, out = self.config, self.out
         self.make_model()
-        chain = (
-            ("sft1", "SFT stage 1", "model", "synth/graphsynth.jsonl", config.sft1),
-            ("sft2", "SFT stage 2", "sft1/final", "graphroll/graphroll.jsonl", config.sft2),
-        )
-        for name, title, parent, data, values in chain:
-            fixed = {"model": str(out / parent), "output_dir": str(out / name)}
-            corpus = {"data": [str(out / data)], "seed": config.seed}
-            self.train_sft({**fixed, **corpus, **values}, title)
-        fixed = {"model": str(out / "sft2" / "final"), "output_dir": str(out / "grpo")}
-        self.train_grpo({**fixed, "seed": config.seed, **config.grpo})
+        paths = {"model": str(out / "model"), "output_dir": str(out / "sft1")}
+        data = {"data": [str(out / "synth" / "graphsynth.jsonl")], "seed": config.seed}
+        self.train_sft({**paths, **data, **config.sft1}, "SFT stage 1")
+        paths = {"model": str(out / "sft1" / "final"), "output_dir": str(out / "sft2")}
+        data = {"data": [str(out / "graphroll" / "graphroll.jsonl")], "seed": config.seed}
+        self.train_sft({**paths, **data, **config.sft2}, "SFT stage 2")
+        paths = {"model": str(out / "sft2" / "final"), "output_dir": str(out / "grpo")}
+        self.train_grpo({**paths, "seed": config.seed, **config.grpo})
 
     def make_model(self) -> None:
         """The untrained agent, in `model/`."""
@@ -302,8 +301,7 @@ class Demo:
             folder = self.out / "eval" / (run or name)
             self.evaluate(self.out / model, folder, title=f"evaluate {name}")
             metrics = self.out / run / "metrics.jsonl" if run else None
-            stages.append(StageResult(name, folder, metrics, self.seconds.of(name)))
-        benchmarks = self._benchmarks()
+            stages.append(StageResult(name, folder, metrics, self.seconds.get(name, 0.0)))
         report = write_report(
             self.out,
             stages,
@@ -311,9 +309,9 @@ class Demo:
             self.config.seed,
             "GraphWalker demo: one agent, from nothing",
             {
-                "benchmarks": benchmarks,
-                "seconds": self.seconds.all,
-                "total_seconds": round(sum(self.seconds.all.values()), 1),
+                "benchmarks": self._benchmarks(),
+                "seconds": self.seconds,
+                "total_seconds": round(sum(self.seconds.values()), 1),
             },
         )
         console.out.print(console_table(report))
@@ -359,22 +357,6 @@ class Demo:
             with console.progress(stage.title) as tick:
                 stage.work(tick)
         finally:
-            self.seconds.add(stage.title, time.monotonic() - started)
-
-
-class _Seconds:
-    """Seconds spent per step, kept over resumes."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self.all: dict[str, float] = {}
-        if path.is_file():
-            self.all = json.loads(path.read_text(encoding="utf-8"))
-
-    def of(self, step: str) -> float:
-        return self.all.get(step, 0.0)
-
-    def add(self, step: str, seconds: float) -> None:
-        self.all[step] = round(self.all.get(step, 0.0) + seconds, 1)
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        self._path.write_text(json.dumps(self.all, indent=1) + "\n", encoding="utf-8")
+            spent = self.seconds.get(stage.title, 0.0) + time.monotonic() - started
+            self.seconds[stage.title] = round(spent, 1)
+            write_json(self.out / "seconds.json", self.seconds)

@@ -2,13 +2,13 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Argument, Option
 
 from graphwalker.cli import console
-from graphwalker.cli.shared import Given, Json, Out, show, verb
+from graphwalker.cli.shared import Given, Json, show, verb
 from graphwalker.errors import GraphWalkerError
 
 if TYPE_CHECKING:
@@ -21,22 +21,21 @@ app = typer.Typer()
 AGENT = ("graph!", "model!", "format", "api", "max_tokens", "force_environment")
 
 
-@verb(app, "graph", "seed")
+@verb(app, "graph", "out", "seed")
 def demo(
     given: Given,
-    out: Out = Path("runs/demo"),
     quick: Annotated[bool, Option("--quick", help="Lower figures in under 4 minutes.")] = False,
 ) -> None:
     """Run the whole pipeline on a laptop: a world, its data, three training stages, a report.
 
-    The same command resumes a run that was stopped.
+    Default of --out: runs/demo. The same command resumes a run that was stopped.
 
     Example: graphwalker demo --out runs/demo
     """
     from graphwalker.pipeline import DemoConfig, run_demo, shipped_config
 
     chosen = replace(given, config=given.config or shipped_config(quick))
-    run_demo(out, chosen.settings(DemoConfig))
+    run_demo(Path(given.get("output_dir") or "runs/demo"), chosen.settings(DemoConfig))
 
 
 @verb(
@@ -134,14 +133,7 @@ def agents(as_json: Json = False) -> None:
     """List the agents that can be named as environment.preset; module:NAME is one of your own."""
     from graphwalker.agents.registry import presets
 
-    rows: dict[str, Any] = {
-        preset.name: {
-            "version": preset.version,
-            "source": preset.source,
-            "prompt": preset.own_defaults.get("prompt", "graphwalker"),
-            "oracle": preset.speaker is not None,
-        }
-        for preset in presets().values()
-    }
-    lines = {name: f"version {row['version']}; {row['source']}" for name, row in rows.items()}
+    known = presets().values()
+    rows = {p.name: {"version": p.version, "source": p.source} for p in known}
+    lines = {p.name: f"version {p.version}; {p.source}" for p in known}
     show("Agents (environment.preset)", rows if as_json else lines, as_json)
