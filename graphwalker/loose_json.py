@@ -4,14 +4,24 @@ import json
 import re
 from typing import Any, cast
 
-_REASONING = re.compile(r"<(think|thinking|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
+_TAGS = ("think", "thinking", "reasoning")
 _FENCE = re.compile(r"```[a-z]*\s*(.*?)(?:```|\Z)", re.DOTALL | re.IGNORECASE)
 _TRAILING_COMMA = re.compile(r",\s*([}\]])")
 
 
-def said(answer: str) -> str:
-    """The answer without the reasoning that some models put before it."""
-    return _REASONING.sub(" ", answer).strip()
+def without_reasoning(answer: str) -> str:
+    """The answer without the reasoning that some models put before it.
+
+    >>> without_reasoning("<think> Hm. </think> yes")
+    'yes'
+    """
+    for tag in _TAGS:
+        ends = [found.end() for found in re.finditer(f"</{tag}>", answer, re.IGNORECASE)]
+        # Behind the last closing tag every opening one would be searched to the end, in vain.
+        end = ends[-1] if ends else 0
+        blocks = re.compile(f"<{tag}>.*?</{tag}>", re.DOTALL | re.IGNORECASE)
+        answer = blocks.sub(" ", answer[:end]) + answer[end:]
+    return answer.strip()
 
 
 def first_value(text: str, opening: str) -> Any:
@@ -24,7 +34,7 @@ def first_value(text: str, opening: str) -> Any:
     for candidate in (text[start:], mended(text[start:])):
         try:
             return json.JSONDecoder(strict=False).raw_decode(candidate)[0]
-        except ValueError:
+        except (ValueError, RecursionError):  # a model that stutters nests a thousand brackets
             continue
     return None
 
@@ -35,7 +45,7 @@ def string_list(answer: str) -> list[str] | None:
     >>> string_list('Here you are: ["a.b.c", "d.e.f"')
     ['a.b.c', 'd.e.f']
     """
-    text = said(answer)
+    text = without_reasoning(answer)
     value, mapping = first_value(text, "["), first_value(text, "{")
     if not isinstance(value, list) and isinstance(mapping, dict):
         fields = cast(dict[str, Any], mapping).values()

@@ -30,7 +30,7 @@ class TeacherConfig(OptionalChatConfig):
     thoughts: bool = True
     """A thought of the teacher's for every step; off: the oracle's own."""
     format_retries: int = Field(default=2, ge=0)
-    """Times that an answer that cannot be read is asked for again."""
+    """Further requests where an answer cannot be read."""
     give_up_after: int = Field(default=20, ge=1)
     """So many prompts of one kind in a row without a usable answer end the run."""
     prompts_dir: str = ""
@@ -41,7 +41,7 @@ class TeacherConfig(OptionalChatConfig):
 
 def written(data: dict[str, Any], making: bool) -> dict[str, Any]:
     """Settings as they are written down: without a teacher or a policy as if there were no such
-    setting; `making` keeps only what a run must have in common with the one that it goes on with,
+    setting; `making` keeps only what a run must have in common with the one that it resumes,
     which is not where a server is or how hard it is pressed."""
     unset = {name for name in ("teacher", "policy") if name in data and not _is_set(data[name])}
     data = {key: value for key, value in data.items() if key not in unset}

@@ -25,8 +25,8 @@ class Judge:
         verdict = Verdict((path, relevance, coherence))
         if verdict.kept:
             return verdict
-        said = ", ".join(f"{n} {s:g}" for n, s in zip(DIMENSIONS, verdict.scores, strict=True))
-        return Verdict(verdict.scores, (f"scores below {KEEP_FROM:g} in the mean: {said}",))
+        scores = ", ".join(f"{n} {s:g}" for n, s in zip(DIMENSIONS, verdict.scores, strict=True))
+        return Verdict(verdict.scores, (f"scores below {KEEP_FROM:g} in the mean: {scores}",))
 
     def _score(self, name: str, text: str, query: Query) -> float:
         prompts = self._client.prompts

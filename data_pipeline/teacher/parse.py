@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from graphwalker.loose_json import first_value, said
+from graphwalker.loose_json import first_value, without_reasoning
 
 _NUMBER = re.compile(r"(?:score\s*[:=]?\s*)?(\d+(?:\.\d+)?)\s*(?:/\s*10)?\.?", re.IGNORECASE)
 
@@ -25,7 +25,7 @@ def read_text(answer: str, tag: str) -> str:
     A text that was cut off within itself is not mended: half a question is none. Raises
     `Unreadable`.
     """
-    text = said(answer)
+    text = without_reasoning(answer)
     found = re.findall(rf"<{tag}>(.*?)</{tag}>", text, re.DOTALL | re.IGNORECASE)
     if found:
         return _line(found[-1], tag)
@@ -43,7 +43,7 @@ def read_score(answer: str) -> float:
     >>> [read_score(t) for t in ("<score>9</score>", '{"score": 8.5}', "Score: 7/10", "10")]
     [9.0, 8.5, 7.0, 10.0]
     """
-    whole = said(answer)
+    whole = without_reasoning(answer)
     field = _field(whole, "score")
     if isinstance(field, int | float) and not isinstance(field, bool):
         text = str(field)

@@ -33,11 +33,11 @@ def paths(query: Query) -> str:
 
 
 def hints(query: Query, lexicon: Lexicon) -> str:
-    """What each hop says, in the lexicon's plainest words."""
+    """What each hop means, in the lexicon's plainest words."""
     hops = [hop for branch in query.branches for hop in branch.hops] + list(query.tail)
-    said = (lexicon.phrases(hop)[0].text.replace("{x}", "it") for hop in hops)
+    phrases = (lexicon.phrases(hop)[0].text.replace("{x}", "it") for hop in hops)
     constraint = [plain(query.constraint)] if query.constraint else []
-    return "; ".join(dict.fromkeys((*said, *constraint)))
+    return "; ".join(dict.fromkeys((*phrases, *constraint)))
 
 
 def one_line(name: str) -> str:
@@ -46,9 +46,9 @@ def one_line(name: str) -> str:
 
 
 def _path(start: str, hops: Sequence[Hop], end: str, numbers: "count[int]") -> str:
-    said = [start]
+    parts = [start]
     for number, hop in enumerate(hops, start=1):
         forward = hop.direction is Direction.OUT
-        said.append(f"--{hop.relation}-->" if forward else f"<--{hop.relation}--")
-        said.append(end if number == len(hops) else f"entity{next(numbers)}")
-    return " ".join(said)
+        parts.append(f"--{hop.relation}-->" if forward else f"<--{hop.relation}--")
+        parts.append(end if number == len(hops) else f"entity{next(numbers)}")
+    return " ".join(parts)

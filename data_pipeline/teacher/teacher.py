@@ -25,7 +25,7 @@ class Teacher(Protocol):
     """Words questions, judges them, thinks. Raises `Unusable` with the reason of a drop."""
 
     def ask(self, query: Query, answers: Sequence[Entity], rng: random.Random) -> Draft | None:
-        """One question, or `None` when it cannot be said well."""
+        """One question, or `None` when it cannot be worded well."""
         ...
 
     def checked(
@@ -75,7 +75,7 @@ class ChatTeacher:
         self._judge = Judge(client)
 
     def ask(self, query: Query, answers: Sequence[Entity], rng: random.Random) -> Draft | None:
-        """The question in the model's words. It says the hops in nobody's phrases: each hop is
+        """The question in the model's words. It words the hops in nobody's phrases: each hop is
         given our plainest phrase (for thoughts and experts) and no other reading."""
         name = "question_conjunction" if len(query.branches) > 1 else "question_composition"
         values = {

@@ -17,7 +17,7 @@ def voiced(client: TeacherClient, protocol: ActionProtocol, trajectory: Trajecto
     """The trajectory with every thought written by the teacher; nothing else changes.
 
     A thought that names what no observation has shown yet, or that cannot be written in the
-    protocol, is asked for again. Raises `Unusable` where that does not help.
+    protocol, is requested again. Raises `Unusable` where that does not help.
     """
     turns: list[Turn] = []
     for number in range(len(trajectory.turns)):

@@ -1,4 +1,4 @@
-"""The reranker: a chat model that orders relations, each of its answers asked for once."""
+"""The reranker: a chat model that orders relations, each of its answers paid for once."""
 
 import logging
 import os
@@ -25,7 +25,7 @@ _SLOTS = {"question", "entity", "relations", "count"}
 
 class RerankerConfig(OptionalChatConfig):
     """An OpenAI-compatible server that chooses which relations an agent is shown (GraphWalker
-    section 3, Table 8). Nothing is asked where all relations would be shown anyway."""
+    section 3, Table 8). Nothing is sent where all relations would be shown anyway."""
 
     base_url: str = ""
     """Address up to and without `/chat/completions`. Empty: BM25 alone."""

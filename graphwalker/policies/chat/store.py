@@ -125,13 +125,13 @@ class Store:
         return Answer(text, finish, stop_reason, Spent(1, prompt, completion, cost), purpose)
 
     def purposes(self) -> dict[str, int]:
-        """How many answers are stored, by what they were asked for."""
+        """How many answers are stored, by purpose."""
         query = "SELECT purpose, count(*) FROM answers GROUP BY purpose ORDER BY purpose"
         with self.change() as database:
             return dict(database.execute(query).fetchall())
 
     def close(self) -> None:
-        """Close the file; nothing may be asked any more."""
+        """Close the file; nothing may be looked up any more."""
         with self._lock:
             self._database.close()
 

@@ -1,4 +1,4 @@
-"""One turn as vLLM is asked for it, in this process or over HTTP."""
+"""The request of one turn to vLLM, in this process or over HTTP."""
 
 from typing import Any
 

@@ -88,7 +88,9 @@ def test_invented_relations_are_left_out_and_bm25_fills_up(tmp_path):
     assert relations_of_ada(lambda n, p: answer, tmp_path) == (last, *bm25_of_ada()[:2])
 
 
-@pytest.mark.parametrize("text", ["I would take the first.", "[]", '{"a": 1}', ""])
+@pytest.mark.parametrize(
+    "text", ["I would take the first.", "[]", '{"a": 1}', "", "[" * 100_000, "<think>" * 30_000]
+)
 def test_an_answer_without_a_known_relation_leaves_bm25s_order_and_is_told(text, tmp_path, caplog):
     assert relations_of_ada(lambda n, p: Act(text), tmp_path) == bm25_of_ada()
     assert "1 of 1 answers of tiny named no relation" in caplog.text
