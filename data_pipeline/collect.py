@@ -31,7 +31,7 @@ from graphwalker.errors import GraphError, UserError
 from graphwalker.files import digest, read_records
 from graphwalker.graphs.base import KnowledgeGraph
 from graphwalker.policies.base import Sampling
-from graphwalker.question import Question
+from graphwalker.question import Question, read_worded
 from graphwalker.scoring import score
 from graphwalker.trajectory import StopReason, Trajectory
 
@@ -155,11 +155,6 @@ def expert_maker(graph: Path | str, config: Config) -> Callable[[Question], Unit
 
 def _by_structure(path: Path) -> dict[str, list[Question]]:
     found: dict[str, list[Question]] = {}
-    for question in read_records(path, Question.from_json):
-        if question.query is None or question.wording is None:
-            raise UserError(
-                f"{path}: {question.id} has no phrases for an expert to read: make the questions "
-                "with `graphwalker questions`"
-            )
+    for question in read_records(path, read_worded):
         found.setdefault(question.structure, []).append(question)
     return found

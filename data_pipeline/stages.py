@@ -16,7 +16,7 @@ from graphwalker.config import Config
 from graphwalker.errors import UserError
 from graphwalker.files import digest, read_records
 from graphwalker.graphs.open import open_graph
-from graphwalker.question import Question
+from graphwalker.question import Question, read_worded
 from graphwalker.trajectory import Trajectory
 
 FILTERED = "filtered.jsonl"
@@ -42,7 +42,15 @@ def filter_questions(
     progress: JobProgress | None = None,
 ) -> dict[str, Any]:
     """Keep the questions that pass the filter and every certificate: filtered.jsonl."""
-    return _run(graph, config, questions, _questions(questions), out, "filter", progress)
+    return _run(
+        graph,
+        config,
+        questions,
+        list(read_records(questions, read_worded)),
+        out,
+        "filter",
+        progress,
+    )
 
 
 def solve_questions(
@@ -53,7 +61,9 @@ def solve_questions(
     progress: JobProgress | None = None,
 ) -> dict[str, Any]:
     """The oracle's trajectory of every certified question: graphsynth.jsonl."""
-    return _run(graph, config, questions, _questions(questions), out, "solve", progress)
+    return _run(
+        graph, config, questions, list(read_records(questions, read_worded)), out, "solve", progress
+    )
 
 
 def _run(
@@ -152,14 +162,3 @@ def _sampled(record: dict[str, Any]) -> SampledWalk:
         return SampledWalk.from_json(record)
     except (KeyError, TypeError, ValueError) as error:
         raise UserError(f"not a walk of `graphwalker walk` ({error})") from None
-
-
-def _questions(path: Path) -> list[Question]:
-    questions = list(read_records(path, Question.from_json))
-    for question in questions:
-        if question.query is None or question.wording is None:
-            raise UserError(
-                f"{path}: {question.id} has no query and phrases to certify it by: make the "
-                "questions with `graphwalker questions`"
-            )
-    return questions

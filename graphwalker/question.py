@@ -109,6 +109,13 @@ def worded(question: Question) -> tuple[Query, Draft]:
     return question.query, question.wording
 
 
+def read_worded(record: dict[str, Any]) -> Question:
+    """`Question.from_json`, of a question with a query and phrases only."""
+    question = Question.from_json(record)
+    worded(question)
+    return question
+
+
 def read_query(text: str, record: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a `Question` that stand under `query` in its record. A record without branches
     is a data set's own form of a query: all of it is `annotations`."""

@@ -259,5 +259,5 @@ def test_questions_without_phrases_are_refused(world, tmp_path):
     bare = Question.from_json({**questions[0].to_json(), "query": {}})
     path = tmp_path / "q.jsonl"
     write_jsonl(path, [bare.to_json()])
-    with pytest.raises(UserError, match="no phrases"):
+    with pytest.raises(UserError, match="no query and phrases"):
         collect_experts(world / "graph", ExpertConfig(count=1), path, tmp_path / "out")
