@@ -20,7 +20,7 @@ from graphwalker.question import Question
 from graphwalker.tokens.segments import chat_format
 from training.grpo_config import GrpoConfig
 from training.models.lora import refuse_adapter
-from training.runs.checkpoints import claim_run, digest, last_checkpoint, resume
+from training.runs.checkpoints import claim_run, digest, last_checkpoint
 from training.runs.command import run_command
 from training.runs.distributed import check_layout, rank, set_threads
 from training.runs.environment import (
@@ -59,6 +59,7 @@ def run_grpo(config: GrpoConfig) -> Path:
     many infrastructure failures in a step.
     """
     from training.runs.saving import save_final
+    from training.runs.stopping import train
 
     check_layout()
     config, out = in_its_environment(config), Path(config.output_dir)
@@ -73,7 +74,7 @@ def run_grpo(config: GrpoConfig) -> Path:
     set_threads(config.threads)
     start = last_checkpoint(out)
     trainer = make_trainer(config, questions, environment, start)
-    resume(trainer, start)
+    train(trainer, start, config.iterations)
     return save_final(trainer, out)
 
 

@@ -11,7 +11,7 @@ from graphwalker.errors import UserError
 from graphwalker.files import write_json
 from training.config import SftConfig
 from training.models.lora import refuse_adapter
-from training.runs.checkpoints import claim_facts, claim_run, digest, last_checkpoint, resume
+from training.runs.checkpoints import claim_facts, claim_run, digest, last_checkpoint
 from training.runs.command import run_command
 from training.runs.distributed import check_layout, processes, rank, set_threads
 from training.runs.environment import check_evaluation, in_their_environment, write_sft_environment
@@ -49,6 +49,7 @@ def _train(config: SftConfig, out: Path) -> Path:
     from transformers.utils.logging import disable_progress_bar
 
     from training.runs.saving import save_final
+    from training.runs.stopping import train
     from training.supervised.trainer import PlannedTrainer
 
     disable_progress_bar()  # "Loading weights": ours is the only bar
@@ -70,7 +71,7 @@ def _train(config: SftConfig, out: Path) -> Path:
     plan = plan_steps(rows.lengths, config, processes() * config.gradient_accumulation)
     start = last_checkpoint(out)
     trainer = PlannedTrainer(config, tokenizer, rows, plan, start, (rank(), processes()))
-    resume(trainer, start)
+    train(trainer, start)
     best = trainer.evaluation and trainer.evaluation.best
     if best and best.step:
         log.info("the final model is that of step %d, with EM %.3f", best.step, best.score)

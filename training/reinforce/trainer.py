@@ -6,8 +6,6 @@ needs them. On GPUs TRL's own kernels score; the rest holds there too. Rows that
 (infrastructure failures, or filtered out) count in no mean.
 """
 
-import functools
-import types
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +14,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 from trl.trainer.grpo_trainer import GRPOTrainer
 
+from training.models.heads import add_selective_head, has_plain_head
 from training.reinforce.log import Drift, StepLog
 from training.reinforce.rollout import Rollouts
 from training.runs.distributed import gathered
@@ -38,7 +37,7 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
         self._drift = Drift()
         adapted = hasattr(self.model, "peft_config")
         on_cpu = self.accelerator.device.type == "cpu"
-        self._selective = on_cpu and not adapted and _plain_head(self.model)
+        self._selective = on_cpu and not adapted and has_plain_head(self.model)
         if self._selective:
             add_selective_head(self.model)
             if self.ref_model is not None:
@@ -234,27 +233,6 @@ def token_logps(
     )
     values = -cross_entropy(logits.float() / temperature, ids[rows, targets], reduction="none")
     return torch.zeros(scored.shape, device=ids.device).index_put((rows, places), values)
-
-
-def add_selective_head(model: Any) -> None:
-    """`model(..., score_at=(rows, columns))` gives logits at those places alone."""
-    forward = model.forward
-
-    @functools.wraps(forward)
-    def selective(self: Any, *args: Any, score_at: Any = None, **kwargs: Any) -> Any:
-        if score_at is None:
-            return forward(*args, **kwargs)
-        hidden = self.base_model(*args, use_cache=False, **kwargs).last_hidden_state
-        return self.get_output_embeddings()(hidden[score_at])
-
-    model.forward = types.MethodType(selective, model)
-
-
-def _plain_head(model: Any) -> bool:
-    """Whether logits are the output embedding of the last hidden state and nothing more."""
-    odd = ("final_logit_softcapping", "logit_scale", "output_multiplier", "lm_head_multiplier")
-    config = model.config.get_text_config()
-    return not any(getattr(config, key, None) for key in (*odd, "logits_scaling"))
 
 
 def _padded(rows: Any, dtype: torch.dtype = torch.long) -> Tensor:

@@ -42,12 +42,6 @@ def claim_facts(folder: Path, name: str, facts: Mapping[str, Any]) -> None:
     claim(folder, facts, f"{name}.json", foreign=f"{name}.json")
 
 
-def resume(trainer: Any, start: int) -> None:
-    """Train from the checkpoint of step `start`, 0 for the beginning."""
-    folder = Path(trainer.args.output_dir)
-    trainer.train(resume_from_checkpoint=str(folder / f"checkpoint-{start}") if start else None)
-
-
 def digest(path: Path) -> str:
     """Changes when a file does, or a file of a folder; of large files, both ends are read."""
     hasher = hashlib.sha256()

@@ -3,6 +3,7 @@
 import errno
 import logging
 import os
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -35,7 +36,10 @@ def run_command(
         return 2
     except GraphWalkerError as error:
         sys.stderr.write(f"{name}: {error}\n")
-        return 1
+        return getattr(error, "exit_code", 1)
+    except KeyboardInterrupt:
+        sys.stderr.write(f"{name}: interrupted; the same command resumes the run\n")
+        return 128 + signal.SIGINT
     except OSError as error:
         if error.errno != errno.ENOSPC:
             raise

@@ -1,7 +1,7 @@
 """Evaluation while training: the model as it stands plays episodes in the environment."""
 
 import logging
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,14 +15,17 @@ from graphwalker.errors import UserError
 from graphwalker.graphs.open import open_graph
 from graphwalker.policies.base import Sampling
 from graphwalker.policies.local.policy import TransformersPolicy
-from graphwalker.scoring import score
 from graphwalker.tokens.segments import chat_format
-from graphwalker.trajectory import Trajectory
 from training.config import EvaluationSettings, SftConfig
+from training.reinforce.batch import facts_of, summary
+from training.reinforce.rewards import scored
 from training.runs.distributed import gathered, processes, rank
 from training.supervised.best import BestModel
 
 log = logging.getLogger(__name__)
+
+FIGURES = ("em", "f1", "answered", "valid_actions", "failed")
+"""Reported of the episodes; `failed` counts infrastructure failures, which no mean holds."""
 
 
 class RolloutEvaluation(TrainerCallback):
@@ -82,40 +85,16 @@ class RolloutEvaluation(TrainerCallback):
                 max_context=self._settings.max_context or self._config.max_length,
                 name="training",
             )
-            played = rollout(
+            episodes = rollout(
                 self._questions,
                 self._environment,
                 policy,
                 Sampling(max_tokens=self._settings.max_turn_tokens),
                 concurrency=self._settings.batch_size,
             )
-            facts = [_facts(trajectory) for trajectory in played]
-        return _means(gathered(facts))
-
-
-Facts = tuple[bool, float, float, bool, int, int]
-
-
-def _facts(trajectory: Trajectory) -> Facts:
-    """Failed for us, EM, F1, answered, turns, turns with a valid action."""
-    scores = {"em": 0.0, "f1": 0.0} if trajectory.stop.infrastructure_failure else score(trajectory)
-    valid = sum("malformed" not in turn.action for turn in trajectory.turns)
-    answered = trajectory.answer is not None
-    ours = trajectory.stop.infrastructure_failure
-    return ours, scores["em"], scores["f1"], answered, len(trajectory.turns), valid
-
-
-def _means(facts: Sequence[Facts]) -> dict[str, float]:
-    """Means over the episodes that did not fail for us; `eval_failed` counts those that did."""
-    done = [fact for fact in facts if not fact[0]]
-    count, turns = max(1, len(done)), max(1, sum(fact[4] for fact in done))
-    return {
-        "eval_em": sum(fact[1] for fact in done) / count,
-        "eval_f1": sum(fact[2] for fact in done) / count,
-        "eval_answered": sum(fact[3] for fact in done) / count,
-        "eval_valid_actions": sum(fact[5] for fact in done) / turns,
-        "eval_failed": float(len(facts) - len(done)),
-    }
+            facts = [facts_of(scored(trajectory), 0) for trajectory in episodes]
+        means = summary(gathered(facts), 1)
+        return {f"eval_{name}": means[name] for name in FIGURES}
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 import functools
 import logging
 import math
-import types
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from trl.trainer.sft_trainer import SFTTrainer
 from graphwalker.errors import UserError
 from graphwalker.tokens.segments import IGNORED
 from training.config import SftConfig
+from training.models.heads import add_selective_head, has_plain_head
 from training.models.lora import lora_config
 from training.models.optimizers import muon_adamw
 from training.runs.arguments import build, shared_arguments
@@ -29,7 +29,6 @@ from training.supervised.data import Collator, PackingCollator, Plan, PlannedRow
 from training.supervised.evaluation import RolloutEvaluation
 
 log = logging.getLogger(__name__)
-_SCALED_HEADS = ("final_logit_softcapping", "logit_scale", "logits_scaling", "lm_head_multiplier")
 OWN_SCHEDULE = frozenset({"lr_scheduler_type", "lr_scheduler_kwargs"})
 """Fields of `trainer:` that put one of transformers' schedules in the place of `schedule`."""
 
@@ -73,9 +72,9 @@ class PlannedTrainer(WholeCheckpoints, SFTTrainer):
         )
         self.remove_callback(PrinterCallback)
         # On a GPU, TRL's own loss scores trained positions only, in Triton kernels.
-        self._lean = self.args.device.type == "cpu" and lean_loss_fits(model)
+        self._lean = self.args.device.type == "cpu" and has_plain_head(model)
         if self._lean:
-            add_trained_loss(model)
+            add_selective_head(model)
 
     def get_train_dataloader(self) -> DataLoader:
         rank, processes = self._process
@@ -96,14 +95,18 @@ class PlannedTrainer(WholeCheckpoints, SFTTrainer):
     ) -> Any:
         if not self._lean or return_outputs:
             return super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
-        total = model(
+        # Rows are padded on the right, so causal attention needs no mask; of packed rows it is made
+        # from their positions. `places` predict the next token: (rows, tokens - 1).
+        labels = inputs["labels"][:, 1:]
+        rows, places = (labels != IGNORED).nonzero(as_tuple=True)
+        logits = model(
             input_ids=inputs["input_ids"],
-            labels=inputs["labels"],
             position_ids=inputs.get("position_ids"),
-            trained_loss=True,
-        )["loss"]
+            score_at=(rows, places),
+        )
+        total = cross_entropy(logits.float(), labels[rows, places], reduction="sum")
         if num_items_in_batch is None:
-            return total / max(1, int((inputs["labels"][:, 1:] != IGNORED).sum()))
+            return total / max(1, len(rows))
         # The count is over all processes, and DDP averages their gradients.
         return total / num_items_in_batch * self.accelerator.num_processes
 
@@ -199,38 +202,6 @@ def lr_factor(config: SftConfig, done: float, steps: int) -> float:
     if config.schedule == "linear":
         return 1 - rest
     return 0.5 * (1 + math.cos(math.pi * rest)) if config.schedule == "cosine" else 1.0
-
-
-def lean_loss_fits(model: PreTrainedModel) -> bool:
-    """True for models whose logits are just the head applied to the hidden states."""
-    config = model.config.get_text_config()
-    return not any(getattr(config, name, None) for name in _SCALED_HEADS)
-
-
-def add_trained_loss(model: PreTrainedModel) -> None:
-    """Let `model(input_ids, labels, trained_loss=True)` return the summed loss of trained tokens.
-
-    The rows are padded on the right, so causal attention needs no mask (packed ones come with
-    `position_ids`, from which it is made), and the head is applied at trained positions only: the
-    same loss as the model's own, at half the time for a tiny model.
-    """
-    original = model.forward
-
-    @functools.wraps(type(model).forward)
-    def forward(self: Any, *args: Any, trained_loss: bool = False, **kwargs: Any) -> Any:
-        if not trained_loss:
-            return original(*args, **kwargs)
-        labels = kwargs["labels"][:, 1:]
-        hidden = self.base_model(
-            input_ids=kwargs["input_ids"],
-            position_ids=kwargs.get("position_ids"),
-            use_cache=False,
-        ).last_hidden_state
-        trained = labels != IGNORED
-        logits = self.get_output_embeddings()(hidden[:, :-1][trained])
-        return {"loss": cross_entropy(logits.float(), labels[trained], reduction="sum")}
-
-    model.forward = types.MethodType(forward, model)
 
 
 def _pad_id(tokenizer: Any) -> int:

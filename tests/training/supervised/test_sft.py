@@ -114,15 +114,20 @@ def test_trained_tokens_of_every_trajectory_are_exactly_the_agents_turns(place, 
 
 
 def test_the_lean_loss_and_its_gradient_equal_the_models_own(model, batch) -> None:
-    from training.supervised.trainer import add_trained_loss
+    from torch.nn.functional import cross_entropy
+
+    from training.models.heads import add_selective_head
 
     count = (batch["labels"][:, 1:] != IGNORED).sum()
     plain = model(**batch).loss
     plain.backward()
     expected = [p.grad.clone() for p in model.parameters()]
     model.zero_grad()
-    add_trained_loss(model)
-    total = model(input_ids=batch["input_ids"], labels=batch["labels"], trained_loss=True)["loss"]
+    add_selective_head(model)
+    labels = batch["labels"][:, 1:]
+    places = (labels != IGNORED).nonzero(as_tuple=True)
+    logits = model(input_ids=batch["input_ids"], score_at=places)
+    total = cross_entropy(logits, labels[places], reduction="sum")
     (total / count).backward()
     torch.testing.assert_close(total / count, plain, rtol=1e-6, atol=1e-6)
     torch.testing.assert_close([p.grad for p in model.parameters()], expected)
