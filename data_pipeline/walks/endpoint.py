@@ -12,14 +12,14 @@ from graphwalker.agents.environment import EnvironmentConfig
 from graphwalker.errors import GraphError, UserError
 from graphwalker.graphs.base import FLATTENED, KnowledgeGraph
 from graphwalker.graphs.batched import OverGraph
-from graphwalker.graphs.cache.calls import Ask, AskedGraph, answer
+from graphwalker.graphs.cache.calls import AnsweringGraph, GraphCall, answer
 from graphwalker.graphs.open import is_endpoint, open_graph
 
 REQUESTS = 2
 """Gatherings under way at once; what comes meanwhile waits for the next one."""
 
 
-class EndpointGraph(OverGraph, AskedGraph):
+class EndpointGraph(OverGraph, AnsweringGraph):
     """Gives what `graph` gives. Look-ups of several threads go out together: while one gathering
     is answered the next one fills, so that requests are few where many walk and none waits long.
 
@@ -30,16 +30,16 @@ class EndpointGraph(OverGraph, AskedGraph):
         super().__init__(graph)
         halves = {half for relation in relations for half in relation.split(FLATTENED)}
         self._relations = sorted(halves | set(relations))
-        self._waiting: list[tuple[Sequence[Ask], Future[list[Any]]]] = []
+        self._waiting: list[tuple[Sequence[GraphCall], Future[list[Any]]]] = []
         self._lock, self._requests = Lock(), BoundedSemaphore(REQUESTS)
 
     def relation_ids(self) -> list[str]:
         return list(self._relations)
 
-    def answer(self, asks: Sequence[Ask]) -> list[Any]:
+    def answer(self, calls: Sequence[GraphCall]) -> list[Any]:
         found: Future[list[Any]] = Future()
         with self._lock:
-            self._waiting.append((asks, found))
+            self._waiting.append((calls, found))
         with self._requests:
             if not found.done():
                 self._ask_for_all()
@@ -50,7 +50,7 @@ class EndpointGraph(OverGraph, AskedGraph):
         with self._lock:
             waiting, self._waiting = self._waiting, []
         try:
-            results = iter(answer(self.graph, [ask for asks, _ in waiting for ask in asks]))
+            results = iter(answer(self.graph, [call for calls, _ in waiting for call in calls]))
         except BaseException as error:  # whatever it is, nobody is left waiting
             failure = (
                 error if isinstance(error, Exception) else GraphError("the call was interrupted")
@@ -58,8 +58,8 @@ class EndpointGraph(OverGraph, AskedGraph):
             for _, found in waiting:
                 found.set_exception(failure)
             raise
-        for asks, found in waiting:
-            found.set_result([next(results) for _ in asks])
+        for calls, found in waiting:
+            found.set_result([next(results) for _ in calls])
 
 
 def open_shared(

@@ -5,7 +5,7 @@ from typing import Any
 
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side, Step
 from graphwalker.graphs.batched import OverGraph
-from graphwalker.graphs.cache.calls import Ask, AskedGraph, answer
+from graphwalker.graphs.cache.calls import AnsweringGraph, GraphCall, answer
 
 STEPS = 1 << 13
 """Steps of one generation; two generations are kept."""
@@ -15,7 +15,7 @@ Known = tuple[int | None, list[Entity]]
 """The limit of the call, and what came."""
 
 
-class RememberedGraph(OverGraph, AskedGraph):
+class RememberedGraph(OverGraph, AnsweringGraph):
     """Gives what `graph` gives. A step that was taken with the same limit, or came to its end
     below it, is not taken again: a walk is executed and proven over the steps that made it.
 
@@ -29,8 +29,8 @@ class RememberedGraph(OverGraph, AskedGraph):
         self._young: dict[ListingKey, Known] = {}
         self._old: dict[ListingKey, Known] = {}
 
-    def answer(self, asks: Sequence[Ask]) -> list[Any]:
-        return answer(self.graph, asks)
+    def answer(self, calls: Sequence[GraphCall]) -> list[Any]:
+        return answer(self.graph, calls)
 
     def flat_relations_many(self, sides: Sequence[Side]) -> list[list[tuple[str, int]]]:
         return self.graph.flat_relations_many(sides)

@@ -6,10 +6,10 @@ import time
 from graphwalker.errors import GraphError
 from graphwalker.graphs.base import KnowledgeGraph
 from graphwalker.graphs.batched import OverGraph
-from graphwalker.graphs.cache.calls import AskedGraph, answer
+from graphwalker.graphs.cache.calls import AnsweringGraph, answer
 
 
-class CountedGraph(OverGraph, AskedGraph):
+class CountedGraph(OverGraph, AnsweringGraph):
     """Passes every call on; one batched call is one round trip."""
 
     def __init__(self, graph, seconds=0.0):

@@ -1,4 +1,4 @@
-"""An ask: one look-up of a graph as data, so that it can be cached, recorded and replayed."""
+"""Graph calls: look-ups of a graph as data, to be gathered, cached, recorded and replayed."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
@@ -9,24 +9,24 @@ from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side, Ste
 from graphwalker.graphs.batched import BatchedGraph
 
 
-class Ask(NamedTuple):
+class GraphCall(NamedTuple):
     """A method of the graph and its arguments: texts, numbers, `None`, tuples of texts."""
 
     method: str
     arguments: tuple[Any, ...]
 
 
-def answer(graph: KnowledgeGraph, asks: Sequence[Ask]) -> list[Any]:
-    """What the graph answers to each ask, in one call of a batched form for each method."""
-    found: dict[Ask, Any] = {}
-    methods = dict.fromkeys(ask.method for ask in asks)
+def answer(graph: KnowledgeGraph, calls: Sequence[GraphCall]) -> list[Any]:
+    """What the graph answers to each call, in one call of a batched form for each method."""
+    found: dict[GraphCall, Any] = {}
+    methods = dict.fromkeys(call.method for call in calls)
     for method in methods:
-        of_method = list(dict.fromkeys(ask for ask in asks if ask.method == method))
-        results = _ANSWERS[method](graph, [ask.arguments for ask in of_method])
+        of_method = list(dict.fromkeys(call for call in calls if call.method == method))
+        results = _ANSWERS[method](graph, [call.arguments for call in of_method])
         if len(results) != len(of_method):
-            raise GraphError(f"{method}: {len(of_method)} asked, {len(results)} answered")
+            raise GraphError(f"{method}: {len(of_method)} calls, {len(results)} answers")
         found.update(zip(of_method, results, strict=True))
-    return [found[ask] for ask in asks]
+    return [found[call] for call in calls]
 
 
 def encode(result: Any) -> Any:
@@ -42,12 +42,12 @@ def decode(method: str, data: Any) -> Any:
         raise GraphError(f"not a result of {method}: {str(data)[:80]}") from None
 
 
-class AskedGraph(BatchedGraph):
-    """A graph whose every look-up is an ask: what answers them is all that a subclass adds."""
+class AnsweringGraph(BatchedGraph):
+    """A graph whose every look-up is a call as data: a subclass says what answers them."""
 
     @abstractmethod
-    def answer(self, asks: Sequence[Ask]) -> list[Any]:
-        """One result for each ask, in the order asked. Raises `GraphError`."""
+    def answer(self, calls: Sequence[GraphCall]) -> list[Any]:
+        """One result for each call, in their order. Raises `GraphError`."""
 
     def resolve(self, name: str) -> list[Entity]:
         return self._one("resolve", name)
@@ -62,13 +62,13 @@ class AskedGraph(BatchedGraph):
         return self._one("types", entity_id)
 
     def names_many(self, entity_ids: Sequence[str]) -> list[str]:
-        return self.answer([Ask("name", (entity_id,)) for entity_id in entity_ids])
+        return self.answer([GraphCall("name", (entity_id,)) for entity_id in entity_ids])
 
     def relations_many(self, sides: Sequence[Side]) -> list[list[tuple[str, int]]]:
-        return self.answer([Ask("relations", tuple(side)) for side in sides])
+        return self.answer([GraphCall("relations", tuple(side)) for side in sides])
 
     def neighbors_many(self, steps: Sequence[Step]) -> list[list[Entity]]:
-        return self.answer([Ask("neighbors", tuple(step)) for step in steps])
+        return self.answer([GraphCall("neighbors", tuple(step)) for step in steps])
 
     def triples_many(
         self,
@@ -77,43 +77,43 @@ class AskedGraph(BatchedGraph):
         limit: int | None = None,
     ) -> list[list[Triple]]:
         over = None if relations is None else tuple(relations)
-        return self.answer([Ask("triples", (*side, over, limit)) for side in sides])
+        return self.answer([GraphCall("triples", (*side, over, limit)) for side in sides])
 
     def flat_relations_many(self, sides: Sequence[Side]) -> list[list[tuple[str, int]]]:
-        return self.answer([Ask("flat_relations", tuple(side)) for side in sides])
+        return self.answer([GraphCall("flat_relations", tuple(side)) for side in sides])
 
     def step_many(self, steps: Sequence[Step]) -> list[list[Entity]]:
-        return self.answer([Ask("step", tuple(step)) for step in steps])
+        return self.answer([GraphCall("step", tuple(step)) for step in steps])
 
     def _one(self, method: str, *arguments: Any) -> Any:
-        return self.answer([Ask(method, arguments)])[0]
+        return self.answer([GraphCall(method, arguments)])[0]
 
 
 Arguments = list[tuple[Any, ...]]
 
 
-def _triples(graph: KnowledgeGraph, asked: Arguments) -> list[list[Triple]]:
+def _triples(graph: KnowledgeGraph, calls: Arguments) -> list[list[Triple]]:
     groups: dict[Any, list[Side]] = {}
-    for entity_id, direction, relations, limit in asked:
+    for entity_id, direction, relations, limit in calls:
         groups.setdefault((relations, limit), []).append(Side(entity_id, direction))
     found = {
         (*side, *key): triples
         for key, sides in groups.items()
         for side, triples in zip(sides, graph.triples_many(sides, *key), strict=True)
     }
-    return [found[one] for one in asked]
+    return [found[one] for one in calls]
 
 
 _ANSWERS: dict[str, Callable[[KnowledgeGraph, Arguments], list[Any]]] = {
-    "resolve": lambda graph, asked: [graph.resolve(*one) for one in asked],
-    "count": lambda graph, asked: [graph.count(*one) for one in asked],
-    "types": lambda graph, asked: [graph.types(*one) for one in asked],
-    "name": lambda graph, asked: graph.names_many([one[0] for one in asked]),
-    "relations": lambda graph, asked: graph.relations_many([Side(*one) for one in asked]),
-    "neighbors": lambda graph, asked: graph.neighbors_many([Step(*one) for one in asked]),
+    "resolve": lambda graph, calls: [graph.resolve(*one) for one in calls],
+    "count": lambda graph, calls: [graph.count(*one) for one in calls],
+    "types": lambda graph, calls: [graph.types(*one) for one in calls],
+    "name": lambda graph, calls: graph.names_many([one[0] for one in calls]),
+    "relations": lambda graph, calls: graph.relations_many([Side(*one) for one in calls]),
+    "neighbors": lambda graph, calls: graph.neighbors_many([Step(*one) for one in calls]),
     "triples": _triples,
-    "flat_relations": lambda g, asked: g.flat_relations_many([Side(*one) for one in asked]),
-    "step": lambda graph, asked: graph.step_many([Step(*one) for one in asked]),
+    "flat_relations": lambda g, calls: g.flat_relations_many([Side(*one) for one in calls]),
+    "step": lambda graph, calls: graph.step_many([Step(*one) for one in calls]),
 }
 
 

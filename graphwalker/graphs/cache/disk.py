@@ -8,7 +8,7 @@ from threading import Lock
 from typing import Any
 
 from graphwalker.errors import GraphError, UserError
-from graphwalker.graphs.cache.calls import Ask, decode, encode
+from graphwalker.graphs.cache.calls import GraphCall, decode, encode
 
 FILE_NAME = "graph_cache.sqlite"
 _AT_ONCE = 400
@@ -16,7 +16,7 @@ _VERSION = 1
 
 
 class DiskTier:
-    """Results of asks by the name of their graph. The oldest go once `max_bytes` are reached.
+    """Results of calls by the name of their graph. The oldest go once `max_bytes` are reached.
 
     Raises `UserError` for a file that is not such a cache, `GraphError` when the disk fails.
     """
@@ -35,8 +35,8 @@ class DiskTier:
                 "delete it or choose another folder"
             ) from None
 
-    def read(self, keys: Sequence[tuple[str, Ask]]) -> dict[tuple[str, Ask], Any]:
-        """The results of those asks that are known."""
+    def read(self, keys: Sequence[tuple[str, GraphCall]]) -> dict[tuple[str, GraphCall], Any]:
+        """The results of those calls that are known."""
         texts = {_text(key): key for key in keys}
         rows: list[tuple[str, str]] = []
         wanted = list(texts)
@@ -47,7 +47,7 @@ class DiskTier:
                 rows += self._run(f"SELECT key, result FROM asks WHERE key IN ({marks})", some)
         return {texts[t]: decode(texts[t][1].method, json.loads(result)) for t, result in rows}
 
-    def write(self, found: dict[tuple[str, Ask], Any]) -> None:
+    def write(self, found: dict[tuple[str, GraphCall], Any]) -> None:
         """Keep the results; other processes see them."""
         rows = [(_text(key), json.dumps(encode(result))) for key, result in found.items()]
         with self._lock:
@@ -95,5 +95,5 @@ class DiskTier:
             raise GraphError(f"{self.path}: {error}") from None
 
 
-def _text(key: tuple[str, Ask]) -> str:
+def _text(key: tuple[str, GraphCall]) -> str:
     return json.dumps([key[0], key[1].method, key[1].arguments])

@@ -5,14 +5,14 @@ from typing import Any
 
 from graphwalker.graphs.base import KnowledgeGraph
 from graphwalker.graphs.batched import OverGraph
-from graphwalker.graphs.cache.calls import Ask, AskedGraph, answer
+from graphwalker.graphs.cache.calls import AnsweringGraph, GraphCall, answer
 from graphwalker.graphs.cache.memory import Cache
 
 PROCESS_CACHE = Cache()
 """Shared by all cached graphs of this process that are given no cache of their own."""
 
 
-class CachedGraph(OverGraph, AskedGraph):
+class CachedGraph(OverGraph, AnsweringGraph):
     """Gives what `graph` gives and asks it once. `name` tells graphs of one cache apart: an
     address or a checksum, and whatever else changes the answers (language, named graph).
 
@@ -24,10 +24,10 @@ class CachedGraph(OverGraph, AskedGraph):
         self._name = name
         self.cache = PROCESS_CACHE if cache is None else cache
 
-    def answer(self, asks: Sequence[Ask]) -> list[Any]:
-        keys = [(self._name, ask) for ask in asks]
+    def answer(self, calls: Sequence[GraphCall]) -> list[Any]:
+        keys = [(self._name, call) for call in calls]
         found = self.cache.get_many(keys, self._ask)
         return [list(one) if isinstance(one, list) else one for one in found]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
 
-    def _ask(self, keys: list[tuple[str, Ask]]) -> list[Any]:
-        return answer(self.graph, [ask for _, ask in keys])
+    def _ask(self, keys: list[tuple[str, GraphCall]]) -> list[Any]:
+        return answer(self.graph, [call for _, call in keys])

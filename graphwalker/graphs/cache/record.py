@@ -9,11 +9,11 @@ from graphwalker.errors import GraphError
 from graphwalker.files import JsonlAppender
 from graphwalker.graphs.base import KnowledgeGraph
 from graphwalker.graphs.batched import OverGraph
-from graphwalker.graphs.cache.calls import Ask, AskedGraph, answer, encode
+from graphwalker.graphs.cache.calls import AnsweringGraph, GraphCall, answer, encode
 from graphwalker.graphs.cache.replay import read_recording
 
 
-class RecordedGraph(OverGraph, AskedGraph):
+class RecordedGraph(OverGraph, AnsweringGraph):
     """Gives what `graph` gives and appends it to `path`, from which `ReplayedGraph` gives it again.
 
     A line: `{"method": "relations", "arguments": ["m.1", "out"], "result": [["a.b.c", 2]]}`.
@@ -25,25 +25,25 @@ class RecordedGraph(OverGraph, AskedGraph):
         self._lock = Lock()
         self._out = JsonlAppender(path)
         known = read_recording(path)
-        self._written = {ask for ask in known if not isinstance(known[ask], GraphError)}
+        self._written = {call for call in known if not isinstance(known[call], GraphError)}
 
-    def answer(self, asks: Sequence[Ask]) -> list[Any]:
+    def answer(self, calls: Sequence[GraphCall]) -> list[Any]:
         try:
-            results = answer(self.graph, asks)
+            results = answer(self.graph, calls)
         except GraphError as error:
-            self._write([(ask, {"error": str(error)}) for ask in asks])
+            self._write([(call, {"error": str(error)}) for call in calls])
             raise
-        self._write([(a, {"result": encode(r)}) for a, r in zip(asks, results, strict=True)])
+        self._write([(call, {"result": encode(r)}) for call, r in zip(calls, results, strict=True)])
         return results
 
     def close(self) -> None:
         """Close the file."""
         self._out.close()
 
-    def _write(self, rows: Sequence[tuple[Ask, dict[str, Any]]]) -> None:
+    def _write(self, rows: Sequence[tuple[GraphCall, dict[str, Any]]]) -> None:
         with self._lock:
-            for ask, outcome in rows:
-                if ask not in self._written:
-                    self._out.append({**ask._asdict(), **outcome})
+            for call, outcome in rows:
+                if call not in self._written:
+                    self._out.append({**call._asdict(), **outcome})
                     if "error" not in outcome:
-                        self._written.add(ask)
+                        self._written.add(call)

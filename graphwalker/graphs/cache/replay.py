@@ -6,10 +6,10 @@ from typing import Any, cast
 
 from graphwalker.errors import GraphError, UserError
 from graphwalker.files import read_jsonl
-from graphwalker.graphs.cache.calls import Ask, AskedGraph, decode
+from graphwalker.graphs.cache.calls import AnsweringGraph, GraphCall, decode
 
 
-class ReplayedGraph(AskedGraph):
+class ReplayedGraph(AnsweringGraph):
     """The graph of a recording. A call that was not recorded, or that failed, raises `GraphError`:
     the run differs from the recorded one from there on."""
 
@@ -17,34 +17,34 @@ class ReplayedGraph(AskedGraph):
         self._path = path
         self._results = read_recording(path)
 
-    def answer(self, asks: Sequence[Ask]) -> list[Any]:
-        return [self._result(ask) for ask in asks]
+    def answer(self, calls: Sequence[GraphCall]) -> list[Any]:
+        return [self._result(call) for call in calls]
 
-    def _result(self, ask: Ask) -> Any:
-        if ask not in self._results:
+    def _result(self, call: GraphCall) -> Any:
+        if call not in self._results:
             raise GraphError(
-                f"{self._path}: {ask.method}{ask.arguments} was not recorded; the run that asks "
+                f"{self._path}: {call.method}{call.arguments} was not recorded; the run that asks "
                 "for it is another one than the recorded"
             )
-        result = self._results[ask]
+        result = self._results[call]
         if isinstance(result, GraphError):
             raise GraphError(str(result))
         return list(cast(list[Any], result)) if isinstance(result, list) else result
 
 
-def read_recording(path: Path | str) -> dict[Ask, Any]:
-    """Results by ask; a `GraphError` stands for a call that failed and never succeeded.
+def read_recording(path: Path | str) -> dict[GraphCall, Any]:
+    """Results by call; a `GraphError` stands for a call that failed and never succeeded.
 
     Raises `UserError` naming file and record for a line that is not of a recording.
     """
-    found: dict[Ask, Any] = {}
+    found: dict[GraphCall, Any] = {}
     for number, record in enumerate(read_jsonl(path), start=1):
         try:
-            ask = Ask(str(record["method"]), _arguments(record["arguments"]))
+            call = GraphCall(str(record["method"]), _arguments(record["arguments"]))
             if "error" in record:
-                found.setdefault(ask, GraphError(str(record["error"])))
+                found.setdefault(call, GraphError(str(record["error"])))
             else:
-                found[ask] = decode(ask.method, record["result"])
+                found[call] = decode(call.method, record["result"])
         except (KeyError, TypeError, GraphError):
             raise UserError(f"{path}: record {number}: not a recorded graph call") from None
     return found

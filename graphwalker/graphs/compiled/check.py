@@ -13,7 +13,7 @@ from graphwalker.errors import GraphError
 from graphwalker.graphs.base import Direction
 from graphwalker.graphs.compiled.graph import CompiledGraph
 from graphwalker.graphs.format.layout import Layout
-from graphwalker.graphs.format.offsets import offsets_array, read_offsets
+from graphwalker.graphs.format.offsets import read_offsets
 from graphwalker.graphs.literals import is_literal
 
 log = logging.getLogger(__name__)
@@ -122,12 +122,12 @@ class _Check:
                 self._hold(both and counted, f"{edge} is known from one end only")
 
     def _offsets(self, name: str, count: int, end: int, distinct: bool = False) -> None:
-        self._hold(len(read_offsets(self._layout, name)) == count + 1, f"length of {name}")
+        offsets = read_offsets(self._layout, name)
+        self._hold(len(offsets) == count + 1, f"length of {name}")
         for _, values in self._chunks(name, count):
             rising = np.diff(values)
             self._hold(bool((rising >= distinct).all()), f"{name} out of order")
-        last = int(offsets_array(self._layout, name, count, count + 1)[0])
-        self._hold(last == end, f"end of {name}")
+        self._hold(offsets[count] == end, f"end of {name}")
 
     def _ascend_within(self, runs: str, count: int, items: str, limit: int) -> None:
         """Every run of items rises, and all of them are below the limit."""
@@ -143,9 +143,10 @@ class _Check:
 
     def _chunks(self, name: str, count: int) -> Iterator[tuple[int, Array]]:
         """The offsets of things a to b with the end of the last one, chunk by chunk."""
+        offsets = read_offsets(self._layout, name)
         for first in range(0, count, AT_ONCE):
             last = min(count, first + AT_ONCE)
-            yield first, offsets_array(self._layout, name, first, last + 1)
+            yield first, offsets.at(np.arange(first, last + 1))
 
     def _hold(self, sound: bool, what: str) -> None:
         if not sound:

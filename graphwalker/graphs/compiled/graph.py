@@ -3,7 +3,6 @@
 from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import pairwise
-from pathlib import Path
 
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side, Step
 from graphwalker.graphs.compiled.hops import Hops
@@ -47,11 +46,6 @@ class CompiledGraph(KnowledgeGraph):
         self._hops = Hops(self._sides, self._is_cvt, self._relation_ids, self._relation_at)
         self._numbers: dict[str, int] = {}
         self._known: dict[int, Entity] = {}
-
-    @classmethod
-    def open(cls, path: Path | str) -> "CompiledGraph":
-        """Same as `open_graph` of its folder, without what a property graph has besides."""
-        return cls(Layout(path))
 
     def __reduce__(self) -> tuple[type["CompiledGraph"], tuple[Layout]]:
         """Another process opens the same file."""

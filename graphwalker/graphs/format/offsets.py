@@ -175,17 +175,3 @@ def write_ints(section: SectionWriter, values: Array) -> None:
     """Append integers in the section's type, little-endian."""
     width = {"B": "u1", "H": "<u2", "I": "<u4", "Q": "<u8"}[section.typecode]
     section.write(values.astype(width).tobytes())
-
-
-def offsets_array(layout: Layout, name: str, first: int, last: int) -> Array:
-    """The offsets from `first` up to, but without, `last`, as numpy reads them."""
-    if layout.has(name):
-        return np.asarray(layout.array(name)[first:last]).astype(np.int64)
-    start = first >> BLOCK_BITS << BLOCK_BITS
-    steps = np.asarray(layout.array(f"{name}_steps")[start:last]).astype(np.int64)
-    bases = layout.array(f"{name}_bases")[start >> BLOCK_BITS : (last + 15) >> BLOCK_BITS]
-    values = np.repeat(np.asarray(bases).astype(np.int64), 1 << BLOCK_BITS)[: len(steps)] + steps
-    far = np.asarray(layout.array(f"{name}_far")).astype(np.int64)
-    low, high = np.searchsorted(far, [start, last])
-    values[far[low:high] - start] = np.asarray(layout.array(f"{name}_far_values"))[low:high]
-    return values[first - start :]

@@ -7,7 +7,7 @@ import pytest
 
 from graphwalker.errors import GraphError, UserError
 from graphwalker.graphs.base import Direction, Side, Step
-from graphwalker.graphs.cache.calls import Ask
+from graphwalker.graphs.cache.calls import GraphCall
 from graphwalker.graphs.cache.disk import FILE_NAME, DiskTier
 from graphwalker.graphs.cache.graph import CachedGraph
 from graphwalker.graphs.cache.memory import Cache, weight
@@ -50,7 +50,7 @@ def test_only_what_is_not_known_is_asked():
     cached = CachedGraph(counted, "toy", Cache())
     cached.names_many([ADA, "m.0tom"])
     assert cached.names_many(["m.0eve", ADA, "m.0eve"])[1:] == ["Ada Mbeki", "Eve Mbeki-Lindqvist"]
-    assert counted.asks[2:] == [Ask("name", ("m.0eve",))]
+    assert counted.asks[2:] == [GraphCall("name", ("m.0eve",))]
 
 
 def test_graphs_of_other_names_share_no_answers():
@@ -180,10 +180,10 @@ def test_the_disk_tier_outlives_the_process(tmp_path):
 def test_the_disk_tier_keeps_within_its_bytes(tmp_path):
     tier = DiskTier(tmp_path, max_bytes=100_000)
     for i in range(200):
-        tier.write({("g", Ask("name", (str(i),))): "x" * 2000})
-    known = tier.read([("g", Ask("name", (str(i),))) for i in range(200)])
+        tier.write({("g", GraphCall("name", (str(i),))): "x" * 2000})
+    known = tier.read([("g", GraphCall("name", (str(i),))) for i in range(200)])
     assert 5 < len(known) < 60
-    assert ("g", Ask("name", ("199",))) in known
+    assert ("g", GraphCall("name", ("199",))) in known
 
 
 def test_a_file_that_is_no_cache_is_refused_by_name(tmp_path):

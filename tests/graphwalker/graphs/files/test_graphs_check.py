@@ -19,7 +19,6 @@ from graphwalker.graphs.format.layout import FILE_NAME, Layout, LayoutWriter
 from graphwalker.graphs.format.offsets import (
     OffsetsWriter,
     StartsWriter,
-    offsets_array,
     read_offsets,
 )
 from support.toy import TOY_NAMES, TOY_TRIPLES, TOY_TYPES
@@ -146,10 +145,7 @@ def test_offsets_read_what_was_written(
     )
     for first, last in ((0, 40), (3, 4), (777, 1999), (9_990, len(values)), (5, 5)):
         assert found.between(first, last) == values[first:last].tolist()
-        assert (
-            offsets_array(Layout(tmp_path), "x", first, last).tolist()
-            == values[first:last].tolist()
-        )
+        assert found.at(np.arange(first, last)).tolist() == values[first:last].tolist()
 
 
 def test_starts_of_runs_count_the_items_before_them(tmp_path: Path) -> None:
