@@ -48,8 +48,8 @@ def check_questions(config: PolicyConfig, questions: Iterable[Question]) -> None
         without = [question.id for question in questions if question.query is None]
         if without:
             raise UserError(
-                f"policy.model=oracle plays a question's query, and {without[0]} has none "
-                f"({len(without)} such questions): give questions with queries, or a model"
+                f"policy.model=oracle plays a question's query; {without[0]} has none (as "
+                f"{len(without)} in all): give questions with queries, or another policy"
             )
 
 
@@ -66,7 +66,9 @@ def load_policy(
 
     Raises `UserError` for a folder that holds no model.
     """
-    if config.api is None and config.model in WITHOUT_MODEL and environment is not None:
+    if config.api is None and config.model in WITHOUT_MODEL:
+        if environment is None:
+            raise UserError(f"{config.model} plays in an environment, and none is given")
         return WITHOUT_MODEL[config.model](environment)
     if config.api is not None:
         from graphwalker.policies.chat.policy import ChatPolicy

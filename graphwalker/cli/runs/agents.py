@@ -116,10 +116,11 @@ def _agent(given: Given) -> "tuple[AskConfig, Environment, Policy]":
     from graphwalker.agents.model_environment import with_model_settings
     from graphwalker.cli.models import AskConfig
     from graphwalker.graphs.open import open_graph
-    from graphwalker.policies.load import load_policy, refuse_without_model
+    from graphwalker.policies.load import check_questions, load_policy
+    from graphwalker.question import Question
 
     config = with_model_settings(given.settings(AskConfig))
-    refuse_without_model(config.policy.model, "a question that is asked here has no query")
+    check_questions(config.policy, [Question("a question that is asked here", "", ())])
     if "format" not in config.policy.model_fields_set:
         policy = config.policy.model_copy(update={"format": "inline"})
         config = config.model_copy(update={"policy": policy})

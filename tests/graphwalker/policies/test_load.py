@@ -57,7 +57,7 @@ def test_the_oracle_is_an_expert_by_name(grpo_world, tmp_path):
 
 
 def test_a_question_without_a_query_ends_the_oracles_run_with_one_line(grpo_world, tmp_path):
-    with pytest.raises(UserError, match=r"q has none .1 such"):
+    with pytest.raises(UserError, match=r"q has none .as 1 in all"):
         evaluated(grpo_world, tmp_path, asked(None))
 
 
@@ -67,10 +67,21 @@ def test_the_oracle_needs_a_preset_that_it_can_speak_to():
         load_policy(PolicyConfig(model="oracle"), environment=environment)
 
 
-def test_grpo_and_asking_refuse_a_policy_without_a_model(grpo_world, tmp_path):
+def test_a_baseline_without_a_model_is_asked(grpo_world):
+    done = CliRunner().invoke(
+        app,
+        ["ask", "Which land is Ada Mbeki of?", "--topic", "Ada Mbeki", "--model", "first-relation",
+         "--graph", str(grpo_world / "graph")],
+    )  # fmt: skip
+    assert done.exit_code == 0 and "Answer: " in done.output
+    with pytest.raises(UserError, match="plays in an environment"):
+        load_policy(PolicyConfig(model="first-relation"))
+
+
+def test_grpo_and_asking_refuse_the_oracle(grpo_world, tmp_path):
     config = grpo_config(grpo_world, tmp_path / "out", model="oracle")
     with pytest.raises(UserError, match="model: oracle is a policy without a model"):
         open_world(config)
     asked = ["ask", "Who?", "--topic", "Ada Mbeki", "--graph", str(grpo_world / "graph")]
     refused = CliRunner().invoke(app, [*asked, "--model", "oracle"]).exception
-    assert isinstance(refused, UserError) and "has no query" in str(refused)
+    assert isinstance(refused, UserError) and "has none" in str(refused)
