@@ -34,7 +34,8 @@ def wilson(successes: int, n: int) -> Interval:
 
 
 def bootstrap(values: Sequence[float], seed: int, resamples: int = RESAMPLES) -> Interval:
-    """Percentile 95 % interval of the mean, resampling questions; the same for the same seed.
+    """Percentile 95 % interval of the mean of `values`, one a question, resampling questions; the
+    same for the same seed.
 
     Where few distinct values stand for many questions, how often each value is drawn is drawn at
     once: the same distribution, at a cost that does not grow with the number of questions.
@@ -63,6 +64,7 @@ def mean_interval(values: Sequence[float], seed: int, share: bool = True) -> tup
 def _means_by_draw(
     data: "np.ndarray[Any, Any]", rng: "np.random.Generator", resamples: int
 ) -> "np.ndarray[Any, Any]":
+    """Means (resamples,) of `data` (questions,), drawn with replacement."""
     import numpy as np
 
     means = np.empty(resamples)
@@ -80,6 +82,7 @@ def _means_by_count(
     rng: "np.random.Generator",
     resamples: int,
 ) -> "np.ndarray[Any, Any]":
+    """Means (resamples,) of `distinct` values (values,) that stand `counts` (values,) times."""
     import numpy as np
 
     n = int(counts.sum())

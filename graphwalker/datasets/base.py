@@ -14,6 +14,7 @@ from graphwalker.datasets.files import Contents, Record, as_object, open_file, t
 from graphwalker.datasets.records import DatasetFile
 from graphwalker.datasets.registry import RecordForm, recognise
 from graphwalker.errors import UserError
+from graphwalker.named import is_own
 from graphwalker.question import Question
 
 log = logging.getLogger(__name__)
@@ -31,7 +32,7 @@ class Reading:
     """How to read a file of questions."""
 
     format: str = "auto"
-    """A dataset's name (`graphwalker dataset list`), or `auto`: by the first records."""
+    """A dataset's name (`graphwalker dataset list`), `module:NAME`, or `auto`: by its records."""
     split: str = ""
     """`train`, `dev` or `test`; by default what the file's name says."""
     language: str = "en"
@@ -87,7 +88,7 @@ def load_dataset(
     size = published_size(name, split, contents.total or len(numbered), _parts(numbered))
     questions = [question for _, question in numbered]
     for other in others:
-        known = _companion(other, name, reading)
+        known = _companion(other, reading.format if is_own(reading.format) else name, reading)
         questions = companions.join(questions, known, other)
     loaded = Loaded(questions, name, form.form, size, tuple(others))
     numbers = [number for number, _ in numbered]
@@ -122,7 +123,8 @@ def _numbered(
                 f"twice, first in record {seen[question.id]}"
             )
         seen[question.id] = record.number
-        if not question.topic_entities and not _open_topics(file.dataset or question.dataset):
+        known = dataset(file.dataset or question.dataset)
+        if not question.topic_entities and not known.open_topics:
             raise UserError(f"{contents.path}: {_label(record)}: has no topic entity")
         yield record.number, question
         if limit is not None and len(seen) >= limit:
@@ -133,13 +135,6 @@ def _parts(numbered: list[tuple[int, Question]]) -> frozenset[str]:
     """What the first question says of its file: MetaQA's hops, GRBench's graph."""
     first = [question for _, question in numbered[:1]]
     return frozenset(part for q in first for part in (q.structure, q.facets.get("graph", "")))
-
-
-def _open_topics(name: str) -> bool:
-    try:
-        return dataset(name).open_topics
-    except UserError:
-        return False
 
 
 def _label(record: Record) -> str:

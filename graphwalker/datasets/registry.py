@@ -1,12 +1,13 @@
 """The registry: every form that can be read, and which of them a file is in."""
 
-from graphwalker.datasets.catalogue import dataset
+from graphwalker.datasets.catalogue import CATALOGUE, dataset
 from graphwalker.datasets.files import Contents
 from graphwalker.datasets.loaders.freebase import cwq, grailqa, released, simplequestions, webqsp
 from graphwalker.datasets.loaders.other import grbench, metaqa, ours, pathquestion, yes_no
 from graphwalker.datasets.loaders.wikidata import qald
 from graphwalker.datasets.records import Published, keys
 from graphwalker.errors import UserError
+from graphwalker.named import is_own, own
 
 RecordForm = type[Published]
 FORMS: tuple[RecordForm, ...] = (
@@ -35,9 +36,9 @@ FORMS: tuple[RecordForm, ...] = (
 def recognise(contents: Contents, name: str = "auto") -> tuple[RecordForm, str]:
     """The form of a file and the dataset it belongs to, by its first records.
 
-    `name` is a dataset's name, or `auto`. A file of a named dataset that fits none of its forms is
-    read in the nearest one, so that the missing field is named. Raises `UserError` when a file
-    fits no form, or several.
+    `name` is a dataset's name, `module:NAME` for a form of the user's own, or `auto`. A file of a
+    named dataset that fits none of its forms is read in the nearest one, so that the missing field
+    is named. Raises `UserError` when a file fits no form, or several.
     """
     if name != "auto":
         return _named(contents, name)
@@ -52,16 +53,32 @@ def recognise(contents: Contents, name: str = "auto") -> tuple[RecordForm, str]:
 
 
 def _named(contents: Contents, name: str) -> tuple[RecordForm, str]:
-    title = dataset(name).title
-    misses = {form: form.misses(contents) for form in FORMS if name in form.datasets}
+    forms, name = _forms(name)
+    misses = {form: form.misses(contents) for form in forms}
     found = [(form, missing) for form, missing in misses.items() if missing is not None]
     if not found:
         kind = "JSON" if contents.json else "lines of text"
         raise UserError(
-            f"{contents.path}: record 1 is not of {title}: the file holds {kind} that "
-            f"no form of it has{_fields(contents)}"
+            f"{contents.path}: record 1 is not of {dataset(name).title}: the file holds {kind} "
+            f"that no form of it has{_fields(contents)}"
         )
     return min(found, key=lambda pair: len(pair[1]))[0], name
+
+
+def _forms(name: str) -> tuple[list[RecordForm], str]:
+    """The forms of a dataset, or the user's own by `module:NAME`; and the dataset's name."""
+    if is_own(name):
+        form = own(name, "format")
+        if not (isinstance(form, type) and issubclass(form, Published)):
+            raise UserError(f"format {name}: must be a class, derived from records.Published")
+        return [form], form.datasets[0]
+    known = [found.name for found in CATALOGUE]
+    if name not in known:
+        names = ", ".join(known)
+        raise UserError(
+            f"no question format is named {name!r}; known: {names}, or module:NAME for your own"
+        )
+    return [form for form in FORMS if name in form.datasets], name
 
 
 def _datasets(form: RecordForm, contents: Contents) -> tuple[str, ...]:

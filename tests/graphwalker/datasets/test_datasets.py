@@ -15,6 +15,7 @@ from graphwalker.files import write_jsonl
 from graphwalker.graphs.base import Entity
 from graphwalker.question import Answer
 from support import dataset_toys as toys
+from support.paths import ROOT
 
 
 @pytest.fixture
@@ -278,3 +279,21 @@ def test_facets_survive_the_json_form(load):
     question = load("grailqa").questions[0]
     assert replace(question, facets={}).to_json().get("facets") is None
     assert question.to_json()["facets"]["level"] == "zero-shot"
+
+
+def test_a_form_of_ones_own_is_named_by_its_module(tmp_path, monkeypatch):
+    page = (ROOT / "docs/datasets.md").read_text(encoding="utf-8")
+    code = page.partition("```python\n")[2].partition("```")[0]
+    (tmp_path / "quiz.py").write_text(code)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    record = {"number": 7, "clue": "Who?", "about": {"m.1": "Ann"}, "solutions": ["Bo"]}
+    path = toys.write(tmp_path / "quiz_dev.json", [record])
+    loaded = load_dataset(path, Reading("quiz:Quiz"))
+    assert loaded.questions[0].topic_entities == (Entity("m.1", "Ann"),)
+    assert (loaded.dataset, loaded.questions[0].split) == ("quiz", "dev")
+    assert summarise(loaded)["dataset"] == "quiz"
+    with pytest.raises(UserError, match="field 'about' must be an object, not a text"):
+        load_questions(toys.write(path, [record | {"about": "Ann"}]), format="quiz:Quiz")
+    with pytest.raises(UserError, match=r"derived from records\.Published"):
+        load_questions(path, format="quiz:Entity")
