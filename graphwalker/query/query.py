@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
@@ -144,6 +145,7 @@ def own_side(hop: Hop) -> tuple[bool, str]:
     return hop.direction is Direction.IN, hop.relation
 
 
+@lru_cache(1 << 16)  # a trajectory names some 60 hops, a graph has few: a third of the reading time
 def parse_hop(text: str) -> Hop:
     """Inverse of `str(hop)`."""
     return Hop(text[1:], Direction.IN) if text.startswith("~") else Hop(text)
