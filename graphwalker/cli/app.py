@@ -1,6 +1,7 @@
 """The `graphwalker` command: every verb, in the order in which a newcomer meets them."""
 
 import logging
+import os
 import sys
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -95,6 +96,8 @@ def run(command: Callable[[], Any]) -> int:
 def main() -> None:
     """The console script."""
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
+    if not sys.stderr.isatty():  # transformers' bars of loaded weights fill a log
+        os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     sys.exit(run(app))
 
 
