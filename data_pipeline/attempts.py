@@ -1,9 +1,11 @@
 """One attempt: from a number to a walk, its question, its certificate, the oracle's trajectory."""
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from data_pipeline.certificates import (
     FRONTIER_LIMIT,
@@ -37,6 +39,8 @@ from graphwalker.question import Answer, Question, worded
 from graphwalker.scoring import score
 from graphwalker.tools.listing import lister, namer
 from graphwalker.trajectory import StopReason, Trajectory
+
+T = TypeVar("T")
 
 SPLIT_TRIES = 200
 """Walks drawn within one attempt until one falls into the wanted split."""
@@ -315,3 +319,13 @@ def open_maker(graph: Path | str, config: Config, client: TeacherClient | None =
     """A maker of its own for each worker process."""
     assert isinstance(config, SamplingConfig)
     return Maker(open_for_walks(graph, config), config, client)
+
+
+def open_worker(
+    step: Callable[[Maker, Any], T],
+    graph: Path | str,
+    config: Config,
+    client: TeacherClient | None = None,
+) -> Callable[[Any], T]:
+    """What makes one record of one job, by a step of a maker of its own."""
+    return partial(step, open_maker(graph, config, client))

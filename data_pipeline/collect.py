@@ -16,7 +16,7 @@ from data_pipeline.demonstrators.rejection import (
     recoveries,
 )
 from data_pipeline.jobs.goals import fill, streams
-from data_pipeline.jobs.ledger import JobProgress, Ledger, Unit, open_ledger
+from data_pipeline.jobs.ledger import JobProgress, Unit, open_ledger
 from data_pipeline.jobs.merge_shards import Shards
 from data_pipeline.jobs.pool import open_pool
 from data_pipeline.jobs.shards import Shard, ShardGoal
@@ -116,34 +116,18 @@ def collect_experts(
     if shard:
         out, facts = shard.folder(out), {**facts, "shard": str(shard)}
     with open_ledger(out, "experts", config, facts, [GRAPHROLL]) as ledger:
-        more: dict[str, Any] = {}
-        if shard:
-            more = _share(graph, config, source, ledger, shard, progress)
+        goal = (
+            ShardGoal(shard, source.quotas(config), source, ledger)
+            if shard
+            else ExpertGoal(config, source, ledger, str(questions))
+        )
+        if isinstance(goal, ExpertGoal) and config.policy:
+            collect_with_policy(opened, config, goal, ledger, progress)
         else:
-            goal = ExpertGoal(config, source, ledger, str(questions))
-            if config.policy:
-                collect_with_policy(opened, config, goal, ledger, progress)
-            else:
-                with open_pool(expert_maker, graph, config, out) as pool:
-                    ahead = shards.streams(goal, pool, ledger.files) if shards else None
-                    fill(goal, ahead or streams(goal, pool), ledger, progress)
-        more = {**recoveries(ledger, config.tries), **more}
+            with open_pool(expert_maker, graph, config, out) as pool:
+                fill(goal, pool, ledger, progress, shards.streams if shards else streams)
+        more = {**recoveries(ledger, config.tries), **goal.card}
         return write_card(out, "experts", config, about, GRAPHROLL, more)
-
-
-def _share(
-    graph: Path | str,
-    config: ExpertConfig,
-    source: Questions,
-    ledger: Ledger,
-    shard: Shard,
-    progress: JobProgress | None,
-) -> dict[str, Any]:
-    """A shard of the collection; returns what its card holds."""
-    goal = ShardGoal(shard, source.quotas(config), source, ledger)
-    with open_pool(expert_maker, graph, config, ledger.out) as pool:
-        fill(goal, streams(goal, pool), ledger, progress)
-    return goal.card
 
 
 def expert_maker(graph: Path | str, config: Config) -> Callable[[Question], Unit]:

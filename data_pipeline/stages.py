@@ -1,18 +1,17 @@
 """The stages of GraphSynth one by one, each from a file to a file: word, filter, solve."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from data_pipeline.attempts import Drop, Maker, SampledWalk, open_maker
+from data_pipeline.attempts import Drop, Maker, SampledWalk, open_worker
 from data_pipeline.config import SamplingConfig
-from data_pipeline.jobs.goals import Every, fill, streams
+from data_pipeline.jobs.goals import Every, fill
 from data_pipeline.jobs.ledger import DROPPED, JobProgress, Ledger, Unit, open_ledger, unit_of
 from data_pipeline.jobs.pool import open_pool
 from data_pipeline.stats.card import write_card
 from data_pipeline.synthesize import GRAPHSYNTH, QUESTIONS, Distinct
-from data_pipeline.teacher.client import TeacherClient
-from graphwalker.config import Config
 from graphwalker.errors import UserError
 from graphwalker.files import digest, read_records
 from graphwalker.graphs.open import open_graph
@@ -75,17 +74,17 @@ def _run(
     stage: str,
     progress: JobProgress | None,
 ) -> dict[str, Any]:
-    build, product = _STAGES[stage]
+    step, product = _STAGES[stage]
     if source.resolve().parent == out.resolve():
         raise UserError(f"{out}: {source.name} is there; give every stage an --out of its own")
     about = {"checksum": open_graph(graph).checksum}
     facts = {"graph": about, "source": digest(source)}
     with (
         open_ledger(out, stage, config, facts, [product]) as ledger,
-        open_pool(build, graph, config, out) as pool,
+        open_pool(partial(open_worker, step), graph, config, out) as pool,
     ):
         goal = _Filter(items, ledger) if stage == "filter" else Every(items, ledger)
-        fill(goal, streams(goal, pool), ledger, progress)
+        fill(goal, pool, ledger, progress)
         return write_card(out, stage, config, about, product)
 
 
@@ -108,36 +107,19 @@ class _Filter(Every):
         return unit
 
 
-def _word(
-    graph: Path | str, config: Config, client: TeacherClient | None = None
-) -> Callable[[SampledWalk], Unit]:
-    maker = open_maker(graph, config, client)
-    return lambda sampled: _unit(sampled.id, maker.word(sampled), QUESTIONS)
+def _word(maker: Maker, sampled: SampledWalk) -> Unit:
+    return _unit(sampled.id, maker.word(sampled), QUESTIONS)
 
 
-def _certify(
-    graph: Path | str, config: Config, client: TeacherClient | None = None
-) -> Callable[[Question], Unit]:
-    maker = open_maker(graph, config, client)
-
-    def certify(question: Question) -> Unit:
-        found = maker.certify(question)
-        certified = found if isinstance(found, Drop) else found.question
-        return _unit(question.id, certified, FILTERED)
-
-    return certify
+def _certify(maker: Maker, question: Question) -> Unit:
+    found = maker.certify(question)
+    return _unit(question.id, found if isinstance(found, Drop) else found.question, FILTERED)
 
 
-def _solve(
-    graph: Path | str, config: Config, client: TeacherClient | None = None
-) -> Callable[[Question], Unit]:
-    maker = open_maker(graph, config, client)
-    return lambda question: _unit(question.id, _solved(maker, question), GRAPHSYNTH)
-
-
-def _solved(maker: Maker, question: Question) -> Trajectory | Drop:
+def _solve(maker: Maker, question: Question) -> Unit:
     found = maker.solve(question)
-    return found if isinstance(found, Drop) else maker.think(found)
+    solved = found if isinstance(found, Drop) else maker.think(found)
+    return _unit(question.id, solved, GRAPHSYNTH)
 
 
 _STAGES = {

@@ -3,10 +3,11 @@
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from data_pipeline.attempts import Attempt, Drop, open_maker
+from data_pipeline.attempts import Attempt, Drop, Maker, open_worker
 from data_pipeline.config import SynthConfig, quotas
 from data_pipeline.jobs.goals import Draws, Goal, fill, streams
 from data_pipeline.jobs.ledger import DROPPED, JobProgress, Ledger, Unit, open_ledger, unit_of
@@ -15,10 +16,8 @@ from data_pipeline.jobs.pool import open_pool
 from data_pipeline.jobs.seen import Seen
 from data_pipeline.jobs.shards import Shard, ShardGoal
 from data_pipeline.stats.card import write_card
-from data_pipeline.teacher.client import TeacherClient
 from data_pipeline.walks.constrained import require_values
 from data_pipeline.walks.endpoint import open_for_walks
-from graphwalker.config import Config
 from graphwalker.errors import UserError
 from graphwalker.query.query import Query, stored
 
@@ -127,15 +126,14 @@ def make(
         open_ledger(out, recipe.name, config, facts, recipe.files) as ledger,
         open_pool(recipe.build, graph, config, out) as pool,
     ):
-        if shard:
-            patience = max(1, config.max_attempts // shard.of)
-            part = ShardGoal(shard, quotas(config.mix, config.count), Draws(), ledger, patience)
-            fill(part, streams(part, pool), ledger, progress)
-            return write_card(out, recipe.name, config, about, recipe.product, part.card)
-        goal = SynthGoal(config, ledger, recipe, exclude)
-        ahead = shards.streams(goal, pool, ledger.files) if shards else streams(goal, pool)
-        fill(goal, ahead, ledger, progress)
-        return write_card(out, recipe.name, config, about, recipe.product)
+        quota = quotas(config.mix, config.count)
+        goal = (
+            ShardGoal(shard, quota, Draws(), ledger, max(1, config.max_attempts // shard.of))
+            if shard
+            else SynthGoal(config, ledger, recipe, exclude)
+        )
+        fill(goal, pool, ledger, progress, shards.streams if shards else streams)
+        return write_card(out, recipe.name, config, about, recipe.product, goal.card)
 
 
 def records(attempt: Attempt) -> Unit:
@@ -152,41 +150,27 @@ def records(attempt: Attempt) -> Unit:
     return unit
 
 
-def _whole(
-    graph: Path | str, config: Config, client: TeacherClient | None = None
-) -> Callable[[AttemptNumber], Unit]:
-    maker = open_maker(graph, config, client)
-    return lambda job: records(maker.attempt(*job))
+def _whole(maker: Maker, job: AttemptNumber) -> Unit:
+    return records(maker.attempt(*job))
 
 
-def _proven(
-    graph: Path | str, config: Config, client: TeacherClient | None = None
-) -> Callable[[AttemptNumber], Unit]:
-    maker = open_maker(graph, config, client)
-    return lambda job: records(replace(maker.attempt(*job, thoughts=False), trajectory=None))
+def _proven(maker: Maker, job: AttemptNumber) -> Unit:
+    return records(replace(maker.attempt(*job, thoughts=False), trajectory=None))
 
 
-def _walk(
-    graph: Path | str, config: Config, client: TeacherClient | None = None
-) -> Callable[[AttemptNumber], Unit]:
-    maker = open_maker(graph, config, client)
-
-    def sample(job: AttemptNumber) -> Unit:
-        found = maker.sample(*job)
-        name = "/".join(map(str, job))
-        if isinstance(found, Drop):
-            return [(DROPPED, found.to_json(name))]
-        return [(WALKS, found.to_json())]
-
-    return sample
+def _walk(maker: Maker, job: AttemptNumber) -> Unit:
+    found = maker.sample(*job)
+    if isinstance(found, Drop):
+        return [(DROPPED, found.to_json("/".join(map(str, job))))]
+    return [(WALKS, found.to_json())]
 
 
 RECIPES = {
     recipe.name: recipe
     for recipe in (
-        Recipe("synth", _whole, (WALKS, QUESTIONS, GRAPHSYNTH)),
-        Recipe("questions", _proven, (WALKS, QUESTIONS)),
-        Recipe("walk", _walk, (WALKS,)),
+        Recipe("synth", partial(open_worker, _whole), (WALKS, QUESTIONS, GRAPHSYNTH)),
+        Recipe("questions", partial(open_worker, _proven), (WALKS, QUESTIONS)),
+        Recipe("walk", partial(open_worker, _walk), (WALKS,)),
     )
 }
 

@@ -17,18 +17,14 @@ J = TypeVar("J")
 R = TypeVar("R")
 
 
-class Pending(Protocol):
-    """The results of a chunk of jobs, to come."""
-
-    def result(self) -> list[Any]:
-        """Waits for them. Raises what the worker raised."""
-        ...
+Taken = Callable[[], list[Any]]
+"""Waits for the results of a chunk of jobs and gives them. Raises what the worker raised."""
 
 
 class Backend(Protocol):
     """Where workers run."""
 
-    def submit(self, chunk: list[Any]) -> Pending: ...
+    def submit(self, chunk: list[Any]) -> Taken: ...
 
     def close(self) -> None: ...
 
@@ -51,14 +47,14 @@ class Pool(Generic[J, R]):
         A frugal pool has at most `wanted()` chunks under way: where each is kept and no
         more are wanted, nothing was paid for in vain.
         """
-        source, ahead = iter(jobs), deque[Pending]()
+        source, ahead = iter(jobs), deque[Taken]()
         while True:
             most = min(self._ahead, wanted()) if wanted and self._frugal else self._ahead
             while len(ahead) < most and (chunk := list(islice(source, self._chunk))):
                 ahead.append(self._backend.submit(chunk))
             if not ahead:
                 return
-            yield from ahead.popleft().result()
+            yield from ahead.popleft()()
 
     def __enter__(self) -> "Pool[J, R]":
         return self
@@ -73,19 +69,11 @@ class InLine:
     def __init__(self, work: Callable[[Any], Any]) -> None:
         self._work = work
 
-    def submit(self, chunk: list[Any]) -> Pending:
-        return _Later(self._work, chunk)
+    def submit(self, chunk: list[Any]) -> Taken:
+        return lambda: list(map(self._work, chunk))
 
     def close(self) -> None:
         pass
-
-
-class _Later:
-    def __init__(self, work: Callable[[Any], Any], chunk: list[Any]) -> None:
-        self._work, self._chunk = work, chunk
-
-    def result(self) -> list[Any]:
-        return list(map(self._work, self._chunk))
 
 
 class Threads:
@@ -98,8 +86,8 @@ class Threads:
         self._work, self._stop = work, stop
         self._threads = ThreadPoolExecutor(workers)
 
-    def submit(self, chunk: list[Any]) -> Pending:
-        return self._threads.submit(lambda: list(map(self._work, chunk)))
+    def submit(self, chunk: list[Any]) -> Taken:
+        return self._threads.submit(lambda: list(map(self._work, chunk))).result
 
     def close(self) -> None:
         self._stop()
@@ -126,25 +114,21 @@ class Processes:
             workers, context, initializer=_start, initargs=(build, arguments, numbers)
         )
 
-    def submit(self, chunk: list[Any]) -> Pending:
-        return _FromProcess(self._executor.submit(_run, chunk))
+    def submit(self, chunk: list[Any]) -> Taken:
+        return partial(_from_process, self._executor.submit(_run, chunk))
 
     def close(self) -> None:
         self._executor.shutdown(cancel_futures=True)
 
 
-class _FromProcess:
-    def __init__(self, future: Future[list[Any]]) -> None:
-        self._future = future
-
-    def result(self) -> list[Any]:
-        try:
-            return self._future.result()
-        except BrokenProcessPool:
-            raise GraphWalkerError(
-                "a worker process was killed (out of memory?); what is made so far is kept: "
-                "run the same command again, with fewer workers"
-            ) from None
+def _from_process(future: Future[list[Any]]) -> list[Any]:
+    try:
+        return future.result()
+    except BrokenProcessPool:
+        raise GraphWalkerError(
+            "a worker process was killed (out of memory?); what is made so far is kept: "
+            "run the same command again, with fewer workers"
+        ) from None
 
 
 _build: Callable[[], Callable[[Any], Any]] | None = None

@@ -42,7 +42,7 @@ class Goal:
     """Which structure comes next, from what was tried and kept so far."""
 
     def __init__(self, quota: Mapping[str, int], source: Attempts, ledger: Ledger) -> None:
-        self.quota, self.source = quota, source
+        self.quota, self.source, self.files = quota, source, ledger.files
         self.total = sum(quota.values())
         self.kept: Counter[str] = Counter()
         self.tried: Counter[str] = Counter()
@@ -81,6 +81,11 @@ class Goal:
         """Of `total`, for the progress bar."""
         return self.kept.total()
 
+    @property
+    def card(self) -> dict[str, Any]:
+        """What the data card holds of it."""
+        return {}
+
 
 class Items:
     """One attempt for each item of a list, in its order; they have no structures."""
@@ -112,7 +117,10 @@ class Every(Goal):
         return self.tried.total()
 
 
-def streams(goal: Goal, pool: Pool[Any, Unit]) -> dict[str, Iterator[Unit]]:
+Streams = dict[str, Iterator[Unit]]
+
+
+def streams(goal: Goal, pool: Pool[Any, Unit]) -> Streams:
     """The attempts to come of each structure, made ahead by the pool."""
     return {name: made(goal, pool, name, goal.numbers(name)) for name in goal.quota}
 
@@ -128,15 +136,17 @@ def made(
 
 def fill(
     goal: Goal,
-    attempts: Mapping[str, Iterator[Unit]],
+    pool: Pool[Any, Unit],
     ledger: Ledger,
     progress: JobProgress | None = None,
+    source: Callable[[Goal, Pool[Any, Unit]], Streams] = streams,
 ) -> None:
     """Attempt after attempt, always of the structure that the goal names, until it names none.
 
     Attempts are made ahead by workers, but judged and written here, in order: the files are the
-    same for any number of workers.
+    same for any number of workers. `source` gives the attempts: the pool, or shards to be merged.
     """
+    attempts = source(goal, pool)
     while (structure := goal.next_structure()) is not None:
         unit = next(attempts[structure], None)
         if unit is None:

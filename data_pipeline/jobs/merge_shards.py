@@ -5,7 +5,7 @@ from itertools import count, takewhile
 from pathlib import Path
 from typing import Any
 
-from data_pipeline.jobs.goals import Attempts, Goal, made
+from data_pipeline.jobs.goals import Attempts, Goal, Streams, made
 from data_pipeline.jobs.ledger import RUN, Unit, unit_of
 from data_pipeline.jobs.shards import FOLDER
 from graphwalker.errors import UserError
@@ -34,23 +34,18 @@ class Shards:
                     f"{self.folders[0]}: remove it and make that shard again"
                 )
 
-    def streams(
-        self, goal: Goal, pool: Pool[Any, Unit], files: Sequence[str]
-    ) -> dict[str, Iterator[Unit]]:
-        """The attempts to come of each structure, from the shards' `files`, the two that end an
-        attempt last. The pool makes those that no shard has tried.
+    def streams(self, goal: Goal, pool: Pool[Any, Unit]) -> Streams:
+        """The attempts to come of each structure. The pool makes those that no shard has tried.
 
         Raises `UserError` when an attempt that a shard counts is not in its files.
         """
-        return {name: self._stream(goal, pool, files, name) for name in goal.quota}
+        return {name: self._stream(goal, pool, name) for name in goal.quota}
 
-    def _stream(
-        self, goal: Goal, pool: Pool[Any, Unit], files: Sequence[str], structure: str
-    ) -> Iterator[Unit]:
+    def _stream(self, goal: Goal, pool: Pool[Any, Unit], structure: str) -> Iterator[Unit]:
         source, start = goal.source, goal.tried[structure]
         untried = (k for k in count(start) if not self._holds(structure, k))
         missing = made(goal, pool, structure, untried)
-        lanes = [Lane(folder, files, structure, source) for folder in self.folders]
+        lanes = [Lane(folder, goal.files, structure, source) for folder in self.folders]
         for k in takewhile(lambda k: source.job(structure, k) is not None, count()):
             held = self._holds(structure, k)
             unit = lanes[k % len(lanes)].take(source.unit(structure, k)) if held else []

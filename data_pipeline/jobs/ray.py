@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from itertools import count
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import Any
 
 from graphwalker.config import Config
 from graphwalker.errors import GraphWalkerError, UserError
+from graphwalker.workers import Taken
 
 
 class RayActors:
@@ -36,27 +37,15 @@ class RayActors:
         self._actors = [actor.remote(build, graph, config) for _ in range(workers)]
         self._turn = count()
 
-    def submit(self, chunk: list[Any]) -> "_FromActor":
+    def submit(self, chunk: list[Any]) -> Taken:
         """Hand a chunk to the next actor in turn."""
         actor = self._actors[next(self._turn) % len(self._actors)]
-        return _FromActor(self._ray, actor.run.remote(chunk))
+        return partial(self._take, actor.run.remote(chunk))
 
-    def close(self) -> None:
-        """End the actors, and Ray where this pool started it."""
-        for actor in self._actors:
-            self._ray.kill(actor)
-        if self._started:
-            self._ray.shutdown()
-
-
-class _FromActor:
-    def __init__(self, ray: Any, chunk: Any) -> None:
-        self._ray, self._chunk = ray, chunk
-
-    def result(self) -> list[Any]:
+    def _take(self, chunk: Any) -> list[Any]:
         errors = self._ray.exceptions
         try:
-            return self._ray.get(self._chunk)
+            return self._ray.get(chunk)
         except errors.RayTaskError as error:
             raise error.cause from None
         except errors.RayError as error:
@@ -64,6 +53,13 @@ class _FromActor:
                 f"Ray lost a worker ({type(error).__name__}); what is made so far is kept: "
                 "run the same command again"
             ) from None
+
+    def close(self) -> None:
+        """End the actors, and Ray where this pool started it."""
+        for actor in self._actors:
+            self._ray.kill(actor)
+        if self._started:
+            self._ray.shutdown()
 
 
 class _Worker:
