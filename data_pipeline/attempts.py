@@ -290,7 +290,7 @@ class Maker:
     def think(self, trajectory: Trajectory) -> Trajectory | Drop:
         """The solved trajectory, its thoughts in the teacher's words."""
         try:
-            return self._teacher.voice(trajectory)
+            return self._teacher.with_thoughts(trajectory)
         except Unusable as error:
             return Drop("thought", str(error))
 

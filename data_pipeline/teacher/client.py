@@ -43,7 +43,7 @@ class TeacherClient:
         """What all that share the folder have cost."""
         return self._completions.spent
 
-    def ask(
+    def request(
         self,
         purpose: str,
         prompt: str,
@@ -113,6 +113,6 @@ class TeacherClient:
         """The end of the run, the same for every thread; nothing more is sent."""
         with self._lock:
             if self._end is None:
-                self._end = UserError(f"{line}; what is made is kept, the same command goes on")
+                self._end = UserError(f"{line}; what is made is kept, the same command resumes")
         self._completions.stop()
         return self._end

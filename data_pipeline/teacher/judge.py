@@ -32,4 +32,6 @@ class Judge:
         prompts = self._client.prompts
         dimension = prompts.fill(f"judge_{name}")
         values = {"path": paths(query), "question": text, "dimension": dimension}
-        return self._client.ask(f"score of {name}", prompts.fill("judge", values), read_score, 0.0)
+        return self._client.request(
+            f"score of {name}", prompts.fill("judge", values), read_score, 0.0
+        )

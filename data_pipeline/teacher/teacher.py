@@ -9,7 +9,7 @@ from data_pipeline.teacher.client import TeacherClient
 from data_pipeline.teacher.judge import Judge
 from data_pipeline.teacher.parse import Unreadable, read_text
 from data_pipeline.teacher.paths import hints, paths
-from data_pipeline.teacher.thoughts import voiced
+from data_pipeline.teacher.thoughts import with_thoughts
 from data_pipeline.wording import quality
 from data_pipeline.wording.constraint_phrases import forms_of
 from data_pipeline.wording.lexicon import Lexicon
@@ -38,7 +38,7 @@ class Teacher(Protocol):
         """The three scores of a judge; `None` where there is none."""
         ...
 
-    def voice(self, trajectory: Trajectory) -> Trajectory:
+    def with_thoughts(self, trajectory: Trajectory) -> Trajectory:
         """The trajectory with the teacher's thoughts; calls and observations stay as they are."""
         ...
 
@@ -60,7 +60,7 @@ class Programmatic:
     def scored(self, text: str, query: Query) -> quality.Verdict | None:
         return None
 
-    def voice(self, trajectory: Trajectory) -> Trajectory:
+    def with_thoughts(self, trajectory: Trajectory) -> Trajectory:
         return trajectory
 
 
@@ -83,7 +83,7 @@ class ChatTeacher:
             "hints": hints(query, self._lexicon),
             "count": len(answers),
         }
-        text = self._client.ask("question", self._client.prompts.fill(name, values), _question)
+        text = self._client.request("question", self._client.prompts.fill(name, values), _question)
         return Draft(
             text,
             tuple(tuple(map(self._phrase, branch.hops)) for branch in query.branches),
@@ -104,10 +104,10 @@ class ChatTeacher:
     def scored(self, text: str, query: Query) -> quality.Verdict | None:
         return self._judge.verdict(text, query) if self._client.config.judge else None
 
-    def voice(self, trajectory: Trajectory) -> Trajectory:
+    def with_thoughts(self, trajectory: Trajectory) -> Trajectory:
         if not self._client.config.thoughts:
             return trajectory
-        return voiced(self._client, self._protocol, trajectory)
+        return with_thoughts(self._client, self._protocol, trajectory)
 
     def _phrase(self, hop: Hop) -> str:
         return self._lexicon.phrases(hop)[0].text

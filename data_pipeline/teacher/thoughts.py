@@ -13,7 +13,9 @@ LONGEST = 80
 """Words of one thought."""
 
 
-def voiced(client: TeacherClient, protocol: ActionProtocol, trajectory: Trajectory) -> Trajectory:
+def with_thoughts(
+    client: TeacherClient, protocol: ActionProtocol, trajectory: Trajectory
+) -> Trajectory:
     """The trajectory with every thought written by the teacher; nothing else changes.
 
     A thought that names what no observation has shown yet, or that cannot be written in the
@@ -59,7 +61,7 @@ def _thought_of(
         "action": protocol.render("", action).rpartition("</think>")[2].strip(),
     }
     prompt = client.prompts.fill(f"thought_{kind}", values)
-    thought = client.ask("thought", prompt, read)
+    thought = client.request("thought", prompt, read)
     return replace(turn, thought=thought, completion=protocol.render(thought, action))
 
 

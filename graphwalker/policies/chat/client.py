@@ -66,7 +66,7 @@ class Completions:
             nonlocal ticket
             self._budget.settle(ticket, "lost", worst)
             ticket = 0
-            ticket = self._reserve(worst)
+            ticket = cast(int, self._begin((), worst))
 
         state, actual, answer = "lost", worst, None
         try:
@@ -111,26 +111,18 @@ class Completions:
         while True:
             if found := self._store.find(keys):
                 return found
-            ticket = self._budget_for(worst, keys[0] if keys else "")
+            if self.refusal is not None:
+                raise self.refusal
+            if self._connection.stopping.is_set():
+                raise ChatError("the policy was closed")
+            try:
+                ticket = self._budget.reserve(worst, keys[0] if keys else "")
+            except OverBudget as error:
+                self.refusal = error
+                raise
             if ticket is not None:
                 return ticket
             self._budget.wait()
-
-    def _reserve(self, worst: Spent) -> int:
-        while (ticket := self._budget_for(worst, "")) is None:
-            self._budget.wait()
-        return ticket
-
-    def _budget_for(self, worst: Spent, key: str) -> int | None:
-        if self.refusal is not None:
-            raise self.refusal
-        if self._connection.stopping.is_set():
-            raise ChatError("the policy was closed")
-        try:
-            return self._budget.reserve(worst, key)
-        except OverBudget as error:
-            self.refusal = error
-            raise
 
     def _body(self, messages: Messages, max_tokens: int, seed: int, request: Json) -> Json:
         body: Json = {

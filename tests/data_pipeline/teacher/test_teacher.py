@@ -210,9 +210,9 @@ def test_the_cap_holds_when_every_answer_is_cut_off_and_billed(graph, tmp_path):
     assert used["prompt_tokens"] + used["completion_tokens"] <= 9000
 
 
-def test_a_run_at_its_cap_goes_on_when_the_cap_is_raised(graph, undisturbed, tmp_path):
+def test_a_run_at_its_cap_resumes_when_the_cap_is_raised(graph, undisturbed, tmp_path):
     with teach() as server:
-        with pytest.raises(UserError, match="the same command goes on"):
+        with pytest.raises(UserError, match="the same command resumes"):
             synthesize(graph, config(server, prices={"max_total_tokens": 4000}), tmp_path)
         spent = usage(tmp_path)
         assert 0 < spent["prompt_tokens"] + spent["completion_tokens"] <= 4000
@@ -240,7 +240,7 @@ def test_a_server_that_is_not_there_ends_the_run_in_one_line(graph, tmp_path, ca
         pass
     code = command(graph, tmp_path, f"teacher.base_url={server.url}", "teacher.retries=1")
     (line,) = capsys.readouterr().err.strip().splitlines()[-1:]
-    assert code == 2 and "no connection" in line and "the same command goes on" in line
+    assert code == 2 and "no connection" in line and "the same command resumes" in line
 
 
 def test_an_address_without_a_model_is_refused(graph, tmp_path, capsys):
@@ -276,7 +276,7 @@ def test_runs_that_share_a_folder_pay_for_a_prompt_once(tmp_path):
         clients = [TeacherClient(settings, tmp_path) for _ in range(2)]
         with ThreadPoolExecutor(4) as threads:
             asked = [
-                threads.submit(client.ask, "score", "How good? <score>", str)
+                threads.submit(client.request, "score", "How good? <score>", str)
                 for client in clients * 2
             ]
             assert {one.result() for one in asked} == {"<score>9</score>"}
@@ -308,7 +308,7 @@ def test_a_journal_of_an_earlier_release_is_read_once(tmp_path):
         (tmp_path / "answers.jsonl").write_text(written)
         for _ in range(2):
             client = TeacherClient(settings, tmp_path)
-            assert client.ask("score", "How good? <score>", str) == "8"
+            assert client.request("score", "How good? <score>", str) == "8"
             assert client.spent == Spent(3, 120, 1026, 3.5)
             client.close()
         assert not server.asked

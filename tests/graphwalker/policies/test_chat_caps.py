@@ -52,7 +52,7 @@ def policy(texts):
 def teacher(texts):
     client = TeacherClient(TeacherConfig(**server, model="tiny", max_tokens=20), folder)
     for text in texts:
-        client.ask("score", text, str)
+        client.request("score", text, str)
 
 
 def reranker(texts):

@@ -214,7 +214,7 @@ def test_a_dead_server_ends_synthesis_with_one_line(graph, tmp_path, capsys):
     where = ["synth", "--graph", str(graph), "--out", str(tmp_path / "o"), "--count", "3"]
     assert run(lambda: app([*where, *options], standalone_mode=False)) == 2
     said = capsys.readouterr().err.strip()
-    assert said.endswith("what is made is kept, the same command goes on")
+    assert said.endswith("what is made is kept, the same command resumes")
     assert said.splitlines()[-1].startswith("error: reranker: ")
 
 
