@@ -93,9 +93,8 @@ class Published(Nested):
         try:
             return cls.model_validate(value)
         except ValidationError as error:
-            raise UserError(
-                _explain(error.errors()[0], "column" if cls.line else "field")
-            ) from None
+            noun = "column" if cls.line else "field"
+            raise UserError(_explain(error.errors()[0], noun)) from None
 
     @classmethod
     def misses(cls, contents: Contents) -> list[str] | None:
@@ -150,6 +149,7 @@ def _not_empty(text: str) -> str:
 
 
 def number_as_text(value: object) -> object:
+    """A number as its text; whatever else it is stays as it is."""
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
@@ -159,9 +159,10 @@ Text = Annotated[AnyText, AfterValidator(_not_empty)]
 MaybeText = Annotated[AnyText, null_is(str), AfterValidator(str.strip)]
 """A text that may be null or empty."""
 MaybeTexts = Annotated[list[Text], null_is(list)]
-Key = Annotated[Text, BeforeValidator(number_as_text)]
+Key = Annotated[Text, BeforeValidator(lambda value: str(value) if type(value) is int else value)]
 """An id: a text, or a whole number."""
 Whole = Annotated[int, Field(ge=0)]
+# pydantic puts the tag of a union's member into the path of an error; `_explain` takes it out.
 AsText, AsList, AsObject = Tag("as text"), Tag("as list"), Tag("as object")
 _TAGS = {str: AsText.tag, list: AsList.tag, dict: AsObject.tag}
 

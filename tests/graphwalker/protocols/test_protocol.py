@@ -1,12 +1,9 @@
 """The tag protocol reads back what it writes, and cannot be fooled by tags in odd places."""
 
-import doctest
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphwalker.protocols import tags
 from graphwalker.protocols.base import FinalAnswer, Malformed
 from graphwalker.protocols.tags import TagProtocol, neutral
 from graphwalker.tools.base import Call
@@ -170,7 +167,3 @@ def test_special_tokens_of_chat_templates_are_neutral():
 
 def test_plain_comparison_signs_stay():
     assert neutral("I <3 maps, a < b > c") == "I <3 maps, a < b > c"
-
-
-def test_the_examples_in_the_docstrings_hold():
-    assert doctest.testmod(tags).failed == 0

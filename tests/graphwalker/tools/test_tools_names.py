@@ -1,6 +1,5 @@
 """Shown names are unambiguous, whatever the names are."""
 
-import doctest
 import json
 
 import pytest
@@ -11,9 +10,7 @@ from graphwalker.graphs.base import Entity
 from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.protocols.tags import TagProtocol, neutral
 from graphwalker.question import Question
-from graphwalker.ranking import bm25 as ranking
 from graphwalker.ranking.bm25 import rank_relations
-from graphwalker.tools import namebook
 from graphwalker.tools.base import Call
 from graphwalker.tools.namebook import NameBook, quote
 from graphwalker.tools.walker import EXAMPLES, WalkerTools
@@ -132,8 +129,3 @@ def test_ranking_equals_plain_bm25():
     scores = BM25Okapi(texts).get_scores(["who", "directed", "the", "film"])
     best = [relations[i] for i in sorted(range(4), key=lambda i: (-scores[i], relations[i]))]
     assert list(rank_relations("Who directed the film?", relations)) == best
-
-
-@pytest.mark.parametrize("module", [namebook, ranking])
-def test_the_examples_in_the_docstrings_hold(module):
-    assert doctest.testmod(module).failed == 0
