@@ -24,7 +24,7 @@ class Task:
 
 
 class TaskList:
-    """Jobs known beforehand; their trajectories come in this order."""
+    """Tasks known beforehand; their trajectories come in this order."""
 
     ordered = True
 
@@ -37,9 +37,6 @@ class TaskList:
         tasks = list(islice(self._tasks, most))
         self.over = self.over or len(tasks) < most
         return tasks
-
-    def wanted(self, task: Task) -> bool:
-        return True
 
 
 class Inbox:

@@ -47,8 +47,8 @@ class RankerRecord(Config):
 class CompletionLimits(Config):
     """How completions were drawn."""
 
-    max_tokens: int = Field(default=512, ge=1)
-    """Completion tokens per turn."""
+    max_tokens: int = Field(default=0, ge=0)
+    """Completion tokens per turn. 0: none were ever drawn, as in SFT without an evaluation."""
     max_turns: int = 10
     stop: tuple[str, ...] = ()
     """Strings that end a completion."""
@@ -76,7 +76,7 @@ def write_environment(
     environment: EnvironmentConfig,
     *,
     format: FormatSetting,
-    max_tokens: int = 512,
+    max_tokens: int = 0,
     longest_turn: int = 0,
     preset: Preset | None = None,
     ranker_trained_on: Sequence[str] = (),
@@ -204,8 +204,11 @@ def settings_for(
             f"{model} was trained for environment.preset={own.preset}, this run asks for "
             f"{preset.name}: leave environment.preset out, or set force_environment"
         )
-    mine: dict[str, Any] = {"format": own.format, "max_tokens": own.limits.max_tokens}
     asked: dict[str, Any] = {"format": format, "max_tokens": max_tokens}
+    mine: dict[str, Any] = {"format": own.format, "max_tokens": own.limits.max_tokens}
+    if not own.limits.max_tokens:
+        known = "max_tokens" in given
+        mine["max_tokens"] = max_tokens if known else max(max_tokens, own.limits.longest_turn)
     chosen = {key: asked[key] if key in given else value for key, value in mine.items()}
     differences += _differences(mine, chosen)
     if differences:

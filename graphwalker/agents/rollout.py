@@ -200,6 +200,8 @@ class _Run:
             self._finished[place] = trajectory
 
     def _drop_cancelled(self) -> None:
+        if isinstance(self._source, TaskList):
+            return  # known beforehand, never cancelled
         for key, running in list(self._running.items()):
             if not self._source.wanted(running.task):
                 self._release(key)

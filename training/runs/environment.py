@@ -17,9 +17,6 @@ from training.grpo_config import GrpoConfig
 
 log = logging.getLogger(__name__)
 
-MAX_TURN_TOKENS = 512
-"""Of a model from SFT without `evaluation`, which never drew a token."""
-
 
 def demonstrated(config: SftConfig) -> EnvironmentConfig:
     """The environment of the trajectories, with what the user set.
@@ -114,13 +111,13 @@ def check_evaluation(config: SftConfig, longest: int) -> None:
 
 def write_sft_environment(config: SftConfig, longest: int) -> None:
     """Into the run folder, from where every folder that is saved gets its copy."""
-    cap = config.evaluation.max_turn_tokens if config.evaluation else MAX_TURN_TOKENS
+    cap = config.evaluation.max_turn_tokens if config.evaluation else 0
     longest = max(longest, longest_turn(config.model))
     write_environment(
         config.output_dir,
         config.environment,
         format=config.format,
-        max_tokens=max(cap, longest),
+        max_tokens=max(cap, longest) if cap else 0,
         longest_turn=longest,
     )
 

@@ -66,6 +66,14 @@ def test_what_the_user_set_wins_and_is_said_in_one_line(model: Path, caplog):
     assert "environment.layers.wikidata=True (trained with False)" in line
 
 
+def test_a_model_that_never_drew_a_token_says_nothing_of_max_tokens(tmp_path: Path, caplog):
+    write_environment(tmp_path, TRAINED, format="inline", longest_turn=70)
+    for given, tokens in (((), 70), ({"max_tokens"}, 64)):
+        found = settings_for(tmp_path, EnvironmentConfig(), "chatml", 64, given)
+        assert found.max_tokens == tokens
+    assert not warned(caplog)
+
+
 def test_another_preset_is_refused_unless_it_is_forced(model: Path, caplog):
     given = EnvironmentConfig(preset="io-prompt")
     with pytest.raises(UserError, match=r"trained for environment\.preset=graphwalker.*io-prompt"):
