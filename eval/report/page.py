@@ -9,7 +9,7 @@ from markupsafe import Markup
 from eval.report.assets import scripts, templates
 from eval.report.published_page import sections
 from eval.tables import brackets, conduct_table, group_tables, number, score_table
-from eval.viewer.book import Book
+from eval.viewer.archive import WalkArchive
 from eval.viewer.pages import ENDS, ShownWalk, outcome, written
 from eval.viewer.record import cut
 
@@ -30,7 +30,7 @@ GLOSSARY = {
 
 
 def render_page(
-    report: Report, walks: Sequence[ShownWalk], plots: Mapping[str, Markup], book: Book
+    report: Report, walks: Sequence[ShownWalk], plots: Mapping[str, Markup], archive: WalkArchive
 ) -> Iterator[str]:
     """The whole page, piece by piece. Every name and every word of a model is escaped or packed."""
     pages = templates()
@@ -54,7 +54,7 @@ def render_page(
             ("Seconds", seconds),
         ],
         config=flat({**report["config"], "seed": report["seed"]}),
-        data=book.parts(),
+        data=archive.parts(),
         scripts=scripts(),
     )
 

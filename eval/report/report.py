@@ -30,7 +30,7 @@ from eval.tables import (
     score_table,
     short_table,
 )
-from eval.viewer.book import Book
+from eval.viewer.archive import WalkArchive
 from eval.viewer.pages import ShownWalk, choose
 from graphwalker.config import git_commit
 from graphwalker.errors import UserError
@@ -79,8 +79,8 @@ def write_report(
     if not stages:
         raise UserError("a report needs at least one stage")
     tables = [load_published(name) for name in published]
-    book = Book()
-    runs = [_read(stage, book) for stage in stages]
+    archive = WalkArchive()
+    runs = [_read(stage, archive) for stage in stages]
     facts = dict(extra or {})
     steps = facts.pop("seconds", {})
     report: dict[str, Any] = {
@@ -99,7 +99,7 @@ def write_report(
     walks = _walks(stages, runs)
     report["walks"] = [walk.trajectory.id for walk in walks]
     out.mkdir(parents=True, exist_ok=True)
-    page = render_page(report, walks, _plots(report["stages"], stages), book)
+    page = render_page(report, walks, _plots(report["stages"], stages), archive)
     _write(out / "report.json", [json.dumps(report, indent=2, ensure_ascii=False), "\n"])
     _write(out / "report.md", [render_markdown(report)])
     _write(out / "report.html", page)
@@ -207,19 +207,19 @@ def _stage_records(
     return records
 
 
-def _read(stage: StageResult, book: Book) -> Run:
-    """A stage's run without its words: those go into the book, packed, as they are read."""
-    book.open_run(stage.name)
+def _read(stage: StageResult, archive: WalkArchive) -> Run:
+    """A stage's run without its words: those go into the archive, packed, as they are read."""
+    archive.open_run(stage.name)
 
     def keep(trajectory: Trajectory) -> Trajectory:
         full = scored(trajectory)
         if full.sample == 0 or not full.stop.infrastructure_failure:
-            book.add(full)
+            archive.add(full)
         return lean(full)
 
     def keep_sample(sample: Sampled) -> Sampled:
         if not sample.stop.infrastructure_failure:
-            book.add_sample(sample.question_id, sample.scores["em"] == 1)
+            archive.add_sample(sample.question_id, sample.scores["em"] == 1)
         return replace(sample, answer=None, scores={"em": sample.scores.get("em", 0.0)})
 
     return read_run(stage.folder, keep, keep_sample)

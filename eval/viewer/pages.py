@@ -61,7 +61,7 @@ def written(action: Mapping[str, Any]) -> str:
 
 ENDS = {
     StopReason.ANSWERED: "answered",
-    StopReason.FORCED: "asked to answer after the last turn",
+    StopReason.FORCED: "had to answer after the last turn",
     StopReason.MAX_TURNS: "the turn budget ran out",
     StopReason.LENGTH: "a completion ran into its token limit",
     StopReason.MALFORMED: "no readable action",

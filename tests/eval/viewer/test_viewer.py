@@ -1,4 +1,4 @@
-"""What the viewer draws: the triples of the turns, the gold path, the packed book."""
+"""What the viewer draws: the triples of the turns, the gold path, the packed archive."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +9,7 @@ from eval.report.published import load_published
 from eval.report.published_page import published_record
 from eval.report.report import StageResult, lean, write_report
 from eval.run.records import read_run
-from eval.viewer.book import CHUNK, Book, pack, unpack
+from eval.viewer.archive import CHUNK, WalkArchive, pack, unpack
 from eval.viewer.gold import UNKNOWN, in_words
 from eval.viewer.record import walk_record
 from eval.viewer.subgraph import Link, label, looked_at, walk_graph
@@ -181,18 +181,18 @@ def scored_walk() -> Trajectory:
     return walk.with_scores(**score(walk))
 
 
-def test_a_book_finds_every_walk_of_every_run_again() -> None:
+def test_an_archive_finds_every_walk_of_every_run_again() -> None:
     walk = scored_walk()
     long = replace(walk.turns[0], observation="x" * 5000)
     ids = [f"q{i}" for i in range(60)]
-    book = Book()
+    archive = WalkArchive()
     for name in ("a", "b"):
-        book.open_run(name)
+        archive.open_run(name)
         for i in ids if name == "a" else ids[::-1]:
             asked = replace(walk.question, id=i, text=f"{name} {i}")
             turn = replace(long, thought=f"{name} {i}")
-            book.add(replace(walk, question=asked, turns=(turn,)))
-    parts = dict(book.parts())
+            archive.add(replace(walk, question=asked, turns=(turn,)))
+    parts = dict(archive.parts())
     table = unpack(parts["rows"])
     assert [row[0] for row in table["questions"]] == ids
     assert len(parts) > 2 * 60 * 5000 / CHUNK
@@ -202,21 +202,21 @@ def test_a_book_finds_every_walk_of_every_run_again() -> None:
             assert found["turns"][0]["thought"] == f"{run['name']} {question}"
 
 
-def test_a_failed_episode_is_in_the_book_as_failed() -> None:
+def test_a_failed_episode_is_in_the_archive_as_failed() -> None:
     walk = replace(scored_walk(), stop=StopReason.GRAPH_ERROR, scores={}, answer=None)
-    book = Book()
-    book.open_run("a")
-    book.add(walk)
-    assert unpack(dict(book.parts())["rows"])["runs"][0]["rows"][0][:3] == ["failed", None, None]
+    archive = WalkArchive()
+    archive.open_run("a")
+    archive.add(walk)
+    assert unpack(dict(archive.parts())["rows"])["runs"][0]["rows"][0][:3] == ["failed", None, None]
 
 
 def test_sampled_episodes_are_counted_for_their_question() -> None:
-    book = Book()
-    book.open_run("a")
-    book.add(scored_walk())
+    archive = WalkArchive()
+    archive.open_run("a")
+    archive.add(scored_walk())
     for question, right in (("q", True), ("q", False), ("other", True)):
-        book.add_sample(question, right)
-    assert unpack(dict(book.parts())["rows"])["runs"][0]["samples"] == [[1, 2]]
+        archive.add_sample(question, right)
+    assert unpack(dict(archive.parts())["rows"])["runs"][0]["samples"] == [[1, 2]]
 
 
 def test_figures_need_no_words(runs: list[Path]) -> None:

@@ -1,4 +1,4 @@
-"""The book of a report: a row for every question, and every walk, packed small for the page."""
+"""The archive of a report: a row for every question, and every walk, packed small for the page."""
 
 import base64
 import gzip
@@ -53,7 +53,7 @@ class RunPages:
             self._records, self._size = [], 0
 
 
-class Book:
+class WalkArchive:
     """Every question of the report's runs, by row, in the order in which they were first seen."""
 
     def __init__(self) -> None:
