@@ -59,6 +59,7 @@ class Trace:
         self.functions.add((file, name))
         self.calls[name] += 1
         caller = frame.f_back
+        there = ""
         while caller is not None and not (there := _own_file(caller)):
             caller = caller.f_back
         self.crossings += caller is not None and there != file

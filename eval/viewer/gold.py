@@ -50,7 +50,7 @@ def lay(
     hop may start from, one is taken: which of them lead on, only the graph knows.
     """
     query = question.query
-    if query is None:
+    if query is None or not all(branch.hops for branch in query.branches):
         return set(), []
     tracer = _Tracer(list(dict.fromkeys(walked)))
     goals = list(answers[:MOST_ANSWERS]) or [tracer.unknown()]

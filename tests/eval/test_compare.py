@@ -109,7 +109,7 @@ def test_without_a_gold_path_the_number_of_calls_decides(kind: str, lines: tuple
     assert error_kind(walk(*lines, give("B"), question=bare)) == kind
 
 
-def test_an_inverse_twin_is_on_the_gold_path() -> None:
+def test_an_inverse_relation_is_on_the_gold_path() -> None:
     asked = Query((Branch(Entity("m.a", "A"), (Hop("x.x.ot"),)),))
     answers = (Answer("D", "m.d"),)
     other = replace(QUESTION, query=asked, relation_path=("~x.x.to",), answers=answers)

@@ -132,8 +132,9 @@ def test_a_comparison_draws_the_value_that_it_compares_with() -> None:
     assert in_words(gold)[1] == "of these → born: above that of Eve"
 
 
-def test_a_question_without_a_query_has_gold_answers_only() -> None:
-    graph = walk_graph(walked([step("Ann", "r", "[Ann, r, Bo]")], None, ["Ann"], ["Bo"]))
+@pytest.mark.parametrize("gold", [None, query("Ann")])
+def test_a_question_without_a_path_has_gold_answers_only(gold: Query | None) -> None:
+    graph = walk_graph(walked([step("Ann", "r", "[Ann, r, Bo]")], gold, ["Ann"], ["Bo"]))
     assert graph.links == (Link("Ann", "r", "Bo", 1),) and graph.nodes["Bo"] == "g"
 
 
