@@ -1,0 +1,60 @@
+"""An evaluation of a model behind an API, killed and resumed, over real HTTP."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from graphwalker.files import read_jsonl, write_jsonl
+from graphwalker.graphs.build.build import build_graph
+from support.backends import write
+from support.chat_server import Act
+from support.eval_toy import toy_questions, trained_script
+from support.teacher_server import TeacherServer, teach
+from support.toy import TOY_NAMES, TOY_TRIPLES, TOY_TYPES
+
+
+class SlowAgent(TeacherServer):
+    """Plays the script of a question, so slowly that a kill finds requests under way."""
+
+    def reply(self, number: int, body: dict[str, Any]) -> Act:
+        messages = body["messages"]
+        turn = sum(message["role"] == "assistant" for message in messages)
+        prompt = messages[0]["content"] + messages[min(1, len(messages) - 1)]["content"]
+        name = next(question.id for question in toy_questions() if question.text in prompt)
+        return Act(str(trained_script()[name][turn]), delay_s=0.05)
+
+
+def evaluation(toy: Path, url: str) -> subprocess.Popen[bytes]:
+    settings = [
+        f"graph={toy / 'graph'}",
+        f"questions={toy / 'q.jsonl'}",
+        f"output_dir={toy / 'run'}",
+        "policy.model=tiny",
+        f"policy.api.base_url={url}",
+        "policy.api.concurrency=2",
+    ]
+    return subprocess.Popen([sys.executable, "-m", "graphwalker", "eval", *settings])
+
+
+def test_a_killed_evaluation_resumes_without_paying_for_an_answer_twice(tmp_path: Path) -> None:
+    source = write(tmp_path / "source", TOY_TRIPLES, TOY_NAMES, TOY_TYPES)
+    build_graph([source], tmp_path / "graph")
+    write_jsonl(tmp_path / "q.jsonl", [question.to_json() for question in toy_questions()])
+    with teach(kind=SlowAgent) as server:
+        process = evaluation(tmp_path, server.url)
+        deadline = time.monotonic() + 60
+        while server.answered.total() < 5 and time.monotonic() < deadline:
+            time.sleep(0.005)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        assert evaluation(tmp_path, server.url).wait() == 0
+        twice = server.asked.total() - len(server.asked)
+    spent = json.loads((tmp_path / "run/spent.json").read_text())
+    assert twice <= spent["lost"] <= 2  # what was under way at the kill, and no more
+    assert spent["answers"] == {"turn": len(server.asked)}
+    predictions = list(read_jsonl(tmp_path / "run/predictions.jsonl"))
+    assert sorted(row["scores"]["em"] for row in predictions) == [0.0] * 2 + [1.0] * 6
