@@ -61,7 +61,7 @@ class MuonAdamW(torch.optim.AdamW):
 
 
 def orthogonal(matrix: Tensor, steps: int = 5) -> Tensor:
-    """Roughly the nearest matrix with all singular values 1."""
+    """Roughly the nearest matrix with all singular values 1, of the same shape (rows, columns)."""
     a, b, c = QUINTIC
     flip = matrix.shape[0] > matrix.shape[1]
     x = matrix.T if flip else matrix

@@ -44,7 +44,7 @@ class EpisodeTokens:
 def episode_tokens(
     trajectory: Trajectory, fmt: ChatFormat, tokenizer: Tokenizer, end_ids: Sequence[int]
 ) -> EpisodeTokens:
-    """The very ids that the engine read and drew; an episode that failed for us has no mask.
+    """The very ids that the engine read and drew; an infrastructure failure has no mask.
 
     An engine without room leaves a turn without ids: the episode ends before it. An answered
     episode ends with one of `end_ids`, added and masked where need be, so that TRL does not count

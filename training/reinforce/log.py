@@ -120,7 +120,7 @@ class StepLog:
         self._step_clock = now
         if self._metrics is not None:
             self._metrics.append({key: _rounded(value) for key, value in line.items()})
-            self._say(step, line)
+            self._show(step, line)
         if fresh and self._episodes is not None:
             for episode in batch.shown:
                 marked = replace(episode, provenance={**episode.provenance, "step": step})
@@ -132,7 +132,7 @@ class StepLog:
             if appender is not None:
                 appender.close()
 
-    def _say(self, step: int, line: dict[str, Any]) -> None:
+    def _show(self, step: int, line: dict[str, Any]) -> None:
         log.info(
             "step %d of %d  EM %.3f  answered %.2f  turns %.1f  %.1f s, %s left",
             step, self._config.steps, line["em"], line["answered"], line["turns"],

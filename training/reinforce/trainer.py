@@ -1,7 +1,7 @@
 """TRL's GRPO trainer, made fast for small models, with a record of every step.
 
 What is changed against TRL 1.16, each exact: log-probabilities only where the policy drew a token,
-columns of padding cut, rows sorted by length, rows without advantage left out where no KL term
+columns of padding cut, rows sorted by length, rows without advantage dropped where no KL term
 needs them. On GPUs TRL's own kernels score; the rest holds there too. Rows that are not in the loss
 (infrastructure failures, or filtered out) count in no mean.
 """
@@ -33,6 +33,7 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
         super().__init__(rollout_func=rollouts, **settings)
         self.rollouts, self._record, self._keep = rollouts, record, keep
         self._scored: Tensor | None = None
+        """Which completion tokens of the next pass are scored: (rows, completion tokens)."""
         self._logps: Tensor | None = None
         self._drift = Drift()
         adapted = hasattr(self.model, "peft_config")
@@ -51,6 +52,8 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
     # --- rollouts and batches
 
     def _generate(self, prompts: list[Any]) -> Any:
+        # TRL 1.16 scores the sampled tokens before it makes the loss's mask, so the mask of what
+        # the policy drew, (rows, completion tokens), is kept from here.
         output: Any = super()._generate(prompts)
         self._scored = _padded(output[2]).to(self.accelerator.device)
         return output
@@ -66,6 +69,7 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
         return output
 
     def _prepare_inputs(self, generation_batch: Any) -> Any:
+        # TRL buffers a step's micro-batches, split as the rows came; ours take their place.
         before = self._buffered_inputs
         inputs = super()._prepare_inputs(generation_batch)
         if not self._training:
@@ -92,6 +96,7 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
         return loss
 
     def _note_drift(self, logps: Tensor, inputs: dict[str, Any], mask: Tensor) -> None:
+        """`logps` of the policy in training and `mask`: (rows, completion tokens)."""
         if not mask.any():
             return
         drawn = inputs["sampling_per_token_logps"][mask]
@@ -169,11 +174,12 @@ def regroup(
     total: float | None = None,
     sums: bool = False,
 ) -> list[dict[str, Any]]:
-    """The same rows as micro-batches of about equal length, padding cut.
+    """The same rows as micro-batches of about equal length, padding cut. Tensors of a batch are
+    (rows, tokens) or (rows,).
 
     `share` weighs a micro-batch's mean so that the sum over all is the mean over all `total` rows
     (none: as many as are kept); where the objective is a sum (`sums`), it is 1. Rows that are not
-    `kept` are left out, and with `drop_idle` those without advantage, as their gradient is 0.
+    `kept` are dropped, and with `drop_idle` those without advantage, as their gradient is 0.
     """
     whole = {k: torch.cat([b[k] for b in batches]) for k, v in batches[0].items() if _rows(v)}
     scalars = {k: v for k, v in batches[0].items() if k not in whole}
@@ -217,7 +223,11 @@ def trimmed(part: dict[str, Any]) -> dict[str, Any]:
 def token_logps(
     model: Any, ids: Tensor, attention: Tensor, scored: Tensor, temperature: float
 ) -> Tensor:
-    """Log-probabilities of the scored completion tokens, 0 elsewhere, shaped like `scored`."""
+    """Log-probabilities of the scored completion tokens, 0 elsewhere, shaped like `scored`.
+
+    ids, attention: (rows, prompt + completion tokens), the prompt padded on the left, the
+    completion on the right; scored: (rows, completion tokens).
+    """
     columns = attention.any(0).nonzero()
     first, last = int(columns[0]), int(columns[-1]) + 1
     dropped = ids.shape[1] - last
@@ -236,6 +246,7 @@ def token_logps(
 
 
 def _padded(rows: Any, dtype: torch.dtype = torch.long) -> Tensor:
+    """(rows, tokens of the longest), zeros on the right."""
     padded = torch.zeros((len(rows), max(map(len, rows))), dtype=dtype)
     for line, row in zip(padded, rows, strict=True):
         line[: len(row)] = torch.tensor(row, dtype=dtype)

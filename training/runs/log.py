@@ -14,7 +14,7 @@ from training.runs.distributed import agreed, rank
 
 
 class RunLog(TrainerCallback):
-    """Writes one line per logged step and shows the rate; a resumed run goes on where it was.
+    """Writes one line per logged step and shows the rate; a resumed run continues where it was.
 
     Of several processes, the first one writes.
     `tokens` holds the number of tokens that the run has seen after each step.

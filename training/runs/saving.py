@@ -34,6 +34,7 @@ class WholeCheckpoints:
     _saving = False
 
     def _get_output_dir(self: Any, trial: Any) -> str:
+        # transformers writes checkpoint-STEP in place, where a kill leaves a half one.
         folder = Path(self.args.output_dir)
         return str(staging(folder) if self._saving else folder)
 
@@ -76,7 +77,7 @@ class WholeCheckpoints:
 def save_final(trainer: Any, folder: Path) -> Path:
     """Write the trained model and its tokenizer to `final/`; all processes take part.
 
-    Raises `DiskFullError`; the run then goes on from its last checkpoint.
+    Raises `DiskFullError`; the run then resumes from its last checkpoint.
     """
     partial, final = folder / "final.partial", folder / "final"
     try:

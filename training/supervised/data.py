@@ -186,7 +186,8 @@ def as_dataset(rows: Rows) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Collator:
-    """Pads rows on the right. The padding is never trained on."""
+    """Pads rows on the right: all tensors are (rows, tokens of the longest). The padding is never
+    trained on."""
 
     pad_id: int
 
@@ -207,7 +208,8 @@ class Collator:
 @dataclass(frozen=True, slots=True)
 class PackingCollator:
     """Lays rows end to end: positions begin anew with each row, and say where one ends. Without an
-    attention mask, attention layers read them and let a row see itself alone."""
+    attention mask, attention layers read them and let a row see itself alone. All tensors are
+    (1, tokens of all rows)."""
 
     def __call__(self, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
         import torch

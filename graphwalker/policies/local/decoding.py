@@ -35,7 +35,7 @@ class Episode:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Job:
-    """A request, the episode that it goes on with, and the tokens it may draw."""
+    """A request, the episode that it continues, and the tokens it may draw."""
 
     request: Request
     episode: Episode
@@ -44,7 +44,8 @@ class Job:
 
 @dataclass(slots=True)
 class Batch:
-    """Row i of every tensor belongs to `jobs[i]`, whose keys and values are in cache row i."""
+    """Row i of every tensor belongs to `jobs[i]`, whose keys and values are in cache row i. Tensors
+    are (rows,); `draws`, `ids` and `logprobs` are (rows, columns)."""
 
     jobs: list[Job]
     token: Tensor
@@ -105,7 +106,7 @@ class Batch:
         return replace(self, jobs=[self.jobs[i] for i in listed(order)], **tensors)
 
     def advance(self, logits: Tensor, tables: Tensor, stop_tokens: StopTokens) -> None:
-        """Draw the next token of every row, and note which rows are done.
+        """Draw the next token of every row from `logits`, (rows, vocab); note which rows are done.
 
         A finished row keeps overwriting the slot and the column after its last, which nobody reads.
         """

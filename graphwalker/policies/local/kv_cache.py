@@ -1,7 +1,8 @@
 """A key-value cache whose rows live as long as an episode: slot t of a row holds its token t.
 
-Rows have their own lengths, so a ragged batch has no holes and no shared timeline to compact; a row
-that must rewrite its last slots simply writes them again. `transformers` sees an ordinary `Cache`.
+Rows have their own lengths, so an irregular batch has no holes and no shared timeline to compact;
+a row that must rewrite its last slots simply writes them again. `transformers` sees an ordinary
+`Cache`.
 """
 
 from collections.abc import Generator
@@ -86,6 +87,8 @@ class Placement:
         return larger
 
     def write(self, buffer: Tensor, states: Tensor) -> Tensor:
+        """Put `states`, (batch, heads, tokens, size), into the buffer, (rows, heads, slots, size);
+        returns what the batch attends to: (batch, heads, width, size)."""
         states = states.transpose(1, 2)
         buffer[self.row_index, :, self.slot_index] = (
             states[:, 0] if self.valid is None else states[self.valid]
@@ -151,6 +154,7 @@ def shared_heads_read_once(model: Any) -> Generator[None]:
 def _grouped_attention(
     module: Any, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor, **settings: Any
 ) -> tuple[Tensor, None]:
+    """query: (batch, heads, tokens, size); key and value: (batch, key heads, slots, size)."""
     batch, heads, length, size = query.shape
     if length > 1:
         return sdpa_attention_forward(module, query, key, value, attention_mask, **settings)

@@ -26,6 +26,8 @@ def draw(
 ) -> tuple[Tensor, Tensor]:
     """(token, log-probability) of each row; a row of temperature 0 takes the likeliest token.
 
+    logits: (rows, vocab); `draws` (uniform from 0 to 1), the others and both results: (rows,).
+
     Log-probabilities are of the distribution at that temperature (at 1 for greedy rows), before
     `top_p` cuts it: what a trainer computes again. `draws=None` means that every row is greedy.
     """
@@ -49,6 +51,7 @@ def draw(
 
 
 def _nucleus(weights: Tensor, total: Tensor, top_p: Tensor) -> Tensor:
+    """`weights`, (rows, vocab), without the unlikely ones past the share `top_p` of `total`."""
     ordered, index = weights.sort(dim=-1, descending=True)
     before = ordered.cumsum(dim=-1, dtype=torch.float64) - ordered
     ordered = ordered.masked_fill(before >= (top_p * total)[:, None], 0.0)
@@ -64,7 +67,7 @@ class StopTokens:
         self._tables: dict[tuple[str, ...], Tensor] = {}
 
     def table(self, stop: tuple[str, ...]) -> Tensor:
-        """`ENDS`, `MAY_END` (look at the text) or `CONTINUES` for each token id."""
+        """`ENDS`, `MAY_END` (look at the text) or `CONTINUES` for each token id: (vocab,)."""
         if stop not in self._tables:
             self._tables[stop] = self._build(stop)
         return self._tables[stop]

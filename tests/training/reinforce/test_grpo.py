@@ -89,7 +89,7 @@ def test_an_answered_episode_ends_with_an_end_token(world):
     assert tokens.completion[-1] == 7 and tokens.mask[-1] == 0
 
 
-def test_an_episode_that_failed_for_us_is_unscored_and_wholly_masked(world):
+def test_an_infrastructure_failure_is_unscored_and_wholly_masked(world):
     tokenizer, _ = load(world / "model")
     failed = replace(sampled(world)[0], stop=StopReason.GRAPH_ERROR)
     assert scored(failed).scores.get("reward") is None

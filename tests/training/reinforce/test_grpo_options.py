@@ -109,7 +109,7 @@ def ids(trainer) -> list[str]:
     return [t.question.id for t in trainer.rollouts.batch.trajectories[::4]]
 
 
-def dull(trainer) -> list[bool]:
+def without_variance(trainer) -> list[bool]:
     rewards = [t.scores["reward"] for t in trainer.rollouts.batch.trajectories]
     return [len(set(rewards[i : i + 4])) == 1 for i in range(0, 16, 4)]
 
@@ -119,11 +119,11 @@ def test_groups_without_variance_are_drawn_again_with_other_questions(grpo_world
     again, inputs = first_batch(
         grpo_world, tmp_path / "again", zero_variance="resample", resample_tries=1
     )
-    assert any(dull(keep)) and not all(dull(keep))
-    for was_dull, before, after in zip(dull(keep), ids(keep), ids(again), strict=True):
-        assert (before != after) == was_dull
+    assert any(without_variance(keep)) and not all(without_variance(keep))
+    for uniform, before, after in zip(without_variance(keep), ids(keep), ids(again), strict=True):
+        assert (before != after) == uniform
     assert len(set(ids(again))) == 4
-    assert again.rollouts.batch.resampled == sum(dull(keep))
+    assert again.rollouts.batch.resampled == sum(without_variance(keep))
     rows = inputs["completion_mask"].sum(1).tolist()
     assert [len(t.conversation()) > 0 for t in again.rollouts.batch.trajectories] == [True] * 16
     assert len(rows) == 16
@@ -132,7 +132,7 @@ def test_groups_without_variance_are_drawn_again_with_other_questions(grpo_world
 def test_drawing_again_ends_after_its_tries(grpo_world, tmp_path):
     settings = {"zero_variance": "resample", "max_turn_tokens": 2}  # no episode can answer
     trainer, _ = first_batch(grpo_world, tmp_path / "run", resample_tries=1, **settings)
-    assert trainer.rollouts.batch.resampled == 4 and all(dull(trainer))
+    assert trainer.rollouts.batch.resampled == 4 and all(without_variance(trainer))
     trainer, _ = first_batch(grpo_world, tmp_path / "more", resample_tries=9, **settings)
     assert trainer.rollouts.batch.resampled == 4  # eight questions: no more are left
 
@@ -147,9 +147,9 @@ def test_substitutes_are_a_matter_of_the_seed_alone():
 
 def test_filtered_groups_are_neither_in_the_loss_nor_in_its_mean(grpo_world, tmp_path):
     trainer, inputs = first_batch(grpo_world, tmp_path / "run", zero_variance="filter", beta=0.1)
-    left_out = dull(trainer)
-    assert trainer.rollouts.batch.filtered == sum(left_out) > 0
-    kept = torch.tensor(left_out).logical_not().repeat_interleave(4)
+    without = without_variance(trainer)
+    assert trainer.rollouts.batch.filtered == sum(without) > 0
+    kept = torch.tensor(without).logical_not().repeat_interleave(4)
     mask = loss_mask(inputs)
     assert torch.equal(mask.any(1), kept)
     inputs["ref_per_token_logps"] = inputs["ref_per_token_logps"] - 0.3
@@ -271,7 +271,7 @@ def failing(world) -> Environment:
     return Environment(FailingGraph(open_graph(world / "graph"), "m.0ada"), SMALL)
 
 
-def test_episodes_that_failed_for_us_have_no_reward_and_no_gradient(grpo_world, tmp_path):
+def test_infrastructure_failures_have_no_reward_and_no_gradient(grpo_world, tmp_path):
     environment = failing(grpo_world)
     trainer, inputs = first_batch(grpo_world, tmp_path / "run", environment, max_failed=0.5)
     batch = trainer.rollouts.batch

@@ -268,7 +268,7 @@ def test_a_half_written_checkpoint_is_not_taken(tmp_path) -> None:
     assert last_checkpoint(tmp_path) == 10
 
 
-def test_long_rows_are_left_out_and_counted(place, tokenizer) -> None:
+def test_long_rows_are_set_aside_and_counted(place, tokenizer) -> None:
     everything = read_rows(settings(place), tokenizer)
     limit = sorted(everything.lengths)[10]
     rows = read_rows(settings(place, max_length=limit), tokenizer)

@@ -184,7 +184,7 @@ def test_flash_attention_is_refused_where_it_is_not(place, tmp_path) -> None:
         trainer(place, tmp_path / "r", attention="flash_attention_2")
 
 
-def test_rows_left_out_are_listed_with_their_lengths(place, tokenizer, tmp_path) -> None:
+def test_rows_set_aside_are_listed_with_their_lengths(place, tokenizer, tmp_path) -> None:
     lengths = read_rows(sft_config(place, tmp_path / "r"), tokenizer).lengths
     limit = sorted(lengths)[40]
     run_sft(sft_config(place, tmp_path / "r", max_length=limit, max_steps=1))
