@@ -168,7 +168,11 @@ class Maker:
         run = execute(self._walked, walk.query, FRONTIER_LIMIT)
         walk = self._own_side(walk, run)
         fault = walk_fault(self._walked, walk.query, run, config.max_answers, config.max_frontier)
-        if not fault and not config.ragged and is_irregular(self._walked, walk.query, run):
+        if (
+            not fault
+            and not config.irregular_frontiers
+            and is_irregular(self._walked, walk.query, run)
+        ):
             fault = "ragged_frontier"
         if fault:
             return Drop("walk", fault)

@@ -32,58 +32,70 @@ class SplitConfig(Config):
     """What is held out for testing: a share of the entities and a share of the relation paths."""
 
     seed: int = 0
+    """Chooses what is held out. Training and test sets that belong together share it."""
     entity_share: float = Field(default=0.2, ge=0.0, lt=1.0)
     """Share of the entities that are topics of test questions only."""
     path_share: float = Field(default=0.2, ge=0.0, lt=1.0)
     """Share of the relation paths that only `test-path` questions take."""
     wording_share: float = Field(default=0.0, ge=0.0, lt=1.0)
-    """Share of the wordings of hops that are held out; of each hop one is always shown."""
+    """Share of the wordings of hops that are held out. One wording of each hop is always used in
+    training."""
 
 
 class SamplingConfig(Config):
     """How walks are sampled and certified."""
 
+    renamed: ClassVar[Mapping[str, str]] = {"ragged": "irregular_frontiers"}
+
     seed: int = 0
+    """Seed of every walk and wording. Another seed gives other questions of the same graph."""
     min_degree: int = Field(default=1, ge=1)
-    """GraphWalker Eq. 1: fewest neighbors that a sampled relation may have."""
+    """Fewest neighbors that a sampled relation may have (GraphWalker Eq. 1)."""
     max_degree: int = Field(default=5, ge=1)
-    """GraphWalker Eq. 1: most neighbors; more than the environment shows cannot be answered."""
+    """Most neighbors that a sampled relation may have (GraphWalker Eq. 1). A question about more
+    neighbors than the environment shows cannot be answered."""
     max_answers: int = Field(default=5, ge=1)
     """A question with more answers is dropped as ambiguous."""
     max_frontier: int = Field(default=5, ge=1)
-    """Most entities on any intermediate stand of the walk: each one costs the agent a turn."""
-    ragged: bool = False
-    """Whether an entity on the way may lack the next relation; the oracle meets an error there."""
+    """Most entities that an intermediate step of the walk may reach. Each of them costs the agent
+    a turn."""
+    irregular_frontiers: bool = False
+    """Whether an intermediate entity may lack the next relation. The oracle meets an error
+    there."""
     literals: bool = False
     """Whether a date or a number may be the answer."""
     seeds_file: str = ""
-    """Entity ids to start from, one a line; empty: every named entity of the graph."""
+    """File of the entity ids that walks may start from, one a line. Empty: every named entity of
+    the graph."""
     predicates_file: str = ""
-    """Relation ids that a walk may use, one a line; empty: all of the graph."""
+    """File of the relation ids that walks may take, one a line. Empty: all relations of the
+    graph."""
     vague: float = Field(default=0.5, ge=0.0, le=1.0)
-    """Share of phrases that could mean more than one relation."""
+    """Share of the phrases that are vague: they could mean more than one relation."""
     plain_thoughts: bool = False
-    """One form for every kind of thought: less for a tiny model to learn."""
+    """Whether every kind of thought has one wording only, which is less for a tiny model to
+    learn."""
     sparql: bool = False
-    """Whether each record's query is stored as SPARQL, too (`query.sparql`)."""
+    """Whether each record also stores its query as SPARQL (`query.sparql`)."""
     split: Literal["train", "test-entity", "test-path", "test-wording", "any"] = "train"
-    """Which side of the hold-out to sample; `any` ignores it. `test-wording` is `test-entity` in
-    held-out wordings."""
+    """Which side of the hold-out to sample. `any` ignores the hold-out; `test-wording` is
+    `test-entity` in held-out wordings."""
     splits: SplitConfig = SplitConfig()
     wordings: Literal["shown", "held-out", "all"] = "shown"
-    """Which wordings say a hop, where `splits.wording_share` holds some out."""
+    """Which wordings of a hop to use, where `splits.wording_share` holds some out."""
     environment: EnvironmentConfig = EnvironmentConfig()
     teacher: TeacherConfig = TeacherConfig()
-    """A chat model that words, judges and thinks; it works with threads of one process."""
+    """A chat model that words the questions, judges them and writes the thoughts. It is called by
+    threads of one process, whatever `workers` is."""
     workers: int = Field(default=1, ge=1)
-    """Processes. The files made are the same for any number."""
+    """Number of worker processes. The files are the same for any number."""
     engine: Literal["processes", "ray"] = "processes"
     """Where workers run: on this machine, or as actors of a Ray cluster. The files are the same."""
 
     @model_validator(mode="after")
     def _something_is_held_out(self) -> Self:
-        asked = self.wordings == "held-out" or self.split == "test-wording"
-        if asked and not self.splits.wording_share:
+        needed = self.wordings == "held-out" or self.split == "test-wording"
+        if needed and not self.splits.wording_share:
             raise ValueError("no wording is held out: set splits.wording_share, such as 0.3")
         return self
 
@@ -91,7 +103,7 @@ class SamplingConfig(Config):
     def _without_a_teacher_that_is_not_set(
         self, handler: SerializerFunctionWrapHandler, info: SerializationInfo
     ) -> dict[str, Any]:
-        # Who leaves out the workers asks for what makes the data, not for how it was made.
+        # An `exclude` is given where only the settings that determine the data are wanted.
         return written(handler(self), making=bool(info.exclude))
 
 
@@ -99,14 +111,16 @@ class SynthConfig(SamplingConfig):
     """GraphSynth: how many trajectories, of which structures."""
 
     count: int = Field(default=5000, ge=1)
+    """Number of records to make."""
     mix: dict[str, float] = TABLE_6
     """Weight of each structure; defaults to GraphWalker Table 6."""
     max_path_share: float = Field(default=1.0, gt=0.0, le=1.0)
-    """Most of a structure's questions that may take one and the same relation path."""
+    """Largest share of a structure's questions that may take the same relation path."""
     max_relation_share: float = Field(default=1.0, gt=0.0, le=1.0)
-    """Most of a structure's questions that may take one and the same relation, in any place."""
+    """Largest share of a structure's questions that may take the same relation, in any place."""
     max_attempts: int = Field(default=3000, ge=1)
-    """Attempts in a row without a record, after which a structure is given up as used up."""
+    """Number of attempts in a row without a record after which the run ends: the graph has no
+    more questions of that structure."""
 
     @field_validator("mix")
     @classmethod
@@ -118,11 +132,12 @@ class BenchConfig(SynthConfig):
     """GraphWalkerBench: how many test questions, of which structures, which of them untrained."""
 
     count: int = Field(default=1766, ge=1)
+    """Number of questions to make."""
     mix: dict[str, float] = TABLE_7
     """Weight of each structure; defaults to GraphWalker Table 7."""
     split: Literal["train", "test-entity", "test-path", "test-wording", "any"] = "test-entity"
-    """Which side of the hold-out to sample: `test-entity` starts at entities, `test-path` takes
-    paths, too, that no training corpus of the same `splits` has."""
+    """Which side of the hold-out to sample. No training corpus of the same `splits` has the topic
+    entities of `test-entity`, nor the relation paths of `test-path`."""
     unseen: tuple[str, ...] = ("IP", "PI")
     """Structures that a training corpus may not hold (GraphWalker Figure 9)."""
 
@@ -133,35 +148,38 @@ class ExpertConfig(Config):
     renamed: ClassVar[Mapping[str, str]] = {"slips": "injected_errors"}
 
     seed: int = 0
+    """Seed of the expert's errors and of a policy's sampling."""
     count: int = Field(default=2000, ge=1)
+    """Number of trajectories to keep."""
     mix: dict[str, float] = CWQ_LIKE
-    """Weight of each structure in the stratified sample; empty: the shares of the question file
-    (of its types, in CWQ)."""
+    """Weight of each structure in the stratified sample. Empty: the shares of the question file
+    (of its question types, in CWQ)."""
     tries: int = Field(default=1, ge=1)
-    """Episodes of one question at most, until one of them is kept."""
+    """Most episodes of one question, until one of them is kept."""
     policy: PolicyConfig | None = None
-    """Who is the expert: a local model, or one behind an API (`policy.api.base_url`), on questions
-    of any benchmark. None: the built-in one, on certified questions."""
+    """The model that is the expert, local or behind an API (`policy.api.base_url`), on questions of
+    any dataset. None: the built-in expert, on certified questions."""
     questions_format: str = "auto"
-    """The benchmark's name where a policy's file does not tell it."""
+    """The dataset's name where the question file of a policy does not show it."""
     temperature: float = Field(default=1.0, ge=0.0)
-    """Of a policy's episodes."""
+    """Sampling temperature of a policy."""
     max_tokens: int = Field(default=512, ge=1)
-    """Completion tokens of a policy's turn."""
+    """Most completion tokens of a turn of a policy."""
     concurrency: int = Field(default=64, ge=1)
-    """Episodes of a policy under way at once."""
+    """Number of a policy's episodes under way at once."""
     force_environment: bool = False
-    """Run a model in another preset than the one that it was trained for."""
+    """Whether a model may run in another preset than the one that it was trained for."""
     error_rate: float = Field(default=0.8, ge=0.0, le=1.0)
     """Share of the built-in expert's episodes with an injected error, on top of its honest wrong
     readings."""
     injected_errors: tuple[str, ...] = INJECTED_ERRORS
-    """Kinds of injected errors to draw from; a kind named twice is drawn twice as often."""
+    """Kinds of injected errors to draw from. A kind named twice is drawn twice as often."""
     plain_thoughts: bool = False
-    """One form for every kind of thought: less for a tiny model to learn."""
+    """Whether every kind of thought has one wording only, which is less for a tiny model to
+    learn."""
     environment: EnvironmentConfig = EnvironmentConfig()
     workers: int = Field(default=1, ge=1)
-    """Processes. The file made is the same for any number."""
+    """Number of worker processes. The file is the same for any number."""
     engine: Literal["processes", "ray"] = "processes"
     """Where workers run: on this machine, or as actors of a Ray cluster. The file is the same."""
 

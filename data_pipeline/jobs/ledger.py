@@ -15,7 +15,7 @@ from graphwalker.files import JsonlAppender, read_jsonl
 from graphwalker.runs import claim, locked
 
 RUN, DROPPED = "run.json", "dropped.jsonl"
-IRRELEVANT = ("workers", "engine")
+IRRELEVANT = ("workers", "engine", "force_environment")
 """Settings that do not change what is made."""
 
 Unit = list[tuple[str, dict[str, Any]]]

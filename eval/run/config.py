@@ -24,45 +24,47 @@ class EvalConfig(Config):
     """`graphwalker eval`: run an agent on a file of questions and score it."""
 
     graph: str
-    """What the agent walks: a compiled graph, a SPARQL endpoint (http://...), or a recording
-    (.jsonl)."""
+    """The graph that the agent walks: a compiled graph, a SPARQL endpoint (http://...), a recording
+    (.jsonl), or `module:factory`."""
     graph_cache: str = ""
-    """Folder that keeps an endpoint's answers over runs. Empty: they are kept in memory alone."""
+    """Folder that keeps an endpoint's answers over runs. Empty: they are kept in memory only."""
     record_calls: str = ""
-    """A .jsonl file to which every graph call is written; as `graph` it replays the run exactly,
-    without the graph. With one worker only."""
+    """A .jsonl file to which every graph call is written. Given as `graph`, it replays the run
+    exactly, without the graph. It needs workers=1."""
     questions: str
-    """Questions: our JSONL, or a dataset as published (docs/datasets.md); .gz too."""
+    """The question file: our JSONL, or a dataset as published (docs/datasets.md), also .gz."""
     questions_format: str = "auto"
-    """The dataset's name where the file does not tell it (`graphwalker dataset list`)."""
+    """The dataset's name where the file does not show it (`graphwalker dataset list`)."""
     output_dir: str
-    """Where predictions.jsonl and samples.jsonl go; the same command again resumes."""
+    """Folder of the run, with predictions.jsonl and samples.jsonl. The same command resumes a
+    killed run."""
     policy: PolicyConfig
     """The model under test."""
     environment: EnvironmentConfig = EnvironmentConfig()
     """Tools, limits and prompt. What is not set is as the model was trained, where its folder says
     so (`graphwalker.json`), as are `max_tokens` and `policy.format`."""
     force_environment: bool = False
-    """Run the model in another preset than the one that it was trained for."""
+    """Whether the model may run in another preset than the one that it was trained for."""
     limit: int = Field(default=0, ge=0)
-    """Use the first so many questions. 0: all."""
+    """Number of questions to use, from the start of the file. 0: all."""
     samples: int = Field(default=0, ge=0)
-    """Sampled episodes per question for Pass@k, besides the greedy one."""
+    """Number of sampled episodes per question for Pass@k, besides the greedy one."""
     sampled_questions: int = Field(default=0, ge=0)
-    """Sample for this many questions only, evenly spread over the file. 0: for all."""
+    """Number of questions to sample for, evenly spread over the file. 0: all."""
     temperature: float = Field(default=1.0, gt=0)
-    """Of the sampled episodes."""
+    """Temperature of the sampled episodes."""
     max_tokens: int = Field(default=512, ge=1)
-    """Completion tokens per turn."""
+    """Most completion tokens of a turn."""
     concurrency: int = Field(default=256, ge=1)
-    """Episodes under way at once, in each worker."""
+    """Number of episodes under way at once, in each worker."""
     workers: int = Field(default=1, ge=1)
-    """Processes, each with the model on a device of its own (GPUs in turn). Any number gives the
-    same files. For local models; an API has `policy.api.concurrency`."""
+    """Number of worker processes, each with the model on a device of its own (GPUs in turn). The
+    files are the same for any number. For local models only: an API has
+    `policy.api.concurrency`."""
     retries: int = Field(default=1, ge=0)
-    """Further tries of an episode that failed for our reasons, before it is set aside."""
+    """Number of further tries after an infrastructure failure, before the episode is set aside."""
     seed: int = 0
-    """Of sampling and of the bootstrap."""
+    """Seed of the sampling and of the bootstrap."""
 
 
 def run_eval(config: EvalConfig, progress: Progress | None = None) -> Path:

@@ -18,6 +18,7 @@ from data_pipeline.synthesize import make_questions, make_walks, synthesize
 from graphwalker.datasets.base import load_questions
 from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl
+from graphwalker.runs import locked
 from graphwalker.world.generate import make_world
 
 FILES = ("walks.jsonl", "questions.jsonl", "graphsynth.jsonl", "dropped.jsonl")
@@ -147,6 +148,21 @@ def test_a_finished_run_does_nothing_again(graph, synth, tmp_path):
 def test_another_config_is_refused_by_the_key_that_differs(graph, synth):
     with pytest.raises(UserError, match=r"max_degree was 5 and is now 4"):
         synthesize(graph, SynthConfig(count=120, max_degree=4), synth)
+
+
+def test_a_folder_of_older_names_is_resumed(graph, synth):
+    path = synth / "run.json"
+    today = path.read_text()
+    path.write_text(today.replace('"irregular_frontiers"', '"ragged"'))
+    before = contents(synth)
+    synthesize(graph, SynthConfig(count=120), synth)
+    path.write_text(today)
+    assert contents(synth) == before
+
+
+def test_two_commands_do_not_write_one_folder_at_once(graph, tmp_path):
+    with locked(tmp_path), pytest.raises(UserError, match=f"process {os.getpid()} is writing here"):
+        synthesize(graph, SynthConfig(count=5), tmp_path)
 
 
 def test_a_folder_with_other_files_is_refused(graph, tmp_path):
