@@ -1,5 +1,8 @@
-"""Data and training over a live Virtuoso: the same bytes as over the compiled graph."""
+"""Data and training over a live endpoint: the same bytes as over the compiled graph."""
 
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -13,20 +16,31 @@ from graphwalker.graphs.virtuoso.load import load
 from graphwalker.graphs.virtuoso.server import down, up
 from graphwalker.trajectory import Trajectory
 from graphwalker.world.generate import make_world
+from support.backends import write
+from support.oxigraph import load_store
+from support.sparql_endpoint import serve
+from support.toy import TOY_NAMES, TOY_TRIPLES
 
-pytestmark = pytest.mark.virtuoso
+OXIGRAPH, VIRTUOSO = "oxigraph", pytest.param("virtuoso", marks=pytest.mark.virtuoso)
+
+Address = Callable[[Path], str]
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory) -> Path:
-    place = tmp_path_factory.mktemp("virtuoso")
+@pytest.fixture(scope="module", params=[OXIGRAPH, VIRTUOSO])
+def loaded(request, tmp_path_factory) -> Iterator[Address]:
+    """Loads a file of N-Triples into a running endpoint; gives the address of its graph."""
+    if request.param == "oxigraph":
+        with ExitStack() as running:
+            yield lambda file: running.enter_context(serve(load_store([file])))
+        return
+    place, names = tmp_path_factory.mktemp("virtuoso"), count()
     up(place, "300MB")
-    yield place
+    yield lambda file: load(place, [file], graph=f"urn:test:{next(names)}")["address"]
     down(place)
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory, server) -> Path:
+def world(tmp_path_factory, loaded) -> Path:
     """A world, compiled and loaded; `endpoint.txt` holds its address."""
     out = tmp_path_factory.mktemp("world")
     make_world(1000, 0, out)
@@ -34,8 +48,7 @@ def world(tmp_path_factory, server) -> Path:
     seeds = [graph.entity_at(index).id for index in range(0, graph.size, 5)]
     (out / "seeds.txt").write_text("\n".join(seeds))
     (out / "predicates.txt").write_text("\n".join(graph.relation_ids()))
-    told = load(server, [out / "triples.nt.gz"], graph="urn:test:world")
-    (out / "endpoint.txt").write_text(told["address"])
+    (out / "endpoint.txt").write_text(loaded(out / "triples.nt.gz"))
     return out
 
 
@@ -46,43 +59,44 @@ def run(*arguments: object) -> None:
 
 def both(world: Path, out: Path, command: str, *arguments: object) -> None:
     """Run the command on the compiled graph and over the endpoint: all its records are equal."""
-    graphs = {"compiled": world / "graph", "virtuoso": (world / "endpoint.txt").read_text()}
+    graphs = {"compiled": world / "graph", "endpoint": (world / "endpoint.txt").read_text()}
     for name, graph in graphs.items():
         run(command, "--graph", graph, "--out", out / name / command, *arguments)
     files = sorted((out / "compiled" / command).glob("*.jsonl"))
     assert files
     for file in files:
-        assert file.read_bytes() == (out / "virtuoso" / command / file.name).read_bytes(), file
+        assert file.read_bytes() == (out / "endpoint" / command / file.name).read_bytes(), file
 
 
 def test_every_data_command_gives_the_bytes_of_the_compiled_graph(world, tmp_path):
     seeds = [f"{name}_file={world / name}.txt" for name in ("seeds", "predicates")]
-    both(world, tmp_path, "synth", "--count", 10, *seeds)
-    both(world, tmp_path, "questions", "--count", 4, "split=test-entity", *seeds)
+    both(world, tmp_path, "synth", "--count", 6, *seeds)
+    both(world, tmp_path, "questions", "--count", 3, "split=test-entity", *seeds)
     questions = tmp_path / "compiled" / "synth" / "questions.jsonl"
     both(world, tmp_path, "filter", "--questions", questions, *seeds)
-    both(world, tmp_path, "experts", "--questions", questions, "--count", 4, "mix={}")
-    both(world, tmp_path, "bench", "--count", 6, *seeds)
+    both(world, tmp_path, "experts", "--questions", questions, "--count", 3, "mix={}")
+    both(world, tmp_path, "bench", "--count", 4, *seeds)
     run("verify", questions, "--graph", (world / "endpoint.txt").read_text())
 
 
-def test_a_grpo_step_plays_the_episodes_of_the_compiled_graph(server, tmp_path):
+def test_a_grpo_step_plays_the_episodes_of_the_compiled_graph(loaded, tmp_path):
+    pytest.importorskip("torch")
     from support.run_toys import grpo_config, make_grpo_world, weights
     from training.grpo import run_grpo
 
     toy = tmp_path / "toy"
     toy.mkdir()
     make_grpo_world(toy)
-    told = load(server, [toy / "triples.tsv"], [toy / "names.tsv"], graph="urn:test:toy")
+    address = loaded(write(tmp_path / "nt", TOY_TRIPLES, TOY_NAMES, {}))
     more = {"steps": 1, "save_steps": 1, "trajectories_per_step": 16}
     outs = []
-    for name, graph in (("compiled", str(toy / "graph")), ("virtuoso", told["address"])):
+    for name, graph in (("compiled", str(toy / "graph")), ("endpoint", address)):
         config = grpo_config(toy, tmp_path / name, graph=graph, **more)
         run_grpo(config)
         outs.append(Path(config.output_dir))
     played = [read_records(out / "trajectories.jsonl", Trajectory.from_json) for out in outs]
-    compiled, virtuoso = ([untimed(episode).to_json() for episode in of_run] for of_run in played)
+    compiled, endpoint = ([untimed(episode).to_json() for episode in of_run] for of_run in played)
     assert len(compiled) == 16
-    assert compiled == virtuoso
+    assert compiled == endpoint
     ours, theirs = map(weights, outs)
     assert all((ours[key] == theirs[key]).all() for key in ours)
