@@ -10,7 +10,14 @@ from graphwalker.errors import PolicyError
 from graphwalker.files import dumps
 from graphwalker.policies.chat.budget import Budget, OverBudget
 from graphwalker.policies.chat.config import ChatApiConfig
-from graphwalker.policies.chat.connection import ChatError, Connection, Json, Refused, clean
+from graphwalker.policies.chat.connection import (
+    ChatError,
+    Connection,
+    Json,
+    Refused,
+    Stopped,
+    clean,
+)
 from graphwalker.policies.chat.store import SUMMARY, Answer, Spent, Store
 
 Messages = Sequence[Mapping[str, str]]
@@ -114,7 +121,7 @@ class Completions:
             if self.refusal is not None:
                 raise self.refusal
             if self._connection.stopping.is_set():
-                raise ChatError("the policy was closed")
+                raise Stopped("the policy was closed")
             try:
                 ticket = self._budget.reserve(worst, keys[0] if keys else "")
             except OverBudget as error:

@@ -48,6 +48,10 @@ class ContextFull(ChatError):
     """The conversation is longer than the model's context: the agent's doing, not a failure."""
 
 
+class Stopped(ChatError):
+    """Nothing more is sent: the run ends."""
+
+
 class Declined(ChatError):
     """The server will not answer this one prompt (a filter, a wrong field); others may pass."""
 
@@ -136,7 +140,7 @@ class Connection:
             if isinstance(call.error, ChatError) and call.error.billed:
                 call.again()
             if self.stopping.wait(self._rate.delay(call.tokens)):
-                raise Declined("the policy was closed")
+                raise Stopped("the policy was closed")
         except PolicyError as error:
             call.error = error
             return self._failed(request, call)

@@ -329,3 +329,13 @@ def test_without_a_teacher_the_settings_are_written_as_before():
     taught = SynthConfig(teacher=TeacherConfig(base_url="http://a/v1", model="m"))
     assert taught.model_dump(mode="json")["teacher"]["base_url"] == "http://a/v1"
     assert "prices" not in taught.model_dump(mode="json", exclude={"workers"})["teacher"]
+
+
+def test_a_prompt_that_a_stop_cut_short_is_no_drop(tmp_path):
+    with teach(lambda number, prompt: Act(status=500)) as server:
+        client = TeacherClient(config(server).teacher, tmp_path)
+        client.stop()
+        with pytest.raises(UserError, match="closed"):
+            client.request("score", "How good? <score>", str)
+        client.close()
+    assert not server.asked

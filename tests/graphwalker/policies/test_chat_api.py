@@ -4,7 +4,7 @@ import gzip
 import json
 import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -221,6 +221,12 @@ def test_a_slow_answer_is_given_up_and_asked_for_again():
     assert isinstance(result, Completion) and len(server.requests) == 2
 
 
+def test_a_server_is_left_alone_for_as_long_as_it_says():
+    busy = Act(status=429, headers={"Retry-After": "0.4"})
+    _, server = ask(busy, Act("fine"), backoff_s=0)
+    assert server.times[1] - server.times[0] >= 0.4
+
+
 @pytest.mark.parametrize("bad", [Act(status=429), Act(cut_to=10)], ids=["429", "cut-off"])
 def test_what_does_not_pass_is_an_error_of_the_policy(bad: Act):
     result, server = ask(bad, retries=2)
@@ -357,6 +363,16 @@ def test_money_is_counted_and_the_cap_holds():
     assert len(paid) == len(server.requests) and all(result.cost == 20 for result in paid)
     assert spent.cost == 20 * len(paid) and 0 < spent.cost <= 200
     assert "max_cost=200" in str(next(r for r in results if isinstance(r, PolicyError)))
+
+
+def test_requests_have_a_cap_of_their_own():
+    with serve(Act()) as server, asking(server, prices={"max_requests": 3}) as policy:
+        with suppress(PolicyError):  # once the cap is reached, nothing is taken any more
+            for i in range(9):
+                policy.submit(request(f"q#{i}"))
+        while policy.collect():
+            pass
+    assert len(server.requests) == 3
 
 
 def test_what_was_never_reported_is_booked_at_its_worst():
