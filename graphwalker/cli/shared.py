@@ -82,7 +82,8 @@ class Given:
 
     def get(self, setting: str) -> str:
         """A setting of the command itself, `""` where it was not given."""
-        return str(self._data.get(setting, ""))
+        value = self._data.get(setting)
+        return "" if value is None else str(value)
 
     def need(self, setting: str) -> str:
         """The same. Raises `UserError` where it was not given."""
