@@ -332,13 +332,13 @@ def test_results_of_released_episodes_are_dropped():
 
 
 def test_requests_keep_to_the_rate():
-    with serve(Act()) as server, asking(server, requests_per_minute=1200) as policy:
+    with serve(Act()) as server, asking(server, requests_per_minute=600) as policy:
         for i in range(5):
             policy.submit(request(f"q#{i}"))
         done = 0
         while done < 5:
             done += len(policy.collect())
-    assert server.times[-1] - server.times[0] >= 4 * 0.05 * 0.9
+    assert server.times[-1] - server.times[0] >= 4 * 0.1 * 0.7  # the first may be slow to arrive
 
 
 def test_tokens_keep_to_the_rate():
