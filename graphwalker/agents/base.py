@@ -15,7 +15,8 @@ from graphwalker.trajectory import Message, Turn
 class Ask:
     """What an agent yields: complete `messages`, cutting after any of `stop`.
 
-    `forced` marks the one last completion that is asked for after the turn budget.
+    `forced` marks the one last completion that is asked for after the turn budget; `restart` a
+    conversation that does not extend the one before it.
     """
 
     messages: tuple[Message, ...]

@@ -220,7 +220,7 @@ def test_workers_and_vllm_in_process_are_not_both_taken(toy, tmp_path):
     policy = PolicyConfig(model=str(toy.folder), engine="vllm")
     config = EvalConfig(graph="-", questions="-", output_dir="-", policy=policy, workers=2)
     with pytest.raises(UserError, match="vLLM batches by itself"):
-        _workers(config, None, tmp_path, None, ExitStack())
+        _workers(config, None, tmp_path, ExitStack())
 
 
 def test_an_evaluation_runs_on_a_server(toy, server, tmp_path):
