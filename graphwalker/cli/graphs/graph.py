@@ -12,6 +12,7 @@ from graphwalker.errors import GraphWalkerError, UserError
 
 app = typer.Typer(help="Make, compile, describe and check graphs.", no_args_is_help=True)
 
+AnyGraph = Annotated[str, Argument(help="Folder, address, recording or module:FACTORY.")]
 Compiled = Annotated[Path, Argument(help="A compiled graph (`graph build`).")]
 Files = list[Path] | None
 Texts = list[str] | None
@@ -97,11 +98,11 @@ def build(
 
 
 @app.command()
-def info(graph: Compiled, as_json: Json = False) -> None:
-    """Describe a compiled graph: counts, checksum, size."""
-    from graphwalker.graphs.compiled.open import open_compiled
+def info(graph: AnyGraph, as_json: Json = False) -> None:
+    """Describe a graph: counts, checksum; of a compiled one its size, too."""
+    from graphwalker.graphs.open import open_graph
 
-    show(str(graph), open_compiled(graph).info(), as_json)
+    show(graph, open_graph(graph).info(), as_json)
 
 
 @app.command()
@@ -136,7 +137,7 @@ def index(
 
 @app.command()
 def search(
-    graph: Compiled,
+    graph: AnyGraph,
     text: Annotated[str, Argument(help="A name, or something like it.")],
     limit: Annotated[int, Option(min=1, help="How many to show.")] = 10,
 ) -> None:
@@ -144,13 +145,15 @@ def search(
 
     Example: graphwalker graph search runs/graph "barak obama"
     """
-    from graphwalker.graphs.compiled.open import open_compiled
+    from graphwalker.graphs.open import open_graph
     from graphwalker.graphs.views.name_index import build_index, name_rows, open_index
 
-    opened = open_compiled(graph)
-    path = _index_of(graph)
-    made = path.is_file()
-    names = open_index(path, opened.checksum) if made else build_index(name_rows(opened))
+    opened = open_graph(graph)
+    path = _index_of(opened.path) if opened.path else None
+    if path is not None and path.is_file():
+        names = open_index(path, opened.checksum)
+    else:
+        names = build_index(name_rows(opened))
     for hit in names.search(text, limit):
         alias = f"\talias: {hit.alias}" if hit.alias else ""
         typer.echo(f"{hit.score:.2f}\t{hit.entity.id}\t{hit.entity.name}{alias}")
@@ -164,7 +167,7 @@ def _index_of(graph: Path) -> Path:
 
 @app.command()
 def conformance(
-    graph: Annotated[str, Argument(help="Folder, address, recording or module:FACTORY.")] = "",
+    graph: AnyGraph = "",
     endpoint: Annotated[str, Option(help="A SPARQL endpoint's address.")] = "",
     named_graph: Annotated[str, Option(help="The named graph to ask of the endpoint.")] = "",
     wikidata: Annotated[

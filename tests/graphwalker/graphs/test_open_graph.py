@@ -1,8 +1,12 @@
 """One text opens any graph: folder, endpoint, recording, and what a user's own factory makes."""
 
+import json
+
 import networkx
 import pytest
+from typer.testing import CliRunner
 
+from graphwalker.cli.app import app
 from graphwalker.errors import UserError
 from graphwalker.graphs.adapters.networkx import from_networkx
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
@@ -104,3 +108,10 @@ def test_a_node_with_an_empty_name_is_a_mediator():
     graph.nodes["m"]["name"] = ""
     found: KnowledgeGraph = from_networkx(graph)
     assert (found.name("m"), found.size) == ("", 2)
+
+
+def test_info_and_search_take_any_graph(module):
+    described = CliRunner().invoke(app, ["graph", "info", f"{module}:make", "--json"])
+    assert json.loads(described.output)["entities"] == 4
+    found = CliRunner().invoke(app, ["graph", "search", f"{module}:make", "ada lovelace"])
+    assert found.output == "1.00\tada\tAda Lovelace\n"
