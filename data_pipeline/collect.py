@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from data_pipeline.collect_policy import RESUMES, any_questions, collect_with_policy
+from data_pipeline.collect_policy import Expert, any_questions, collect_with_policy
 from data_pipeline.config import ExpertConfig
 from data_pipeline.demonstrators.expert import ExpertPolicy
 from data_pipeline.demonstrators.rejection import (
@@ -12,7 +12,6 @@ from data_pipeline.demonstrators.rejection import (
     ExpertGoal,
     Questions,
     ending,
-    fault,
     recoveries,
 )
 from data_pipeline.jobs.goals import fill, streams
@@ -25,67 +24,28 @@ from data_pipeline.walks.endpoint import open_shared
 from data_pipeline.wording.lexicon import hand_written_inverses
 from graphwalker.agents.environment import Environment
 from graphwalker.agents.model_environment import with_model_settings
-from graphwalker.agents.rollout import rollout, untimed
 from graphwalker.config import Config
-from graphwalker.errors import GraphError, UserError
+from graphwalker.errors import UserError
 from graphwalker.files import digest, read_records
 from graphwalker.graphs.base import KnowledgeGraph
-from graphwalker.policies.base import Sampling
 from graphwalker.question import Question, read_worded
-from graphwalker.scoring import score
-from graphwalker.trajectory import StopReason, Trajectory
-
-Tried = tuple[Trajectory, str, list[str]]
-"""The episode that ends a question, why it is dropped (`""`: kept), and why those before were."""
 
 
-class Expert:
-    """Runs the expert on one question at a time."""
-
-    def __init__(self, graph: KnowledgeGraph, config: ExpertConfig) -> None:
-        self._environment = Environment(graph, config.environment)
-        self._tries, self._reranks = config.tries, config.environment.reranker.chats
-        self._policy = ExpertPolicy(
-            graph,
-            self._environment.protocol,
-            max_turns=config.environment.max_turns,
-            error_rate=config.error_rate,
-            injected_errors=config.injected_errors,
-            seed=config.seed,
-            plain=config.plain_thoughts,
-            inverse=hand_written_inverses().get,
-            speaker=self._environment.speaker,
-        )
-
-    def trajectory(self, question: Question, sample: int = 0) -> Trajectory:
-        """The scored episode; its provenance lists what went wrong in it, turn by turn."""
-        run = rollout(
-            [question],
-            self._environment,
-            self._policy,
-            Sampling(),
-            concurrency=1,
-            first_sample=sample,
-        )
-        done = untimed(next(run))
-        errors = self._policy.errors(done.id)
-        if done.stop is StopReason.GRAPH_ERROR:
-            raise GraphError(f"{question.id}: {done.provenance['error']}")
-        if done.stop is StopReason.POLICY_ERROR and self._reranks:
-            raise UserError(f"{done.provenance['error']}; {RESUMES}")
-        done.provenance["errors"] = errors
-        return done if done.stop.infrastructure_failure else done.with_scores(**score(done))
-
-    def tried(self, question: Question) -> Tried:
-        """The first of `tries` episodes that is kept, else the last one."""
-        before: list[str] = []
-        for sample in range(self._tries):
-            done = self.trajectory(question, sample)
-            reason = fault(done)
-            if not reason or sample + 1 == self._tries:
-                return done, reason, before
-            before.append(reason)
-        raise AssertionError("tries is at least 1")
+def built_in(graph: KnowledgeGraph, config: ExpertConfig) -> Expert:
+    """The expert that needs no model: it reads phrases, errs, and recovers."""
+    environment = Environment(graph, config.environment)
+    policy = ExpertPolicy(
+        graph,
+        environment.protocol,
+        max_turns=config.environment.max_turns,
+        error_rate=config.error_rate,
+        injected_errors=config.injected_errors,
+        seed=config.seed,
+        plain=config.plain_thoughts,
+        inverse=hand_written_inverses().get,
+        speaker=environment.speaker,
+    )
+    return Expert(environment, policy, config, lambda done: policy.errors(done.id))
 
 
 def collect_experts(
@@ -133,8 +93,8 @@ def collect_experts(
 def expert_maker(graph: Path | str, config: Config) -> Callable[[Question], Unit]:
     """For workers: opens the graph, returns the function of a question."""
     assert isinstance(config, ExpertConfig)
-    expert = Expert(open_shared(graph, config.environment), config)
-    return lambda question: ending(*expert.tried(question))
+    expert = built_in(open_shared(graph, config.environment), config)
+    return lambda question: ending(*next(expert.endings([question])))
 
 
 def _by_structure(path: Path) -> dict[str, list[Question]]:

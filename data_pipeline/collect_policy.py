@@ -1,6 +1,6 @@
 """Any policy as the expert: a local model or an API, on questions of any benchmark."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -50,7 +50,7 @@ def collect_with_policy(
     """
     environment = Environment(graph, config.environment)
     with _policy(config, environment, ledger.out) as policy:
-        run = _Tries(environment, policy, config)
+        run = Expert(environment, policy, config, labelled)
         while window := goal.window(config.concurrency):
             for trajectory, reason, rejected in run.endings(window):
                 ledger.write(ending(trajectory, reason, rejected))
@@ -59,18 +59,26 @@ def collect_with_policy(
                     progress(goal.kept.total(), config.count, "experts")
 
 
-class _Tries:
-    """Episodes of a policy, and those of them that are tried again."""
+class Expert:
+    """Episodes of a policy, scored, and those of them that are tried again."""
 
-    def __init__(self, environment: Environment, policy: Policy, config: ExpertConfig) -> None:
+    def __init__(
+        self,
+        environment: Environment,
+        policy: Policy,
+        config: ExpertConfig,
+        errors: Callable[[Trajectory], list[dict[str, Any]]],
+    ) -> None:
+        """`errors` finds what went wrong in an episode, turn by turn, for its provenance."""
         self._environment, self._policy, self._config = environment, policy, config
+        self._errors = errors
 
     def endings(self, questions: Sequence[Question]) -> Iterator[tuple[Trajectory, str, list[str]]]:
         """(episode, reason, earlier reasons) of each question, once it is kept or given up."""
         earlier: dict[str, list[str]] = {question.id: [] for question in questions}
         for sample in range(self._config.tries):
             again: list[Question] = []
-            for trajectory in self._episodes(questions, sample):
+            for trajectory in self.episodes(questions, sample):
                 reason, before = fault(trajectory), earlier[trajectory.question.id]
                 if reason and sample + 1 < self._config.tries:
                     before.append(reason)
@@ -79,7 +87,8 @@ class _Tries:
                     yield trajectory, reason, before
             questions = again
 
-    def _episodes(self, questions: Sequence[Question], sample: int) -> Iterator[Trajectory]:
+    def episodes(self, questions: Sequence[Question], sample: int = 0) -> Iterator[Trajectory]:
+        """The scored episode of each question; its provenance lists what went wrong in it."""
         config = self._config
         sampling = Sampling(config.temperature, 1.0, config.max_tokens, config.seed)
         run = rollout(
@@ -98,16 +107,16 @@ class _Tries:
         if not trajectory.stop.infrastructure_failure:
             trajectory = trajectory.with_scores(**score(trajectory))
         turns = tuple(replace(turn, token_ids=None, logprobs=None) for turn in trajectory.turns)
-        about = {**trajectory.provenance, "errors": labelled(trajectory)}
+        about = {**trajectory.provenance, "errors": self._errors(trajectory)}
         return replace(trajectory, turns=turns, provenance=about)
 
 
 def _raise_failure(trajectory: Trajectory, config: ExpertConfig) -> None:
     if trajectory.stop is StopReason.GRAPH_ERROR:
         raise GraphError(f"{trajectory.question.id}: {trajectory.provenance['error']}")
-    if trajectory.stop is StopReason.POLICY_ERROR:
+    away = (config.policy and config.policy.api) or config.environment.reranker.chats
+    if trajectory.stop is StopReason.POLICY_ERROR and (config.policy or away):
         line = f"expert: {trajectory.provenance['error']}; {RESUMES}"
-        away = (config.policy and config.policy.api) or config.environment.reranker.chats
         raise UserError(line) if away else PolicyError(line)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from data_pipeline.collect import Expert, collect_experts
+from data_pipeline.collect import built_in, collect_experts
 from data_pipeline.config import ExpertConfig, SynthConfig
 from data_pipeline.demonstrators.rejection import fault
 from data_pipeline.synthesize import make_questions
@@ -118,7 +118,8 @@ def test_an_oracle_that_is_not_shown_its_relation_gives_up():
 
 
 def expert(question: Question, seed: int, error_rate: float = 0.0) -> Trajectory:
-    return Expert(GRAPH, ExpertConfig(seed=seed, error_rate=error_rate)).trajectory(question)
+    made = built_in(GRAPH, ExpertConfig(seed=seed, error_rate=error_rate))
+    return next(made.episodes([question]))
 
 
 PARENT = {"people.person.parents": ["people.person.place_of_birth", "people.person.nationality"]}
