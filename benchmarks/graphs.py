@@ -28,8 +28,6 @@ from benchmarks.big_world import HUB, HUB_RELATION, make
 from benchmarks.record import RESULTS, commit, hardware, record
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side, Step, Triple
 from graphwalker.graphs.build.build import build_graph
-from graphwalker.graphs.compiled.graph import CompiledGraph
-from graphwalker.graphs.compiled.open import open_compiled
 from graphwalker.graphs.open import open_graph
 from graphwalker.question import Question
 from graphwalker.tools.base import Call
@@ -71,7 +69,7 @@ def main() -> None:
 def measure_calls(path: Path, calls: int, endpoint: str, seconds: float, seed: int) -> None:
     """Print the table of look-ups and write results/graphs.json."""
     figures: dict[str, Any] = {"open_ms": spread(open_times(path), 1e3)}
-    graph = open_compiled(path)
+    graph = open_graph(path)
     figures["graph"] = {k: v for k, v in graph.info().items() if k != "checksum"}
     rng = random.Random(seed)
     entities = [graph.entity_at(rng.randrange(graph.size)).id for _ in range(calls)]
@@ -94,7 +92,7 @@ def measure_calls(path: Path, calls: int, endpoint: str, seconds: float, seed: i
 def open_times(path: Path) -> list[float]:
     def once() -> float:
         started = time.perf_counter()
-        open_compiled(path)
+        open_graph(path)
         return time.perf_counter() - started
 
     return [once() for _ in range(30)]
@@ -206,7 +204,7 @@ def hub_to_leaf(rows: dict[str, dict[str, float]]) -> dict[str, float]:
     }
 
 
-def batched(graph: CompiledGraph, entities: Sequence[str]) -> dict[str, float]:
+def batched(graph: KnowledgeGraph, entities: Sequence[str]) -> dict[str, float]:
     """Microseconds for each entity, asked one by one and all at once."""
     sides = [Side(entity, direction) for entity in entities for direction in Direction]
     found: dict[str, float] = {}
@@ -221,7 +219,7 @@ def batched(graph: CompiledGraph, entities: Sequence[str]) -> dict[str, float]:
     return found
 
 
-def one_by_one(graph: CompiledGraph, side: Side) -> list[Triple]:
+def one_by_one(graph: KnowledgeGraph, side: Side) -> list[Triple]:
     relations = [relation for relation, _ in graph.relations(*side)]
     return graph.triples(side.entity_id, relations, side.direction, LIMIT)
 
@@ -248,7 +246,7 @@ def scaling(path: Path, entities: Sequence[str], seconds: float) -> dict[int, di
 def busy(path: str, entities: list[str], seconds: float, seed: int) -> tuple[int, float, float]:
     """Calls, seconds and seconds of CPU of one process. It opens the graph itself; the pages
     are shared."""
-    graph, rng = open_compiled(path), random.Random(seed)
+    graph, rng = open_graph(path), random.Random(seed)
     listing = lister(graph, SETTINGS, remembered=0)
     hops = [pick_hops(listing, entity, rng) for entity in entities]
     calls, started, cpu = 0, time.perf_counter(), time.process_time()

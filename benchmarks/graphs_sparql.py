@@ -27,8 +27,8 @@ from urllib.request import Request, urlopen
 
 from benchmarks.record import record
 from graphwalker.graphs.base import FLATTENED, Entity, KnowledgeGraph
-from graphwalker.graphs.compiled.open import open_compiled
 from graphwalker.graphs.names import names_nothing
+from graphwalker.graphs.open import open_graph
 from graphwalker.graphs.sparql.graph import SparqlGraph
 from graphwalker.graphs.virtuoso.load import load
 from graphwalker.graphs.virtuoso.server import down, up
@@ -47,7 +47,7 @@ def main() -> None:
     world = options.folder / f"world-{options.entities}-{options.seed}"
     if not (world / "graph").exists():
         make_world(options.entities, options.seed, world)
-    compiled = open_compiled(world / "graph")
+    compiled = open_graph(world / "graph")
     server = up(options.folder / "server", options.memory)
     try:
         told = load(options.folder / "server", [world / "triples.nt.gz"], graph=GRAPH)

@@ -22,7 +22,7 @@ from data_pipeline.synthesize import GRAPHSYNTH, RECIPES, AttemptNumber, Recipe,
 from data_pipeline.verify import verify_file
 from graphwalker.config import Config
 from graphwalker.files import read_jsonl
-from graphwalker.graphs.compiled.open import open_compiled
+from graphwalker.graphs.open import open_graph
 from graphwalker.query.query import Execution
 from graphwalker.question import Question
 from graphwalker.trajectory import Trajectory
@@ -45,7 +45,7 @@ def main() -> None:
     total, cpu = time.perf_counter() - started, time.process_time() - cpu
     SECONDS["judging duplicates, writing, the card"] = total - sum(SECONDS.values())
     figures = {
-        "graph_triples": open_compiled(given.graph).info()["triples"],
+        "graph_triples": open_graph(given.graph).info()["triples"],
         "trajectories": card["count"],
         "attempts": card["attempts"],
         "seconds": round(total, 1),
@@ -97,14 +97,14 @@ class _Clock:
 
 def timed(graph: Path, config: Config, client: Any = None) -> Callable[[AttemptNumber], Unit]:
     assert isinstance(config, SynthConfig) and client is None
-    maker = TimedMaker(open_compiled(graph), config)
+    maker = TimedMaker(open_graph(graph), config)
     return lambda job: records(maker.attempt(*job))
 
 
 def checked(graph: Path, file: Path) -> dict[str, Any]:
     """Every record executed again, and the oracle's strict EM over all."""
     started = time.perf_counter()
-    verdict = verify_file(open_compiled(graph), file)
+    verdict = verify_file(open_graph(graph), file)
     seconds = round(time.perf_counter() - started, 1)
     scores = [row["scores"]["em"] for row in read_jsonl(file)]
     return {

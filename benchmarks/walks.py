@@ -22,7 +22,7 @@ from typing import Any
 from benchmarks.record import record
 from data_pipeline.config import SynthConfig
 from data_pipeline.synthesize import WALKS, make_walks
-from graphwalker.graphs.compiled.open import open_compiled
+from graphwalker.graphs.open import open_graph
 from graphwalker.graphs.virtuoso.load import GRAPH, load
 from graphwalker.graphs.virtuoso.server import down, up
 from graphwalker.world.generate import make_world
@@ -85,7 +85,7 @@ def _world(entities: int, options: argparse.Namespace) -> Path:
 
 
 def _facts(world: Path) -> dict[str, Any]:
-    info = open_compiled(world / "graph").info()
+    info = open_graph(world / "graph").info()
     return {name: info[name] for name in ("entities", "triples", "checksum")}
 
 
@@ -145,7 +145,7 @@ def _compare(world: Path, options: argparse.Namespace) -> dict[str, Any]:
 
 def _seed_files(world: Path) -> dict[str, str]:
     """All entities and all relations of the world: what a walker takes without any file."""
-    graph = open_compiled(world / "graph")
+    graph = open_graph(world / "graph")
     seeds, predicates = world / "seeds.txt", world / "predicates.txt"
     ids = (graph.entity_at(index).id for index in range(graph.size))
     seeds.write_text("".join(f"{one}\n" for one in ids), encoding="utf-8")
