@@ -107,10 +107,18 @@ def _take(path: Path) -> IO[str]:
         except OSError as error:
             log.warning("%s: no locks on this file system (%s)", path.parent, error.strerror)
             return file
-        # Whoever held it before may have removed the file between our opening and locking it.
-        if path.exists() and os.fstat(file.fileno()).st_ino == path.stat().st_ino:
+        if _is_same_file(file, path):
             return file
         file.close()
+
+
+def _is_same_file(file: IO[str], path: Path) -> bool:
+    """Whether `path` is still the file that was opened: its last owner may have removed it between
+    our opening and locking it."""
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 def _owner() -> str:
