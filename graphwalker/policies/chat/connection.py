@@ -62,7 +62,7 @@ class _Call:
     def __init__(self, tokens: int, again: Callable[[], None]) -> None:
         self.tokens, self.again = tokens, again
         self.attempts = 0
-        self.error: PolicyError | None = None
+        self.error: PolicyError | UserError | None = None
 
 
 class Connection:
@@ -141,7 +141,7 @@ class Connection:
                 call.again()
             if self.stopping.wait(self._rate.delay(call.tokens)):
                 raise Stopped("the policy was closed")
-        except PolicyError as error:
+        except (PolicyError, UserError) as error:
             call.error = error
             return self._failed(request, call)
         call.attempts += 1
@@ -203,9 +203,11 @@ class Connection:
         """What tells the package that this attempt failed, and whether to make another."""
         import httpx
 
-        headers = httpx.Headers({"x-should-retry": str(type(call.error) is ChatError).lower()})
+        headers = httpx.Headers({"x-should-retry": "true"})
         if response is not None and response.status_code != 200:
             headers.update({k: v for k, v in response.headers.items() if k in _HEEDED})
+        if type(call.error) is not ChatError:  # its kinds are those that no attempt mends
+            headers["x-should-retry"] = "false"
         if "retry-after" not in headers and "retry-after-ms" not in headers:
             config, before = self._config, max(call.attempts - 1, 0)
             range_s = min(config.max_backoff_s, config.backoff_s * 2.0 ** min(before, 30))

@@ -260,7 +260,8 @@ def test_a_context_that_is_full_is_the_agents_end_and_no_failure():
     [(401, "bad key"), (404, "no model tiny"), (429, "code insufficient_quota")],
 )
 def test_after_a_hopeless_refusal_nothing_more_is_sent(status: int, message: str):
-    refusal = Act(status=status, body={"error": {"message": message}})
+    about, wrong = {"error": {"message": message}}, {"x-should-retry": "true"}
+    refusal = Act(status=status, body=about, headers=wrong)
     with serve(refusal) as server, asking(server, concurrency=1) as policy:
         for i in range(3):
             policy.submit(request(f"q#{i}"))
