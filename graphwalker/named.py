@@ -63,4 +63,4 @@ def find(known: Mapping[str, Any], text: str, what: str) -> Any:
 
 def _nearest(name: str, known: Mapping[str, Any]) -> str:
     close = difflib.get_close_matches(name, list(known), n=1)
-    return f"; did you mean {close[0]}?" if close else ""
+    return f" (did you mean {close[0]}?)" if close else ""

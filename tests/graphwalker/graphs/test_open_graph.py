@@ -79,7 +79,7 @@ def test_a_graph_of_four_methods_keeps_every_rule(module):
 def test_what_is_no_graph_is_named(module):
     with pytest.raises(UserError, match=r"gave NoneType; return a KnowledgeGraph"):
         open_graph(f"{module}:nothing")
-    with pytest.raises(UserError, match=r"has no mke; did you mean make\?"):
+    with pytest.raises(UserError, match=r"has no mke .did you mean make"):
         open_graph(f"{module}:mke")
 
 

@@ -70,7 +70,7 @@ def test_settings_of_before_are_read_as_before():
 
 
 def test_an_unknown_reward_is_refused_naming_the_nearest():
-    with pytest.raises((UserError, ValueError), match=r"'hit1' is unknown; did you mean hits1\?"):
+    with pytest.raises((UserError, ValueError), match=r"'hit1' is unknown .did you mean hits1"):
         GrpoConfig(**PATHS, rewards={"hit1": 1.0})
 
 
