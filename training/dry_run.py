@@ -8,6 +8,7 @@ from graphwalker.tokens.segments import IGNORED, chat_format, end_of_turn_id, pr
 from training.config import SftConfig
 from training.grpo_config import GrpoConfig
 from training.models.shapes import empty_model, model_shape
+from training.runs.arguments import checked_fields
 from training.runs.environment import (
     check_evaluation,
     in_its_environment,
@@ -24,6 +25,9 @@ def dry_run(config: SftConfig | GrpoConfig, gpus: int = 1) -> Facts:
 
     Returns what was found, to be shown. Raises `UserError` for what would stop the run later.
     """
+    from trl.trainer.grpo_config import GRPOConfig
+    from trl.trainer.sft_config import SFTConfig
+
     shape, tokenizer = model_shape(config.model), _tokenizer(config.model)
     model = empty_model(shape)
     if len(tokenizer) > shape.vocab_size:
@@ -33,6 +37,7 @@ def dry_run(config: SftConfig | GrpoConfig, gpus: int = 1) -> Facts:
         )
     end_of_turn_id(chat_format(config.format), tokenizer)  # is the format one of this tokenizer?
     sft = isinstance(config, SftConfig)
+    checked_fields(SFTConfig if sft else GRPOConfig, config)
     facts: Facts = {
         "model": type(model).__name__,
         "parameters": sum(parameter.numel() for parameter in model.parameters()),

@@ -40,6 +40,11 @@ def test_a_format_that_the_tokenizer_does_not_have_is_refused(place, tmp_path) -
         dry_run(sft_config(place, tmp_path / "run", format="llama3"))
 
 
+def test_a_field_that_the_trainer_does_not_have_is_refused(place, tmp_path) -> None:
+    with pytest.raises(UserError, match=r"trainer\.torch_compil is not a field"):
+        dry_run(sft_config(place, tmp_path / "run", trainer={"torch_compil": True}))
+
+
 @pytest.fixture(scope="module")
 def world(place, tmp_path_factory) -> Path:
     """The toy graph and its questions, beside the tiny model."""
