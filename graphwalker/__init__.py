@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from graphwalker.api import (
         Answer,
+        Direction,
         Entity,
         Environment,
         EnvironmentConfig,
@@ -35,6 +36,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Answer",
+    "Direction",
     "Entity",
     "Environment",
     "EnvironmentConfig",

@@ -10,7 +10,7 @@ from graphwalker.api.calls import (
     rollout,
     synthesize,
 )
-from graphwalker.graphs.base import Entity, KnowledgeGraph, Triple
+from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Triple
 from graphwalker.graphs.open import open_graph
 from graphwalker.question import Answer, Question
 from graphwalker.scoring import score
@@ -18,6 +18,7 @@ from graphwalker.trajectory import Trajectory
 
 __all__ = [
     "Answer",
+    "Direction",
     "Entity",
     "Environment",
     "EnvironmentConfig",
