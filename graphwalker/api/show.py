@@ -1,9 +1,11 @@
 """A trajectory for people: rich text in a terminal, HTML in a notebook."""
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.console import Group
+    from rich.text import Text
 
     from graphwalker.trajectory import Trajectory, Turn
 
@@ -70,16 +72,24 @@ def as_rich(trajectory: "Trajectory") -> "Group":
     from rich.console import Group
     from rich.text import Text
 
-    lines: list[Any] = [Text(trajectory.question.text, style="bold")]
-    for number, turn in enumerate(trajectory.turns, start=1):
-        lines.append(Text(f"Turn {number}", style="bold"))
-        if turn.thought:
-            lines.append(Text(f"  thinks    {turn.thought}", style="italic"))
-        lines.append(Text(f"  does      {action_text(turn)}", style="cyan"))
-        if turn.observation:
-            lines.append(Text(f"  observes  {turn.observation}", style="red" if turn.error else ""))
-    lines.append(Text(ending(trajectory), style="bold"))
-    return Group(*lines)
+    turns = (turn_lines(number, turn) for number, turn in enumerate(trajectory.turns, start=1))
+    return Group(
+        Text(trajectory.question.text, style="bold"),
+        *(line for lines in turns for line in lines),
+        Text(ending(trajectory), style="bold"),
+    )
+
+
+def turn_lines(number: int, turn: "Turn") -> "Iterator[Text]":
+    """A turn as lines of rich text: its thought, its action, and what came back."""
+    from rich.text import Text
+
+    yield Text(f"Turn {number}", style="bold")
+    if turn.thought:
+        yield Text(f"  thinks    {turn.thought}", style="italic")
+    yield Text(f"  does      {action_text(turn)}", style="cyan")
+    if turn.observation:
+        yield Text(f"  observes  {turn.observation}", style="red" if turn.error else "")
 
 
 def action_text(turn: "Turn") -> str:

@@ -133,32 +133,17 @@ def _flat(rows: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]
 
 def show_turn(number: int, turn: "Turn") -> None:
     """A turn: its thought, its action, and what came back."""
-    out.print(f"[bold]Turn {number}[/bold]")
-    if turn.thought:
-        out.print(Text(f"  thinks    {turn.thought}", style="italic"))
-    out.print(Text(f"  does      {_action(turn)}", style="cyan"))
-    if turn.observation:
-        out.print(Text(f"  observes  {turn.observation}", style="red" if turn.error else ""))
+    from graphwalker.api.show import turn_lines
 
-
-def _action(turn: "Turn") -> str:
-    action = turn.action
-    if "answer" in action:
-        return "answers " + ", ".join(action["answer"])
-    if "malformed" in action:
-        return f"writes no valid action: {turn.completion[:200]!r}"
-    arguments = ", ".join(str(value) for value in action.get("arguments", {}).values())
-    return f"{action.get('tool', '?')}({arguments})"
+    for line in turn_lines(number, turn):
+        out.print(line)
 
 
 def show_answer(trajectory: "Trajectory") -> None:
     """The last line of an episode."""
-    if trajectory.answer is None:
-        out.print(Text(f"No answer ({trajectory.stop.value}).", style="bold red"))
-        return
-    names = zip(trajectory.answer, trajectory.answer_ids, strict=False)
-    shown = ", ".join(f"{name} ({id_})" if id_ else f"{name} (never seen)" for name, id_ in names)
-    out.print(Text(f"Answer: {shown or 'nothing'}", style="bold"))
+    from graphwalker.api.show import ending
+
+    out.print(Text(ending(trajectory), style="bold red" if trajectory.answer is None else "bold"))
 
 
 def settings(rows: Iterable[tuple[str, str, str, str]]) -> None:

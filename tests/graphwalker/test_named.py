@@ -21,7 +21,7 @@ def test_a_module_of_the_working_directory_is_found(folder: Path) -> None:
 
 
 def test_a_missing_name_is_told_with_the_nearest(folder: Path) -> None:
-    with pytest.raises(UserError, match="my_reward has no halv .did you mean half"):
+    with pytest.raises(UserError, match=r"my_reward has no halv .did you mean half"):
         own("my_reward:halv", "reward")
 
 
@@ -31,7 +31,7 @@ def test_a_module_that_is_not_there_is_told(folder: Path) -> None:
 
 
 def test_an_unknown_name_lists_the_known_ones() -> None:
-    with pytest.raises(UserError, match="ranker 'bm26' is unknown .did you mean bm25"):
+    with pytest.raises(UserError, match=r"ranker 'bm26' is unknown .did you mean bm25"):
         find({"bm25": 1}, "bm26", "ranker")
 
 

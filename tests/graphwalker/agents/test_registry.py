@@ -117,7 +117,7 @@ def test_a_ranker_is_a_name_or_ones_own(own: Path):
     assert listed() == listed("ranker=bm25") != forwards
     with pytest.raises(UserError, match="neither a function"):
         environment("ranker=my_ranker:nothing")
-    with pytest.raises(UserError, match="ranker 'bm52' is unknown .did you mean bm25"):
+    with pytest.raises(UserError, match=r"ranker 'bm52' is unknown .did you mean bm25"):
         environment("ranker=bm52")
 
 
