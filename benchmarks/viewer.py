@@ -28,7 +28,7 @@ from graphwalker.graphs.base import Entity
 from graphwalker.query.query import Branch, Hop, Query
 from graphwalker.question import Answer, Question
 from graphwalker.scoring import score
-from graphwalker.tools.base import Triple
+from graphwalker.tools.base import ShownTriple
 from graphwalker.trajectory import Message, StopReason, Trajectory, Turn
 
 WORDS = ("river", "stone", "amber", "valley", "north", "crown", "silver", "garden", "winter",
@@ -78,7 +78,7 @@ def _look(here: Entity, hop: str, rng: Random) -> Turn:
 def _step(here: Entity, hop: str, ends: list[Entity], rng: Random) -> Turn:
     action = {"tool": "get_triples", "arguments": {"entity": here.name, "relations": [hop]}}
     text = ", ".join(f"[{here.name}, {hop}, {end.name}]" for end in ends)
-    triples = tuple(Triple(here, hop, end) for end in ends)
+    triples = tuple(ShownTriple(here, hop, end) for end in ends)
     return replace(_turn(action, text, (here, *ends), rng), triples=triples)
 
 

@@ -166,6 +166,7 @@ class Maker:
             return found
         walk, split = found
         run = execute(self._walked, walk.query, FRONTIER_LIMIT)
+        # Before the certificate: what is proven is the query that is stored.
         walk = self._own_side(walk, run)
         fault = walk_fault(self._walked, walk.query, run, config.max_answers, config.max_frontier)
         if (
@@ -173,6 +174,7 @@ class Maker:
             and not config.irregular_frontiers
             and is_irregular(self._walked, walk.query, run)
         ):
+            # An old spelling, kept so that the drops of runs can be compared over releases.
             fault = "ragged_frontier"
         if fault:
             return Drop("walk", fault)
@@ -190,10 +192,13 @@ class Maker:
         for tries in range(SPLIT_TRIES):
             walk = self._constraints.sample(structure, rng)
             if isinstance(walk, str):
+                # The first draw's fault is the attempt's; later draws only look for the wanted
+                # split.
                 if tries == 0:
                     return Drop("walk", walk)
                 continue
             split = self._splits.of(walk.query)
+            # Held-out wordings are measured on held-out entities, so that no topic was seen either.
             if self.config.split == TEST_WORDING and split == TEST_ENTITY:
                 return walk, TEST_WORDING
             if self.config.split in ("any", split):
@@ -245,6 +250,8 @@ class Maker:
         query, draft = worded(question)
         answers = [Entity(answer.id, answer.name) for answer in question.answers]
         run = run or execute(self.graph, query, FRONTIER_LIMIT)
+        # In the order of their cost: the text alone, other readings on the graph, a whole episode,
+        # and in `_scored` what a chat model is paid for.
         verdict = self._teacher.checked(question.text, query, draft, _between(run))
         if not verdict.kept:
             return Drop("filter", "quality", ", ".join(verdict.reasons))
@@ -279,6 +286,8 @@ class Maker:
         run = rollout([question], self._environment, oracle, Sampling(), concurrency=1)
         trajectory = untimed(next(run))
         if trajectory.stop is StopReason.GRAPH_ERROR:
+            # An outage is no fault of the question: dropped for it, it would be missing from the
+            # data on one day and not on another.
             raise GraphError(f"{question.id}: {trajectory.provenance['error']}")
         if trajectory.stop is StopReason.POLICY_ERROR and config.environment.reranker.chats:
             raise UserError(

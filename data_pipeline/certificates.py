@@ -32,6 +32,7 @@ def walk_fault(
         return "too_many_answers"
     if run.widest > max_frontier:
         return "frontier_too_wide"
+    # An agent is told topics by name, so two of one name could not be distinguished.
     if len({topic.name for topic in query.topics}) < len(query.topics):
         return "topics_share_a_name"
     if any(entity.id in topics for entity in answers):
@@ -40,6 +41,7 @@ def walk_fault(
         entity.name.strip() for entity in answers
     ):
         return "answers_share_a_name"
+    # Last, because it alone executes every part of the query.
     return "shortcut" if has_shortcut(graph, query, run) else ""
 
 
@@ -50,6 +52,7 @@ def is_irregular(graph: KnowledgeGraph, query: Query, run: Execution) -> bool:
     return any(
         not graph.step(entity.id, hop.relation, hop.direction, 1)
         for hops, frontiers in paths
+        # A path has one frontier more than hops: its end, where no hop follows.
         for hop, frontier in zip(hops, frontiers, strict=False)
         for entity in frontier
     )
@@ -98,6 +101,7 @@ def _one_hop_less(query: Query) -> Iterator[Query]:
 
 def leaks(text: str, answers: Iterable[Entity]) -> bool:
     """Whether the question names one of its answers."""
+    # Blanks around both sides: an answer named Ann is not in a question about Annapolis.
     folded = f" {_words(text)} "
     return any(f" {_words(entity.name)} " in folded for entity in answers)
 
@@ -123,8 +127,11 @@ def other_reading(
     choices += list(draft.tail_readings)
     if _size(choices) > MAX_READINGS:
         return "more readings than can be checked"
+    # The usual case: each phrase can mean one thing, and nothing is executed.
     if _size(choices) == 1:
         return ""
+    # Each branch alone first: readings that end in the same entities cannot differ later, so the
+    # product is over distinct ends instead of over readings.
     ends = [
         _branch_ends(graph, branch.topic, readings)
         for branch, readings in zip(query.branches, draft.readings, strict=True)

@@ -122,10 +122,10 @@ def read_query(text: str, record: Mapping[str, Any]) -> dict[str, Any]:
     if not record.get("branches"):
         return {"annotations": dict(record)}
     known = ("branches", "tail", "constraint", "path", "said")
-    said = record.get("said")
+    wording = record.get("said")
     return {
         "query": Query.from_json(record),
-        "wording": Draft.from_json(text, said) if said else None,
+        "wording": Draft.from_json(text, wording) if wording else None,
         "relation_path": tuple(record.get("path", ())),
         "annotations": {key: value for key, value in record.items() if key not in known},
     }

@@ -11,7 +11,7 @@ from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity
 from graphwalker.query.query import parse_hop
 from graphwalker.question import Question
-from graphwalker.tools.base import Listed, Triple
+from graphwalker.tools.base import Listed, ShownTriple
 
 FORMAT_VERSION = 1
 
@@ -70,7 +70,7 @@ class Turn:
     milliseconds: float = 0.0
     listed: tuple[Listed, ...] = ()
     """Relations listed, by entity."""
-    triples: tuple[Triple, ...] = ()
+    triples: tuple[ShownTriple, ...] = ()
     """Triples shown, in order; trajectories of old files have none."""
     hidden: int = 0
     """Entries that a limit cut."""
@@ -227,7 +227,7 @@ def _triples_to_json(turn: Turn) -> list[list[str | int]]:
     ]
 
 
-def _triples_from_json(rows: Iterable[list[Any]], shown: Sequence[Entity]) -> Iterator[Triple]:
+def _triples_from_json(rows: Iterable[list[Any]], shown: Sequence[Entity]) -> Iterator[ShownTriple]:
     for relation, *ends in rows:
         for head, tail in zip(ends[::2], ends[1::2], strict=True):
-            yield Triple(shown[head], relation, shown[tail])
+            yield ShownTriple(shown[head], relation, shown[tail])

@@ -12,7 +12,7 @@ def labelled(trajectory: Trajectory) -> list[dict[str, Any]]:
     """The errors of a scored episode, in the order of its turns.
 
     `kind` is the environment's (`unknown_relation`, `malformed`, ...), or `dead_end`: a call that
-    was answered, and of which nothing that it showed was gone on from or answered with.
+    was answered, but nothing that it showed was used in a later call or in the answer.
     `recovered_at` is the next turn that was none of these, where the episode ended right.
     """
     turns = trajectory.turns
@@ -34,8 +34,8 @@ def _kind(trajectory: Trajectory, number: int) -> str:
     turn = trajectory.turns[number]
     if turn.error or not turn.triples:
         return turn.error
-    asked = normalise(str(turn.action["arguments"].get("entity", "")))
-    shown = {normalise(entity.name) for entity in turn.shown} - {asked}
+    subject = normalise(str(turn.action["arguments"].get("entity", "")))
+    shown = {normalise(entity.name) for entity in turn.shown} - {subject}
     return "" if shown & _used(trajectory, number) else DEAD_END
 
 

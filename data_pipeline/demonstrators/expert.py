@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from data_pipeline.demonstrators.injected_errors import INJECTED_ERRORS, ErringSearch, places
-from data_pipeline.demonstrators.search import OutOfTurns, Search, Slot
+from data_pipeline.demonstrators.search import OutOfTurns, PhrasedHop, Search
 from graphwalker.graphs.base import Entity, KnowledgeGraph
 from graphwalker.oracle.constraint_steps import weigh
 from graphwalker.oracle.oracle import closing, weighed
@@ -79,8 +79,8 @@ class ExpertPolicy(PlannedPolicy):
 def _episode(
     search: Search,
     topics: Sequence[Entity],
-    branches: Sequence[Sequence[Slot]],
-    tail: Sequence[Slot],
+    branches: Sequence[Sequence[PhrasedHop]],
+    tail: Sequence[PhrasedHop],
     constraint: Constraint | None,
     keeps: str,
 ) -> Plan:
@@ -105,14 +105,14 @@ def _slots(
     readings: Sequence[Sequence[Hop]],
     rng: random.Random,
     inverse: Inverse,
-) -> list[Slot]:
+) -> list[PhrasedHop]:
     """The readings in the order of the expert's prior: drafts put the true one first, it must not
     know that. Of two inverse relations, the one that goes out of the entity comes first."""
-    slots: list[Slot] = []
+    slots: list[PhrasedHop] = []
     for phrase, hops in zip(phrases, readings, strict=True):
         prior = sorted(hops)
         rng.shuffle(prior)
         place = {hop: k for k, hop in enumerate(prior)}
         prior.sort(key=lambda h: (min(place[h], place.get(inverse(h) or h, place[h])), own_side(h)))
-        slots.append(Slot(phrase, tuple(prior)))
+        slots.append(PhrasedHop(phrase, tuple(prior)))
     return slots

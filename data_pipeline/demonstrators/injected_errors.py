@@ -4,7 +4,7 @@ import random
 import re
 from collections.abc import Sequence
 
-from data_pipeline.demonstrators.search import Search, Slot, Steps
+from data_pipeline.demonstrators.search import PhrasedHop, Search, Steps
 from graphwalker.graphs.base import Entity
 from graphwalker.graphs.cvt import is_literal
 from graphwalker.oracle import thoughts
@@ -48,7 +48,7 @@ class ErringSearch(Search):
         self._at, self._kind = hop, kind
 
     def before_listing(
-        self, number: int, frontier: Sequence[Entity], slot: Slot, opening: str
+        self, number: int, frontier: Sequence[Entity], slot: PhrasedHop, opening: str
     ) -> Steps:
         """Guess a relation or garble a name: the environment says that there is no such thing."""
         self._now, kind = "", self._kind
@@ -67,7 +67,7 @@ class ErringSearch(Search):
             self.say(thoughts.mend(turn.error, self.choice))
         return ""
 
-    def _misspelled(self, entity: Entity, slot: Slot, opening: str) -> Steps:
+    def _misspelled(self, entity: Entity, slot: PhrasedHop, opening: str) -> Steps:
         """Ask for a name whose end belongs to another entity, as small models do."""
         name = self.view.name(entity)
         garbled = self.view.garbled(name, self.rng)
@@ -80,7 +80,7 @@ class ErringSearch(Search):
         return ""
 
     def after_listing(
-        self, number: int, frontier: Sequence[Entity], slot: Slot, later: Sequence[Slot]
+        self, number: int, frontier: Sequence[Entity], slot: PhrasedHop, later: Sequence[PhrasedHop]
     ) -> Steps:
         """Take a wrong relation, follow it into a dead end, or ask for what is not there."""
         kind = self._now
@@ -97,7 +97,7 @@ class ErringSearch(Search):
             elif found is not None:
                 self.say(thoughts.wrong_result(slot.phrase, self.choice))
 
-    def _wrong_entity(self, frontier: Sequence[Entity], slot: Slot) -> Steps:
+    def _wrong_entity(self, frontier: Sequence[Entity], slot: PhrasedHop) -> Steps:
         """Ask an entity seen earlier for what only the frontier has."""
         hops = self.listed(frontier, slot)
         here = {entity.id for entity in frontier}
@@ -111,7 +111,7 @@ class ErringSearch(Search):
         mended = thoughts.mend(turn.error, self.choice) if turn.error else ""
         self.say(mended or thoughts.wrong_result(slot.phrase, self.choice))
 
-    def _foreign_relation(self, entity: Entity, slot: Slot) -> Steps:
+    def _foreign_relation(self, entity: Entity, slot: PhrasedHop) -> Steps:
         """Trust the phrase more than the list: ask for a relation that other entities have."""
         own = self.listings.get(entity.id, set())
         read = sorted({hop.relation for hop in slot.readings} - own)
@@ -125,7 +125,7 @@ class ErringSearch(Search):
             self.err("foreign_relation", relation, injected=True)
             self.say(thoughts.mend(turn.error, self.choice))
 
-    def _wrong_relation(self, kind: str, entity: Entity, slot: Slot) -> Steps:
+    def _wrong_relation(self, kind: str, entity: Entity, slot: PhrasedHop) -> Steps:
         """Take the listed relation that looks most like the right ones.
 
         Returns what it found, `None` where there is no other relation to take.
@@ -142,14 +142,14 @@ class ErringSearch(Search):
         self.err(kind, relation, injected=True)
         return [e for e in turn.shown if e.id != entity.id and not is_literal(e.id)]
 
-    def _walk_into(self, entity: Entity, slot: Slot) -> Steps:
-        """Go on from a wrong entity and see that nothing there fits the next phrase."""
+    def _walk_into(self, entity: Entity, slot: PhrasedHop) -> Steps:
+        """Continue from a wrong entity and see that nothing there fits the next phrase."""
         name = self.view.name(entity)
         yield from self.look(entity, thoughts.move(name, slot.phrase, self.choice))
         yield from self.at_dead_end(entity, slot)
         self.say(thoughts.dead_end(name, slot.phrase, self.choice))
 
-    def at_dead_end(self, entity: Entity, slot: Slot) -> Steps:
+    def at_dead_end(self, entity: Entity, slot: PhrasedHop) -> Steps:
         """Now and then, ask for the relation that the phrase wants all the same."""
         own = self.listings.get(entity.id, set())
         wanted = [hop.relation for hop in slot.readings if hop.relation not in own]

@@ -24,7 +24,7 @@ class OutOfTurns(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
+class PhrasedHop:
     """One hop of the question as a reader sees it: its phrase, and what that may mean."""
 
     phrase: str
@@ -40,13 +40,13 @@ class Search:
         self.choice = None if plain else rng
         self.errors: list[dict[str, Any]] = []
         self.listings: dict[str, set[str]] = {}
-        self._asked: dict[tuple[str, str], tuple[Turn, int]] = {}
+        self._looked_up: dict[tuple[str, str], tuple[Turn, int]] = {}
         self._left = max_turns
         self._turn = -1
         self._pending: list[str] = []
 
     def before_listing(
-        self, number: int, frontier: Sequence[Entity], slot: Slot, opening: str
+        self, number: int, frontier: Sequence[Entity], slot: PhrasedHop, opening: str
     ) -> Steps:
         """What is done before the relations for hop `number` of the question (counted over
         branches and tail) are listed. Returns the opening thought, `""` once it is spoken."""
@@ -54,17 +54,20 @@ class Search:
         return opening
 
     def after_listing(
-        self, number: int, frontier: Sequence[Entity], slot: Slot, later: Sequence[Slot]
+        self, number: int, frontier: Sequence[Entity], slot: PhrasedHop, later: Sequence[PhrasedHop]
     ) -> Steps:
         """What is done between the listing and the first reading that is tried."""
         yield from ()
 
-    def at_dead_end(self, entity: Entity, slot: Slot) -> Steps:
+    def at_dead_end(self, entity: Entity, slot: PhrasedHop) -> Steps:
         """What is done where no listed relation fits the phrase."""
         yield from ()
 
     def run(
-        self, topics: Sequence[Entity], branches: Sequence[Sequence[Slot]], tail: Sequence[Slot]
+        self,
+        topics: Sequence[Entity],
+        branches: Sequence[Sequence[PhrasedHop]],
+        tail: Sequence[PhrasedHop],
     ) -> Steps:
         """The answers. Where the branches do not meet, or the tail is dead, another reading."""
         dead: list[set[Taken]] = [set() for _ in branches]
@@ -87,7 +90,7 @@ class Search:
                 return answers
             self._doubt(ends, branches, dead)
 
-    def _tail(self, meet: list[Entity], tail: Sequence[Slot], number: int) -> Steps:
+    def _tail(self, meet: list[Entity], tail: Sequence[PhrasedHop], number: int) -> Steps:
         names = [self.view.name(entity) for entity in meet]
         opening = thoughts.intersect(names, tail[0].phrase, self.choice)
         found = yield from self._path(meet, tail, (), set(), number, opening)
@@ -96,7 +99,7 @@ class Search:
     def _doubt(
         self,
         ends: Sequence[tuple[Taken, list[Entity]]],
-        branches: Sequence[Sequence[Slot]],
+        branches: Sequence[Sequence[PhrasedHop]],
         dead: Sequence[set[Taken]],
     ) -> None:
         """The ends do not fit: give up the reading of the branch that has most others left."""
@@ -109,7 +112,7 @@ class Search:
     def _path(
         self,
         frontier: list[Entity],
-        slots: Sequence[Slot],
+        slots: Sequence[PhrasedHop],
         taken: Taken,
         dead: set[Taken],
         number: int,
@@ -128,7 +131,7 @@ class Search:
             if path in dead:
                 tried.add(hop)
                 continue
-            if tried and (frontier[0].id, hop.relation) not in self._asked:
+            if tried and (frontier[0].id, hop.relation) not in self._looked_up:
                 self.say(thoughts.back(self.view.name(frontier[0]), slot.phrase, self.choice))
             tried.add(hop)
             done = yield from self._try(frontier, hop, slots, path, dead, number)
@@ -146,13 +149,13 @@ class Search:
         self,
         frontier: list[Entity],
         hop: Hop,
-        slots: Sequence[Slot],
+        slots: Sequence[PhrasedHop],
         path: Taken,
         dead: set[Taken],
         number: int,
     ) -> Steps:
         found = yield from self._follow(frontier, hop, slots[0].phrase)
-        _, at = self._asked[frontier[0].id, hop.relation]
+        _, at = self._looked_up[frontier[0].id, hop.relation]
         if not found and Hop(hop.relation, hop.direction.reverse) in slots[0].readings:
             return None  # the same triples, read from their other end, are not another try
         if not found:
@@ -164,14 +167,14 @@ class Search:
             self.err("dead_end", str(hop), at)
         return done
 
-    def listed(self, frontier: Sequence[Entity], slot: Slot) -> list[Hop]:
+    def listed(self, frontier: Sequence[Entity], slot: PhrasedHop) -> list[Hop]:
         """Readings that the frontier's own list offers; without a list, those seen anywhere."""
         own = [self.listings[e.id] for e in frontier if e.id in self.listings]
         known = set[str]().union(*own) if own else self.view.listed
         return [hop for hop in slot.readings if hop.relation in known]
 
     def _list(
-        self, frontier: Sequence[Entity], slot: Slot, opening: str, again: bool = False
+        self, frontier: Sequence[Entity], slot: PhrasedHop, opening: str, again: bool = False
     ) -> Steps:
         """Look at the frontier until a relation that fits the phrase has been listed."""
         for entity in frontier[:2]:
@@ -193,14 +196,14 @@ class Search:
     def _follow(self, frontier: Sequence[Entity], hop: Hop, phrase: str) -> Steps:
         found: dict[str, Entity] = {}
         for k, entity in enumerate(frontier):
-            if (entity.id, hop.relation) not in self._asked:
+            if (entity.id, hop.relation) not in self._looked_up:
                 why = (
                     thoughts.move_many(len(frontier), self.view.name(entity), phrase, self.choice)
                     if k
                     else thoughts.choose(phrase, [hop.relation], self.choice)
                 )
                 yield from self.ask(entity, hop.relation, why, hop.direction)
-            turn, _ = self._asked[entity.id, hop.relation]
+            turn, _ = self._looked_up[entity.id, hop.relation]
             found.update((e.id, e) for e in self.view.found(turn, entity, hop))
         return list(found.values())
 
@@ -210,7 +213,7 @@ class Search:
         """The turn that asks where a relation leads, remembered."""
         turn = yield from self.do(why, self.view.ask(entity, relation, direction))
         if turn.error != ErrorKind.NOT_LISTED_YET:
-            self._asked[entity.id, relation] = turn, self._turn
+            self._looked_up[entity.id, relation] = turn, self._turn
         return turn
 
     def do(self, why: str, call: Call) -> Steps:
@@ -244,7 +247,7 @@ class Search:
             error["recovered"] = True
 
 
-def _open(slots: Sequence[Slot], dead: set[Taken]) -> int:
+def _open(slots: Sequence[PhrasedHop], dead: set[Taken]) -> int:
     combinations = 1
     for slot in slots:
         combinations *= len(slot.readings)

@@ -12,7 +12,7 @@ from data_pipeline.teacher.prompts import Prompts
 from graphwalker.errors import PolicyError, UserError
 from graphwalker.policies.chat.client import Completions, Messages
 from graphwalker.policies.chat.connection import ContextFull, Declined
-from graphwalker.policies.chat.store import Answer, Spent
+from graphwalker.policies.chat.store import Spent, StoredAnswer
 
 T = TypeVar("T")
 
@@ -80,7 +80,7 @@ class TeacherClient:
         """Close connections and store; no request may be under way."""
         self._completions.close()
 
-    def _answer(self, purpose: str, talk: Messages, temperature: float) -> Answer:
+    def _answer(self, purpose: str, talk: Messages, temperature: float) -> StoredAnswer:
         if self._end is not None:
             raise self._end
         try:

@@ -107,6 +107,7 @@ def evaluate_with(
     facts = {
         **_describe(distinct, workers),
         "samples": samples,
+        # Named only where set: folders of runs that began before this setting still resume.
         **({"sampled_questions": sampled_questions} if sampled_questions else {}),
         "temperature": temperature if samples else 0.0,
         "max_tokens": max_tokens,
@@ -117,6 +118,7 @@ def evaluate_with(
     total, done = len(distinct) + len(chosen) * samples, 0
     with locked(out):
         claim(out, facts, CONFIG, foreign=PREDICTIONS)
+        # Its episodes are not in the other files, so they run again; kept, they would count twice.
         (out / FAILURES).unlink(missing_ok=True)
         for part, questions_of_part in passes:
             done = _run_pass(
@@ -124,6 +126,8 @@ def evaluate_with(
                 questions_of_part,
                 workers,
                 out,
+                # `base=done` binds the count of this pass; a bare `done` would be read at call
+                # time.
                 lambda n, base=done, **figures: (
                     progress(base + n, total, **figures) if progress else None
                 ),
@@ -154,6 +158,7 @@ def _run_pass(
         JsonlAppender(out / FAILURES) as lost,
         JsonlAppender(out / USAGE) as used,
     ):
+        # After the appender has opened the file: that cut a half-written last line away.
         present = {str(record.get("id")) for record in read_jsonl(part.path)}
         ended = len(present)
         tick(ended)
@@ -245,6 +250,7 @@ def _describe(questions: Sequence[Question], workers: Workers) -> dict[str, Any]
     environment = workers.environment
     digest = hashlib.sha256()
     for question in questions:
+        # A graph may hold lone surrogates in names; strict UTF-8 would refuse to hash them.
         digest.update(dumps(question.to_json()).encode("utf-8", "surrogatepass"))
     return {
         "questions": len(questions),

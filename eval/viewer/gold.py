@@ -7,7 +7,7 @@ from graphwalker.query.constraint import Constraint
 from graphwalker.query.query import Hop, Query, spellings
 from graphwalker.question import Question
 
-Triple = tuple[str, str, str]
+NameTriple = tuple[str, str, str]
 """Head, relation and tail, by the names under which they were shown."""
 UNKNOWN = "\ue000"  # private use: no entity is called so
 MOST_ANSWERS = 6
@@ -26,7 +26,7 @@ def in_words(query: Query) -> list[str]:
     return lines
 
 
-def _end(hop: GoldHop, triple: Triple, start: str) -> str | None:
+def _end(hop: GoldHop, triple: NameTriple, start: str) -> str | None:
     """Where the hop leads from `start` by this triple; `None` where it is another relation."""
     head, relation, tail = triple
     if head == start and Hop(relation) in hop:
@@ -34,15 +34,15 @@ def _end(hop: GoldHop, triple: Triple, start: str) -> str | None:
     return head if tail == start and Hop(relation, Direction.IN) in hop else None
 
 
-def _triple(hop: GoldHop, start: str, end: str) -> Triple:
+def _triple(hop: GoldHop, start: str, end: str) -> NameTriple:
     """The hop as a triple."""
     inwards = hop[0].direction is Direction.IN
     return (end, hop[0].relation, start) if inwards else (start, hop[0].relation, end)
 
 
 def lay(
-    question: Question, walked: Iterable[Triple], answers: Sequence[str]
-) -> tuple[set[Triple], list[Triple]]:
+    question: Question, walked: Iterable[NameTriple], answers: Sequence[str]
+) -> tuple[set[NameTriple], list[NameTriple]]:
     """(walked triples that lie on the gold path, gold triples that were never shown).
 
     `answers` are the gold answers by name. Entities between that the walk never saw have no name
@@ -75,10 +75,10 @@ def lay(
 class _Tracer:
     """Follows gold hops through walked triples, and notes what was walked and what is missing."""
 
-    def __init__(self, walked: list[Triple]) -> None:
+    def __init__(self, walked: list[NameTriple]) -> None:
         self.walked = walked
-        self.on_path: set[Triple] = set()
-        self.missing: list[Triple] = []
+        self.on_path: set[NameTriple] = set()
+        self.missing: list[NameTriple] = []
         self._unknown = 0
 
     def unknown(self) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from eval.viewer.gold import UNKNOWN, Triple, lay
+from eval.viewer.gold import UNKNOWN, NameTriple, lay
 from graphwalker.graphs.names import fold
 from graphwalker.trajectory import Trajectory, Turn
 
@@ -45,7 +45,7 @@ def walk_graph(trajectory: Trajectory) -> WalkGraph:
     first_seen, focus = _seen(trajectory.turns, topics)
     names = {fold(n): n for n in [*topics, *_ends(first_seen), *focus] if n}
     gold = _gold_names(trajectory, names)
-    on_path, missing = set[Triple](), list[Triple]()
+    on_path, missing = set[NameTriple](), list[NameTriple]()
     if states_triples(trajectory):
         on_path, missing = lay(trajectory.question, first_seen, gold)
     links = [Link(*t, turn, t in on_path) for t, turn in first_seen.items()]
@@ -94,10 +94,10 @@ def _topic_names(trajectory: Trajectory) -> list[str]:
     return names
 
 
-def _seen(turns: Sequence[Turn], topics: Sequence[str]) -> tuple[dict[Triple, int], list[str]]:
+def _seen(turns: Sequence[Turn], topics: Sequence[str]) -> tuple[dict[NameTriple, int], list[str]]:
     """The first turn that showed each triple, and the node that each turn looked at."""
     names = {fold(name): name for name in topics}
-    seen: dict[Triple, int] = {}
+    seen: dict[NameTriple, int] = {}
     focus: list[str] = []
     for number, turn in enumerate(turns, start=1):
         for head, relation, tail in turn.triples:
@@ -123,7 +123,7 @@ def looked_at(action: Mapping[str, Any]) -> str:
     return next((text for text in texts if isinstance(text, str)), "")
 
 
-def _ends(triples: Iterable[Triple]) -> Iterable[str]:
+def _ends(triples: Iterable[NameTriple]) -> Iterable[str]:
     return (end for head, _, tail in triples for end in (head, tail))
 
 

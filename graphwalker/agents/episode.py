@@ -74,7 +74,7 @@ class Episode:
         )
 
     def _advance(self, completion: Completion | None) -> None:
-        asked = self.ask
+        pending = self.ask
         try:
             if completion is None or self._agent is None:
                 self.ask = next(self._begin())
@@ -82,7 +82,7 @@ class Episode:
                 self.ask = self._agent.send(completion)
         except StopIteration as end:
             self._answer = end.value
-            self._end(_stop_reason(self._answer, asked, self.turns, completion))
+            self._end(_stop_reason(self._answer, pending, self.turns, completion))
         except GraphError as error:
             self._end(StopReason.GRAPH_ERROR, error)
         except PolicyError as error:  # of a reranker: a tool that asks a model
@@ -113,11 +113,11 @@ class Episode:
 
 def _stop_reason(
     answer: FinalAnswer | None,
-    asked: Ask | None,
+    pending: Ask | None,
     turns: list[Turn],
     completion: Completion | None,
 ) -> StopReason:
-    forced = asked is not None and asked.forced
+    forced = pending is not None and pending.forced
     if answer is not None:
         return StopReason.FORCED if forced else StopReason.ANSWERED
     cut = completion if completion is not None and completion.finish == "length" else None

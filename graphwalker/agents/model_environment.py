@@ -204,12 +204,12 @@ def settings_for(
             f"{model} was trained for environment.preset={own.preset}, this run asks for "
             f"{preset.name}: leave environment.preset out, or set force_environment"
         )
-    asked: dict[str, Any] = {"format": format, "max_tokens": max_tokens}
+    wanted: dict[str, Any] = {"format": format, "max_tokens": max_tokens}
     mine: dict[str, Any] = {"format": own.format, "max_tokens": own.limits.max_tokens}
     if not own.limits.max_tokens:
         known = "max_tokens" in given
         mine["max_tokens"] = max_tokens if known else max(max_tokens, own.limits.longest_turn)
-    chosen = {key: asked[key] if key in given else value for key, value in mine.items()}
+    chosen = {key: wanted[key] if key in given else value for key, value in mine.items()}
     differences += _differences(mine, chosen)
     if differences:
         log.warning("%s is not run as it was trained: %s", model, "; ".join(differences))

@@ -38,7 +38,7 @@ def react(protocol: ActionProtocol, prompt: Prompt, settings: AgentSettings) -> 
     )
 
 
-def _asked_once(protocol: ActionProtocol, prompt: Prompt, settings: AgentSettings) -> Agent:
+def _single_completion(protocol: ActionProtocol, prompt: Prompt, settings: AgentSettings) -> Agent:
     return IOPromptAgent(protocol, prompt)
 
 
@@ -65,7 +65,7 @@ IO_PROMPT = Preset(
     source="GraphWalker (arXiv:2603.28533), Table 2",
     tools=walker_tools,
     protocol=_answers_alone,
-    agent=_asked_once,
+    agent=_single_completion,
     defaults={"prompt": "io"},
 )
 SHIPPED = (GRAPHWALKER, IO_PROMPT)

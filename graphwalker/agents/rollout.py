@@ -95,8 +95,12 @@ class _Run:
         started = due = 0
         try:
             while not (self._source.over and started == due):
+                # Results keep the order of the questions, so one slow episode holds back all later
+                # ones: without this bound they would pile up in memory.
                 ahead = due + _READ_AHEAD * concurrency - started
                 most = max(0, min(concurrency - len(self._running), ahead))
+                # Block for a question only where nothing is in flight, or running episodes would
+                # wait, too.
                 for task in self._source.take(most, wait=started == due):
                     self._start(started, task)
                     started += 1
@@ -109,6 +113,8 @@ class _Run:
                 if self._running:
                     self._collect()
         finally:
+            # The caller may stop half-way, and an engine keeps an episode's cache until it is
+            # released.
             for key in list(self._running):
                 self._policy.release(key)
             if self._threads is not None:
@@ -116,6 +122,7 @@ class _Run:
 
     def _ready(self, due: int) -> Iterator[int]:
         """Places whose trajectories may be yielded now."""
+        # An inbox serves people who wait: nobody should wait for another's episode.
         if not self._source.ordered:
             yield from list(self._finished)
             return
@@ -148,6 +155,7 @@ class _Run:
                 self._policy.submit(request)
                 return
             except PolicyError as error:
+                # A refused request ends the episode as an infrastructure failure, so the loop ends.
                 episode.feed(error)
         self._finish(running)
 
@@ -171,7 +179,7 @@ class _Run:
         for key, completion in results:
             if key in self._running:
                 fed.append((self._running[key], completion))
-            elif self._source.ordered:
+            elif self._source.ordered:  # of an inbox it may be one that was cancelled meanwhile
                 log.warning("a completion came for %s, which is not in flight: dropped", key)
         self._feed(fed)
         for running, _ in fed:
@@ -194,6 +202,8 @@ class _Run:
         trajectory = running.episode.trajectory(self._policy.name)
         if trajectory.stop.infrastructure_failure and tries < self._retries:
             log.warning("%s: %s; trying again", task.key, trajectory.provenance["error"])
+            # The key stays the same, so the next try draws with the seeds of this one: a failure
+            # that was overcome leaves no trace in the trajectory.
             self._tries[place] = tries + 1
             self._start(place, task)
         else:

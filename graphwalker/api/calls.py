@@ -91,7 +91,8 @@ class Evaluation:
     """A finished evaluation: its figures with 95 % intervals, and its trajectories."""
 
     figures: Mapping[str, Any]
-    """`em`, `f1`, `hits1`, ... each with `NAME_interval`; `questions`; `failures` of ours."""
+    """`em`, `f1`, `hits1`, ... each with `NAME_interval`; `questions`; `failures` of the
+    graph or the policy, which no figure counts."""
     trajectories: tuple[Trajectory, ...]
 
     def __repr__(self) -> str:

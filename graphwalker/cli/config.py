@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 app = typer.Typer()
 
 
-class Layout(Enum):
+class ProcessLayout(Enum):
     """How processes share a model."""
 
     DDP = "ddp"
@@ -37,7 +37,9 @@ def show_config(
     estimate: Annotated[bool, Option("--estimate", help="Memory per GPU, by part.")] = False,
     dry_run: Annotated[bool, Option("--dry-run", help="Build data, model and a batch.")] = False,
     gpus: Annotated[int, Option(min=1, help="Processes that train together.")] = 1,
-    layout: Annotated[Layout, Option(help="How processes share a model.")] = Layout.DDP,
+    layout: Annotated[
+        ProcessLayout, Option(help="How processes share a model.")
+    ] = ProcessLayout.DDP,
 ) -> None:
     """List every setting of a config with its meaning, or show what a training run will take.
 
@@ -83,7 +85,9 @@ def _training(file: str, overrides: list[str] | None) -> "SftConfig | GrpoConfig
     return load_config(SftConfig if "data" in keys else GrpoConfig, file, overrides or [])
 
 
-def _estimate(name: str, config: "SftConfig | GrpoConfig", gpus: int, layout: Layout) -> None:
+def _estimate(
+    name: str, config: "SftConfig | GrpoConfig", gpus: int, layout: ProcessLayout
+) -> None:
     from training.estimate import GIB, estimate, peak
 
     first = _first_model(name, config.model)

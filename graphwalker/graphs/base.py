@@ -13,6 +13,7 @@ from graphwalker.graphs.triples import FLATTENED, Direction, Entity, Side, Step,
 __all__ = ["FLATTENED", "Direction", "Entity", "KnowledgeGraph", "Side", "Step", "Triple"]
 
 
+# Checked at run time by `open_graph`: a factory may give such a graph or a networkx one.
 @runtime_checkable
 class KnowledgeGraph(Protocol):
     """A read-only graph. Unknown entities and relations give empty results; an outage raises.

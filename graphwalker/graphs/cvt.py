@@ -139,13 +139,13 @@ def _without_cvts(graph: Lookups, one: Step, first: list[Entity]) -> list[Entity
     nodes took the place of entities."""
     if not graph.leads_to_cvts(one.relation, one.direction):
         return first
-    asked, found = one.limit, first
+    limit, found = one.limit, first
     while True:
         kept = [end for end in found if not _is_cvt(graph, end, one)]
-        if one.limit is None or asked is None or len(kept) >= one.limit or len(found) < asked:
+        if one.limit is None or limit is None or len(kept) >= one.limit or len(found) < limit:
             return kept[: one.limit]
-        asked = max(64, asked * 4)
-        found = graph.neighbors(one.entity_id, one.relation, one.direction, asked)
+        limit = max(64, limit * 4)
+        found = graph.neighbors(one.entity_id, one.relation, one.direction, limit)
 
 
 def _cross(

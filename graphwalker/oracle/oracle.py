@@ -118,7 +118,7 @@ def opening(topic: str, phrase: str, number: int, rng: thoughts.Choice) -> str:
 def moving(
     view: View, frontier: Sequence[Entity], entity: Entity, phrase: str, rng: thoughts.Choice
 ) -> str:
-    """The thought of going on from one of the entities that a step found."""
+    """The thought of continuing from one of the entities that a step found."""
     if len(frontier) > 1:
         return thoughts.move_many(len(frontier), view.name(entity), phrase, rng)
     return thoughts.move(view.name(entity), phrase, rng)

@@ -40,7 +40,7 @@ def found(names: Sequence[str], rng: Choice) -> str:
 
 
 def move(entity: str, phrase: str, rng: Choice) -> str:
-    """A step gave an entity; go on from it with the next phrase."""
+    """A step gave an entity; continue from it with the next phrase."""
     return _pick(
         rng,
         "Go on from it.",
@@ -67,7 +67,7 @@ def branch(topic: str, phrase: str, rng: Choice, number: int = 2) -> str:
 
 
 def intersect(names: Sequence[str], phrase: str, rng: Choice) -> str:
-    """Both branches are known; go on from what they share."""
+    """Both branches are known; continue from the entities they share."""
     shared = ", ".join(names[:2]) + (" and others" if len(names) > 2 else "")
     return _pick(
         rng,

@@ -85,7 +85,7 @@ class Sessions:
             )
             for trajectory in episodes:
                 self._end(trajectory.id, end_event(trajectory))
-        finally:  # a defect of ours ended the thread: nobody is left waiting
+        finally:  # where a bug ended this thread, nobody is left waiting
             for key in list(self._sessions):
                 self._end(key, failure_event("policy_error", "the server has stopped answering"))
 

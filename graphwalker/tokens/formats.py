@@ -40,7 +40,7 @@ class FormatConfig(Config):
     """The special token that ends an agent's message."""
     observations: Literal["user", "inline"] = "user"
     """`user`: an observation is a message between two of the agent's. `inline`: it stands inside
-    the agent's one message, as in search agents that go on writing after a result."""
+    the agent's one message, as in search agents that write on after a result."""
 
 
 def _headers(template: str) -> dict[str, str]:

@@ -135,6 +135,8 @@ def completion_ids(
 ) -> list[int]:
     """An assistant text and its end-of-turn token. With inline observations a turn that `continues`
     (an observation follows) has no such token."""
+    # Encoded alone, without the header before it and the observation behind it: across a border a
+    # tokenizer may merge characters into tokens that no policy drew.
     ids = _content(text, fmt, tokenizer)
     if continues and fmt.inline_observations:
         return ids
@@ -179,6 +181,7 @@ def training_rows(
             silent.append(set())
         contexts[-1] += [(message, None) for message in turn.context]
         if number in untrained:
+            # Its place: behind the context messages that have just been added.
             silent[-1].add(len(contexts[-1]))
         contexts[-1].append((Message("assistant", turn.completion), turn))
     return [
@@ -226,6 +229,8 @@ def _turn_ids(
 ) -> Sequence[int]:
     if turn is None or turn.token_ids is None:
         return completion_ids(text, fmt, tokenizer, continues=continues)
+    # The drawn ids, never the text encoded again: a text has many spellings in tokens, and the
+    # log-probabilities are those of the one that was drawn.
     end = end_of_turn_id(fmt, tokenizer)
     if fmt.inline_observations:
         ended = continues or turn.token_ids[-1:] == (end,)
@@ -250,6 +255,7 @@ def _start(messages: Sequence[Message], fmt: ChatFormat, tokenizer: Tokenizer) -
     ids = _markup(fmt.begin, tokenizer)
     if messages and messages[0].role == "system":
         return ids
+    # The templates of Qwen2.5 and Llama 3.1 write a system message where the conversation has none.
     return ids + _markup(fmt.default_system, tokenizer)
 
 
@@ -266,6 +272,7 @@ def _context_ids(
     if message.role not in fmt.prefixes or message.role not in ROLES:
         known = ", ".join(role for role in ROLES if role in fmt.prefixes)
         raise UserError(f"message role {message.role!r} is unknown; known: {known}")
+    # Some models have a role for tool responses; before the first turn a user speaks as a user.
     role = "observation" if spoken and message.role == "user" else message.role
     return [
         *_markup(fmt.prefixes[role], tokenizer),
@@ -287,6 +294,7 @@ def _content(text: str, fmt: ChatFormat, tokenizer: Tokenizer) -> list[int]:
         return []
     ids = tokenizer.encode(text, add_special_tokens=False, split_special_tokens=True)
     reserved, spelled = _reserved(tokenizer, fmt.markup)
+    # The usual case: no text spells a token of the layout.
     if reserved.isdisjoint(ids):
         return ids
     # Tokens of the layout that the tokenizer does not call special (Qwen3's `<tool_response>`),
@@ -308,6 +316,7 @@ def _reserved(tokenizer: Tokenizer, markup: str) -> tuple[frozenset[int], "re.Pa
     """Ids that only the layout may write, and where a text spells them out."""
     special: set[str] = set(tokenizer.all_special_tokens)
     added = {token for token in tokenizer.get_added_vocab() if token in markup}
+    # Cutting behind the first character cannot break a token of one character.
     tokens = [token for token in special | added if len(token) > 1 and not token.isspace()]
     ids = {token: int(tokenizer.convert_tokens_to_ids(token)) for token in tokens}
     ids = {token: number for token, number in ids.items() if number != tokenizer.unk_token_id}

@@ -30,7 +30,7 @@ class ErrorKind(StrEnum):
     QUERY_AFTER_BUDGET = "query_after_budget"
 
 
-class Triple(NamedTuple):
+class ShownTriple(NamedTuple):
     """A triple as it was shown: its entities under the names shown."""
 
     head: Entity
@@ -58,7 +58,7 @@ class Observation:
     shown: tuple[Entity, ...] = ()
     """The entities displayed, under the names displayed; ends of `triples` need not be repeated."""
     listed: tuple[Listed, ...] = ()
-    triples: tuple[Triple, ...] = ()
+    triples: tuple[ShownTriple, ...] = ()
     hidden: int = 0
     """Entries (relations, triples or namesakes) that exist but were cut by a limit."""
     graph_calls: int = 0

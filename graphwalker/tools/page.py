@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from graphwalker.graphs.base import Direction, Entity
-from graphwalker.tools.base import Triple
+from graphwalker.tools.base import ShownTriple
 from graphwalker.tools.namebook import NameBook, quote
 
 
@@ -12,7 +12,7 @@ class Page:
 
     def __init__(self, book: NameBook, budget: int) -> None:
         self.shown: dict[str, Entity] = {}
-        self.triples: list[Triple] = []
+        self.triples: list[ShownTriple] = []
         self.hidden = 0
         self.text = ""
         self._book = book
@@ -54,7 +54,7 @@ class Page:
         self._book.show(end)
         self.shown.setdefault(entity.id, entity)
         self.shown.setdefault(end.id, Entity(end.id, label))
-        self.triples.append(Triple(head, relation, tail))
+        self.triples.append(ShownTriple(head, relation, tail))
         return True
 
 

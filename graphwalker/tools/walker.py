@@ -41,6 +41,8 @@ class WalkerTools:
         self._list = list_relations or lister(graph, self._settings)
         self._rank = rank
         self._book = NameBook(graph)
+        # Relations seen in any list may be followed from every entity: an agent that crosses a
+        # frontier of twenty need not list each one. `_listed` are the entities that were listed.
         self._seen: set[str] = set()
         self._listed: set[str] = set()
         self._graph_calls = 0
@@ -107,6 +109,7 @@ class WalkerTools:
         """As many relations as the observation may hold, at least one, and how many are missing."""
         budget = self._settings.max_observation_chars or None
         count, length = 0, 0
+        # Whole entries only: half of a relation id would be copied, and refused.
         for relation in ranked:
             length += len(relation) + 2
             if count and budget is not None and length > budget:
@@ -148,6 +151,8 @@ class WalkerTools:
         self._graph_calls += len(hops)
         found = self._graph.step_many([Step(entity.id, r, d, limit) for r, d, _ in hops])
         for (relation, direction, total), ends in zip(hops, found, strict=True):
+            # Beyond CVTS_PER_RELATION `total` is a lower bound, so more ends may come than were
+            # counted.
             page.add(entity, relation, direction, ends, max(total, len(ends)))
         if not page.shown:
             return self._error(
@@ -165,8 +170,11 @@ class WalkerTools:
     def _refuse(self, entity: Entity, listing: Listing, relations: Sequence[str]) -> Observation:
         """Why none of these relations can be followed from here, and what to write instead."""
         here = quote(entity.name)
+        # A completion can hold an id of any length; the observation does not repeat it whole.
         what = ", ".join(quote(relation[:200]) for relation in relations)
         unknown = [relation for relation in relations if not any(listing.sides(relation))]
+        # Before the entity was listed no near relations are named: that would be its list without
+        # the call.
         if entity.id not in self._listed and not all(r in self._seen for r in relations):
             return self._error(
                 ErrorKind.NOT_LISTED_YET,
@@ -179,6 +187,7 @@ class WalkerTools:
                 f"{what} not in any list shown; copy a relation from a list",
             )
         near = self._near_relations(listing, unknown)
+        # The error shows them, so the next call may use them.
         self._seen.update(near)
         return self._error(
             ErrorKind.UNKNOWN_RELATION,
@@ -188,9 +197,9 @@ class WalkerTools:
 
     def _near_relations(self, listing: Listing, unknown: Sequence[str]) -> tuple[str, ...]:
         """Existing relations that share most words with the wrong ones, then by relevance."""
-        asked = {word for relation in unknown for word in words(relation[:200])}
+        wanted = {word for relation in unknown for word in words(relation[:200])}
         ranked = rank_relations(self._question.text, listing.relations)
-        return tuple(sorted(ranked, key=lambda r: -len(asked.intersection(words(r))))[:5])
+        return tuple(sorted(ranked, key=lambda r: -len(wanted.intersection(words(r))))[:5])
 
     def _find(self, name: str) -> Entity | None:
         before = self._book.entity_id(name)
@@ -213,6 +222,7 @@ class WalkerTools:
         return replace(seen, text=text, shown=shown, hidden=seen.hidden + len(others) - len(named))
 
     def _list_relations(self, entity: Entity) -> Listing:
+        # One look-up for each direction.
         self._graph_calls += 2
         return self._list(entity.id)
 

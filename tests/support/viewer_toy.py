@@ -12,7 +12,7 @@ from graphwalker.graphs.base import Entity
 from graphwalker.policies.scripted import ScriptedPolicy
 from graphwalker.query.query import Branch, Hop, Query, parse_hop
 from graphwalker.question import Answer, Question
-from graphwalker.tools.base import Listed, Triple
+from graphwalker.tools.base import Listed, ShownTriple
 from graphwalker.trajectory import StopReason, Trajectory, Turn
 from support.eval_toy import ROWS, toy_environment, toy_questions, trained_script, untrained_script
 
@@ -53,7 +53,7 @@ def spoil(trajectory: Trajectory) -> Trajectory:
     turns = tuple(
         replace(turn, thought=HOSTILE, observation=HOSTILE, action=action, error="",
                 shown=(one := Entity("m.1", HOSTILE), other := Entity("m.3", f"{HOSTILE} {i}")),
-                triples=(Triple(one, HOSTILE, other),))
+                triples=(ShownTriple(one, HOSTILE, other),))
         for i, turn in enumerate(trajectory.turns)
     )  # fmt: skip
     return replace(trajectory, question=asked, turns=turns, answer=(HOSTILE,))
@@ -75,7 +75,7 @@ def step(entity: str, relation: str, text: str, shown: Sequence[str] = ()) -> Tu
     if not text.startswith("["):
         return turn
     rows = [row.split(", ") for row in text.strip("[]").split("], [")]
-    made = (Triple(Entity(f"m.{h}", h), r, Entity(f"m.{t}", t)) for h, r, t in rows)
+    made = (ShownTriple(Entity(f"m.{h}", h), r, Entity(f"m.{t}", t)) for h, r, t in rows)
     return replace(turn, triples=tuple(made))
 
 

@@ -92,10 +92,12 @@ def make_batch(
     for tokens, is_kept in zip(episodes, kept, strict=True):
         if not is_kept:
             tokens.drop()
+    # Episodes without a mask are counted as the others: the record is of what was played.
     facts = [
         facts_of(trajectory, sum(turn < 0 for turn in tokens.turns))
         for trajectory, tokens in zip(trajectories, episodes, strict=True)
     ]
+    # The collectives in one order for all processes: counts, then facts and shown below.
     counts: list[tuple[int, int]] = gathered([(resampled, sum(uniform))])
     return Batch(
         step=step,
@@ -133,6 +135,7 @@ def summary(facts: Sequence[EpisodeFacts], samples: int) -> dict[str, float]:
     valid = [f for f in facts if f.reward is not None]
     turns, tokens = sum(f.turns for f in valid), sum(f.tokens for f in valid)
     rewards = [f.reward or 0.0 for f in valid]
+    # Over valid episodes only: a graph that was down would look like an agent that got worse.
     mean = _mean(rewards)
     uniform = [has_no_variance([f.reward for f in group]) for group in chunks(facts, samples)]
     return {
@@ -148,6 +151,7 @@ def summary(facts: Sequence[EpisodeFacts], samples: int) -> dict[str, float]:
         "turns": _mean([f.turns for f in valid]),
         "tokens": float(tokens),
         "observation_tokens": float(sum(f.observation_tokens for f in valid)),
+        # On the policy's own draws -log p is an unbiased estimate of the entropy, and free.
         "entropy": -sum(f.logprob for f in valid) / max(1, tokens),
         "failed": float(len(facts) - len(valid)),
     }

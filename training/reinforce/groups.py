@@ -68,9 +68,9 @@ def turn_credit(trajectories: Sequence[Trajectory], samples: int) -> list[list[f
         mean = fmean(earned) if earned else 0.0
         spread = pstdev(earned) + EPSILON if earned else 1.0
         for trajectory in group:
-            ours = trajectory.stop.infrastructure_failure
+            failed = trajectory.stop.infrastructure_failure
             turns = trajectory.turns
-            credits.append([0.0 if ours else (_earned(t) - mean) / spread for t in turns])
+            credits.append([0.0 if failed else (_earned(t) - mean) / spread for t in turns])
     return credits
 
 

@@ -78,7 +78,7 @@ def _weights(given: Any) -> dict[str, float]:
 
 
 def _ordered(weights: Mapping[str, float]) -> list[str]:
-    """Ours first, always in one order: a sum of floats depends on it."""
+    """The shipped rewards first, always in one order: a sum of floats depends on it."""
     return [*(n for n in REWARDS if n in weights), *(n for n in weights if n not in REWARDS)]
 
 

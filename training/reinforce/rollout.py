@@ -85,6 +85,8 @@ class Rollouts:
 
     def _runner(self, engine: Policy, step: int) -> Callable[[Sequence[str]], Groups]:
         """What runs a group of episodes for each question id, all of them together."""
+        # `top_p` stays 1: log-probabilities are of the whole distribution, and the loss's ratio to
+        # the sampling policy would be wrong for one that was cut.
         sampling = Sampling(
             temperature=self.sampling.temperature,
             max_tokens=self.sampling.max_tokens,
@@ -119,11 +121,14 @@ class Rollouts:
         Which question comes next in a group's place depends on its place in the whole step, never
         on the number of processes, and no question is drawn twice in a step.
         """
+        # The one collective here stands before the loop, which each process leaves when it is done.
         everyone: list[str] = gathered(list(wanted))
         pool = substitutes(self.questions, everyone, f"{self.sampling.seed}:{step}")
         first, count = accelerator.process_index * len(wanted), 0
         for attempt in range(self.rules.resample_tries):
             uniform = [i for i, group in enumerate(groups) if has_no_variance(rewards(group))]
+            # A place of its own in the pool for each group and attempt, counted over the whole
+            # step.
             places = {i: attempt * len(everyone) + first + i for i in uniform}
             fresh = {i: pool[place] for i, place in places.items() if place < len(pool)}
             if not fresh:
@@ -142,6 +147,8 @@ class Rollouts:
         return episodes
 
     def _check_failures(self) -> None:
+        # The facts are those of all processes, so all of them raise or none: one that raised alone
+        # would leave the others in their next collective.
         failed = sum(facts.reward is None for facts in self.batch.facts)
         if failed > self.rules.max_failed * len(self.batch.facts):
             errors = (

@@ -26,19 +26,19 @@ def demonstrated(config: SftConfig) -> EnvironmentConfig:
     """
     found = {path: _recorded(Path(path)) for path in config.data}
     known = {path: settings for path, settings in found.items() if settings is not None}
-    asked = config.environment
+    wanted = config.environment
     named = {path: find_preset(settings.preset).name for path, settings in known.items()}
-    if "preset" in asked.model_fields_set:
-        named["environment.preset"] = find_preset(asked.preset).name
+    if "preset" in wanted.model_fields_set:
+        named["environment.preset"] = find_preset(wanted.preset).name
     if len(set(named.values())) > 1 and not config.force_environment:
         pairs = ", ".join(f"{name} in {path}" for path, name in named.items())
         raise UserError(f"data: trajectories of several presets ({pairs}); set force_environment")
     base = next(iter(known.values()), None)
     if base is None:
-        return asked
+        return wanted
     for path, settings in known.items():
         _warn_of_differences(base, settings, f"{path}: ")
-    return merged(base, asked, "environment")
+    return merged(base, wanted, "environment")
 
 
 def in_their_environment(config: SftConfig) -> SftConfig:
@@ -50,11 +50,11 @@ def in_their_environment(config: SftConfig) -> SftConfig:
     return config.model_copy(update={"environment": environment, "evaluation": evaluation})
 
 
-def merged(base: EnvironmentConfig, asked: EnvironmentConfig, name: str) -> EnvironmentConfig:
-    """`base` with what is set in `asked`; what differs is said in a warning."""
+def merged(base: EnvironmentConfig, wanted: EnvironmentConfig, name: str) -> EnvironmentConfig:
+    """`base` with what is set in `wanted`; a warning names what differs."""
     from omegaconf import OmegaConf
 
-    parts = [base.model_dump(mode="json"), asked.model_dump(mode="json", exclude_unset=True)]
+    parts = [base.model_dump(mode="json"), wanted.model_dump(mode="json", exclude_unset=True)]
     values = OmegaConf.to_container(OmegaConf.merge(*map(OmegaConf.create, parts)))
     chosen = parse_config(EnvironmentConfig, values, name)
     _warn_of_differences(base, chosen, f"{name}: ")

@@ -32,7 +32,7 @@ class Rows:
     longest_turn: int = 0
     """Tokens of the longest trained turn: what the cap of a completion must leave room for."""
     failed: int = 0
-    """Trajectories that ended for a failure of ours (graph, policy): never trained on."""
+    """Trajectories that ended with an infrastructure failure (graph, policy): never trained on."""
 
     @property
     def too_long(self) -> int:

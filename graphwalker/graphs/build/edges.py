@@ -14,7 +14,7 @@ Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class WrittenSide:
     """What was written: distinct edges, and how many of them each relation has."""
 
     edges: int
@@ -28,7 +28,7 @@ def write_side(
     is_cvt: Array,
     relations: int,
     most_edges: int,
-) -> Side:
+) -> WrittenSide:
     """Write the arrays of one side from chunks of (node, relation, other), sorted so.
 
     Repeated edges are dropped. `is_cvt` has a flag for each node; `most_edges` bounds the edges.
@@ -65,12 +65,12 @@ class _Run:
         self._cvts[kept[is_cvt[other[new_edge]]]] = 1
         self._edges += int(new_edge.sum())
 
-    def finish(self) -> Side:
+    def finish(self) -> WrittenSide:
         self._starts.write(np.array([self._edges]))
         self._starts.close()
         self._groups.close()
         self._to_cvts.write(self._cvts.tobytes())
-        return Side(self._edges, self._counts)
+        return WrittenSide(self._edges, self._counts)
 
     def _news(self, node: Array, relation: Array, other: Array) -> tuple[Array, Array]:
         """Where a group and where an edge begins. Raises `GraphError` if the rows are unsorted."""

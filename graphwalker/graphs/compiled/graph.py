@@ -6,8 +6,14 @@ from itertools import pairwise
 
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side, Step
 from graphwalker.graphs.compiled.hops import Hops
-from graphwalker.graphs.format.arrays import Buckets, Lists, all_strings, raw_strings, strings
-from graphwalker.graphs.format.arrays import Side as EdgeSide
+from graphwalker.graphs.format.arrays import (
+    Buckets,
+    EdgeSide,
+    Lists,
+    all_strings,
+    raw_strings,
+    strings,
+)
 from graphwalker.graphs.format.layout import Layout
 from graphwalker.graphs.literals import is_literal, literal_name
 from graphwalker.graphs.names import fold

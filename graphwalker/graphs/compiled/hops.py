@@ -8,7 +8,7 @@ import numpy as np
 
 from graphwalker.graphs.base import FLATTENED, Direction
 from graphwalker.graphs.cvt import CVTS_PER_RELATION, RELATIONS_PER_CVT
-from graphwalker.graphs.format.arrays import Side
+from graphwalker.graphs.format.arrays import EdgeSide
 
 MANY = 64
 """Destinations from which on numpy crosses faster than a loop."""
@@ -27,7 +27,7 @@ class Hops:
 
     def __init__(
         self,
-        sides: Mapping[Direction, Side],
+        sides: Mapping[Direction, EdgeSide],
         is_cvt: memoryview,
         relation_ids: Sequence[str],
         relation_at: Mapping[str, int],
@@ -54,16 +54,23 @@ class Hops:
         for i in mediated:
             relation = ids[numbers[i]]
             cvts, others = self._first_cvts(side, starts[i], starts[i + 1])
+            # Where all the ends looked at are CVT nodes, the relation itself leads nowhere: a count
+            # of 0, which is not listed.
             listed[relation] = listed[relation] - len(cvts) if others else 0
             for pair, count in self._pairs(node, numbers[i], cvts, direction):
+                # A relation that is stored under the id `a..b` has its own count, and keeps it.
                 listed.setdefault(pair, count)
         return sorted((relation, count) for relation, count in listed.items() if count)
 
     def step(self, node: int, relation: str, direction: Direction, limit: int | None) -> list[int]:
         """The nodes one hop away over a plain or a flattened relation, no CVT node among them."""
         side, number = self._sides[direction], self._at.get(relation)
+        # First as a stored relation, whatever its id looks like: `a..b` may be one (Freebase
+        # slices).
         start, end = side.run(node, number) if number is not None else (0, 0)
         if start < end and number is not None:
+            # A flag of the relation, made when the graph was compiled: without it no end is a CVT
+            # node, and the ends are one slice, without a look at each.
             if not side.to_cvts[number]:
                 return side.nodes[
                     start : end if limit is None else min(end, start + limit)
@@ -92,7 +99,7 @@ class Hops:
         found.discard(node)
         return sorted(other for other in found if not is_cvt[other])
 
-    def _first_cvts(self, side: Side, start: int, end: int) -> tuple[list[int], int]:
+    def _first_cvts(self, side: EdgeSide, start: int, end: int) -> tuple[list[int], int]:
         """The CVT nodes among the first of these destinations, and how many others are there."""
         ends = side.nodes[start : min(end, start + CVTS_PER_RELATION)].tolist()
         is_cvt = self._is_cvt
@@ -122,17 +129,19 @@ class Hops:
         sure = FLATTENED not in first and FLATTENED not in self._ids[near]
         return FLATTENED.join((first, second)) if sure else ""
 
-    def _behind(self, node: int, cvts: list[int], side: Side) -> dict[int, set[int]]:
+    def _behind(self, node: int, cvts: list[int], side: EdgeSide) -> dict[int, set[int]]:
         """What lies one hop behind the CVT nodes: node numbers by relation number."""
         found: dict[int, set[int]] = {}
         is_cvt, nodes, starts = self._is_cvt, side.nodes, side.starts
         for cvt in cvts:
             first, last = side.groups.span(cvt)
+            # GraphWalker's limit, by relation id: every backend cuts at the same relations.
             last = min(last, first + RELATIONS_PER_CVT)
             if first == last:
                 continue
             others = nodes[starts[first] : starts[last]].tolist()
             relations = side.relations[first:last].tolist()
+            # Most relations of a CVT node have one end, and then the two lists match as they are.
             if len(others) > len(relations):
                 runs = zip(relations, pairwise(starts.between(first, last + 1)), strict=True)
                 relations = [r for r, (start, end) in runs for _ in range(end - start)]
@@ -147,7 +156,7 @@ class Hops:
 
 
 def _far_ends(
-    side: Side, is_cvt: memoryview, run: tuple[int, int], relation: int, but: int
+    side: EdgeSide, is_cvt: memoryview, run: tuple[int, int], relation: int, but: int
 ) -> list[int]:
     """The nodes over `relation` from the CVT nodes in that run of `side.nodes`, ascending, each
     once; no CVT node among them, nor `but`."""
@@ -156,11 +165,12 @@ def _far_ends(
     for first in range(run[0], run[1], AT_ONCE):
         ends = np.asarray(side.nodes[first : min(run[1], first + AT_ONCE)])
         cvts = ends[flags[ends] != 0].astype(np.int64)
+        # Unique after each piece: memory holds the distinct ends, not all the paths to them.
         found = np.unique(np.concatenate((found, _over(side, cvts, relation))))
     return found[(flags[found] == 0) & (found != but)].tolist()
 
 
-def _over(side: Side, nodes: Array, relation: int) -> Array:
+def _over(side: EdgeSide, nodes: Array, relation: int) -> Array:
     """The destinations of all those nodes over one relation."""
     groups = _spans(side.groups.at(nodes), side.groups.at(nodes + 1))
     groups = groups[np.asarray(side.relations)[groups] == relation]

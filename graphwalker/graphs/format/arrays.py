@@ -8,7 +8,7 @@ from graphwalker.graphs.format.layout import Layout
 from graphwalker.graphs.format.offsets import read_offsets
 
 
-class Side:
+class EdgeSide:
     """The edges as seen from one end: node -> groups -> destinations."""
 
     def __init__(self, layout: Layout, side: str) -> None:

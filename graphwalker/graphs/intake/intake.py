@@ -9,7 +9,7 @@ from graphwalker.graphs.intake.filters import Filters
 from graphwalker.graphs.intake.phases import Phases
 from graphwalker.graphs.intake.readers import check_read, open_reader
 from graphwalker.graphs.intake.rejects import Rejects
-from graphwalker.graphs.intake.rows import Reader, Relations, Rows, Source
+from graphwalker.graphs.intake.rows import FileReader, IntakeRows, Relations, Source
 from graphwalker.graphs.intake.sorter import Sorter, Table
 
 _SAY_EVERY_S = 5.0
@@ -72,7 +72,7 @@ class Intake:
             check_read(reader, source, self._rejects.count - rejected)
         self._note((source.number + 1, 0), 0, reader)
 
-    def _store(self, rows: Rows, relations: Relations) -> None:
+    def _store(self, rows: IntakeRows, relations: Relations) -> None:
         known = self._stored_relations
         new = relations.listed[known:]
         self._tables["relation_number"].extend([new, list(range(known, len(relations.listed)))])
@@ -83,7 +83,7 @@ class Intake:
             if listed:
                 self._tables[name].extend(list(zip(*listed, strict=True)))
 
-    def _note(self, reading: tuple[int, int], lines: int, reader: Reader) -> None:
+    def _note(self, reading: tuple[int, int], lines: int, reader: FileReader) -> None:
         """Where to resume: the number of a source, and its last line that is stored."""
         self._counts["lines"] += lines
         self._counts["filtered"] += reader.dropped

@@ -11,7 +11,7 @@ from graphwalker.errors import UserError
 from graphwalker.graphs.intake.blocks import read_blocks
 from graphwalker.graphs.intake.filters import Filters
 from graphwalker.graphs.intake.rejects import Rejects
-from graphwalker.graphs.intake.rows import Reader, Relations, Rows, Source
+from graphwalker.graphs.intake.rows import FileReader, IntakeRows, Relations, Source
 from graphwalker.graphs.properties import Value, value_literal
 
 NAME_KEYS = ("name", "title")
@@ -23,7 +23,7 @@ _FLOATS = {"float", "double"}
 
 def property_reader(
     source: Source, filters: Filters, rejects: Rejects, relations: Relations
-) -> Reader:
+) -> FileReader:
     """The reader of a file, by its name. Raises `UserError` for one that is neither form."""
     name = source.path.name.removesuffix(".gz")
     if name.endswith(".csv"):
@@ -33,7 +33,7 @@ def property_reader(
     raise UserError(f"{source.path}: a property graph is read from .json, .jsonl or .csv files")
 
 
-class PropertyReader(Reader):
+class PropertyReader(FileReader):
     """What the two forms share: nodes and relationships become rows.
 
     A property becomes a triple to a literal, a label a type, a relationship a triple; what a
@@ -46,7 +46,7 @@ class PropertyReader(Reader):
         super().__init__(source, filters, rejects)
         self._relations = relations
 
-    def read(self, first: int, lines: list[str], rows: Rows) -> None:
+    def read(self, first: int, lines: list[str], rows: IntakeRows) -> None:
         for number, line in enumerate(lines, start=first):
             if not line.strip():
                 continue
@@ -56,7 +56,7 @@ class PropertyReader(Reader):
                 self._reject(number, str(error), line)
 
     @abstractmethod
-    def _read_line(self, number: int, line: str, rows: Rows) -> None: ...
+    def _read_line(self, number: int, line: str, rows: IntakeRows) -> None: ...
 
     def _node(
         self,
@@ -64,7 +64,7 @@ class PropertyReader(Reader):
         node: str,
         labels: Sequence[str],
         properties: Mapping[str, Any],
-        rows: Rows,
+        rows: IntakeRows,
     ) -> None:
         node = _node_id(node)
         facts = list(_facts(properties))
@@ -76,7 +76,7 @@ class PropertyReader(Reader):
         self.kept += 1
 
     def _relationship(
-        self, start: str, kind: str, end: str, properties: Mapping[str, Any], rows: Rows
+        self, start: str, kind: str, end: str, properties: Mapping[str, Any], rows: IntakeRows
     ) -> None:
         start, end = _node_id(start), _node_id(end)
         if not kind:
@@ -85,7 +85,7 @@ class PropertyReader(Reader):
             text = json.dumps(properties, ensure_ascii=False, sort_keys=True)
             rows.edges.append((start, self._relations[kind], end, text))
 
-    def _add(self, rows: Rows, head: str, relation: str, tail: str) -> bool:
+    def _add(self, rows: IntakeRows, head: str, relation: str, tail: str) -> bool:
         number = self._relations[relation]
         kept = number >= 0
         if kept:
@@ -99,7 +99,7 @@ class JsonReader(PropertyReader):
     """One JSON object a line: `{"type": "node", "id", "labels", "properties"}` or
     `{"type": "relationship", "label", "start": {"id"}, "end": {"id"}, "properties"}`."""
 
-    def _read_line(self, number: int, line: str, rows: Rows) -> None:
+    def _read_line(self, number: int, line: str, rows: IntakeRows) -> None:
         try:
             record = json.loads(line)
         except (json.JSONDecodeError, RecursionError):
@@ -131,7 +131,7 @@ class CsvReader(PropertyReader):
         super().__init__(source, filters, rejects, relations)
         self._columns = _header(source.path)
 
-    def _read_line(self, number: int, line: str, rows: Rows) -> None:
+    def _read_line(self, number: int, line: str, rows: IntakeRows) -> None:
         try:
             (fields,) = csv.reader([line], strict=True)
         except (csv.Error, ValueError):

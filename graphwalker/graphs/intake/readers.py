@@ -10,9 +10,9 @@ from graphwalker.graphs.intake.rows import (
     DROPPED,
     NAMES,
     TYPES,
-    Reader,
+    FileReader,
+    IntakeRows,
     Relations,
-    Rows,
     Source,
     TripleReader,
 )
@@ -24,7 +24,9 @@ NAME_RELATIONS = {"type.object.name": 0, "http://www.w3.org/2000/01/rdf-schema#l
 _HEADERS = ({"mid", "id", "head", "subject"}, {"name", "type", "relation", "predicate"})
 
 
-def open_reader(source: Source, filters: Filters, relations: Relations, rejects: Rejects) -> Reader:
+def open_reader(
+    source: Source, filters: Filters, relations: Relations, rejects: Rejects
+) -> FileReader:
     if source.kind == "names":
         return NameReader(source, filters, rejects)
     if source.kind == "types":
@@ -38,10 +40,10 @@ def open_reader(source: Source, filters: Filters, relations: Relations, rejects:
     return TsvReader(source, filters, rejects, relations)
 
 
-class NameReader(Reader):
+class NameReader(FileReader):
     """Names: TSV with id and name in the first two columns, others ignored; the first one wins."""
 
-    def read(self, first: int, lines: list[str], rows: Rows) -> None:
+    def read(self, first: int, lines: list[str], rows: IntakeRows) -> None:
         for number, line in enumerate(lines, start=first):
             fields = line.split("\t", 2)
             if len(fields) < 2 or not fields[0]:
@@ -52,10 +54,10 @@ class NameReader(Reader):
                 self.kept += 1
 
 
-class TypeReader(Reader):
+class TypeReader(FileReader):
     """Types: TSV of id and type, one pair on each line."""
 
-    def read(self, first: int, lines: list[str], rows: Rows) -> None:
+    def read(self, first: int, lines: list[str], rows: IntakeRows) -> None:
         for number, line in enumerate(lines, start=first):
             fields = line.split("\t", 2)
             if len(fields) < 2 or not fields[0] or not fields[1]:
@@ -69,7 +71,7 @@ class TypeReader(Reader):
 class TsvReader(TripleReader):
     """Triples as head, relation, tail; a literal is written as in N-Triples."""
 
-    def read(self, first: int, lines: list[str], rows: Rows) -> None:
+    def read(self, first: int, lines: list[str], rows: IntakeRows) -> None:
         relations, sifts, before = self._relations, self._sifts, len(rows.heads)
         add_head, add_relation, add_tail = rows.appends()
         for number, line in enumerate(lines, start=first):
@@ -89,7 +91,7 @@ class TsvReader(TripleReader):
             self._read_odd(number, line, fields, rows)
         self.kept += len(rows.heads) - before
 
-    def _read_odd(self, number: int, line: str, fields: list[str], rows: Rows) -> None:
+    def _read_odd(self, number: int, line: str, fields: list[str], rows: IntakeRows) -> None:
         if not line or _is_header(number, fields):
             return
         if len(fields) != 3 or not all(fields):
@@ -116,7 +118,7 @@ class NTriplesReader(TripleReader):
         super().__init__(source, filters, rejects, relations)
         self._routes = _Routes(relations)
 
-    def read(self, first: int, lines: list[str], rows: Rows) -> None:
+    def read(self, first: int, lines: list[str], rows: IntakeRows) -> None:
         routes, add, special = self._routes, self._add, self._special
         sifts, before = self._sifts, len(rows.heads)
         add_head, add_relation, add_tail = rows.appends()
@@ -140,7 +142,7 @@ class NTriplesReader(TripleReader):
                 special(rows, number, head, relation, tail or literal)
         self.kept += len(rows.heads) - before
 
-    def _read_odd(self, number: int, line: str, rows: Rows) -> None:
+    def _read_odd(self, number: int, line: str, rows: IntakeRows) -> None:
         try:
             triple = parse_line(line)
         except UserError as error:
@@ -149,7 +151,7 @@ class NTriplesReader(TripleReader):
         if triple is not None:
             self._special(rows, number, *triple)
 
-    def _special(self, rows: Rows, number: int, head: str, relation: str, tail: str) -> None:
+    def _special(self, rows: IntakeRows, number: int, head: str, relation: str, tail: str) -> None:
         """A line whose relation names or types its subject, or is dropped, or is not seen yet."""
         if relation in NAME_RELATIONS and is_literal(tail) and language(tail) is not None:
             self._name(rows, number, head, relation, tail)
@@ -162,7 +164,7 @@ class NTriplesReader(TripleReader):
         else:
             self._add(rows, head, self._relations[relation], tail)
 
-    def _name(self, rows: Rows, number: int, head: str, relation: str, literal: str) -> None:
+    def _name(self, rows: IntakeRows, number: int, head: str, relation: str, literal: str) -> None:
         tag = language(literal) or ""
         if not self._keeps(head, literal):
             self.dropped += 1
@@ -187,7 +189,7 @@ class _Routes(dict[str, int]):
         return found
 
 
-def check_read(reader: Reader, source: Source, rejected: int) -> None:
+def check_read(reader: FileReader, source: Source, rejected: int) -> None:
     """Raises `UserError` for a file of triples that had none; `rejected` lines were malformed."""
     if source.kind in ("triples", "property") and not reader.kept and not reader.dropped:
         why = f"; {reader.rejects.first}" if rejected else ""

@@ -16,7 +16,7 @@ NAMES, TYPES, DROPPED = -1, -2, -3
 
 
 @dataclass(slots=True)
-class Rows:
+class IntakeRows:
     """What was read and not yet stored. A relation is a number from `Relations`."""
 
     heads: list[str] = field(default_factory=list[str])
@@ -65,7 +65,7 @@ class Source:
     number: int
 
 
-class Reader(ABC):
+class FileReader(ABC):
     """Turns the blocks of one file into rows. `dropped` counts what the filters dropped."""
 
     def __init__(self, source: Source, filters: Filters, rejects: Rejects) -> None:
@@ -76,10 +76,10 @@ class Reader(ABC):
         self._keeps_node = filters.node_test()
         self._keeps_language = filters.language_test()
 
-    def blocks(self, after: int) -> Iterator[tuple[Block, Rows]]:
+    def blocks(self, after: int) -> Iterator[tuple[Block, IntakeRows]]:
         """Each block with its rows; the lines up to `after` are skipped."""
         for block in read_blocks(self.path, after):
-            rows = Rows()
+            rows = IntakeRows()
             if block.broken:
                 self._read_around(block, rows)
             else:
@@ -87,10 +87,10 @@ class Reader(ABC):
             yield block, rows
 
     @abstractmethod
-    def read(self, first: int, lines: list[str], rows: Rows) -> None:
+    def read(self, first: int, lines: list[str], rows: IntakeRows) -> None:
         """Turn lines into rows; `first` is the number of the first of them."""
 
-    def _read_around(self, block: Block, rows: Rows) -> None:
+    def _read_around(self, block: Block, rows: IntakeRows) -> None:
         """Lines that cannot be read are rejected in their turn."""
         lines, first = block.text.split("\n"), block.first
         for number, why, line in block.broken:
@@ -114,7 +114,7 @@ class Reader(ABC):
         return self._keeps_node is None or self._keeps_node(head)
 
 
-class TripleReader(Reader):
+class TripleReader(FileReader):
     """What the two forms of triples share."""
 
     def __init__(
@@ -124,7 +124,7 @@ class TripleReader(Reader):
         self._relations = relations
         self._sifts = self._keeps_node is not None or self._keeps_language is not None
 
-    def _add(self, rows: Rows, head: str, number: int, tail: str) -> None:
+    def _add(self, rows: IntakeRows, head: str, number: int, tail: str) -> None:
         if number < 0 or (self._sifts and not self._keeps(head, tail)):
             self.dropped += 1
         else:

@@ -12,7 +12,7 @@ BRANCHES = 40
 _PLACE = re.compile(r"\{(\w+)\}")
 
 
-class Batch:
+class BranchBatch:
     """Collects branches, then asks for all of them; terms of the user become parameters."""
 
     def __init__(self, client: SparqlClient) -> None:

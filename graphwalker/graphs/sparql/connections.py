@@ -19,7 +19,7 @@ REFUSALS = (OSError, HTTPException)
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class HttpRequest:
     """What is sent: a form, and its headers."""
 
     body: bytes
@@ -55,7 +55,7 @@ class Connections:
         self._process = os.getpid()
         self._lock = threading.Lock()
 
-    def send(self, request: Request) -> Response:
+    def send(self, request: HttpRequest) -> Response:
         """POST and read the whole answer. Raises one of `REFUSALS`.
 
         An idle connection that the endpoint has closed meanwhile is replaced: a read-only request
@@ -73,7 +73,7 @@ class Connections:
         while (idle := self._take()) is not None:
             idle.close()
 
-    def _exchange(self, connection: HTTPConnection, request: Request) -> Response:
+    def _exchange(self, connection: HTTPConnection, request: HttpRequest) -> Response:
         try:
             connection.request("POST", self._path, request.body, dict(request.headers))
             answer = connection.getresponse()

@@ -8,11 +8,11 @@ from graphwalker.graphs.base import Direction, Entity, Side, Step, Triple
 from graphwalker.graphs.batched import BatchedGraph
 from graphwalker.graphs.literals import is_literal, literal_name
 from graphwalker.graphs.names import fold
-from graphwalker.graphs.sparql.batch import Batch
+from graphwalker.graphs.sparql.batch import BranchBatch
 from graphwalker.graphs.sparql.client import SparqlClient
 from graphwalker.graphs.sparql.listing import EDGES, Lister
 from graphwalker.graphs.sparql.patterns import Patterns
-from graphwalker.graphs.sparql.reading import Reader
+from graphwalker.graphs.sparql.reading import RowReader
 from graphwalker.graphs.sparql.steps import TOGETHER, Stepper
 from graphwalker.graphs.sparql.terms import Vocabulary, text
 from graphwalker.graphs.triples import triple
@@ -50,13 +50,13 @@ class SparqlGraph(BatchedGraph):
         self.checksum = " ".join(addresses) + (f"#{named}" if named else "")
         self.vocabulary = vocabulary
         self._patterns = Patterns(vocabulary, one_graph=bool(self.client.default_graph))
-        self._read = Reader(vocabulary)
+        self._read = RowReader(vocabulary)
         self._lister = Lister(self.client, vocabulary, self._patterns, listed_edges)
         self._stepper = Stepper(self.client, vocabulary, self._patterns)
         self._warned = False
 
     def resolve(self, name: str) -> list[Entity]:
-        batch = Batch(self.client)
+        batch = BranchBatch(self.client)
         found = self._lookups(batch, name)
         if not found:
             return []
@@ -78,7 +78,7 @@ class SparqlGraph(BatchedGraph):
         terms = self._iri(entity_id), self._iri(relation)
         if terms[0] is None or terms[1] is None or self.vocabulary.hides(relation):
             return 0
-        batch = Batch(self.client)
+        batch = BranchBatch(self.client)
         batch.add(self._patterns.count(batch.term(terms[0]), batch.term(terms[1]), direction))
         return sum(int(row["n"]["value"]) for row in batch.run()[0])
 
@@ -86,21 +86,21 @@ class SparqlGraph(BatchedGraph):
         entity, kind = self._iri(entity_id), self._iri(self.vocabulary.type)
         if entity is None or kind is None:
             return []
-        batch = Batch(self.client)
+        batch = BranchBatch(self.client)
         batch.add(f"SELECT ?x WHERE {{ {batch.term(entity)} {kind} ?x }}")
         found = {self._read.id(row, "x") for row in batch.run()[0]}
         return sorted(one for one in found if not is_literal(one))
 
     def names_many(self, entity_ids: Sequence[str]) -> list[str]:
         iris = [i for i in entity_ids if not is_literal(i)]
-        batch = Batch(self.client)
+        batch = BranchBatch(self.client)
         self._add_portions(batch, iris, self._patterns.names)
         rows = [row for found in batch.run() for row in found]
         names = {entity.id: entity.name for entity in self._read.entities(rows, "s")}
         return [literal_name(i) if is_literal(i) else names.get(i, "") for i in entity_ids]
 
     def relations_many(self, sides: Sequence[Side]) -> list[list[tuple[str, int]]]:
-        batch = Batch(self.client)
+        batch = BranchBatch(self.client)
         places = {
             direction: self._add_portions(
                 batch,
@@ -129,7 +129,7 @@ class SparqlGraph(BatchedGraph):
     ) -> list[list[Triple]]:
         if limit is not None:
             return super().triples_many(sides, relations, limit)
-        batch = Batch(self.client)
+        batch = BranchBatch(self.client)
         named = self._add_portions(batch, [i for i, _ in sides], self._patterns.names)
         iris = None if relations is None else list(filter(None, map(self._iri, relations)))
         around = {
@@ -170,7 +170,7 @@ class SparqlGraph(BatchedGraph):
         """`flatten.step_many`, in one request (more where nameless nodes fill a list)."""
         return self._stepper.step_many(steps)
 
-    def _lookups(self, batch: Batch, name: str) -> str:
+    def _lookups(self, batch: BranchBatch, name: str) -> str:
         """A pattern of `?s` for entities that may go by the name; `""` where none can."""
         pairs = [(self.vocabulary.folded, text(fold(name)))]
         pairs += [(self.vocabulary.name, text(name, tag)) for tag in self.vocabulary.languages]
@@ -183,7 +183,7 @@ class SparqlGraph(BatchedGraph):
             log.warning("no index of folded names here: names are found as they are written only")
 
     def _add_portions(
-        self, batch: Batch, node_ids: Sequence[str], branch: Callable[[str], str]
+        self, batch: BranchBatch, node_ids: Sequence[str], branch: Callable[[str], str]
     ) -> list[int]:
         """A branch for every so many entities; returns their places."""
         iris = [iri for i in dict.fromkeys(node_ids) if (iri := self._iri(i)) is not None]

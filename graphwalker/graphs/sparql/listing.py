@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from graphwalker.graphs.base import FLATTENED, Direction, Side
 from graphwalker.graphs.cvt import RELATIONS_PER_CVT
 from graphwalker.graphs.sparql.answers import Row
-from graphwalker.graphs.sparql.batch import Batch
+from graphwalker.graphs.sparql.batch import BranchBatch
 from graphwalker.graphs.sparql.client import SparqlClient
 from graphwalker.graphs.sparql.patterns import CVTS_LOOKED_AT, Patterns
-from graphwalker.graphs.sparql.reading import Reader, is_nameless
+from graphwalker.graphs.sparql.reading import RowReader, is_nameless
 from graphwalker.graphs.sparql.terms import Vocabulary
 
 EDGES = 10_000
@@ -40,7 +40,7 @@ class Lister:
     ) -> None:
         self._client, self._vocabulary, self._patterns = client, vocabulary, patterns
         self._edges = edges
-        self._read = Reader(vocabulary)
+        self._read = RowReader(vocabulary)
 
     def flat_relations_many(self, sides: Sequence[Side]) -> list[list[tuple[str, int]]]:
         """`flatten.flat_relations_many` of sides that have an IRI."""
@@ -51,7 +51,7 @@ class Lister:
         ]
 
     def _some(self, sides: Sequence[Side]) -> Iterator[list[tuple[str, int]]]:
-        batch = Batch(self._client)
+        batch = BranchBatch(self._client)
         for entity_id, direction in sides:
             entity = batch.term(self._iri(entity_id))
             batch.add(self._patterns.relations(entity, direction))
@@ -66,7 +66,7 @@ class Lister:
 
     def _look_again(self, looks: Sequence[_Look]) -> None:
         """Ask again where the first edges were not all, or more than may be looked at."""
-        batch = Batch(self._client)
+        batch = BranchBatch(self._client)
         places: list[tuple[_Look, str, int]] = []
         for look in looks:
             entity, direction = batch.term(self._iri(look.side.entity_id)), look.side.direction

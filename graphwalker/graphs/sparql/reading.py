@@ -12,7 +12,7 @@ from graphwalker.graphs.sparql.terms import Binding, Vocabulary, name_rank
 T = TypeVar("T")
 
 
-class Reader:
+class RowReader:
     """Reads rows in one vocabulary."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:

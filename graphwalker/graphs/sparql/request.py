@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from graphwalker.errors import GraphError, UserError
-from graphwalker.graphs.sparql.connections import Request
+from graphwalker.graphs.sparql.connections import HttpRequest
 
 _PLACE = re.compile(r"\{(\w+)\}")
 
@@ -31,7 +31,7 @@ def check_installed() -> None:
 
 def write_request(
     address: str, form: Form, query: str, values: Mapping[str, str], as_parameters: bool
-) -> Request:
+) -> HttpRequest:
     """The request for a SELECT whose `{name}`s stand for the terms in `values`.
 
     `as_parameters` is for Virtuoso, which plans a text once when its IRIs are parameters
@@ -61,4 +61,4 @@ def write_request(
     for name, iri in parameters.items():
         wrapper.addParameter(f"?{name}", iri)
     written = wrapper._createRequest()
-    return Request(written.data, dict(written.header_items()))
+    return HttpRequest(written.data, dict(written.header_items()))

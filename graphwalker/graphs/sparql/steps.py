@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from graphwalker.graphs.base import FLATTENED, Direction, Entity, Step
 from graphwalker.graphs.literals import is_literal
-from graphwalker.graphs.sparql.batch import Batch
+from graphwalker.graphs.sparql.batch import BranchBatch
 from graphwalker.graphs.sparql.client import SparqlClient
 from graphwalker.graphs.sparql.patterns import Patterns
-from graphwalker.graphs.sparql.reading import Reader, is_nameless
+from graphwalker.graphs.sparql.reading import RowReader, is_nameless
 from graphwalker.graphs.sparql.terms import Vocabulary
 
 SPARE = 11
@@ -24,7 +24,7 @@ class Stepper:
 
     def __init__(self, client: SparqlClient, vocabulary: Vocabulary, patterns: Patterns) -> None:
         self._client, self._vocabulary, self._patterns = client, vocabulary, patterns
-        self._read = Reader(vocabulary)
+        self._read = RowReader(vocabulary)
 
     def neighbors_many(self, steps: Sequence[Step]) -> list[list[Entity]]:
         """`neighbors` of each step, nameless nodes among them."""
@@ -39,11 +39,11 @@ class Stepper:
     def step_many(self, steps: Sequence[Step]) -> list[list[Entity]]:
         """`flatten.step_many`: no CVT nodes among the ends, flattened hops across them."""
         results: dict[Step, list[Entity]] = {}
-        asked = {step: None if step.limit is None else step.limit + SPARE for step in steps}
-        while asked:
+        limits = {step: None if step.limit is None else step.limit + SPARE for step in steps}
+        while limits:
             more: dict[Step, int | None] = {}
-            for step, ends in self._hops(asked).items():
-                limit = asked[step]
+            for step, ends in self._hops(limits).items():
+                limit = limits[step]
                 kept = [end for end in ends if not is_nameless(end)]
                 if _order_is_unsure(ends, limit):
                     more[step] = None
@@ -51,16 +51,16 @@ class Stepper:
                     results[step] = kept[: step.limit]
                 else:
                     more[step] = max(64, limit * 4)
-            asked = more
+            limits = more
         return [results[step] for step in steps]
 
-    def _hops(self, asked: Mapping[Step, int | None]) -> dict[Step, list[Entity]]:
+    def _hops(self, limits: Mapping[Step, int | None]) -> dict[Step, list[Entity]]:
         """The ends of each step, up to so many; a stored `a..b` wins over a crossing."""
-        batch = Batch(self._client)
+        batch = BranchBatch(self._client)
         plain: dict[Step, int] = {}
         across: dict[Step, int] = {}
         # In an order of kinds: few texts for many calls, and each is planned once.
-        for step, limit in sorted(asked.items(), key=_kind):
+        for step, limit in sorted(limits.items(), key=_kind):
             if self._is_askable(step, step.relation):
                 plain[step] = self._add_ends(batch, step, limit)
             near, far = _halves(step)
@@ -73,11 +73,11 @@ class Stepper:
         ends = {step: self._read.entities(found[place]) for step, place in plain.items()}
         for step, place in across.items():
             ends[step] = ends.get(step) or self._read.entities(found[place])
-        return {step: ends.get(step, []) for step in asked}
+        return {step: ends.get(step, []) for step in limits}
 
-    def _ends(self, asked: Mapping[Step, int | None]) -> dict[Step, list[Entity]]:
-        batch = Batch(self._client)
-        places = {step: self._add_ends(batch, step, limit) for step, limit in asked.items()}
+    def _ends(self, limits: Mapping[Step, int | None]) -> dict[Step, list[Entity]]:
+        batch = BranchBatch(self._client)
+        places = {step: self._add_ends(batch, step, limit) for step, limit in limits.items()}
         found = batch.run()
         return {step: self._read.entities(found[place]) for step, place in places.items()}
 
@@ -86,7 +86,7 @@ class Stepper:
         groups: dict[tuple[str, Direction], list[Step]] = {}
         for step in steps:
             groups.setdefault((step.relation, step.direction), []).append(step)
-        batch = Batch(self._client)
+        batch = BranchBatch(self._client)
         places: list[tuple[int, list[Step]]] = []
         for (relation, direction), group in groups.items():
             for first in range(0, len(group), TOGETHER):
@@ -102,7 +102,7 @@ class Stepper:
             results.update((s, self._read.entities(rows.get(s.entity_id, ()))) for s in some)
         return results
 
-    def _add_ends(self, batch: Batch, step: Step, limit: int | None) -> int:
+    def _add_ends(self, batch: BranchBatch, step: Step, limit: int | None) -> int:
         entity = batch.term(self._iri(step.entity_id))
         relation = batch.term(self._iri(step.relation))
         return batch.add(self._patterns.ends(entity, relation, step.direction, limit))
@@ -118,8 +118,8 @@ class Stepper:
         return iri
 
 
-def _kind(asked: tuple[Step, int | None]) -> tuple[bool, str, int]:
-    step, limit = asked
+def _kind(limited: tuple[Step, int | None]) -> tuple[bool, str, int]:
+    step, limit = limited
     return FLATTENED in step.relation, step.direction.value, limit or 0
 
 

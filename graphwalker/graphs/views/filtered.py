@@ -88,11 +88,11 @@ class FilteredGraph(OverGraph, BatchedGraph):
     def neighbors_many(self, steps: Sequence[Step]) -> list[list[Entity]]:
         """Asks for more than is wanted where triples are hidden, and again until it is enough."""
         found: dict[Step, list[Entity]] = {s: [] for s in steps if not self.keeps_relation(s[1])}
-        open_steps = {s: _asked(s, self.sifts(s[1], s[2])) for s in steps if s not in found}
+        open_steps = {s: _widened(s, self.sifts(s[1], s[2])) for s in steps if s not in found}
         while open_steps:
-            asked = list(open_steps.values())
-            answers = self.graph.neighbors_many(asked) if asked else []
-            for step, look, ends in zip(list(open_steps), asked, answers, strict=True):
+            widened = list(open_steps.values())
+            answers = self.graph.neighbors_many(widened) if widened else []
+            for step, look, ends in zip(list(open_steps), widened, answers, strict=True):
                 kept = self._sift(step, ends)
                 enough = step.limit is None or len(kept) >= step.limit
                 if enough or look.limit is None or len(ends) < look.limit:
@@ -142,7 +142,7 @@ def _looked(side: Side, relation: str) -> tuple[str, str, Direction, int]:
     return (side.entity_id, relation, side.direction, LOOKED_AT)
 
 
-def _asked(step: Step, sifted: bool) -> Step:
+def _widened(step: Step, sifted: bool) -> Step:
     """What to ask for at first: twice as many, and a few, where some may be hidden."""
     if step.limit is None or not sifted:
         return step

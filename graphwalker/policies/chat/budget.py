@@ -9,7 +9,7 @@ import time
 
 from graphwalker.errors import PolicyError
 from graphwalker.policies.chat.config import Prices
-from graphwalker.policies.chat.store import Answer, Spent, Store, book, keep
+from graphwalker.policies.chat.store import Spent, Store, StoredAnswer, book, keep
 
 POLL_S = 0.1
 """How often a request that waits looks for what other processes have settled."""
@@ -109,7 +109,9 @@ class Budget:
         with self._settled:
             self._settled.wait(POLL_S)
 
-    def settle(self, ticket: int, state: str, actual: Spent, answer: Answer | None = None) -> None:
+    def settle(
+        self, ticket: int, state: str, actual: Spent, answer: StoredAnswer | None = None
+    ) -> None:
         """Book as `paid` or `lost` what a reservation came to, and store its answer."""
         with self._store.change() as database:
             (key,) = database.execute(

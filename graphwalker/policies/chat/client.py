@@ -18,7 +18,7 @@ from graphwalker.policies.chat.connection import (
     Stopped,
     clean,
 )
-from graphwalker.policies.chat.store import SUMMARY, Answer, Spent, Store
+from graphwalker.policies.chat.store import SUMMARY, Spent, Store, StoredAnswer
 
 Messages = Sequence[Mapping[str, str]]
 
@@ -53,7 +53,7 @@ class Completions:
         purpose: str = "",
         retries: int | None = None,
         **request: Any,
-    ) -> Answer:
+    ) -> StoredAnswer:
         """The server's answer, or the stored one. Further settings go into the request.
 
         Raises `PolicyError`: `ChatError` where no answer came, `OverBudget` at a cap.
@@ -64,7 +64,7 @@ class Completions:
         worst = self._budget.at_worst(size, len(messages), limit)
         keys = _keys(body, seed) if self._store.folder else ()
         begun = self._begin(keys, worst)
-        if isinstance(begun, Answer):
+        if isinstance(begun, StoredAnswer):
             return begun
         ticket = begun
 
@@ -113,7 +113,7 @@ class Completions:
             (self._store.folder / SUMMARY).write_text(text, encoding="utf-8")
         self._store.close()
 
-    def _begin(self, keys: tuple[str, ...], worst: Spent) -> Answer | int:
+    def _begin(self, keys: tuple[str, ...], worst: Spent) -> StoredAnswer | int:
         """The stored answer, else a reservation; waits while another asks for the same."""
         while True:
             if found := self._store.find(keys):
@@ -161,9 +161,9 @@ def _keys(body: Json, seed: int) -> tuple[str, ...]:
     return tuple(hashlib.blake2b(text.encode(), digest_size=16).hexdigest() for text in texts)
 
 
-def _answer(reply: Json, spent: Spent, purpose: str) -> Answer:
+def _answer(reply: Json, spent: Spent, purpose: str) -> StoredAnswer:
     choice = cast(Json, reply["choices"][0])
     text = clean(str(choice["message"].get("content") or ""))
     finish = "length" if choice.get("finish_reason") == "length" else "stop"
     reason = choice.get("stop_reason")
-    return Answer(text, finish, reason if isinstance(reason, str) else "", spent, purpose)
+    return StoredAnswer(text, finish, reason if isinstance(reason, str) else "", spent, purpose)

@@ -15,7 +15,7 @@ from graphwalker.policies.base import Completion, Request
 from graphwalker.policies.chat.client import Completions
 from graphwalker.policies.chat.config import ChatApiConfig
 from graphwalker.policies.chat.connection import ContextFull
-from graphwalker.policies.chat.store import Answer, Spent
+from graphwalker.policies.chat.store import Spent, StoredAnswer
 
 log = logging.getLogger(__name__)
 
@@ -126,7 +126,7 @@ def turn_seed(request: Request) -> int:
     return int.from_bytes(hashlib.blake2b(what.encode(), digest_size=4).digest()) >> 1
 
 
-def _completion(answer: Answer, stops: Sequence[str]) -> Completion:
+def _completion(answer: StoredAnswer, stops: Sequence[str]) -> Completion:
     cut = finish_text(answer.text, stops, answer.finish, answer.stop_reason)
     return Completion(
         cut,

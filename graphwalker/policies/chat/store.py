@@ -54,7 +54,7 @@ class Spent:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class StoredAnswer:
     """What a server wrote, why it ended (`stop` or `length`), and what that cost when it was paid.
 
     `stop_reason` is the stop string that ended it, where the server names it (vLLM does)."""
@@ -107,7 +107,7 @@ class Store:
                 if self._database.in_transaction:
                     self._database.execute("ROLLBACK")
 
-    def find(self, keys: Sequence[str]) -> Answer | None:
+    def find(self, keys: Sequence[str]) -> StoredAnswer | None:
         """The answer that was paid for, if there is one."""
         marks = ", ".join("?" * len(keys))
         query = (
@@ -122,7 +122,7 @@ class Store:
         if row is None:
             return None
         text, finish, stop_reason, prompt, completion, cost, purpose = row
-        return Answer(text, finish, stop_reason, Spent(1, prompt, completion, cost), purpose)
+        return StoredAnswer(text, finish, stop_reason, Spent(1, prompt, completion, cost), purpose)
 
     def purposes(self) -> dict[str, int]:
         """How many answers are stored, by purpose."""
@@ -147,7 +147,7 @@ class Store:
         return UserError(f"{self.path}: no store of answers ({error}); delete it or choose another")
 
 
-def keep(database: sqlite3.Connection, key: str, answer: Answer) -> None:
+def keep(database: sqlite3.Connection, key: str, answer: StoredAnswer) -> None:
     """Store an answer, unless there is one."""
     spent, about = answer.spent, (answer.finish, answer.stop_reason, answer.purpose)
     paid = (spent.prompt_tokens, spent.completion_tokens, spent.cost)
@@ -196,7 +196,11 @@ def _read_journal(database: sqlite3.Connection, path: Path) -> None:
             if "text" in entry:
                 paid = Spent(1, *entry["paid"])
                 book(database, "paid", paid)
-                keep(database, key, Answer(entry["text"], entry["finish"], "", paid, entry["for"]))
+                keep(
+                    database,
+                    key,
+                    StoredAnswer(entry["text"], entry["finish"], "", paid, entry["for"]),
+                )
         except (KeyError, TypeError, sqlite3.Error):
             raise UserError(f"{path}:{number}: damaged; move the file away") from None
     for worst in under_way.values():

@@ -16,8 +16,9 @@ STOP_TAIL = 32
 """Tokens that are decoded to look for a stop string which spans several tokens."""
 
 
+# Compared by identity: samples of one question begin as equal ids, and are different episodes.
 @dataclass(slots=True, eq=False)
-class Episode:
+class CachedEpisode:
     """An episode's ids and its row of the cache."""
 
     key: str
@@ -38,12 +39,12 @@ class Job:
     """A request, the episode that it continues, and the tokens it may draw."""
 
     request: Request
-    episode: Episode
+    episode: CachedEpisode
     budget: int
 
 
 @dataclass(slots=True)
-class Batch:
+class DecodingBatch:
     """Row i of every tensor belongs to `jobs[i]`, whose keys and values are in cache row i. Tensors
     are (rows,); `draws`, `ids` and `logprobs` are (rows, columns)."""
 
@@ -67,13 +68,17 @@ class Batch:
     """No row cuts its distribution with `top_p`."""
 
     @classmethod
-    def start(cls, jobs: list[Job], stops: Sequence[tuple[str, ...]], device: Any) -> "Batch":
+    def start(
+        cls, jobs: list[Job], stops: Sequence[tuple[str, ...]], device: Any
+    ) -> "DecodingBatch":
         """The rows before their first token; `stops` lists the tables."""
         count, columns = len(jobs), 1 + max(job.budget for job in jobs)
         samplings = [job.request.sampling for job in jobs]
         draws = np.zeros((count, columns))
         for i, job in enumerate(jobs):
             if samplings[i].temperature:
+                # All draws of the turn at once, from the request's key: whatever rows are decoded
+                # beside it, and in whatever order they finish, a row draws the same tokens.
                 draws[i, : job.budget] = uniforms(job.request, job.budget)
 
         def each(values: Sequence[Any], dtype: torch.dtype = torch.long) -> Tensor:
@@ -85,6 +90,8 @@ class Batch:
             position=each([job.episode.cached for job in jobs]),
             budget=each([job.budget for job in jobs]),
             temperature=each([s.temperature for s in samplings], torch.float32),
+            # In double precision, as the cumulative sum over the vocabulary that it is compared
+            # with.
             top_p=each([s.top_p for s in samplings], torch.float64),
             draws=torch.as_tensor(draws, device=device),
             stops=each([stops.index(job.request.stop) for job in jobs]),
@@ -92,11 +99,13 @@ class Batch:
             count=torch.zeros(count, dtype=torch.long, device=device),
             ids=torch.zeros((count, columns), dtype=torch.long, device=device),
             logprobs=torch.zeros((count, columns), device=device),
+            # Known once per batch: a greedy batch needs no cumulative sum at each step, and one
+            # without `top_p` no sort of the vocabulary.
             greedy=not any(s.temperature for s in samplings),
             whole=all(s.top_p >= 1 for s in samplings),
         )
 
-    def take(self, order: Tensor) -> "Batch":
+    def take(self, order: Tensor) -> "DecodingBatch":
         """These rows, in this order."""
         tensors = {
             name: value.index_select(0, order)
@@ -116,14 +125,20 @@ class Batch:
         self.token, logprob = draw(logits, draws, self.temperature, top_p)
         self.ids[rows, self.count] = self.token
         self.logprobs[rows, self.count] = logprob
+        # In this order: `count` and `position` now include the token, and a row that ends below
+        # stops them for all later steps.
         self.count += self.alive
         self.position += self.alive
         kind = tables[self.stops, self.token]
         done = (kind == ENDS) | (self.count >= self.budget)
         unsure = (kind == MAY_END) & self.alive
+        # The tables settle almost every token on the device; only one that may complete a stop
+        # string costs a decoding of text.
         if bool(unsure.any()):
             for row in (i for i, on in enumerate(listed(unsure)) if on):
                 job: Job = self.jobs[row]
+                # The string may have begun in an earlier token, so the tail is decoded, not this
+                # token.
                 done[row] |= stop_tokens.reached(self._tail(row), job.request.stop)
         self.alive &= ~done
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from graphwalker.errors import PolicyError, UserError
 from graphwalker.policies.base import Completion, Request
-from graphwalker.policies.local.decoding import Batch, Episode, Job
+from graphwalker.policies.local.decoding import CachedEpisode, DecodingBatch, Job
 from graphwalker.policies.local.kv_cache import Placement, RowCache, shared_heads_read_once
 from graphwalker.policies.local.sampling import StopTokens
 from graphwalker.policies.token_record import TurnEnds
@@ -53,8 +53,8 @@ class TransformersPolicy:
         self._ends = TurnEnds.of(tokenizer, fmt, getattr(model, "generation_config", None))
         self._stops = StopTokens(tokenizer, self._ends.end_ids, model.config.vocab_size)
         self._waiting: dict[str, Request] = {}
-        self._episodes: dict[str, Episode] = {}
-        self._owners: list[Episode | None] = []
+        self._episodes: dict[str, CachedEpisode] = {}
+        self._owners: list[CachedEpisode | None] = []
         self._cache = RowCache(model.config.num_hidden_layers)
         self._mask = torch.empty(0)
 
@@ -112,22 +112,22 @@ class TransformersPolicy:
         room = self.max_context - len(episode.ids) - 1
         return Job(request, episode, min(request.sampling.max_tokens, room))
 
-    def _new_episode(self, key: str) -> Episode:
+    def _new_episode(self, key: str) -> CachedEpisode:
         if None in self._owners:
             row = self._owners.index(None)
         else:
             row = len(self._owners)
             self._owners.append(None)
-        self._owners[row] = self._episodes[key] = Episode(key, row)
+        self._owners[row] = self._episodes[key] = CachedEpisode(key, row)
         return self._episodes[key]
 
     # --- prefill
 
-    def _prefill(self, episodes: Sequence[Episode]) -> None:
+    def _prefill(self, episodes: Sequence[CachedEpisode]) -> None:
         """Feed all pending ids; episodes that begin with the same ids share one computation."""
-        leaders: dict[tuple[int, ...], Episode] = {}
-        copies: list[tuple[Episode, Episode]] = []
-        todo: list[Episode] = []
+        leaders: dict[tuple[int, ...], CachedEpisode] = {}
+        copies: list[tuple[CachedEpisode, CachedEpisode]] = []
+        todo: list[CachedEpisode] = []
         for episode in episodes:
             leader = leaders.setdefault(tuple(episode.ids), episode) if not episode.cached else None
             if leader is None or leader is episode:
@@ -146,7 +146,7 @@ class TransformersPolicy:
         for leader, episode in copies:
             episode.cached = leader.cached
 
-    def _feed(self, episodes: Sequence[Episode], length: int) -> None:
+    def _feed(self, episodes: Sequence[CachedEpisode], length: int) -> None:
         """One pass over the next ids of each episode, at most `length`."""
         device = self.model.device
         counts = [min(e.pending, length) for e in episodes]
@@ -182,7 +182,7 @@ class TransformersPolicy:
         results: list[Result] = []
         stops = list(dict.fromkeys(job.request.stop for job in jobs))
         tables = torch.stack([self._stops.table(stop) for stop in stops]).to(self.model.device)
-        batch = Batch.start(self._arrange(jobs), stops, self.model.device)
+        batch = DecodingBatch.start(self._arrange(jobs), stops, self.model.device)
         self._hide_after(batch)
         while True:
             batch.advance(self._next_logits(batch), tables, self._stops)
@@ -209,7 +209,7 @@ class TransformersPolicy:
                 other.row = row
         return sorted(jobs, key=lambda job: job.episode.row)
 
-    def _hide_after(self, batch: Batch) -> None:
+    def _hide_after(self, batch: DecodingBatch) -> None:
         """A mask that shows each row its own past; every step uncovers one more slot."""
         width = int(batch.position.max()) + batch.ids.shape[1]
         slots = torch.arange(width, device=batch.position.device)
@@ -219,7 +219,7 @@ class TransformersPolicy:
         mask = torch.zeros(where.shape, dtype=self.model.dtype, device=where.device)
         return mask.masked_fill_(where, torch.finfo(self.model.dtype).min)
 
-    def _next_logits(self, batch: Batch) -> Tensor:
+    def _next_logits(self, batch: DecodingBatch) -> Tensor:
         rows = torch.arange(len(batch.jobs), device=batch.token.device)
         width = int(batch.position.max()) + 1
         self._mask[rows, batch.position] = 0
@@ -227,7 +227,7 @@ class TransformersPolicy:
         self._cache.place(Placement(None, position, None, width, size))
         return self._forward(batch.token[:, None], position, self._mask[:, None, None, :width])
 
-    def _compact(self, batch: Batch) -> Batch:
+    def _compact(self, batch: DecodingBatch) -> DecodingBatch:
         """Only the unfinished rows, moved to the front of the cache."""
         alive: list[Job] = []
         for job, position, _, _ in batch.drawn(alive=True):

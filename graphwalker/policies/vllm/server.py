@@ -18,7 +18,7 @@ from graphwalker.policies.vllm.config import VllmConfig
 from graphwalker.policies.vllm.request import sampling_settings
 
 Result = tuple[str, Completion | PolicyError]
-Answer = Drawn | Completion | PolicyError
+EngineAnswer = Drawn | Completion | PolicyError
 
 
 class VllmServerPolicy:
@@ -41,7 +41,7 @@ class VllmServerPolicy:
         self.name = name
         self._config, self._book = config, book
         self._client = TokenClient(config, served_model, concurrency)
-        self._pending: dict[str, tuple[int, Request, Future[Answer]]] = {}
+        self._pending: dict[str, tuple[int, Request, Future[EngineAnswer]]] = {}
         self._done: queue.SimpleQueue[tuple[int, str]] = queue.SimpleQueue()
         self._tickets = count()
         self._loop = asyncio.new_event_loop()
@@ -87,11 +87,11 @@ class VllmServerPolicy:
         self._thread.join()
         self._loop.close()
 
-    def _completed(self, request: Request, answer: Answer) -> Completion | PolicyError:
+    def _completed(self, request: Request, answer: EngineAnswer) -> Completion | PolicyError:
         if isinstance(answer, Drawn):
             return self._book.finish(request, answer.ids, answer.logprobs)
         return answer
 
 
-async def _no_room(prompt_tokens: int) -> Answer:
+async def _no_room(prompt_tokens: int) -> EngineAnswer:
     return Completion("", "length", prompt_tokens=prompt_tokens)

@@ -18,7 +18,7 @@ from graphwalker.graphs.base import Entity
 from graphwalker.query.constraint import Constraint
 from graphwalker.query.query import Hop, Query
 from graphwalker.scoring import score
-from graphwalker.tools.base import Triple
+from graphwalker.tools.base import ShownTriple
 from graphwalker.trajectory import StopReason, Trajectory
 from support.viewer_toy import HOSTILE, look, query, spoil, step, toy_runs, walked
 
@@ -40,7 +40,7 @@ def test_of_tools_and_files_without_triples_no_path_is_drawn_and_the_page_says_s
 def test_relations_may_be_iris_or_hold_commas_and_brackets() -> None:
     ann, bo = Entity("http://x/Ann", "Ann"), Entity("http://x/Bo", "Bo, Jr.")
     for relation in ("http://x/y#in", "in", "born in [city], year"):
-        turn = replace(step("Ann", relation, ""), triples=(Triple(bo, relation, ann),))
+        turn = replace(step("Ann", relation, ""), triples=(ShownTriple(bo, relation, ann),))
         asked = query("Ann", f"~{relation}")
         graph = walk_graph(walked([turn], asked, ["Ann"], ["Bo, Jr."], path=[f"~{relation}"]))
         assert graph.links == (Link("Bo, Jr.", relation, "Ann", 1, True),)
@@ -162,7 +162,7 @@ def test_an_entity_named_by_mistake_is_not_in_the_drawing() -> None:
 def test_gold_is_recognised_by_its_id_under_the_name_that_was_shown() -> None:
     ann, bo = Entity("m.Ann", "Ann"), Entity("m.Bo", "Bo (m.Bo)")
     turn = step("Ann", "r", "[Ann, r, Bo (m.Bo)]")
-    turn = replace(turn, shown=(ann, bo), triples=(Triple(ann, "r", bo),))
+    turn = replace(turn, shown=(ann, bo), triples=(ShownTriple(ann, "r", bo),))
     graph = walk_graph(walked([turn], query("Ann", "r"), ["Ann"], ["Bo"]))
     assert graph.links == (Link("Ann", "r", "Bo (m.Bo)", 1, True),)
 

@@ -12,7 +12,7 @@ from graphwalker.graphs.base import Direction, Entity
 from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.query.query import Branch, Hop, Query, spellings
 from graphwalker.question import Question, worded
-from graphwalker.tools.base import Listed, Triple
+from graphwalker.tools.base import Listed, ShownTriple
 from graphwalker.tools.namebook import NameBook
 from graphwalker.tools.page import Page
 from graphwalker.trajectory import StopReason, Trajectory, Turn
@@ -87,8 +87,8 @@ def test_what_a_page_shows_is_data_in_the_turn_s_record(
     page.add(start, relation, Direction.OUT, ends, len(ends))
     page.add(start, relation, Direction.IN, ends, len(ends) + 3)
     shown = [page.shown[end.id] for end in ends]
-    expected = [Triple(start, relation, end) for end in shown]
-    expected += [Triple(end, relation, start) for end in shown]
+    expected = [ShownTriple(start, relation, end) for end in shown]
+    expected += [ShownTriple(end, relation, start) for end in shown]
     assert page.triples == expected and page.hidden == 3
     turn = Turn(
         (), "", shown=tuple(page.shown.values()), triples=tuple(page.triples), hidden=3,

@@ -1,0 +1,182 @@
+"""The words of the code and its pages: the field's own, and one meaning for each type name.
+
+A word stands here when this project once gave it a meaning of its own that a newcomer had to look
+up. Texts that a model reads (prompts, observations, thoughts, questions) are not checked: they are
+data, and a change of one byte makes other trajectories.
+"""
+
+import ast
+import io
+import re
+import tokenize
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+from support.paths import ROOT
+
+PACKAGES = ("graphwalker", "data_pipeline", "training", "eval")
+
+PRIVATE_NAMES = {
+    **dict.fromkeys(("twin", "twins"), "inverse relation"),
+    **dict.fromkeys(("slip", "slips", "slipped"), "injected error"),
+    "ragged": "irregular",
+    "dull": "zero variance",
+    **dict.fromkeys(("crew", "crews", "solo", "player", "players"), "workers"),
+    **dict.fromkeys(("fate", "fates", "desk", "desks"), "request, episode or session"),
+    **dict.fromkeys(("voice", "voices"), "phrase, wording or text"),
+    **dict.fromkeys(("said", "told", "asked", "unsaid", "retold"), "what the value is"),
+    **dict.fromkeys(("alarm", "alarms", "pace"), "monitor or limits"),
+    "bench": "dataset, benchmark or speed benchmark",
+}
+"""Words that no variable, parameter, attribute, function or class may hold, and what to write."""
+ALLOWED_NAMES = {
+    "bench": "the command `graphwalker bench`",
+    "make_bench": "what that command calls",
+    "BENCH": "its recipe, whose name stands in the cards of made data",
+    "BenchConfig": "its settings",
+    "GraphWalkerBench": "the published test set of that name",
+    "GrBench": "the published test set GRBench",
+}
+
+PRIVATE_PROSE = {
+    r"twins?|slips?|slipped|ragged|dull|crews?|solo|fates?|desks?|voices?|alarms?": (
+        "inverse relation, injected error, irregular, zero variance, workers, request, session, "
+        "text, monitor"
+    ),
+    r"players?|pace": "workers, limits",
+    r"(?:go|goes|going|went|gone) on": "resume, continue",
+    r"(?:questions?|records?|rows?|trajectories|episodes?) (?:\w+ ){0,2}left out": "set aside",
+    r"(?:failures?|failed|defects?|faults?) (?:of ours|for us)|stop\.ours": (
+        "infrastructure failure"
+    ),
+    r"bench": "dataset, benchmark or speed benchmark",
+}
+"""Words that no docstring, comment, help text or page may hold, and what to write."""
+ALLOWED_PROSE = {
+    "docs/data.md": {"slip"},  # the key of an injected error in trajectories, kept for old files
+}
+
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+TWO_MEANINGS: dict[str, str] = {}
+"""Class names that stand twice on purpose, and why."""
+
+
+def sources() -> list[Path]:
+    return [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
+
+
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def named(tree: ast.Module) -> Iterator[tuple[str, int]]:
+    """Names that the module gives: a use of another's name is that one's."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
+                yield name, node.lineno
+            case ast.arg(arg=name, lineno=line):
+                yield name, line
+            case ast.FunctionDef(name=name, lineno=line) | ast.ClassDef(name=name, lineno=line):
+                yield name, line
+            case ast.AsyncFunctionDef(name=name, lineno=line):
+                yield name, line
+            case _:
+                pass
+
+
+def words(name: str) -> set[str]:
+    """The words of an identifier.
+
+    >>> sorted(words("_SlipsOf_twins"))
+    ['of', 'slips', 'twins']
+    """
+    return {word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)}
+
+
+def prose(path: Path) -> Iterator[tuple[str, int]]:
+    """Docstrings, texts under fields, comments, and the help of options."""
+    text = path.read_text(encoding="utf-8")
+    for node in ast.walk(ast.parse(text)):
+        match node:
+            case ast.Expr(value=ast.Constant(value=str(found))):
+                yield found, node.lineno
+            case ast.keyword(arg="help", value=ast.Constant(value=str(found))):
+                yield found, node.value.lineno
+            case _:
+                pass
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.string, token.start[0]
+
+
+def without_code(text: str) -> str:
+    """The text without what is quoted from files and commands; every line stays a line."""
+    text = re.sub(r"```.*?```", lambda code: "\n" * code[0].count("\n"), text, flags=re.S)
+    text = re.sub(r"^\s*Example: .*(?:\n\s*--.*)*", "", text, flags=re.M)
+    return re.sub(r"`[^`]*`|\]\([^)]*\)", "", text)
+
+
+def private_prose(text: str, first: int, label: str) -> Iterator[str]:
+    text = without_code(text)
+    for pattern, instead in PRIVATE_PROSE.items():
+        allowed = ALLOWED_PROSE.get(label, set[str]())
+        for found in re.finditer(rf"\b(?:{pattern})\b", text, re.I):
+            if found[0].lower() not in allowed:
+                line = first + text.count("\n", 0, found.start())
+                yield f"{label}:{line}: {found[0]!r}; write {instead}"
+
+
+def label(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def test_names_are_in_the_words_of_the_field() -> None:
+    wrong = [
+        f"{label(path)}:{line}: {name}; write {PRIVATE_NAMES[word]}"
+        for path in sources()
+        for name, line in named(parsed(path))
+        for word in sorted(words(name) & PRIVATE_NAMES.keys())
+        if name not in ALLOWED_NAMES
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_docstrings_comments_and_help_are_in_the_words_of_the_field() -> None:
+    wrong = [
+        message
+        for path in sources()
+        for text, line in prose(path)
+        for message in private_prose(text, line, label(path))
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_pages_are_in_the_words_of_the_field() -> None:
+    wrong = [
+        message
+        for path in PAGES
+        for message in private_prose(path.read_text(encoding="utf-8"), 1, label(path))
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_a_type_name_means_one_thing() -> None:
+    places: dict[str, list[str]] = defaultdict(list)
+    for path in sources():
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places[node.name].append(f"{label(path)}:{node.lineno}")
+    twice = [
+        f"{name}: {', '.join(found)}"
+        for name, found in sorted(places.items())
+        if len(found) > 1 and name not in TWO_MEANINGS
+    ]
+    assert not twice, "one of them should say more:\n" + "\n".join(twice)
+
+
+def test_the_allowed_names_are_still_there() -> None:
+    names = {name for path in sources() for name, _ in named(parsed(path))}
+    assert ALLOWED_NAMES.keys() <= names
