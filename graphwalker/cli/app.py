@@ -78,7 +78,7 @@ def options(
 
 
 def run(command: Callable[[], Any]) -> int:
-    """Exit codes: 0 done, 1 a failure of the program or of a service, 2 bad input, 130 interrupted."""
+    """Exit codes: 0 done, 1 the program or a service failed, 2 bad input, 130 interrupted."""
     try:
         command()
     except UserError as error:

@@ -1,8 +1,8 @@
 """vLLM in this process as a policy: its engine is stepped, so no episode waits for another.
 
 vLLM's own `generate` returns when the last of its requests is done; in a batch of multi-turn
-episodes each turn would last as long as the slowest completion. Here each turn is a request of its own, and the prefix cache keeps
-the keys and values of the turns before it.
+episodes each turn would last as long as the slowest completion. Here each turn is a request of its
+own, and the prefix cache keeps the keys and values of the turns before it.
 """
 
 import logging
