@@ -9,6 +9,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from data_pipeline.wording.bank import bank
 from data_pipeline.wording.phrases import generated_entry
 from graphwalker.graphs.base import FLATTENED, Direction
 from graphwalker.query.query import Hop, parse_hop
@@ -72,7 +73,7 @@ class Lexicon:
                 hop = Hop(relation, direction)
                 if hop not in entries:
                     entries[hop] = _generated(hop)
-        return cls(entries, _meanings(entries), _inverses(entries))
+        return cls(entries, _meanings(entries, questions=not fictional), _inverses(entries))
 
     def entry(self, hop: Hop) -> Entry:
         """The entry of a hop; a hop through a CVT that nobody wrote down is made from its id."""
@@ -114,12 +115,18 @@ a county borders on another: relations that begin so, and the word that fits the
 @cache
 def hand_written(wide: bool = False) -> dict[Hop, Entry]:
     """The entries of the packaged table `phrases.toml`. `wide`: for graphs other than the
-    fictional world."""
+    fictional world, where the phrase bank's entries take the place of the table's."""
     text = files("data_pipeline.wording").joinpath("phrases.toml").read_text(encoding="utf-8")
     table = tomllib.loads(text)
     if wide:
         table["kind"]["artist"] = {"noun": "artist", "plural": "artists", "question_word": "What"}
         table["relation"] = [_wider(row) for row in table["relation"]]
+        written = parse_table(bank())
+        # A vague phrase says little, and must mean all its hops: it gives way as a whole.
+        table["vague"] = [
+            row for row in table["vague"] if written.keys().isdisjoint(map(parse_hop, row["hops"]))
+        ]
+        return {**parse_table(table), **written}
     return parse_table(table)
 
 
@@ -132,7 +139,8 @@ def _wider(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def parse_table(table: Mapping[str, Any]) -> dict[Hop, Entry]:
-    """Read `[kind]`, `[[relation]]` and `[[vague]]` of a phrase table."""
+    """Read `[kind]`, `[[relation]]` and `[[vague]]` of a phrase table. A direction without
+    wording has no entry; a relation that is its own inverse needs but one."""
     vague = _vague_phrases(table.get("vague", ()))
     entries: dict[Hop, Entry] = {}
     for row in table["relation"]:
@@ -141,9 +149,11 @@ def parse_table(table: Mapping[str, Any]) -> dict[Hop, Entry]:
             (Direction.OUT, source, target),
             (Direction.IN, target, source),
         ):
+            if str(direction) not in row:
+                continue
             hop = Hop(row["id"], direction)
-            wording = _entry(row.get(str(direction), {}), start, end, vague.get(hop, ()))
-            if direction is Direction.IN and row["in"] == row["out"]:
+            wording = _entry(row[str(direction)], start, end, vague.get(hop, ()))
+            if direction is Direction.IN and row["in"] == row.get("out"):
                 wording = entries[Hop(row["id"], Direction.OUT)]  # symmetric, as a marriage is
             entries[hop] = wording
             if "inverse" in row:
@@ -199,11 +209,14 @@ def _halves_of(entries: Mapping[Hop, Entry]) -> set[str]:
     }
 
 
-def _meanings(entries: Mapping[Hop, Entry]) -> dict[str, tuple[Hop, ...]]:
+def _meanings(entries: Mapping[Hop, Entry], questions: bool) -> dict[str, tuple[Hop, ...]]:
+    """`questions`: whole questions, too, which mean one relation each in the fictional world."""
     found: dict[str, list[Hop]] = {}
     for hop in sorted(entries):
-        for phrase in (*entries[hop].phrases, *entries[hop].clauses):
-            found.setdefault(phrase.text, []).append(hop)
+        entry = entries[hop]
+        texts = [phrase.text for phrase in (*entry.phrases, *entry.clauses)]
+        for text in (*texts, *(entry.questions if questions else ())):
+            found.setdefault(text, []).append(hop)
     return {text: tuple(hops) for text, hops in found.items()}
 
 
@@ -217,8 +230,9 @@ def _inverses(entries: Mapping[Hop, Entry]) -> dict[Hop, Hop]:
 
 @cache
 def hand_written_inverses() -> Mapping[Hop, Hop]:
-    """`Lexicon.inverse` of every hop that stands in the table, whatever a graph holds of them."""
-    return _inverses(hand_written())
+    """`Lexicon.inverse` of every hop that stands in the table or in the bank, whatever a graph
+    holds of them."""
+    return {**_inverses(hand_written(wide=True)), **_inverses(hand_written())}
 
 
 @cache

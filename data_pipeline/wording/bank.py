@@ -1,0 +1,36 @@
+"""The phrase bank: how people ask about the relations of real graphs, written by hand."""
+
+import tomllib
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+FOLDERS = ("freebase",)
+
+
+@cache
+def bank() -> dict[str, Any]:
+    """All files of `banks/` as one table: `[kind]` and `[[relation]]`, as in `phrases.toml`."""
+    kinds: dict[str, Any] = {}
+    rows: list[dict[str, Any]] = []
+    for name, text in _texts(".toml"):
+        table = tomllib.loads(text)
+        for kind, words in table.get("kind", {}).items():
+            if kinds.setdefault(kind, words) != words:
+                raise ValueError(f"{name}: the kind {kind!r} means something else in another file")
+        rows += table.get("relation", ())
+    return {"kind": kinds, "relation": rows}
+
+
+@cache
+def not_asked() -> dict[str, str]:
+    """Relations that nobody asks about (bookkeeping of the graph), each with its reason."""
+    lines = [line for _, text in _texts(".txt") for line in text.splitlines()]
+    return dict(line.split() for line in lines if line.strip())
+
+
+def _texts(suffix: str) -> list[tuple[str, str]]:
+    folder = files("data_pipeline.wording").joinpath("banks")
+    found = [path for name in FOLDERS for path in folder.joinpath(name).iterdir()]
+    chosen = sorted((path.name, path) for path in found if path.name.endswith(suffix))
+    return [(name, path.read_text(encoding="utf-8")) for name, path in chosen]

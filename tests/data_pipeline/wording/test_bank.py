@@ -1,0 +1,102 @@
+"""The phrase bank: every text can be said, and a text that means several relations says so."""
+
+import re
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from data_pipeline.certificates import other_reading
+from data_pipeline.wording.bank import bank, not_asked
+from data_pipeline.wording.lexicon import Lexicon, hand_written
+from graphwalker.graphs.base import Direction, Entity
+from graphwalker.graphs.memory import MemoryGraph
+from graphwalker.query.draft import Draft
+from graphwalker.query.query import Branch, Hop, Query, execute, parse_hop
+from graphwalker.world.schema import relation_ids
+
+ROWS: list[dict[str, Any]] = bank()["relation"]
+CITY, STATE = "base.biblioness.bibs_location.city", "base.biblioness.bibs_location.state"
+
+
+def _texts(wording: dict[str, list[str]]) -> list[str]:
+    return [text for texts in wording.values() for text in texts]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["id"])
+def test_every_text_of_the_bank_is_well_formed(row: dict[str, Any]) -> None:
+    assert {"out", "in"} & row.keys() and {row["from"], row["to"]} <= bank()["kind"].keys()
+    for direction in {"out", "in"} & row.keys():
+        wording = row[direction]
+        texts = _texts(wording)
+        assert len(texts) == len(set(texts)) and wording["phrase"]
+        assert wording.keys() <= {"phrase", "clause", "question"}
+        for text in texts:
+            assert text.count("{x}") == 1 and text == text.strip()
+            assert not re.search(r"[_|]|\.\.|  |\b(a|an|the) \{x\}", text)
+            assert text.endswith("?") is (text in wording.get("question", ()))
+            assert text.startswith("the ") is (text in wording["phrase"])
+
+
+def test_the_bank_names_relations_of_freebase() -> None:
+    segments = r"[a-z0-9_]+(\.[a-z0-9_]+){2,}"
+    for relation in {row[key] for row in ROWS for key in ("id", "inverse") if key in row}:
+        assert all(re.fullmatch(segments, half) for half in relation.split("..")), relation
+
+
+def test_a_relation_is_worded_once_and_its_inverse_with_it() -> None:
+    ids = Counter(relation for row in ROWS for relation in {row["id"], row.get("inverse")} - {None})
+    assert [relation for relation, count in ids.items() if count > 1] == []
+
+
+def test_a_relation_is_asked_or_not_asked() -> None:
+    asked = {relation for row in ROWS for relation in (row["id"], row.get("inverse"))}
+    assert asked.isdisjoint(not_asked()) and all(not_asked().values())
+
+
+def test_every_hop_of_the_bank_has_a_noun_phrase_to_nest_in() -> None:
+    for row in ROWS:
+        for direction in {"out", "in"} & row.keys():
+            assert any(text.endswith("{x}") for text in row[direction]["phrase"]), row["id"]
+
+
+def test_the_bank_speaks_of_real_graphs_only() -> None:
+    hop = Hop("film.director.film")
+    assert Lexicon.for_graph(relation_ids()).phrases(hop)[0].text == "the film directed by {x}"
+    wide = Lexicon.for_graph([*relation_ids(), "x.y.z"])
+    assert "the movie {x} directed" in [phrase.text for phrase in wide.phrases(hop)]
+    assert "Who directed {x}?" in wide.entry(Hop(hop.relation, Direction.IN)).questions
+
+
+def test_inverse_relations_of_the_bank_are_one_fact() -> None:
+    wide = Lexicon.for_graph(["film.director.film", "film.film.directed_by", "x.y.z"])
+    assert wide.inverse(Hop("film.director.film")) == parse_hop("~film.film.directed_by")
+    friend = Hop("celebrities.celebrity.celebrity_friends..celebrities.friendship.friend")
+    both = Lexicon.for_graph([*friend.relation.split(".."), "x.y.z"])
+    assert both.inverse(friend) == Hop(friend.relation, Direction.IN)
+
+
+def test_a_direction_that_nobody_asks_for_is_worded_from_the_id() -> None:
+    for row in ROWS:
+        for direction in Direction:
+            hop = Hop(row["id"], direction)
+            assert Lexicon.for_graph([row["id"], "x.y.z"]).phrases(hop)
+
+
+def test_a_vague_phrase_of_the_fictional_world_gives_way_to_the_bank() -> None:
+    hop = Hop("film.film.directed_by")
+    assert any(phrase.vague for phrase in hand_written()[hop].phrases)
+    assert not any(phrase.vague for phrase in hand_written(wide=True)[hop].phrases)
+
+
+@pytest.mark.parametrize("also_state", [False, True])
+def test_a_question_that_means_two_relations_needs_them_to_agree(also_state: bool) -> None:
+    triples = [("p", CITY, "c"), *([("p", STATE, "s")] if also_state else [])]
+    graph = MemoryGraph(triples, {"p": "Studio City", "c": "Los Angeles", "s": "California"})
+    lexicon = Lexicon.for_graph([CITY, STATE])
+    query = Query((Branch(Entity("p", "Studio City"), (Hop(CITY),)),))
+    form = "Where is {x}?"
+    readings = lexicon.readings_of(form, Hop(CITY))
+    assert {Hop(CITY), Hop(STATE)} <= set(readings)
+    draft = Draft(form.replace("{x}", "Studio City"), ((form,),), (), ((readings,),))
+    assert bool(other_reading(graph, query, draft, execute(graph, query, 9))) is also_state
