@@ -23,9 +23,9 @@ from data_pipeline.teacher.teacher import ChatTeacher, Programmatic, Teacher
 from data_pipeline.walks.constrained import ConstraintWalker
 from data_pipeline.walks.endpoint import open_for_walks
 from data_pipeline.walks.sampler import Walk, Walker, WalkRules, walk_rng
-from data_pipeline.wording.lexicon import Lexicon
 from data_pipeline.wording.paraphrases import with_wordings
 from data_pipeline.wording.questions import ProgrammaticTeacher
+from data_pipeline.wording.vocabulary import lexicon_of
 from graphwalker.agents.environment import Environment
 from graphwalker.agents.rollout import rollout, untimed
 from graphwalker.config import Config
@@ -124,7 +124,7 @@ class Maker:
         self.config = config
         self.dataset = dataset
         self._relations = frozenset(graph.relation_ids())
-        lexicon = Lexicon.for_graph(graph.relation_ids())
+        lexicon = lexicon_of(graph, config.phrases_file)
         self._splits = Splits(config.splits, lexicon.inverse)
         seeds = Seeds(graph, config.seeds_file, config.predicates_file)
         rules = WalkRules(config.min_degree, config.max_degree, config.literals, self._usable_topic)

@@ -70,6 +70,9 @@ class SamplingConfig(Config):
     predicates_file: str = ""
     """File of the relation ids that walks may take, one a line. Empty: all relations of the
     graph."""
+    phrases_file: str = ""
+    """TOML file of one's own words for relations, as `graphwalker phrases` writes it. They win over
+    all others."""
     vague: float = Field(default=0.5, ge=0.0, le=1.0)
     """Share of the phrases that are vague: they could mean more than one relation."""
     plain_thoughts: bool = False

@@ -12,6 +12,7 @@ from data_pipeline.jobs.ledger import DROPPED, JobProgress, Ledger, Unit, open_l
 from data_pipeline.jobs.pool import open_pool
 from data_pipeline.stats.card import write_card
 from data_pipeline.synthesize import GRAPHSYNTH, QUESTIONS, Distinct
+from data_pipeline.wording.own_phrases import phrase_facts
 from graphwalker.errors import UserError
 from graphwalker.files import digest, read_records
 from graphwalker.graphs.open import open_graph
@@ -78,7 +79,7 @@ def _run(
     if source.resolve().parent == out.resolve():
         raise UserError(f"{out}: {source.name} is there; give every stage an --out of its own")
     about = {"checksum": open_graph(graph).checksum}
-    facts = {"graph": about, "source": digest(source)}
+    facts = {"graph": about, "source": digest(source), **phrase_facts(config.phrases_file)}
     with (
         open_ledger(out, stage, config, facts, [product]) as ledger,
         open_pool(partial(open_worker, step), graph, config, out) as pool,

@@ -18,6 +18,7 @@ from data_pipeline.jobs.shards import Shard, ShardGoal
 from data_pipeline.stats.card import write_card
 from data_pipeline.walks.constrained import require_values
 from data_pipeline.walks.endpoint import open_for_walks
+from data_pipeline.wording.own_phrases import phrase_facts
 from graphwalker.errors import UserError
 from graphwalker.query.query import Query, stored
 
@@ -119,7 +120,8 @@ def make(
     opened = open_for_walks(graph, config)
     require_values(opened, config.mix)
     about = {"checksum": opened.checksum}
-    facts = {"graph": about, **(exclude.facts if exclude else {})}
+    words = phrase_facts(config.phrases_file)
+    facts = {"graph": about, **words, **(exclude.facts if exclude else {})}
     if shard:
         out, facts = shard.folder(out), {**facts, "shard": str(shard)}
     with (

@@ -3,14 +3,15 @@
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 from data_pipeline.wording.bank import bank
-from data_pipeline.wording.phrases import generated_entry
+from data_pipeline.wording.phrases import NOTHING_KNOWN, generated_entry
+from data_pipeline.wording.plain_ids import Nouns
 from graphwalker.graphs.base import FLATTENED, Direction
 from graphwalker.query.query import Hop, parse_hop
 from graphwalker.world.schema import relation_ids as schema_relations
@@ -51,6 +52,9 @@ class Entry:
     """Whole questions about it, where a noun phrase would be stiff: `When was {x} born?`."""
 
 
+Make = Callable[[Hop], Entry]
+
+
 @dataclass(frozen=True)
 class Lexicon:
     """Phrases of the hops of one graph. Hand-written where there are any, else made from the id."""
@@ -60,24 +64,30 @@ class Lexicon:
     inverses: Mapping[Hop, Hop] = field(default_factory=dict)
 
     @classmethod
-    def for_graph(cls, relation_ids: Iterable[str]) -> "Lexicon":
-        """The lexicon of a graph that has these relations, plain or natively flattened."""
-        known = set(relation_ids)
+    def for_graph(
+        cls, relation_ids: Iterable[str], own: Mapping[Hop, Entry] = {}, made: Make | None = None
+    ) -> "Lexicon":
+        """The lexicon of a graph that has these relations, plain or natively flattened.
+
+        `own` entries win over every other; `made` makes one where nobody wrote any.
+        """
+        known, make = set(relation_ids), made or generated
         entries: dict[Hop, Entry] = {}
         fictional = known <= set(schema_relations())
         for hop, entry in hand_written(wide=not fictional).items():
             if _present(hop.relation, known):
                 entries[hop] = entry
+        entries.update(own)
         for relation in sorted(known - _halves_of(entries)):
             for direction in Direction:
                 hop = Hop(relation, direction)
                 if hop not in entries:
-                    entries[hop] = _generated(hop)
+                    entries[hop] = make(hop)
         return cls(entries, _meanings(entries, questions=not fictional), _inverses(entries))
 
     def entry(self, hop: Hop) -> Entry:
         """The entry of a hop; a hop through a CVT that nobody wrote down is made from its id."""
-        return self.entries.get(hop) or _generated(hop)
+        return self.entries.get(hop) or generated(hop)
 
     def phrases(self, hop: Hop) -> list[Phrase]:
         """Noun phrases of the hop, exact ones first; never empty."""
@@ -236,12 +246,15 @@ def hand_written_inverses() -> Mapping[Hop, Hop]:
 
 
 @cache
-def _generated(hop: Hop) -> Entry:
-    wording = generated_entry(hop.relation, hop.direction)
+def generated(hop: Hop, nouns: Nouns = NOTHING_KNOWN, label: str = "") -> Entry:
+    """The entry of a hop that nobody wrote down, from its id and what the graph knows of it."""
+    wording = generated_entry(hop.relation, hop.direction, nouns, label)
     return Entry(
         phrases=(Phrase(wording.phrase),),
         clauses=(Phrase(wording.clause, clause=True),) if wording.clause else (),
         noun=wording.noun,
         plural=wording.plural,
+        source=nouns.found(hop.direction.reverse),
         question_word=wording.question_word,
+        questions=(wording.question,) if wording.question else (),
     )

@@ -7,6 +7,15 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from data_pipeline.wording.plain_ids import (
+    JOINED,
+    PERSONS,
+    PREPOSITIONS,
+    Nouns,
+    linked_words,
+    plain_words,
+    words_of,
+)
 from graphwalker.graphs.base import FLATTENED, Direction
 
 IRREGULAR = {
@@ -35,16 +44,9 @@ PARTICIPLES = (
     "known",
 )
 NO_PARTICIPLES = ("seed", "breed", "speed", "feed", "bed")
-PERSONS = (
-    *("artist", "winner", "inventor", "contributor", "celebrity", "musician", "designer"),
-    *("soldier", "philosopher", "instrumentalist", "graduate", "employee", "member", "performer"),
-    *("crewmember", "cinematographer", "impersonator", "friend", "partner", "participant"),
-    *("person", "actor", "director", "producer", "writer", "author", "politician", "athlete"),
-    *("player", "coach", "editor", "composer", "lyricist", "founder", "nominee", "spouse"),
-    *("child", "parent", "sibling", "character", "monarch", "student", "graduate", "friend"),
-)
 
 
+NOTHING_KNOWN = Nouns()
 _IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:.")
 
 
@@ -55,6 +57,7 @@ class HopWords:
     phrase: str
     clause: str
     noun: str
+    question: str = ""
 
     @property
     def question_word(self) -> str:
@@ -65,8 +68,13 @@ class HopWords:
         return pluralised(self.noun)
 
 
-def generated_entry(relation: str, direction: Direction) -> HopWords:
+def generated_entry(
+    relation: str, direction: Direction, nouns: Nouns = NOTHING_KNOWN, label: str = ""
+) -> HopWords:
     """Words for a hop: the last segment names the relation, the one before it the domain.
+
+    An id without a domain (`livesIn`, `has_genre`, an IRI) is read as English words, those of
+    `label` where the graph has one; `nouns` say what it joins.
 
     >>> generated_entry("geography.river_delta.county", Direction.OUT).phrase
     'the county of {x}'
@@ -77,8 +85,10 @@ def generated_entry(relation: str, direction: Direction) -> HopWords:
     """
     if relation in _table()["wording"]:
         return _table()["wording"][relation][direction]
-    if relation.isupper() and "." not in relation:
-        return _verbal(_split(relation), direction)
+    if is_plain(relation):
+        words = words_of(relation) if not label else re.findall(r"[^\W_]+", label.lower())
+        default = "thing" if relation.isupper() else "entity"
+        return _from_words(words or ["relation"], direction, nouns, default)
     first, _, second = relation.partition(FLATTENED)
     domain, label = _halves(first)
     if relation in _table()["label"]:
@@ -86,7 +96,36 @@ def generated_entry(relation: str, direction: Direction) -> HopWords:
     last = _halves(second)[1] if second else ""
     if last and last.split()[-1] in LINKS and label.split()[-1] not in LINKS:
         return _through(domain, label, last, direction)
-    label = _combined(domain, label, last) if last else label
+    return _labelled(domain, _combined(domain, label, last) if last else label, direction)
+
+
+def is_plain(relation: str) -> bool:
+    """Whether an id has no domain in it, as Freebase's have: `livesIn`, an IRI."""
+    return bool(_IRI.match(relation)) or not any(mark in relation for mark in "./")
+
+
+def _from_words(words: list[str], direction: Direction, nouns: Nouns, default: str) -> HopWords:
+    """Words for a relation that is a few English words; `default`: what nobody knows more of."""
+    words = JOINED.get(" ".join(words), " ".join(words)).split()
+    while len(words) > 1 and words[0] in ("is", "was", "are", "the"):
+        words = words[1:]
+    found = plain_words(words, direction, nouns) or linked_words(words, direction, nouns)
+    if found:
+        return HopWords(
+            _capitals(found.phrase), _capitals(found.clause), found.noun or "thing", found.question
+        )
+    while len(words) > 1 and (words[0] in PREPOSITIONS or words[0] in ("has", "have", "the")):
+        words = words[1:]
+    label = _capitals(noun_label(" ".join(word for word in words if word != "the") or "relation"))
+    made = _labelled(nouns.subject or default, label, direction)
+    known = nouns.object if direction is Direction.OUT else ""
+    # A person stays one whatever the relation calls them: `Who is the chief of X?`.
+    if known.split()[-1:] and known.split()[-1] in PERSONS and made.noun not in PERSONS:
+        return HopWords(made.phrase, made.clause, known)
+    return made
+
+
+def _labelled(domain: str, label: str, direction: Direction) -> HopWords:
     done, link, *rest = [*label.split(), ""]
     if done.endswith(PARTICIPLES) and link in LINKS and any(rest) and done not in NO_PARTICIPLES:
         noun = noun_label(" ".join(filter(None, rest)))
@@ -113,20 +152,6 @@ def _plain(domain: str, label: str, direction: Direction) -> HopWords:
         return HopWords(f"the {label} of {{x}}", f"is the {label} of {{x}}", label)
     its = "their" if domain.split()[-1] in PERSONS else "its"
     return HopWords(f"the {domain} whose {label} is {{x}}", f"has {{x}} as {its} {label}", domain)
-
-
-def _verbal(words: list[str], direction: Direction) -> HopWords:
-    """Relationships of property graphs, which are verbs in capitals: `ACTED_IN`, `WORKS_AT`."""
-    if words and words[0] == "has" and len(words) > 1:
-        return _plain("thing", noun_label(" ".join(words[1:])), direction)
-    verb = " ".join(words)
-    if verb in LINKS:
-        return _being("thing", verb, direction)
-    if not words or not words[0].endswith((*PARTICIPLES, "s")) or words[0].endswith("ing"):
-        return _plain("thing", verb or "relation", direction)
-    if direction is Direction.OUT:
-        return HopWords(f"the thing that {{x}} {verb}", f"is what {{x}} {verb}", "thing")
-    return HopWords(f"the one that {verb} {{x}}", f"{verb} {{x}}", "thing")
 
 
 def _linked(domain: str, label: str, direction: Direction) -> HopWords:
@@ -193,7 +218,7 @@ def _halves(relation: str) -> tuple[str, str]:
 def _local_words(iri: str) -> str:
     """The words of an IRI's last part: `placeOfBirth` in `http://x.org/rel#placeOfBirth`."""
     last = re.split(r"[#/:]", iri.rstrip("#/:"))[-1]
-    return " ".join(_split(re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", last)))
+    return " ".join(_split(last))
 
 
 def _capitals(words: str) -> str:
@@ -202,7 +227,8 @@ def _capitals(words: str) -> str:
 
 def _split(segment: str) -> list[str]:
     """Its words; the lone `s` of `owner_s` is none."""
-    words = [word for word in re.findall(r"[^\W_]+", segment.lower()) if word != "s"]
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", segment)
+    words = [word for word in re.findall(r"[^\W_]+", spaced.lower()) if word != "s"]
     return [IRREGULAR[word] if word == "includes" else word for word in words]
 
 

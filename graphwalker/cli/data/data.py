@@ -108,6 +108,30 @@ def experts(given: Given) -> None:
     _make("experts", given, config.ExpertConfig, play)
 
 
+@verb(app, "graph!", "out!", settings=False)
+def phrases(given: Given) -> None:
+    """Write how a graph's relations are put into words, as a file (--out F) to mend.
+
+    The commands that make questions take it as phrases_file=F; its words win over all others.
+
+    Example: graphwalker phrases --graph runs/graph --out words.toml, then
+    graphwalker synth --graph runs/graph --out runs/synth phrases_file=words.toml
+    """
+    from data_pipeline.wording.own_phrases import written
+    from data_pipeline.wording.vocabulary import lexicon_of, most_used
+    from graphwalker.files import write_text
+    from graphwalker.graphs.open import open_graph
+
+    if given.out.exists():
+        raise UserError(f"{given.out} is there, and is not overwritten: choose another --out")
+    opened = open_graph(given.graph)
+    relations = most_used(opened)
+    if not relations:
+        raise UserError(f"{given.graph} cannot list its relations: write the file by hand")
+    write_text(given.out, written(given.graph, lexicon_of(opened), relations))
+    console.facts("phrases", {"relations": len(relations), "written": str(given.out)})
+
+
 @verb(app, "graph!", "out!", "count", "seed", "workers")
 def bench(
     given: Given,

@@ -166,7 +166,7 @@ def test_labels_of_many_shapes_read_well(relation, out, into) -> None:
 @pytest.mark.parametrize(
     ("relation", "out", "into"),
     [
-        ("ACTED_IN", "the thing that {x} acted in", "the one that acted in {x}"),
+        ("ACTED_IN", "the thing that {x} acted in", "the person who acted in {x}"),
         ("KNOWS", "the thing that {x} knows", "the one that knows {x}"),
         ("HAS_GENRE", "the genre of {x}", "the thing whose genre is {x}"),
         ("SEQUEL", "the sequel of {x}", "the thing whose sequel is {x}"),

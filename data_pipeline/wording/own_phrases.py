@@ -1,0 +1,113 @@
+"""People's own words for the relations of their graph: a phrases file, read, and written to be
+mended."""
+
+import json
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from data_pipeline.wording.lexicon import Entry, Lexicon, Phrase
+from data_pipeline.wording.phrases import pluralised
+from data_pipeline.wording.plain_ids import PERSONS
+from graphwalker.errors import UserError
+from graphwalker.files import digest
+from graphwalker.graphs.base import FLATTENED, Direction
+from graphwalker.query.query import Hop
+
+KEYS = ("id", "from", "to", *map(str, Direction))
+HEAD = """# How the relations of {graph} are put into words, most used first: mend what
+# reads badly, remove what you leave as it is, and give the file as phrases_file=FILE.
+# `out` is what the relation finds from {{x}}, `in` what it finds from its other end. A text that
+# begins with "the" is a noun phrase (one at least), one that ends in "?" a question, any other
+# one a clause, to stand after "Who" or "Which film". `from` and `to` are the nouns of both ends.
+"""
+
+
+def read_phrases(
+    file: str, relations: Iterable[str], made: Callable[[Hop], Entry]
+) -> dict[Hop, Entry]:
+    """The entries of a phrases file. What it does not say of a hop is `made`.
+
+    Raises `UserError` naming the file, the relation and what is wrong with it.
+    """
+    try:
+        table = tomllib.loads(Path(file).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"{file}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"{file}: not TOML: {error}") from None
+    rows = table.get("relation")
+    if not isinstance(rows, list) or not rows:
+        raise UserError(f"{file}: no [[relation]] in it; `graphwalker phrases` writes such a file")
+    known, entries = set(relations), dict[Hop, Entry]()
+    for row in rows:
+        relation = row.get("id") if isinstance(row, dict) else None
+        if not isinstance(relation, str):
+            raise UserError(f"{file}: a [[relation]] without an id")
+        if wrong := sorted(set(row) - set(KEYS)):
+            raise UserError(f"{file}: {relation}: {wrong[0]}: known are {', '.join(KEYS)}")
+        if relation in known or known.issuperset(relation.split(FLATTENED)):
+            for direction in Direction:
+                hop = Hop(relation, direction)
+                entries[hop] = _own(f"{file}: {relation}: {direction}", row, hop, made(hop))
+    if not entries:
+        raise UserError(f"{file}: none of its {len(rows)} relations is one of the graph")
+    return entries
+
+
+def phrase_facts(file: str) -> dict[str, str]:
+    """What a run holds of its phrases file: other words make another run."""
+    return {"phrases": digest(file)} if file else {}
+
+
+def _own(place: str, row: Mapping[str, Any], hop: Hop, made: Entry) -> Entry:
+    texts = row.get(str(hop.direction), [])
+    texts = [texts] if isinstance(texts, str) else texts
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise UserError(f"{place}: write a list of texts")
+    for text in texts:
+        if text.count("{x}") != 1:
+            raise UserError(f"{place}: {text!r}: write {{x}} once, where the entity stands")
+    nouns = [row.get(key, "") for key in ("to", "from")]
+    if not all(isinstance(noun, str) for noun in nouns):
+        raise UserError(f"{place}: from and to are nouns, such as film")
+    found, start = nouns if hop.direction is Direction.OUT else reversed(nouns)
+    entry = replace(made, source=start or made.source)
+    if found:
+        who = "Who" if found.split()[-1] in PERSONS else "What"
+        entry = replace(entry, noun=found, plural=pluralised(found), question_word=who)
+    if not texts:
+        return entry
+    questions = tuple(text for text in texts if text.endswith("?"))
+    phrases = tuple(Phrase(text) for text in texts if _is_phrase(text))
+    clauses = tuple(
+        Phrase(text, clause=True)
+        for text in texts
+        if text not in questions and not _is_phrase(text)
+    )
+    return replace(entry, phrases=phrases or made.phrases, clauses=clauses, questions=questions)
+
+
+def _is_phrase(text: str) -> bool:
+    return text.startswith(("the ", "a ", "an ")) and not text.endswith("?")
+
+
+def written(graph: str, lexicon: Lexicon, relations: Iterable[str]) -> str:
+    """A phrases file that says what is said now."""
+    blocks = [HEAD.format(graph=graph)]
+    for relation in relations:
+        out, into = (lexicon.entry(Hop(relation, direction)) for direction in Direction)
+        lines = ["[[relation]]", f"id = {_quoted(relation)}"]
+        lines += [f"from = {_quoted(into.noun)}", f"to = {_quoted(out.noun)}"]
+        for direction, entry in zip(Direction, (out, into), strict=True):
+            texts = [p.text for p in (*entry.phrases, *entry.clauses) if not p.vague]
+            said = ", ".join(map(_quoted, (*texts, *entry.questions)))
+            lines.append(f"{direction} = [{said}]")
+        blocks.append("\n".join(lines) + "\n")
+    return "\n".join(blocks)
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
