@@ -25,6 +25,19 @@ def test_the_python_of_the_page_runs(name: str, tmp_path: Path) -> None:
     assert "EM=1.000" in done.stdout
 
 
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+FOLDERS = (
+    "tests|benchmarks|configs|scripts|slurm|training|graphwalker|data_pipeline|deploy|examples"
+)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_files_that_a_page_names_are_there(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    named = re.findall(rf"(?<![\w./])(?:{FOLDERS})/[\w./-]*\w", text)
+    assert not [path for path in named if not (ROOT / path).exists()]
+
+
 def test_the_notebook_runs(tmp_path):
     nbformat = pytest.importorskip("nbformat")
     nbclient = pytest.importorskip("nbclient")
