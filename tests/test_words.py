@@ -37,7 +37,6 @@ ALLOWED_NAMES = {
     "BenchConfig": "its settings",
     "GraphWalkerBench": "the published test set of that name",
     "GrBench": "the published test set GRBench",
-    "not_asked": "relations that people do not ask about",
 }
 
 PRIVATE_PROSE = {
