@@ -73,14 +73,16 @@ def measure_calls(path: Path, calls: int, endpoint: str, seconds: float, seed: i
     figures["graph"] = {k: v for k, v in graph.info().items() if k != "checksum"}
     rng = random.Random(seed)
     entities = [graph.entity_at(rng.randrange(graph.size)).id for _ in range(calls)]
-    figures["compiled"] = rows = ask(graph, entities, rng)
+    figures["compiled"] = rows = measured_calls(graph, entities, rng)
     show("compiled graph (CPU microseconds)", rows)
     print(f"open: {figures['open_ms']} ms; hub to leaf: {hub_to_leaf(rows)}")
     figures["hub_to_leaf"] = hub_to_leaf(rows)
     figures["batched"] = batched(graph, entities[:1000])
     if endpoint:
         server = open_graph(endpoint)
-        figures["endpoint"] = ask(server, entities[: max(20, calls // 40)], rng, time.perf_counter)
+        figures["endpoint"] = measured_calls(
+            server, entities[: max(20, calls // 40)], rng, time.perf_counter
+        )
         show(f"{endpoint} (wall microseconds)", figures["endpoint"])
     figures["processes"] = scaling(path, entities[:500], seconds)
     for count, row in figures["processes"].items():
@@ -98,7 +100,7 @@ def open_times(path: Path) -> list[float]:
     return [once() for _ in range(30)]
 
 
-def ask(
+def measured_calls(
     graph: KnowledgeGraph,
     entities: Sequence[str],
     rng: random.Random,
@@ -280,10 +282,10 @@ def measure_builds(work: Path, sizes: Sequence[int], memory: str, seed: int, kee
         if not keep:
             shutil.rmtree(world)
     listed = " ".join(str(row["asked"]) for row in rows)
-    told = (
+    command = (
         f"python -m benchmarks.graphs build --work DIR --triples {listed} --memory-limit {memory}"
     )
-    print(record("graphs_build", {"memory_limit": memory, "builds": rows}, told, seed))
+    print(record("graphs_build", {"memory_limit": memory, "builds": rows}, command, seed))
 
 
 def measured_builds() -> list[dict[str, Any]]:
@@ -304,7 +306,7 @@ def build_one(world: Path, memory: str) -> dict[str, Any]:
 
     watcher = threading.Thread(target=watch)
     watcher.start()
-    said: list[tuple[float, str]] = []
+    progress_texts: list[tuple[float, str]] = []
     started = time.perf_counter()
     info = build_graph(
         [world / "triples.tsv"],
@@ -312,7 +314,9 @@ def build_one(world: Path, memory: str) -> dict[str, Any]:
         names=world / "names.tsv",
         types=world / "types.tsv",
         memory_limit=memory,
-        progress=lambda text: said.append((round(time.perf_counter() - started, 1), text)),
+        progress=lambda text: progress_texts.append(
+            (round(time.perf_counter() - started, 1), text)
+        ),
     )
     stop.set()
     watcher.join()
@@ -326,7 +330,7 @@ def build_one(world: Path, memory: str) -> dict[str, Any]:
         "peak_disk_mib": peak[0] >> 20,
         "file_mib": info["bytes"] >> 20,
         "bytes_per_triple": round(info["bytes"] / info["triples"], 2),
-        "phases": {text: at for at, text in said if not text.startswith("reading")},
+        "phases": {text: at for at, text in progress_texts if not text.startswith("reading")},
     }
 
 

@@ -50,14 +50,14 @@ def main() -> None:
     compiled = open_graph(world / "graph")
     server = up(options.folder / "server", options.memory)
     try:
-        told = load(options.folder / "server", [world / "triples.nt.gz"], graph=GRAPH)
+        loaded = load(options.folder / "server", [world / "triples.nt.gz"], graph=GRAPH)
         graph = SparqlGraph(server.endpoint, default_graph=GRAPH)
         count = options.calls + options.warm
         drawn = random.Random(options.seed).sample(range(compiled.size), count)
         topics = [compiled.entity_at(index) for index in drawn]
         topics, others = topics[: options.calls], topics[options.calls :]
         figures: dict[str, Any] = {
-            "triples_in_virtuoso": told["held"],
+            "triples_in_virtuoso": loaded["held"],
             "calls_each": len(topics),
             "warmed_with_other_calls": len(others),
             **_compare_plans(graph, compiled, topics, others, server.pid),
@@ -66,8 +66,8 @@ def main() -> None:
     finally:
         down(options.folder / "server")
     names = ("entities", "calls", "warm", "episodes")
-    told = {name: getattr(options, name) for name in names}
-    given = " ".join(f"--{name} {value}" for name, value in told.items())
+    values = {name: getattr(options, name) for name in names}
+    given = " ".join(f"--{name} {value}" for name, value in values.items())
     command = f"python -m benchmarks.graphs_sparql {given}"
     sys.stdout.write(f"{record('graphs_sparql', figures, command, options.seed)}\n")
 
@@ -120,15 +120,15 @@ def _compare_plans(
                 ours["get_relations"].append(taken[0])
                 ours["get_triples"].append(taken[1])
                 plain.append(slow)
-    told = {tool: _summary(rows) for tool, rows in ours.items()}
+    summaries = {tool: _summary(rows) for tool, rows in ours.items()}
     base = _summary(plain)
     cvts = [(a, b) for a, b in zip(ours["get_triples"], plain, strict=True) if b["cvts"]]
     return {
         "observations_differing_from_compiled": differing,
-        "ours": told,
+        "ours": summaries,
         "baseline_get_triples": base,
         "times_faster": {
-            "mean": base["ms_mean"] / told["get_triples"]["ms_mean"],
+            "mean": base["ms_mean"] / summaries["get_triples"]["ms_mean"],
             "median_of_calls": statistics.median(
                 b["ms"] / a["ms"] for a, b in zip(ours["get_triples"], plain, strict=True)
             ),

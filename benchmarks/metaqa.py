@@ -124,13 +124,13 @@ class Benchmark:
             first = out / "sft" / "final"
             self._once(rounds[1], partial(self._train, "sft-again", first, config.again))
         results = {f"{hops}-hop": self._evaluate(hops) for hops in HOPS}
-        told = json.loads((out / "sft" / "data.json").read_text(encoding="utf-8"))
+        data = json.loads((out / "sft" / "data.json").read_text(encoding="utf-8"))
         return {
             "split": config.split,
             "results": {name: result["figures"] for name, result in results.items()},
             "questions": counts["facts"],
             "oracle_on_train": oracle["facts"],
-            "rows": {key: told[key] for key in ("rows", "too_long", "tokens", "trained_tokens")},
+            "rows": {key: data[key] for key in ("rows", "too_long", "tokens", "trained_tokens")},
             "seconds": {
                 name: json.loads((out / f"{name}.done.json").read_text(encoding="utf-8"))["seconds"]
                 for name in ("splits", "oracle", "model", *rounds)

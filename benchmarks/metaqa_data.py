@@ -84,20 +84,20 @@ def walk_training(
 
     def kept() -> Iterator[dict[str, Any]]:
         for hops in HOPS:
-            asked = load_questions(question_file(questions, "train", hops))
+            train = load_questions(question_file(questions, "train", hops))
             policy = PathOracle(environment.graph, environment.protocol, width)
-            told: list[dict[str, float]] = []
-            for trajectory in rollout(asked, environment, policy, Sampling()):
+            scored: list[dict[str, float]] = []
+            for trajectory in rollout(train, environment, policy, Sampling()):
                 scores = score(trajectory)
-                told.append(scores)
+                scored.append(scores)
                 if scores["hits1"] == scores["precision"] == 1.0:
                     yield untimed(trajectory).to_json()
-            counts[f"{hops}-hop"] = _means(told)
+            counts[f"{hops}-hop"] = _means(scored)
 
     write_jsonl(out, kept())
     return counts
 
 
-def _means(told: Sequence[dict[str, float]]) -> dict[str, float]:
+def _means(scored: Sequence[dict[str, float]]) -> dict[str, float]:
     """What the oracle itself reaches: the ceiling of an agent that learns from it."""
-    return {name: sum(s[name] for s in told) / len(told) for name in ("hits1", "em", "f1")}
+    return {name: sum(s[name] for s in scored) / len(scored) for name in ("hits1", "em", "f1")}

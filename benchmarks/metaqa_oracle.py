@@ -37,13 +37,13 @@ class PathOracle(PlannedPolicy):
 
     def _walk(self, topic: Entity, hops: Sequence[Hop]) -> Plan:
         view = View(self.graph, [topic])
-        said, frontier = f"Plan {', '.join(map(str, hops))}", [("", topic)]
+        thought, frontier = f"Plan {', '.join(map(str, hops))}", [("", topic)]
         for level, hop in zip(LEVELS, hops, strict=False):
-            start = f"{said}; {level} {hop}" if level != LEVELS[0] else said
-            said, frontier = yield from self._hop(view, topic, frontier, hop, level, start)
+            start = f"{thought}; {level} {hop}" if level != LEVELS[0] else thought
+            thought, frontier = yield from self._hop(view, topic, frontier, hop, level, start)
         if len(hops) > 1:
-            said = f"{said}; all {_listed(frontier)}"
-        yield said, FinalAnswer(tuple(entity.name for _, entity in frontier))
+            thought = f"{thought}; all {_listed(frontier)}"
+        yield thought, FinalAnswer(tuple(entity.name for _, entity in frontier))
 
     def _hop(
         self,
@@ -52,13 +52,13 @@ class PathOracle(PlannedPolicy):
         frontier: Sequence[tuple[str, Entity]],
         hop: Hop,
         level: str,
-        said: str,
+        thought: str,
     ) -> Generator[Move, Turn, tuple[str, list[tuple[str, Entity]]]]:
-        """Yields the moves of one hop; returns what is to be said next, and the numbered finds."""
+        """Yields the moves of one hop; returns the next thought, and the numbered finds."""
         rest = list(frontier)
         while rest:
-            turn = yield _now(said, rest[0][0]), view.look(rest[0][1])
-            said = ""
+            turn = yield _now(thought, rest[0][0]), view.look(rest[0][1])
+            thought = ""
             if hop.relation in listed_in(turn):
                 break
             rest.pop(0)
@@ -67,14 +67,14 @@ class PathOracle(PlannedPolicy):
         for label, entity in rest:
             if len(found) == self._width:
                 break
-            turn = yield _now(said, label), view.ask(entity, hop.relation, hop.direction)
+            turn = yield _now(thought, label), view.ask(entity, hop.relation, hop.direction)
             new = [end for end in view.found(turn, entity, hop) if end.id not in known]
             new = new[: self._width - len(found)]
             known.update(end.id for end in new)
             fresh = [(f"{level}{len(found) + k}", end) for k, end in enumerate(new, start=1)]
             found += fresh
-            said = f"Found {_listed(fresh)}" if fresh else "Nothing new"
-        return said, found
+            thought = f"Found {_listed(fresh)}" if fresh else "Nothing new"
+        return thought, found
 
 
 def labels(width: int) -> list[str]:
@@ -82,8 +82,8 @@ def labels(width: int) -> list[str]:
     return [f"{level}{number}" for level in LEVELS for number in range(1, width + 1)]
 
 
-def _now(said: str, label: str) -> str:
-    return "; ".join(filter(None, (said, label)))
+def _now(thought: str, label: str) -> str:
+    return "; ".join(filter(None, (thought, label)))
 
 
 def _listed(finds: Iterable[tuple[str, Entity]]) -> str:

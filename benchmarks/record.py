@@ -31,7 +31,7 @@ def record(
     `figures` is anything JSON can hold (no NaN); say the unit in each key (`open_ms`). `command`
     is what a reader types to measure again; `seed` is `None` where nothing was drawn.
     """
-    told = {
+    entry = {
         "name": name,
         "figures": figures,
         "command": command,
@@ -43,7 +43,7 @@ def record(
     }
     folder.mkdir(parents=True, exist_ok=True)
     path, partial = folder / f"{name}.json", folder / f"{name}.json.partial"
-    text = json.dumps(told, indent=2, ensure_ascii=False, allow_nan=False)
+    text = json.dumps(entry, indent=2, ensure_ascii=False, allow_nan=False)
     partial.write_text(text + "\n", encoding="utf-8")
     partial.replace(path)
     return path

@@ -48,10 +48,10 @@ def measure(folder: Path, records: int) -> dict[str, object]:
     done = run(command, capture_output=True, text=True, check=True)
     seconds = time.perf_counter() - started
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    told = json.loads(done.stdout)
+    output = json.loads(done.stdout)
     return {
-        "records": told["n"],
-        "metrics": len(told["metrics"]),
+        "records": output["n"],
+        "metrics": len(output["metrics"]),
         "file_mb": round(path.stat().st_size / 1e6, 1),
         "wall_s": round(seconds, 2),
         "cpu_s": round(used.ru_utime + used.ru_stime, 2),

@@ -84,9 +84,9 @@ def _step(here: Entity, hop: str, ends: list[Entity], rng: Random) -> Turn:
 
 def _turn(action: dict[str, Any], text: str, shown: tuple[Entity, ...], rng: Random) -> Turn:
     thought = _thought(rng)
-    said = f"<think> {thought} </think>\n<kg-query> {json.dumps(action)} </kg-query>"
-    ids = tuple(rng.randrange(150_000) for _ in range(len(said) // 4))
-    return Turn((Message("user", text),), said, thought, action, text, shown, token_ids=ids)
+    written = f"<think> {thought} </think>\n<kg-query> {json.dumps(action)} </kg-query>"
+    ids = tuple(rng.randrange(150_000) for _ in range(len(written) // 4))
+    return Turn((Message("user", text),), written, thought, action, text, shown, token_ids=ids)
 
 
 def _thought(rng: Random) -> str:

@@ -38,8 +38,8 @@ def main() -> None:
     if options.memory_only:
         seen = [_memory(world / "graph", n, options) for n in options.memory]
         command = f"python -m benchmarks.walks --memory-only --memory {_listed(options.memory)}"
-        told = {"world": _facts(world), "memory": seen}
-        path = record("walks-memory", told, command, options.seed, options.results)
+        of_memory = {"world": _facts(world), "memory": seen}
+        path = record("walks-memory", of_memory, command, options.seed, options.results)
         sys.stdout.write(f"{path}\n")
         return
     figures: dict[str, Any] = {
@@ -126,7 +126,7 @@ def _compare(world: Path, options: argparse.Namespace) -> dict[str, Any]:
     local = _measure(world / "graph", options.walks, options, "smaller", **files)
     server = up(options.folder / "server", "1GB")
     try:
-        told = load(options.folder / "server", [world / "triples.nt.gz"])
+        loaded = load(options.folder / "server", [world / "triples.nt.gz"])
         address = f"{server.endpoint}#{GRAPH}"
         remote = _measure(address, options.remote_walks, options, "virtuoso", **files)
     finally:
@@ -134,7 +134,7 @@ def _compare(world: Path, options: argparse.Namespace) -> dict[str, Any]:
     walks = [(options.folder / name / WALKS).read_bytes() for name in ("virtuoso", "same")]
     return {
         **_facts(world),
-        "triples_in_virtuoso": told["held"],
+        "triples_in_virtuoso": loaded["held"],
         "virtuoso": remote,
         "compiled_as_many": again,
         "compiled": local,

@@ -147,7 +147,7 @@ def test_branches_that_do_not_meet_make_the_expert_doubt_a_reading():
     assert kinds["wrong_relation"] > 2 and len(kinds) == 1
 
 
-def test_every_kind_of_slip_happens_and_is_put_right():
+def test_every_kind_of_injected_error_happens_and_is_put_right():
     question = ask(("m.0film1", ["film.film.directed_by", "people.person.place_of_birth"]))
     runs = [expert(question, seed, error_rate=1.0) for seed in range(60)]
     errors = [e for run in runs for e in run.provenance["errors"]]

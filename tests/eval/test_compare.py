@@ -125,7 +125,7 @@ def test_a_relation_whose_id_begins_another_s_was_not_walked() -> None:
     assert walked_relations(walk(look("A"), both, give("B"))) == ("x.x.to",)
 
 
-def test_kinds_sum_to_the_wrong_answers_and_failures_of_ours_have_none() -> None:
+def test_kinds_sum_to_the_wrong_answers_and_infrastructure_failures_have_none() -> None:
     done = [walk(*ON, give("C", "D")), walk(*TO, give("B")), walk(*OFF, give("E")), walk(*TO)]
     assert done[-1].stop is StopReason.POLICY_ERROR
     table = taxonomy(done)

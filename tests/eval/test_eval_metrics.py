@@ -62,7 +62,7 @@ def test_means_are_over_the_scored_questions() -> None:
     assert (summary["turns"], summary["graph_calls"]) == (2, 3)
 
 
-def test_failures_of_ours_are_counted_apart_and_never_scored() -> None:
+def test_infrastructure_failures_are_counted_apart_and_never_scored() -> None:
     run = [walked(question("a"), em=1), walked(question("b"), StopReason.POLICY_ERROR)]
     summary = summarise(run, failures=2)
     assert (summary["questions"], summary["failures"], summary["em"]) == (1, 3, 1.0)

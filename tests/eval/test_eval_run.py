@@ -82,7 +82,7 @@ def test_a_finished_run_asks_the_policy_nothing(tmp_path: Path) -> None:
     assert policy.released == []
 
 
-def test_failures_of_ours_stand_apart_and_are_tried_again_in_place(tmp_path: Path) -> None:
+def test_infrastructure_failures_stand_apart_and_are_tried_again_in_place(tmp_path: Path) -> None:
     script = {**trained_script(), "q03": [PolicyError("the server is down")]}
     found = read_run(run(tmp_path / "run", ScriptedPolicy(script)))
     assert [t.question.id for t in found.failures] == ["q03"]

@@ -110,7 +110,7 @@ def test_recovery_needs_an_error_and_a_right_answer():
     assert [s["recovered"] for s in (clean, recovered, lost)] == [0.0, 1.0, 0.0]
 
 
-def test_a_failure_of_ours_has_no_score():
+def test_an_infrastructure_failure_has_no_score():
     with pytest.raises(ValueError, match="graph_error"):
         score(episode(None, [], stop=StopReason.GRAPH_ERROR))
 

@@ -65,22 +65,22 @@ def untrained_script() -> dict[str, Sequence[Line]]:
 
 
 def _walk(
-    topic: str, relations: tuple[str, ...], answers: tuple[str, ...], _: str, fate: str
+    topic: str, relations: tuple[str, ...], answers: tuple[str, ...], _: str, ending: str
 ) -> list[Line]:
-    if fate == "silent":
+    if ending == "silent":
         return ["I do not know what to do here."] * 11
     say = TagProtocol(EXAMPLES).render
     graph, here, lines = toy_graph(), topic, list[Line]()
     for relation in relations:
         name = graph.name(here)
         lines.append(say(f"I look around {name}.", Call("get_relations", {"entity": name})))
-        if fate == "recovered" and here == topic:
+        if ending == "recovered" and here == topic:
             wrong = {"entity": name, "relations": ["music.artist.album"]}
             lines.append(say("Perhaps its albums say it.", Call("get_triples", wrong)))
         onward = {"entity": name, "relations": [relation]}
         lines.append(say("This relation leads on.", Call("get_triples", onward)))
         here = graph.step(here, relation, Direction.OUT)[0].id
-    given = answers[:1] if fate == "wrong" else answers
+    given = answers[:1] if ending == "wrong" else answers
     names = tuple(TOY_NAMES[answer] for answer in given)
     lines.append(say("The walk ends here.", FinalAnswer(names)))
     return lines

@@ -51,7 +51,7 @@ TOY_TRIPLES: list[tuple[str, str, str]] = [
     (MARRIAGE, "people.marriage.spouse", "m.0tom"),
     (MARRIAGE, "people.marriage.from", WEDDING_DATE),
     (MARRIAGE, "people.marriage.location_of_ceremony", "m.0city1"),
-    # Inverse twins.
+    # Inverse relations.
     ("m.0ada", "people.person.children", "m.0eve"),
     ("m.0tom", "people.person.children", "m.0eve"),
     ("m.0eve", "people.person.parents", "m.0ada"),

@@ -82,7 +82,7 @@ def test_no_triple_is_written_twice(folder: Path) -> None:
     assert max(counts.values()) == 1
 
 
-def test_every_twin_is_stored_both_ways(folder: Path) -> None:
+def test_every_inverse_is_stored_both_ways(folder: Path) -> None:
     rows = {tuple(row) for row in _rows(folder / "triples.tsv.gz")}
     inverses = {fact.relation: fact.inverse for fact in (*FACTS, PARENTS) if fact.inverse}
     for head, relation, tail in rows:

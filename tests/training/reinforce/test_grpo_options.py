@@ -199,8 +199,8 @@ def test_a_turns_credit_reaches_its_own_tokens(grpo_world, tmp_path):
 
 
 def test_an_error_of_the_tools_costs_credit_and_no_reward():
-    slipped = replace(turn(True), error="unknown_relation")
-    episodes = [replace(said("B", "C"), turns=(slipped, turn(True)))] * 2
+    erred = replace(turn(True), error="unknown_relation")
+    episodes = [replace(said("B", "C"), turns=(erred, turn(True)))] * 2
     assert turn_credit(episodes, 2)[0][0] < 0 < turn_credit(episodes, 2)[0][1]
     assert reward_of(episodes[0]) == 1.0
 

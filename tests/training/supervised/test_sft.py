@@ -320,14 +320,14 @@ def test_a_word_that_is_no_override_is_refused() -> None:
         parse_arguments(["--lr", "3"])
 
 
-def test_slips_of_an_expert_are_context_and_their_recovery_is_trained(place, tokenizer) -> None:
-    slipped = replace(walk(3), provenance={"errors": [{"turn": 0, "slip": True}]})
-    write_jsonl(place / "slipped.jsonl", [slipped.to_json()])
-    data = (str(place / "slipped.jsonl"),)
+def test_injected_errors_are_context_and_their_recovery_is_trained(place, tokenizer) -> None:
+    erred = replace(walk(3), provenance={"errors": [{"turn": 0, "slip": True}]})
+    write_jsonl(place / "erred.jsonl", [erred.to_json()])
+    data = (str(place / "erred.jsonl"),)
     texts = []
     for masked in (False, True):
         (row,) = read_rows(settings(place, data=data, mask_injected_errors=masked), tokenizer).rows
         texts.append(tokenizer.decode([label for label in row.labels if label >= 0]))
     end = FORMATS["inline"].end_of_turn
-    assert texts[0] == "".join(turn.completion + end for turn in slipped.turns)
-    assert texts[1] == "".join(turn.completion + end for turn in slipped.turns[1:])
+    assert texts[0] == "".join(turn.completion + end for turn in erred.turns)
+    assert texts[1] == "".join(turn.completion + end for turn in erred.turns[1:])

@@ -138,7 +138,7 @@ def test_texts_of_other_languages_are_left_out():
     assert graph.aliases("m.1") == ["Ada"]
 
 
-def test_twins_of_flattened_relations_swap_their_halves():
+def test_inverses_of_flattened_relations_swap_their_halves():
     known = FreebaseGraph(toy_graph(), SCHEMA)
     assert known.inverse_of(CHILDREN) == "people.person.parents"
     assert known.inverse_of(SPOUSE) == SPOUSE
@@ -152,7 +152,7 @@ def test_any_spelling_of_a_machine_id_is_understood():
     assert machine_id("/AC/DC") == "/AC/DC"
 
 
-def test_two_roles_on_one_line_are_told_and_left_out(tmp_path, caplog):
+def test_two_roles_on_one_line_are_reported_and_set_aside(tmp_path, caplog):
     lines = [f"a.t{k} a.t{k}.r b.t" for k in range(300)]
     lines[7] += "c.t c.t.r d.t"
     (tmp_path / "roles.tsv").write_text("\n".join(lines))
@@ -248,7 +248,7 @@ def test_a_list_of_crucial_triples_is_hidden_from_both_ends():
     assert graph.neighbors("m.0eve", "people.person.parents", OUT) != []
 
 
-def test_with_twins_the_inverse_of_a_hidden_triple_is_hidden_too():
+def test_with_known_inverses_that_of_a_hidden_triple_is_hidden_too():
     crucial = [("m.0ada", CHILDREN, "m.0eve")]
     graph = HiddenGraph(toy_graph(), triples=crucial, inverses=SCHEMA.inverses)
     assert ids(graph.neighbors("m.0eve", "people.person.parents", OUT)) == ["m.0tom"]

@@ -94,7 +94,7 @@ def test_hidden_triples_take_their_inverse_along_where_the_schema_knows_it(tmp_p
     ]
 
 
-def test_an_inverse_that_says_no_more_is_left_out_on_demand(schema):
+def test_an_inverse_that_says_no_more_is_hidden_on_demand(schema):
     both = EnvironmentConfig(layers=GraphLayers(freebase_schema=schema))
     once = both.model_copy(update={"hide_inverse": True})
     repeated = {"film.film.directed_by", "people.person.parents"}
