@@ -1,0 +1,51 @@
+"""The phrase bank of Wikidata reads as a phrase table, and every text of it can be said."""
+
+import re
+import tomllib
+from collections import Counter
+from importlib.resources import files
+from typing import Any
+
+import pytest
+
+from data_pipeline.wording.bank import bank
+from data_pipeline.wording.lexicon import parse_table
+from graphwalker.query.query import Hop, parse_hop
+
+PATH = files("data_pipeline.wording").joinpath("banks/wikidata.toml")
+TABLE: dict[str, Any] = tomllib.loads(PATH.read_text(encoding="utf-8"))
+ROWS: list[dict[str, Any]] = TABLE["relation"]
+
+
+def test_every_property_reads_as_an_entry_in_the_directions_that_people_ask() -> None:
+    entries = parse_table(TABLE)
+    assert len({hop.relation for hop in entries}) >= 200
+    assert entries[Hop("P57")].question_word == "Who" and Hop("P1082") in entries
+    assert parse_hop("~P1082") not in entries  # what has a population of 4,711?
+    assert entries[Hop("P26")] is entries[parse_hop("~P26")]
+    assert entries[Hop("P1376")] is entries[parse_hop("~P36")]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["id"])
+def test_every_text_of_a_property_is_well_formed(row: dict[str, Any]) -> None:
+    for direction in {"out", "in"} & row.keys():
+        texts = [text for form in row[direction].values() for text in form]
+        assert len(texts) == len(set(texts))
+        assert any(text.endswith("{x}") for text in row[direction]["phrase"])
+        for text in texts:
+            assert text.count("{x}") == 1 and not re.search(r"[_|]|  |\b(a|an|the) \{x\}", text)
+            assert text.endswith("?") is (text in row[direction].get("question", ()))
+            assert text.startswith("the ") is (text in row[direction]["phrase"])
+
+
+def test_a_property_is_worded_once_and_its_inverse_with_it() -> None:
+    ids = [row[key] for row in ROWS for key in ("id", "inverse") if key in row]
+    assert all(re.fullmatch(r"P[1-9]\d*", name) for name in ids)
+    assert [name for name, count in Counter(ids).items() if count > 1] == []
+
+
+def test_a_kind_means_the_same_in_both_banks() -> None:
+    shared = TABLE["kind"].keys() & bank()["kind"].keys()
+    assert {kind: TABLE["kind"][kind] for kind in shared} == {
+        kind: bank()["kind"][kind] for kind in shared
+    }
