@@ -116,19 +116,22 @@ class SynthConfig(SamplingConfig):
     count: int = Field(default=5000, ge=1)
     """Number of records to make."""
     mix: dict[str, float] = TABLE_6
-    """Weight of each structure; defaults to GraphWalker Table 6."""
+    """Weight of each structure; defaults to GraphWalker Table 6. A weight of 0 alone, as in
+    `mix.5-hop=0`, takes that structure out."""
     max_path_share: float = Field(default=1.0, gt=0.0, le=1.0)
     """Largest share of a structure's questions that may take the same relation path."""
     max_relation_share: float = Field(default=1.0, gt=0.0, le=1.0)
     """Largest share of a structure's questions that may take the same relation, in any place."""
     max_attempts: int = Field(default=3000, ge=1)
-    """Number of attempts in a row without a record after which the run ends: the graph has no
-    more questions of that structure."""
+    """Number of attempts in a row without a record after which a structure is given up: the graph
+    has no more questions of it, and the other structures take its place."""
 
     @field_validator("mix")
     @classmethod
     def _known_structures(cls, mix: dict[str, float]) -> dict[str, float]:
-        return checked_mix(mix)
+        structures = {name: weight or 1.0 for name, weight in mix.items()}
+        checked_mix(structures or mix)
+        return checked_mix(without(mix, cls.model_fields["mix"].default))
 
 
 class BenchConfig(SynthConfig):
@@ -192,6 +195,11 @@ class ExpertConfig(Config):
             checked_mix(self.mix, any_types=self.policy is not None)
         return self
 
+    @field_validator("mix")
+    @classmethod
+    def _without_structures(cls, mix: dict[str, float]) -> dict[str, float]:
+        return without(mix, CWQ_LIKE)
+
     @model_serializer(mode="wrap")
     def _written(
         self, handler: SerializerFunctionWrapHandler, info: SerializationInfo
@@ -206,6 +214,13 @@ class ExpertConfig(Config):
         if not kinds:
             raise ValueError("no error is named; for an expert without any set error_rate to 0")
         return kinds
+
+
+def without(mix: dict[str, float], default: Mapping[str, float]) -> dict[str, float]:
+    """The mix; one that only takes structures out (`mix.5-hop=0`) takes them out of the default."""
+    if not mix or any(mix.values()):
+        return mix
+    return {name: weight for name, weight in default.items() if name not in mix} or mix
 
 
 def checked_mix(mix: dict[str, float], any_types: bool = False) -> dict[str, float]:

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from data_pipeline.attempts import Attempt, Drop, Maker, open_worker
 from data_pipeline.config import SynthConfig, quotas
-from data_pipeline.jobs.goals import Draws, Goal, fill, streams
+from data_pipeline.jobs.goals import Draws, Goal, fill, streams, too_few
 from data_pipeline.jobs.ledger import DROPPED, JobProgress, Ledger, Unit, open_ledger, unit_of
 from data_pipeline.jobs.merge_shards import Shards
 from data_pipeline.jobs.pool import open_pool
@@ -178,9 +178,11 @@ RECIPES = {
 
 
 class SynthGoal(Goal):
-    """An exact mix of distinct questions: the records made so far rule out some of those to come.
+    """A mix of distinct questions: the records made so far rule out some of those to come.
 
-    Raises `UserError` when the graph seems to have no more of a structure.
+    A structure that the graph seems to have no more of is given up, and what it lacks is shared
+    out among the others by weight. What is given up follows from the ledger alone, so that a
+    resumed or merged run gives up the same. Raises `UserError` when none is left.
     """
 
     def __init__(
@@ -190,8 +192,10 @@ class SynthGoal(Goal):
         recipe: Recipe,
         exclude: Corpora | None = None,
     ) -> None:
-        super().__init__(quotas(config.mix, config.count), Draws(), ledger)
+        self._asked = quotas(config.mix, config.count)
+        super().__init__(self._asked, Draws(), ledger)
         self.config = config
+        self._given_up: list[str] = []
         self._exclude = exclude
         self._productive: Counter[str] = Counter()  # attempts up to the last one that was kept
         self._distinct = Distinct()
@@ -203,15 +207,33 @@ class SynthGoal(Goal):
             self._remember(record)
 
     def next_structure(self) -> str | None:
-        structure = super().next_structure()
+        if self.kept.total() >= self.total:
+            return None
         limit = self.config.max_attempts
-        if structure and self.tried[structure] - self._productive[structure] >= limit:
+        for name in self._asked:
+            barren = self.tried[name] - self._productive[name] >= limit
+            if barren and name not in self._given_up and self.kept[name] < self._asked[name]:
+                self._give_up(name)
+        return super().next_structure()
+
+    def _give_up(self, structure: str) -> None:
+        """Share out what the structure lacks. Raises `UserError` where there is no other."""
+        self._given_up.append(structure)
+        rest = {n: self.config.mix[n] for n in self._asked if n not in self._given_up}
+        if not rest:
+            made = "; ".join(f"{n}: {self.kept[n]} of {self._asked[n]}" for n in self._asked)
             raise UserError(
-                f"{structure}: {self.kept[structure]} of {self.quota[structure]} made, none in the "
-                f"last {limit} attempts (dropped.jsonl has the reasons): ask for fewer, "
-                f"weigh it less (mix.{structure}=...), or take a larger graph"
+                f"{made} made, none in the last {self.config.max_attempts} attempts (dropped.jsonl "
+                "has the reasons): ask for fewer, or take a larger graph"
             )
-        return structure
+        kept = {name: self.kept[name] for name in self._given_up}
+        more = quotas(rest, self.total - sum(kept.values()) - sum(self._asked[n] for n in rest))
+        shared = {n: max(self.kept[n], self._asked[n] + more.get(n, 0)) for n in rest}
+        self.quota = {name: (kept | shared)[name] for name in self._asked}
+
+    @property
+    def card(self) -> dict[str, Any]:
+        return too_few(self._asked, self.kept)
 
     def judged(self, structure: str, unit: Unit) -> Unit:
         """The attempt, dropped when an earlier one is the same question, or filled the share

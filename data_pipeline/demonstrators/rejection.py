@@ -6,7 +6,7 @@ from itertools import islice
 from typing import Any
 
 from data_pipeline.config import ExpertConfig, quotas
-from data_pipeline.jobs.goals import Goal
+from data_pipeline.jobs.goals import Goal, too_few
 from data_pipeline.jobs.ledger import DROPPED, Ledger, Unit, unit_of
 from graphwalker.errors import UserError
 from graphwalker.question import Question
@@ -44,17 +44,26 @@ class Questions:
 class ExpertGoal(Goal):
     """A stratified sample of questions, each replaced by the next where its episodes are dropped.
 
-    Raises `UserError` as soon as the file has too few questions of a structure.
+    What a structure has too few questions for is shared out among the others. Raises `UserError`
+    where the file has no question of any structure that is wanted.
     """
 
     def __init__(
         self, config: ExpertConfig, questions: Questions, ledger: Ledger, file: str
     ) -> None:
-        super().__init__(questions.quotas(config), questions, ledger)
-        self._questions, self._file = questions.by_structure, file
-        self._or_shares = ", or take the file's own shares (mix={})" if config.mix else ""
+        self._asked = questions.quotas(config)
+        super().__init__(self._asked, questions, ledger)
+        self._questions = questions.by_structure
         self._ended = {unit_of(record) for record, _ in ledger.endings()}
-        self._check()
+        if not any(map(self._questions.get, self._asked)):
+            raise UserError(
+                f"{file}: no {', '.join(self._asked)} questions in it: give another file"
+                f"{', or take its own structures (mix={})' if config.mix else ''}"
+            )
+        self._share_out()
+
+    def next_structure(self) -> str | None:
+        return super().next_structure() if self.kept.total() < self.total else None
 
     def window(self, size: int) -> list[Question]:
         """The next questions, no more than are wanted if all of them are kept, nor than `size`."""
@@ -62,7 +71,7 @@ class ExpertGoal(Goal):
         for name, quota in self.quota.items():
             fresh = (q for q in self._questions.get(name, ()) if unit(q) not in self._ended)
             found += islice(fresh, quota - self.kept[name])
-        return found[:size]
+        return found[: min(size, self.total - self.kept.total())]
 
     def end(self, question: Question, kept: bool) -> None:
         """The question of a window is over."""
@@ -71,17 +80,31 @@ class ExpertGoal(Goal):
 
     def count(self, structure: str, kept: bool) -> None:
         super().count(structure, kept)
-        self._check()
+        if not kept:
+            self._share_out()
 
-    def _check(self) -> None:
-        for name, wanted in self.quota.items():
-            untried = len(self._questions.get(name, ())) - self.tried[name]
-            if untried < wanted - self.kept[name]:
-                raise UserError(
-                    f"{self._file}: {self.kept[name]} trajectories of {wanted} made, and too few "
-                    f"{name} questions left: make more questions, ask for fewer trajectories, "
-                    f"set mix.{name}=0{self._or_shares}"
-                )
+    def _share_out(self) -> None:
+        """Set the quotas by what the file still has: it follows from the ledger alone."""
+        room = {
+            name: self.kept[name] + len(self._questions.get(name, ())) - self.tried[name]
+            for name in self._asked
+        }
+        full: dict[str, int] = {}
+        rest = dict(self._asked)
+        while True:
+            lacking = self.total - sum(full.values()) - sum(self._asked[n] for n in rest)
+            more = quotas({n: float(self._asked[n]) for n in rest}, lacking) if rest else {}
+            rest = {n: max(self.kept[n], self._asked[n] + more.get(n, 0)) for n in rest}
+            over = {n: room[n] for n in rest if room[n] < rest[n]}
+            if not over:
+                break
+            full |= over
+            rest = {n: rest[n] for n in rest if n not in over}
+        self.quota = {name: (full | rest)[name] for name in self._asked}
+
+    @property
+    def card(self) -> dict[str, Any]:
+        return too_few(self._asked, self.kept)
 
 
 def unit(question: Question) -> str:

@@ -207,7 +207,7 @@ def world(tmp_path_factory) -> Path:
 
 
 def collect(world: Path, out: Path, **settings) -> dict:
-    config = ExpertConfig(count=50, **settings)
+    config = ExpertConfig(**{"count": 50, **settings})
     return collect_experts(world / "graph", config, world / "questions" / "questions.jsonl", out)
 
 
@@ -249,10 +249,16 @@ def test_experts_resume_to_the_same_bytes_with_any_number_of_workers(world, tmp_
     assert (two / "datacard.json").read_bytes() == (one / "datacard.json").read_bytes()
 
 
-def test_too_few_questions_of_a_structure_are_reported_before_any_work(world, tmp_path):
-    with pytest.raises(UserError, match=r"too few 3-hop questions left"):
-        collect(world, tmp_path, mix={"3-hop": 1})
+def test_a_structure_without_questions_is_reported_before_any_work(world, tmp_path):
+    with pytest.raises(UserError, match=r"no 5-hop questions in it.*mix=\{\}"):
+        collect(world, tmp_path, mix={"5-hop": 1})
     assert not (tmp_path / "graphroll.jsonl").read_bytes()
+
+
+def test_what_a_structure_lacks_is_made_of_the_others(world, tmp_path):
+    card = collect(world, tmp_path, mix={"5-hop": 1, "2-hop": 1, "2I": 2}, count=20)
+    assert card["count"] == 20
+    assert card["too_few"] == {"5-hop": {"asked": 5, "made": 0}}
 
 
 def test_questions_without_phrases_are_refused(world, tmp_path):

@@ -35,6 +35,11 @@ def _show(title: str, run: Callable[..., Card]) -> None:
     with console.progress(title) as tick:
         card = run(progress=tick)
     console.facts(title, {key: card[key] for key in CARD if card.get(key)})
+    for name, found in card.get("too_few", {}).items():
+        console.note(
+            f"warning: {name}: {found['made']} of {found['asked']} made, there are no more; "
+            "other structures take the place where they can"
+        )
 
 
 @verb(app, *MAKING)

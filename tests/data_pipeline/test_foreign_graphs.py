@@ -1,0 +1,154 @@
+"""Graphs that others made become questions in English, in own words, as many as asked for."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from data_pipeline.config import SynthConfig
+from data_pipeline.jobs.shards import Shard
+from data_pipeline.merge import merge
+from data_pipeline.synthesize import synthesize
+from graphwalker.cli.app import app
+from graphwalker.config import load_config
+from graphwalker.errors import UserError
+from graphwalker.files import read_json, read_jsonl
+from support.foreign_graphs import FOREIGN
+
+FILES = ("walks.jsonl", "questions.jsonl", "graphsynth.jsonl", "dropped.jsonl", "datacard.json")
+FEW = {"max_attempts": 400}
+
+
+def run(*arguments: object) -> str:
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert result.exit_code == 0, (result.output, result.exception)
+    return result.output
+
+
+def refused(*arguments: object) -> str:
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert isinstance(result.exception, UserError)
+    return str(result.exception)
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory) -> dict[str, Path]:
+    found = {}
+    for name, write in FOREIGN.items():
+        folder = tmp_path_factory.mktemp(name)
+        run("graph", "build", *write(folder), "--out", folder / "graph")
+        found[name] = folder / "graph"
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("dbpedia", ("birthplace of", "the film", "the university whose city is")),
+        ("wikidata", ("place of birth", "the film", "was educated at")),
+        ("company", ("works for", "lives in", "owns a stake in", "the ceo of")),
+        ("citations", ("the paper", "is affiliated with", "cite")),
+        ("neo4j", ("the movie", "the person who", "lives in")),
+    ],
+)
+def test_a_foreign_graph_gives_the_count_asked_for_in_english(built, tmp_path, name, parts):
+    card = synthesize(built[name], SynthConfig(count=50, **FEW), tmp_path)
+    texts = " ".join(record["question"] for record in read_jsonl(tmp_path / "questions.jsonl"))
+    assert card["count"] == 50
+    assert "the has" not in texts and "http" not in texts
+    assert all(part in texts for part in parts)
+
+
+def test_a_structure_that_a_small_graph_lacks_gives_way_to_the_others(built, tmp_path):
+    folders = [tmp_path / name for name in ("one", "two", "shards")]
+    graph, config = built["citations"], SynthConfig(count=50, **FEW)
+    for folder, workers in zip(folders, (1, 2), strict=False):
+        card = synthesize(graph, config.model_copy(update={"workers": workers}), folder)
+        assert card["count"] == 50 and card["too_few"]["5-hop"] == {"asked": 2, "made": 0}
+    for index in range(2):
+        synthesize(graph, config, folders[2], shard=Shard(index, 2))
+    merge(graph, folders[2])
+    for folder in folders[1:]:
+        for file in FILES:
+            assert (folder / file).read_bytes() == (folders[0] / file).read_bytes(), (folder, file)
+
+
+def test_a_killed_run_gives_up_the_same_structures(built, tmp_path):
+    graph, config = built["citations"], SynthConfig(count=50, **FEW)
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    synthesize(graph, config, whole)
+    ticks = 0
+
+    def stop(*_: object) -> None:
+        nonlocal ticks
+        ticks += 1
+        if ticks == 900:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        synthesize(graph, config, killed, progress=stop)
+    synthesize(graph, config, killed)
+    for file in FILES:
+        assert (killed / file).read_bytes() == (whole / file).read_bytes(), file
+
+
+def test_the_command_says_what_gave_way(built, tmp_path):
+    more = ("--count", 20, "--out", tmp_path / "s", "max_attempts=200")
+    said = run("synth", "--graph", built["citations"], *more)
+    assert "warning: 5-hop: 0 of 1 made" in said
+
+
+def test_a_weight_of_nought_takes_just_that_structure_out():
+    mix = load_config(SynthConfig, None, ["mix.5-hop=0"]).mix
+    assert mix == {k: v for k, v in SynthConfig().mix.items() if k != "5-hop"}
+    with pytest.raises(UserError, match="unknown structure '6-hop'"):
+        load_config(SynthConfig, None, ["mix.6-hop=0"])
+
+
+def test_own_words_win_over_all_others(built, tmp_path):
+    words, graph = tmp_path / "words.toml", built["company"]
+    run("phrases", "--graph", graph, "--out", words)
+    assert "not overwritten" in refused("phrases", "--graph", graph, "--out", words)
+    table = tomllib.loads(words.read_text())
+    assert table["relation"][0]["id"] == "boardMember"  # the most used one is first
+    assert len(table["relation"]) == 8
+    own = '[[relation]]\nid = "works_for"\nto = "firm"\n'
+    own += 'out = ["the firm that pays {x}", "pays {x}"]\n'
+    words.write_text(own + 'in = "the person on the payroll of {x}"\n')
+    arguments = (
+        "synth",
+        "--graph",
+        graph,
+        "--count",
+        40,
+        "--out",
+        tmp_path / "s",
+        "max_attempts=300",
+    )
+    run(*arguments, f"phrases_file={words}")
+    texts = " ".join(r["question"] for r in read_jsonl(tmp_path / "s" / "questions.jsonl"))
+    assert "firm that pays" in texts and "payroll" in texts and "works for" not in texts
+    assert read_json(tmp_path / "s" / "run.json", "")["phrases"]
+    words.write_text(own)  # other words are another run
+    assert "phrases" in refused(*arguments, f"phrases_file={words}")
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("[[relation]", "not TOML"),
+        ("a = 1", r"no \[\[relation\]\] in it"),
+        ('[[relation]]\nout = "the a of {x}"', "without an id"),
+        ('[[relation]]\nid = "works_for"\nuot = "x"', "works_for: uot: known are id"),
+        ('[[relation]]\nid = "works_for"\nout = "the firm"', "write {x} once"),
+        ('[[relation]]\nid = "works_for"\nout = 3', "write a list of texts"),
+        ('[[relation]]\nid = "works_four"', "none of its 1 relations is one of the graph"),
+    ],
+)
+def test_a_bad_phrases_file_is_refused_in_one_line(built, tmp_path, text, fault):
+    words = tmp_path / "words.toml"
+    words.write_text(text)
+    config = SynthConfig(count=5, phrases_file=str(words))
+    with pytest.raises(UserError, match=fault):
+        synthesize(built["company"], config, tmp_path / "s")
