@@ -36,7 +36,7 @@ def score_table(stages: Sequence[StageFigures]) -> FigureTable:
     columns = {"f1": "F1", "hits1": "Hits@1", **_pass_columns(stages)}
     rows = [
         (
-            Cell(str(stage["name"]), f"{stage['questions']:,} questions"),
+            Cell(str(stage["name"]), count_of_questions(stage)),
             figure(stage, "em"),
             gain_cell(stage.get("gain_over_previous")),
             *(figure(stage, key) for key in columns),
@@ -80,13 +80,14 @@ def short_table(stages: Sequence[StageFigures]) -> FigureTable:
     }
     rows = [
         (
-            Cell(str(stage["name"])),
+            Cell(str(stage["name"]), missing_note(stage)),
             Cell(number(stage.get("em")), brackets(stage.get("em_interval"), 2)),
             *(Cell(figure(stage, key).text) for key in columns),
         )
         for stage in stages
     ]
-    return FigureTable((Cell("Stage"), Cell("EM"), *map(Cell, columns.values())), tuple(rows))
+    head = (Cell("Stage"), Cell("EM"), *map(Cell, columns.values()))
+    return FigureTable(head, tuple(rows), _pass_note(stages, columns))
 
 
 def group_tables(stages: Sequence[StageFigures]) -> list[tuple[str, FigureTable]]:
@@ -119,11 +120,49 @@ def figure(row: Mapping[str, Any], key: str, shade: bool = False) -> Cell:
     if value is None:
         return Cell("–", "")
     digits = {"turns": 2, "graph_calls": 2, "tokens": 0}.get(key, 3)
+    small = (brackets(row.get(f"{key}_interval"), digits), of_questions(row, key))
     return Cell(
         number(value, digits),
-        brackets(row.get(f"{key}_interval"), digits),
+        " ".join(filter(None, small)),
         float(value) if shade else None,
     )
+
+
+def of_questions(row: Mapping[str, Any], key: str) -> str:
+    """Of how many questions a Pass@k is, often fewer than were scored: `n = 40`."""
+    count = row.get(f"{key}_questions")
+    return "" if count is None else f"n = {count:,}"
+
+
+def count_of_questions(stage: StageFigures) -> str:
+    """`480 questions`, or `25 of 60 questions (35 missing)`."""
+    scored, missing = stage["questions"], stage.get("missing", 0)
+    if not missing:
+        return f"{scored:,} questions"
+    return f"{scored:,} of {stage['asked']:,} questions ({missing:,} missing)"
+
+
+def _pass_note(stages: Sequence[StageFigures], columns: Mapping[str, str]) -> str:
+    """`Pass@8: n = 40 questions`, per stage where they differ."""
+    notes: list[str] = []
+    for key in (key for key in columns if key.startswith("pass@")):
+        counts = {str(s["name"]): s[f"{key}_questions"] for s in stages if f"{key}_questions" in s}
+        if len(set(counts.values())) == 1:
+            notes.append(f"{columns[key]}: n = {next(iter(counts.values())):,} questions")
+        else:
+            each = ", ".join(f"{count:,} ({name})" for name, count in counts.items())
+            notes.append(f"{columns[key]}: n = {each}")
+    return "; ".join(notes)
+
+
+def missing_note(stage: StageFigures) -> str:
+    """`35 of 60 questions missing`, with the sampled episodes that are; `""` for a whole run."""
+    parts: list[str] = []
+    if lost := stage.get("missing", 0):
+        parts.append(f"{lost:,} of {stage['asked']:,} questions missing")
+    if lost := stage.get("missing_samples", 0):
+        parts.append(f"{lost:,} sampled episodes missing")
+    return ", ".join(parts)
 
 
 def gain_cell(gain: Mapping[str, Any] | None) -> Cell:
@@ -173,6 +212,8 @@ def as_terminal(table: FigureTable, title: str = "") -> "rich.table.Table":
     shown = RichTable(
         title=named, title_justify="left", box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 0)
     )
+    if table.note:
+        shown.caption, shown.caption_justify = Text(_one_line(table.note)), "left"
     for place, cell in enumerate(table.head):
         justify = "right" if place else "left"
         shown.add_column(Text(_one_line(cell.text)), justify=justify, no_wrap=bool(place))

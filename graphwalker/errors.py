@@ -15,3 +15,12 @@ class GraphError(GraphWalkerError, RuntimeError):
 
 class PolicyError(GraphWalkerError, RuntimeError):
     """The policy failed (API down, engine crashed). Never scored, never trained on."""
+
+
+class HopelessError(PolicyError):
+    """A failure that every further request would meet: a wrong key, no money, a cap."""
+
+
+class IncompleteError(GraphWalkerError, RuntimeError):
+    """Some of the work is missing; what was done stands, and the same command resumes it. Commands
+    exit with code 3."""

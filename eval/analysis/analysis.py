@@ -20,7 +20,7 @@ from eval.analysis.summary import (
 )
 from eval.run.records import Sampled, read_run
 from eval.run.usage import read_usage, usage_figures
-from eval.tables import Cell, FigureTable, as_terminal, brackets, number
+from eval.tables import Cell, FigureTable, as_terminal, brackets, missing_note, number
 from graphwalker.errors import UserError
 from graphwalker.graphs.literals import is_literal
 from graphwalker.question import Question
@@ -48,6 +48,7 @@ def analyse(folder: Path | str, seed: int = 0) -> dict[str, Any]:
         "run": str(folder),
         "questions": len(kept),
         "failures": len(run.failures) + len(run.trajectories) - len(kept),
+        **run.missing(),
         "wrong": sum(t.scores["em"] != 1.0 for t in kept),
         "overall": row(kept),
         "by": {name: by_group(kept, group, row) for name, group in groups.items()},
@@ -109,7 +110,8 @@ def analysis_tables(result: Mapping[str, Any]) -> list["rich.table.Table"]:
         for name, rows in result["by"].items()
         if len(rows) > 1
     ]
-    tables.append(as_terminal(_errors_table(result["errors"]), f"{result['wrong']:,} wrong"))
+    wrong = ", ".join(filter(None, (f"{result['wrong']:,} wrong", missing_note(result))))
+    tables.append(as_terminal(_errors_table(result["errors"]), wrong))
     if result["pass_curve"]:
         tables.append(as_terminal(_curve_table(result["pass_curve"]), "Pass@k"))
     if result["usage"]:

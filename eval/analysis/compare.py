@@ -94,4 +94,6 @@ def comparison_table(result: dict[str, Any]) -> "rich.table.Table":
         f"{result['questions']:,} questions; B right where A is wrong: {result['won']:,}, "
         f"the reverse: {result['lost']:,}"
     )
+    if apart := [f"{n:,} by {x} alone" for x in "AB" if (n := result[f"only_{x.lower()}"])]:
+        title += f"; not compared: scored {', '.join(apart)}"
     return as_terminal(FigureTable(head, tuple(rows)), title)

@@ -1,16 +1,16 @@
 """Figures of a run: means with 95 % intervals, breakdowns, Pass@k; paired differences of two runs.
 
-Intervals are those of `eval.intervals`: Wilson's where every value is 0 or 1 (it stays honest at 0
-and at n), else the percentile bootstrap over questions.
+Intervals are those of `eval.intervals`; several episodes of one question count as one question.
 """
 
 import math
 import re
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from eval.intervals import INTERVALS, bootstrap, mean_interval
+from eval.intervals import INTERVALS, Interval, bootstrap, mean_interval, tango
 from eval.run.records import Sampled
 from graphwalker.question import Question
 from graphwalker.scoring import pass_at_k, score
@@ -52,10 +52,10 @@ def summarise(
         return summary
     put_rates(summary, kept, RATES, seed)
     put_recovery(summary, kept, seed)
-    _put(summary, "answered", [float(t.answer is not None) for t in kept], seed)
-    _put(summary, "forced", [float(t.stop is StopReason.FORCED) for t in kept], seed)
+    _put(summary, "answered", kept, [float(t.answer is not None) for t in kept], seed)
+    _put(summary, "forced", kept, [float(t.stop is StopReason.FORCED) for t in kept], seed)
     for name, values in _costs(kept).items():
-        _put(summary, name, values, seed, share=False)
+        _put(summary, name, kept, values, seed, share=False)
     put_passes(summary, own_curve(kept, passes, seed))
 
     def row(group: Sequence[Trajectory]) -> dict[str, Any]:
@@ -92,15 +92,15 @@ def put_rates(
 ) -> None:
     """The mean of each of these scores, with its interval."""
     for name in names:
-        _put(row, name, [t.scores[name] for t in kept], seed)
+        _put(row, name, kept, [t.scores[name] for t in kept], seed)
 
 
 def put_recovery(row: dict[str, Any], kept: Sequence[Trajectory], seed: int) -> None:
     """How often an episode recovered: of all, and of the `erring` ones that had an error."""
     erring = [t for t in kept if t.scores["had_error"]]
-    _put(row, "recovery_all", [t.scores["recovered"] for t in kept], seed)
+    _put(row, "recovery_all", kept, [t.scores["recovered"] for t in kept], seed)
     row["erring"] = len(erring)
-    _put(row, "recovery_given_error", [t.scores["recovered"] for t in erring], seed)
+    _put(row, "recovery_given_error", erring, [t.scores["recovered"] for t in erring], seed)
 
 
 def put_passes(row: dict[str, Any], curve: Iterable[Mapping[str, Any]]) -> None:
@@ -144,7 +144,11 @@ def pass_curve(passes: Passes, seed: int = 0) -> list[dict[str, Any]]:
 
 
 def paired(a: Iterable[Trajectory], b: Iterable[Trajectory], *, seed: int = 0) -> dict[str, Any]:
-    """B minus A over the questions that both have, with intervals; McNemar's exact p for EM."""
+    """B minus A over the questions that both have, with intervals; McNemar's exact p for EM.
+
+    Where a question has several episodes, whole questions are resampled, and p is of the questions
+    that won or lost on balance.
+    """
     first = {t.id: scored(t) for t in a if not t.stop.infrastructure_failure}
     second = {t.id: scored(t) for t in b if not t.stop.infrastructure_failure}
     common = [key for key in first if key in second]
@@ -162,24 +166,54 @@ def paired(a: Iterable[Trajectory], b: Iterable[Trajectory], *, seed: int = 0) -
         result[f"{name}_a"] = sum(before) / len(common)
         result[f"{name}_b"] = sum(after) / len(common)
         result[name] = sum(gains) / len(common)
-        result[f"{name}_interval"] = bootstrap(gains, seed)
+        result[f"{name}_interval"] = _gain_interval(
+            gains, [first[key].question.id for key in common], seed
+        )
     won = sum(second[key].scores["em"] > first[key].scores["em"] for key in common)
     lost = sum(second[key].scores["em"] < first[key].scores["em"] for key in common)
-    return {**result, "won": won, "lost": lost, "p": mcnemar(won, lost)}
+    balance: dict[str, float] = defaultdict(float)
+    for key in common:
+        balance[first[key].question.id] += second[key].scores["em"] - first[key].scores["em"]
+    up, down = (sum(sign * gain > 0 for gain in balance.values()) for sign in (1, -1))
+    return {**result, "won": won, "lost": lost, "p": mcnemar(up, down)}
 
 
 def mcnemar(won: int, lost: int) -> float:
-    """Two-sided exact p that gains and losses are a fair coin."""
-    n = won + lost
-    tail = sum(math.comb(n, i) for i in range(min(won, lost) + 1))
-    return min(1.0, 2 * tail / 2**n)
+    """Two-sided exact p that gains and losses are a fair coin; never 0, however small it is.
+
+    >>> round(mcnemar(2, 10), 6)
+    0.038574
+    """
+    n, fewer = won + lost, min(won, lost)
+    if 2 * fewer >= n - 1:
+        return 1.0
+    # In logarithms: the terms are beyond any float from a thousand pairs on.
+    every = math.lgamma(n + 1) - n * math.log(2)
+    terms = [every - math.lgamma(i + 1) - math.lgamma(n - i + 1) for i in range(fewer + 1)]
+    largest = terms[-1]
+    tail = largest + math.log(math.fsum(math.exp(term - largest) for term in terms))
+    return min(1.0, max(2 * math.exp(tail), sys.float_info.min))
+
+
+def _gain_interval(gains: Sequence[float], questions: Sequence[str], seed: int) -> Interval:
+    won, lost = gains.count(1), gains.count(-1)
+    if len(set(questions)) == len(gains) and won + lost + gains.count(0) == len(gains):
+        return tango(won, lost, len(gains))
+    return bootstrap(gains, seed, clusters=questions)
 
 
 def _put(
-    row: dict[str, Any], name: str, values: Sequence[float], seed: int, share: bool = True
+    row: dict[str, Any],
+    name: str,
+    kept: Sequence[Trajectory],
+    values: Sequence[float],
+    seed: int,
+    share: bool = True,
 ) -> None:
     row[name], row[f"{name}_interval"] = (
-        mean_interval(values, seed, share) if values else (None, None)
+        mean_interval(values, seed, share, [t.question.id for t in kept])
+        if values
+        else (None, None)
     )
 
 

@@ -8,7 +8,15 @@ from markupsafe import Markup
 
 from eval.report.assets import scripts, templates
 from eval.report.published_page import sections
-from eval.tables import brackets, conduct_table, group_tables, number, score_table
+from eval.tables import (
+    brackets,
+    conduct_table,
+    count_of_questions,
+    group_tables,
+    missing_note,
+    number,
+    score_table,
+)
 from eval.viewer.archive import WalkArchive
 from eval.viewer.pages import ENDS, ShownWalk, outcome, written
 from eval.viewer.record import cut
@@ -24,7 +32,7 @@ GLOSSARY = {
     "Recovery given error": "share with EM 1 among the episodes that made an erroneous query; "
     "(all): an erroneous query and EM 1, over all questions",
     "Answered, Forced": "gave an answer at all; gave it only when it had to, after the last turn",
-    "EM gain": "difference to the stage before on the same questions: paired bootstrap interval, "
+    "EM gain": "difference to the stage before on the same questions: Tango's paired interval, "
     "McNemar's exact p",
 }
 
@@ -64,15 +72,16 @@ def headline(report: Report) -> str:
     stages = report["stages"]
     last = stages[-1]
     if last.get("em") is None:
-        return f"{last['name']} has no scored questions."
+        return f"{last['name']} has no scored questions; {missing_note(last) or 'none was asked'}."
     text = (
-        f"{last['name']} answers {last['questions']:,} questions with strict EM "
+        f"{last['name']} answers {count_of_questions(last)} with strict EM "
         f"{number(last['em'])} {brackets(last['em_interval'])} and F1 {number(last['f1'])}"
     )
     first = stages[0]
     if len(stages) > 1 and first.get("em") is not None:
         text += f"; {first['name']} began at EM {number(first['em'])}"
-    return text + "."
+    lost = [f"{s['name']}: {note}" for s in stages[:-1] if (note := missing_note(s))]
+    return text + "." + (f" Incomplete: {'; '.join(lost)}." if lost else "")
 
 
 def _plain(value: Any) -> str:

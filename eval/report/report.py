@@ -198,6 +198,7 @@ def _stage_records(
         record = {
             "name": stage.name,
             **summarise(run.trajectories, run.samples, ks, failures=len(run.failures), seed=seed),
+            **run.missing(),
             "seconds": stage.seconds,
         }
         if place:

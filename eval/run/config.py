@@ -63,12 +63,15 @@ class EvalConfig(Config):
     `policy.api.concurrency`."""
     retries: int = Field(default=1, ge=0)
     """Number of further tries after an infrastructure failure, before the episode is set aside."""
+    failures_in_a_row: int = Field(default=10, ge=0)
+    """So many infrastructure failures in a row end the run; the same command resumes it. 0: no
+    number does."""
     seed: int = 0
     """Seed of the sampling and of the bootstrap."""
 
 
 def run_eval(config: EvalConfig, progress: Progress | None = None) -> Path:
-    """Evaluate by the config; returns the folder of the run."""
+    """Evaluate by the config; returns the folder of the run. Raises as `evaluate_with` does."""
     config = with_model_settings(config)
     out = Path(config.output_dir)
     loaded = load_questions(config.questions, config.limit or None, config.questions_format)
@@ -86,6 +89,7 @@ def run_eval(config: EvalConfig, progress: Progress | None = None) -> Path:
             temperature=config.temperature,
             seed=config.seed,
             max_tokens=config.max_tokens,
+            failures_in_a_row=config.failures_in_a_row,
             identity=policy_identity(config.policy),
             progress=progress,
         )

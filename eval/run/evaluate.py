@@ -1,7 +1,6 @@
 """The evaluation run: a greedy and a sampled pass, in files that a killed job resumes."""
 
 import hashlib
-import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,15 +11,13 @@ from eval.run.usage import USAGE, usage_record
 from eval.run.workers import ThisProcess, Workers
 from graphwalker.agents.environment import Environment
 from graphwalker.agents.rollout import untimed
-from graphwalker.errors import UserError
+from graphwalker.errors import HopelessError, IncompleteError, UserError
 from graphwalker.files import JsonlAppender, dumps, read_jsonl, write_jsonl
 from graphwalker.policies.base import Policy, Sampling
 from graphwalker.question import Question
 from graphwalker.runs import claim, locked
 from graphwalker.scoring import score
 from graphwalker.trajectory import Trajectory
-
-log = logging.getLogger(__name__)
 
 Progress = Callable[..., None]
 """Called with (episodes done, episodes in all) after each episode, and `EM` of those just done."""
@@ -55,6 +52,7 @@ def evaluate(
     max_tokens: int = 512,
     retries: int = 1,
     whole_samples: bool = False,
+    failures_in_a_row: int = 10,
     identity: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
 ) -> Path:
@@ -69,6 +67,7 @@ def evaluate(
         seed=seed,
         max_tokens=max_tokens,
         whole_samples=whole_samples,
+        failures_in_a_row=failures_in_a_row,
         identity=identity,
         progress=progress,
     )
@@ -85,6 +84,7 @@ def evaluate_with(
     seed: int = 0,
     max_tokens: int = 512,
     whole_samples: bool = False,
+    failures_in_a_row: int = 10,
     identity: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
 ) -> Path:
@@ -95,7 +95,9 @@ def evaluate_with(
     (small records, or whole ones with `whole_samples`), OUT/usage.jsonl what each episode cost,
     OUT/failures.jsonl the infrastructure failures, which the next call tries again. All but
     the usage are the same bytes for any workers. `identity` names what else must be the same for a
-    resume, such as the checksum of the weights. Raises `UserError` over another run's folder.
+    resume, such as the checksum of the weights. Raises `UserError` over another run's folder, and
+    `IncompleteError` where going on is of no use: after `failures_in_a_row` infrastructure failures
+    (0: never), or one that every request would meet. What was done stands, and is resumed.
     """
     distinct = _distinct(questions)
     greedy = Sampling(temperature=0.0, max_tokens=max_tokens, seed=seed)
@@ -126,6 +128,7 @@ def evaluate_with(
                 questions_of_part,
                 workers,
                 out,
+                failures_in_a_row,
                 # `base=done` binds the count of this pass; a bare `done` would be read at call
                 # time.
                 lambda n, base=done, **figures: (
@@ -150,6 +153,27 @@ def _run_pass(
     questions: Sequence[Question],
     workers: Workers,
     out: Path,
+    most_failures: int,
+    tick: Callable[..., None],
+) -> int:
+    stop: Exception | None = None
+    done = 0
+    try:
+        done = _run_episodes(part, questions, workers, out, most_failures, tick)
+    except (HopelessError, IncompleteError) as error:
+        stop = error
+    _settle(part, questions)
+    if stop is not None:
+        raise IncompleteError(str(stop))
+    return done
+
+
+def _run_episodes(
+    part: _Pass,
+    questions: Sequence[Question],
+    workers: Workers,
+    out: Path,
+    most_failures: int,
     tick: Callable[..., None],
 ) -> int:
     failed, right, scored = 0, 0.0, 0
@@ -168,19 +192,16 @@ def _run_pass(
                 if trajectory.stop.infrastructure_failure:
                     lost.append(trajectory.to_json())
                     failed += 1
+                    if failed == most_failures:
+                        error = trajectory.provenance.get("error", trajectory.stop.value)
+                        raise IncompleteError(f"{failed} failures in a row, the last: {error}")
                 else:
+                    failed = 0
                     record = _record(trajectory, part.whole)
                     kept.append(record)
                     right, scored = right + record["scores"]["em"], scored + 1
                 ended += 1
                 tick(ended, EM=right / max(1, scored))
-    if failed:
-        log.warning(
-            "%d episodes ended in an infrastructure failure (%s); the same command retries them",
-            failed,
-            out / FAILURES,
-        )
-    _settle(part, questions)
     return ended
 
 

@@ -74,6 +74,22 @@ class Run:
     failures: list[Trajectory]
     config: dict[str, Any] = field(default_factory=dict)
 
+    def missing(self) -> dict[str, int]:
+        """How many questions were `asked`, and what has no score yet: `missing` questions and
+        `missing_samples`. Where no settings say (a lone file), failures are what is missing."""
+        scored = sum(not t.stop.infrastructure_failure for t in self.trajectories)
+        drawn = sum(not s.stop.infrastructure_failure for s in self.samples)
+        failed = [t for t in (*self.trajectories, *self.failures) if t.stop.infrastructure_failure]
+        lost = sum(t.sample == 0 for t in failed)
+        asked = int(self.config.get("questions", scored + lost))
+        sampled = min(int(self.config.get("sampled_questions", 0)) or asked, asked)
+        wanted = int(self.config.get("samples", 0)) * sampled
+        return {
+            "asked": asked,
+            "missing": max(0, asked - scored),
+            "missing_samples": max(0, wanted - drawn) if wanted else len(failed) - lost,
+        }
+
 
 def read_run(
     folder: Path | str,
@@ -106,6 +122,18 @@ def read_run(
         _optional(folder / FAILURES, walk),
         read_config(folder),
     )
+
+
+def has_predictions(folder: Path) -> bool:
+    """Whether any greedy episode of a run was scored."""
+    return next(iter(read_jsonl(folder / PREDICTIONS)), None) is not None
+
+
+def failure_reason(folder: Path) -> str:
+    """Why the first failed episode failed, `""` where none did."""
+    path = folder / FAILURES
+    first = next(iter(read_jsonl(path)), None) if path.is_file() else None
+    return "" if first is None else str(first.get("provenance", {}).get("error", ""))
 
 
 def read_chosen(folder: Path | str, ids: Collection[str]) -> dict[str, Trajectory]:

@@ -4,7 +4,8 @@ Our form is one JSON object a line (or a JSON array of them):
 
     {"id": "q1", "predictions": ["Oslo"], "answers": ["Oslo"], "samples": [["Oslo"], ["Rome"]]}
 
-An answer may be an object with `name`, `id` and `aliases`, a prediction one with `name` and `id`.
+An answer may be an object with `name`, `id` and `aliases`, a prediction one with `name` and `id`,
+or a number.
 Optional: `samples` (for Pass@k), `parses` (lists of answers, WebQSP), `rows` and `gold_rows`
 (JSON objects, GraphWalk), `judge` (a judge's verdict, true or false).
 """
@@ -163,11 +164,13 @@ def as_entity(value: Any, where: str, known: set[str]) -> Entity:
     """One prediction: a string (perhaps the id of a gold answer), an object, or null for none."""
     if value is None:
         return Entity("", "")
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        value = json.dumps(value)  # a year as 1936, as most dumps have it
     if isinstance(value, str):
         return Entity(value if value in known else "", value)
     if isinstance(value, dict):
         return Entity(_text(value, "id", where), _text(value, "name", where))
-    raise BadField(f"field '{where}' must be a string, got {_say(value)}")
+    raise BadField(f"field '{where}' must be a string or a number, got {_say(value)}")
 
 
 def _predicted(value: Any, where: str, known: set[str]) -> Predicted | None:

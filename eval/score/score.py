@@ -4,7 +4,7 @@ import logging
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -87,6 +87,7 @@ def _summary(
 ) -> Scored:
     values: dict[str, array[float]] = {}
     n, ids = 0, set[str]()
+    tallied: list[Tally] = []
     for piece in pieces:
         for metric, found in piece.values.items():
             values.setdefault(metric, array("d")).extend(found)
@@ -94,14 +95,21 @@ def _summary(
         ids.update(piece.ids)
         if write:
             write(piece.lines)
+        tallied.append(replace(piece, values={}, lines=[]))
     if not n:
         raise UserError(f"{name}: holds no records to score")
     if len(ids) < n:
-        _log.warning("%s: %d records repeat an id; every one counts", name, n - len(ids))
+        _log.warning(
+            "%s: %d records repeat an id; every one counts, intervals are over the %d ids",
+            name, n - len(ids), len(ids),
+        )  # fmt: skip
     means: dict[str, float] = {}
     intervals: dict[str, Interval] = {}
     for metric in _shown(values, wanted, n, name):
-        means[metric], intervals[metric] = mean_interval(values[metric], seed)
+        clusters = None
+        if len(ids) < n:
+            clusters = [name for piece in tallied for name in piece.ids_of(metric)]
+        means[metric], intervals[metric] = mean_interval(values[metric], seed, clusters=clusters)
     return Scored(n, means, intervals, {metric: len(values[metric]) for metric in means})
 
 

@@ -62,6 +62,10 @@ class Tally:
     """Keep each record's scores in `lines`, as JSON."""
     values: dict[str, "array[float]"] = field(default_factory=dict[str, "array[float]"])
     ids: list[str] = field(default_factory=list[str])
+    kinds: dict[tuple[str, ...], int] = field(default_factory=dict[tuple[str, ...], int])
+    """Every set of metrics that some record has, numbered."""
+    kind: "array[int]" = field(default_factory=lambda: array("I"))
+    """Of each record, which of `kinds`."""
     lines: list[str] = field(default_factory=list[str])
 
     def add_all(self, records: Iterable[Prediction]) -> "Tally":
@@ -71,10 +75,16 @@ class Tally:
             for name, value in scores.items():
                 self.values.setdefault(name, array("d")).append(value)
             self.ids.append(record.id)
+            self.kind.append(self.kinds.setdefault(tuple(scores), len(self.kinds)))
             if self.keep:
                 chosen = {"id": record.id, "scores": self.wanted.choose(scores)}
                 self.lines.append(json.dumps(chosen) + "\n")
         return self
+
+    def ids_of(self, metric: str) -> list[str]:
+        """The ids of the records that `values[metric]` is of."""
+        having = {number for names, number in self.kinds.items() if metric in names}
+        return [name for name, kind in zip(self.ids, self.kind, strict=True) if kind in having]
 
 
 def scores_of(record: Prediction, families: Sequence[Family], ks: Sequence[int]) -> Scores:

@@ -27,7 +27,8 @@ class Episode:
         self._agent: AgentRun | None = None
         self._tools: ToolBox | None = None
         self._answer: FinalAnswer | None = None
-        self._error = ""
+        self.failure: Exception | None = None
+        """Why the graph or the policy failed, if one did."""
         self._prompt_tokens = 0
         self._completion_tokens = 0
         self._cost = 0.0
@@ -58,8 +59,8 @@ class Episode:
             raise RuntimeError(f"episode {self.key} is not over")
         names, tools = None if self._answer is None else self._answer.names, self._tools
         provenance: dict[str, Any] = dict(self._environment.provenance)
-        if self._error:
-            provenance["error"] = self._error
+        if self.failure is not None and str(self.failure):
+            provenance["error"] = str(self.failure)
         return Trajectory(
             question=self.question,
             agent=self._environment.name,
@@ -97,7 +98,7 @@ class Episode:
     def _end(self, stop: StopReason, error: Exception | None = None) -> None:
         self.ask = None
         self.stop = stop
-        self._error = str(error) if error is not None else ""
+        self.failure = error
         self._seconds = time.perf_counter() - self._started
 
     def _usage(self) -> dict[str, float]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from graphwalker.agents.environment import Environment
 from graphwalker.agents.episode import Episode
 from graphwalker.agents.inbox import Inbox, Task, TaskList
-from graphwalker.errors import PolicyError, UserError
+from graphwalker.errors import HopelessError, PolicyError, UserError
 from graphwalker.policies.base import Completion, Policy, Request, Sampling
 from graphwalker.question import Question
 from graphwalker.trajectory import Trajectory, Turn
@@ -40,6 +40,9 @@ def rollout(
     An `Inbox` in place of questions stays open: its trajectories come as they finish, each drawn as
     it was put in. An episode that failed for our reasons is tried again `retries` times with fresh
     tools, then yielded with that stop reason: set it aside, it says nothing about the agent.
+
+    After a failure that every request would meet (`HopelessError`: a wrong key, a cap) no further
+    episode starts; those under way are yielded, then it is raised. An `Inbox` goes on.
     """
     if isinstance(questions, Inbox):
         source = questions
@@ -86,6 +89,8 @@ class _Run:
         self._on_turn = on_turn
         self._running: dict[str, _Running] = {}
         self._tries: dict[int, int] = {}
+        self._told_retry = False
+        self._hopeless: HopelessError | None = None
         self._finished: dict[int, Trajectory | None] = {}
         """By place; `None` for one that was cancelled."""
         most = environment.tools_at_once
@@ -94,7 +99,7 @@ class _Run:
     def trajectories(self, concurrency: int) -> Iterator[Trajectory]:
         started = due = 0
         try:
-            while not (self._source.over and started == due):
+            while not (self._ended and started == due):
                 # Results keep the order of the questions, so one slow episode holds back all later
                 # ones: without this bound they would pile up in memory.
                 ahead = due + _READ_AHEAD * concurrency - started
@@ -104,6 +109,8 @@ class _Run:
                 for task in self._source.take(most, wait=started == due):
                     self._start(started, task)
                     started += 1
+                    if self._hopeless is not None:
+                        break
                 for place in self._ready(due):
                     trajectory = self._finished.pop(place)
                     due += 1
@@ -112,6 +119,8 @@ class _Run:
                 self._drop_cancelled()
                 if self._running:
                     self._collect()
+            if self._hopeless is not None:
+                raise self._hopeless
         finally:
             # The caller may stop half-way, and an engine keeps an episode's cache until it is
             # released.
@@ -119,6 +128,11 @@ class _Run:
                 self._policy.release(key)
             if self._threads is not None:
                 self._threads.shutdown()
+
+    @property
+    def _ended(self) -> bool:
+        """Whether no further episode is to start."""
+        return self._source.over or self._hopeless is not None
 
     def _ready(self, due: int) -> Iterator[int]:
         """Places whose trajectories may be yielded now."""
@@ -200,14 +214,23 @@ class _Run:
         self._release(task.key)
         tries = self._tries.pop(place, 0)
         trajectory = running.episode.trajectory(self._policy.name)
-        if trajectory.stop.infrastructure_failure and tries < self._retries:
-            log.warning("%s: %s; trying again", task.key, trajectory.provenance["error"])
+        failure = running.episode.failure
+        hopeless = isinstance(failure, HopelessError)
+        if hopeless and self._source.ordered:
+            self._hopeless = failure
+        if trajectory.stop.infrastructure_failure and tries < self._retries and not hopeless:
+            self._tell_retry(f"{task.key}: {failure}; trying again")
             # The key stays the same, so the next try draws with the seeds of this one: a failure
             # that was overcome leaves no trace in the trajectory.
             self._tries[place] = tries + 1
             self._start(place, task)
         else:
             self._finished[place] = trajectory
+
+    def _tell_retry(self, line: str) -> None:
+        """The first one is told: a server that is down would fill a log."""
+        log.log(logging.INFO if self._told_retry else logging.WARNING, line)
+        self._told_retry = True
 
     def _drop_cancelled(self) -> None:
         if isinstance(self._source, TaskList):

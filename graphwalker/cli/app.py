@@ -1,5 +1,6 @@
 """The `graphwalker` command: every verb, in the order in which a newcomer meets them."""
 
+import errno
 import logging
 import os
 import sys
@@ -14,11 +15,44 @@ from graphwalker.cli import config
 from graphwalker.cli.data import data, dataset, verify
 from graphwalker.cli.graphs import graph, virtuoso
 from graphwalker.cli.runs import agents, results
-from graphwalker.errors import GraphWalkerError, UserError
+from graphwalker.errors import GraphWalkerError, IncompleteError, UserError
+
+
+EXTRAS = {
+    "train": (
+        "accelerate",
+        "datasets",
+        "safetensors",
+        "tokenizers",
+        "torch",
+        "transformers",
+        "trl",
+    ),
+    "lora": ("peft",),
+    "report": ("matplotlib",),
+    "sparql": ("rdflib", "SPARQLWrapper"),
+    "api": ("httpx", "openai"),
+    "embed": ("sentence_transformers",),
+    "serve": ("starlette", "uvicorn"),
+    **{name: (name,) for name in ("deepspeed", "networkx", "ray", "tensorboard", "vllm")},
+}
+"""What each extra brings, by the names under which it is imported."""
+NOT_OURS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EFBIG)
+"""What a file system refuses: a full disk or quota, a read-only place, another's folder."""
+
+
+class Interrupted(GraphWalkerError):
+    """Ctrl-C, under a name that typer does not take for its own."""
 
 
 class Commands(TyperGroup):
     """Every verb; a verb's old name still works and tells the new one."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise Interrupted from None
 
     def list_commands(self, ctx: Any) -> list[str]:
         first = ("demo", "graph", "virtuoso")
@@ -78,19 +112,45 @@ def options(
 
 
 def run(command: Callable[[], Any]) -> int:
-    """Exit codes: 0 done, 1 the program or a service failed, 2 bad input, 130 interrupted."""
+    """Exit codes: 0 done, 1 the program or a service failed, 2 bad input, 3 done with something
+    missing, 130 interrupted."""
     try:
         command()
     except UserError as error:
         typer.echo(f"error: {error}", err=True)
         return 2
+    except IncompleteError as error:
+        typer.echo(f"incomplete: {error}", err=True)
+        return 3
+    except (Interrupted, KeyboardInterrupt):
+        typer.echo("interrupted: the same command resumes it", err=True)
+        return 130
     except GraphWalkerError as error:
         typer.echo(f"error: {error}", err=True)
         return 1
-    except KeyboardInterrupt:
-        typer.echo("interrupted: the same command resumes it", err=True)
-        return 130
+    except ModuleNotFoundError as error:
+        if (line := _missing_extra(error)) is None:
+            raise
+        typer.echo(line, err=True)
+        return 2
+    except OSError as error:
+        if error.errno not in NOT_OURS:
+            raise
+        place = error.filename or "the disk"
+        typer.echo(
+            f"error: {place}: {error.strerror}; mend it, then the same command resumes", err=True
+        )
+        return 1
     return 0
+
+
+def _missing_extra(error: ModuleNotFoundError) -> str | None:
+    """The command that installs what is missing, `None` where no extra brings it."""
+    module = (error.name or "").partition(".")[0]
+    extra = next((name for name, brought in EXTRAS.items() if module in brought), None)
+    if extra is None:
+        return None
+    return f"error: {module} is not installed: pip install 'graphwalker-kgqa[{extra}]'"
 
 
 def main() -> None:

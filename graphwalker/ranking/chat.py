@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from graphwalker.errors import PolicyError, UserError
+from graphwalker.errors import HopelessError, PolicyError, UserError
 from graphwalker.loose_json import string_list
 from graphwalker.policies.chat.client import Completions
 from graphwalker.policies.chat.config import OptionalChatConfig
@@ -90,7 +90,8 @@ class ChatReranker:
             )
         except PolicyError as error:
             self._failing = True
-            raise PolicyError(f"reranker: {error}") from None
+            kind = HopelessError if isinstance(error, HopelessError) else PolicyError
+            raise kind(f"reranker: {error}") from None
         self._failing = False
         return answer.text
 

@@ -9,7 +9,7 @@ from typer import Argument, Option
 
 from graphwalker.cli import console
 from graphwalker.cli.shared import Given, Json, show, verb
-from graphwalker.errors import GraphWalkerError
+from graphwalker.errors import GraphWalkerError, IncompleteError
 
 if TYPE_CHECKING:
     from graphwalker.agents.environment import Environment
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 
+RESUMES = "the same command resumes the run"
 AGENT = ("graph!", "model!", "format", "api", "max_tokens", "force_environment")
 
 
@@ -45,16 +46,30 @@ def demo(
 def evaluate(given: Given) -> None:
     """Run an agent on questions, score its answers and write a report.
 
+    Exit code: 0 when every question was scored, 3 when some are missing, 1 when none was scored.
+    The same command resumes the run.
+
     Example: graphwalker eval --graph runs/graph --questions q.jsonl --model runs/sft/final
     --format inline --out runs/eval samples=8
     """
     from eval.run.config import EvalConfig, run_eval
+    from eval.run.records import failure_reason, has_predictions
+    from eval.tables import missing_note
     from graphwalker.cli.runs.results import write_report
 
-    config = given.settings(EvalConfig)
-    with console.progress("evaluate") as tick:
-        folder = run_eval(config, tick)
-    write_report([folder], folder, seed=config.seed)
+    config, why = given.settings(EvalConfig), ""
+    folder = Path(config.output_dir)
+    try:
+        with console.progress("evaluate") as tick:
+            run_eval(config, tick)
+    except IncompleteError as error:
+        why = str(error)
+    why = why or failure_reason(folder)
+    if not has_predictions(folder):
+        raise GraphWalkerError(f"no question was scored: {why}; {RESUMES}")
+    made = write_report([folder], folder, seed=config.seed)
+    if lost := missing_note(made["stages"][0]):
+        raise IncompleteError(f"{lost}: {why}; {RESUMES}")
 
 
 @verb(app, *AGENT)

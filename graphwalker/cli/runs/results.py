@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from typer import Argument, Option
@@ -73,13 +73,14 @@ def write_report(
     title: str = TITLE,
     seed: int = 0,
     published: Sequence[str] = (),
-) -> None:
-    """The report of runs, and its table in the terminal."""
+) -> dict[str, Any]:
+    """The report of runs, and its table in the terminal; returns what report.json holds."""
     from eval.report import report
 
     made = report.write_report(out, report.stages_of(runs), None, seed, title, published=published)
     console.out.print(report.console_table(made))
     console.out.print(f"Report: {(out / 'report.html').resolve()}", soft_wrap=True)
+    return made
 
 
 @app.command()

@@ -7,7 +7,7 @@ import sqlite3
 import threading
 import time
 
-from graphwalker.errors import PolicyError
+from graphwalker.errors import HopelessError
 from graphwalker.policies.chat.config import Prices
 from graphwalker.policies.chat.store import Spent, Store, StoredAnswer, book, keep
 
@@ -17,7 +17,7 @@ _LIVING: set[str] = set()
 """Owners of requests in this process: an earlier process may have had the same number."""
 
 
-class OverBudget(PolicyError):
+class OverBudget(HopelessError):
     """A cap is reached: nothing more is sent."""
 
 

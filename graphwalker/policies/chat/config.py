@@ -65,6 +65,12 @@ class ChatApiConfig(Config):
     prices: Prices = Prices()
     """What tokens cost and what may be spent."""
 
+    @field_validator("api_key_env", mode="before")
+    @classmethod
+    def _no_key_is_empty(cls, value: Any) -> Any:
+        # `policy.api.api_key_env=` on a command line is read as null.
+        return "" if value is None else value
+
     @field_validator("base_url")
     @classmethod
     def _is_plain_http_address(cls, value: str) -> str:
@@ -85,7 +91,7 @@ class OptionalChatConfig(ChatApiConfig):
     model: str = ""
     """The model's name on that server."""
 
-    @field_validator("base_url", "model", "api_key_env", mode="before")
+    @field_validator("base_url", "model", mode="before")
     @classmethod
     def _nothing_is_empty(cls, value: Any) -> Any:
         # `teacher.base_url=` on a command line is read as null.

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, cast
 
-from graphwalker.errors import PolicyError, UserError
+from graphwalker.errors import HopelessError, PolicyError, UserError
 from graphwalker.policies.chat.budget import Rate
 from graphwalker.policies.chat.config import ChatApiConfig, api_key
 
@@ -40,7 +40,7 @@ class ChatError(PolicyError):
         self.billed = billed
 
 
-class Refused(ChatError):
+class Refused(ChatError, HopelessError):
     """The server will refuse every other request, too: wrong key, no money, unknown model."""
 
 

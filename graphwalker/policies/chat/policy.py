@@ -10,7 +10,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from graphwalker.errors import PolicyError
+from graphwalker.errors import HopelessError, PolicyError
 from graphwalker.policies.base import Completion, Request
 from graphwalker.policies.chat.client import Completions
 from graphwalker.policies.chat.config import ChatApiConfig
@@ -57,7 +57,7 @@ class ChatPolicy:
         if request.key in self._pending:
             raise PolicyError(f"episode {request.key!r} already waits for a completion")
         if self._completions.refusal is not None:
-            raise PolicyError(str(self._completions.refusal))
+            raise HopelessError(str(self._completions.refusal))
         ticket = next(self._tickets)
         self._pending[request.key] = ticket
         self._requests.put((ticket, request))

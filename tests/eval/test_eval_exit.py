@@ -1,0 +1,181 @@
+"""How `graphwalker eval` ends: what was scored, what is missing, and what no request can mend."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eval.run.evaluate import evaluate
+from eval.run.records import PREDICTIONS, read_run
+from graphwalker.agents.rollout import rollout
+from graphwalker.cli import app as cli
+from graphwalker.errors import HopelessError, IncompleteError, PolicyError
+from graphwalker.files import read_jsonl, write_jsonl
+from graphwalker.graphs.build.build import build_graph
+from graphwalker.policies.scripted import ScriptedPolicy
+from support.backends import write
+from support.chat_server import Act
+from support.eval_toy import toy_environment, toy_questions, trained_script
+from support.teacher_server import TeacherServer, teach
+from support.toy import TOY_NAMES, TOY_TRIPLES, TOY_TYPES
+
+
+class Agent(TeacherServer):
+    """Plays the script of a question; `fails` says for which it does something else, until it is
+    mended."""
+
+    mended = False
+
+    def fails(self, name: str) -> Act | None:
+        return None
+
+    def reply(self, number: int, body: dict[str, Any]) -> Act:
+        messages = body["messages"]
+        turn = sum(message["role"] == "assistant" for message in messages)
+        prompt = messages[0]["content"] + messages[min(1, len(messages) - 1)]["content"]
+        name = next(question.id for question in toy_questions() if question.text in prompt)
+        failure = None if self.mended else self.fails(name)
+        return failure or Act(str(trained_script()[name][turn]))
+
+
+class WrongKey(Agent):
+    def fails(self, name: str) -> Act:
+        return Act(status=401, body={"error": {"message": "Incorrect API key"}})
+
+
+class Picky(Agent):
+    """Declines two questions, as a filter does."""
+
+    def fails(self, name: str) -> Act | None:
+        if name not in ("q03", "q05"):
+            return None
+        return Act(status=400, body={"error": {"message": "content filter"}})
+
+
+class NoMoney(Agent):
+    def fails(self, name: str) -> Act | None:
+        if name < "q05":
+            return None
+        return Act(status=402, body={"error": {"message": "Insufficient Balance"}})
+
+
+@dataclass
+class Ended:
+    code: int
+    out: str
+    err: str
+
+
+Eval = Callable[..., Ended]
+
+
+@pytest.fixture
+def run_eval(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Eval:
+    source = write(tmp_path / "source", TOY_TRIPLES, TOY_NAMES, TOY_TYPES)
+    build_graph([source], tmp_path / "graph")
+    write_jsonl(tmp_path / "q.jsonl", [question.to_json() for question in toy_questions()])
+
+    def run(url: str, *more: str) -> Ended:
+        settings = [
+            f"graph={tmp_path / 'graph'}",
+            f"questions={tmp_path / 'q.jsonl'}",
+            f"output_dir={tmp_path / 'run'}",
+            "policy.model=tiny",
+            f"policy.api.base_url={url}",
+            "policy.api.concurrency=1",
+            "policy.api.api_key_env=",
+            "policy.api.backoff_s=0.01",
+            *more,
+        ]
+        code = cli.run(lambda: cli.app(["eval", *settings], standalone_mode=False))
+        return Ended(code, *capsys.readouterr())
+
+    return run
+
+
+def test_a_whole_run_exits_0_and_says_nothing_of_missing_questions(
+    run_eval: Eval, tmp_path: Path
+) -> None:
+    with teach(kind=Agent) as server:
+        ended = run_eval(server.url)
+    stage = json.loads((tmp_path / "run/report.json").read_text())["stages"][0]
+    assert ended.code == 0 and "missing" not in ended.out + ended.err
+    assert (stage["asked"], stage["missing"], stage["missing_samples"]) == (8, 0, 0)
+
+
+def test_a_wrong_key_ends_the_run_at_once_with_one_line_and_exit_code_1(
+    run_eval: Eval, tmp_path: Path
+) -> None:
+    with teach(kind=WrongKey) as server:
+        ended = run_eval(server.url)
+        assert server.asked.total() == 1
+    assert ended.code == 1
+    assert len(ended.err.splitlines()) == 1 and "Incorrect API key" in ended.err
+    assert not (tmp_path / "run/report.json").exists()
+
+
+def test_a_server_that_is_down_ends_the_run_with_exit_code_1(
+    run_eval: Eval, caplog: pytest.LogCaptureFixture
+) -> None:
+    ended = run_eval("http://127.0.0.1:9/v1", "policy.api.retries=0", "failures_in_a_row=3")
+    assert ended.code == 1 and "3 failures in a row" in ended.err
+    assert len(ended.err.splitlines()) == 1
+    assert len(caplog.messages) == 1  # the first retry stands for all
+
+
+def test_missing_questions_exit_3_and_stand_in_every_output(run_eval: Eval, tmp_path: Path) -> None:
+    with teach(kind=Picky) as server:
+        ended = run_eval(server.url, "samples=1", "retries=0")
+        first = [(tmp_path / "run" / n).read_text() for n in ("report.md", "report.html")]
+        server.mended = True
+        assert run_eval(server.url, "samples=1", "retries=0").code == 0
+    assert ended.code == 3
+    assert "2 of 8 questions missing, 2 sampled episodes missing" in ended.err
+    assert "content filter" in ended.err and "resumes" in ended.err
+    assert "missing" in ended.out
+    assert all("6 of 8 questions (2 missing)" in page for page in first)
+    assert "missing" not in (tmp_path / "run/report.md").read_text()
+
+
+def test_a_run_without_money_keeps_what_it_has_and_resumes(run_eval: Eval, tmp_path: Path) -> None:
+    with teach(kind=NoMoney) as server:
+        ended = run_eval(server.url, "concurrency=1")
+        server.mended = True
+        assert run_eval(server.url, "concurrency=1").code == 0
+    assert ended.code == 3 and "4 of 8 questions missing" in ended.err
+    assert "Insufficient Balance" in ended.err
+    ids = [record["id"] for record in read_jsonl(tmp_path / "run" / PREDICTIONS)]
+    assert ids == [f"q0{number}#0" for number in range(1, 9)]
+
+
+def test_failures_in_a_row_end_a_run_that_resumes(tmp_path: Path) -> None:
+    down: dict[str, Any] = {
+        question.id: [PolicyError("down")] * 2 for question in toy_questions()[2:]
+    }
+    policy = ScriptedPolicy({**trained_script(), **down})
+    with pytest.raises(IncompleteError, match="3 failures in a row, the last: down"):
+        evaluate(toy_questions(), toy_environment(), policy, tmp_path, failures_in_a_row=3)
+    assert [len(read_run(tmp_path).trajectories), len(read_run(tmp_path).failures)] == [2, 3]
+    assert read_run(tmp_path).missing() == {"asked": 8, "missing": 6, "missing_samples": 0}
+    evaluate(toy_questions(), toy_environment(), ScriptedPolicy(trained_script()), tmp_path)
+    assert read_run(tmp_path).missing()["missing"] == 0
+
+
+def test_scattered_failures_end_no_run(tmp_path: Path) -> None:
+    lost: dict[str, Any] = {name: [PolicyError("down")] * 2 for name in ("q01", "q03", "q05")}
+    policy = ScriptedPolicy({**trained_script(), **lost})
+    evaluate(toy_questions(), toy_environment(), policy, tmp_path, failures_in_a_row=2)
+    assert read_run(tmp_path).missing()["missing"] == 3
+
+
+def test_a_hopeless_failure_starts_no_further_episode_and_is_tried_once() -> None:
+    script: dict[str, Any] = {**trained_script(), "q02": [HopelessError("wrong key")]}
+    policy = ScriptedPolicy(script)
+    done: list[str] = []
+    with pytest.raises(HopelessError, match="wrong key"):
+        for trajectory in rollout(toy_questions(), toy_environment(), policy, concurrency=1):
+            done.append(f"{trajectory.question.id} {trajectory.stop.value}")
+    assert done == ["q01 answered", "q02 policy_error"]
