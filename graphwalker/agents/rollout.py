@@ -104,6 +104,8 @@ class _Run:
                 # ones: without this bound they would pile up in memory.
                 ahead = due + _READ_AHEAD * concurrency - started
                 most = max(0, min(concurrency - len(self._running), ahead))
+                if self._hopeless is not None:
+                    most = 0
                 # Block for a question only where nothing is in flight, or running episodes would
                 # wait, too.
                 for task in self._source.take(most, wait=started == due):

@@ -17,7 +17,6 @@ from graphwalker.cli.graphs import graph, virtuoso
 from graphwalker.cli.runs import agents, results
 from graphwalker.errors import GraphWalkerError, IncompleteError, UserError
 
-
 EXTRAS = {
     "train": (
         "accelerate",

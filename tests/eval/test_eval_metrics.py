@@ -12,7 +12,7 @@ from eval.analysis.summary import (
     pass_by_question,
     summarise,
 )
-from eval.intervals import bootstrap, mean_interval, wilson
+from eval.intervals import bootstrap, mean_interval, tango, wilson
 from eval.run.records import Sampled
 from graphwalker.graphs.base import Entity
 from graphwalker.question import Answer, Question
@@ -169,3 +169,63 @@ def test_mcnemar_equals_the_binomial_test() -> None:
     assert mcnemar(0, 0) == 1
     assert mcnemar(5, 5) == 1
     assert mcnemar(8, 2) == mcnemar(2, 8) == pytest.approx(0.109375)
+
+
+def test_the_paired_interval_is_that_of_published_examples() -> None:
+    """Fagerland, Lydersen and Laake (Statistics in Medicine 2014), airway hyper-responsiveness."""
+    assert tango(1, 7, 21) == pytest.approx((-0.517, -0.026), abs=5e-4)
+
+
+def test_the_paired_interval_has_a_width_where_no_pair_or_every_pair_differs() -> None:
+    low, high = tango(0, 0, 60)
+    assert low == pytest.approx(-high) and high == pytest.approx(3.8415 / 63.8415, abs=1e-4)
+    assert tango(5, 0, 5)[0] < 0.9 and tango(5, 0, 5)[1] == 1
+    assert tango(0, 5, 5) == pytest.approx((-1, -tango(5, 0, 5)[0]))
+    low, high = tango(1, 0, 480)
+    assert low < 0 < high  # as p = 1 says
+
+
+@pytest.mark.parametrize(("won", "lost"), [(15, 5), (14, 6), (40, 20), (3, 11)])
+def test_the_paired_interval_excludes_0_where_the_score_test_does(won: int, lost: int) -> None:
+    low, high = tango(won, lost, 100)
+    significant = (won - lost) ** 2 / (won + lost) > 1.959963984540054**2
+    assert (low > 0 or high < 0) == significant
+
+
+def test_two_equal_runs_are_not_certain_to_be_equal() -> None:
+    run = [walked(question(str(i)), em=i % 2, f1=i % 2) for i in range(60)]
+    found = paired(run, run)
+    for name in ("em", "f1", "hits1"):
+        assert found[f"{name}_interval"] == tango(0, 0, 60)
+
+
+def test_the_bootstrap_of_few_questions_is_that_of_scipy() -> None:
+    """BCa of the mouse data (Efron and Tibshirani 1993, table 2.1) by scipy 1.16, 200,000 draws."""
+    treated = [94, 197, 16, 38, 99, 141, 23]
+    assert bootstrap(treated, 0, 200_000) == pytest.approx((46.286, 138.286), abs=0.6)
+    nearly_all = [1.0] * 196 + [0.5, 0.2, 0, 0.4]
+    assert bootstrap(nearly_all, 0, 20_000) == pytest.approx((0.9626, 0.996), abs=2e-3)
+
+
+def test_copies_of_a_question_make_no_interval_narrower() -> None:
+    values = [float(i % 3 == 0) for i in range(100)]
+    ids = [str(i) for i in range(100)]
+    once = mean_interval(values, 0)[1]
+    copied = mean_interval(values * 5, 0, clusters=ids * 5)[1]
+    assert copied[1] - copied[0] == pytest.approx(once[1] - once[0], rel=0.1)
+    assert mean_interval([1.0] * 10, 0, clusters=["a"] * 5 + ["b"] * 5)[1] == wilson(2, 2)
+
+
+def test_samples_of_one_question_in_a_run_count_as_one_question() -> None:
+    run = [walked(question(str(i)), em=i % 2, f1=0.5 * (i % 2)) for i in range(40)]
+    one, five = summarise(run), summarise(run * 5)
+    for name in ("em", "f1"):
+        widths = [s[f"{name}_interval"][1] - s[f"{name}_interval"][0] for s in (one, five)]
+        assert widths[1] == pytest.approx(widths[0], rel=0.15)
+
+
+def test_the_paired_test_neither_underflows_nor_grows_slow() -> None:
+    assert mcnemar(2, 10) == pytest.approx(0.03857421875, rel=1e-12)
+    assert mcnemar(30_000, 31_000) == pytest.approx(5.2e-5, rel=0.05)
+    assert 0 < mcnemar(0, 5_000) < 1e-300
+    assert mcnemar(0, 0) == mcnemar(3, 3) == mcnemar(3, 4) == 1
