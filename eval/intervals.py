@@ -20,7 +20,8 @@ smaller than the bootstrap's own noise."""
 INTERVALS = (
     "95 %: Wilson score where every value is 0 or 1, else bootstrap over questions "
     f"({RESAMPLES:,} resamples; BCa up to {BCA_UP_TO:,} questions, percentile beyond); questions "
-    "with several records are resampled whole; paired differences of 0 and 1: Tango's score interval"
+    "with several records are resampled whole; paired differences of 0 and 1: Tango's score "
+    "interval"
 )
 Interval = tuple[float, float]
 

@@ -139,7 +139,7 @@ def count_of_questions(stage: StageFigures) -> str:
     scored, missing = stage["questions"], stage.get("missing", 0)
     if not missing:
         return f"{scored:,} questions"
-    return f"{scored:,} of {stage['asked']:,} questions ({missing:,} missing)"
+    return f"{scored:,} of {stage['questions_total']:,} questions ({missing:,} missing)"
 
 
 def _pass_note(stages: Sequence[StageFigures], columns: Mapping[str, str]) -> str:
@@ -159,7 +159,7 @@ def missing_note(stage: StageFigures) -> str:
     """`35 of 60 questions missing`, with the sampled episodes that are; `""` for a whole run."""
     parts: list[str] = []
     if lost := stage.get("missing", 0):
-        parts.append(f"{lost:,} of {stage['asked']:,} questions missing")
+        parts.append(f"{lost:,} of {stage['questions_total']:,} questions missing")
     if lost := stage.get("missing_samples", 0):
         parts.append(f"{lost:,} sampled episodes missing")
     return ", ".join(parts)

@@ -1,6 +1,7 @@
 """Workers: jobs done in this thread, by threads or by processes, their results in job order."""
 
 import os
+import signal
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -115,7 +116,12 @@ class Processes:
         )
 
     def submit(self, chunk: list[Any]) -> Taken:
-        return partial(_from_process, self._executor.submit(_run, chunk))
+        # A process that this starts would print a traceback on Ctrl-C until `_start` is reached.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            return partial(_from_process, self._executor.submit(_run, chunk))
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def close(self) -> None:
         self._executor.shutdown(cancel_futures=True)
@@ -145,6 +151,9 @@ def _start(
     build: Callable[..., Callable[[Any], Any]], arguments: tuple[Any, ...], numbers: Any
 ) -> None:
     global _build, _number
+    # Ctrl-C reaches every process of the terminal: the parent tells it, workers end in silence.
+    signal.signal(signal.SIGINT, lambda *_: os._exit(130))
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     threading.Thread(target=_end_with_parent, daemon=True).start()
     _number = numbers.get()
     _build = partial(build, *arguments)

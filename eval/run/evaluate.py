@@ -96,8 +96,8 @@ def evaluate_with(
     OUT/failures.jsonl the infrastructure failures, which the next call tries again. All but
     the usage are the same bytes for any workers. `identity` names what else must be the same for a
     resume, such as the checksum of the weights. Raises `UserError` over another run's folder, and
-    `IncompleteError` where going on is of no use: after `failures_in_a_row` infrastructure failures
-    (0: never), or one that every request would meet. What was done stands, and is resumed.
+    `IncompleteError` where to continue is of no use: after `failures_in_a_row` infrastructure
+    failures (0: never), or one that every request would meet. What was done stands, and is resumed.
     """
     distinct = _distinct(questions)
     greedy = Sampling(temperature=0.0, max_tokens=max_tokens, seed=seed)

@@ -75,18 +75,18 @@ class Run:
     config: dict[str, Any] = field(default_factory=dict)
 
     def missing(self) -> dict[str, int]:
-        """How many questions were `asked`, and what has no score yet: `missing` questions and
+        """The run's `questions_total`, and what has no score yet: `missing` questions and
         `missing_samples`. Where no settings say (a lone file), failures are what is missing."""
         scored = sum(not t.stop.infrastructure_failure for t in self.trajectories)
         drawn = sum(not s.stop.infrastructure_failure for s in self.samples)
         failed = [t for t in (*self.trajectories, *self.failures) if t.stop.infrastructure_failure]
         lost = sum(t.sample == 0 for t in failed)
-        asked = int(self.config.get("questions", scored + lost))
-        sampled = min(int(self.config.get("sampled_questions", 0)) or asked, asked)
+        total = int(self.config.get("questions", scored + lost))
+        sampled = min(int(self.config.get("sampled_questions", 0)) or total, total)
         wanted = int(self.config.get("samples", 0)) * sampled
         return {
-            "asked": asked,
-            "missing": max(0, asked - scored),
+            "questions_total": total,
+            "missing": max(0, total - scored),
             "missing_samples": max(0, wanted - drawn) if wanted else len(failed) - lost,
         }
 

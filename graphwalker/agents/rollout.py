@@ -42,7 +42,7 @@ def rollout(
     tools, then yielded with that stop reason: set it aside, it says nothing about the agent.
 
     After a failure that every request would meet (`HopelessError`: a wrong key, a cap) no further
-    episode starts; those under way are yielded, then it is raised. An `Inbox` goes on.
+    episode starts; those under way are yielded, then it is raised. An `Inbox` continues.
     """
     if isinstance(questions, Inbox):
         source = questions
@@ -89,7 +89,7 @@ class _Run:
         self._on_turn = on_turn
         self._running: dict[str, _Running] = {}
         self._tries: dict[int, int] = {}
-        self._told_retry = False
+        self._retry_logged = False
         self._hopeless: HopelessError | None = None
         self._finished: dict[int, Trajectory | None] = {}
         """By place; `None` for one that was cancelled."""
@@ -221,7 +221,7 @@ class _Run:
         if hopeless and self._source.ordered:
             self._hopeless = failure
         if trajectory.stop.infrastructure_failure and tries < self._retries and not hopeless:
-            self._tell_retry(f"{task.key}: {failure}; trying again")
+            self._log_retry(f"{task.key}: {failure}; trying again")
             # The key stays the same, so the next try draws with the seeds of this one: a failure
             # that was overcome leaves no trace in the trajectory.
             self._tries[place] = tries + 1
@@ -229,10 +229,10 @@ class _Run:
         else:
             self._finished[place] = trajectory
 
-    def _tell_retry(self, line: str) -> None:
+    def _log_retry(self, line: str) -> None:
         """The first one is told: a server that is down would fill a log."""
-        log.log(logging.INFO if self._told_retry else logging.WARNING, line)
-        self._told_retry = True
+        log.log(logging.INFO if self._retry_logged else logging.WARNING, line)
+        self._retry_logged = True
 
     def _drop_cancelled(self) -> None:
         if isinstance(self._source, TaskList):

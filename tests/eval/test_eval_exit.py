@@ -103,7 +103,7 @@ def test_a_whole_run_exits_0_and_says_nothing_of_missing_questions(
         ended = run_eval(server.url)
     stage = json.loads((tmp_path / "run/report.json").read_text())["stages"][0]
     assert ended.code == 0 and "missing" not in ended.out + ended.err
-    assert (stage["asked"], stage["missing"], stage["missing_samples"]) == (8, 0, 0)
+    assert (stage["questions_total"], stage["missing"], stage["missing_samples"]) == (8, 0, 0)
 
 
 def test_a_wrong_key_ends_the_run_at_once_with_one_line_and_exit_code_1(
@@ -159,7 +159,11 @@ def test_failures_in_a_row_end_a_run_that_resumes(tmp_path: Path) -> None:
     with pytest.raises(IncompleteError, match="3 failures in a row, the last: down"):
         evaluate(toy_questions(), toy_environment(), policy, tmp_path, failures_in_a_row=3)
     assert [len(read_run(tmp_path).trajectories), len(read_run(tmp_path).failures)] == [2, 3]
-    assert read_run(tmp_path).missing() == {"asked": 8, "missing": 6, "missing_samples": 0}
+    assert read_run(tmp_path).missing() == {
+        "questions_total": 8,
+        "missing": 6,
+        "missing_samples": 0,
+    }
     evaluate(toy_questions(), toy_environment(), ScriptedPolicy(trained_script()), tmp_path)
     assert read_run(tmp_path).missing()["missing"] == 0
 
