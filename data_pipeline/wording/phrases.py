@@ -24,7 +24,10 @@ IRREGULAR = {
 }
 UNCHANGED = ("ss", "us", "is", "news", "series", "species", "headquarters", "olympics")
 CAPITALS = {
-    **{word: word.upper() for word in ("tv", "us", "ncaa", "snl", "nfl", "gdp", "fifa", "iucn")},
+    **{
+        word: word.upper()
+        for word in ("tv", "us", "ncaa", "snl", "nfl", "gdp", "fifa", "iucn", "ceo", "imdb")
+    },
     **{word: word.capitalize() for word in ("netflix", "olympic", "olympics", "oscar", "nobel")},
 }
 ACTIVE = ("participated", "appeared", "competed", "served", "lived", "worked", "played")
@@ -112,7 +115,7 @@ def _from_words(words: list[str], direction: Direction, nouns: Nouns, default: s
     found = plain_words(words, direction, nouns) or linked_words(words, direction, nouns)
     if found:
         return HopWords(
-            _capitals(found.phrase), _capitals(found.clause), found.noun or "thing", found.question
+            *map(_capitals, (found.phrase, found.clause, found.noun or "thing", found.question))
         )
     while len(words) > 1 and (words[0] in PREPOSITIONS or words[0] in ("has", "have", "the")):
         words = words[1:]
@@ -222,7 +225,10 @@ def _local_words(iri: str) -> str:
 
 
 def _capitals(words: str) -> str:
-    return " ".join(CAPITALS.get(word, word) for word in words.split())
+    return " ".join(
+        word.upper() if re.fullmatch(r"p\d+", word) else CAPITALS.get(word, word)
+        for word in words.split()
+    )
 
 
 def _split(segment: str) -> list[str]:

@@ -117,7 +117,7 @@ PERSONS = (
         "narrator",
     ),
     *("painter", "poet", "singer", "scientist", "customer", "user", "man", "woman", "citizen"),
-    *("executive", "ceo", "chairman", "president", "wife", "husband", "father", "mother"),
+    *("executive", "ceo", "CEO", "chairman", "president", "wife", "husband", "father", "mother"),
     *("brother", "sister", "son", "daughter", "advisor", "reviewer", "colleague", "reader"),
 )
 
@@ -340,13 +340,30 @@ def _being(said: str, direction: Direction, nouns: Nouns) -> PlainWords:
     return PlainWords(f"the {noun or 'entity'} {that} is {said} {{x}}", f"is {said} {{x}}", noun)
 
 
+ONLY_ONE = (
+    *(
+        "capital",
+        "ceo",
+        "head",
+        "owner",
+        "president",
+        "chairman",
+        "king",
+        "queen",
+        "mayor",
+        "leader",
+    ),
+    *("father", "mother", "wife", "husband", "author", "director", "sequel", "founder"),
+)
+
+
 def _role(words: list[str], direction: Direction, nouns: Nouns) -> PlainWords | None:
     """What the subject is of the object: `capital of`, `part of`, `brother of`."""
     if words[-1] != "of" or len(words) < 2:
         return None
-    label = " ".join(words[:-1])
+    label, noun = " ".join(words[:-1]), nouns.object
+    an = "the" if words[-2] in ONLY_ONE else article(label)
     if direction is Direction.IN:
-        return PlainWords(f"the {label} of {{x}}", f"is {article(label)} {label} of {{x}}", label)
-    noun, an = nouns.object, article(label)
+        return PlainWords(f"the {label} of {{x}}", f"is {an} {label} of {{x}}", label)
     asked = f"What is {{x}} {an} {label} of?"
     return PlainWords(f"the {noun or 'thing'} that {{x}} is {an} {label} of", "", noun, asked)

@@ -2,10 +2,13 @@
 graph's labels of its relations and from the types of its nodes."""
 
 import re
+import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import cache
+from importlib.resources import files
 
-from data_pipeline.wording.lexicon import Entry, Lexicon, generated
+from data_pipeline.wording.lexicon import Entry, Lexicon, generated, parse_table
 from data_pipeline.wording.own_phrases import read_phrases
 from data_pipeline.wording.phrases import is_plain
 from data_pipeline.wording.plain_ids import Nouns, words_of
@@ -22,6 +25,28 @@ TYPES = ("type", "instance of", "is a", "isa", "p31")
 """Relations that lead to a node's type, by their words."""
 SAYS_NOTHING = ("thing", "agent", "entity", "resource", "node", "object", "topic", "concept")
 CALLED = {"human": "person", "organisation": "organization", "personne": "person"}
+HINTS: dict[Direction, dict[str, str]] = {
+    Direction.OUT: {
+        **dict.fromkeys(("lives in", "born in", "birth place", "place of birth"), "person"),
+        **dict.fromkeys(("spouse", "married to", "alma mater", "educated at"), "person"),
+        **dict.fromkeys(("works for", "works at", "died in", "nationality"), "person"),
+        **dict.fromkeys(("acted in", "country of citizenship", "occupation"), "person"),
+        **dict.fromkeys(("headquartered in", "industry", "board member", "ceo"), "company"),
+        **dict.fromkeys(("founded by", "subsidiary", "owns stake in", "acquired"), "company"),
+        **dict.fromkeys(("directed by", "director", "starring", "starred actors"), "film"),
+        **dict.fromkeys(("cast member", "produced by"), "film"),
+        **{"capital": "country", "cites": "paper", "published in": "paper"},
+    },
+    Direction.IN: {
+        **dict.fromkeys(("works for", "works at", "employer", "ceo of"), "company"),
+        **dict.fromkeys(("subsidiary", "owns stake in", "acquired", "board member of"), "company"),
+        **dict.fromkeys(("board member", "spouse", "married to", "founded by"), "person"),
+        **dict.fromkeys(("directed by", "written by", "starred actors"), "person"),
+        **dict.fromkeys(("acted in", "directed"), "film"),
+        **{"capital": "city", "cites": "paper", "country": "country"},
+    },
+}
+"""What the words of a relation say of its start (`out`) and of its end, where no type does."""
 WIKIDATA = "http://www.wikidata.org/entity/"
 
 
@@ -29,29 +54,55 @@ def lexicon_of(graph: KnowledgeGraph, phrases_file: str = "") -> Lexicon:
     """How the relations of the graph are worded. Raises `UserError` for a bad phrases file."""
     relations = graph.relation_ids()
     plain = [relation for relation in relations if is_plain(relation)]
-    labels = {relation: label_of(graph, relation) for relation in plain}
+    labels = labels_of(graph, plain) if plain else {}
     nouns = nouns_of(graph, labels) if plain else {}
     unknown = Nouns()
 
     def made(hop: Hop) -> Entry:
         relation = hop.relation
+        if (property_ := _wikidata_id(relation)) and relation in labels:
+            written = wikidata().get(Hop(property_, hop.direction))
+            if written:
+                return written
         return generated(hop, nouns.get(relation, unknown), labels.get(relation, ""))
 
     own = read_phrases(phrases_file, relations, made) if phrases_file else {}
     return Lexicon.for_graph(relations, own, made)
 
 
-def label_of(graph: KnowledgeGraph, relation: str) -> str:
-    """What the graph calls a relation (`rdfs:label`, Wikidata's label), `""` where it does not."""
+@cache
+def wikidata() -> dict[Hop, Entry]:
+    """The phrase bank of Wikidata's properties, by their bare ids."""
+    path = files("data_pipeline.wording").joinpath("banks", "wikidata.toml")
+    return parse_table(tomllib.loads(path.read_text(encoding="utf-8")))
+
+
+def _wikidata_id(relation: str) -> str:
+    """`P31` of the property itself and of its IRIs, `""` of anything else."""
     last = re.split(r"[#/:]", relation)[-1]
-    spellings = [relation]
-    if re.fullmatch(r"P\d+", last):
-        spellings += [WIKIDATA + last, last]
-    for spelling in dict.fromkeys(spellings):
-        name = graph.name(spelling).strip()
-        if name and name not in (relation, last) and len(name.split()) <= 8:
-            return name
-    return ""
+    return last if re.fullmatch(r"P\d+", last) else ""
+
+
+def labels_of(graph: KnowledgeGraph, relations: Sequence[str]) -> dict[str, str]:
+    """What the graph calls each relation (`rdfs:label`, Wikidata's label), `""` where it does
+    not."""
+    spellings: dict[str, list[str]] = {}
+    for relation in relations:
+        property_ = _wikidata_id(relation)
+        more = [WIKIDATA + property_, property_] if property_ else []
+        spellings[relation] = list(dict.fromkeys([relation, *more]))
+    asked = [spelling for found in spellings.values() for spelling in found]
+    names = dict(zip(asked, graph.names_many(asked), strict=True))
+    return {
+        relation: next(
+            (n for n in map(names.__getitem__, found) if _is_label(n) and n not in found), ""
+        )
+        for relation, found in spellings.items()
+    }
+
+
+def _is_label(name: str) -> bool:
+    return bool(name.strip()) and ":" not in name and len(name.split()) <= 8
 
 
 def nouns_of(graph: KnowledgeGraph, labels: dict[str, str]) -> dict[str, Nouns]:
@@ -60,14 +111,15 @@ def nouns_of(graph: KnowledgeGraph, labels: dict[str, str]) -> dict[str, Nouns]:
     ends: dict[tuple[str, Direction], Counter[str]] = defaultdict(Counter)
     typed: Counter[tuple[str, Direction]] = Counter()
     overall: Counter[str] = Counter()
+    hinted = {side: noun for r in labels for side, noun in _hints(r, labels[r])}
     for entity in spread(graph, LOOKED_AT):
-        found = sorted(type_nouns(graph, entity, kinds))
+        sides = [(r, d) for d in Direction for r, _ in graph.relations(entity.id, d) if r in labels]
+        found = type_nouns(graph, entity, kinds)
+        found = found or {hinted[side] for side in sides if side in hinted}
         overall.update(found)
-        for direction in Direction if found else ():
-            for relation, _ in graph.relations(entity.id, direction):
-                if relation in labels:
-                    ends[relation, direction].update(found)
-                    typed[relation, direction] += 1
+        for side in sides if found else ():
+            ends[side].update(found)
+            typed[side] += 1
 
     def noun(relation: str, direction: Direction) -> str:
         side = relation, direction
@@ -75,6 +127,15 @@ def nouns_of(graph: KnowledgeGraph, labels: dict[str, str]) -> dict[str, Nouns]:
         return min(shared, key=lambda n: (overall[n], n), default="")
 
     return {r: Nouns(noun(r, Direction.OUT), noun(r, Direction.IN)) for r in labels}
+
+
+def _hints(relation: str, label: str) -> Iterable[tuple[tuple[str, Direction], str]]:
+    words = label.lower() or " ".join(words_of(relation))
+    for opening in ("has ", "is "):
+        words = words.removeprefix(opening)
+    for direction, hints in HINTS.items():
+        if words in hints:
+            yield (relation, direction), hints[words]
 
 
 def spread(graph: KnowledgeGraph, most: int) -> Iterable[Entity]:

@@ -46,8 +46,8 @@ def built(tmp_path_factory) -> dict[str, Path]:
     ("name", "parts"),
     [
         ("dbpedia", ("birthplace of", "the film", "the university whose city is")),
-        ("wikidata", ("place of birth", "the film", "was educated at")),
-        ("company", ("works for", "lives in", "owns a stake in", "the ceo of")),
+        ("wikidata", (" born", "film", "married")),
+        ("company", ("works for", "lives in", "owns a stake in", "the CEO of")),
         ("citations", ("the paper", "is affiliated with", "cite")),
         ("neo4j", ("the movie", "the person who", "lives in")),
     ],
