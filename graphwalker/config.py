@@ -5,6 +5,7 @@ import logging
 import re
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeVar, cast, get_args, get_origin
 
@@ -92,6 +93,25 @@ def read_settings(
         raise UserError(f"{source}: not a valid config: {_first_line(error)}") from None
 
 
+def config_file(path: Path | str) -> Path:
+    """The file of that name; where the working directory has no `configs/...`, the one that came
+    with this package. Raises `UserError`."""
+    path, here = Path(path), Path(__file__).parent
+    places = (path, here / path, here.parent / path) if path.parts[:1] == ("configs",) else (path,)
+    for place in places:
+        if place.is_file():
+            if place != path:
+                _note(f"{path} is not in this folder: {place} is read")
+            return place
+    raise UserError(f"{path}: no such config file")
+
+
+@cache
+def _note(text: str) -> None:
+    """Say it once."""
+    _log.warning(text)
+
+
 def keys_of(path: Path | str) -> set[str]:
     """The settings that a file, or a section of one, gives at its top level."""
     return set(read_settings(path))
@@ -110,6 +130,16 @@ def parse_config(model: type[C], data: Any, source: str, typed: Iterable[str] = 
         key, text = _explain(model, error)
         mistyped = any(f"{key}.".startswith(f"{t}.") or t.startswith(f"{key}.") for t in typed)
         raise UserError(f"{COMMAND_LINE if mistyped else source}: {text}") from None
+
+
+def refuse_unknown(model: type[Config], data: Any, source: str) -> None:
+    """Raises `UserError` for a setting in `data` that `model` does not have; what is missing or
+    has a wrong value is for `parse_config`, once the data is whole."""
+    try:
+        model.model_validate(data)
+    except ValidationError as error:
+        if any(problem["type"] == "extra_forbidden" for problem in error.errors()):
+            raise UserError(f"{source}: {_explain(model, error)[1]}") from None
 
 
 def write_config(config: Config, folder: Path, name: str = "config.yaml") -> Path:
@@ -179,7 +209,7 @@ def _read(path: str) -> Any:
     from omegaconf import OmegaConf
 
     file, _, section = path.partition("#")
-    loaded: Any = OmegaConf.load(_existing(file))
+    loaded: Any = OmegaConf.load(config_file(file))
     if not section:
         return loaded
     OmegaConf.resolve(loaded)
@@ -187,13 +217,6 @@ def _read(path: str) -> Any:
     if section not in known:
         raise UserError(f"{path}: no section {section!r}; it has {', '.join(known)}")
     return OmegaConf.merge(loaded.get(SHARED) or {}, loaded[section] or {})
-
-
-def _existing(path: Path | str) -> Path:
-    path = Path(path)
-    if not path.is_file():
-        raise UserError(f"{path}: no such config file")
-    return path
 
 
 def _explain(model: type[Config], error: ValidationError) -> tuple[str, str]:
@@ -208,6 +231,8 @@ def _explain(model: type[Config], error: ValidationError) -> tuple[str, str]:
     if problem["type"] == "missing":
         return key, f"{key} is required: set it in the file or as {key}=VALUE"
     text = problem["msg"].removeprefix("Value error, ")
+    if isinstance(problem["input"], dict):  # a whole section: the text names what is wrong in it
+        return key, f"{key}: {text}" if key else text
     return key, f"{key}: {text} (got {problem['input']!r})" if key else text
 
 
@@ -222,4 +247,8 @@ def _nearest(key: str, known: list[str]) -> str:
 
 
 def _first_line(error: Exception) -> str:
+    from yaml import MarkedYAMLError
+
+    if isinstance(error, MarkedYAMLError) and error.problem and error.problem_mark:
+        return f"{error.problem} (line {error.problem_mark.line + 1})"
     return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

@@ -4,6 +4,7 @@ import difflib
 import importlib
 import os
 import sys
+import traceback
 from collections.abc import Mapping
 from typing import Any
 
@@ -27,6 +28,8 @@ def own(text: str, what: str) -> Any:
     module cannot be imported or does not hold the name; `what` says what was looked for.
     """
     module, _, name = text.partition(":")
+    if module.endswith(".py"):
+        raise UserError(f"{what} {text}: write it as {module.removesuffix('.py')}:{name}")
     here = os.getcwd()
     if here not in sys.path:
         sys.path.insert(0, here)
@@ -37,9 +40,20 @@ def own(text: str, what: str) -> Any:
             f"{what} {text}: the module {module} cannot be imported ({error}); it must lie in the "
             "working directory or be installed"
         ) from None
+    except Exception as error:
+        raise UserError(f"{what} {text}: {failure(error)}") from error
     if not hasattr(loaded, name):
         raise UserError(f"{what} {text}: {module} has no {name}{_nearest(name, vars(loaded))}")
     return getattr(loaded, name)
+
+
+def failure(error: Exception) -> str:
+    """An error of the user's own code in one line, with its file and line."""
+    text = f"{type(error).__name__}: {error}"
+    frames = traceback.extract_tb(error.__traceback__)
+    if isinstance(error, SyntaxError) or not frames:
+        return text  # Python's own text has the place
+    return f"{text} ({frames[-1].filename}, line {frames[-1].lineno})"
 
 
 def find(known: Mapping[str, Any], text: str, what: str) -> Any:

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from pydantic import Field
 
 from graphwalker.cli import console
-from graphwalker.config import Config, parse_config, write_config
+from graphwalker.config import Config, parse_config, refuse_unknown, write_config
 from graphwalker.errors import UserError
 from graphwalker.files import read_json, write_json
 
@@ -78,6 +78,7 @@ def shipped_config(quick: bool) -> Path:
 def run_demo(out: Path, config: DemoConfig) -> dict[str, Any]:
     """Run every stage that is not finished yet, then write and show the report."""
     demo = Demo(out, config)
+    demo.check_settings()
     demo.check_questions()
     demo.make_data()
     demo.train()
@@ -110,6 +111,31 @@ class Demo:
         self.seconds: dict[str, float] = read_json(times) if times.is_file() else {}
         """Of every stage so far, resumed parts included."""
         write_config(config, out)
+
+    def check_settings(self) -> None:
+        """Raises `UserError` for a misspelt setting of any stage, before the first one starts."""
+        from data_pipeline.config import ExpertConfig, SynthConfig
+        from eval.run.config import EvalConfig
+        from graphwalker.agents.environment import EnvironmentConfig
+        from training.config import SftConfig, TinyModelConfig
+        from training.grpo_config import GrpoConfig
+
+        stages: dict[str, type[Config]] = {
+            "environment": EnvironmentConfig,
+            "synth": SynthConfig,
+            "rl_questions": SynthConfig,
+            "grpo_questions": SynthConfig,
+            "experts": ExpertConfig,
+            "model": TinyModelConfig,
+            "sft1": SftConfig,
+            "sft2": SftConfig,
+            "grpo": GrpoConfig,
+            "eval": EvalConfig,
+        }
+        for name, model in stages.items():
+            refuse_unknown(model, getattr(self.config, name), f"demo settings, {name}")
+        for split, values in self.config.tests.items():
+            refuse_unknown(SynthConfig, values, f"demo settings, tests.{split}")
 
     # --- data
 

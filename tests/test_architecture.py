@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from graphwalker.config import load_config, parse_config
-from graphwalker.pipeline import DemoConfig
+from graphwalker.pipeline import Demo, DemoConfig
 from support.paths import ROOT
 
 PACKAGES = ("graphwalker", "data_pipeline", "training", "eval")
@@ -314,6 +314,7 @@ def test_every_demo_config_loads_with_the_settings_of_each_stage(path: Path) -> 
         if "policy" in model.model_fields:
             values = {**values, "policy": {"model": "m", **values.get("policy", {})}}
         parse_config(model, {**given, **values}, f"{path.name}, {name}")
+    Demo(Path("runs/demo"), demo).check_settings()
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "configs/accelerate").glob("*.yaml")), ids=label)

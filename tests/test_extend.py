@@ -58,7 +58,7 @@ def test_the_reward_of_ones_own_is_loaded_as_the_page_names_it(
 
     monkeypatch.chdir(folder)
     (line,) = (line for line in COMMANDS if line.startswith("accelerate"))
-    config = load_config(GrpoConfig, None, shlex.split(line)[5:])
+    config = load_config(GrpoConfig, None, shlex.split(line)[6:])
     assert config.rewards == {"em": 1.0, "my_reward:short_and_right": 0.5}
 
 

@@ -58,11 +58,13 @@ def run_grpo(config: GrpoConfig) -> Path:
     other data, `CollapseError` when the monitor's limits are passed, and `OutageError` for too
     many infrastructure failures in a step.
     """
+    from training.reinforce.rewards import reward_mix
     from training.runs.saving import save_final
     from training.runs.stopping import train
 
     check_layout()
     config, out = in_its_environment(config), Path(config.output_dir)
+    reward_mix(config.rewards)  # a misspelt reward must not claim the folder
     questions, environment = open_world(config)
     if claim_run(config, _inputs(config, environment), FREE_KEYS):
         return out / "final"

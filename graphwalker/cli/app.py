@@ -132,6 +132,9 @@ def run(command: Callable[[], Any]) -> int:
             raise
         typer.echo(line, err=True)
         return 2
+    except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
+        typer.echo(f"error: {error.filename}: {error.strerror}; give another path", err=True)
+        return 2
     except OSError as error:
         if error.errno not in NOT_OURS:
             raise

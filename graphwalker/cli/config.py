@@ -55,7 +55,10 @@ def show_config(
 
     if model := config_models().get(name):
         rows, word = describe(model), search.casefold()
-        console.settings([row for row in rows if word in f"{row[0]} {row[3]}".casefold()])
+        found = [row for row in rows if word in f"{row[0]} {row[3]}".casefold()]
+        if not found:
+            raise UserError(f"no setting of {name} has {search!r} in its name or meaning")
+        console.settings(found)
         return
     config = _training(name, overrides)
     if estimate:
@@ -71,14 +74,16 @@ def show_config(
 def _training(file: str, overrides: list[str] | None) -> "SftConfig | GrpoConfig":
     """The config of a training run: its own settings tell of which stage it is."""
     from graphwalker.cli.models import config_models
-    from graphwalker.config import keys_of, load_config
+    from graphwalker.config import config_file, keys_of, load_config
     from training.config import SftConfig
     from training.grpo_config import GrpoConfig
 
-    if not Path(file.partition("#")[0]).is_file():
+    try:
+        config_file(file.partition("#")[0])
+    except UserError:
         raise UserError(
             f"no config is named {file!r}, nor a file; known: {', '.join(config_models())}"
-        )
+        ) from None
     keys = keys_of(file)
     if "policy" in keys or not keys & {"data", "questions"}:
         raise UserError(f"{file}: not a config of a training run (no `data`, no `questions`)")

@@ -4,9 +4,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from graphwalker.errors import UserError
+from graphwalker.errors import GraphWalkerError, UserError
 from graphwalker.graphs.base import Entity, KnowledgeGraph
-from graphwalker.named import is_own, own
+from graphwalker.named import failure, is_own, own
 
 if TYPE_CHECKING:
     from graphwalker.graphs.sparql.graph import SparqlGraph
@@ -102,9 +102,14 @@ def _cached_endpoint(
 
 
 def _made(spec: str) -> KnowledgeGraph:
-    """What the user's factory gives; its own errors are shown as they are."""
+    """What the user's factory gives."""
     factory = own(spec, "graph")
-    graph = factory() if callable(factory) else factory
+    try:
+        graph = factory() if callable(factory) else factory
+    except GraphWalkerError:
+        raise
+    except Exception as error:
+        raise UserError(f"graph {spec}: {failure(error)}") from error
     if isinstance(graph, KnowledgeGraph):
         return graph
     # Without networkx among the loaded modules nobody has made one of its graphs.

@@ -1,5 +1,6 @@
 """Policies from settings: the model loaded, its server found, or one that needs no model."""
 
+import difflib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
@@ -70,6 +71,8 @@ def load_policy(
         if environment is None:
             raise UserError(f"{config.model} plays in an environment, and none is given")
         return WITHOUT_MODEL[config.model](environment)
+    if config.api is None:
+        _refuse_missing(config.model)
     if config.api is not None:
         from graphwalker.policies.chat.policy import ChatPolicy
 
@@ -102,6 +105,16 @@ def load_policy(
         max_context=config.max_context or None,
         name=policy_name(config),
     )
+
+
+def _refuse_missing(model: str) -> None:
+    """Raises `UserError` for a folder that is not there, and for a name that is all but ours."""
+    if Path(model).exists():
+        return
+    if close := difflib.get_close_matches(model, WITHOUT_MODEL, n=1):
+        raise UserError(f"{model}: no such model folder (did you mean {close[0]}?)")
+    if model.startswith((".", "/", "~")) or model.count("/") > 1:
+        raise UserError(f"{model}: no such model folder")
 
 
 def _load(name: str, dtype: Any) -> tuple[Any, Any]:

@@ -75,10 +75,19 @@ def test_an_unknown_command_and_a_missing_option_exit_with_2():
         (["graph", "build", "--triples", "none.tsv", "--out", "x"], "none.tsv"),
         (["demo", "--config", "none.yaml"], "no such config file"),
         (["ask", "Who?", "--topic", "a", "--graph", "G", "--model", "none"], "no model"),
+        (
+            ["ask", "Who?", "--topic", "a", "--graph", "G", "--model", "oracl"],
+            "did you mean oracle",
+        ),
+        (["ask", "Who?", "--topic", "a", "--graph", "G", "--model", "./m"], "no such model folder"),
+        (["demo", "sft1.lrr=3"], "sft1: lrr is not a setting; did you mean lr?"),
+        (["demo", "--out", "occupied"], "occupied: "),
+        (["config", "grpo", "--search", "zzzz"], "no setting of grpo has 'zzzz'"),
     ],
 )
 def test_a_mistake_is_named_in_one_line(arguments, message, graph, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "occupied").write_text("a file\n")
     arguments = [
         argument.replace("G", str(graph)) if "G" in argument else argument for argument in arguments
     ]

@@ -1,14 +1,29 @@
 """Configs: overrides merge, and a mistake is answered by the nearest key."""
 
+from pathlib import Path
+
 import pytest
 
-from graphwalker.config import Config, describe, load_config, parse_config
+from graphwalker.config import (
+    Config,
+    config_file,
+    describe,
+    load_config,
+    parse_config,
+    refuse_unknown,
+)
 from graphwalker.errors import UserError
 
 
 class Inner(Config):
     num_generations: int = 8
     """Rollouts per question."""
+
+
+class Required(Config):
+    model: str
+    """No default."""
+    seed: int = 0
 
 
 class Outer(Config):
@@ -47,6 +62,26 @@ def test_a_missing_file_and_a_bare_override_are_refused(tmp_path):
         load_config(Outer, tmp_path / "none.yaml")
     with pytest.raises(UserError, match=r"a\.b=c"):
         load_config(Outer, None, ["seed"])
+
+
+def test_a_shipped_config_is_found_from_any_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert config_file("configs/grpo.yaml").is_file()
+    (tmp_path / "configs").mkdir()
+    (tmp_path / "configs/grpo.yaml").write_text("seed: 1\n")  # one's own comes first
+    assert config_file("configs/grpo.yaml") == Path("configs/grpo.yaml")
+
+
+def test_a_broken_file_is_told_with_its_line(tmp_path):
+    (tmp_path / "broken.yaml").write_text("seed: 1\ntrainer: }\n")
+    with pytest.raises(UserError, match=r"broken\.yaml: .*\(line 2\)"):
+        load_config(Outer, tmp_path / "broken.yaml")
+
+
+def test_an_unknown_key_is_refused_before_the_rest_is_known():
+    refuse_unknown(Required, {"seed": "later"}, "stage")
+    with pytest.raises(UserError, match="stage: sede is not a setting; did you mean seed"):
+        refuse_unknown(Required, {"sede": 1}, "stage")
 
 
 def test_describe_lists_nested_fields_with_their_docstrings():

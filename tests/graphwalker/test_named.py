@@ -30,6 +30,20 @@ def test_a_module_that_is_not_there_is_told(folder: Path) -> None:
         own("my_rewards:half", "reward")
 
 
+def test_a_mistake_in_the_users_own_code_is_one_line_with_its_place(folder: Path) -> None:
+    (folder / "unclosed.py").write_text("x = (\n")
+    with pytest.raises(UserError, match=r"SyntaxError: .* \(unclosed\.py, line 1\)"):
+        own("unclosed:x", "reward")
+    (folder / "failing.py").write_text("\nraise OSError('no server')\n")
+    with pytest.raises(UserError, match=r"OSError: no server \(.*failing\.py, line 2\)"):
+        own("failing:x", "reward")
+
+
+def test_a_file_in_the_place_of_a_module_is_told(folder: Path) -> None:
+    with pytest.raises(UserError, match="write it as my_reward:half"):
+        own("my_reward.py:half", "reward")
+
+
 def test_an_unknown_name_lists_the_known_ones() -> None:
     with pytest.raises(UserError, match=r"ranker 'bm26' is unknown .did you mean bm25"):
         find({"bm25": 1}, "bm26", "ranker")

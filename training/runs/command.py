@@ -40,6 +40,9 @@ def run_command(
     except KeyboardInterrupt:
         sys.stderr.write(f"{name}: interrupted; the same command resumes the run\n")
         return 128 + signal.SIGINT
+    except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
+        sys.stderr.write(f"{name}: {error.filename}: {error.strerror}; give another path\n")
+        return 2
     except OSError as error:
         if error.errno != errno.ENOSPC:
             raise

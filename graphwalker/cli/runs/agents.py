@@ -40,7 +40,7 @@ def demo(
 
 
 @verb(
-    app, "graph!", "questions!", "model!", "format", "out!", "count", "seed", "workers",
+    app, "graph!", "questions!", "model!", "format", "api", "out!", "count", "seed", "workers",
     "force_environment", name="eval", count="limit",
 )  # fmt: skip
 def evaluate(given: Given) -> None:

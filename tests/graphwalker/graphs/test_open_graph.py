@@ -48,6 +48,10 @@ class Dicts(KnowledgeGraph):
 
 
 nothing = None
+
+
+def failing():
+    raise OSError("no server")
 """
 
 
@@ -79,6 +83,8 @@ def test_a_graph_of_four_methods_keeps_every_rule(module):
 def test_what_is_no_graph_is_named(module):
     with pytest.raises(UserError, match=r"gave NoneType; return a KnowledgeGraph"):
         open_graph(f"{module}:nothing")
+    with pytest.raises(UserError, match=r"OSError: no server \(.*, line \d+\)"):
+        open_graph(f"{module}:failing")
     with pytest.raises(UserError, match=r"has no mke .did you mean make"):
         open_graph(f"{module}:mke")
 

@@ -77,5 +77,8 @@ def test_an_unknown_reward_is_refused_naming_the_nearest():
 def test_a_reward_that_is_no_function_or_no_number_is_named(world, folder):
     with pytest.raises(UserError, match="my_rewards:NUMBER: not a function"):
         reward_mix({"my_rewards:NUMBER": 1.0})
+    with pytest.raises(UserError, match="my_rewards has no brevty"):
+        run_grpo(grpo_config(world, folder / "run", rewards=["my_rewards:brevty"]))
+    assert not (folder / "run").exists()  # the corrected command may have the folder
     with pytest.raises(UserError, match=r"my_rewards:broken: question 'q\d': it returned nan"):
         run_grpo(grpo_config(world, folder / "run", rewards=["my_rewards:broken"]))
