@@ -90,7 +90,7 @@ class Stage:
     """A step of the pipeline, by the name under which its seconds are kept."""
 
     title: str
-    work: Callable[[console.Tick], object]
+    work: Callable[[console.ProgressTick], object]
     own_bar: bool = False
     """Whether the work shows its own progress, as training does."""
 
@@ -178,26 +178,26 @@ class Demo:
         for stage in self.data_stages():
             self._run(stage)
 
-    def _make_world(self, _: console.Tick) -> None:
+    def _make_world(self, _: console.ProgressTick) -> None:
         from graphwalker.world.generate import make_world
 
         make_world(self.config.entities, self.config.seed, self.out / "world")
 
-    def _synthesize(self, tick: console.Tick) -> None:
+    def _synthesize(self, tick: console.ProgressTick) -> None:
         from data_pipeline.config import SynthConfig
         from data_pipeline.synthesize import synthesize
 
         config = self._parsed(SynthConfig, "synth", {"seed": self.config.seed, **self.config.synth})
         synthesize(self.graph, config, self.out / "synth", tick)
 
-    def _questions(self, name: str, values: Settings, tick: console.Tick) -> None:
+    def _questions(self, name: str, values: Settings, tick: console.ProgressTick) -> None:
         from data_pipeline.config import SynthConfig
         from data_pipeline.synthesize import make_questions
 
         config = self._parsed(SynthConfig, name, values)
         make_questions(self.graph, config, self.out / "questions" / name, tick)
 
-    def _hold_out(self, tick: console.Tick) -> None:
+    def _hold_out(self, tick: console.ProgressTick) -> None:
         for number, (split, values) in enumerate(self.config.tests.items()):
             values = {"seed": self.config.seed + 2 + number, **self.config.synth, **values}
             self._questions(split, {**values, "split": split}, tick)
@@ -223,7 +223,7 @@ class Demo:
         check_leakage(train, test)
         write_jsonl(self.test_file, [question.to_json() for question in test])
 
-    def _collect(self, tick: console.Tick) -> None:
+    def _collect(self, tick: console.ProgressTick) -> None:
         """GraphRoll. GRPO's questions are those that it leaves: a model that was trained on the
         others may know their answers by heart."""
         from data_pipeline.collect import collect_experts
@@ -273,7 +273,7 @@ class Demo:
         config = self._parsed(GrpoConfig, "grpo", {**own, **values})
         self._run(Stage("GRPO", lambda _: run_grpo(config), own_bar=True))
 
-    def _make_model(self, _: console.Tick) -> None:
+    def _make_model(self, _: console.ProgressTick) -> None:
         from graphwalker.agents.environment import EnvironmentConfig
         from graphwalker.files import read_records
         from graphwalker.graphs.open import open_graph

@@ -60,12 +60,15 @@ ALLOWED_PROSE = {
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 TWO_MEANINGS: dict[str, str] = {}
-"""Class names that stand twice on purpose, and why."""
+"""Type names that stand twice on purpose, and why."""
+
+
+def every_source() -> list[Path]:
+    return [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
 
 
 def sources() -> list[Path]:
-    found = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
-    return [path for path in found if path.parent != ROOT / "data_pipeline/wording"]
+    return [path for path in every_source() if path.parent != ROOT / "data_pipeline/wording"]
 
 
 def parsed(path: Path) -> ast.Module:
@@ -164,15 +167,31 @@ def test_pages_are_in_the_words_of_the_field() -> None:
     assert not wrong, "\n".join(wrong)
 
 
+def types(path: Path) -> Iterator[tuple[str, str]]:
+    """Classes, by their place, and aliases of types, by what they stand for: an alias may be given
+    again where it means the same."""
+    tree = parsed(path)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef):
+            yield node.name, f"{label(path)}:{node.lineno}"
+    for node in tree.body:
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                if re.match("[A-Z].*[a-z]", name):
+                    yield name, ast.unparse(value)
+            case _:
+                pass
+
+
 def test_a_type_name_means_one_thing() -> None:
-    places: dict[str, list[str]] = defaultdict(list)
-    for path in sources():
-        for node in ast.walk(parsed(path)):
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                places[node.name].append(f"{label(path)}:{node.lineno}")
+    meanings: dict[str, list[str]] = defaultdict(list)
+    for path in every_source():
+        for name, meaning in types(path):
+            if not name.startswith("_") and meaning not in meanings[name]:
+                meanings[name].append(meaning)
     twice = [
-        f"{name}: {', '.join(found)}"
-        for name, found in sorted(places.items())
+        f"{name}: {'; '.join(found)}"
+        for name, found in sorted(meanings.items())
         if len(found) > 1 and name not in TWO_MEANINGS
     ]
     assert not twice, "one of them should say more:\n" + "\n".join(twice)

@@ -17,10 +17,10 @@ from training.runs.environment import (
     short_cap,
 )
 
-Facts = dict[str, Any]
+DryRunFacts = dict[str, Any]
 
 
-def dry_run(config: SftConfig | GrpoConfig, gpus: int = 1) -> Facts:
+def dry_run(config: SftConfig | GrpoConfig, gpus: int = 1) -> DryRunFacts:
     """Everything that a run does before its first step, without weights and without a GPU.
 
     Returns what was found, to be shown. Raises `UserError` for what would stop the run later.
@@ -38,7 +38,7 @@ def dry_run(config: SftConfig | GrpoConfig, gpus: int = 1) -> Facts:
     end_of_turn_id(chat_format(config.format), tokenizer)  # is the format one of this tokenizer?
     sft = isinstance(config, SftConfig)
     checked_fields(SFTConfig if sft else GRPOConfig, config)
-    facts: Facts = {
+    facts: DryRunFacts = {
         "model": type(model).__name__,
         "parameters": sum(parameter.numel() for parameter in model.parameters()),
         "vocabulary": f"{len(tokenizer):,} tokens, {shape.vocab_size:,} rows in the model",
@@ -52,7 +52,7 @@ def dry_run(config: SftConfig | GrpoConfig, gpus: int = 1) -> Facts:
     return facts
 
 
-def _sft(config: SftConfig, tokenizer: Any, gpus: int) -> Facts:
+def _sft(config: SftConfig, tokenizer: Any, gpus: int) -> DryRunFacts:
     from training.supervised.data import Collator, as_dataset, plan_steps, read_rows
 
     rows = read_rows(config, tokenizer)
@@ -73,7 +73,7 @@ def _sft(config: SftConfig, tokenizer: Any, gpus: int) -> Facts:
     }
 
 
-def _grpo(config: GrpoConfig, tokenizer: Any, gpus: int) -> Facts:
+def _grpo(config: GrpoConfig, tokenizer: Any, gpus: int) -> DryRunFacts:
     from training.grpo import open_world, question_order
 
     config = in_its_environment(config)

@@ -14,7 +14,7 @@ CACHE, ACTIVATIONS, LOGITS = "KV cache", "activations", "logits"
 LOGIT_ROWS = 1024
 """Positions whose logits exist at once: TRL's fused head scores a long row in such parts."""
 
-Layout = Literal["ddp", "zero2", "zero3"]
+LayoutName = Literal["ddp", "zero2", "zero3"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,9 @@ class Part:
     how: str
 
 
-def estimate(config: SftConfig | GrpoConfig, gpus: int = 1, layout: Layout = "ddp") -> list[Part]:
+def estimate(
+    config: SftConfig | GrpoConfig, gpus: int = 1, layout: LayoutName = "ddp"
+) -> list[Part]:
     """The parts for the longest rows that the config allows; shorter ones take less.
 
     Not counted: what the libraries take for themselves (1 to 2 GiB), the buckets of the processes'
@@ -77,7 +79,7 @@ def pass_shape(config: SftConfig | GrpoConfig, gpus: int) -> tuple[int, int]:
     return max(1, -(-config.batch_size // passes)), config.max_length
 
 
-def _states(count: int, moved: int, half: bool, gpus: int, layout: Layout) -> list[Part]:
+def _states(count: int, moved: int, half: bool, gpus: int, layout: LayoutName) -> list[Part]:
     """Weights, gradients and AdamW's state. DeepSpeed keeps bfloat16 weights and shares a float32
     copy out; without it the weights are float32 and are cast for each pass."""
     if layout == "ddp" or not half:
@@ -148,7 +150,12 @@ def cache_bytes(shape: Any, half: bool) -> int:
 
 
 def _rollouts(
-    config: SftConfig | GrpoConfig, shape: Any, count: int, half: bool, gpus: int, layout: Layout
+    config: SftConfig | GrpoConfig,
+    shape: Any,
+    count: int,
+    half: bool,
+    gpus: int,
+    layout: LayoutName,
 ) -> list[Part]:
     """What GRPO needs besides: the reference model and the rollouts' KV cache."""
     if not isinstance(config, GrpoConfig):

@@ -16,7 +16,7 @@ from graphwalker.trajectory import Turn
 Steps = Generator[Move, Turn, Any]
 """Yields moves, is sent the turns that came of them, returns what was found."""
 
-Taken = tuple[Hop, ...]
+HopPath = tuple[Hop, ...]
 
 
 class OutOfTurns(Exception):
@@ -70,10 +70,10 @@ class Search:
         tail: Sequence[PhrasedHop],
     ) -> Steps:
         """The answers. Where the branches do not meet, or the tail is dead, another reading."""
-        dead: list[set[Taken]] = [set() for _ in branches]
+        dead: list[set[HopPath]] = [set() for _ in branches]
         opened: set[int] = set()
         while True:
-            ends: list[tuple[Taken, list[Entity]]] = []
+            ends: list[tuple[HopPath, list[Entity]]] = []
             for b, (topic, slots) in enumerate(zip(topics, branches, strict=True)):
                 begins = opening(self.view.name(topic), slots[0].phrase, b, self.choice)
                 number = sum(map(len, branches[:b]))
@@ -98,9 +98,9 @@ class Search:
 
     def _doubt(
         self,
-        ends: Sequence[tuple[Taken, list[Entity]]],
+        ends: Sequence[tuple[HopPath, list[Entity]]],
         branches: Sequence[Sequence[PhrasedHop]],
-        dead: Sequence[set[Taken]],
+        dead: Sequence[set[HopPath]],
     ) -> None:
         """The ends do not fit: give up the reading of the branch that has most others left."""
         b = max(range(len(ends)), key=lambda i: (_open(branches[i], dead[i]), i))
@@ -113,8 +113,8 @@ class Search:
         self,
         frontier: list[Entity],
         slots: Sequence[PhrasedHop],
-        taken: Taken,
-        dead: set[Taken],
+        taken: HopPath,
+        dead: set[HopPath],
         number: int,
         opening: str = "",
     ) -> Steps:
@@ -150,8 +150,8 @@ class Search:
         frontier: list[Entity],
         hop: Hop,
         slots: Sequence[PhrasedHop],
-        path: Taken,
-        dead: set[Taken],
+        path: HopPath,
+        dead: set[HopPath],
         number: int,
     ) -> Steps:
         found = yield from self._follow(frontier, hop, slots[0].phrase)
@@ -247,7 +247,7 @@ class Search:
             error["recovered"] = True
 
 
-def _open(slots: Sequence[PhrasedHop], dead: set[Taken]) -> int:
+def _open(slots: Sequence[PhrasedHop], dead: set[HopPath]) -> int:
     combinations = 1
     for slot in slots:
         combinations *= len(slot.readings)

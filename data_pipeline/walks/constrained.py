@@ -13,8 +13,8 @@ from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
 from graphwalker.query.constraint import (
     CONSTRAINED,
     Constraint,
-    Kind,
     Operator,
+    ValueKind,
     constraint_fault,
     kept,
     kind_of,
@@ -60,9 +60,11 @@ class ConstraintWalker:
             reason = constraint
         return reason
 
-    def _valued(self, entity: Entity, structure: str, rng: random.Random) -> list[tuple[str, Kind]]:
+    def _valued(
+        self, entity: Entity, structure: str, rng: random.Random
+    ) -> list[tuple[str, ValueKind]]:
         """Relations of the entity to one date or number, in random order."""
-        found: list[tuple[str, Kind]] = []
+        found: list[tuple[str, ValueKind]] = []
         for relation in sorted(self._relations(entity.id).out):
             if not self._walker.seeds.allows(relation):
                 continue
@@ -76,7 +78,7 @@ class ConstraintWalker:
         self,
         structure: str,
         relation: str,
-        kind: Kind,
+        kind: ValueKind,
         candidates: Sequence[Entity],
         rng: random.Random,
     ) -> Constraint | str:
@@ -95,7 +97,7 @@ class ConstraintWalker:
         return constraint_fault(self._graph, made, candidates) or made
 
     def _comparative(
-        self, relation: str, kind: Kind, candidates: Sequence[Entity], rng: random.Random
+        self, relation: str, kind: ValueKind, candidates: Sequence[Entity], rng: random.Random
     ) -> Constraint | str:
         """One with an entity whose value lies between those of the candidates: drawn from the
         graph, else one of themselves."""
@@ -114,7 +116,7 @@ class ConstraintWalker:
 
 
 def _bounded(
-    relation: str, kind: Kind, values: Sequence[str], rng: random.Random
+    relation: str, kind: ValueKind, values: Sequence[str], rng: random.Random
 ) -> Constraint | None:
     """A year or a round number between two of the values, or a year that only some have."""
     if kind == "date":

@@ -8,7 +8,7 @@ from typing import Any
 
 from data_pipeline.wording.phrases import generated_entry
 from graphwalker.graphs.base import Direction
-from graphwalker.query.constraint import Constraint, Kind
+from graphwalker.query.constraint import Constraint, ValueKind
 from graphwalker.query.draft import filled
 
 Forms = dict[str, tuple[str, ...]]
@@ -19,7 +19,7 @@ _OF_A_VERB = {
     **{"highest": "{v} last", "lowest": "{v} first"},
     **{"later": "{v} later than {b}", "earlier": "{v} earlier than {b}"},
 }
-_OF_A_LABEL: dict[Kind, dict[str, str]] = {
+_OF_A_LABEL: dict[ValueKind, dict[str, str]] = {
     "date": {
         **{"above": "has {a} {l} after {b}", "below": "has {a} {l} before {b}"},
         **{"in": "has {a} {l} in {b}", "highest": "has the latest {l}"},
@@ -46,7 +46,7 @@ def plain(constraint: Constraint) -> str:
 
 
 @cache
-def forms(relation: str, kind: Kind) -> Forms:
+def forms(relation: str, kind: ValueKind) -> Forms:
     """By hand where the table has the relation, else made from its id."""
     return hand_written().get(relation) or _generated(relation, kind)
 
@@ -68,7 +68,7 @@ def _row(row: Mapping[str, Any]) -> Forms:
     return found
 
 
-def _generated(relation: str, kind: Kind) -> Forms:
+def _generated(relation: str, kind: ValueKind) -> Forms:
     label = generated_entry(relation, Direction.OUT).noun
     if kind == "date" and label.split()[-1].endswith(("ed", "born")):  # `released`, `founded`
         return {case: (form.replace("{v}", f"was {label}"),) for case, form in _OF_A_VERB.items()}

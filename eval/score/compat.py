@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-Strings = Sequence[str]
+TextList = Sequence[str]
 
 _KEPT_FORMS = 1 << 16
 """Normal forms kept in memory: every metric of a family asks for the same ones."""
@@ -50,7 +50,7 @@ def tog_form(text: str) -> str:
     return text.strip().replace(" ", "").lower()
 
 
-def graphwalker_em(predictions: Strings, answers: Strings) -> float:
+def graphwalker_em(predictions: TextList, answers: TextList) -> float:
     """Best over all pairs of: equal, or either within the other (GraphWalker, released evaluator).
 
     Defects: one right letter is enough, one right answer of many too, and an answer that normalises
@@ -70,7 +70,7 @@ def graphwalker_em(predictions: Strings, answers: Strings) -> float:
     return 0.0
 
 
-def graphwalker_f1(predictions: Strings, answers: Strings) -> float:
+def graphwalker_f1(predictions: TextList, answers: TextList) -> float:
     """The best token-set F1 of one prediction with one answer (GraphWalker, released evaluator).
 
     Defect: one good pair is enough, whatever else was predicted or should have been.
@@ -85,7 +85,7 @@ def graphwalker_f1(predictions: Strings, answers: Strings) -> float:
     return max((_token_set_f1(p, gold) for p in predicted for gold in golds), default=0.0)
 
 
-def graphwalker_token_f1(predictions: Strings, answers: Strings) -> float:
+def graphwalker_token_f1(predictions: TextList, answers: TextList) -> float:
     """F1 of the union of predicted tokens and the union of answer tokens (GraphWalker, training).
 
     Defect: words are mixed across answers, so "New London" and "York" make "New York, London".
@@ -118,7 +118,7 @@ def f1_of(precision: float, recall: float) -> float:
     return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
 
 
-def squad_em(predictions: Strings, answers: Strings) -> float:
+def squad_em(predictions: TextList, answers: TextList) -> float:
     """Any prediction equals any answer in SQuAD's normal form (Rajpurkar et al. 2016).
 
     >>> squad_em(["The Oslo."], ["Oslo", "Bergen"]), squad_em(["Oslo city"], ["Oslo"])
@@ -138,7 +138,7 @@ class Rog(NamedTuple):
     recall: float
 
 
-def rog(predictions: Strings, answers: Strings) -> Rog:
+def rog(predictions: TextList, answers: TextList) -> Rog:
     """RoG's five figures: an answer is found where its SQuAD form is within the joined predictions.
 
     >>> rog(["Oslo, Bergen", "Rome"], ["Oslo", "Bergen", "Moss", "Hell"])
@@ -152,7 +152,7 @@ def rog(predictions: Strings, answers: Strings) -> Rog:
     return Rog(float(found > 0), acc, f1_of(precision, recall), precision, recall)
 
 
-def rog_hit(predictions: Strings, answers: Strings) -> float:
+def rog_hit(predictions: TextList, answers: TextList) -> float:
     """Any answer is found in the predictions joined with a space (RoG, `eval_hit`).
 
     Defect: an answer that normalises to nothing ("The The") is found even in no prediction.
@@ -163,7 +163,7 @@ def rog_hit(predictions: Strings, answers: Strings) -> float:
     return rog(predictions, answers).hit
 
 
-def rog_acc(predictions: Strings, answers: Strings) -> float:
+def rog_acc(predictions: TextList, answers: TextList) -> float:
     """Share of the answers found in the predictions joined with a space (RoG, `eval_acc`).
 
     No answers at all, where the script fails, scores 0.
@@ -174,7 +174,7 @@ def rog_acc(predictions: Strings, answers: Strings) -> float:
     return rog(predictions, answers).acc
 
 
-def rog_precision(predictions: Strings, answers: Strings) -> float:
+def rog_precision(predictions: TextList, answers: TextList) -> float:
     """Answers found by the number of predictions (RoG, `eval_f1`). Defect: it passes 1.
 
     >>> rog_precision(["Oslo, Bergen"], ["Oslo", "Bergen"]), rog_precision([], ["Oslo"])
@@ -183,7 +183,7 @@ def rog_precision(predictions: Strings, answers: Strings) -> float:
     return rog(predictions, answers).precision
 
 
-def rog_recall(predictions: Strings, answers: Strings) -> float:
+def rog_recall(predictions: TextList, answers: TextList) -> float:
     """`rog_acc`, but 0 for an empty prediction list (RoG, `eval_f1`).
 
     >>> rog_recall([], ["The The"]), rog_acc([], ["The The"])
@@ -192,7 +192,7 @@ def rog_recall(predictions: Strings, answers: Strings) -> float:
     return rog(predictions, answers).recall
 
 
-def rog_f1(predictions: Strings, answers: Strings) -> float:
+def rog_f1(predictions: TextList, answers: TextList) -> float:
     """F1 of `rog_precision` and `rog_recall` (RoG, `eval_f1`). Defect: it passes 1.
 
     >>> rog_f1(["Oslo, Bergen, Moss"], ["Oslo", "Bergen", "Moss"])
@@ -203,7 +203,7 @@ def rog_f1(predictions: Strings, answers: Strings) -> float:
     return rog(predictions, answers).f1
 
 
-def tog_em(predictions: Strings, answers: Strings) -> float:
+def tog_em(predictions: TextList, answers: TextList) -> float:
     """The text in the first braces, else all of it, against each answer (Think-on-Graph, eval.py).
 
     Equal, or either within the other, with every space removed. Several predictions are one text.

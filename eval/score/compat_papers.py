@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from eval.score.compat import Strings, f1_of, squad_form
+from eval.score.compat import TextList, f1_of, squad_form
 
 _DELIMITERS = (",", ";", " and ", " & ", "\n", "|")
 _WORDS = re.compile(r"[a-z0-9]+")
@@ -16,7 +16,7 @@ CLASSES = 3
 """Answers of CoLoTa: True, False, None."""
 
 
-def kg_r1_text(predictions: Strings) -> str:
+def kg_r1_text(predictions: TextList) -> str:
     """The answer as the one text that KG-R1's scripts see.
 
     >>> kg_r1_text(["Oslo", "Bergen"])
@@ -37,7 +37,7 @@ def kg_r1_items(text: str) -> list[str]:
     return [text]
 
 
-def kg_r1_em(predictions: Strings, answers: Strings) -> float:
+def kg_r1_em(predictions: TextList, answers: TextList) -> float:
     """The whole answer, or any item of it, equals any gold (KG-R1, `em_check_kg`), SQuAD form.
 
     Defect: one right item of a list is full credit.
@@ -58,7 +58,7 @@ def kg_r1_em(predictions: Strings, answers: Strings) -> float:
     )
 
 
-def kg_r1_recall(predictions: Strings, answers: Sequence[Strings]) -> float:
+def kg_r1_recall(predictions: TextList, answers: Sequence[TextList]) -> float:
     """Share of the gold entities of which any form is within the answer (KG-R1, entity level).
 
     `answers` holds the forms of each entity: its name and its id. No gold at all: 1.
@@ -74,7 +74,7 @@ def kg_r1_recall(predictions: Strings, answers: Sequence[Strings]) -> float:
     return sum(any(_within(form, text) for form in forms) for forms in answers) / len(answers)
 
 
-def kg_r1_precision(predictions: Strings, answers: Sequence[Strings]) -> float:
+def kg_r1_precision(predictions: TextList, answers: Sequence[TextList]) -> float:
     """1 as soon as one gold entity is found (KG-R1). Defect: wrong answers beside it are free.
 
     >>> kg_r1_precision(["Oslo", "Rome", "Paris"], [["Oslo"], ["Bergen"]])
@@ -83,7 +83,7 @@ def kg_r1_precision(predictions: Strings, answers: Sequence[Strings]) -> float:
     return float(bool(answers) and kg_r1_recall(predictions, answers) > 0)
 
 
-def kg_r1_f1(predictions: Strings, answers: Sequence[Strings]) -> float:
+def kg_r1_f1(predictions: TextList, answers: Sequence[TextList]) -> float:
     """F1 of `kg_r1_precision` and `kg_r1_recall`.
 
     >>> round(kg_r1_f1(["Oslo", "Rome", "Paris"], [["Oslo"], ["Bergen"]]), 3)
@@ -106,7 +106,7 @@ def truth(text: str) -> bool | None:
     return {"true": True, "false": False, "yes": True, "no": False}.get(squad_form(text))
 
 
-def ark_answered(predictions: Strings) -> float:
+def ark_answered(predictions: TextList) -> float:
     """1 where the agent commits to True or False (ARK-V1, section IV-B: answer rate).
 
     >>> ark_answered(["True"]), ark_answered(["None"]), ark_answered([])
@@ -115,7 +115,7 @@ def ark_answered(predictions: Strings) -> float:
     return float(_verdict(predictions) is not None)
 
 
-def ark_accuracy(predictions: Strings, gold: bool) -> float:
+def ark_accuracy(predictions: TextList, gold: bool) -> float:
     """1 where the definite answer is right; none counts as wrong (ARK-V1: overall accuracy).
 
     >>> ark_accuracy(["False"], False), ark_accuracy(["None"], False)
@@ -124,7 +124,7 @@ def ark_accuracy(predictions: Strings, gold: bool) -> float:
     return float(_verdict(predictions) is gold)
 
 
-def ark_conditional_accuracy(predictions: Strings, gold: bool) -> float | None:
+def ark_conditional_accuracy(predictions: TextList, gold: bool) -> float | None:
     """Accuracy where there is a definite answer, else no value (ARK-V1: conditional accuracy).
 
     >>> ark_conditional_accuracy(["True"], False), ark_conditional_accuracy([], False)
@@ -133,7 +133,7 @@ def ark_conditional_accuracy(predictions: Strings, gold: bool) -> float | None:
     return ark_accuracy(predictions, gold) if ark_answered(predictions) else None
 
 
-def ark_reliability(samples: Sequence[Strings]) -> float | None:
+def ark_reliability(samples: Sequence[TextList]) -> float | None:
     """1 - H / log2 3, H the entropy of the answers True, False, None over repeated runs (ARK-V1).
 
     >>> ark_reliability([["True"], ["True"]]), ark_reliability([])
@@ -149,14 +149,14 @@ def ark_reliability(samples: Sequence[Strings]) -> float | None:
     return 1.0 - entropy / math.log2(CLASSES)
 
 
-def _verdict(predictions: Strings) -> bool | None:
+def _verdict(predictions: TextList) -> bool | None:
     return truth(predictions[0]) if predictions else None
 
 
-Row = Mapping[str, Any]
+JsonRow = Mapping[str, Any]
 
 
-def graphwalk_false_positives(rows: Sequence[Row], gold: Sequence[Row]) -> float:
+def graphwalk_false_positives(rows: Sequence[JsonRow], gold: Sequence[JsonRow]) -> float:
     """Distinct predicted rows that are not gold rows (GraphWalk, Table 2: FP, there summed).
 
     >>> graphwalk_false_positives([{"key": "a"}, {"key": "b"}, {"key": "b"}], [{"key": "a"}])
@@ -165,7 +165,7 @@ def graphwalk_false_positives(rows: Sequence[Row], gold: Sequence[Row]) -> float
     return float(len(_row_set(rows) - _row_set(gold)))
 
 
-def graphwalk_precision(rows: Sequence[Row], gold: Sequence[Row]) -> float:
+def graphwalk_precision(rows: Sequence[JsonRow], gold: Sequence[JsonRow]) -> float:
     """Share of the predicted rows that are gold rows (GraphWalk, section 4); sets of JSON rows.
 
     The order of a row's keys does not matter; both sides empty is 1.
@@ -177,7 +177,7 @@ def graphwalk_precision(rows: Sequence[Row], gold: Sequence[Row]) -> float:
     return len(predicted & right) / len(predicted) if predicted else float(not right)
 
 
-def graphwalk_recall(rows: Sequence[Row], gold: Sequence[Row]) -> float:
+def graphwalk_recall(rows: Sequence[JsonRow], gold: Sequence[JsonRow]) -> float:
     """Share of the gold rows that were predicted (GraphWalk, section 4).
 
     >>> graphwalk_recall([{"a": 1}], [{"a": 1}, {"a": 2}])
@@ -186,7 +186,7 @@ def graphwalk_recall(rows: Sequence[Row], gold: Sequence[Row]) -> float:
     return graphwalk_precision(gold, rows)
 
 
-def graphwalk_f1(rows: Sequence[Row], gold: Sequence[Row]) -> float:
+def graphwalk_f1(rows: Sequence[JsonRow], gold: Sequence[JsonRow]) -> float:
     """F1 of the two (GraphWalk, section 4).
 
     >>> graphwalk_f1([{"a": 1}], []), graphwalk_f1([], [])
@@ -195,7 +195,7 @@ def graphwalk_f1(rows: Sequence[Row], gold: Sequence[Row]) -> float:
     return f1_of(graphwalk_precision(rows, gold), graphwalk_recall(rows, gold))
 
 
-def graphwalk_accuracy(rows: Sequence[Row], gold: Sequence[Row]) -> float:
+def graphwalk_accuracy(rows: Sequence[JsonRow], gold: Sequence[JsonRow]) -> float:
     """1 where the rows are exactly the gold rows (GraphWalk, Table 2: correct answers).
 
     >>> graphwalk_accuracy([{"a": 1}, {"a": 1}], [{"a": 1}])
@@ -204,11 +204,11 @@ def graphwalk_accuracy(rows: Sequence[Row], gold: Sequence[Row]) -> float:
     return float(_row_set(rows) == _row_set(gold))
 
 
-def _row_set(rows: Sequence[Row]) -> frozenset[str]:
+def _row_set(rows: Sequence[JsonRow]) -> frozenset[str]:
     return frozenset(json.dumps(row, sort_keys=True, ensure_ascii=False) for row in rows)
 
 
-def graphrunner_rouge_l(predictions: Strings, answers: Strings) -> float:
+def graphrunner_rouge_l(predictions: TextList, answers: TextList) -> float:
     """ROUGE-L F-measure of the answer text (GraphRunner, section 4.1; Lin 2004).
 
     Words are runs of a-z and 0-9 of the lower-cased text, without stemming, as GRBench's script

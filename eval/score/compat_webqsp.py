@@ -3,14 +3,14 @@
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from eval.score.compat import Strings, f1_of
+from eval.score.compat import TextList, f1_of
 
 P = TypeVar("P")
 G = TypeVar("G")
 PRF = tuple[float, float, float]
 
 
-def webqsp_precision(predictions: Strings, answers: Strings) -> float:
+def webqsp_precision(predictions: TextList, answers: TextList) -> float:
     """Precision of `webqsp`. Defect: 1 for no prediction, so silence is precise.
 
     >>> webqsp_precision(["Oslo", "Rome"], ["Oslo"]), webqsp_precision([], ["Oslo"])
@@ -19,7 +19,7 @@ def webqsp_precision(predictions: Strings, answers: Strings) -> float:
     return webqsp([str(p) for p in predictions], [answers])[0]
 
 
-def webqsp_recall(predictions: Strings, answers: Strings) -> float:
+def webqsp_recall(predictions: TextList, answers: TextList) -> float:
     """Recall of `webqsp`. Defect: 1 where there is no answer to find.
 
     >>> webqsp_recall(["Oslo"], ["Oslo", "Bergen"]), webqsp_recall(["Oslo"], [])
@@ -28,7 +28,7 @@ def webqsp_recall(predictions: Strings, answers: Strings) -> float:
     return webqsp([str(p) for p in predictions], [answers])[1]
 
 
-def webqsp_f1(predictions: Strings, answers: Strings) -> float:
+def webqsp_f1(predictions: TextList, answers: TextList) -> float:
     """F1 of `webqsp`: raw strings, nothing is normalised.
 
     >>> webqsp_f1([], []), webqsp_f1(["Oslo"], []), webqsp_f1([], ["Oslo"])

@@ -151,10 +151,10 @@ class ModelRun(Protocol):
     def model_copy(self, *, update: Mapping[str, Any]) -> Self: ...
 
 
-Run = TypeVar("Run", bound=ModelRun)
+AnyRun = TypeVar("AnyRun", bound=ModelRun)
 
 
-def with_model_settings(config: Run) -> Run:
+def with_model_settings(config: AnyRun) -> AnyRun:
     """The config, with the settings of its model where the user set nothing (`settings_for`)."""
     policy = config.policy
     if policy is None or policy.api is not None or read_environment(policy.model) is None:

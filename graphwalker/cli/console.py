@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 out = Console()
 err = Console(stderr=True)
 
-Tick = Callable[..., None]
+ProgressTick = Callable[..., None]
 """`tick(done, total, loss=...)`: how far the work is, and figures of it by name."""
 LINE_EVERY_S = 60.0
 """Where nobody watches (a log), progress is one line in so many seconds."""
@@ -50,7 +50,7 @@ class _Figures(ProgressColumn):
 
 
 @contextmanager
-def progress(label: str, every_s: float = LINE_EVERY_S) -> Generator[Tick]:
+def progress(label: str, every_s: float = LINE_EVERY_S) -> Generator[ProgressTick]:
     """A bar with rate, figures and remaining time on a terminal; a line a minute elsewhere."""
     if not err.is_terminal:
         yield _lines(label, every_s)
@@ -72,7 +72,7 @@ def progress(label: str, every_s: float = LINE_EVERY_S) -> Generator[Tick]:
         yield tick
 
 
-def _lines(label: str, every_s: float) -> Tick:
+def _lines(label: str, every_s: float) -> ProgressTick:
     first = shown = 0.0
     begun: int | None = None
 

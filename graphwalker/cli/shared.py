@@ -20,7 +20,7 @@ C = TypeVar("C", bound="Config")
 
 Out = Annotated[Path, typer.Option(help="Folder for the result.")]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same records.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
+JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 
 
 class Short(NamedTuple):

@@ -19,7 +19,7 @@ from graphwalker.question import Question
 
 log = logging.getLogger(__name__)
 
-Unanswered = Literal["error", "drop", "keep"]
+OnUnanswered = Literal["error", "drop", "keep"]
 """What to do with a question whose list of gold answers is empty."""
 
 _SPLIT = re.compile(r"(?<![a-z])(train|dev|valid(?:ation)?|val|test)(?![a-z])", re.IGNORECASE)
@@ -43,7 +43,7 @@ class Reading:
     """A file of the same questions with their answers, or with the answers' ids."""
     alone: bool = False
     """Do not read the companions that lie beside the file by name."""
-    unanswered: Unanswered = "error"
+    unanswered: OnUnanswered = "error"
     """`error` spares a whole published file: its unanswered questions are set aside, and named."""
 
 
@@ -185,7 +185,7 @@ def _companion(path: Path, name: str, reading: Reading) -> list[Question]:
     return [parse_record(record, path, form, file) for record in contents.records]
 
 
-def _answered(path: Path, loaded: Loaded, numbers: list[int], unanswered: Unanswered) -> Loaded:
+def _answered(path: Path, loaded: Loaded, numbers: list[int], unanswered: OnUnanswered) -> Loaded:
     """Without the questions that have no gold answer, where that is allowed."""
     empty = [(n, q.id) for n, q in zip(numbers, loaded.questions, strict=True) if not q.answers]
     if empty and unanswered == "error" and loaded.size is None:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
 from graphwalker.graphs.literals import is_literal, literal_name
 
-Kind = Literal["date", "number"]
+ValueKind = Literal["date", "number"]
 Operator = Literal["above", "below", "in", "highest", "lowest"]
 
 CONSTRAINED: tuple[str, ...] = ("comparative", "superlative", "date", "number")
@@ -34,7 +34,7 @@ class Constraint:
 
     relation: str
     """From an answer to its value; it may be flattened, through a CVT."""
-    kind: Kind
+    kind: ValueKind
     operator: Operator
     bound: str = ""
     """A year, or a number, in digits; `""` where the bound is the value of `than`."""
@@ -76,24 +76,24 @@ class Constraint:
         return cls(record["relation"], kind, operator, bound, other)
 
 
-Key = str | float
+SortKey = str | float
 
 
-def key_of(kind: Kind, lexical: str) -> Key | None:
+def key_of(kind: ValueKind, lexical: str) -> SortKey | None:
     """What a value is ordered by; `None` for one that is no such date or number."""
     if kind == "date":
         return lexical if _DATE.match(lexical) else None
     return float(lexical) if _NUMBER.match(lexical) else None
 
 
-def kind_of(literal: str) -> Kind | None:
+def kind_of(literal: str) -> ValueKind | None:
     """Date or number, by the datatype of a literal's id; without one only a whole date is known."""
     if not is_literal(literal):
         return None
     name, datatype = literal_name(literal), literal.rpartition("#")[2].rstrip(">")
     if literal.endswith('"'):
         return "date" if _DAY.fullmatch(name) else None
-    kind: Kind | None = "date" if datatype in _DATES else None
+    kind: ValueKind | None = "date" if datatype in _DATES else None
     kind = "number" if datatype in _NUMBERS else kind
     return kind if kind and key_of(kind, name) is not None else None
 
@@ -132,11 +132,11 @@ def chosen(
     return tuple(c for c, found in keys.items() if _holds(constraint, found, bounds))
 
 
-def _keys(kind: Kind, lexicals: Iterable[str]) -> list[Key]:
+def _keys(kind: ValueKind, lexicals: Iterable[str]) -> list[SortKey]:
     return [key for lexical in lexicals if (key := key_of(kind, lexical)) is not None]
 
 
-def _holds(constraint: Constraint, found: Sequence[Key], bounds: Sequence[Key]) -> bool:
+def _holds(constraint: Constraint, found: Sequence[SortKey], bounds: Sequence[SortKey]) -> bool:
     return any(_compares(constraint, key, bound) for key in found for bound in bounds)
 
 
@@ -181,7 +181,7 @@ def constraint_fault(
     return "value_tie"
 
 
-def _tied(one: Key, other: Key | None) -> bool:
+def _tied(one: SortKey, other: SortKey | None) -> bool:
     if isinstance(one, str) and isinstance(other, str):
         return one.startswith(other) or other.startswith(one)
     return one == other

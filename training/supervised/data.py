@@ -16,7 +16,7 @@ from training.config import SftConfig
 
 log = logging.getLogger(__name__)
 
-Plan = list[list[list[int]]]
+StepPlan = list[list[list[int]]]
 """Optimizer steps; each a list of forward passes; each a list of row numbers."""
 
 
@@ -108,13 +108,13 @@ def _injected_errors(trajectory: Trajectory) -> set[int]:
     return {e["turn"] for e in trajectory.provenance.get("errors", ()) if e.get("slip")}
 
 
-def plan_steps(lengths: Sequence[int], config: SftConfig, passes: int) -> Plan:
+def plan_steps(lengths: Sequence[int], config: SftConfig, passes: int) -> StepPlan:
     """The whole run, decided beforehand, so that a resumed run simply skips what was done.
 
     Every step is dealt to `passes` forward passes (processes x accumulation), rows of like length
     together. Each epoch is shuffled by its own generator made from (seed, epoch).
     """
-    plan: Plan = []
+    plan: StepPlan = []
     limit = config.max_steps or math.inf
     for epoch in range(math.ceil(config.epochs) if not config.max_steps else 10**9):
         rng = random.Random(f"{config.seed}:{epoch}")

@@ -25,7 +25,14 @@ from training.runs.arguments import build, shared_arguments
 from training.runs.distributed import uses_bfloat16
 from training.runs.log import RunLog
 from training.runs.saving import WholeCheckpoints
-from training.supervised.data import Collator, PackingCollator, Plan, PlannedRows, Rows, as_dataset
+from training.supervised.data import (
+    Collator,
+    PackingCollator,
+    PlannedRows,
+    Rows,
+    StepPlan,
+    as_dataset,
+)
 from training.supervised.evaluation import RolloutEvaluation
 
 log = logging.getLogger(__name__)
@@ -41,7 +48,7 @@ class PlannedTrainer(WholeCheckpoints, SFTTrainer):
         config: SftConfig,
         tokenizer: Any,
         rows: Rows,
-        plan: Plan,
+        plan: StepPlan,
         start: int,
         process: tuple[int, int] = (0, 1),
     ) -> None:

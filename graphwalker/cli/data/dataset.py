@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from typer import Argument, Option
 
-from graphwalker.cli.shared import Json, show
+from graphwalker.cli.shared import JsonFlag, show
 
 app = typer.Typer(help="Check, count and convert files of questions.", no_args_is_help=True)
 
@@ -37,7 +37,7 @@ def check(
         Unanswered, Option(help="Questions without a gold answer.")
     ] = Unanswered.ERROR,
     whole: Annotated[bool, Option("--whole", help="Fail unless the file is complete.")] = False,
-    as_json: Json = False,
+    as_json: JsonFlag = False,
 ) -> None:
     """Check a file of questions; count it by split, type and level; convert it to our JSONL.
 
@@ -59,7 +59,7 @@ def check(
 
 
 @app.command("list")
-def list_all(as_json: Json = False) -> None:
+def list_all(as_json: JsonFlag = False) -> None:
     """Name every dataset whose published form can be read."""
     from graphwalker.datasets.catalogue import CATALOGUE
 

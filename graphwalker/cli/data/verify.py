@@ -8,7 +8,7 @@ import typer
 from typer import Argument, Option
 
 from graphwalker.cli import console
-from graphwalker.cli.shared import Given, Json, verb
+from graphwalker.cli.shared import Given, JsonFlag, verb
 from graphwalker.errors import GraphError, GraphWalkerError, UserError
 
 app = typer.Typer()
@@ -19,7 +19,7 @@ def verify(
     given: Given,
     file: Annotated[Path, Argument(help="Walks, questions or trajectories (JSONL).")],
     max_answers: Annotated[int | None, Option(min=1, help="Most answers of a question.")] = None,
-    as_json: Json = False,
+    as_json: JsonFlag = False,
 ) -> None:
     """Execute every record of a data file again, and check that it holds.
 

@@ -7,7 +7,7 @@ import typer
 from typer import Argument, Option
 
 from graphwalker.cli import console
-from graphwalker.cli.shared import Json, Out, Seed, show
+from graphwalker.cli.shared import JsonFlag, Out, Seed, show
 from graphwalker.errors import GraphWalkerError, UserError
 
 app = typer.Typer(help="Make, compile, describe and check graphs.", no_args_is_help=True)
@@ -98,7 +98,7 @@ def build(
 
 
 @app.command()
-def info(graph: AnyGraph, as_json: Json = False) -> None:
+def info(graph: AnyGraph, as_json: JsonFlag = False) -> None:
     """Describe a graph: counts, checksum; of a compiled one its size, too."""
     from graphwalker.graphs.open import open_graph
 
@@ -106,7 +106,7 @@ def info(graph: AnyGraph, as_json: Json = False) -> None:
 
 
 @app.command()
-def check(graph: Compiled, as_json: Json = False) -> None:
+def check(graph: Compiled, as_json: JsonFlag = False) -> None:
     """Check a compiled graph from end to end: checksums, order, counts, look-ups both ways.
 
     Example: graphwalker graph check runs/graph

@@ -7,7 +7,7 @@ import typer
 from typer import Argument, Option
 
 from graphwalker.cli import console
-from graphwalker.cli.shared import Json, show
+from graphwalker.cli.shared import JsonFlag, show
 
 app = typer.Typer(help="A Virtuoso server of one's own: start, load, stop.", no_args_is_help=True)
 
@@ -62,7 +62,7 @@ def down(folder: Folder) -> None:
 
 
 @app.command()
-def status(folder: Folder, as_json: Json = False) -> None:
+def status(folder: Folder, as_json: JsonFlag = False) -> None:
     """Whether the server runs, where, and how many triples each graph holds."""
     from graphwalker.graphs.virtuoso.load import describe
 

@@ -8,7 +8,7 @@ import typer
 from typer import Argument, Option
 
 from graphwalker.cli import console
-from graphwalker.cli.shared import Given, Json, show, verb
+from graphwalker.cli.shared import Given, JsonFlag, show, verb
 from graphwalker.errors import GraphWalkerError, IncompleteError
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def _agent(given: Given) -> "tuple[AskConfig, Environment, Policy]":
 
 
 @app.command()
-def agents(as_json: Json = False) -> None:
+def agents(as_json: JsonFlag = False) -> None:
     """List the agents that can be named as environment.preset; module:NAME is one of your own."""
     from graphwalker.agents.registry import presets
 

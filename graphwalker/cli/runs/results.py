@@ -9,12 +9,12 @@ import typer
 from typer import Argument, Option
 
 from graphwalker.cli import console
-from graphwalker.cli.shared import Given, Json, Out, Seed, show, verb
+from graphwalker.cli.shared import Given, JsonFlag, Out, Seed, show, verb
 
 app = typer.Typer()
 
 TITLE = "GraphWalker report"
-Run = Annotated[Path, Argument(help="Folder of an evaluation run.")]
+RunFolder = Annotated[Path, Argument(help="Folder of an evaluation run.")]
 
 
 @verb(app, "questions", "seed", "workers", settings=False)
@@ -22,7 +22,7 @@ def score(
     given: Given,
     predictions: Annotated[Path, Option(help="JSONL or JSON, or an evaluation run's folder.")],
     metrics: Annotated[str, Option(help="Names, by commas. Default: all that apply.")] = "",
-    as_json: Json = False,
+    as_json: JsonFlag = False,
     per_record: Annotated[Path | None, Option(help="File for each record's scores.")] = None,
     layout: Annotated[str, Option("--format", help="ours, rog, tog or kg-r1.")] = "ours",
 ) -> None:
@@ -84,7 +84,7 @@ def write_report(
 
 
 @app.command()
-def analyse(run: Run, as_json: Json = False, seed: Seed = 0) -> None:
+def analyse(run: RunFolder, as_json: JsonFlag = False, seed: Seed = 0) -> None:
     """Figures by structure, hops, type and number of answers; kinds of error; Pass@k; costs."""
     from eval.analysis.analysis import analyse as figures_of
     from eval.analysis.analysis import analysis_tables
@@ -99,10 +99,10 @@ def analyse(run: Run, as_json: Json = False, seed: Seed = 0) -> None:
 
 @app.command()
 def compare(
-    a: Run,
+    a: RunFolder,
     b: Annotated[Path, Argument(help="Another one, on the same questions.")],
     most: Annotated[int, Option("--list", min=0, help="Wins and losses to list.")] = 10,
-    as_json: Json = False,
+    as_json: JsonFlag = False,
     seed: Seed = 0,
 ) -> None:
     """The paired difference of two runs: bootstrap interval, McNemar's test, wins and losses."""

@@ -6,7 +6,7 @@ from typing import Any, cast
 from graphwalker.graphs.sparql.connections import Response
 from graphwalker.graphs.sparql.terms import Binding
 
-Row = dict[str, Binding]
+ResultRow = dict[str, Binding]
 """The values of one solution by variable; an unbound variable is absent."""
 
 
@@ -19,13 +19,13 @@ class Fault(Exception):
         self.reason, self.again, self.wait_s = reason, again, wait_s
 
 
-def read_rows(response: Response) -> list[Row]:
+def read_rows(response: Response) -> list[ResultRow]:
     """The solutions of a SELECT. Raises `Fault` for errors, and for answers that are not whole."""
     _check_status(response)
     _check_whole(response)
     try:
         answer: Any = json.loads(response.body)
-        rows = cast(list[Row], answer["results"]["bindings"])
+        rows = cast(list[ResultRow], answer["results"]["bindings"])
     except (ValueError, KeyError, TypeError):
         raise Fault(f"not SPARQL results in JSON: {_first_line(response)}", again=True) from None
     _check_count(response, len(rows))

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from graphwalker.graphs.sparql.answers import Row
+from graphwalker.graphs.sparql.answers import ResultRow
 from graphwalker.graphs.sparql.client import SparqlClient
 
 BRANCHES = 40
@@ -32,9 +32,9 @@ class BranchBatch:
         self._branches.append(branch)
         return len(self._branches) - 1
 
-    def run(self) -> list[list[Row]]:
+    def run(self) -> list[list[ResultRow]]:
         """The rows of each branch, in as few requests as they fit in. Raises `GraphError`."""
-        found: list[list[Row]] = [[] for _ in self._branches]
+        found: list[list[ResultRow]] = [[] for _ in self._branches]
         for first in range(0, len(self._branches), BRANCHES):
             union = " UNION ".join(self._tagged(first))
             used = {name: self._terms[name] for name in _PLACE.findall(union)}

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from graphwalker.errors import GraphError, UserError
-from graphwalker.graphs.sparql.answers import Fault, Row, read_rows
+from graphwalker.graphs.sparql.answers import Fault, ResultRow, read_rows
 from graphwalker.graphs.sparql.connections import REFUSALS, Connections
 from graphwalker.graphs.sparql.request import Form, check_installed, write_request
 
@@ -72,7 +72,7 @@ class SparqlClient:
         self.counts: Counter[str] = Counter()
         """Since the start: `queries`, `requests`, `retries`, `probes`, `rows`, `bytes`."""
 
-    def rows(self, query: str, values: Mapping[str, str] = _NO_VALUES) -> list[Row]:
+    def rows(self, query: str, values: Mapping[str, str] = _NO_VALUES) -> list[ResultRow]:
         """The solutions of a SELECT; `values` are terms for its `{name}`s. Raises `GraphError`.
 
         >>> SparqlClient(["http://localhost/sparql"]).rows("DROP GRAPH <g>")
@@ -104,7 +104,7 @@ class SparqlClient:
         for endpoint in self._endpoints:
             endpoint.connections.close()
 
-    def _ask(self, endpoint: Endpoint, query: str, values: Mapping[str, str]) -> list[Row]:
+    def _ask(self, endpoint: Endpoint, query: str, values: Mapping[str, str]) -> list[ResultRow]:
         as_parameters = bool(endpoint.is_virtuoso)
         request = write_request(endpoint.address, self._form, query, values, as_parameters)
         self._count(requests=1)

@@ -10,7 +10,7 @@ from graphwalker.graphs.literals import is_literal, literal_name
 from graphwalker.graphs.names import fold
 from graphwalker.graphs.sparql.batch import BranchBatch
 from graphwalker.graphs.sparql.client import SparqlClient
-from graphwalker.graphs.sparql.listing import EDGES, Lister
+from graphwalker.graphs.sparql.listing import EDGES, EndpointLister
 from graphwalker.graphs.sparql.patterns import Patterns
 from graphwalker.graphs.sparql.reading import RowReader
 from graphwalker.graphs.sparql.steps import TOGETHER, Stepper
@@ -51,7 +51,7 @@ class SparqlGraph(BatchedGraph):
         self.vocabulary = vocabulary
         self._patterns = Patterns(vocabulary, one_graph=bool(self.client.default_graph))
         self._read = RowReader(vocabulary)
-        self._lister = Lister(self.client, vocabulary, self._patterns, listed_edges)
+        self._lister = EndpointLister(self.client, vocabulary, self._patterns, listed_edges)
         self._stepper = Stepper(self.client, vocabulary, self._patterns)
         self._warned = False
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from graphwalker.graphs.base import FLATTENED, Direction, Side
 from graphwalker.graphs.cvt import RELATIONS_PER_CVT
-from graphwalker.graphs.sparql.answers import Row
+from graphwalker.graphs.sparql.answers import ResultRow
 from graphwalker.graphs.sparql.batch import BranchBatch
 from graphwalker.graphs.sparql.client import SparqlClient
 from graphwalker.graphs.sparql.patterns import CVTS_LOOKED_AT, Patterns
@@ -29,10 +29,10 @@ class _Look:
 
     side: Side
     counts: dict[str, int]
-    behind: dict[str, list[Row]] = field(default_factory=dict[str, list[Row]])
+    behind: dict[str, list[ResultRow]] = field(default_factory=dict[str, list[ResultRow]])
 
 
-class Lister:
+class EndpointLister:
     """Lists sides, in the vocabulary of its reader."""
 
     def __init__(
@@ -116,7 +116,9 @@ class Lister:
                         listed[pair] = len(others)
         return sorted(listed.items())
 
-    def _pairs(self, side: Side, near: str, by_cvt: dict[str, list[Row]]) -> dict[str, set[str]]:
+    def _pairs(
+        self, side: Side, near: str, by_cvt: dict[str, list[ResultRow]]
+    ) -> dict[str, set[str]]:
         """What lies behind the CVT nodes at the end of `near`: ids of entities by `r1..r2`."""
         found: dict[str, set[str]] = {}
         for rows in by_cvt.values():

@@ -6,7 +6,7 @@ from typing import TypeVar
 from graphwalker.graphs.base import Entity
 from graphwalker.graphs.literals import is_literal, literal_name
 from graphwalker.graphs.names import names_nothing
-from graphwalker.graphs.sparql.answers import Row
+from graphwalker.graphs.sparql.answers import ResultRow
 from graphwalker.graphs.sparql.terms import Binding, Vocabulary, name_rank
 
 T = TypeVar("T")
@@ -18,20 +18,20 @@ class RowReader:
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._vocabulary = vocabulary
 
-    def id(self, row: Row, variable: str) -> str:
+    def id(self, row: ResultRow, variable: str) -> str:
         """The id of the value, `""` where it is unbound."""
         return self._vocabulary.node_id(row[variable]) if variable in row else ""
 
-    def counts(self, rows: Iterable[Row]) -> dict[str, int]:
+    def counts(self, rows: Iterable[ResultRow]) -> dict[str, int]:
         """Relations with their counts, names and types included."""
         return {self.id(row, "r"): int(row["n"]["value"]) for row in rows}
 
-    def relations(self, rows: Iterable[Row]) -> list[tuple[str, int]]:
+    def relations(self, rows: Iterable[ResultRow]) -> list[tuple[str, int]]:
         """Relations by id, each with its count."""
         counts = self.counts(rows)
         return sorted((r, n) for r, n in counts.items() if n and not self._vocabulary.hides(r))
 
-    def entities(self, rows: Iterable[Row], variable: str = "x") -> list[Entity]:
+    def entities(self, rows: Iterable[ResultRow], variable: str = "x") -> list[Entity]:
         """The entities of a variable under their names, each once, in id order."""
         names: dict[str, list[Binding]] = {}
         for row in rows:
@@ -40,9 +40,9 @@ class RowReader:
                 found.append(row["xn"])
         return [Entity(i, display_name(i, names[i])) for i in sorted(names)]
 
-    def by(self, rows: Iterable[Row], variable: str) -> dict[str, list[Row]]:
+    def by(self, rows: Iterable[ResultRow], variable: str) -> dict[str, list[ResultRow]]:
         """Rows by the id of a variable."""
-        groups: dict[str, list[Row]] = {}
+        groups: dict[str, list[ResultRow]] = {}
         for row in rows:
             groups.setdefault(self.id(row, variable), []).append(row)
         return groups

@@ -10,7 +10,7 @@ from graphwalker.graphs.base import Direction, KnowledgeGraph
 from graphwalker.graphs.views.filtered import FilteredGraph
 
 _NO_INVERSES: Mapping[str, str] = MappingProxyType({})
-Fact = tuple[str, str, str]
+IdTriple = tuple[str, str, str]
 
 
 class HiddenGraph(FilteredGraph):
@@ -26,7 +26,7 @@ class HiddenGraph(FilteredGraph):
         graph: KnowledgeGraph,
         share: float = 0.0,
         seed: int = 0,
-        triples: Iterable[Fact] = (),
+        triples: Iterable[IdTriple] = (),
         inverses: Mapping[str, str] = _NO_INVERSES,
     ) -> None:
         if not 0 <= share <= 1:
@@ -45,7 +45,7 @@ class HiddenGraph(FilteredGraph):
         fact = self._canonical(head_id, relation, tail_id)
         return fact not in self._hidden and (not self._below or self._draw(fact) >= self._below)
 
-    def _canonical(self, head: str, relation: str, tail: str) -> Fact:
+    def _canonical(self, head: str, relation: str, tail: str) -> IdTriple:
         """One form for a fact and its inverse."""
         inverse = self._inverses.get(relation)
         return (
@@ -54,17 +54,17 @@ class HiddenGraph(FilteredGraph):
             else min((head, relation, tail), (tail, inverse, head))
         )
 
-    def _draw(self, fact: Fact) -> int:
+    def _draw(self, fact: IdTriple) -> int:
         text = "\t".join(fact).encode("utf-8", "surrogatepass")
         return int.from_bytes(blake2b(text, digest_size=8, salt=self._salt).digest(), "big")
 
 
-def read_facts(path: Path | str) -> list[Fact]:
+def read_facts(path: Path | str) -> list[IdTriple]:
     """Triples of ids, one `head<TAB>relation<TAB>tail` on each line. Raises `UserError`."""
     path = Path(path)
     if not path.is_file():
         raise UserError(f"{path}: no such file")
-    facts: list[Fact] = []
+    facts: list[IdTriple] = []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
         fields = line.split("\t")
         if len(fields) != 3 or not all(fields):

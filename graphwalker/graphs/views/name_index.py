@@ -21,7 +21,7 @@ _CANDIDATES = 300
 _TRIGRAMS = 48
 _BATCH = 10_000
 
-Row = tuple[str, str, bool, int]
+NameRow = tuple[str, str, bool, int]
 """Id, a name of the entity, whether that is an alias, and the entity's number of types."""
 
 
@@ -119,7 +119,7 @@ def open_index(path: Path | str, checksum: str = "") -> NameIndex:
     return index
 
 
-def build_index(rows: Iterable[Row], path: Path | str = ":memory:", **about: str) -> NameIndex:
+def build_index(rows: Iterable[NameRow], path: Path | str = ":memory:", **about: str) -> NameIndex:
     """Write an index; a file replaces an older one only once it is whole."""
     in_memory = path == ":memory:"
     partial = path if in_memory else Path(f"{path}.partial")
@@ -141,7 +141,7 @@ def build_index(rows: Iterable[Row], path: Path | str = ":memory:", **about: str
     return open_index(path)
 
 
-def name_rows(graph: KnowledgeGraph, aliases: Iterable[tuple[str, str]] = ()) -> Iterator[Row]:
+def name_rows(graph: KnowledgeGraph, aliases: Iterable[tuple[str, str]] = ()) -> Iterator[NameRow]:
     """The names of a graph, its alias triples, and `aliases` (id, alias) from elsewhere."""
     known = set(graph.relation_ids())
     relations = [relation for relation in ALIAS_RELATIONS if relation in known]

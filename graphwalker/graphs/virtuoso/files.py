@@ -16,7 +16,7 @@ from graphwalker.graphs.names import fold
 from graphwalker.graphs.ntriples import parse_line, parse_literal
 from graphwalker.graphs.sparql.terms import Vocabulary, text
 
-Fact = tuple[str, str, str]
+IdTriple = tuple[str, str, str]
 _XSD = re.escape("http://www.w3.org/2001/XMLSchema#")
 _KEPT = re.compile(
     r'".*"(?:@[a-z-]+)?'  # texts; tags of languages in lower case
@@ -73,7 +73,7 @@ class Preparer:
         lines, rejected = len(self._seen), self._rejects.count
         return Prepared(lines, distinct, folded, self._rewritten, rejected)
 
-    def _read(self, path: Path, parse: Callable[[str], Fact | None]) -> None:
+    def _read(self, path: Path, parse: Callable[[str], IdTriple | None]) -> None:
         for number, line in self._lines(path):
             if number == 1 and line.split("\t")[0].strip().lower() in _HEADERS:
                 continue
@@ -93,7 +93,7 @@ class Preparer:
                 else:
                     yield number, line.removesuffix("\r")
 
-    def _write(self, fact: Fact) -> None:
+    def _write(self, fact: IdTriple) -> None:
         line = " ".join((self._node(fact[0]), self._node(fact[1]), self._node(fact[2]))) + " .\n"
         self._out.write(line)
         self._seen.append(_hash(line))
@@ -135,7 +135,7 @@ def prepare(
     return preparer.finish()
 
 
-def _tsv_fact(line: str) -> Fact | None:
+def _tsv_fact(line: str) -> IdTriple | None:
     fields = line.split("\t")
     if not line:
         return None
@@ -145,7 +145,7 @@ def _tsv_fact(line: str) -> Fact | None:
     return fields[0], fields[1], tail
 
 
-def _pair(line: str, fact: Callable[[str, str], Fact]) -> Fact | None:
+def _pair(line: str, fact: Callable[[str, str], IdTriple]) -> IdTriple | None:
     fields = line.split("\t", 2)
     if not line:
         return None

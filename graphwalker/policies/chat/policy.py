@@ -19,7 +19,7 @@ from graphwalker.policies.chat.store import Spent, StoredAnswer
 
 log = logging.getLogger(__name__)
 
-Result = Completion | PolicyError
+Outcome = Completion | PolicyError
 
 
 class ChatPolicy:
@@ -38,7 +38,7 @@ class ChatPolicy:
         self.config = config or ChatApiConfig()
         self._completions = Completions(self.config, model, folder)
         self._requests: queue.SimpleQueue[tuple[int, Request] | None] = queue.SimpleQueue()
-        self._results: queue.SimpleQueue[tuple[int, str, Result]] = queue.SimpleQueue()
+        self._results: queue.SimpleQueue[tuple[int, str, Outcome]] = queue.SimpleQueue()
         self._pending: dict[str, int] = {}
         self._tickets = count()
         # Daemons: an interrupted run ends at once, not after the slowest answer.
@@ -62,8 +62,8 @@ class ChatPolicy:
         self._pending[request.key] = ticket
         self._requests.put((ticket, request))
 
-    def collect(self) -> list[tuple[str, Result]]:
-        ready: list[tuple[str, Result]] = []
+    def collect(self) -> list[tuple[str, Outcome]]:
+        ready: list[tuple[str, Outcome]] = []
         while self._pending and not (ready and self._results.empty()):
             ticket, key, result = self._results.get()
             if self._pending.get(key) == ticket:  # else its episode is over: nobody waits for it
@@ -92,7 +92,7 @@ class ChatPolicy:
             if self._pending.get(request.key) == ticket:
                 self._results.put((ticket, request.key, self._complete(request)))
 
-    def _complete(self, request: Request) -> Result:
+    def _complete(self, request: Request) -> Outcome:
         try:
             messages = [{"role": m.role, "content": m.content} for m in request.messages]
             answer = self._completions.complete(messages, **self._settings(request))
