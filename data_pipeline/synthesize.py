@@ -192,8 +192,8 @@ class SynthGoal(Goal):
         recipe: Recipe,
         exclude: Corpora | None = None,
     ) -> None:
-        self._asked = quotas(config.mix, config.count)
-        super().__init__(self._asked, Draws(), ledger)
+        self._requested = quotas(config.mix, config.count)
+        super().__init__(self._requested, Draws(), ledger)
         self.config = config
         self._given_up: list[str] = []
         self._exclude = exclude
@@ -210,30 +210,32 @@ class SynthGoal(Goal):
         if self.kept.total() >= self.total:
             return None
         limit = self.config.max_attempts
-        for name in self._asked:
+        for name in self._requested:
             barren = self.tried[name] - self._productive[name] >= limit
-            if barren and name not in self._given_up and self.kept[name] < self._asked[name]:
+            if barren and name not in self._given_up and self.kept[name] < self._requested[name]:
                 self._give_up(name)
         return super().next_structure()
 
     def _give_up(self, structure: str) -> None:
         """Share out what the structure lacks. Raises `UserError` where there is no other."""
         self._given_up.append(structure)
-        rest = {n: self.config.mix[n] for n in self._asked if n not in self._given_up}
+        rest = {n: self.config.mix[n] for n in self._requested if n not in self._given_up}
         if not rest:
-            made = "; ".join(f"{n}: {self.kept[n]} of {self._asked[n]}" for n in self._asked)
+            made = "; ".join(
+                f"{n}: {self.kept[n]} of {self._requested[n]}" for n in self._requested
+            )
             raise UserError(
                 f"{made} made, none in the last {self.config.max_attempts} attempts (dropped.jsonl "
                 "has the reasons): ask for fewer, or take a larger graph"
             )
         kept = {name: self.kept[name] for name in self._given_up}
-        more = quotas(rest, self.total - sum(kept.values()) - sum(self._asked[n] for n in rest))
-        shared = {n: max(self.kept[n], self._asked[n] + more.get(n, 0)) for n in rest}
-        self.quota = {name: (kept | shared)[name] for name in self._asked}
+        more = quotas(rest, self.total - sum(kept.values()) - sum(self._requested[n] for n in rest))
+        shared = {n: max(self.kept[n], self._requested[n] + more.get(n, 0)) for n in rest}
+        self.quota = {name: (kept | shared)[name] for name in self._requested}
 
     @property
     def card(self) -> dict[str, Any]:
-        return too_few(self._asked, self.kept)
+        return too_few(self._requested, self.kept)
 
     def judged(self, structure: str, unit: Unit) -> Unit:
         """The attempt, dropped when an earlier one is the same question, or filled the share

@@ -51,13 +51,13 @@ class ExpertGoal(Goal):
     def __init__(
         self, config: ExpertConfig, questions: Questions, ledger: Ledger, file: str
     ) -> None:
-        self._asked = questions.quotas(config)
-        super().__init__(self._asked, questions, ledger)
+        self._requested = questions.quotas(config)
+        super().__init__(self._requested, questions, ledger)
         self._questions = questions.by_structure
         self._ended = {unit_of(record) for record, _ in ledger.endings()}
-        if not any(map(self._questions.get, self._asked)):
+        if not any(map(self._questions.get, self._requested)):
             raise UserError(
-                f"{file}: no {', '.join(self._asked)} questions in it: give another file"
+                f"{file}: no {', '.join(self._requested)} questions in it: give another file"
                 f"{', or take its own structures (mix={})' if config.mix else ''}"
             )
         self._share_out()
@@ -87,24 +87,24 @@ class ExpertGoal(Goal):
         """Set the quotas by what the file still has: it follows from the ledger alone."""
         room = {
             name: self.kept[name] + len(self._questions.get(name, ())) - self.tried[name]
-            for name in self._asked
+            for name in self._requested
         }
         full: dict[str, int] = {}
-        rest = dict(self._asked)
+        rest = dict(self._requested)
         while True:
-            lacking = self.total - sum(full.values()) - sum(self._asked[n] for n in rest)
-            more = quotas({n: float(self._asked[n]) for n in rest}, lacking) if rest else {}
-            rest = {n: max(self.kept[n], self._asked[n] + more.get(n, 0)) for n in rest}
+            lacking = self.total - sum(full.values()) - sum(self._requested[n] for n in rest)
+            more = quotas({n: float(self._requested[n]) for n in rest}, lacking) if rest else {}
+            rest = {n: max(self.kept[n], self._requested[n] + more.get(n, 0)) for n in rest}
             over = {n: room[n] for n in rest if room[n] < rest[n]}
             if not over:
                 break
             full |= over
             rest = {n: rest[n] for n in rest if n not in over}
-        self.quota = {name: (full | rest)[name] for name in self._asked}
+        self.quota = {name: (full | rest)[name] for name in self._requested}
 
     @property
     def card(self) -> dict[str, Any]:
-        return too_few(self._asked, self.kept)
+        return too_few(self._requested, self.kept)
 
 
 def unit(question: Question) -> str:

@@ -87,11 +87,11 @@ class Goal:
         return {}
 
 
-def too_few(asked: Mapping[str, int], kept: Mapping[str, int]) -> dict[str, Any]:
+def too_few(requested: Mapping[str, int], kept: Mapping[str, int]) -> dict[str, Any]:
     """What the data card holds of structures with fewer records than were asked for."""
     short = {
         name: {"asked": wanted, "made": kept.get(name, 0)}
-        for name, wanted in asked.items()
+        for name, wanted in requested.items()
         if kept.get(name, 0) < wanted
     }
     return {"too_few": short} if short else {}
