@@ -16,7 +16,7 @@ from pydantic import Field
 
 from graphwalker.cli import console
 from graphwalker.config import Config, parse_config, refuse_unknown, write_config
-from graphwalker.errors import UserError
+from graphwalker.errors import IncompleteError, UserError
 from graphwalker.files import read_json, write_json
 
 C = TypeVar("C", bound=Config)
@@ -315,6 +315,7 @@ class Demo:
     def report(self) -> dict[str, Any]:
         """Evaluate every stage, write the report, print its table."""
         from eval.report.report import StageResult, console_table, write_report
+        from eval.tables import missing_note
 
         models = {
             "untrained": ("model", ""),
@@ -342,6 +343,9 @@ class Demo:
         )
         console.out.print(console_table(report))
         console.out.print(f"Report: {(self.out / 'report.html').resolve()}", soft_wrap=True)
+        lost = [f"{s['name']}: {note}" for s in report["stages"] if (note := missing_note(s))]
+        if lost:
+            raise IncompleteError(f"{'; '.join(lost)}; the same command resumes the run")
         return report
 
     def _benchmarks(self) -> dict[str, Any]:

@@ -256,7 +256,12 @@ def _plots(
         log.warning("no plots: pip install 'graphwalker-kgqa[report]' brings matplotlib")
         return {}
     ks = sorted({int(k[5:]) for r in records for k in r if k[:5] == "pass@" and k[5:].isdecimal()})
-    metrics = {"em": "EM", "f1": "F1"} | ({f"pass@{ks[-1]}": f"Pass@{ks[-1]}"} if ks else {})
+    metrics = {"em": "EM", "f1": "F1"}
+    if ks:
+        last = f"pass@{ks[-1]}"
+        counts = sorted({r[f"{last}_questions"] for r in records if last in r})
+        n = " to ".join(f"{count:,}" for count in dict.fromkeys((counts[0], counts[-1])))
+        metrics[last] = f"Pass@{ks[-1]} (n = {n})"
     drawn = {
         "stages": stage_bars(records, metrics),
         "structures": group_bars(records, "by_structure"),

@@ -1,7 +1,9 @@
 """The command line: a newcomer's mistake gets one clear line and exit code 2, never a traceback."""
 
+import errno
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from eval.run.config import EvalConfig
 from graphwalker.cli import app as cli
 from graphwalker.cli import config, console, models, shared
 from graphwalker.config import describe
+from graphwalker.errors import IncompleteError
 from graphwalker.graphs.build.build import build_graph
 
 
@@ -187,3 +190,62 @@ def test_every_config_can_be_described(capsys):
     for name in models.config_models():
         config.show_config(name)
     assert "GraphWalker" in capsys.readouterr().out
+
+
+def test_ctrl_c_ends_a_command_with_one_line_and_130() -> None:
+    code = (
+        "from graphwalker.cli import app as cli\n"
+        "@cli.app.command()\n"
+        "def stopped(): raise KeyboardInterrupt\n"
+        "cli.main()"
+    )
+    command = [sys.executable, "-c", code, "stopped"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 130
+    assert done.stderr.splitlines() == ["interrupted: the same command resumes it"]
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "line"),
+    [
+        (
+            ModuleNotFoundError("No module named 'peft'", name="peft"),
+            2,
+            "error: peft is not installed: pip install 'graphwalker-kgqa[lora]'",
+        ),
+        (
+            OSError(errno.ENOSPC, "No space left on device", "runs/a.jsonl"),
+            1,
+            "error: runs/a.jsonl: No space left on device; mend it, then the same command resumes",
+        ),
+        (
+            OSError(errno.EROFS, "Read-only file system", "runs"),
+            1,
+            "error: runs: Read-only file system; mend it, then the same command resumes",
+        ),
+        (IncompleteError("2 of 8 are missing"), 3, "incomplete: 2 of 8 are missing"),
+    ],
+)
+def test_what_ends_a_command_is_one_line(
+    error: Exception, code: int, line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail() -> None:
+        raise error
+
+    assert cli.run(fail) == code
+    assert capsys.readouterr().err == f"{line}\n"
+
+
+def test_extras_name_what_they_bring() -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    for extra, modules in cli.EXTRAS.items():
+        listed = " ".join(project["optional-dependencies"][extra]).lower().replace("-", "_")
+        assert all(module.lower() in listed for module in modules), extra
+
+
+def test_an_unknown_error_is_not_hidden() -> None:
+    def fail() -> None:
+        raise ModuleNotFoundError("No module named 'mine'", name="mine")
+
+    with pytest.raises(ModuleNotFoundError):
+        cli.run(fail)

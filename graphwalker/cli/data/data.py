@@ -10,7 +10,7 @@ from typer import Argument, Option
 
 from graphwalker.cli import console
 from graphwalker.cli.shared import C, Given, verb
-from graphwalker.errors import UserError
+from graphwalker.errors import GraphWalkerError, UserError
 
 app = typer.Typer()
 
@@ -35,6 +35,8 @@ def _show(title: str, run: Callable[..., Card]) -> None:
     with console.progress(title) as tick:
         card = run(progress=tick)
     console.facts(title, {key: card[key] for key in CARD if card.get(key)})
+    if card.get("count") == 0:
+        raise GraphWalkerError(f"{title}: nothing was kept; the folder's data card has the reasons")
     for name, found in card.get("too_few", {}).items():
         console.note(
             f"warning: {name}: {found['made']} of {found['asked']} made, there are no more; "
