@@ -152,11 +152,15 @@ def _start(
 ) -> None:
     global _build, _number
     # Ctrl-C reaches every process of the terminal: the parent tells it, workers end in silence.
-    signal.signal(signal.SIGINT, lambda *_: os._exit(130))
+    signal.signal(signal.SIGINT, _leave)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     threading.Thread(target=_end_with_parent, daemon=True).start()
     _number = numbers.get()
     _build = partial(build, *arguments)
+
+
+def _leave(*_: object) -> None:
+    os._exit(130)
 
 
 def _run(chunk: list[Any]) -> list[Any]:
