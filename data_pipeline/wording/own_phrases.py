@@ -95,7 +95,7 @@ def _is_phrase(text: str) -> bool:
 
 
 def written(graph: str, lexicon: Lexicon, relations: Iterable[str]) -> str:
-    """A phrases file that says what is said now."""
+    """A phrases file with the words that are used now."""
     blocks = [HEAD.format(graph=graph)]
     for relation in relations:
         out, into = (lexicon.entry(Hop(relation, direction)) for direction in Direction)
@@ -103,8 +103,8 @@ def written(graph: str, lexicon: Lexicon, relations: Iterable[str]) -> str:
         lines += [f"from = {_quoted(into.noun)}", f"to = {_quoted(out.noun)}"]
         for direction, entry in zip(Direction, (out, into), strict=True):
             texts = [p.text for p in (*entry.phrases, *entry.clauses) if not p.vague]
-            said = ", ".join(map(_quoted, (*texts, *entry.questions)))
-            lines.append(f"{direction} = [{said}]")
+            texts_json = ", ".join(map(_quoted, (*texts, *entry.questions)))
+            lines.append(f"{direction} = [{texts_json}]")
         blocks.append("\n".join(lines) + "\n")
     return "\n".join(blocks)
 

@@ -224,7 +224,7 @@ def _ends_well(rest: list[str]) -> bool:
 
 
 def _with_article(rest: list[str]) -> str:
-    """`stake in` as it is said: `a stake in`."""
+    """`stake in` as a phrase has it: `a stake in`."""
     if len(rest) < 2 or rest[0] in PREPOSITIONS or rest[-2].endswith("s"):
         return " ".join(rest)
     return f"{article(rest[0])} {' '.join(rest)}"
@@ -252,10 +252,10 @@ def _active(
         return PlainWords(f"the {noun or 'one'} {that} {done} {{x}}", f"{done} {{x}}", noun)
     noun = nouns.object or ("place" if rest == ["in"] and base in ("live", "reside", "die") else "")
     word = f"Which {noun}" if noun else "What"
-    asked = f"{word} {aux} {{x}} {base} {tail}".rstrip() + "?"
+    question = f"{word} {aux} {{x}} {base} {tail}".rstrip() + "?"
     finished = "was" if aux == "did" else "is"
     clause = f"{finished} {participle(base)} by {{x}}" if not rest else ""
-    return PlainWords(f"the {noun or 'thing'} that {{x}} {done}", clause, noun, asked)
+    return PlainWords(f"the {noun or 'thing'} that {{x}} {done}", clause, noun, question)
 
 
 def _by(words: list[str], direction: Direction, nouns: Nouns) -> PlainWords:
@@ -263,22 +263,22 @@ def _by(words: list[str], direction: Direction, nouns: Nouns) -> PlainWords:
     done = words[-1]
     be = "is" if done in STATES else "was"
     verb = past(PARTICIPLE[done]) if be == "was" else third(PARTICIPLE[done])
-    said = " ".join(words)
+    predicate = " ".join(words)
     if direction is Direction.IN:
         noun = nouns.subject
         return PlainWords(
             f"the {noun or 'thing'} that {{x}} {verb}"
             if len(words) == 1
-            else f"the {noun or 'thing'} that {be} {said} by {{x}}",
-            f"{be} {said} by {{x}}",
+            else f"the {noun or 'thing'} that {be} {predicate} by {{x}}",
+            f"{be} {predicate} by {{x}}",
             noun,
         )
     noun = AGENTS.get(done, nouns.object) if not nouns.object or done in AGENTS else nouns.object
     if len(words) > 1:
-        return PlainWords(f"the {noun or 'one'} that {{x}} {be} {said} by", "", noun)
+        return PlainWords(f"the {noun or 'one'} that {{x}} {be} {predicate} by", "", noun)
     if done in AGENTS:
-        asked = "" if nouns.object and _that(nouns.object) == "that" else f"Who {verb} {{x}}?"
-        return PlainWords(f"the {noun} of {{x}}", f"{verb} {{x}}", nouns.object or noun, asked)
+        question = "" if nouns.object and _that(nouns.object) == "that" else f"Who {verb} {{x}}?"
+        return PlainWords(f"the {noun} of {{x}}", f"{verb} {{x}}", nouns.object or noun, question)
     that = _that(noun or "one")
     return PlainWords(f"the {noun or 'one'} {that} {verb} {{x}}", f"{verb} {{x}}", noun)
 
@@ -289,15 +289,15 @@ def _passive(done: str, link: str, direction: Direction, nouns: Nouns) -> PlainW
     if direction is Direction.IN:
         noun = nouns.subject or ("person" if done == "born" else "")
         that = _that(noun or "thing")
-        said = f"{be} {done} {link} {{x}}"
-        return PlainWords(f"the {noun or 'entity'} {that} {said}", said, noun)
+        predicate = f"{be} {done} {link} {{x}}"
+        return PlainWords(f"the {noun or 'entity'} {that} {predicate}", predicate, noun)
     noun = nouns.object or ("place" if done in PLACES and link in ("in", "at") else "")
     if done in PLACES and link in ("in", "at"):
-        asked = f"Where {be} {{x}} {done}?"
+        question = f"Where {be} {{x}} {done}?"
     else:
         word = f"Which {noun}" if noun else "What"
-        asked = f"{word} {be} {{x}} {done} {link}?"
-    return PlainWords(f"the {noun or 'thing'} that {{x}} {be} {done} {link}", "", noun, asked)
+        question = f"{word} {be} {{x}} {done} {link}?"
+    return PlainWords(f"the {noun or 'thing'} that {{x}} {be} {done} {link}", "", noun, question)
 
 
 ADJECTIVES = (
@@ -324,20 +324,24 @@ def linked_words(words: list[str], direction: Direction, nouns: Nouns) -> PlainW
     held = named if named.endswith("s") else f"{article(named)} {named}"
     if direction is Direction.IN:
         noun = nouns.subject
-        said = f"has {held} {last} {{x}}"
-        return PlainWords(f"the {noun or 'entity'} {_that(noun or 'thing')} {said}", said, noun)
+        predicate = f"has {held} {last} {{x}}"
+        return PlainWords(
+            f"the {noun or 'entity'} {_that(noun or 'thing')} {predicate}", predicate, noun
+        )
     noun = nouns.object
     word = f"Which {noun}" if noun else "What"
-    asked = f"{word} does {{x}} have {held} {last}?"
-    return PlainWords(f"the {noun or 'thing'} that {{x}} has {held} {last}", "", noun, asked)
+    question = f"{word} does {{x}} have {held} {last}?"
+    return PlainWords(f"the {noun or 'thing'} that {{x}} has {held} {last}", "", noun, question)
 
 
-def _being(said: str, direction: Direction, nouns: Nouns) -> PlainWords:
+def _being(predicate: str, direction: Direction, nouns: Nouns) -> PlainWords:
     noun = nouns.found(direction)
     if direction is Direction.OUT:
-        return PlainWords(f"the {noun or 'thing'} that {{x}} is {said}", "", noun)
+        return PlainWords(f"the {noun or 'thing'} that {{x}} is {predicate}", "", noun)
     that = _that(noun or "thing")
-    return PlainWords(f"the {noun or 'entity'} {that} is {said} {{x}}", f"is {said} {{x}}", noun)
+    return PlainWords(
+        f"the {noun or 'entity'} {that} is {predicate} {{x}}", f"is {predicate} {{x}}", noun
+    )
 
 
 ONLY_ONE = (
@@ -365,5 +369,5 @@ def _role(words: list[str], direction: Direction, nouns: Nouns) -> PlainWords | 
     an = "the" if words[-2] in ONLY_ONE else article(label)
     if direction is Direction.IN:
         return PlainWords(f"the {label} of {{x}}", f"is {an} {label} of {{x}}", label)
-    asked = f"What is {{x}} {an} {label} of?"
-    return PlainWords(f"the {noun or 'thing'} that {{x}} is {an} {label} of", "", noun, asked)
+    question = f"What is {{x}} {an} {label} of?"
+    return PlainWords(f"the {noun or 'thing'} that {{x}} is {an} {label} of", "", noun, question)

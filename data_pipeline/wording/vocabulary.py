@@ -91,8 +91,8 @@ def labels_of(graph: KnowledgeGraph, relations: Sequence[str]) -> dict[str, str]
         property_ = _wikidata_id(relation)
         more = [WIKIDATA + property_, property_] if property_ else []
         spellings[relation] = list(dict.fromkeys([relation, *more]))
-    asked = [spelling for found in spellings.values() for spelling in found]
-    names = dict(zip(asked, graph.names_many(asked), strict=True))
+    wanted = [spelling for found in spellings.values() for spelling in found]
+    names = dict(zip(wanted, graph.names_many(wanted), strict=True))
     return {
         relation: next(
             (n for n in map(names.__getitem__, found) if _is_label(n) and n not in found), ""
