@@ -242,12 +242,12 @@ def _reached(folder: Path, step: int) -> bool:
 def test_a_run_with_a_time_limit_ends_in_time_with_its_rate_decayed(place) -> None:
     from training.sft import run_sft
 
-    values = {"max_steps": 5000, "max_seconds": 1.0, "schedule": "linear"}
+    values = {"max_steps": 5000, "max_seconds": 4.0, "schedule": "linear"}
     final = run_sft(settings(place, output_dir=str(place / "timed"), **values))
     rows = list(read_jsonl(final.parent / "metrics.jsonl"))
     # On a busy machine few steps fit into the limit, so the last one begins well before its end.
     assert rows[-1]["lr"] < max(row["lr"] for row in rows) / 2
-    assert rows[-1]["seconds"] >= 1 and rows[-1]["step"] < 5000
+    assert 4 <= rows[-1]["seconds"] and rows[-1]["step"] < 5000
 
 
 def test_a_model_folder_that_is_not_there_is_named(place) -> None:
