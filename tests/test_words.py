@@ -58,7 +58,8 @@ ALLOWED_PROSE = {
     "docs/data.md": {"slip"},  # the key of an injected error in trajectories, kept for old files
 }
 
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+ROOT_PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
+PAGES = [*(ROOT / name for name in ROOT_PAGES), *sorted((ROOT / "docs").glob("*.md"))]
 
 TWO_MEANINGS: dict[str, str] = {}
 """Type names that stand twice on purpose, and why."""
