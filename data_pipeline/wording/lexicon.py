@@ -250,7 +250,7 @@ def generated(hop: Hop, nouns: Nouns = NOTHING_KNOWN, label: str = "") -> Entry:
     """The entry of a hop that nobody wrote down, from its id and what the graph knows of it."""
     wording = generated_entry(hop.relation, hop.direction, nouns, label)
     return Entry(
-        phrases=(Phrase(wording.phrase),),
+        phrases=tuple(Phrase(text) for text in (wording.phrase, wording.nested) if text),
         clauses=(Phrase(wording.clause, clause=True),) if wording.clause else (),
         noun=wording.noun,
         plural=wording.plural,

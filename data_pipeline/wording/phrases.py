@@ -61,6 +61,8 @@ class HopWords:
     clause: str
     noun: str
     question: str = ""
+    nested: str = ""
+    """Another noun phrase, for inside of others."""
 
     @property
     def question_word(self) -> str:
@@ -115,7 +117,8 @@ def _from_words(words: list[str], direction: Direction, nouns: Nouns, default: s
     found = plain_words(words, direction, nouns) or linked_words(words, direction, nouns)
     if found:
         return HopWords(
-            *map(_capitals, (found.phrase, found.clause, found.noun or "thing", found.question))
+            *map(_capitals, (found.phrase, found.clause, found.noun or "thing", found.question)),
+            nested=_capitals(found.nested),
         )
     while len(words) > 1 and (words[0] in PREPOSITIONS or words[0] in ("has", "have", "the")):
         words = words[1:]

@@ -142,6 +142,27 @@ class PlainWords:
     clause: str
     noun: str
     question: str = ""
+    nested: str = ""
+    """Another noun phrase, for inside of others: it ends on its slot, where `the place that {x}
+    lives in` would put one preposition behind another."""
+
+
+NAMED = {
+    **dict.fromkeys(("works for", "works at", "worked for"), "the employer of {x}"),
+    **dict.fromkeys(("lives in", "resides in"), "the home town of {x}"),
+    **dict.fromkeys(("located in", "situated in", "based in"), "the location of {x}"),
+    **dict.fromkeys(("acted in", "appeared in", "starred in"), "the {noun} featuring {x}"),
+    **dict.fromkeys(("educated at", "studied at", "graduated from"), "the alma mater of {x}"),
+    **{"headquartered in": "the seat of {x}", "published in": "the {noun} that published {x}"},
+    **{"born in": "the birthplace of {x}", "died in": "the place where {x} died"},
+    **{"affiliated with": "the affiliation of {x}", "married to": "the spouse of {x}"},
+    **{"owns stake in": "the {noun} part-owned by {x}", "based on": "the basis of {x}"},
+    **{"enrolled in": "the course of {x}", "belongs to": "the owner of {x}"},
+}
+
+
+def _named(words: list[str], noun: str) -> str:
+    return NAMED.get(" ".join(words), "").replace("{noun}", noun or "thing")
 
 
 def words_of(relation: str) -> list[str]:
@@ -255,7 +276,10 @@ def _active(
     question = f"{word} {aux} {{x}} {base} {tail}".rstrip() + "?"
     finished = "was" if aux == "did" else "is"
     clause = f"{finished} {participle(base)} by {{x}}" if not rest else ""
-    return PlainWords(f"the {noun or 'thing'} that {{x}} {done}", clause, noun, question)
+    nested = _named([verb, *rest], noun)
+    if not rest and base != "have":
+        nested = f"the {noun or 'thing'} {participle(base)} by {{x}}"
+    return PlainWords(f"the {noun or 'thing'} that {{x}} {done}", clause, noun, question, nested)
 
 
 def _by(words: list[str], direction: Direction, nouns: Nouns) -> PlainWords:
@@ -272,6 +296,7 @@ def _by(words: list[str], direction: Direction, nouns: Nouns) -> PlainWords:
             else f"the {noun or 'thing'} that {be} {predicate} by {{x}}",
             f"{be} {predicate} by {{x}}",
             noun,
+            nested=f"the {noun or 'thing'} {predicate} by {{x}}",
         )
     noun = AGENTS.get(done, nouns.object) if not nouns.object or done in AGENTS else nouns.object
     if len(words) > 1:
@@ -297,7 +322,10 @@ def _passive(done: str, link: str, direction: Direction, nouns: Nouns) -> PlainW
     else:
         word = f"Which {noun}" if noun else "What"
         question = f"{word} {be} {{x}} {done} {link}?"
-    return PlainWords(f"the {noun or 'thing'} that {{x}} {be} {done} {link}", "", noun, question)
+    nested = _named([done, link], noun)
+    return PlainWords(
+        f"the {noun or 'thing'} that {{x}} {be} {done} {link}", "", noun, question, nested
+    )
 
 
 ADJECTIVES = (
@@ -370,4 +398,7 @@ def _role(words: list[str], direction: Direction, nouns: Nouns) -> PlainWords | 
     if direction is Direction.IN:
         return PlainWords(f"the {label} of {{x}}", f"is {an} {label} of {{x}}", label)
     question = f"What is {{x}} {an} {label} of?"
-    return PlainWords(f"the {noun or 'thing'} that {{x}} is {an} {label} of", "", noun, question)
+    whose = f"the {noun or 'thing'} whose {label} is {{x}}"
+    nested = "" if label in ("part", "instance", "type", "kind", "subclass", "example") else whose
+    phrase = f"the {noun or 'thing'} that {{x}} is {an} {label} of"
+    return PlainWords(phrase, "", noun, question, nested)

@@ -190,3 +190,29 @@ def test_kinds_of_the_fictional_world_are_wider_in_other_graphs() -> None:
     genre = Hop("music.artist.genre", Direction.IN)
     assert Lexicon.for_graph(["music.artist.genre"]).entry(genre).noun == "band"
     assert Lexicon.for_graph(["music.artist.genre", "x.y.z"]).entry(genre).noun == "artist"
+
+
+@pytest.mark.parametrize(
+    ("relation", "out", "into"),
+    [
+        ("livesIn", "the place that {x} lives in", "the person who lives in {x}"),
+        ("has_genre", "the genre of {x}", "the entity whose genre is {x}"),
+        ("in_language", "the language of {x}", "the entity whose language is {x}"),
+        ("works_for", "the thing that {x} works for", "the one that works for {x}"),
+        ("owns_stake_in", "the thing that {x} owns a stake in", "the one that owns a stake in {x}"),
+        ("directed_by", "the director of {x}", "the thing that {x} directed"),
+        ("is_ceo_of", "the thing that {x} is the CEO of", "the CEO of {x}"),
+        ("cites", "the thing that {x} cites", "the one that cites {x}"),
+        ("http://x.org/o/birthPlace", "the birthplace of {x}", "the entity whose birthplace is"),
+        ("P4711", "the P4711 of {x}", "the thing whose P4711 is {x}"),
+        (
+            "shares border with",
+            "the thing that {x} shares a border with",
+            "the one that shares a b",
+        ),
+    ],
+)
+def test_ids_of_foreign_graphs_are_read_as_english(relation, out, into) -> None:
+    lexicon = Lexicon.for_graph([relation])
+    assert lexicon.phrases(Hop(relation))[0].text == out
+    assert lexicon.phrases(Hop(relation, Direction.IN))[0].text.startswith(into)
