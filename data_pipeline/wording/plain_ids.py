@@ -49,20 +49,9 @@ STATES = (
 )
 """Participles of what still holds: `is located in`; others are over: `was born in`."""
 INTRANSITIVE = (
-    *(
-        "live",
-        "work",
-        "act",
-        "appear",
-        "participate",
-        "compete",
-        "serve",
-        "graduate",
-        "die",
-        "star",
-    ),
-    *("belong", "reside", "study", "specialize", "collaborate", "contribute", "depend", "migrate"),
-    *("invest", "perform", "play", "stay", "merge", "refer"),
+    *("live", "work", "act", "appear", "participate", "compete", "serve", "graduate", "die"),
+    *("star", "belong", "reside", "study", "specialize", "collaborate", "contribute", "depend"),
+    *("migrate", "invest", "perform", "play", "stay", "merge", "refer"),
 )
 AGENTS = {
     **{"directed": "director", "written": "writer", "produced": "producer", "founded": "founder"},
@@ -79,14 +68,7 @@ PEOPLE_DO = (
     *("sing", "paint", "invent"),
 )
 PLACES = (
-    "located",
-    "headquartered",
-    "based",
-    "born",
-    "situated",
-    "buried",
-    "filmed",
-    "raised",
+    *("located", "headquartered", "based", "born", "situated", "buried", "filmed", "raised"),
     "educated",
 )
 JOINED = {
