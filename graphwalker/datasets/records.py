@@ -1,6 +1,7 @@
 """A published record as a pydantic model: its fields, and the question that it makes."""
 
 import re
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,10 +71,10 @@ class Published(Nested):
     line: ClassVar[re.Pattern[str] | None] = None
     """What a line of text looks like, its columns being the fields; `None` for JSON."""
 
+    @abstractmethod
     def to_question(self, number: int, file: DatasetFile) -> Question:
         """The question of record `number` (from 1). Where it leaves id, dataset or split empty,
         the file says them. Raises `UserError` naming the field at fault."""
-        raise NotImplementedError
 
     @classmethod
     def dataset_of(cls, head: Sequence[Record]) -> str:
