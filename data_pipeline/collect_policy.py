@@ -9,6 +9,7 @@ from typing import Any
 from data_pipeline.config import ExpertConfig
 from data_pipeline.demonstrators.error_labels import labelled
 from data_pipeline.demonstrators.rejection import ByStructure, ExpertGoal, ending, fault
+from data_pipeline.demonstrators.way_back import ways_back
 from data_pipeline.jobs.ledger import JobProgress, Ledger
 from graphwalker.agents.environment import Environment
 from graphwalker.agents.rollout import rollout, untimed
@@ -83,6 +84,8 @@ class Expert:
                 if reason and sample + 1 < self._config.tries:
                     before.append(reason)
                     again.append(trajectory.question)
+                elif reason and (mended := self._mended(trajectory)):
+                    yield mended, "", [*before, reason]
                 else:
                     yield trajectory, reason, before
             questions = again
@@ -101,6 +104,15 @@ class Expert:
         )
         for trajectory in map(untimed, run):
             yield self._scored(trajectory)
+
+    def _mended(self, failed: Trajectory) -> Trajectory | None:
+        """The failed episode with the oracle's way back, where that may be kept."""
+        if not self._config.way_back:
+            return None
+        config = self._config
+        episodes = ways_back(failed, self._environment, config.seed, config.plain_thoughts)
+        scored = map(self._scored, episodes)
+        return next((episode for episode in scored if not fault(episode)), None)
 
     def _scored(self, trajectory: Trajectory) -> Trajectory:
         _raise_failure(trajectory, self._config)

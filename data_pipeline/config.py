@@ -162,6 +162,10 @@ class ExpertConfig(Config):
     (of its question types, in CWQ)."""
     tries: int = Field(default=1, ge=1)
     """Most episodes of one question, until one of them is kept."""
+    way_back: bool = False
+    """Whether a question whose tries all failed is kept with the oracle's way back: the turns of
+    the last try up to some point, then the oracle from where they stand. For a policy, and
+    questions with a query."""
     policy: PolicyConfig | None = None
     """The model that is the expert, local or behind an API (`policy.api.base_url`), on questions of
     any dataset. None: the built-in expert, on certified questions."""

@@ -134,7 +134,7 @@ class SftConfig(TrainingConfig):
     """Rows longer than this are set aside, counted and reported; none is cut (GraphWalker:
     4096)."""
 
-    mask_injected_errors: bool = False
+    mask_injected_errors: bool = True
     """No loss on turns in which an expert was made to err: the recovery is learned, not the error
     (the paper trains on both)."""
 

@@ -145,10 +145,12 @@ def recoveries(ledger: Ledger, tries: int) -> dict[str, Any]:
     tries, how many episodes there were and why they were rejected."""
     errors: Counter[str] = Counter()
     rejected: Counter[str] = Counter()
-    erring = total = 0
+    erring = total = injected = led_back = 0
     for record in ledger.records(GRAPHROLL):
         found = record["provenance"]["errors"]
         errors.update(error["kind"] for error in found)
+        injected += sum(error["slip"] for error in found)
+        led_back += "way_back" in record["provenance"]
         erring += bool(found)
         total += 1
         rejected.update(record.get("rejected", ()))
@@ -158,6 +160,9 @@ def recoveries(ledger: Ledger, tries: int) -> dict[str, Any]:
         "with_an_error": erring,
         "share_with_an_error": round(erring / total, 4) if total else 0.0,
         "errors": dict(sorted(errors.items())),
+        "injected_errors": injected,
+        "honest_errors": errors.total() - injected,
+        **({"way_back": led_back} if led_back else {}),
     }
     if tries == 1:
         return about

@@ -238,13 +238,24 @@ class Search:
         """Note what went wrong at a turn (the last one): an injected error, or an honest one."""
         at = self._turn if turn is None else turn
         self.errors.append(
-            {"turn": at, "kind": kind, "what": what, "slip": injected, "recovered": False}
+            {
+                "turn": at,
+                "kind": kind,
+                "what": what,
+                "slip": injected,
+                "recovered": False,
+                "recovered_at": None,
+            }
         )
 
     def recover(self) -> None:
-        """The search came through: what went wrong was put right."""
+        """The search came through: what went wrong was put right by the next turn without a fault,
+        which may be the answer."""
+        wrong = {error["turn"] for error in self.errors}
         for error in self.errors:
+            later = range(error["turn"] + 1, self._turn + 2)
             error["recovered"] = True
+            error["recovered_at"] = next(turn for turn in later if turn not in wrong)
 
 
 def _open(slots: Sequence[PhrasedHop], dead: set[HopPath]) -> int:

@@ -41,9 +41,16 @@ class OraclePolicy(PlannedPolicy):
         self._plain = plain
 
     def plan(self, key: str, question: Question) -> Plan:
+        return self.continued(question, ())
+
+    def continued(self, question: Question, turns: Sequence[Turn]) -> Plan:
+        """The steps that are still to take where another policy has taken these turns: what they
+        showed is not asked again. Raises `PolicyError` at the first step without a query."""
         rng = None if self._plain else random.Random(f"{self._seed}/{question.id}/oracle")
         view = View(self.graph, question.topic_entities, self.speaker)
-        return narrated(view, self._steps(view, question, rng), rng)
+        view.recall(turns)
+        plan = narrated(view, self._steps(view, question, rng), rng)
+        return _regretted(view, plan, rng) if turns else plan
 
     def _steps(self, view: View, question: Question, rng: thoughts.Choice) -> Plan:
         if question.query is None:
@@ -66,6 +73,17 @@ class OraclePolicy(PlannedPolicy):
         yield closing(view, answers, 0 if query.tail else len(query.branches), rng)
 
 
+def _regretted(view: View, plan: Plan, rng: thoughts.Choice) -> Plan:
+    """The plan, its first thought opened by what was wrong with the turn before it."""
+    try:
+        thought, action = next(plan)
+        turn = yield " ".join(filter(None, (view.regret(rng), thought))), action
+        while True:
+            turn = yield plan.send(turn)
+    except StopIteration:
+        return
+
+
 def _do(view: View, why: str, call: Call) -> Generator[Move, Turn, Turn]:
     turn = yield why, call
     view.see(turn)
@@ -86,8 +104,9 @@ def _hop(
     view: View, frontier: list[Entity], hop: Hop, phrase: str, why: str, rng: thoughts.Choice
 ) -> Generator[Move, Turn, list[Entity]]:
     for entity in frontier:
-        why = why or moving(view, frontier, entity, phrase, rng)
-        view.see((yield why, view.look(entity)))
+        look = view.look(entity)
+        if not view.answered(look):
+            view.see((yield why or moving(view, frontier, entity, phrase, rng), look))
         why = ""
         if hop.relation in view.listed:
             break
@@ -95,15 +114,16 @@ def _hop(
         return []
     found: dict[str, Entity] = {}
     for k, entity in enumerate(frontier):
-        if not why:
+        ask = view.ask(entity, hop.relation, hop.direction)
+        turn = view.answered(ask)
+        if turn is None:
             why = (
                 thoughts.choose(phrase, [hop.relation], rng)
                 if k == 0
                 else thoughts.move_many(len(frontier), view.name(entity), phrase, rng)
             )
-        turn = yield why, view.ask(entity, hop.relation, hop.direction)
-        why = ""
-        view.see(turn)
+            turn = yield why, ask
+            view.see(turn)
         found.update((e.id, e) for e in view.found(turn, entity, hop))
     return list(found.values())
 

@@ -1,8 +1,10 @@
 """Planned policies: episodes as generators of (thought, action), and what each has seen so far."""
 
+import json
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
+from typing import Any
 
 from graphwalker.errors import PolicyError, UserError
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
@@ -82,6 +84,27 @@ class View:
         self.listed: set[str] = set()
         self._last: Turn | None = None
         self._fresh: list[Entity] = []
+        self._answered: dict[str, Turn] = {}
+        self._used: Turn | None = None
+
+    def recall(self, turns: Sequence[Turn]) -> None:
+        """See the turns of an episode that another policy began; its calls need no repeating."""
+        for turn in turns:
+            self.see(turn)
+            if not turn.error:
+                self._answered.setdefault(_key(turn.action), turn)
+
+    def answered(self, call: Call) -> Turn | None:
+        """The recalled turn that made this very call, where there is one."""
+        found = self._answered.get(_key({"tool": call.tool, "arguments": call.arguments}))
+        self._used = found or self._used
+        return found
+
+    def regret(self, rng: thoughts.Choice) -> str:
+        """What there is to say of the last recalled turn where it was of no use; else `""`."""
+        if self._last is None or self._used is self._last:
+            return ""
+        return thoughts.mend(self._last.error, rng) if self._last.error else thoughts.astray(rng)
 
     def see(self, turn: Turn) -> None:
         self._last = turn
@@ -139,6 +162,10 @@ def narrated(view: View, plan: Plan, rng: thoughts.Choice) -> Plan:
             thought, action = plan.send(turn)
     except StopIteration:
         return
+
+
+def _key(action: dict[str, Any]) -> str:
+    return json.dumps([action.get("tool"), action.get("arguments")], sort_keys=True, default=list)
 
 
 def listed_in(turn: Turn) -> set[str]:

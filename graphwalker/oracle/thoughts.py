@@ -136,6 +136,11 @@ def wrong_result(phrase: str, rng: Choice) -> str:
     )
 
 
+def astray(rng: Choice) -> str:
+    """What the last call showed is not on the way to the answer."""
+    return _pick(rng, "This does not lead there.", "That is not what the question asks for.")
+
+
 def back(entity: str, phrase: str, rng: Choice) -> str:
     """Go back to an earlier entity and read its phrase by another relation."""
     return _pick(

@@ -224,7 +224,13 @@ def test_most_trajectories_err_and_recover_by_default(world, tmp_path):
     card = collect(world, tmp_path)
     rows = list(read_records(tmp_path / "graphroll.jsonl", Trajectory.from_json))
     assert card["share_with_an_error"] >= 0.6 and len(card["errors"]) >= 4
-    assert all(e["recovered"] for row in rows for e in row.provenance["errors"])
+    for row in rows:
+        wrong = {error["turn"] for error in row.provenance["errors"]}
+        for error in row.provenance["errors"]:
+            assert error["recovered"] and error["turn"] < error["recovered_at"] < len(row.turns)
+            assert error["recovered_at"] not in wrong
+    injected, honest = card["injected_errors"], card["honest_errors"]
+    assert injected + honest == sum(card["errors"].values())
 
 
 def test_a_question_that_the_expert_fails_is_tried_again(world, tmp_path):
