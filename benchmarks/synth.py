@@ -19,7 +19,7 @@ from data_pipeline.config import SynthConfig
 from data_pipeline.jobs.ledger import Unit
 from data_pipeline.stats.report import beside
 from data_pipeline.synthesize import GRAPHSYNTH, RECIPES, AttemptNumber, Recipe, make, records
-from data_pipeline.verify import verify_file
+from data_pipeline.verification.verify import verify_file
 from graphwalker.config import Config
 from graphwalker.files import read_jsonl
 from graphwalker.graphs.open import open_graph

@@ -148,7 +148,11 @@ class JsonlAppender:
         self._out = self.path.open("a", encoding="utf-8")
 
     def append(self, record: dict[str, Any]) -> None:
-        self._out.write(dumps(record) + "\n")
+        self.append_line(dumps(record))
+
+    def append_line(self, line: str) -> None:
+        """A record that is written out already."""
+        self._out.write(line + "\n")
         self._out.flush()
 
     def close(self) -> None:

@@ -8,10 +8,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from data_pipeline.jobs.digests import sealed
 from data_pipeline.jobs.seen import Seen
 from graphwalker.config import Config, write_config
 from graphwalker.errors import UserError
-from graphwalker.files import JsonlAppender, read_jsonl
+from graphwalker.files import JsonlAppender, dumps, read_jsonl
 from graphwalker.runs import claim, locked
 
 RUN, DROPPED = "run.json", "dropped.jsonl"
@@ -44,7 +45,8 @@ class Ledger:
 
     def write(self, unit: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
         for name, record in unit:
-            self._appenders[name].append(dict(record))
+            line = dumps(record) if name == DROPPED else sealed(record)
+            self._appenders[name].append_line(line)
 
     def records(self, name: str) -> Iterator[dict[str, Any]]:
         return read_jsonl(self.out / name)

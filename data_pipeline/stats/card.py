@@ -9,7 +9,7 @@ from typing import Any
 from data_pipeline.jobs.ledger import DROPPED, IRRELEVANT, count_reasons
 from data_pipeline.jobs.seen import Seen
 from graphwalker.config import Config
-from graphwalker.files import read_jsonl, write_json, write_text
+from graphwalker.files import digest, read_jsonl, write_json, write_text
 from graphwalker.query.query import stored
 
 TOP_RELATIONS = 30
@@ -92,6 +92,7 @@ def write_card(
         **described,
         **more,
         "dropped": dropped,
+        "digests": {file.name: digest(file) for file in sorted(out.glob("*.jsonl"))},
         "licence": LICENCE,
         "config": config.model_dump(mode="json", exclude=set(IRRELEVANT)),
     }

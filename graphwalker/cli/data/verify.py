@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Argument, Option
@@ -11,45 +11,68 @@ from graphwalker.cli import console
 from graphwalker.cli.shared import Given, JsonFlag, verb
 from graphwalker.errors import GraphError, GraphWalkerError, UserError
 
+if TYPE_CHECKING:
+    from data_pipeline.verification.verify import FileVerdict
+
 app = typer.Typer()
 
 
-@verb(app, "graph!", settings=False)
+@verb(app, "graph!")
 def verify(
     given: Given,
     file: Annotated[Path, Argument(help="Walks, questions or trajectories (JSONL).")],
     max_answers: Annotated[int | None, Option(min=1, help="Most answers of a question.")] = None,
+    replay: Annotated[bool, Option(help="Make the calls of trajectories again.")] = True,
     as_json: JsonFlag = False,
 ) -> None:
     """Execute every record of a data file again, and check that it holds.
 
     Checked are topic entities, relations, the full answer set, shortcuts, answers in questions,
-    readings, and that a trajectory ends with the answers. Exit code 1, with the first ten records
-    that do not hold.
+    readings, that a trajectory ends with the answers, every observation of it (its calls are made
+    again, in the environment of the run beside the file; environment.top_triples=... and its like
+    name another), and that nothing was changed since the digests were written. Exit code 1, with
+    the first ten records that do not hold, by file and line.
 
     Example: graphwalker verify runs/synth/graphsynth.jsonl --graph runs/graph
     """
-    from data_pipeline.verify import verify_file
+    from data_pipeline.verification.verify import verify_file
+    from graphwalker.cli.models import InEnvironment
     from graphwalker.graphs.open import open_graph
 
-    opened = open_graph(given.graph)
+    config = given.settings(InEnvironment).environment
+    opened = open_graph(given.graph, wikidata=config.layers.wikidata)
+    settings = config.model_dump(exclude_unset=True)
     try:
         with console.progress("verify") as tick:
-            verdict = verify_file(opened, file, max_answers, tick)
+            verdict = verify_file(
+                opened, file, max_answers, tick, replay=replay, environment=settings
+            )
     except GraphError as error:  # exit code 1 is a verdict on the records: there is none
         raise UserError(f"{error}; nothing was verified, give a --graph that answers") from None
+    _tell(verdict, file, given.graph, as_json)
+
+
+def _tell(verdict: "FileVerdict", file: Path, graph: str, as_json: bool) -> None:
+    """The verdict as lines or as JSON. Raises `GraphWalkerError` for one that is not good."""
     if as_json:
-        typer.echo(json.dumps({"file": str(file), "graph": given.graph, **verdict.to_json()}))
+        typer.echo(json.dumps({"file": str(file), "graph": graph, **verdict.to_json()}))
     else:
         for failure in verdict.first:
-            typer.echo(str(failure))
+            typer.echo(f"{file}: {failure}")
+        for note in verdict.notes:
+            console.note(f"{file}: {note}")
     if verdict.failed:
         reasons = ", ".join(f"{n} {reason}" for reason, n in sorted(verdict.reasons.items()))
         raise GraphWalkerError(
             f"{file}: {verdict.failed:,} of {verdict.records:,} records do not hold ({reasons})"
         )
     if not as_json:
-        typer.echo(f"{file}: all {verdict.records:,} records hold")
+        speed = f"{verdict.seconds:.0f} s, {verdict.records / verdict.seconds:,.0f} a second"
+        replayed = f"{verdict.replayed:,} replayed, " if verdict.trajectories else ""
+        typer.echo(
+            f"{file}: all {verdict.records:,} records hold "
+            f"({replayed}{verdict.digests:,} with digests; {speed})"
+        )
 
 
 @verb(app, "questions!", "out!", settings=False)

@@ -10,7 +10,7 @@ from data_pipeline.collect import collect_experts
 from data_pipeline.config import ExpertConfig, SynthConfig
 from data_pipeline.seeds.seeds import Seeds
 from data_pipeline.synthesize import make_walks, synthesize
-from data_pipeline.verify import verify_file
+from data_pipeline.verification.verify import verify_file
 from data_pipeline.walks.sampler import Walk, Walker, WalkRules, walk_rng
 from data_pipeline.walks.three_branches import sample_three
 from graphwalker.errors import UserError

@@ -1,15 +1,19 @@
 """Verification: every record of a data file, executed again on the graph that it was made from."""
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from data_pipeline.certificates import FRONTIER_LIMIT, has_shortcut, leaks, other_reading
+from data_pipeline.jobs.digests import is_intact
+from data_pipeline.verification.lines import count_lines, numbered_lines, parsed
+from data_pipeline.verification.replay import Replayer
+from data_pipeline.verification.verdict import Failure, FileVerdict, card_digest
 from data_pipeline.walks.sampler import STRUCTURES
 from graphwalker.errors import UserError
-from graphwalker.files import read_jsonl
+from graphwalker.files import digest
 from graphwalker.graphs.base import FLATTENED, Entity, KnowledgeGraph
 from graphwalker.graphs.literals import is_literal
 from graphwalker.query.constraint import CONSTRAINED, constraint_fault
@@ -19,82 +23,78 @@ from graphwalker.question import Question
 from graphwalker.scoring import score
 from graphwalker.trajectory import Trajectory
 
-FIRST = 10
-"""Failures that are listed one by one; all of them are counted."""
-
 Flaw = tuple[str, str]
 """The kind of a failure, and what exactly is the matter."""
 Tick = Callable[[int, int], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """A record that does not hold."""
-
-    record: int
-    """Its number in the file, from 1."""
-    id: str
-    reason: str
-    detail: str
-
-    def __str__(self) -> str:
-        return f"record {self.record} ({self.id}): {self.reason}: {self.detail}"
-
-
-@dataclass(slots=True)
-class FileVerdict:
-    """What became of a file."""
-
-    records: int = 0
-    reasons: Counter[str] = field(default_factory=Counter[str])
-    first: list[Failure] = field(default_factory=list[Failure])
-
-    @property
-    def failed(self) -> int:
-        return self.reasons.total()
-
-    def add(self, failure: Failure | None) -> None:
-        self.records += 1
-        if failure is not None:
-            self.reasons[failure.reason] += 1
-            if len(self.first) < FIRST:
-                self.first.append(failure)
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "records": self.records,
-            "hold": self.records - self.failed,
-            "failed": self.failed,
-            "reasons": dict(sorted(self.reasons.items())),
-            "first": [
-                {"record": f.record, "id": f.id, "reason": f.reason, "detail": f.detail}
-                for f in self.first
-            ],
-        }
-
-
 def verify_file(
-    graph: KnowledgeGraph, path: Path, max_answers: int | None = None, progress: Tick | None = None
+    graph: KnowledgeGraph,
+    path: Path,
+    max_answers: int | None = None,
+    progress: Tick | None = None,
+    *,
+    replay: bool = True,
+    environment: Mapping[str, Any] | None = None,
 ) -> FileVerdict:
     """Execute every record of walks, questions or trajectories again, one at a time.
 
-    `max_answers`: the uniqueness bound, more answers than that are a failure; no bound if `None`.
-    Raises `UserError` for a file that is empty or holds other records, `GraphError` when the
-    graph fails: that is no verdict on a record.
+    The calls of a trajectory are made again, in the environment of the run that its folder names;
+    `environment` holds settings that win over that one, `replay=False` leaves this out. Each
+    record is compared with the digest that was written with it, the whole file with the one on its
+    data card. `max_answers`: the uniqueness bound, more answers than that are a failure; no bound
+    if `None`. Raises `UserError` for a file that is empty or holds other records, `GraphError` when
+    the graph fails: that is no verdict on a record.
     """
-    total = _lines(path) if progress else 0
-    verdict = FileVerdict()
-    check = Verifier(graph, max_answers)
-    for number, record in enumerate(read_jsonl(path), start=1):
+    started = time.perf_counter()
+    total = count_lines(path) if progress else 0
+    verdict, first_fault = FileVerdict(), ""
+    replayer = Replayer(graph, path.parent, environment or {}) if replay else None
+    if replayer and replayer.asks_a_model:
+        verdict.notes.append("observations: not replayed, a chat model reranks what is listed")
+        replayer = None
+    check = Verifier(graph, max_answers, replayer)
+    readable = False
+    for number, line in numbered_lines(path):
+        verdict.records += 1
         try:
-            verdict.add(check.failure(number, record))
+            record = parsed(line)
+        except ValueError as error:
+            first_fault = first_fault or f"{path}:{number}: {error}"
+            verdict.add(Failure(number, "?", "damaged", str(error)))
+            continue
+        try:
+            verdict.add(check.failure(number, record, line))
+            readable = True
         except UserError as error:
-            raise UserError(f"{path}: record {number}: {error}") from None
+            if not readable:
+                raise UserError(f"{path}: line {number}: {error}") from None
+            verdict.add(Failure(number, str(record.get("id", "?")), "malformed", str(error)))
         if progress:
-            progress(number, max(total, number))
+            progress(verdict.records, max(total, verdict.records))
     if not verdict.records:
         raise UserError(f"{path}: holds no records")
+    if not readable:
+        raise UserError(first_fault)
+    _finish(verdict, check, path)
+    verdict.seconds = time.perf_counter() - started
     return verdict
+
+
+def _finish(verdict: FileVerdict, check: "Verifier", path: Path) -> None:
+    """What is known at the end: the file as a whole, and what was compared with nothing."""
+    verdict.trajectories, verdict.replayed = check.trajectories, check.replayed
+    verdict.digests = check.digests
+    if lacking := verdict.records - check.digests:
+        verdict.notes.append(
+            f"{lacking:,} records have no digest (made before there were digests, or by another "
+            "program): a change of a thought or a question's text shows only where the "
+            "environment would have shown something else"
+        )
+    on_card = card_digest(path)
+    if on_card and not verdict.failed and on_card != digest(path):
+        detail = "every record holds, but records were added, removed or moved since it was made"
+        verdict.add(Failure(0, path.name, "file differs from its data card", detail))
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,19 +115,28 @@ class Claim:
 class Verifier:
     """The certificates of one graph's records."""
 
-    def __init__(self, graph: KnowledgeGraph, max_answers: int | None = None) -> None:
+    def __init__(
+        self,
+        graph: KnowledgeGraph,
+        max_answers: int | None = None,
+        replayer: Replayer | None = None,
+    ) -> None:
         self.graph = graph
         self.max_answers = max_answers
+        self.trajectories = self.replayed = self.digests = 0
+        self._replayer = replayer
         self._relations = frozenset(graph.relation_ids()) or None
 
-    def failure(self, number: int, record: dict[str, Any]) -> Failure | None:
-        """Why the record does not hold; `None` where it does.
+    def failure(self, number: int, record: dict[str, Any], line: bytes) -> Failure | None:
+        """Why the record of a line does not hold; `None` where it does.
 
         Raises `UserError` for what is no walk, question or trajectory.
         """
         if not {"visited", "question"} & record.keys():
             raise UserError("neither a walk, nor a question, nor a trajectory")
         name = str(record.get("id", "?"))
+        intact = is_intact(line, record)
+        self.digests += intact is not None
         try:
             claim = claim_of(record)
         except (UserError, KeyError, TypeError, ValueError, AttributeError) as error:
@@ -135,6 +144,10 @@ class Verifier:
         if claim is None or not claim.query.branches:
             return Failure(number, name, "no query", "nothing to execute")
         fault = next(self.faults(claim), None)
+        if fault is None and intact is False:
+            fault = "digest differs", "the record was changed after it was made"
+        if fault is None and intact is None and self.digests:  # none before: made by an old version
+            fault = "digest missing", "records before it have one"
         return Failure(number, name, *fault) if fault else None
 
     def faults(self, claim: Claim) -> Iterator[Flaw]:
@@ -161,8 +174,12 @@ class Verifier:
         if claim.question is not None:
             yield from self._worded(claim.question, claim.query, run)
         if claim.trajectory is not None:
+            self.trajectories += 1
             yield from self._turns(claim.trajectory)
             yield from _episode(claim.trajectory)
+            if self._replayer:
+                self.replayed += 1
+                yield from self._replayer.faults(claim.trajectory)
 
     def _topics(self, claim: Claim) -> Iterator[Flaw]:
         topics = claim.query.topics
@@ -274,14 +291,6 @@ def _some(names: Iterable[str], most: int = 3) -> str:
     listed = sorted(names)
     more = f" and {len(listed) - most} more" if len(listed) > most else ""
     return (", ".join(listed[:most]) + more) or "none"
-
-
-def _lines(path: Path) -> int:
-    """Lines of a plain file, for the progress bar; 0 where only reading it would show."""
-    if path.suffix == ".gz" or not path.is_file():
-        return 0
-    with path.open("rb") as file:
-        return sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))
 
 
 def claim_of(record: dict[str, Any]) -> Claim | None:

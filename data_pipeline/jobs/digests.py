@@ -1,0 +1,36 @@
+"""A digest at the end of each record, made with it: what was changed later is found by it."""
+
+import re
+from collections.abc import Mapping
+from hashlib import blake2b
+from typing import Any
+
+from graphwalker.files import dumps
+
+FIELD = "digest"
+_SEAL = re.compile(rb',"digest":"([0-9a-f]{16})"\}$')
+
+
+def sealed(record: Mapping[str, Any]) -> str:
+    """The record as a line, its digest the last field; one that it had is made again.
+
+    >>> sealed({"id": "2I/3"})
+    '{"id":"2I/3","digest":"1a0fc414fe8c259b"}'
+    """
+    line = dumps({key: value for key, value in record.items() if key != FIELD})
+    return f'{line[:-1]},"{FIELD}":"{_digest(line.encode())}"}}'
+
+
+def is_intact(line: bytes, record: Mapping[str, Any]) -> bool | None:
+    """Whether a line is as it was written; `None` for one without a digest. `record` is what it
+    holds: a line that another program wrote again, with other blanks, is compared by that."""
+    if seal := _SEAL.search(line):
+        if _digest(line[: seal.start()] + b"}") == seal[1].decode():
+            return True
+    elif FIELD not in record:
+        return None
+    return sealed(record) == dumps(record)
+
+
+def _digest(line: bytes) -> str:
+    return blake2b(line, digest_size=8).hexdigest()

@@ -1,0 +1,138 @@
+"""Replay: the calls of a trajectory made again, in the environment that it was made in."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from graphwalker.agents.base import Log
+from graphwalker.agents.environment import Environment, EnvironmentConfig
+from graphwalker.config import parse_config
+from graphwalker.files import read_json
+from graphwalker.graphs.base import KnowledgeGraph
+from graphwalker.policies.base import Completion
+from graphwalker.trajectory import Trajectory, Turn
+
+RUN = "run.json"
+"""What the run of a folder was made from, its environment among it."""
+CUT_OFF = "Error malformed: your message was cut off"
+
+
+class Replayer:
+    """Environments of one graph, as the trajectories of one file need them."""
+
+    def __init__(self, graph: KnowledgeGraph, folder: Path, given: Mapping[str, Any]) -> None:
+        """`folder` is where the file lies: its run names the limits of the tools. `given` are
+        settings of the environment that win over it, as a person gave them.
+
+        Raises `UserError` for settings that are none.
+        """
+        self._graph, self._given = graph, dict(given)
+        self._of_run, self.named_by = run_environment(folder)
+        self._known: dict[tuple[str, ...], Environment] = {}
+
+    @property
+    def asks_a_model(self) -> bool:
+        """Whether a chat model chooses what is listed: replaying would ask, and pay, it again."""
+        return self._config({}).reranker.chats
+
+    def faults(self, trajectory: Trajectory) -> Iterator[tuple[str, str]]:
+        """What the environment shows otherwise than the record, turn by turn."""
+        environment = self._environment(trajectory.provenance)
+        about = environment.provenance
+        version = trajectory.provenance.get("environment_version", about["environment_version"])
+        for what, detail in _faults(environment, trajectory):
+            if version != about["environment_version"]:
+                now = about["environment_version"]
+                detail += f" (made in version {version} of {environment.name}, this is {now})"
+            yield what, detail
+
+    def _environment(self, provenance: Mapping[str, Any]) -> Environment:
+        names = {
+            setting: str(provenance[name]) for setting, name in _NAMES.items() if name in provenance
+        }
+        key = tuple(names.values())
+        if key not in self._known:
+            self._known[key] = Environment(self._graph, self._config(names))
+        return self._known[key]
+
+    def _config(self, names: Mapping[str, str]) -> EnvironmentConfig:
+        settings = {**names, **self._of_run, **self._given}
+        return parse_config(EnvironmentConfig, settings, self.named_by)
+
+
+_NAMES = {"preset": "environment", "prompt": "prompt", "ranker": "ranker"}
+"""Settings of an environment that a trajectory's provenance names."""
+
+
+def run_environment(folder: Path) -> tuple[dict[str, Any], str]:
+    """The settings of the environment of the run in a folder, and what they are named by; none
+    where no run is written down there."""
+    path = folder / RUN
+    found = read_json(path).get("config", {}) if path.is_file() else {}
+    if isinstance(found, dict) and isinstance(found.get("environment"), dict):
+        return found["environment"], str(path)
+    return {}, "the records' provenance and the defaults of its preset"
+
+
+def _faults(environment: Environment, trajectory: Trajectory) -> Iterator[tuple[str, str]]:
+    question, log = trajectory.question, Log()
+    episode = environment.agent(question, environment.toolbox(question), log)
+    ended, answer = False, None
+    next(episode)
+    old = not any(turn.listed or turn.triples for turn in trajectory.turns)
+    for number, turn in enumerate(trajectory.turns):
+        if ended:
+            yield "episode ends earlier", f"turn {number + 1} comes after its end"
+            break
+        following = trajectory.turns[number + 1 : number + 2]
+        try:
+            episode.send(_completion(environment, turn, following))
+        except StopIteration as end:
+            ended, answer = True, end.value
+        made = log.turns[number] if number < len(log.turns) else None
+        yield from _differences(number + 1, turn, made, old)
+    episode.close()
+    names = None if answer is None else tuple(answer.names)
+    if names != trajectory.answer:
+        yield "answer differs", f"{names} in the last turn, {trajectory.answer} in the record"
+
+
+def _completion(environment: Environment, turn: Turn, following: tuple[Turn, ...]) -> Completion:
+    """What the policy wrote. How full its context was is not recorded: that the answer was asked
+    for early shows in the message that follows."""
+    force = environment.protocol.force()
+    forced = any(m.content.endswith(force) for t in following for m in t.context)
+    return Completion(
+        turn.completion,
+        "length" if turn.observation.startswith(CUT_OFF) else "stop",
+        token_ids=turn.token_ids,
+        logprobs=turn.logprobs,
+        prompt_tokens=environment.config.max_context_tokens if forced else 0,
+    )
+
+
+def _differences(
+    number: int, turn: Turn, made: Turn | None, old: bool
+) -> Iterator[tuple[str, str]]:
+    """`old`: of before turns kept what their text says as data."""
+    if made is None:
+        yield "episode ends earlier", f"turn {number} is not reached"
+        return
+    for field in ("context", "thought", "action", "observation", "error", "shown"):
+        here, there = getattr(made, field), getattr(turn, field)
+        if here != there:
+            yield f"{field} differs", f"turn {number}: {_first(field, here, there)}"
+    if not old:
+        for field in ("listed", "triples", "hidden"):
+            if getattr(made, field) != getattr(turn, field):
+                yield f"{field} differs", f"turn {number}: not what the observation says"
+
+
+def _first(field: str, here: Any, there: Any) -> str:
+    """The first place at which two values differ, each with some text around it."""
+    if field == "context":
+        here, there = ("\n".join(m.content for m in messages) for messages in (here, there))
+    one, other = str(here), str(there)
+    same = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), None)
+    start = max(0, (min(len(one), len(other)) if same is None else same) - 20)
+    return f"{other[start : start + 60]!r} in the record, {one[start : start + 60]!r} here"
