@@ -22,7 +22,17 @@ from data_pipeline.teacher.judge import DIMENSIONS
 from data_pipeline.teacher.teacher import ChatTeacher, Programmatic, Teacher
 from data_pipeline.walks.constrained import ConstraintWalker
 from data_pipeline.walks.endpoint import open_for_walks
+from data_pipeline.walks.memory import RememberedGraph
+from data_pipeline.walks.plausibility import (
+    COVERED,
+    STEPS,
+    Plausibility,
+    company_of,
+    parse_stream,
+)
 from data_pipeline.walks.sampler import Walk, Walker, WalkRules, walk_rng
+from data_pipeline.wording.bank import not_asked
+from data_pipeline.wording.lexicon import Lexicon
 from data_pipeline.wording.paraphrases import with_wordings
 from data_pipeline.wording.questions import ProgrammaticTeacher
 from data_pipeline.wording.vocabulary import lexicon_of
@@ -37,7 +47,7 @@ from graphwalker.query.query import Execution, Hop, Query, execute, own_side
 from graphwalker.query.sparql import render
 from graphwalker.question import Answer, Question, worded
 from graphwalker.scoring import score
-from graphwalker.tools.listing import lister, namer
+from graphwalker.tools.listing import Lister, lister
 from graphwalker.trajectory import StopReason, Trajectory
 
 T = TypeVar("T")
@@ -129,10 +139,17 @@ class Maker:
         seeds = Seeds(graph, config.seeds_file, config.predicates_file)
         rules = WalkRules(config.min_degree, config.max_degree, config.literals, self._usable_topic)
         self._environment = Environment(graph, config.environment)
-        walker = Walker(graph, seeds, rules, namer(graph, config.environment))
-        self._walked = walker.graph
-        self._constraints = ConstraintWalker(walker, lister(graph, config.environment))
         self._inverse = lexicon.inverse
+        self._walked = RememberedGraph(graph)
+        listed = lister(graph, config.environment)
+        judge = self._plausibility(seeds, lexicon, listed)
+        self._walkers = [
+            ConstraintWalker(
+                Walker(self._walked, seeds, rules, listed, judge.step(step) if judge else None),
+                listed,
+            )
+            for step in range(STEPS if judge else 1)
+        ]
         which = "held-out" if config.split == TEST_WORDING else config.wordings
         splits = config.splits
         wordings = with_wordings(lexicon, which, splits.wording_share, splits.seed)
@@ -140,9 +157,28 @@ class Maker:
         protocol = self._environment.protocol
         self._teacher: Teacher = ChatTeacher(client, lexicon, protocol) if client else phrases
 
+    def _plausibility(self, seeds: Seeds, lexicon: Lexicon, listed: Lister) -> Plausibility | None:
+        config, unasked = self.config.plausibility, not_asked()
+        if not config.on:
+            return None
+        company = company_of(self.graph, seeds.spread(config.sample))
+        written = lexicon.written
+        all_hops = not config.worded_only or company.coverage(written) < COVERED
+
+        def usable(hop: Hop) -> bool:
+            return hop.relation not in unasked and (all_hops or hop in written)
+
+        def same(hop: Hop) -> Hop:
+            return min(hop, lexicon.inverse(hop) or hop)
+
+        return Plausibility(config, listed, company, usable, same)
+
     def attempt(self, structure: str, index: int, thoughts: bool = True) -> Attempt:
-        """One attempt from walk to trajectory, ended by its first drop. `thoughts`: the teacher
-        words those of the trajectory, too."""
+        """One attempt from walk to trajectory, ended by its first drop.
+
+        `structure` is that of a walk, or a stream of attempts at it (`stream_of`). `thoughts`: the
+        teacher words those of the trajectory, too.
+        """
         name = f"{structure}/{index}"
         sampled = self.sample(structure, index)
         if isinstance(sampled, Drop):
@@ -161,7 +197,7 @@ class Maker:
         """A walk of the wanted split whose executed query gives a question."""
         config = self.config
         rng = walk_rng(config.seed, structure, index)
-        found = self._in_split(structure, rng)
+        found = self._in_split(*parse_stream(structure), rng)
         if isinstance(found, Drop):
             return found
         walk, split = found
@@ -188,9 +224,9 @@ class Maker:
         except UserError as error:
             return Drop("walk", "no_iri", str(error))
 
-    def _in_split(self, structure: str, rng: random.Random) -> tuple[Walk, str] | Drop:
+    def _in_split(self, structure: str, step: int, rng: random.Random) -> tuple[Walk, str] | Drop:
         for tries in range(SPLIT_TRIES):
-            walk = self._constraints.sample(structure, rng)
+            walk = self._walkers[step].sample(structure, rng)
             if isinstance(walk, str):
                 # The first draw's fault is the attempt's; later draws only look for the wanted
                 # split.
@@ -220,9 +256,9 @@ class Maker:
 
     def word(self, sampled: SampledWalk) -> Question | Drop:
         """The question of a walk, as the teacher words it."""
-        structure, _, index = sampled.id.rpartition("/")
+        stream, _, index = sampled.id.rpartition("/")
         query = sampled.walk.query
-        rng = walk_rng(self.config.seed, structure, int(index), "question")
+        rng = walk_rng(self.config.seed, stream, int(index), "question")
         try:
             draft = self._teacher.ask(query, sampled.answers, rng)
         except Unusable as error:
@@ -235,7 +271,7 @@ class Maker:
             topic_entities=query.topics,
             answers=tuple(Answer(entity.name, entity.id) for entity in sampled.answers),
             dataset=self.dataset,
-            structure=structure,
+            structure=sampled.walk.structure,
             hops=query.hops,
             split=sampled.split,
             query=query,

@@ -14,6 +14,7 @@ from pydantic import (
 
 from data_pipeline.demonstrators.injected_errors import INJECTED_ERRORS
 from data_pipeline.teacher.config import TeacherConfig, written
+from data_pipeline.walks.plausibility import PlausibilityConfig
 from data_pipeline.walks.sampler import STRUCTURES
 from graphwalker.agents.environment import EnvironmentConfig
 from graphwalker.config import Config
@@ -21,7 +22,15 @@ from graphwalker.policies.config import PolicyConfig
 from graphwalker.query.constraint import CONSTRAINED
 
 # GraphWalker Table 6, the structures of GraphSynth.
-TABLE_6 = {"2-hop": 1982.0, "3-hop": 4920.0, "4-hop": 1778.0, "5-hop": 576.0, "2I": 5599.0}
+# It has no one-hop questions, which most real questions are: a weight of 0 that may be set.
+TABLE_6 = {
+    "1-hop": 0.0,
+    "2-hop": 1982.0,
+    "3-hop": 4920.0,
+    "4-hop": 1778.0,
+    "5-hop": 576.0,
+    "2I": 5599.0,
+}
 # GraphWalker Table 7, the structures of GraphWalkerBench.
 TABLE_7 = {"3-hop": 347.0, "4-hop": 209.0, "5-hop": 180.0, "2I": 344.0, "IP": 337.0, "PI": 349.0}
 # GraphRoll is drawn from CWQ: short compositions and conjunctions.
@@ -73,6 +82,8 @@ class SamplingConfig(Config):
     phrases_file: str = ""
     """TOML file of one's own words for relations, as `graphwalker phrases` writes it. They win over
     all others."""
+    plausibility: PlausibilityConfig = PlausibilityConfig()
+    """Which walks are worth a question."""
     vague: float = Field(default=0.5, ge=0.0, le=1.0)
     """Share of the phrases that are vague: they could mean more than one relation."""
     plain_thoughts: bool = False
@@ -120,11 +131,13 @@ class SynthConfig(SamplingConfig):
     `mix.5-hop=0`, takes that structure out."""
     max_path_share: float = Field(default=1.0, gt=0.0, le=1.0)
     """Largest share of a structure's questions that may take the same relation path."""
-    max_relation_share: float = Field(default=1.0, gt=0.0, le=1.0)
-    """Largest share of a structure's questions that may take the same relation, in any place."""
+    max_relation_share: float = Field(default=0.1, gt=0.0, le=1.0)
+    """Largest share of a structure's questions that may take the same relation, in any place. It
+    gives way together with `plausibility`."""
     max_attempts: int = Field(default=3000, ge=1)
     """Number of attempts in a row without a record after which a structure is given up: the graph
-    has no more questions of it, and the other structures take its place."""
+    has no more questions of it, and the other structures take its place. Before that, after each
+    third of them, the rule of `plausibility` gives way by one step."""
 
     @field_validator("mix")
     @classmethod

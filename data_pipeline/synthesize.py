@@ -18,6 +18,7 @@ from data_pipeline.jobs.shards import Shard, ShardGoal
 from data_pipeline.stats.card import write_card
 from data_pipeline.walks.constrained import require_values
 from data_pipeline.walks.endpoint import open_for_walks
+from data_pipeline.walks.plausibility import LOOSER, STEP_NAMES, STEPS, parse_stream, stream_of
 from data_pipeline.wording.own_phrases import phrase_facts
 from graphwalker.errors import UserError
 from graphwalker.query.query import Query, stored
@@ -195,26 +196,46 @@ class SynthGoal(Goal):
         self._requested = quotas(config.mix, config.count)
         super().__init__(self._requested, Draws(), ledger)
         self.config = config
+        self._steps = STEPS if config.plausibility.on else 1
+        self._patience = max(1, config.max_attempts // self._steps)
         self._given_up: list[str] = []
         self._exclude = exclude
         self._productive: Counter[str] = Counter()  # attempts up to the last one that was kept
+        self._made: Counter[str] = Counter()
         self._distinct = Distinct()
         self._paths: Counter[tuple[str, ...]] = Counter()
         self._relations: Counter[tuple[str, str]] = Counter()
         for record in ledger.records(recipe.distinct):
-            structure, _, number = unit_of(record).rpartition("/")
-            self._productive[structure] = int(number) + 1
+            stream, _, number = unit_of(record).rpartition("/")
+            self._productive[stream] = int(number) + 1
+            self._made[stream] += 1
             self._remember(record)
 
     def next_structure(self) -> str | None:
         if self.kept.total() >= self.total:
             return None
-        limit = self.config.max_attempts
         for name in self._requested:
-            barren = self.tried[name] - self._productive[name] >= limit
+            barren = self._step(name) == self._steps
             if barren and name not in self._given_up and self.kept[name] < self._requested[name]:
                 self._give_up(name)
-        return super().next_structure()
+        structure = super().next_structure()
+        return structure and stream_of(structure, self._step(structure))
+
+    @property
+    def streams(self) -> list[str]:
+        return [stream_of(name, step) for name in self.quota for step in range(self._steps)]
+
+    def quota_of(self, stream: str) -> str:
+        return parse_stream(stream)[0]
+
+    def _step(self, structure: str) -> int:
+        """How often the rule of plausibility has given way: once for each stream of the structure
+        that has come to its end."""
+        for step in range(self._steps):
+            stream = stream_of(structure, step)
+            if self.tried[stream] - self._productive[stream] < self._patience:
+                return step
+        return self._steps
 
     def _give_up(self, structure: str) -> None:
         """Share out what the structure lacks. Raises `UserError` where there is no other."""
@@ -235,7 +256,13 @@ class SynthGoal(Goal):
 
     @property
     def card(self) -> dict[str, Any]:
-        return too_few(self._requested, self.kept)
+        gave_way: dict[str, dict[str, int]] = {}
+        for stream, made in sorted(self._made.items()):
+            structure, step = parse_stream(stream)
+            if step:
+                gave_way.setdefault(structure, {})[STEP_NAMES[step]] = made
+        found = {"plausibility_gave_way": gave_way} if gave_way else {}
+        return {**too_few(self._requested, self.kept), **found}
 
     def judged(self, structure: str, unit: Unit) -> Unit:
         """The attempt, dropped when an earlier one is the same question, or filled the share
@@ -245,7 +272,7 @@ class SynthGoal(Goal):
         if DROPPED in found or record is None:
             return unit
         reason = self._exclude.holds(record) if self._exclude else ""
-        reason = reason or self._rival(structure, record)
+        reason = reason or self._rival(*parse_stream(structure), record)
         if not reason:
             self._remember(record)
             return unit
@@ -256,24 +283,29 @@ class SynthGoal(Goal):
         super().count(structure, kept)
         if kept:
             self._productive[structure] = self.tried[structure]
+            self._made[structure] += 1
 
-    def _rival(self, structure: str, record: Mapping[str, Any]) -> str:
+    def _rival(self, structure: str, step: int, record: Mapping[str, Any]) -> str:
         """What records made earlier have against this one."""
         if self._distinct.holds(record):
             return "duplicate"
         query, path = query_of(record)
         if self._paths[structure, *path] >= self._path_limit(structure):
             return "path_share"
-        limit = self._relation_limit(structure)
+        limit = self._relation_limit(structure, step)
         full = any(self._relations[structure, one] >= limit for one in query.relations)
         return "relation_share" if full else ""
 
     def _path_limit(self, structure: str) -> int:
         return max(1, int(self.config.max_path_share * self.quota[structure]))
 
-    def _relation_limit(self, structure: str) -> float:
-        share = self.config.max_relation_share
-        return max(1, int(share * self.quota[structure])) if share < 1 else float("inf")
+    def _relation_limit(self, structure: str, step: int) -> float:
+        """It gives way with the rule of plausibility: a graph of few relations has no others."""
+        share = self.config.max_relation_share * LOOSER**step
+        last = self._steps > 1 and step == self._steps - 1
+        return (
+            max(1, int(share * self.quota[structure])) if share < 1 and not last else float("inf")
+        )
 
     def _remember(self, record: Mapping[str, Any]) -> None:
         self._distinct.add(record)

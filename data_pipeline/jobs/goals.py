@@ -47,12 +47,22 @@ class Goal:
         self.kept: Counter[str] = Counter()
         self.tried: Counter[str] = Counter()
         for record, kept in ledger.endings():
-            structure = source.structure_of(record)
-            self.tried[structure] += 1
-            self.kept[structure] += kept
+            stream = source.structure_of(record)
+            self.tried[stream] += 1
+            self.kept[self.quota_of(stream)] += kept
+
+    @property
+    def streams(self) -> list[str]:
+        """Every stream of attempts: one for each structure, or several."""
+        return list(self.quota)
+
+    def quota_of(self, stream: str) -> str:
+        """The structure that a stream's attempts are of."""
+        return stream
 
     def next_structure(self) -> str | None:
-        """The structure that is furthest behind its quota; `None` when all are full."""
+        """The stream of the structure that is furthest behind its quota; `None` when all are
+        full."""
         open_ones = [name for name in self.quota if self.kept[name] < self.quota[name]]
         return min(open_ones, key=lambda n: self.kept[n] / self.quota[n]) if open_ones else None
 
@@ -62,7 +72,8 @@ class Goal:
 
     def wanted(self, structure: str) -> Callable[[], int]:
         """How many more records of it are wanted, whenever it is called."""
-        return lambda: self.quota[structure] - self.kept[structure]
+        name = self.quota_of(structure)
+        return lambda: self.quota[name] - self.kept[name]
 
     def judged(self, structure: str, unit: Unit) -> Unit:
         """The attempt, dropped where earlier ones rule it out."""
@@ -70,7 +81,7 @@ class Goal:
 
     def count(self, structure: str, kept: bool) -> None:
         self.tried[structure] += 1
-        self.kept[structure] += kept
+        self.kept[self.quota_of(structure)] += kept
 
     def exhausted(self, structure: str) -> None:
         """There are no more attempts of a structure that is not full."""
@@ -132,7 +143,7 @@ Streams = dict[str, Iterator[Unit]]
 
 def streams(goal: Goal, pool: Pool[Any, Unit]) -> Streams:
     """The attempts to come of each structure, made ahead by the pool."""
-    return {name: made(goal, pool, name, goal.numbers(name)) for name in goal.quota}
+    return {name: made(goal, pool, name, goal.numbers(name)) for name in goal.streams}
 
 
 def made(

@@ -39,7 +39,7 @@ class Shards:
 
         Raises `UserError` when an attempt that a shard counts is not in its files.
         """
-        return {name: self._stream(goal, pool, name) for name in goal.quota}
+        return {name: self._stream(goal, pool, name) for name in goal.streams}
 
     def _stream(self, goal: Goal, pool: Pool[Any, Unit], structure: str) -> Iterator[Unit]:
         source, start = goal.source, goal.tried[structure]

@@ -37,6 +37,13 @@ class Seeds:
                 return entity
         return None
 
+    def spread(self, most: int) -> list[str]:
+        """Ids of at most so many entities, evenly spread over all that may be drawn."""
+        size = len(self._entities) or self._graph.size
+        step = max(1, -(-size // most))
+        at = self._entities.__getitem__ if self._entities else self._graph.entity_at
+        return [at(index).id for index in range(0, size, step)]
+
     def allows(self, relation: str) -> bool:
         """Whether a walk may take the relation (both halves, when it is flattened)."""
         if self._predicates is None or relation in self._predicates:

@@ -8,10 +8,11 @@ from typing import Any
 
 from data_pipeline.seeds.seeds import Seeds
 from data_pipeline.walks.memory import RememberedGraph
+from data_pipeline.walks.plausibility import Plausibility
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
 from graphwalker.graphs.literals import is_literal
 from graphwalker.query.query import Branch, Hop, Query
-from graphwalker.tools.listing import Namer, namer
+from graphwalker.tools.listing import Lister, lister
 from graphwalker.tools.settings import WalkerSettings
 
 STRUCTURES: dict[str, tuple[tuple[int, ...], int]] = {
@@ -74,15 +75,22 @@ class Walker:
     """Samples walks on one graph. Holds nothing but a cache: a walk depends on its `rng` alone."""
 
     def __init__(
-        self, graph: KnowledgeGraph, seeds: Seeds, rules: WalkRules, relations: Namer | None = None
+        self,
+        graph: KnowledgeGraph,
+        seeds: Seeds,
+        rules: WalkRules,
+        relations: Lister | None = None,
+        plausibility: Plausibility | None = None,
     ) -> None:
         """`relations` names what an agent would be shown; by default, all of an entity's."""
+        self.plausibility = plausibility
         self.graph = graph if isinstance(graph, RememberedGraph) else RememberedGraph(graph)
         self.seeds = seeds
         self.rules = rules
-        self._relations = relations or namer(graph, WalkerSettings())
+        self._relations = relations or lister(graph, WalkerSettings())
         self._allowed = {d: _Allowed(seeds, d) for d in Direction}
         self._hops = lru_cache(maxsize=LISTINGS)(self._list_hops)
+        self._usable = lru_cache(maxsize=LISTINGS)(self._list_usable)
 
     def sample(self, structure: str, rng: random.Random) -> Walk | str:
         """A walk of the structure, or the reason why this attempt found none."""
@@ -100,7 +108,7 @@ class Walker:
         paths, branches = [first.entities], [Branch(topic, first.hops)]
         seen = {entity.id for entity in first.entities}
         for _ in others:
-            found = self._backward(first.entities[-1], rng, seen)
+            found = self._backward(first.entities[-1], first.hops[-1], rng, seen)
             if found is None:
                 return "no_second_topic"
             second, hop = found
@@ -109,7 +117,9 @@ class Walker:
             branches.append(Branch(second, (hop,)))
         if not tail_length:
             return Walk(structure, Query(tuple(branches)), tuple(paths))
-        tail = self._forward(first.entities[-1], tail_length, rng, seen, True)
+        tail = self._forward(
+            first.entities[-1], tail_length, rng, seen, True, reached_by=first.hops[-1]
+        )
         if tail is None:
             return "dead_end"
         return Walk(structure, Query(tuple(branches), tail.hops), (*paths, tail.entities))
@@ -122,43 +132,63 @@ class Walker:
         seen: set[str],
         final: bool,
         least: int = 1,
+        reached_by: Hop | None = None,
     ) -> "_Path | None":
+        """A path of that many hops; `reached_by`: what leads to its start, where anything does."""
         path = _Path((start,), ())
         avoid = seen | {start.id}
         for k in range(length):
-            taken = self._one_hop(path, rng, avoid, final and k == length - 1, least)
+            taken = self._one_hop(path, rng, avoid, (k == length - 1, final), least, reached_by)
             if taken is None:
                 return None
             hop, entity = taken
+            reached_by = hop
             path = _Path((*path.entities, entity), (*path.hops, hop))
             avoid.add(entity.id)
         return path
 
     def _one_hop(
-        self, path: "_Path", rng: random.Random, avoid: set[str], last: bool, least: int
+        self,
+        path: "_Path",
+        rng: random.Random,
+        avoid: set[str],
+        ending: tuple[bool, bool],
+        least: int,
+        reached_by: Hop | None,
     ) -> tuple[Hop, Entity] | None:
         here = path.entities[-1]
         before = path.entities[-2].id if len(path.entities) > 1 else ""
-        for hop in self._some_hops(here, rng):
+        (is_end, is_answer), judge = ending, self.plausibility
+        for hop in self._some_hops(here, reached_by, rng):
+            if judge and not is_end and not judge.describes(hop):
+                continue
             found = self._step(here.id, hop, self.rules.max_degree + 1)
             # GraphWalker Eq. 1: neither trivially unique nor excessively branching.
             if not max(least, self.rules.min_degree) <= len(found) <= self.rules.max_degree:
                 continue
             if any(entity.id == before for entity in found):
                 continue  # this hop undoes the one before
-            if not self._kind_allowed(found, last):
+            if not self._kind_allowed(found, is_end and is_answer):
                 continue
             targets = [entity for entity in found if entity.id not in avoid]
-            if targets:
-                return hop, targets[rng.randrange(len(targets))]
+            if not targets:
+                continue
+            target = targets[rng.randrange(len(targets))]
+            if is_end or not judge or judge.between(target.id, hop):
+                return hop, target
         return None
 
     def _backward(
-        self, meet: Entity, rng: random.Random, seen: set[str]
+        self, meet: Entity, other: Hop, rng: random.Random, seen: set[str]
     ) -> tuple[Entity, Hop] | None:
-        """A second topic and the hop that leads from it to where the branches meet."""
-        for hop in self._some_hops(meet, rng):
+        """A second topic and the hop that leads from it to where the branches meet; the `other`
+        branch leads there by that hop."""
+        judge = self.plausibility
+        hops = self._hops(meet.id)
+        for hop in rng.sample(hops, min(HOP_TRIES, len(hops))):
             back = Hop(hop.relation, hop.direction.reverse)
+            if judge and not (judge.allows(back) and judge.meets(other, back)):
+                continue
             topics = [
                 entity
                 for entity in self._step(meet.id, hop, BACKWARD_LIMIT)
@@ -170,7 +200,9 @@ class Walker:
                 continue
             topic = topics[rng.randrange(len(topics))]
             degree = len(self._step(topic.id, back, self.rules.max_degree + 1))
-            if max(2, self.rules.min_degree) <= degree <= self.rules.max_degree:
+            if not max(2, self.rules.min_degree) <= degree <= self.rules.max_degree:
+                continue
+            if not judge or judge.central(topic.id, [back]):
                 return topic, back
         return None
 
@@ -181,15 +213,26 @@ class Walker:
             for entity, hop in zip(path.entities, path.hops, strict=False)
         )
 
-    def _some_hops(self, entity: Entity, rng: random.Random) -> list[Hop]:
-        hops = self._hops(entity.id)
+    def _some_hops(self, entity: Entity, reached_by: Hop | None, rng: random.Random) -> list[Hop]:
+        """Hops to try at an entity, in random order."""
+        judge, hops = self.plausibility, self._usable(entity.id)
+        if judge and reached_by:
+            hops = [hop for hop in hops if judge.follows(reached_by, hop)]
         return rng.sample(hops, min(HOP_TRIES, len(hops)))
 
+    def _list_usable(self, entity_id: str) -> list[Hop]:
+        return [
+            hop
+            for hop in self._hops(entity_id)
+            if not self.plausibility or self.plausibility.allows(hop)
+        ]
+
     def _list_hops(self, entity_id: str) -> list[Hop]:
-        out, into = self._relations(entity_id)
+        listed = self._relations(entity_id)
         outgoing, incoming = self._allowed[Direction.OUT], self._allowed[Direction.IN]
-        hops = [hop for r in out if (hop := outgoing[r])]
-        return hops + [hop for r in into if (hop := incoming[r])]
+        hops = [hop for r in listed.out if (hop := outgoing[r])]
+        hops += [hop for r in listed.into if (hop := incoming[r])]
+        return self.plausibility.central(entity_id, hops) if self.plausibility else hops
 
     def _step(self, entity_id: str, hop: Hop, limit: int) -> list[Entity]:
         return self.graph.step(entity_id, hop.relation, hop.direction, limit)

@@ -50,6 +50,8 @@ class Entry:
     """`Who` or `What`: the question word for what the hop finds."""
     questions: tuple[str, ...] = ()
     """Whole questions about it, where a noun phrase would be stiff: `When was {x} born?`."""
+    generated: bool = False
+    """Whether it is made from the relation id, not put into words by people."""
 
 
 Make = Callable[[Hop], Entry]
@@ -62,6 +64,8 @@ class Lexicon:
     entries: Mapping[Hop, Entry]
     meanings: Mapping[str, tuple[Hop, ...]]
     inverses: Mapping[Hop, Hop] = field(default_factory=dict)
+    written: frozenset[Hop] = frozenset()
+    """The hops that people have put into words."""
 
     @classmethod
     def for_graph(
@@ -83,7 +87,9 @@ class Lexicon:
                 hop = Hop(relation, direction)
                 if hop not in entries:
                     entries[hop] = make(hop)
-        return cls(entries, _meanings(entries, questions=not fictional), _inverses(entries))
+        written = {hop for hop, entry in entries.items() if not entry.generated} | own.keys()
+        meanings = _meanings(entries, questions=not fictional)
+        return cls(entries, meanings, _inverses(entries), frozenset(written))
 
     def entry(self, hop: Hop) -> Entry:
         """The entry of a hop; a hop through a CVT that nobody wrote down is made from its id."""
@@ -257,4 +263,5 @@ def generated(hop: Hop, nouns: Nouns = NOTHING_KNOWN, label: str = "") -> Entry:
         source=nouns.found(hop.direction.reverse),
         question_word=wording.question_word,
         questions=(wording.question,) if wording.question else (),
+        generated=True,
     )
