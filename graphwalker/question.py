@@ -121,7 +121,7 @@ def read_query(text: str, record: Mapping[str, Any]) -> dict[str, Any]:
     is a data set's own form of a query: all of it is `annotations`."""
     if not record.get("branches"):
         return {"annotations": dict(record)}
-    known = ("branches", "tail", "constraint", "path", "said")
+    known = ("branches", "tail", "constraint", "avoids_topics", "path", "said")
     wording = record.get("said")
     return {
         "query": Query.from_json(record),

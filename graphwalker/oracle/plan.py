@@ -73,11 +73,19 @@ class PlannedPolicy(ABC):
 
 
 class View:
-    """What an episode has seen so far: names by entity id, and every relation listed."""
+    """What an episode has seen so far: names by entity id, and every relation listed.
+
+    `avoided` are entities that no step is to find (`Query.avoided`).
+    """
 
     def __init__(
-        self, graph: KnowledgeGraph, topics: Iterable[Entity], speaker: Speaker = WALKER
+        self,
+        graph: KnowledgeGraph,
+        topics: Iterable[Entity],
+        speaker: Speaker = WALKER,
+        avoided: frozenset[str] = frozenset(),
     ) -> None:
+        self._avoided = avoided
         self._graph = graph
         self._speaker = speaker
         self._names = {entity.id: entity.name for entity in topics}
@@ -142,7 +150,7 @@ class View:
         """The entities that the turn shows at the end of that hop, as shown."""
         shown = {e.id: e for e in turn.shown}
         ends = self._graph.step(entity.id, hop.relation, hop.direction)
-        found = [shown[end.id] for end in ends if end.id in shown]
+        found = [shown[end.id] for end in ends if end.id in shown and end.id not in self._avoided]
         if turn is self._last:
             self._fresh = found
         return found

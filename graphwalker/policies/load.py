@@ -50,7 +50,8 @@ def check_questions(config: PolicyConfig, questions: Iterable[Question]) -> None
         if without:
             raise UserError(
                 f"policy.model=oracle plays a question's query; {without[0]} has none (as "
-                f"{len(without)} in all): give questions with queries, or another policy"
+                f"{len(without)} in all): give questions with queries, or another policy; "
+                "`graphwalker dataset resolve --exact` makes queries of gold relation paths"
             )
 
 

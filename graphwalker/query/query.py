@@ -38,6 +38,14 @@ class Query:
     branches: tuple[Branch, ...]
     tail: tuple[Hop, ...] = ()
     constraint: Constraint | None = None
+    avoids_topics: bool = False
+    """No step comes back to an entity that a branch starts at: what shares a director with a film
+    is another film. So MetaQA's answers have it, and the FILTER of many WebQSP and CWQ queries."""
+
+    @property
+    def avoided(self) -> frozenset[str]:
+        """The ids that no step may find."""
+        return frozenset(b.topic.id for b in self.branches) if self.avoids_topics else frozenset()
 
     @property
     def topics(self) -> tuple[Entity, ...]:
@@ -62,7 +70,8 @@ class Query:
         """The same for two spellings of one query: topics with the path of each, in any order."""
         branches = sorted("/".join((b.topic.id, *map(str, b.hops))) for b in self.branches)
         constraint = [json.dumps(self.constraint.to_json())] if self.constraint else []
-        return " & ".join((*branches, *map(str, self.tail), *constraint))
+        avoids = ["avoids topics"] if self.avoids_topics else []
+        return " & ".join((*branches, *map(str, self.tail), *constraint, *avoids))
 
     @property
     def relations(self) -> tuple[str, ...]:
@@ -88,6 +97,7 @@ class Query:
             ],
             "tail": [str(h) for h in self.tail],
             **constraint,
+            **({"avoids_topics": True} if self.avoids_topics else {}),
         }
 
     @classmethod
@@ -103,6 +113,7 @@ class Query:
             ),
             tuple(parse_hop(h) for h in record.get("tail", ())),
             Constraint.from_json(record["constraint"]) if record.get("constraint") else None,
+            bool(record.get("avoids_topics")),
         )
 
 
@@ -174,27 +185,33 @@ class Execution:
 def execute(graph: KnowledgeGraph, query: Query, limit: int = 1000) -> Execution:
     """Run the query. A frontier is cut at `limit` + 1 entities: enough to see it is too wide."""
     branches = tuple(
-        tuple(_walk(graph, (branch.topic,), branch.hops, limit)) for branch in query.branches
+        tuple(_walk(graph, (branch.topic,), branch.hops, limit, query.avoided))
+        for branch in query.branches
     )
     meet = branches[0][-1]
     for other in branches[1:]:
         ids = {entity.id for entity in other[-1]}
         meet = tuple(entity for entity in meet if entity.id in ids)
-    tail = _walk(graph, meet, query.tail, limit)
+    tail = _walk(graph, meet, query.tail, limit, query.avoided)
     if query.constraint:
         tail.append(kept(graph, query.constraint, tail[-1]))
     return Execution(branches, tuple(tail))
 
 
 def _walk(
-    graph: KnowledgeGraph, start: tuple[Entity, ...], hops: Sequence[Hop], limit: int
+    graph: KnowledgeGraph,
+    start: tuple[Entity, ...],
+    hops: Sequence[Hop],
+    limit: int,
+    avoided: frozenset[str],
 ) -> list[tuple[Entity, ...]]:
     frontiers = [start]
     for hop in hops:
         found: dict[str, Entity] = {}
         for entity in frontiers[-1]:
             for neighbor in graph.step(entity.id, hop.relation, hop.direction, limit + 1):
-                found.setdefault(neighbor.id, neighbor)
+                if neighbor.id not in avoided:
+                    found.setdefault(neighbor.id, neighbor)
             if len(found) > limit:
                 break
         frontiers.append(tuple(sorted(found.values(), key=lambda e: e.id.encode())))

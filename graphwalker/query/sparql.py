@@ -28,7 +28,9 @@ def render(
     cases that it needs are written, without them both. Ids go in as IRIs; raises `UserError` for
     an id that no IRI can be: such a query is one of our own form only.
     """
-    writer = _Writer(frozenset(relations) if relations is not None else None, vocabulary)
+    writer = _Writer(
+        frozenset(relations) if relations is not None else None, vocabulary, query.avoided
+    )
     meet = "?meet" if query.tail else "?x"
     lines: list[str] = []
     for number, branch in enumerate(query.branches, start=1):
@@ -42,9 +44,15 @@ def render(
 class _Writer:
     """Hops as lines of a group graph pattern."""
 
-    def __init__(self, relations: frozenset[str] | None, vocabulary: Vocabulary) -> None:
+    def __init__(
+        self,
+        relations: frozenset[str] | None,
+        vocabulary: Vocabulary,
+        avoided: frozenset[str] = frozenset(),
+    ) -> None:
         self._relations = relations
         self._vocabulary = vocabulary
+        self._avoided = avoided
 
     def iri(self, node_id: str) -> str:
         found = self._vocabulary.iri(node_id)
@@ -57,6 +65,7 @@ class _Writer:
         for number, hop in enumerate(hops, start=1):
             there = end if number == len(hops) else f"?{label}_{number}"
             yield from self._hop(here, hop, there, f"?{label}_{number}_cvt")
+            yield from (f"FILTER ({there} != {self.iri(i)})" for i in sorted(self._avoided))
             here = there
 
     def constrained(self, constraint: Constraint, base: list[str]) -> Iterator[str]:

@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import typer
 from typer import Argument, Option
 
-from graphwalker.cli.shared import JsonFlag, show
+from graphwalker.cli import console
+from graphwalker.cli.shared import Given, JsonFlag, show, verb
 
 app = typer.Typer(help="Check, count and convert files of questions.", no_args_is_help=True)
 
@@ -66,6 +67,46 @@ def list_all(as_json: JsonFlag = False) -> None:
     rows = {b.name: {"title": b.title, "graph": b.graph, "source": b.url} for b in CATALOGUE}
     lines = {name: f"{row['title']}; graph: {row['graph']}" for name, row in rows.items()}
     show("Formats that can be read", rows if as_json else lines, as_json)
+
+
+@verb(app, "graph!", "questions!", "out!")
+def resolve(
+    given: Given,
+    layout: Annotated[str, Option("--format", help="A dataset's name, or auto.")] = "auto",
+    exact: Annotated[
+        bool, Option("--exact", help="Write only questions whose query finds the gold set.")
+    ] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Give questions with a gold relation path a query that can be executed on the graph.
+
+    Where the file does not mark inverse relations (`~`), the graph decides. --out is a file in our
+    JSONL; gold answers stay as they are, and each record says what its query finds.
+
+    Example: graphwalker dataset resolve --graph runs/graph --questions q.jsonl --out typed.jsonl
+    """
+    from graphwalker.cli.models import InEnvironment
+    from graphwalker.datasets.base import load_questions
+    from graphwalker.datasets.grounding import ground
+    from graphwalker.datasets.queries import EQUAL, EXECUTED, REASONS, resolve
+    from graphwalker.files import write_jsonl
+    from graphwalker.graphs.open import open_graph
+    from graphwalker.graphs.views.settings import with_layers
+
+    layers = given.settings(InEnvironment).environment.layers
+    graph = with_layers(open_graph(given.graph, wikidata=layers.wikidata), layers)
+    found = resolve(ground(load_questions(given.questions, format=layout), graph), graph)
+    kept = [q for q in found.questions if not exact or q.annotations.get(EXECUTED) == EQUAL]
+    write_jsonl(given.out, [question.to_json() for question in kept])
+    summary = {**found.summary(), "written": len(kept), "file": str(given.out)}
+    if as_json:
+        show("", summary, as_json)
+        return
+    for reason, count in summary["no_query"].items():
+        console.note(f"{count:,} without a query: {reason}: {REASONS[reason]}")
+    rows = {"what the queries find": _line(summary["executed"])}
+    numbers = {key: summary[key] for key in ("questions", "with_query", "written", "file")}
+    show(given.questions.name, {**numbers, **rows}, as_json)
 
 
 def _readable(summary: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,141 @@
+"""Gold relation paths of questions as typed queries, their directions found by execution."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from graphwalker.graphs.base import Direction, KnowledgeGraph, Side
+from graphwalker.query.directed import (
+    FRONTIER_LIMIT,
+    LONGEST_PATH,
+    Way,
+    chains,
+    conjunctions,
+    inverses,
+)
+from graphwalker.query.query import execute
+from graphwalker.question import Question
+from graphwalker.scoring import GoldSet, compare
+
+EQUAL = "equal"
+FITS = (EQUAL, "superset", "subset", "overlap", "disjoint")
+"""What a query's executed answers are to the gold answers of its question: the same set, more
+(`superset`), fewer (`subset`), some right and some wrong, or none of them. A path is never given a
+query that is `disjoint`; a query that the record had may be."""
+REASONS = {
+    "no_path": "the record has no relation path",
+    "path_too_long": f"the path has more than {LONGEST_PATH} hops",
+    "no_topic": "no topic entity has an id on this graph",
+    "topic_not_in_graph": "the graph has no triple of the topic entity",
+    "no_way": "the path leads nowhere, in whatever directions",
+    "too_wide": "too many entities on the way",
+    "no_gold_answer": "the path leads somewhere, but to no gold answer",
+    "ambiguous": "several choices of directions fit the gold answers equally well",
+}
+"""Why a record keeps no query."""
+EXECUTED, NO_QUERY = "executed", "no_query"
+"""Where a record says it, under `query`: `executed` is one of `FITS`, `no_query` of `REASONS`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """Questions, and how many of them have a query and what it finds."""
+
+    questions: list[Question]
+    counts: Counter[str]
+    """By `FITS` and `REASONS`."""
+
+    def summary(self) -> dict[str, Any]:
+        """As JSON: how many questions have a query, how their answers fit, why others have none."""
+        fits = {fit: self.counts[fit] for fit in FITS}
+        reasons = {reason: self.counts[reason] for reason in REASONS if self.counts[reason]}
+        return {
+            "questions": self.counts.total(),
+            "with_query": sum(fits.values()),
+            "executed": fits,
+            "no_query": reasons,
+        }
+
+
+def resolve(questions: Iterable[Question], graph: KnowledgeGraph) -> Resolution:
+    """Give every question with a gold relation path the query that walks it on this graph.
+
+    The gold answers stay as they are; `annotations["executed"]` says what the query's answers are
+    to them. A query that is there already is executed and keeps. Raises `GraphError`.
+    """
+    done = [resolve_one(question, graph) for question in questions]
+    counts = Counter(str(q.annotations.get(EXECUTED) or q.annotations[NO_QUERY]) for q in done)
+    return Resolution(done, counts)
+
+
+def resolve_one(question: Question, graph: KnowledgeGraph) -> Question:
+    """`resolve` of one question."""
+    known = {k: v for k, v in question.annotations.items() if k not in (EXECUTED, NO_QUERY)}
+    gold = GoldSet.of(question.answers)
+    if question.query is not None:
+        found = execute(graph, question.query, FRONTIER_LIMIT).answers
+        way: Way | str = Way(question.query, found)
+    else:
+        way = _way(question, graph, gold)
+    if isinstance(way, str):
+        return replace(question, annotations={**known, NO_QUERY: way})
+    return replace(question, query=way.query, annotations={**known, EXECUTED: _fit(way, gold)})
+
+
+def gold_path(question: Question) -> tuple[str, ...]:
+    """The relations of its gold path as the dataset gives them, `~` before inverse ones."""
+    path = question.annotations.get("relation_path") or ()
+    return tuple(map(str, path)) if isinstance(path, list | tuple) else ()  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+
+
+def _way(question: Question, graph: KnowledgeGraph, gold: GoldSet) -> Way | str:
+    """The way that fits the gold answers best, or why there is none."""
+    path = gold_path(question)
+    topics = [topic for topic in question.topic_entities if topic.id]
+    if not path or len(path) > LONGEST_PATH:
+        return "path_too_long" if path else "no_path"
+    if not topics:
+        return "no_topic"
+    ways = chains(graph, topics, path)
+    walked = [way for way in ways if way.answers is not None]
+    best = list(_best(walked, gold))
+    if not best or _fit(best[0], gold) != EQUAL:
+        # A record does not say whether its relations are a chain or meet in the answers, whether a
+        # walk may come back to its topic, nor that it was written for a graph with both of two
+        # inverse relations. Of these readings only one that finds exactly the gold is believed.
+        others = conjunctions(graph, topics, path) + [o for w in best for o in _other(graph, w)]
+        best = [way for way in others if _fit(way, gold) == EQUAL][:1] or best
+    if not ways and not any(
+        graph.relations_many([Side(t.id, d) for t in topics for d in Direction])
+    ):
+        return "topic_not_in_graph"
+    if not best:
+        return "no_gold_answer" if walked else "too_wide" if ways else "no_way"
+    # Two ways to the same entities ask the same: the one with more hops out stands first.
+    different = {frozenset(end.id for end in way.answers or ()) for way in best}
+    return best[0] if len(different) == 1 else "ambiguous"
+
+
+def _other(graph: KnowledgeGraph, way: Way) -> Iterator[Way]:
+    """The same path without a return to its topic, and a relation that is its inverse."""
+    query = replace(way.query, avoids_topics=True)
+    yield Way(query, execute(graph, query, FRONTIER_LIMIT).answers)
+    yield from inverses(graph, way)
+
+
+def _best(ways: Sequence[Way], gold: GoldSet) -> Iterator[Way]:
+    """Those of the highest F1 with the gold answers, none where no way finds any of them."""
+    scores = [compare(way.answers, gold)["f1"] for way in ways]
+    top = max(scores, default=0.0)
+    return (way for way, f1 in zip(ways, scores, strict=True) if f1 == top > 0)
+
+
+def _fit(way: Way, gold: GoldSet) -> str:
+    found = compare(way.answers, gold)
+    if found["em"]:
+        return EQUAL
+    if not found["hit_any"]:
+        return "disjoint"
+    whole, clean = found["recall"] == 1, found["precision"] == 1
+    return "superset" if whole else "subset" if clean else "overlap"

@@ -1,0 +1,177 @@
+"""Gold relation paths made typed queries, by execution on the toy graph."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from graphwalker.agents.environment import Environment
+from graphwalker.agents.rollout import rollout
+from graphwalker.cli import app as cli
+from graphwalker.datasets.base import load_questions
+from graphwalker.datasets.queries import EXECUTED, NO_QUERY, resolve, resolve_one
+from graphwalker.files import write_jsonl
+from graphwalker.graphs.base import Entity
+from graphwalker.graphs.memory import MemoryGraph
+from graphwalker.oracle.oracle import OraclePolicy
+from graphwalker.policies.base import Sampling
+from graphwalker.query.query import execute
+from graphwalker.query.sparql import render
+from graphwalker.question import Answer, Question
+from graphwalker.scoring import score
+from support.backends import write
+from support.oxigraph import load_store, node_id
+from support.toy import TOY_NAMES, TOY_TRIPLES, TOY_TYPES, toy_graph
+
+ADA, FILM1, GENRE1 = "m.0ada", "m.0film1", "m.0genre1"
+
+
+def question(path, answers, topic=ADA, **more):
+    names = toy_graph()
+    return Question(
+        "q",
+        "who?",
+        tuple(Entity(i, names.name(i)) for i in topic.split()),
+        tuple(Answer(names.name(i), i) for i in answers.split()),
+        annotations={"relation_path": path, **more},
+    )
+
+
+def resolved(*arguments, **more):
+    return resolve_one(question(*arguments, **more), toy_graph())
+
+
+@pytest.mark.parametrize(
+    ("path", "answers", "topic", "hops", "fit"),
+    [
+        (["film.director.film"], "m.0film1 m.0film2", ADA, "film.director.film", "equal"),
+        (["film.film.directed_by"], "m.0film1 m.0film2", ADA, "~film.film.directed_by", "equal"),
+        (["~film.film.genre"], "m.0film1 m.0film2", GENRE1, "~film.film.genre", "equal"),
+        (
+            ["film.film.genre", "film.director.film"],
+            "m.0ada",
+            GENRE1,
+            "~film.film.genre/~film.director.film",
+            "equal",
+        ),
+        (["film.director.film"], "m.0film1", ADA, "film.director.film", "superset"),
+        (
+            ["film.film.genre"],
+            "m.0genre1 m.0genre2",
+            "m.0film2 m.0film1",
+            "film.film.genre",
+            "equal",
+        ),
+    ],
+)
+def test_the_direction_is_the_one_that_finds_the_gold_answers(path, answers, topic, hops, fit):
+    found = resolved(path, answers, topic)
+    assert found.query.path == (hops,)
+    assert found.annotations[EXECUTED] == fit
+    assert [a.id for a in found.answers] == answers.split()
+
+
+@pytest.mark.parametrize(
+    ("path", "answers", "topic", "reason"),
+    [
+        ([], "m.0eve", ADA, "no_path"),
+        (["a"] * 6, "m.0eve", ADA, "path_too_long"),
+        (["people.person.children"], "m.0eve", "m.0nobody", "topic_not_in_graph"),
+        (["people.person.nobody"], "m.0eve", ADA, "no_way"),
+        (["people.person.children"], "m.0bob", ADA, "no_gold_answer"),
+        ("film.director.film", "m.0film1", ADA, "no_path"),
+        ([""], "m.0film1", ADA, "no_way"),
+        (['" } DROP <x>', 7], "m.0film1", ADA, "no_way"),
+    ],
+)
+def test_a_path_without_a_meaning_here_keeps_no_query_and_says_why(path, answers, topic, reason):
+    found = resolved(path, answers, topic)
+    assert found.query is None
+    assert found.annotations[NO_QUERY] == reason
+
+
+def test_two_directions_that_fit_equally_well_are_ambiguous():
+    graph = toy_graph()
+    both = replace(
+        question(["people.person.nationality"], "m.0land m.0tom", "m.0land m.0tom"), id="both"
+    )
+    assert resolve([both], graph).summary()["no_query"] == {}  # 1 of 2 beats 2 of 25
+    tied = question(["film.film.genre"], "m.0genre2 m.0genre1", "m.0film1 m.0film3")
+    assert resolve([tied], graph).summary()["no_query"] == {"ambiguous": 1}
+
+
+def test_relations_that_meet_in_the_gold_answers_are_a_conjunction():
+    found = resolved(["film.film.genre", "film.film.language"], "m.0film2", "m.0genre2 m.0lang")
+    assert len(found.query.branches) == 2
+    assert found.annotations[EXECUTED] == "equal"
+
+
+def test_a_walk_that_may_not_come_back_to_its_topic_finds_the_others(tmp_path):
+    path = ["film.film.directed_by", "~film.film.directed_by"]
+    found = resolved(path, "m.0film2", FILM1)
+    assert found.query.avoids_topics
+    graph = toy_graph()
+    store = load_store([write(tmp_path, TOY_TRIPLES, TOY_NAMES, TOY_TYPES)])
+    assert {node_id(row["x"]) for row in store.query(render(found.query))} == {"m.0film2"}
+    environment = Environment(graph)
+    oracle = OraclePolicy(graph, environment.protocol)
+    [played] = rollout([found], environment, oracle, Sampling(), concurrency=1)
+    assert score(played)["em"] == 1.0
+    again = Question.from_json(json.loads(json.dumps(found.to_json())))
+    assert again == found
+    assert [e.id for e in execute(graph, again.query).answers] == ["m.0film2"]
+
+
+def test_an_inverse_relation_that_knows_all_of_the_gold_takes_the_place_of_one_that_knows_a_part():
+    names = {i: i.upper() for i in "abcd"}
+    graph = MemoryGraph([("a", "jobs", "b"), ("b", "people", "a"), ("c", "people", "a")], names)
+    asked = Question(
+        "q", "?", (Entity("a", "A"),), (Answer("B", "b"), Answer("C", "c")),
+        annotations={"relation_path": ["jobs"]},
+    )  # fmt: skip
+    assert resolve_one(asked, graph).query.path == ("~people",)
+
+
+def command(capsys, *arguments):
+    code = cli.run(lambda: cli.app(("dataset", "resolve", *arguments), standalone_mode=False))
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_the_command_writes_the_exact_ones_and_counts_the_rest(tmp_path, capsys):
+    asked = [
+        question(["people.person.children"], "m.0eve"),
+        question(["film.director.film"], "m.0film1"),
+        question([], "m.0film1"),
+    ]
+    path, out = tmp_path / "q.jsonl", tmp_path / "typed.jsonl"
+    write_jsonl(path, [replace(q, id=str(n)).to_json() for n, q in enumerate(asked)])
+    given = ("--graph", "support.toy:toy_graph", "--questions", str(path), "--out", str(out))
+    code, printed, _ = command(capsys, *given, "--exact", "--json")
+    assert code == 0
+    assert json.loads(printed) == {
+        "questions": 3,
+        "with_query": 2,
+        "executed": {"equal": 1, "superset": 1, "subset": 0, "overlap": 0, "disjoint": 0},
+        "no_query": {"no_path": 1},
+        "written": 1,
+        "file": str(out),
+    }
+    assert [q.id for q in load_questions(out)] == ["0"]
+    assert command(capsys, *given)[0] == 0
+    assert [q.query is None for q in load_questions(out)] == [False, False, True]
+    # What the command has written it reads again, to the same bytes.
+    before = out.read_bytes()
+    assert command(capsys, *given[:2], "--questions", str(out), "--out", str(out))[0] == 0
+    assert out.read_bytes() == before
+
+
+def test_the_command_names_the_mistake_in_one_line(tmp_path, capsys):
+    path = tmp_path / "q.jsonl"
+    path.write_text("{}\n", encoding="utf-8")
+    given = ("--questions", str(path), "--out", str(tmp_path / "o.jsonl"))
+    code, _, error = command(capsys, "--graph", "support.toy:toy_graph", *given)
+    assert (code, error.count("\n")) == (2, 1)
+    code, _, error = command(capsys, "--graph", str(tmp_path / "none"), *given, "layers.nope=1")
+    assert (code, error.count("\n")) == (2, 1)
+    assert not (tmp_path / "o.jsonl").exists()
