@@ -12,7 +12,7 @@ from typer.core import TyperGroup
 
 from graphwalker import __version__
 from graphwalker.cli import config
-from graphwalker.cli.data import data, dataset, verify
+from graphwalker.cli.data import data, dataset, ranker, verify
 from graphwalker.cli.graphs import graph, virtuoso
 from graphwalker.cli.runs import agents, results
 from graphwalker.errors import GraphWalkerError, IncompleteError, UserError
@@ -92,6 +92,7 @@ for panel, part in PANELS.items():
 app.add_typer(graph.app, name="graph", rich_help_panel="Graphs")
 app.add_typer(virtuoso.app, name="virtuoso", rich_help_panel="Graphs")
 app.add_typer(dataset.app, name="dataset", rich_help_panel="Checks of data")
+app.add_typer(ranker.app, name="ranker", rich_help_panel="Data")
 
 
 def _version(wanted: bool) -> None:

@@ -1,0 +1,133 @@
+"""What the trained ranker looks at: pairs of question word and relation, and a few numbers."""
+
+import hashlib
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphwalker.ranking.bm25 import rank_relations
+from graphwalker.ranking.learned.words import TOPIC, grams, last_part, masked, stems
+
+DENSE = ("grams of the last part", "grams of the id", "1 / place by BM25", "through a CVT")
+"""The numbers that every relation of a listing has, in the order of their weights."""
+_MIX = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: Fibonacci hashing
+_QUESTION_WEIGHT = 2.0
+"""Length of the vector of a question's words; each of the other features has length 1."""
+
+Ids = NDArray[np.uint64]
+Floats = NDArray[np.float64]
+Places = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionTerms:
+    """A question seen from one entity."""
+
+    ids: Ids
+    """(words,): hashes of its words and pairs of words, of a constant, and of whether the entity
+    is named in it (a topic) or not (a later hop)."""
+    values: Floats
+    """(words,)"""
+    grams: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class ListingKeys:
+    """The relations listed of an entity, as a sparse matrix (relations, keys)."""
+
+    ids: Ids
+    """(keys,): hashes of relation ids and of their words."""
+    keys: Places
+    """(entries,): the key of each entry; entries are in the order of the relations."""
+    values: Floats
+    """(entries,)"""
+    starts: Places
+    """(relations,): the first entry of each relation."""
+    by_key: Places
+    """(entries,): the entries in the order of their keys."""
+    key_starts: Places
+    """(keys,): where each key begins in `by_key`."""
+    relations: Places
+    """(entries,): the relation of each entry."""
+
+
+@lru_cache(maxsize=262_144)
+def hashed(text: str) -> int:
+    """64 bits that are the same on every machine."""
+    return int.from_bytes(
+        hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little"
+    )
+
+
+@lru_cache(maxsize=4_096)
+def reading(question: str, entity: str) -> QuestionTerms:
+    """What the question says to somebody who stands at that entity."""
+    words, named = masked(question, entity)
+    marked = ["^", *words, "$"]
+    pairs = (f"{a} {b}" for a, b in pairwise(marked))
+    terms = list(dict.fromkeys((*words, *pairs)))
+    names = ["^always", *(f"q {word}" for word in terms), "^topic" if named else "^later"]
+    share = _QUESTION_WEIGHT / math.sqrt(max(1, len(terms)))
+    values = np.array([1.0, *[share] * len(terms), 1.0])
+    letters = (grams(word) for word in words if word != TOPIC)
+    ids = np.array([hashed(name) for name in names], np.uint64)
+    return QuestionTerms(ids, values, frozenset[str]().union(*letters))
+
+
+@lru_cache(maxsize=4_096)
+def options(relations: tuple[str, ...]) -> ListingKeys:
+    """The listing; entities of one type share theirs."""
+    numbers: dict[str, int] = {}
+    keys: list[int] = []
+    values: list[float] = []
+    owners: list[int] = []
+    starts: list[int] = []
+    for place, relation in enumerate(relations):
+        starts.append(len(keys))
+        words = list(dict.fromkeys(stems(relation)))
+        share = 1 / math.sqrt(max(1, len(words)))
+        for key, value in ((f"r {relation}", 1.0), *((f"w {word}", share) for word in words)):
+            keys.append(numbers.setdefault(key, len(numbers)))
+            values.append(value)
+            owners.append(place)
+    columns = np.array(keys, np.int64)
+    by_key = np.argsort(columns, kind="stable")
+    return ListingKeys(
+        ids=np.array([hashed(key) for key in numbers], np.uint64),
+        keys=columns,
+        values=np.array(values),
+        starts=np.array(starts, np.int64),
+        by_key=by_key,
+        key_starts=np.searchsorted(columns[by_key], np.arange(len(numbers))),
+        relations=np.array(owners, np.int64),
+    )
+
+
+def crossed(options: ListingKeys, reading: QuestionTerms, bits: int) -> Places:
+    """(keys, words): where the weight of each pair stands in a table of `2 ** bits`."""
+    mixed = (options.ids[:, None] * _MIX + reading.ids[None, :]) * _MIX
+    return (mixed >> np.uint64(64 - bits)).astype(np.int64)
+
+
+def dense(question: str, entity: str, relations: tuple[str, ...], read: QuestionTerms) -> Floats:
+    """(relations, len(DENSE)): overlap of letters, the place that BM25 gives, kind of relation."""
+    order = rank_relations(f"{question} {entity}", relations)
+    place = {relation: k for k, relation in enumerate(order)}
+    rows = [[*_overlaps(r, read.grams), 1 / (1 + place[r]), float(".." in r)] for r in relations]
+    return np.array(rows)
+
+
+def _overlaps(relation: str, found: frozenset[str]) -> list[float]:
+    return [len(part & found) / math.sqrt(len(part) + 1) for part in _relation_grams(relation)]
+
+
+@lru_cache(maxsize=65_536)
+def _relation_grams(relation: str) -> tuple[frozenset[str], frozenset[str]]:
+    def of(text: str) -> frozenset[str]:
+        return frozenset[str]().union(*map(grams, stems(text)))
+
+    return of(last_part(relation)), of(relation)

@@ -1,0 +1,145 @@
+"""The trained ranker: what it learns, what it holds out, and its folder."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from graphwalker.errors import UserError
+from graphwalker.graphs.base import Direction, Entity
+from graphwalker.question import Question
+from graphwalker.ranking.learned.fit import QuestionFile, train_ranker
+from graphwalker.ranking.learned.folder import folder_digest, read_ranker, write_ranker
+from graphwalker.ranking.learned.measure import first_shares
+from graphwalker.ranking.learned.ranker import LearnedRanker
+from support.toy import toy_graph
+
+GRAPH = toy_graph()
+ADA, TOM = Entity("m.0ada", "Ada Mbeki"), Entity("m.0tom", "Tom Lindqvist")
+EVE = Entity("m.0eve", "Eve Mbeki-Lindqvist")
+
+
+def relations_of(entity_id: str) -> tuple[str, ...]:
+    found = (GRAPH.flat_relations(entity_id, direction) for direction in Direction)
+    return tuple(sorted({relation for listed in found for relation, _ in listed}))
+
+
+def question(number: int, text: str, topic: Entity, *path: str) -> Question:
+    return Question(str(number), text, (topic,), annotations={"relation_path": list(path)})
+
+
+TRAINING = [
+    question(1, "who is the kid of Ada Mbeki?", ADA, "people.person.children"),
+    question(2, "kids of Tom Lindqvist?", TOM, "people.person.children"),
+    question(3, "which movies did Ada Mbeki make?", ADA, "film.film.directed_by"),
+    question(4, "what movies are by Ada Mbeki", ADA, "film.film.directed_by"),
+    question(
+        5,
+        "who raised the wife of Eve's dad",
+        EVE,
+        "people.person.parents",
+        "people.person.children",
+    ),
+]
+
+
+def trained(seed: int = 0) -> LearnedRanker:
+    files = [QuestionFile("train.jsonl", "0" * 16, TRAINING)]
+    return train_ranker(files, GRAPH, relations_of, folds=2, epochs=6, seed=seed)
+
+
+@pytest.fixture(scope="module")
+def ranker() -> LearnedRanker:
+    return trained()
+
+
+def test_words_that_were_learned_put_their_relation_first_at_another_entity(ranker) -> None:
+    order = ranker("has Tom Lindqvist a kid?", "Tom Lindqvist", relations_of("m.0tom"))
+    assert order[0] == "people.person.children"
+    assert sorted(order) == sorted(relations_of("m.0tom"))
+
+
+def test_every_hop_is_an_example_and_every_question_is_known(ranker) -> None:
+    (file,) = ranker.about.sources
+    assert (file.questions, file.examples, file.unlisted) == (5, 6, 0)
+    fold = ranker.known.fold("WHO is the kid of Ada Mbeki", "Ada Mbeki")
+    assert fold in (0, 1)
+    assert ranker.known.fold("who is the son of Ada Mbeki?", "Ada Mbeki") is None
+
+
+def test_a_question_that_was_trained_on_is_ranked_by_the_model_that_has_not_seen_it(ranker) -> None:
+    text, listed = TRAINING[0].text, tuple(relations_of("m.0ada"))
+    fold = ranker.known.fold(text, "Ada Mbeki")
+    held_out = ranker.weights.scores(text, "Ada Mbeki", listed, fold + 1)
+    full = ranker.weights.scores(text, "Ada Mbeki", listed, 0)
+    assert held_out.max() < full.max()
+    best = listed[int(held_out.argmax())]
+    assert ranker(text, "Ada Mbeki", listed)[0] == best
+
+
+def test_a_folder_reads_back_to_the_same_ranker_and_the_same_seed_to_the_same_bytes(
+    ranker, tmp_path: Path
+) -> None:
+    written = write_ranker(ranker, tmp_path / "a")
+    assert written.digest == folder_digest(tmp_path / "a") == read_ranker(tmp_path / "a").digest
+    assert write_ranker(trained(), tmp_path / "b").digest == written.digest
+    assert write_ranker(trained(seed=1), tmp_path / "c").digest != written.digest
+    for one in TRAINING:
+        name, listed = one.topic_entities[0].name, relations_of(one.topic_entities[0].id)
+        assert read_ranker(tmp_path / "a")(one.text, name, listed) == ranker(one.text, name, listed)
+
+
+def damage(folder: Path, change: str) -> None:
+    header = json.loads((folder / "ranker.json").read_text())
+    if change == "weights":
+        data = bytearray((folder / "ranker.npz").read_bytes())
+        data[len(data) // 2] ^= 1
+        (folder / "ranker.npz").write_bytes(bytes(data))
+    elif change == "no weights":
+        (folder / "ranker.npz").unlink()
+    elif change == "no header":
+        (folder / "ranker.json").unlink()
+    else:
+        header[change] = {"format_version": 99, "features": ["length"], "folds": "x"}[change]
+        (folder / "ranker.json").write_text(json.dumps(header))
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ("weights", "damaged"),
+        ("no weights", "missing"),
+        ("no header", "no trained ranker"),
+        ("format_version", "format 99"),
+        ("features", "not those of this version"),
+        ("folds", "folds: "),
+    ],
+)
+def test_a_damaged_or_foreign_folder_is_refused_in_one_line(
+    ranker, tmp_path: Path, change: str, why: str
+) -> None:
+    write_ranker(ranker, tmp_path)
+    damage(tmp_path, change)
+    with pytest.raises(UserError, match=why) as refused:
+        read_ranker(tmp_path)
+    assert "\n" not in str(refused.value)
+
+
+def test_questions_that_say_no_relations_cannot_train(tmp_path: Path) -> None:
+    plain = [replace(TRAINING[0], annotations={})]
+    with pytest.raises(UserError, match="a query or relation_path"):
+        train_ranker([QuestionFile("q.jsonl", "", plain)], GRAPH, relations_of)
+    wrong = [question(1, "x?", ADA, "no.such.relation")]
+    with pytest.raises(UserError, match="names relations that this graph lists"):
+        train_ranker([QuestionFile("q.jsonl", "", wrong)], GRAPH, relations_of)
+
+
+def test_shares_count_a_hop_that_is_not_listed_as_missed() -> None:
+    questions = [*TRAINING[:1], question(9, "x?", ADA, "no.such.relation")]
+
+    def backwards(question: str, entity: str, relations: tuple[str, ...]) -> list[str]:
+        return ["people.person.children", *relations]
+
+    found = first_shares(questions, GRAPH, relations_of, backwards)
+    assert (found["hops"], found["unlisted"], found["first_1"]) == (2, 1, 0.5)
