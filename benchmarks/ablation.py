@@ -50,7 +50,7 @@ def main() -> None:
     if options.seed is not None:
         run_seed(options.seed, options.out, options.config, options.set)
         return
-    run_seeds(options)
+    run_seeds(options, "benchmarks.ablation")
     figures = summary(options.out, options.seeds)
     write_pictures(figures, options.out)
     print(table(figures))
@@ -60,14 +60,15 @@ def main() -> None:
     print(record("ablation", figures, command, seed=options.seeds[0], folder=_results(options.out)))
 
 
-def run_seeds(options: argparse.Namespace) -> None:
-    """A process per seed, `jobs` at a time. Raises `CalledProcessError` for one that fails."""
+def run_seeds(options: argparse.Namespace, module: str) -> None:
+    """A process of the module per seed, `jobs` at a time. Raises `CalledProcessError` for one that
+    fails."""
     threads = max(1, (os.cpu_count() or 1) // options.jobs)
     waiting, running = list(options.seeds), dict[int, subprocess.Popen[bytes]]()
     while waiting or running:
         while waiting and len(running) < options.jobs:
             seed = waiting.pop(0)
-            command = [sys.executable, "-m", "benchmarks.ablation", "--seed", str(seed)]
+            command = [sys.executable, "-m", module, "--seed", str(seed)]
             command += ["--out", str(options.out), "--config", str(options.config)]
             command += ["--set", *options.set]
             environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}

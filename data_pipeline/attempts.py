@@ -289,12 +289,13 @@ class Maker:
         # In the order of their cost: the text alone, other readings on the graph, a whole episode,
         # and in `_scored` what a chat model is paid for.
         verdict = self._teacher.checked(question.text, query, draft, _between(run))
-        if not verdict.kept:
+        unchecked = self.config.unchecked
+        if not verdict.kept and "quality" not in unchecked:
             return Drop("filter", "quality", ", ".join(verdict.reasons))
         if leaks(question.text, answers):
             return Drop("certificate", "leak")
         rival = other_reading(self.graph, query, draft, run, answers)
-        if rival:
+        if rival and "ambiguous_reading" not in unchecked:
             return Drop("certificate", "ambiguous_reading", rival)
         trajectory = self.solve(question)
         return trajectory if isinstance(trajectory, Drop) else self._scored(trajectory, query)

@@ -176,7 +176,7 @@ class Demo:
 
     def make_data(self) -> None:
         for stage in self.data_stages():
-            self._run(stage)
+            self.run_stage(stage)
 
     def _make_world(self, _: console.ProgressTick) -> None:
         from graphwalker.world.generate import make_world
@@ -254,7 +254,7 @@ class Demo:
 
     def make_model(self) -> None:
         """The untrained agent, in `model/`."""
-        self._run(Stage("tiny model", self._make_model))
+        self.run_stage(Stage("tiny model", self._make_model))
 
     def train_sft(self, values: Settings, title: str) -> None:
         """One SFT stage with these settings."""
@@ -262,7 +262,7 @@ class Demo:
         from training.sft import run_sft
 
         config = self._parsed(SftConfig, title, values)
-        self._run(Stage(title, lambda _: run_sft(config), own_bar=True))
+        self.run_stage(Stage(title, lambda _: run_sft(config), own_bar=True))
 
     def train_grpo(self, values: Settings) -> None:
         """GRPO on the run's own fresh questions, graph and environment."""
@@ -271,7 +271,7 @@ class Demo:
 
         own = {"questions": str(self.grpo_file), "graph": self.graph}
         config = self._parsed(GrpoConfig, "grpo", {**own, **values})
-        self._run(Stage("GRPO", lambda _: run_grpo(config), own_bar=True))
+        self.run_stage(Stage("GRPO", lambda _: run_grpo(config), own_bar=True))
 
     def _make_model(self, _: console.ProgressTick) -> None:
         from graphwalker.agents.environment import EnvironmentConfig
@@ -310,7 +310,7 @@ class Demo:
             "policy": {"model": str(model), **self.config.eval.get("policy", {})},
         }
         config = self._parsed(EvalConfig, "eval", values)
-        self._run(Stage(title, lambda tick: run_eval(config, tick)))
+        self.run_stage(Stage(title, lambda tick: run_eval(config, tick)))
 
     def report(self) -> dict[str, Any]:
         """Evaluate every stage, write the report, print its table."""
@@ -376,7 +376,7 @@ class Demo:
             values = {**values, "environment": self.config.environment}
         return parse_config(model, values, f"demo settings, {name}")
 
-    def _run(self, stage: Stage) -> None:
+    def run_stage(self, stage: Stage) -> None:
         """Run a stage and keep its seconds."""
         console.note(f"{stage.title} ...")
         started = time.monotonic()
