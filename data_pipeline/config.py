@@ -87,7 +87,7 @@ class SamplingConfig(Config):
     vague: float = Field(default=0.5, ge=0.0, le=1.0)
     """Share of the phrases that are vague: they could mean more than one relation."""
     unchecked: tuple[Literal["quality", "ambiguous_reading"], ...] = ()
-    """Checks of a question that are left out, to measure what they are worth."""
+    """Checks of a question that are not made, to measure what they are worth."""
     plain_thoughts: bool = False
     """Whether every kind of thought has one wording only, which is less for a tiny model to
     learn."""

@@ -285,7 +285,8 @@ def test_the_papers_values_are_written_out_and_are_the_defaults(name: str, model
         assert key in own or getattr(config, key) == field.get_default(call_default_factory=True)
 
 
-ROADS = sorted([*(ROOT / "configs").glob("demo*.yaml"), ROOT / "configs" / "ablation.yaml"])
+ABLATIONS = [ROOT / "configs" / name for name in ("ablation.yaml", "corpora.yaml")]
+ROADS = sorted([*(ROOT / "configs").glob("demo*.yaml"), *ABLATIONS])
 """Configs of the whole road."""
 
 
