@@ -109,7 +109,8 @@ def _synthesize(demo: Demo, name: str, settings: Mapping[str, Any], tick: Any) -
     from data_pipeline.config import SynthConfig
     from data_pipeline.synthesize import synthesize
 
-    values = {**demo.config.synth, **settings, "seed": demo.config.seed, "count": FILTERED}
+    count = min(FILTERED, demo.config.synth["count"])
+    values = {**demo.config.synth, **settings, "seed": demo.config.seed, "count": count}
     values["environment"] = demo.config.environment
     synthesize(demo.graph, parse_config(SynthConfig, values, name), demo.out / name, tick)
 
