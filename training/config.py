@@ -40,6 +40,9 @@ class TrainingConfig(Config):
     of the model, as its graphwalker.json says (GRPO)."""
     force_environment: bool = False
     """Train in another preset's environment than the demonstrations or the model have."""
+    allow_cpu: bool = False
+    """Train on the CPU where Slurm, CUDA_VISIBLE_DEVICES or the layout promise GPUs that PyTorch
+    does not see. Otherwise such a run ends before it starts."""
 
     max_seconds: float = Field(default=0.0, ge=0)
     """Stop after the step that passes this time. 0: no limit. Such a run is not repeatable."""

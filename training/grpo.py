@@ -33,6 +33,7 @@ from training.runs.environment import (
 log = logging.getLogger(__name__)
 
 FREE_KEYS = (
+    "allow_cpu",
     "engine_batch",
     "force_environment",
     "keep_checkpoints",

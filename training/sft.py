@@ -20,6 +20,7 @@ from training.supervised.data import plan_steps, read_rows
 log = logging.getLogger(__name__)
 
 FREE_KEYS = (
+    "allow_cpu",
     "environment",
     "force_environment",
     "keep_checkpoints",

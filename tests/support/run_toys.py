@@ -189,6 +189,7 @@ def kill_after(script: str, config: SftConfig | GrpoConfig, step: int) -> None:
 
 def launch(script: str, config: SftConfig | GrpoConfig, layout: str, **environment: str) -> None:
     """`accelerate launch` of two processes without a GPU, as a user would."""
+    config = config.model_copy(update={"allow_cpu": True})
     path = write_config(config, Path(config.output_dir).with_suffix(".json"))
     layout = str(ROOT / "configs" / "accelerate" / f"{layout}.yaml")
     command = [sys.executable, "-m", "accelerate.commands.launch", "--config_file", layout]

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from graphwalker.config import Config, describe, load_config
 from graphwalker.errors import GraphWalkerError, UserError
+from training.runs.hardware import check_gpus
 
 C = TypeVar("C", bound=Config)
 
@@ -30,6 +31,7 @@ def run_command(
         logging.getLogger(noisy).setLevel(logging.WARNING)
     try:
         path, overrides = parse_arguments(arguments)
+        check_gpus(path, overrides)
         result = run(load_config(model, path, overrides))
     except UserError as error:
         sys.stderr.write(f"{name}: {error}\n")

@@ -1,0 +1,63 @@
+"""A job that was promised GPUs does not train on a CPU in silence."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from graphwalker.errors import UserError
+from support.paths import ROOT
+from training.runs.hardware import check_gpus, promised_gpus
+
+LAUNCHED = {"WORLD_SIZE": "2", "ACCELERATE_MIXED_PRECISION": "bf16"}
+
+
+@pytest.mark.parametrize(
+    ("environment", "named"),
+    [
+        ({"SLURM_GPUS_ON_NODE": "2"}, "SLURM_GPUS_ON_NODE=2"),
+        ({"SLURM_GPUS_ON_NODE": "a100:8"}, "SLURM_GPUS_ON_NODE=a100:8"),
+        ({"CUDA_VISIBLE_DEVICES": "0,1"}, "CUDA_VISIBLE_DEVICES=0,1"),
+        ({"CUDA_VISIBLE_DEVICES": "GPU-8f2"}, "CUDA_VISIBLE_DEVICES=GPU-8f2"),
+        ({"ACCELERATE_USE_DEEPSPEED": "true"}, "accelerate's DeepSpeed layout"),
+        (LAUNCHED, "accelerate's layout of 2 processes"),
+        ({}, ""),
+        ({"SLURM_GPUS_ON_NODE": "0"}, ""),
+        ({"SLURM_GPUS_ON_NODE": ""}, ""),
+        ({"CUDA_VISIBLE_DEVICES": ""}, ""),
+        ({"CUDA_VISIBLE_DEVICES": "-1"}, ""),
+        ({**LAUNCHED, "ACCELERATE_USE_CPU": "True"}, ""),
+        ({"WORLD_SIZE": "2"}, ""),
+    ],
+)
+def test_who_promises_gpus(environment, named):
+    assert promised_gpus(environment) == named
+
+
+@pytest.fixture
+def promised(monkeypatch):
+    torch = pytest.importorskip("torch")
+    if torch.cuda.is_available():
+        pytest.skip("this machine has the GPUs that are promised")
+    monkeypatch.setenv("SLURM_GPUS_ON_NODE", "2")
+
+
+def test_the_setting_overrides_from_the_command_line_and_from_the_file(promised, tmp_path):
+    file = tmp_path / "sft.yaml"
+    file.write_text("allow_cpu: true\nlr: 1\n")
+    check_gpus(str(file), [])
+    check_gpus(None, ["lr=1", "allow_cpu=true"])
+    for path, words in ((str(file), ["allow_cpu=false"]), ("missing.yaml", []), (None, ["lr=1"])):
+        with pytest.raises(UserError, match=r"SLURM_GPUS_ON_NODE=2 promises GPUs.*allow_cpu=true"):
+            check_gpus(path, words)
+
+
+@pytest.mark.parametrize("script", ["sft.py", "grpo.py"])
+def test_a_script_ends_with_one_line_before_anything_is_read(promised, script):
+    command = [sys.executable, str(Path("training") / script), "--config", "missing.yaml"]
+    environment = {**os.environ, "SLURM_GPUS_ON_NODE": "2", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=environment)
+    (line,) = done.stderr.strip().splitlines()
+    assert done.returncode == 2 and "promises GPUs" in line and not done.stdout
