@@ -12,6 +12,7 @@ from pydantic import (
     model_validator,
 )
 
+from data_pipeline.contamination.config import ContaminationConfig
 from data_pipeline.demonstrators.injected_errors import INJECTED_ERRORS
 from data_pipeline.teacher.config import TeacherConfig, written
 from data_pipeline.walks.plausibility import PlausibilityConfig
@@ -140,6 +141,16 @@ class SynthConfig(SamplingConfig):
     """Number of attempts in a row without a record after which a structure is given up: the graph
     has no more questions of it, and the other structures take its place. Before that, after each
     third of them, the rule of `plausibility` gives way by one step."""
+    against: tuple[str, ...] = ()
+    """Files of test questions, ours or published. What comes too close to one of them is replaced
+    while the corpus is made."""
+    contamination: ContaminationConfig = ContaminationConfig()
+    """How close to a question of `against` is too close."""
+
+    @field_validator("against", mode="before")
+    @classmethod
+    def _one_or_several(cls, files: Any) -> Any:
+        return (files,) if isinstance(files, str) else files
 
     @field_validator("mix")
     @classmethod
@@ -161,6 +172,13 @@ class BenchConfig(SynthConfig):
     entities of `test-entity`, nor the relation paths of `test-path`."""
     unseen: tuple[str, ...] = ("IP", "PI")
     """Structures that a training corpus may not hold (GraphWalker Figure 9)."""
+
+    @field_validator("against")
+    @classmethod
+    def _no_tests_of_its_own(cls, files: tuple[str, ...]) -> tuple[str, ...]:
+        if files:
+            raise ValueError("this benchmark is a test: its training data are named by --against")
+        return files
 
 
 class ExpertConfig(Config):

@@ -50,6 +50,8 @@ def make_bench(
 class Trained:
     """What training corpora hold: texts, queries, topic entities, relation paths, structures."""
 
+    stage = "certificate"
+
     def __init__(self, files: Sequence[Path]) -> None:
         """Raises `UserError` for a file that holds neither questions nor trajectories of ours."""
         self.structures: Counter[str] = Counter()
@@ -72,7 +74,10 @@ class Trained:
     def facts(self) -> Mapping[str, Any]:
         return self._facts
 
-    def holds(self, record: Mapping[str, Any]) -> str:
+    def holds(self, record: Mapping[str, Any]) -> tuple[str, str]:
+        return self._shared(record), ""
+
+    def _shared(self, record: Mapping[str, Any]) -> str:
         if record["question"].casefold() in self._texts:
             return "question_in_training"
         found = stored(record)
@@ -87,7 +92,7 @@ class Trained:
     ) -> dict[str, Any]:
         """What the finished benchmark shares with the corpora, counted again from its file."""
         records = list(questions)
-        shared = Counter(self.holds(record) for record in records)
+        shared = Counter(self._shared(record) for record in records)
         known = sum((found := stored(r)) is not None and found[1] in self._paths for r in records)
         structures = {str(record["structure"]) for record in records}
         return {

@@ -7,11 +7,12 @@ from typing import Any
 
 from data_pipeline.attempts import Drop, Maker, SampledWalk, open_worker
 from data_pipeline.config import SamplingConfig
+from data_pipeline.contamination.against import TestFiles
 from data_pipeline.jobs.goals import Every, fill
 from data_pipeline.jobs.ledger import DROPPED, JobProgress, Ledger, Unit, open_ledger, unit_of
 from data_pipeline.jobs.pool import open_pool
 from data_pipeline.stats.card import write_card
-from data_pipeline.synthesize import GRAPHSYNTH, QUESTIONS, Distinct
+from data_pipeline.synthesize import GRAPHSYNTH, QUESTIONS, Distinct, tests_of
 from data_pipeline.wording.own_phrases import phrase_facts
 from graphwalker.errors import UserError
 from graphwalker.files import digest, read_records
@@ -78,22 +79,28 @@ def _run(
     step, product = _STAGES[stage]
     if source.resolve().parent == out.resolve():
         raise UserError(f"{out}: {source.name} is there; give every stage an --out of its own")
-    about = {"checksum": open_graph(graph).checksum}
+    opened = open_graph(graph)
+    about = {"checksum": opened.checksum}
+    tests = tests_of(opened, config) if stage == "filter" else None
     facts = {"graph": about, "source": digest(source), **phrase_facts(config.phrases_file)}
+    facts |= tests.facts if tests else {}
     with (
         open_ledger(out, stage, config, facts, [product]) as ledger,
         open_pool(partial(open_worker, step), graph, config, out) as pool,
     ):
-        goal = _Filter(items, ledger) if stage == "filter" else Every(items, ledger)
+        goal = _Filter(items, ledger, tests) if stage == "filter" else Every(items, ledger)
         fill(goal, pool, ledger, progress)
-        return write_card(out, stage, config, about, product)
+        more = tests.card(ledger.records(DROPPED)) if tests else {}
+        return write_card(out, stage, config, about, product, more)
 
 
 class _Filter(Every):
-    """Of questions with one text or one query, the first one stays."""
+    """Of questions with one text or one query, the first one stays; of those that come too close
+    to a test question, none."""
 
-    def __init__(self, items: Sequence[Any], ledger: Ledger) -> None:
+    def __init__(self, items: Sequence[Any], ledger: Ledger, tests: TestFiles | None) -> None:
         super().__init__(items, ledger)
+        self._tests = tests
         self._distinct = Distinct()
         for record in ledger.records(FILTERED):
             self._distinct.add(record)
@@ -102,6 +109,9 @@ class _Filter(Every):
         file, record = unit[-1]
         if file == DROPPED:
             return unit
+        reason, by = self._tests.holds(record) if self._tests else ("", "")
+        if self._tests and reason:
+            return _dropped(unit_of(record), Drop(self._tests.stage, reason, by))
         if self._distinct.holds(record):
             return _dropped(unit_of(record), Drop("certificate", "duplicate"))
         self._distinct.add(record)

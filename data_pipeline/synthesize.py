@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from data_pipeline.attempts import Attempt, Drop, Maker, open_worker
-from data_pipeline.config import SynthConfig, quotas
+from data_pipeline.config import SamplingConfig, SynthConfig, quotas
+from data_pipeline.contamination.against import TestFiles
 from data_pipeline.jobs.goals import Draws, Goal, fill, streams, too_few
 from data_pipeline.jobs.ledger import DROPPED, JobProgress, Ledger, Unit, open_ledger, unit_of
 from data_pipeline.jobs.merge_shards import Shards
@@ -20,7 +21,9 @@ from data_pipeline.walks.constrained import require_values
 from data_pipeline.walks.endpoint import open_for_walks
 from data_pipeline.walks.plausibility import LOOSER, STEP_NAMES, STEPS, parse_stream, stream_of
 from data_pipeline.wording.own_phrases import phrase_facts
+from data_pipeline.wording.vocabulary import lexicon_of
 from graphwalker.errors import UserError
+from graphwalker.graphs.base import KnowledgeGraph
 from graphwalker.query.query import Query, stored
 
 WALKS, QUESTIONS, GRAPHSYNTH = "walks.jsonl", "questions.jsonl", "graphsynth.jsonl"
@@ -32,13 +35,16 @@ AttemptNumber = tuple[str, int]
 class Corpora(Protocol):
     """Other corpora, whose questions must not be made again."""
 
+    stage: str
+    """What drops are counted under."""
+
     @property
     def facts(self) -> Mapping[str, Any]:
         """What distinguishes one such set of corpora from another."""
         ...
 
-    def holds(self, record: Mapping[str, Any]) -> str:
-        """Why a question is ruled out, `""` where it is not."""
+    def holds(self, record: Mapping[str, Any]) -> tuple[str, str]:
+        """Why a walk or a question is ruled out, and what by; both empty where it is not."""
         ...
 
 
@@ -122,6 +128,8 @@ def make(
     require_values(opened, config.mix)
     about = {"checksum": opened.checksum}
     words = phrase_facts(config.phrases_file)
+    tests = tests_of(opened, config)
+    exclude = exclude or tests
     facts = {"graph": about, **words, **(exclude.facts if exclude else {})}
     if shard:
         out, facts = shard.folder(out), {**facts, "shard": str(shard)}
@@ -136,7 +144,16 @@ def make(
             else SynthGoal(config, ledger, recipe, exclude)
         )
         fill(goal, pool, ledger, progress, shards.streams if shards else streams)
-        return write_card(out, recipe.name, config, about, recipe.product, goal.card)
+        more = tests.card(ledger.records(DROPPED)) if tests else {}
+        return write_card(out, recipe.name, config, about, recipe.product, {**goal.card, **more})
+
+
+def tests_of(graph: KnowledgeGraph, config: SamplingConfig) -> TestFiles | None:
+    """The test questions that the config names, which nothing that is made may come close to."""
+    if not isinstance(config, SynthConfig) or not config.against:
+        return None
+    inverse = lexicon_of(graph, config.phrases_file).inverse
+    return TestFiles([Path(file) for file in config.against], config.contamination, inverse)
 
 
 def records(attempt: Attempt) -> Unit:
@@ -271,13 +288,20 @@ class SynthGoal(Goal):
         record = found.get(QUESTIONS) or found.get(WALKS)
         if DROPPED in found or record is None:
             return unit
-        reason = self._exclude.holds(record) if self._exclude else ""
-        reason = reason or self._rival(*parse_stream(structure), record)
-        if not reason:
+        drop = self._ruled_out(*parse_stream(structure), record)
+        if drop is None:
             self._remember(record)
             return unit
         sampled = unit[:1] if QUESTIONS in found else []
-        return [*sampled, (DROPPED, Drop("certificate", reason).to_json(unit_of(record)))]
+        return [*sampled, (DROPPED, drop.to_json(unit_of(record)))]
+
+    def _ruled_out(self, structure: str, step: int, record: Mapping[str, Any]) -> Drop | None:
+        if self._exclude:
+            reason, by = self._exclude.holds(record)
+            if reason:
+                return Drop(self._exclude.stage, reason, by)
+        reason = self._rival(structure, step, record)
+        return Drop("certificate", reason) if reason else None
 
     def count(self, structure: str, kept: bool) -> None:
         super().count(structure, kept)

@@ -6,12 +6,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from data_pipeline.contamination.config import ContaminationConfig
 from data_pipeline.contamination.embed import Embedder, nearest
-from data_pipeline.contamination.ngrams import NgramIndex, normal
+from data_pipeline.contamination.facts import KnownFacts, as_question
+from data_pipeline.contamination.ngrams import NgramIndex, letter_grams, normal
 from data_pipeline.contamination.report import OVERALL, histogram, markdown, picture
+from data_pipeline.wording.lexicon import hand_written_inverses
 from graphwalker.datasets.base import Reading, load_dataset
 from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl, write_json, write_jsonl
+from graphwalker.question import Question
 
 log = logging.getLogger(__name__)
 
@@ -28,6 +32,8 @@ class Rules:
     sweep: tuple[float, ...] = SWEEP
     jaccard: float = 0.6
     """Share of word trigrams in common from which two questions are near copies."""
+    letters: float = ContaminationConfig().letters
+    """The same of letter trigrams inside the words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +45,10 @@ class Closest:
     exact: bool
     jaccard: float
     """Share of word trigrams with the most alike test question; 0 below the rules' share."""
+    letters: float
+    """The same of letter trigrams inside the words."""
+    fact: str
+    """The test question that asks for the same fact; `""` where none does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +58,11 @@ class TestSet:
     __test__ = False
 
     name: str
-    texts: tuple[str, ...]
+    questions: tuple[Question, ...]
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        return tuple(question.text for question in self.questions)
 
 
 def check(
@@ -67,7 +81,7 @@ def check(
     if len({s.name for s in sets}) < len(sets):
         raise UserError("two test files have the same name: rename one, rows go by file name")
     texts = [_text(record) for record in records]
-    found = {test.name: compare(texts, test, embedder, rules) for test in sets}
+    found = {test.name: compare(records, texts, test, embedder, rules) for test in sets}
     verdicts = [_verdict(r, i, found, rules) for i, r in enumerate(records)]
     report = _report(questions, sets, found, verdicts, embedder, rules)
     write_jsonl(out / "flagged.jsonl", [v for v in verdicts if v["reasons"]])
@@ -84,15 +98,25 @@ def check(
 
 
 def load_set(path: Path) -> TestSet:
-    """The question texts of a published file or of ours; answers are not needed."""
+    """The questions of a published file or of ours; answers are not needed."""
     loaded = load_dataset(path, Reading(unanswered="keep", alone=True))
-    return TestSet(path.name, tuple(question.text for question in loaded.questions))
+    return TestSet(path.name, tuple(loaded.questions))
 
 
-def compare(texts: Sequence[str], test: TestSet, embedder: Embedder, rules: Rules) -> list[Closest]:
-    """The nearest test question to each text: by embedding, by word trigrams, and word by word."""
+def compare(
+    records: Sequence[Mapping[str, Any]],
+    texts: Sequence[str],
+    test: TestSet,
+    embedder: Embedder,
+    rules: Rules,
+) -> list[Closest]:
+    """The nearest test question to each record and its text: by embedding, by word and by letter
+    trigrams, word by word, and by the fact that is asked for."""
     exact = {normal(text) for text in test.texts}
-    index = NgramIndex(test.texts)
+    index, letters = NgramIndex(test.texts), NgramIndex(test.texts, letter_grams)
+    facts = KnownFacts(hand_written_inverses().get)
+    for question in test.questions:
+        facts.add(question, question.id)
     similar = nearest(embedder, texts, test.texts)
     return [
         Closest(
@@ -100,9 +124,18 @@ def compare(texts: Sequence[str], test: TestSet, embedder: Embedder, rules: Rule
             test.texts[number],
             normal(text) in exact,
             round(index.closest(text, rules.jaccard), 4),
+            round(letters.closest(text, rules.letters), 4),
+            _fact(facts, record),
         )
-        for text, (similarity, number) in zip(texts, similar, strict=True)
+        for record, text, (similarity, number) in zip(records, texts, similar, strict=True)
     ]
+
+
+def _fact(facts: KnownFacts, record: Mapping[str, Any]) -> str:
+    try:
+        return facts.find(as_question(record))
+    except UserError:  # a text alone: no topic entities, nothing to compare
+        return ""
 
 
 def _corpus(path: Path) -> Iterator[dict[str, Any]]:
@@ -137,6 +170,9 @@ def _verdict(
         reasons += [f"{name}: the same question"] if row.exact else []
         if row.jaccard >= rules.jaccard:
             reasons.append(f"{name}: {row.jaccard:.2f} of the word trigrams")
+        if row.letters >= rules.letters:
+            reasons.append(f"{name}: {row.letters:.2f} of the letter trigrams")
+        reasons += [f"{name}: the same fact as {row.fact}"] if row.fact else []
         if row.similarity >= rules.threshold:
             reasons.append(f"{name}: similarity {row.similarity:.2f}")
     inner = _inner(record)
@@ -174,7 +210,10 @@ def _report(
         },
         "exact": {n: sum(row.exact for row in rows) for n, rows in found.items()},
         "ngram": {n: sum(r.jaccard >= rules.jaccard for r in rows) for n, rows in found.items()},
+        "letters": {n: sum(r.letters >= rules.letters for r in rows) for n, rows in found.items()},
+        "same_fact": {n: sum(bool(row.fact) for row in rows) for n, rows in found.items()},
         "jaccard": rules.jaccard,
+        "letters_from": rules.letters,
         "threshold": rules.threshold,
         "flagged": sum(bool(verdict["reasons"]) for verdict in verdicts),
     }

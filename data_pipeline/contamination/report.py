@@ -40,13 +40,20 @@ def markdown(report: Mapping[str, Any]) -> str:
         lines.append(f"| {level} | " + " | ".join(_share(counts[n], total) for n in names) + " |")
     lines += ["", "| found by | " + " | ".join(map(_cell, names[1:])) + " |"]
     lines.append(f"| --- |{' ---: |' * (len(names) - 1)}")
-    for row, title in (("exact", "same words"), ("ngram", f"trigrams {report['jaccard']:g}")):
+    titles = {
+        "exact": "same words",
+        "ngram": f"word trigrams {report['jaccard']:g}",
+        "letters": f"letter trigrams {report['letters_from']:g}",
+        "same_fact": "same fact",
+    }
+    for row, title in titles.items():
         cells = " | ".join(_share(report[row][name], total) for name in names[1:])
         lines.append(f"| {title} | {cells} |")
     lines += [
         "",
         f"{report['flagged']:,} questions are set aside from clean.jsonl (similarity from "
-        f"{report['threshold']:g}, the same words, or trigrams); flagged.jsonl names them.",
+        f"{report['threshold']:g}, the same words, trigrams, or the same "
+        "fact); flagged.jsonl names them.",
         "",
     ]
     return "\n".join(lines)

@@ -84,7 +84,9 @@ def test_turns_are_repeated_word_for_word_and_no_call_is_made_twice(world):
     (failed,) = map(untimed, rollout([question], environment, policy))
     back = next(iter(ways_back(failed, environment, seed=0)))
     assert [turn.completion for turn in back.turns[:2]] == script[:2]
-    assert [turn.observation for turn in back.turns[:2]] == [t.observation for t in failed.turns[:2]]
+    assert [turn.observation for turn in back.turns[:2]] == [
+        t.observation for t in failed.turns[:2]
+    ]
     calls = [json.dumps(turn.action) for turn in back.turns]
     assert len(set(calls)) == len(calls)
     assert "wrong" in back.turns[2].thought or "failed" in back.turns[2].thought

@@ -86,7 +86,7 @@ def contamination(
     sweep: Annotated[str, Option(help="Thresholds of the table.")] = "0.80,0.85,0.90",
     jaccard: Annotated[float, Option(help="Share of word trigrams that makes a near copy.")] = 0.6,
 ) -> None:
-    """Compare a corpus with test questions: word by word, by trigrams, by embedding.
+    """Compare a corpus with test questions: by words, by letters, by embedding, by their facts.
 
     Writes clean.jsonl and flagged.jsonl, a table over thresholds and a plot of the CDF.
 
@@ -107,7 +107,9 @@ def contamination(
         "embedding": report["embedding"],
         **{f"similarity >= {k}": counts["all"] for k, counts in report["thresholds"].items()},
         "the same words": sum(report["exact"].values()),
-        "near copies": sum(report["ngram"].values()),
+        "near copies by words": sum(report["ngram"].values()),
+        "near copies by letters": sum(report["letters"].values()),
+        "the same fact": sum(report["same_fact"].values()),
         "set aside": report["flagged"],
         "written": str(given.out),
     }

@@ -30,7 +30,7 @@ CORPUS = [
 
 
 def record(number: int, text: str) -> dict[str, Any]:
-    topic = [{"id": "m.a", "name": "Anna"}]
+    topic = [{"id": f"m.{text}", "name": f"Anna of {text}"}]
     return {"id": f"q{number}", "question": text, "topic_entities": topic, "answers": topic}
 
 
@@ -167,3 +167,17 @@ def test_without_the_papers_model_the_embedding_says_what_it_is(monkeypatch, cap
     monkeypatch.setattr(module, "PAPER", "/nowhere/bge-m3")
     assert open_embedder().name == "tfidf"
     assert "paraphrases that share no words are not seen" in caplog.text
+
+
+def test_a_changed_letter_is_seen_by_letters_alone(tmp_path):
+    corpus = write(tmp_path / "corpus.jsonl", ["Which genre does the band Iron Meadov play?"])
+    found = check(corpus, [write(tmp_path / "t.jsonl", TEST)], tmp_path, HashedTfidf(), Rules())
+    assert (found["ngram"], found["letters"]) == ({"t.jsonl": 0}, {"t.jsonl": 1})
+
+
+def test_the_same_fact_in_other_words_is_seen_by_topic_and_answers(tmp_path):
+    asked = {**record(0, TEST[0]), "question": "Name whoever made The Silent Harbour, please."}
+    (tmp_path / "corpus.jsonl").write_text(dumps(asked) + "\n")
+    test = write(tmp_path / "t.jsonl", TEST)
+    found = check(tmp_path / "corpus.jsonl", [test], tmp_path / "out", HashedTfidf(), Rules())
+    assert found["same_fact"] == {"t.jsonl": 1} and found["flagged"] == 1

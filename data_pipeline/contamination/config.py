@@ -1,0 +1,22 @@
+"""Settings of contamination: from where on a question counts as one of the test's."""
+
+from pydantic import Field
+
+from graphwalker.config import Config
+
+
+class ContaminationConfig(Config):
+    """What is compared with test questions, and how close is too close."""
+
+    facts: bool = True
+    """Whether a question about the same fact counts: the same topic entities and relation path;
+    the same topic entities and answers where a test question's path is not known."""
+    words: float = Field(default=0.6, gt=0.0, le=1.0)
+    """Share of word trigrams in common from which two questions are near copies."""
+    letters: float = Field(default=0.65, gt=0.0, le=1.0)
+    """Share of letter trigrams (inside words) in common from which two questions are near copies:
+    finds another order of the words, and a letter that was changed."""
+    embedding: str = ""
+    """Empty: none. `tfidf`, or a sentence-transformers model by its folder."""
+    threshold: float = Field(default=0.85, gt=0.0, le=1.0)
+    """Cosine similarity of embeddings from which two questions are the same (the paper's)."""

@@ -1,0 +1,112 @@
+"""Same fact: whether a question asks what a test question asks, in whatever words."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from graphwalker.datasets.loaders.other.ours import Ours
+from graphwalker.datasets.records import DatasetFile
+from graphwalker.graphs.base import FLATTENED
+from graphwalker.query.query import Hop, Query, parse_hop, stored
+from graphwalker.question import Answer, Question
+
+Inverse = Callable[[Hop], Hop | None]
+"""The same fact stored the other way round, where the graph has that."""
+Key = tuple[Any, ...]
+
+
+_OTHER = {"typed": "stated", "stated": "typed"}
+
+
+class KnownFacts:
+    """The facts of questions: topic entities with the relation path, or else with the answers.
+
+    Where a query is known, with the directions of its hops; a data set that states relations alone
+    is compared without them.
+    """
+
+    def __init__(self, inverse: Inverse) -> None:
+        self._inverse = inverse
+        self._known: dict[Key, str] = {}
+        self.with_a_path = 0
+
+    def add(self, question: Question, name: str) -> None:
+        """`name` is what the fact is found again by."""
+        paths = [(kind, *path) for kind, path in self._paths(question)]
+        self.with_a_path += bool(paths)
+        for key in paths or _by_answers(question):
+            self._known.setdefault(key, name)
+
+    def find(self, question: Question) -> str:
+        """The known question that asks for the same fact; `""` where none does."""
+        paths = [
+            (other, *path)
+            for kind, path in self._paths(question)
+            for other in ((kind,) if kind == "query" else (_OTHER[kind], "stated"))
+        ]
+        keys = (*paths, *_by_answers(question))
+        return next((self._known[key] for key in keys if key in self._known), "")
+
+    def _paths(self, question: Question) -> Iterator[tuple[str, Key]]:
+        """The kind of a key and the key: the whole query; topic and relations without directions,
+        which is all that is known where a data set `stated` them, not where a query is `typed`."""
+        kind = "stated"
+        if question.query is not None:
+            kind = "typed"
+            yield "query", (self._spelled(question.query).key,)
+        for topics, hops in _relations(question):
+            yield kind, (topics, self._undirected(hops))
+
+    def _spelled(self, query: Query) -> Query:
+        """One spelling for a relation and its inverse."""
+        return replace(
+            query,
+            branches=tuple(replace(b, hops=self._own(b.hops)) for b in query.branches),
+            tail=self._own(query.tail),
+        )
+
+    def _own(self, hops: Iterable[Hop]) -> tuple[Hop, ...]:
+        return tuple(min(hop, self._inverse(hop) or hop) for hop in hops)
+
+    def _undirected(self, hops: Iterable[Hop]) -> tuple[str, ...]:
+        """The relations alone, a hop through a mediator as its two halves."""
+        return tuple(half for hop in self._own(hops) for half in hop.relation.split(FLATTENED))
+
+
+def _relations(question: Question) -> Iterator[tuple[frozenset[str], Iterable[Hop]]]:
+    """Topic entities and relations: of a query of one branch, else what the record states."""
+    query, known = question.query, question.annotations
+    if query is not None:
+        if len(query.branches) == 1 and not query.constraint:
+            branch = query.branches[0]
+            yield frozenset([branch.topic.id]), (*branch.hops, *query.tail)
+        return
+    topics = frozenset(topic.id for topic in question.topic_entities)
+    if path := known.get("relation_path"):
+        yield topics, map(parse_hop, path)
+    for parse in known.get("parses") or ():  # WebQSP
+        if chain := parse.get("chain"):
+            yield topics, map(parse_hop, chain)
+
+
+def _by_answers(question: Question) -> Iterator[Key]:
+    """Topic entities and answers, by ids and by names, where all are known."""
+    sides = (question.topic_entities, question.answers)
+    for rows in ("id", "name"):
+        values = [frozenset(getattr(one, rows).casefold() for one in side) for side in sides]
+        if all(side and "" not in side for side in values):
+            yield (rows, *values)
+
+
+def as_question(record: Mapping[str, Any]) -> Question:
+    """The question of a record: a walk's, a trajectory's, or one in either of our forms.
+
+    Raises `UserError` for what is none.
+    """
+    if "visited" not in record:
+        return Ours.read(record).to_question(1, DatasetFile(Path()))
+    found = stored(record)
+    assert found is not None
+    answers = tuple(Answer(a["name"], a["id"]) for a in record["answers"])
+    return Question(str(record["id"]), "", found[0].topics, answers, query=found[0])

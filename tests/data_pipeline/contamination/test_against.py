@@ -1,0 +1,196 @@
+"""Contamination inside `synth`: what comes too close to a test question is replaced."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from data_pipeline.config import BenchConfig, SynthConfig
+from data_pipeline.contamination.facts import KnownFacts, as_question
+from data_pipeline.jobs.shards import Shard
+from data_pipeline.merge import merge
+from data_pipeline.stages import filter_questions
+from data_pipeline.synthesize import make_questions, make_walks, synthesize
+from graphwalker.errors import UserError
+from graphwalker.files import read_json, read_jsonl, write_jsonl
+from graphwalker.world.generate import make_world
+
+MIX = {"1-hop": 1, "2-hop": 1, "2I": 1}
+COUNT = 30
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory) -> Path:
+    out = tmp_path_factory.mktemp("world")
+    make_world(1000, 0, out)
+    return out / "graph"
+
+
+@pytest.fixture(scope="module")
+def tests(world, tmp_path_factory) -> Path:
+    """Test questions that the same command would make: their facts in other words, their words
+    about other facts, a typing error, and answers alone."""
+    out = tmp_path_factory.mktemp("tests")
+    make_questions(world, SynthConfig(count=24, mix=MIX), out / "made")
+    asked = list(read_jsonl(out / "made" / "questions.jsonl"))
+    for number, record in enumerate(asked):
+        if number < 8:
+            record["question"] = f"Tell me number {number}"
+        elif number < 16:
+            record["query"] = {}
+            record["topic_entities"] = [{"id": "m.0other", "name": "Another"}]
+            if number >= 12:
+                words = record["question"].split()
+                record["question"] = " ".join([*words[:-2], words[-2] + "x", words[-1]])
+        else:
+            record["query"], record["question"] = {}, f"Say number {number}"
+        record["id"] = f"test/{number}"
+    write_jsonl(out / "test.jsonl", asked)
+    return out / "test.jsonl"
+
+
+def config(tests, **more) -> SynthConfig:
+    return SynthConfig(count=COUNT, mix=MIX, against=(str(tests),), **more)
+
+
+@pytest.fixture(scope="module")
+def clean(world, tests, tmp_path_factory) -> Path:
+    out = tmp_path_factory.mktemp("clean")
+    synthesize(world, config(tests), out)
+    return out
+
+
+def test_what_comes_too_close_is_replaced_and_counted_by_kind(world, tests, clean, tmp_path):
+    card = read_json(clean / "datacard.json")
+    assert card["count"] == COUNT
+    assert card["contamination"] == {
+        "against": {"test.jsonl": {"questions": 24, "with_a_relation_path": 8}},
+        "replaced": {
+            "same_fact": 16,
+            "same_words": 4,
+            "near_copy_by_words": 3,
+            "near_copy_by_letters": 1,
+        },
+    }
+    dropped = [r for r in read_jsonl(clean / "dropped.jsonl") if r["stage"] == "contamination"]
+    assert {row["detail"] for row in dropped} == {f"test/{n} of test.jsonl" for n in range(24)}
+    synthesize(world, SynthConfig(count=COUNT, mix=MIX), tmp_path)
+    kept = {r["unit"] for r in read_jsonl(clean / "graphsynth.jsonl")}
+    without = {r["unit"] for r in read_jsonl(tmp_path / "graphsynth.jsonl")}
+    assert not kept & {row["id"] for row in dropped} and without & {row["id"] for row in dropped}
+
+
+def names(folder):
+    return ("walks.jsonl", "questions.jsonl", "graphsynth.jsonl", "dropped.jsonl", "datacard.json")
+
+
+def same(one, other):
+    return all((one / name).read_bytes() == (other / name).read_bytes() for name in names(one))
+
+
+@pytest.mark.slow
+def test_workers_and_shards_make_the_same_clean_corpus(world, tests, clean, tmp_path):
+    synthesize(world, config(tests, workers=2), tmp_path / "two")
+    assert same(clean, tmp_path / "two")
+    for index in range(2):
+        synthesize(world, config(tests), tmp_path / "shards", shard=Shard(index, 2))
+    merge(world, tmp_path / "shards")
+    assert same(clean, tmp_path / "shards")
+
+
+@pytest.mark.slow
+def test_a_killed_run_resumes_to_the_same_clean_corpus(world, tests, clean, tmp_path):
+    arguments = {"count": COUNT, "mix": MIX, "against": [str(tests)]}
+    code = (
+        "import os, sys, json; from data_pipeline.config import SynthConfig; "
+        "from data_pipeline.synthesize import synthesize; "
+        "tick = lambda done, *_: os._exit(9) if done == 13 else None; "
+        "synthesize(sys.argv[1], SynthConfig(**json.loads(sys.argv[2])), "
+        "__import__('pathlib').Path(sys.argv[3]), tick)"
+    )
+    command = [sys.executable, "-c", code, str(world), json.dumps(arguments), str(tmp_path)]
+    assert subprocess.run(command, check=False).returncode == 9
+    synthesize(world, config(tests), tmp_path)
+    assert same(clean, tmp_path)
+
+
+def test_walks_are_compared_by_fact_and_the_filter_by_words_too(world, tests, clean, tmp_path):
+    walks = make_walks(world, config(tests), tmp_path / "walks")
+    assert walks["contamination"]["replaced"]["same_fact"] == 16
+    made = tests.parent / "made" / "questions.jsonl"
+    card = filter_questions(world, config(tests), made, tmp_path / "filtered")
+    assert sum(card["contamination"]["replaced"].values()) == 24 and card["count"] == 0
+
+
+def test_an_embedding_is_compared_where_it_is_asked_for(world, tests, tmp_path):
+    near = {"facts": False, "words": 1.0, "letters": 1.0, "embedding": "tfidf", "threshold": 0.7}
+    card = make_questions(world, config(tests, contamination=near), tmp_path)
+    assert card["contamination"]["replaced"]["near_copy_by_embedding"] > 0
+    assert "same_fact" not in card["contamination"]["replaced"]
+
+
+def test_a_test_file_that_changed_does_not_resume(world, tests, tmp_path):
+    copy = tmp_path / "test.jsonl"
+    copy.write_bytes(tests.read_bytes())
+    make_walks(world, config(copy), tmp_path / "out")
+    copy.write_bytes(b"".join(copy.read_bytes().splitlines(keepends=True)[1:]))
+    with pytest.raises(UserError, match=r"against\..*test\.jsonl was"):
+        make_walks(world, config(copy), tmp_path / "out")
+
+
+def test_bad_files_are_named(world, tmp_path):
+    with pytest.raises(UserError, match=r"nowhere\.jsonl: no such file"):
+        make_walks(world, config("nowhere.jsonl"), tmp_path / "out")
+    with pytest.raises(ValueError, match="named by --against"):
+        BenchConfig(against="test.jsonl")
+
+
+def asked(path="", query=None, answers=("Paris",), topic="m.0f"):
+    return as_question(
+        {
+            "id": "q",
+            "question": "?",
+            "topic_entities": {topic: "France"},
+            "answers": list(answers),
+            "answer_mids": [f"m.{name}" for name in answers],
+            "relation_path": path.split() if path else [],
+        }
+        if query is None
+        else {
+            "id": "q",
+            "question": "?",
+            "topic_entities": [{"id": topic, "name": "France"}],
+            "answers": [{"id": f"m.{name}", "name": name} for name in answers],
+            "query": {"branches": [{"topic": {"id": topic, "name": "France"}, "hops": query}]},
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("test", "one", "same"),
+    [
+        (asked("a.capital"), asked(query=["a.capital"]), True),
+        (asked("a.capital"), asked(query=["~a.capital"]), True),  # its direction is not known
+        (asked(query=["a.capital"]), asked(query=["~a.capital"]), False),
+        (asked(query=["a.capital"]), asked("a.capital"), True),
+        (asked("a.capital"), asked(query=["a.largest_city"]), False),  # the same answer by chance
+        (asked("a.capital"), asked(query=["a.capital"], topic="m.0g"), False),
+        (asked("a.capital"), asked(query=["a.capital", "b.mayor"]), False),
+        (asked(), asked(query=["a.capital"]), True),  # no path is known: by topic and answers
+        (asked(), asked(query=["a.capital"], answers=("Paris", "Lyon")), False),
+        (asked("p.spouse_s m.spouse"), asked(query=["p.spouse_s..m.spouse"]), True),
+        (asked("a.capital"), asked(query=["~a.capital_of"]), True),  # the inverse relation
+    ],
+)
+def test_the_same_fact(test, one, same):
+    from graphwalker.graphs.base import Direction
+    from graphwalker.query.query import Hop
+
+    pair = {Hop("a.capital"): Hop("a.capital_of", Direction.IN)}
+    pair |= {Hop("a.capital", Direction.IN): Hop("a.capital_of")}
+    pair |= {value: key for key, value in pair.items()}
+    known = KnownFacts(pair.get)
+    known.add(test, "test/1")
+    assert known.find(one) == ("test/1" if same else "")
