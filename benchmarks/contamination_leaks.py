@@ -1,10 +1,10 @@
-"""What contamination finds: 50 planted leaks of WebQSP's test questions, and its false alarms.
+"""What contamination finds: 50 planted leaks of WebQSP's test questions, and what it finds wrongly.
 
     python -m benchmarks.contamination_leaks --graph runs/fb15k --data ../shared/data
 
 Ten questions each are copied word by word, in another order of their words, with a letter changed,
 in other words (written by hand, below), and about another topic entity. The last is no leak of a
-fact. False alarms are counted over 900 questions made from the same graph. `--data` holds
+fact. What is found wrongly is counted over 900 questions made from the same graph. `--data` holds
 webqsp_on_fb15k/.
 """
 

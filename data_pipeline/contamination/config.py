@@ -13,7 +13,7 @@ class ContaminationConfig(Config):
     the same topic entities and answers where a test question's path is not known."""
     words: float = Field(default=0.6, gt=0.0, le=1.0)
     """Share of word trigrams in common from which two questions are near copies."""
-    letters: float = Field(default=0.65, gt=0.0, le=1.0)
+    letters: float = Field(default=0.7, gt=0.0, le=1.0)
     """Share of letter trigrams (inside words) in common from which two questions are near copies:
     finds another order of the words, and a letter that was changed."""
     embedding: str = ""

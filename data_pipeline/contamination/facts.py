@@ -13,7 +13,7 @@ from graphwalker.question import Answer, Question
 
 Inverse = Callable[[Hop], Hop | None]
 """The same fact stored the other way round, where the graph has that."""
-Key = tuple[Any, ...]
+FactKey = tuple[Any, ...]
 
 
 _OTHER = {"typed": "stated", "stated": "typed"}
@@ -28,7 +28,7 @@ class KnownFacts:
 
     def __init__(self, inverse: Inverse) -> None:
         self._inverse = inverse
-        self._known: dict[Key, str] = {}
+        self._known: dict[FactKey, str] = {}
         self.with_a_path = 0
 
     def add(self, question: Question, name: str) -> None:
@@ -48,7 +48,7 @@ class KnownFacts:
         keys = (*paths, *_by_answers(question))
         return next((self._known[key] for key in keys if key in self._known), "")
 
-    def _paths(self, question: Question) -> Iterator[tuple[str, Key]]:
+    def _paths(self, question: Question) -> Iterator[tuple[str, FactKey]]:
         """The kind of a key and the key: the whole query; topic and relations without directions,
         which is all that is known where a data set `stated` them, not where a query is `typed`."""
         kind = "stated"
@@ -90,7 +90,7 @@ def _relations(question: Question) -> Iterator[tuple[frozenset[str], Iterable[Ho
             yield topics, map(parse_hop, chain)
 
 
-def _by_answers(question: Question) -> Iterator[Key]:
+def _by_answers(question: Question) -> Iterator[FactKey]:
     """Topic entities and answers, by ids and by names, where all are known."""
     sides = (question.topic_entities, question.answers)
     for rows in ("id", "name"):

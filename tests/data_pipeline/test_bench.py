@@ -79,9 +79,9 @@ def test_a_structure_that_was_trained_on_is_not_called_unseen(world, tmp_path):
     write_jsonl(corpus, rows)
     with pytest.raises(UserError, match="4 of its questions are IP, which is to be unseen"):
         make_bench(world / "graph", BenchConfig(count=6), [corpus], tmp_path / "out")
-    assert Trained([corpus]).holds(rows[0]) == "question_in_training"
+    assert Trained([corpus]).holds(rows[0]) == ("question_in_training", "")
     other = {**rows[0], "question": "Quite another?"}
-    assert Trained([corpus]).holds(other) == "query_in_training"
+    assert Trained([corpus]).holds(other) == ("query_in_training", "")
 
 
 def test_a_corpus_of_another_kind_is_named(world, tmp_path, capsys):
