@@ -126,6 +126,18 @@ def read_environment(folder: Path | str) -> ModelEnvironment | None:
     return parse_config(ModelEnvironment, data, str(path))
 
 
+def environment_of(model: Path | str, environment: EnvironmentConfig) -> EnvironmentConfig:
+    """The environment of the model in that folder; what the user set in `environment` wins.
+
+    Raises `UserError` where the folder says nothing of it.
+    """
+    if read_environment(model) is None:
+        raise UserError(
+            f"{model}: holds no {MODEL_FILE}; give the settings (environment.preset=...)"
+        )
+    return settings_for(model, environment, "auto", 0, ()).environment
+
+
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
     """What a model is run with: the user's settings, and its own where the user set nothing."""

@@ -3,6 +3,7 @@
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.api.calls import (
     Evaluation,
+    ceiling,
     evaluate,
     load_dataset,
     load_policy,
@@ -27,6 +28,7 @@ __all__ = [
     "Question",
     "Trajectory",
     "Triple",
+    "ceiling",
     "evaluate",
     "load_dataset",
     "load_policy",

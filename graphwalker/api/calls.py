@@ -142,6 +142,19 @@ def evaluate(
     return Evaluation(figures, tuple(done.trajectories))
 
 
+def ceiling(questions: Iterable[Question], environment: Environment) -> dict[str, Any]:
+    """How many of these questions anyone could answer in the environment, as shares.
+
+    `gold_relation_listed`, `all_answers_by_gold`, `all_answers_by_any` and `winnable` are explained
+    in docs/evaluation.md. The first two are `None` where no question has a query. Raises
+    `UserError` for a preset that the oracle cannot play.
+    """
+    from graphwalker.ceilings.ceiling import ceiling as shares
+    from graphwalker.ceilings.ceiling import reaches
+
+    return shares(reaches(questions, environment))
+
+
 def synthesize(
     graph: str | Path,
     out: str | Path,

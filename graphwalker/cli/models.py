@@ -29,6 +29,15 @@ class AskConfig(InEnvironment):
     """Run the model in another preset than the one that it was trained for."""
 
 
+class CeilingConfig(InEnvironment):
+    """`graphwalker ceiling`: questions in an environment."""
+
+    questions_format: str = "auto"
+    """The dataset's name where the file does not show it (`graphwalker dataset list`)."""
+    limit: int = Field(default=0, ge=0)
+    """Number of questions to use, from the start of the file. 0: all."""
+
+
 def config_models() -> dict[str, type[Config]]:
     """Every config of a command or a training script, by its name."""
     from data_pipeline.config import BenchConfig, ExpertConfig, SynthConfig
@@ -47,5 +56,6 @@ def config_models() -> dict[str, type[Config]]:
         "grpo": GrpoConfig,
         "eval": EvalConfig,
         "ask": AskConfig,
+        "ceiling": CeilingConfig,
         "demo": DemoConfig,
     }

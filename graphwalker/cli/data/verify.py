@@ -75,6 +75,49 @@ def _tell(verdict: "FileVerdict", file: Path, graph: str, as_json: bool) -> None
         )
 
 
+@verb(app, "graph!", "questions!", "count", count="limit")
+def ceiling(
+    given: Given,
+    model: Annotated[Path | None, Option(help="A model's folder: in its environment.")] = None,
+    per_record: Annotated[
+        Path | None, Option(help="JSONL for what holds of each question.")
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Measure how many questions an environment lets anyone answer, whoever plays.
+
+    Shares of the questions: every gold relation is listed; the gold relations, or any listed one,
+    end at exactly the gold answers; these are all shown at all (winnable).
+
+    Example: graphwalker ceiling --graph runs/fb15k --questions test.jsonl.gz top_relations=20
+    """
+    from graphwalker.agents.environment import Environment
+    from graphwalker.agents.model_environment import environment_of
+    from graphwalker.ceilings.ceiling import ceiling as shares
+    from graphwalker.ceilings.ceiling import reaches
+    from graphwalker.cli.models import CeilingConfig
+    from graphwalker.datasets.base import load_questions
+    from graphwalker.datasets.grounding import ground
+    from graphwalker.files import write_jsonl
+    from graphwalker.graphs.open import open_graph
+
+    config = given.settings(CeilingConfig)
+    settings = environment_of(model, config.environment) if model else config.environment
+    environment = Environment(open_graph(given.graph, wikidata=settings.layers.wikidata), settings)
+    loaded = load_questions(given.questions, config.limit or None, config.questions_format)
+    questions = ground(loaded, environment.graph)
+    with console.progress("ceiling") as tick:
+        found = list(reaches(questions, environment, lambda done: tick(done, len(questions))))
+    if per_record is not None:
+        write_jsonl(per_record, [one.to_json() for one in found])
+    figures = shares(found)
+    if as_json:
+        typer.echo(json.dumps(figures))
+        return
+    shown = {key: "not computable" if v is None else v for key, v in figures.items()}
+    console.facts(f"ceiling of {environment.name}", shown)
+
+
 @verb(app, "questions!", "out!", settings=False)
 def contamination(
     given: Given,

@@ -1,0 +1,154 @@
+"""Walks through an environment by its own tools: what they show, and how many calls they cost."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import groupby
+
+from graphwalker.agents.environment import Environment
+from graphwalker.errors import UserError
+from graphwalker.graphs.base import Direction, Entity
+from graphwalker.query.query import Hop, Query
+from graphwalker.question import Question
+from graphwalker.tools.base import Call, ErrorKind, Observation
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """Where a walk stands: the entities shown to it, under the names shown, and what it cost."""
+
+    ends: tuple[Entity, ...]
+    calls: int
+    listed: bool = True
+    """Every relation so far was shown at an entity that it was taken from."""
+    known: frozenset[str] = frozenset()
+    """The relations shown so far: each may be followed from anywhere."""
+
+
+class Explorer:
+    """One question in a fresh tool box. An observation that two walks share is made once, and
+    costs each of them a call."""
+
+    def __init__(self, environment: Environment, question: Question) -> None:
+        """Raises `UserError` for a preset whose tools the oracle cannot call."""
+        if environment.speaker is None:
+            raise UserError(
+                f"the ceiling of the preset {environment.name} is not computable: it has no speaker"
+            )
+        self._speaker = environment.speaker
+        self._budget = environment.config.max_turns
+        self._box = environment.toolbox(question)
+        names = zip(question.topic_entities, self._box.topic_names(), strict=True)
+        self.topics = tuple(Entity(topic.id, name) for topic, name in names)
+        self._has_pages = True
+        self._listings: dict[str, list[tuple[Hop, ...]]] = {}
+        self._pages: dict[tuple[str, str], list[Observation]] = {}
+
+    @cached_property
+    def _shown_as(self) -> Mapping[str, str]:
+        return {topic.id: topic.name for topic in self.topics}
+
+    def start(self, topic: Entity, known: frozenset[str] = frozenset()) -> Reached:
+        """At a topic, under the name that its question shows."""
+        here = Entity(topic.id, self._shown_as.get(topic.id, topic.name))
+        return Reached((here,), 0, known=known)
+
+    def follow(self, here: Reached, hops: Sequence[Hop], avoided: frozenset[str]) -> Reached:
+        """The walk along these hops, each look and each query a call, until the calls are spent.
+
+        As the oracle goes: entities are looked at until one lists the relation, then it is followed
+        from all of them.
+        """
+        for hop in hops:
+            here = self._looked(here, hop)
+            if hop.relation not in here.known:
+                return replace(here, ends=())
+            here = self.take(here, (hop,), avoided)
+        return here
+
+    def listings(self, here: Reached) -> Iterator[tuple[tuple[Hop, ...], Reached]]:
+        """What the first entity lists within the calls left, and the cost to see it: each relation
+        in one direction, and in both where it has both."""
+        for entity in here.ends[:1]:
+            for page, hops in enumerate(self._listing(entity.name), start=1):
+                if here.calls + page > self._budget:
+                    return
+                seen = replace(here, calls=here.calls + page)
+                for _, same in groupby(hops, key=lambda hop: hop.relation):
+                    both = tuple(same)
+                    yield from ((taken, seen) for taken in dict.fromkeys([(both[0],), both]))
+                    yield from (((hop,), seen) for hop in both[1:])
+
+    def take(self, here: Reached, hops: Sequence[Hop], avoided: frozenset[str]) -> Reached:
+        """What is shown at the end of the hops, which are one relation, from every entity."""
+        found: dict[str, Entity] = {}
+        calls = here.calls
+        for entity in here.ends:
+            for seen in self._triples(entity.name, hops[0].relation):
+                if calls == self._budget:
+                    break
+                calls += 1
+                found.update((end.id, end) for end in _ends(seen, entity, hops))
+        kept = (end for key, end in found.items() if key not in avoided)
+        return replace(here, ends=tuple(kept), calls=calls)
+
+    def _looked(self, here: Reached, hop: Hop) -> Reached:
+        calls, known, listed = here.calls, set(here.known), False
+        for entity in here.ends:
+            for hops in self._listing(entity.name):
+                if listed or calls == self._budget:
+                    break
+                calls += 1
+                shown = {one.relation for one in hops}
+                known |= shown
+                listed = hop.relation in shown
+            if hop.relation in known:
+                break
+        return Reached(here.ends, calls, here.listed and listed, frozenset(known))
+
+    def _listing(self, name: str) -> list[tuple[Hop, ...]]:
+        """The hops on each page of an entity's listing."""
+        if name not in self._listings:
+            pages = self._all_pages(self._speaker.relations(name))
+            self._listings[name] = [
+                tuple(hop for one in page.listed for hop in one.hops) for page in pages
+            ]
+        return self._listings[name]
+
+    def _triples(self, name: str, relation: str) -> list[Observation]:
+        if (name, relation) not in self._pages:
+            call = self._speaker.triples(name, relation)
+            self._pages[name, relation] = self._all_pages(call)
+        return self._pages[name, relation]
+
+    def _all_pages(self, call: Call) -> list[Observation]:
+        """What the call shows, page by page where the tools have pages; no more of them than an
+        episode has calls."""
+        seen = self._box.call(call)
+        found: list[Observation] = []
+        while not seen.error:
+            found.append(seen)
+            if not (seen.hidden and self._has_pages) or len(found) == self._budget:
+                break
+            further = {**call.arguments, "page": len(found) + 1}
+            seen = self._box.call(Call(call.tool, further))
+            self._has_pages = seen.error != ErrorKind.BAD_ARGUMENTS
+        return found
+
+
+def _ends(seen: Observation, here: Entity, hops: Sequence[Hop]) -> Iterator[Entity]:
+    for triple in seen.triples:
+        for hop in hops:
+            out = hop.direction is Direction.OUT
+            near, far = (triple.head, triple.tail) if out else (triple.tail, triple.head)
+            if near.id == here.id and triple.relation == hop.relation:
+                yield far
+
+
+def branches(explorer: Explorer, query: Query) -> list[Reached]:
+    """The gold walk of each branch of the query; what one has been shown the next ones know."""
+    walked: list[Reached] = []
+    for branch in query.branches:
+        start = explorer.start(branch.topic, walked[-1].known if walked else frozenset())
+        walked.append(explorer.follow(start, branch.hops, query.avoided))
+    return walked

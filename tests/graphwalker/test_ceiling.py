@@ -1,0 +1,185 @@
+"""The ceiling of an environment, on the toy graph: what its tools show of a question's answers."""
+
+import json
+
+import pytest
+
+import graphwalker as gw
+from graphwalker.agents.environment import Environment, EnvironmentConfig
+from graphwalker.agents.rollout import rollout
+from graphwalker.ceilings.ceiling import Reach, ceiling, reach_of
+from graphwalker.cli import app as cli
+from graphwalker.config import load_config
+from graphwalker.errors import UserError
+from graphwalker.files import read_jsonl, write_jsonl
+from graphwalker.graphs.base import Direction, Entity
+from graphwalker.graphs.memory import MemoryGraph
+from graphwalker.oracle.oracle import OraclePolicy
+from graphwalker.policies.base import Sampling
+from graphwalker.query.query import Branch, Hop, Query
+from graphwalker.question import Answer, Question
+from graphwalker.scoring import score
+from support.toy import toy_graph
+
+IN = Direction.IN
+CHILDREN, SPOUSE, FILMS = "people.person.children", "people.person.spouse_s", "film.director.film"
+
+
+def environment(*settings, graph=None) -> Environment:
+    return Environment(graph or toy_graph(), load_config(EnvironmentConfig, None, settings))
+
+
+def asked(answers, *branches, tail=(), text="who?", topics=""):
+    graph = toy_graph()
+    made = tuple(Branch(Entity(t, graph.name(t)), hops) for t, *hops in branches)
+    made = tuple(Branch(b.topic, tuple(b.hops)) for b in made)
+    return Question(
+        "q",
+        text,
+        tuple(Entity(t, graph.name(t)) for t in topics.split()) or tuple(b.topic for b in made),
+        tuple(Answer(graph.name(a), a) for a in answers.split()),
+        query=Query(made, tuple(tail)) if made else None,
+    )
+
+
+def measures(question, *settings):
+    found = reach_of(question, environment(*settings)).to_json()
+    assert found.pop("id") == "q"
+    return tuple(found.values())
+
+
+TWO_FILMS = asked("m.0film1 m.0film2", ("m.0ada", Hop(FILMS)))
+OF_A_DRAMA = asked(
+    "m.0ada", ("m.0genre1", Hop("film.film.genre", IN), Hop("film.film.directed_by"))
+)
+BOTH = asked("m.0film2", ("m.0genre2", Hop("film.film.genre", IN)),
+             ("m.0lang", Hop("film.film.language", IN)))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("question", "settings", "expected"),
+    [
+        (TWO_FILMS, (), (True, True, True, True)),
+        # One triple of two: the gold set is never whole.
+        (TWO_FILMS, ("triples_per_relation=1",), (True, False, False, False)),
+        # The relation is not among those listed; its inverse says as much, from the same entity.
+        (
+            asked("m.0eve", ("m.0ada", Hop(CHILDREN)), text="parents"),
+            ("top_relations=1",),
+            (False, False, True, True),
+        ),
+        # Nothing that is listed leads there.
+        (
+            asked("m.0eve", ("m.0ada", Hop(CHILDREN)), text="director film"),
+            ("top_relations=1",),
+            (False, False, False, False),
+        ),
+        # More is shown than was asked for: an agent may name a part.
+        (asked("m.0film1", ("m.0ada", Hop(FILMS))), (), (True, False, False, True)),
+        (OF_A_DRAMA, (), (True, True, True, True)),
+        # Two looks and a query for the films; the fourth call finds who directed the first one.
+        (OF_A_DRAMA, ("max_turns=3",), (True, False, False, False)),
+        (OF_A_DRAMA, ("max_turns=4",), (True, True, True, True)),
+        (BOTH, (), (True, True, True, True)),
+        (BOTH, ("max_turns=3",), (True, False, False, True)),
+        # Without a query only the relations of the topics are known.
+        (asked("m.0eve", topics="m.0ada"), (), (None, None, True, True)),
+        (asked("m.0lang", topics="m.0ada"), (), (None, None, False, False)),
+        (asked("m.0eve", topics="m.0nobody"), (), (None, None, False, False)),
+        (asked("", topics="m.0ada"), (), (None, None, False, False)),
+        (Question("q", "who?", (), (Answer("Oslo"),)), (), (None, None, False, False)),
+    ],
+)
+def test_what_an_environment_shows_of_a_question(question, settings, expected):
+    assert measures(question, *settings) == expected
+
+
+def test_a_topic_that_the_graph_lacks_is_not_listed():
+    gone = Entity("m.gone", "Gone")
+    question = Question(
+        "q", "?", (gone,), (Answer("Eve"),), query=Query((Branch(gone, (Hop("r"),)),))
+    )
+    assert measures(question) == (False, False, False, False)
+
+
+@pytest.mark.parametrize("question", [TWO_FILMS, OF_A_DRAMA, BOTH])
+def test_nobody_plays_the_gold_query_better_than_the_ceiling_says(question):
+    won: list[bool] = []
+    for turns in (1, 2, 4, 5, 10):
+        world = environment(f"max_turns={turns}")
+        oracle = OraclePolicy(world.graph, world.protocol)
+        [played] = rollout([question], world, oracle, Sampling(), concurrency=1)
+        won.append(score(played)["em"] == 1.0)
+        assert reach_of(question, world).all_answers_by_gold >= won[-1]
+    assert won[-1]
+    assert not won[0]
+
+
+def test_a_gold_path_is_made_a_query():
+    graph = MemoryGraph([("a", "r", "b"), ("a", "s", "c")], {i: i.upper() for i in "abc"})
+    question = Question("q", "?", (Entity("a", "A"),), (Answer("B", "b"),),
+                        annotations={"relation_path": ["r"]})  # fmt: skip
+    assert reach_of(question, environment(graph=graph)).gold_relation_listed is True
+
+
+def test_shares_are_of_the_questions_that_they_can_be_computed_for():
+    rows = [Reach("a", True, False, True, True), Reach("b", None, None, False, True)]
+    assert ceiling(rows) == {
+        "questions": 2,
+        "with_query": 1,
+        "gold_relation_listed": 1.0,
+        "all_answers_by_gold": 0.0,
+        "all_answers_by_any": 0.5,
+        "winnable": 1.0,
+    }
+    assert ceiling([])["winnable"] is None
+    assert gw.ceiling([TWO_FILMS], environment())["all_answers_by_gold"] == 1.0
+
+
+def command(capsys, *arguments):
+    code = cli.run(lambda: cli.app(("ceiling", *arguments), standalone_mode=False))
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_the_command_prints_json_and_nothing_else(tmp_path, capsys):
+    path, rows = tmp_path / "q.jsonl", tmp_path / "rows.jsonl"
+    write_jsonl(path, [TWO_FILMS.to_json()])
+    given = ("--graph", "support.toy:toy_graph", "--questions", str(path))
+    code, printed, _ = command(
+        capsys, *given, "--json", "--per-record", str(rows), "triples_per_relation=1"
+    )
+    assert (code, json.loads(printed)["winnable"]) == (0, 0.0)
+    assert "ceiling" not in printed
+    assert next(iter(read_jsonl(rows)))["gold_relation_listed"] is True
+    code, printed, _ = command(capsys, *given)
+    assert (code, "winnable" in printed) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["environment.preset=io-prompt"], "io-prompt"),
+        (["environment.preset=nope"], "nope"),
+        (["top_relations=0"], "top_relations"),
+        (["--model", "."], "graphwalker.json"),
+        (["--count", "0"], ""),
+        (["rounds=3"], "rounds"),
+    ],
+)
+def test_the_command_names_the_mistake_in_one_line(tmp_path, capsys, more, said):
+    path = tmp_path / "q.jsonl"
+    write_jsonl(path, [TWO_FILMS.to_json()])
+    given = ("--graph", "support.toy:toy_graph", "--questions", str(path))
+    try:
+        code, _, error = command(capsys, *given, *more)
+    except Exception as usage:  # typer's own, of an option
+        code, error = 2, f"{usage}\n"
+    assert code == 2
+    assert said in error
+    assert error.count("\n") == 1
+
+
+def test_a_preset_without_a_speaker_has_no_ceiling():
+    with pytest.raises(UserError, match="io-prompt"):
+        reach_of(TWO_FILMS, environment("preset=io-prompt"))
