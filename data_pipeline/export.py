@@ -8,23 +8,42 @@ from typing import Any
 from graphwalker.agents.base import Log
 from graphwalker.agents.environment import Environment
 from graphwalker.errors import UserError
-from graphwalker.files import read_json, read_jsonl, read_records, write_json, write_jsonl
+from graphwalker.files import (
+    dumps,
+    read_json,
+    read_jsonl,
+    read_records,
+    write_json,
+    write_jsonl,
+    write_text,
+)
 from graphwalker.question import Question
 from graphwalker.trajectory import Message, Trajectory
 
 ExportRow = dict[str, Any]
 
 MESSAGES = "STRUCT(role VARCHAR, content VARCHAR)[]"
-SFT_COLUMNS = {"messages": MESSAGES, "id": "VARCHAR", "structure": "VARCHAR"}
+SFT_COLUMNS = {
+    "messages": MESSAGES,
+    "id": "VARCHAR",
+    "structure": "VARCHAR",
+    "injected_errors": "BIGINT[]",
+}
 RL_COLUMNS = {
     "data_source": "VARCHAR",
+    "agent_name": "VARCHAR",
     "prompt": MESSAGES,
     "ability": "VARCHAR",
     "reward_model": "STRUCT(style VARCHAR, ground_truth VARCHAR[])",
     "extra_info": "STRUCT(id VARCHAR, index BIGINT, split VARCHAR, structure VARCHAR, "
-    "question VARCHAR, topic_ids VARCHAR[], answer_ids VARCHAR[])",
+    "question VARCHAR, topic_ids VARCHAR[], answer_ids VARCHAR[], need_tools_kwargs BOOLEAN, "
+    "interaction_kwargs STRUCT(name VARCHAR, question VARCHAR))",
 }
-"""The columns of verl's RL data; what its reward function needs to know stands in extra_info."""
+"""The columns of verl's RL data; extra_info has what its reward function needs to know, and what its
+agent loop hands to the interaction that plays the environment (`graphwalker.serve.verl`)."""
+INTERACTION = "interaction.yaml"
+"""Beside the rows: what verl's multi_turn.interaction_config_path names."""
+INTERACTION_CLASS = "graphwalker.serve.verl.GraphWalkerInteraction"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +55,18 @@ class Export:
     set_aside: int
 
 
-def export(source: Path, to: str, out: Path, environment: Environment | None = None) -> Export:
+def export(
+    source: Path, to: str, out: Path, environment: Environment | None = None, graph: str = ""
+) -> Export:
     """Write the trajectories or questions of `source` into `out` for `to`: sharegpt, trl or verl.
 
     Trajectories become supervised rows, one for each unbroken context, word for word what a policy
     reads and writes. Questions become prompts of RL (trl, verl): the first messages that
-    `environment` would show, and the answers. Raises `UserError` for a form that does not exist,
-    for questions without an environment, and for an empty file.
+    `environment` would show, and the answers; for verl, with `graph` (what opens it), also the
+    config of the interaction by which its agent loop plays the environment.
+
+    Raises `UserError` for a form that does not exist, for questions without an environment, and for
+    an empty file.
     """
     if to not in FORMS:
         raise UserError(f"--to {to}: unknown form; known: {', '.join(FORMS)}")
@@ -57,24 +81,52 @@ def export(source: Path, to: str, out: Path, environment: Environment | None = N
         raise UserError(f"{source} holds questions; --to {to} takes trajectories")
     if environment is None:
         raise UserError(f"{source} holds questions: their prompts need the graph (--graph)")
+    if to == "verl" and graph:
+        _write_interaction(out / INTERACTION, graph, environment)
     return form.prompts(source, out, environment)
 
 
-def conversations(source: Path, set_aside: list[str]) -> Iterator[tuple[Trajectory, list[Message]]]:
+def _write_interaction(path: Path, graph: str, environment: Environment) -> None:
+    """Our actions are text in tags, not function calls: verl's tools (`tools_kwargs`) cannot play
+    them, an interaction can."""
+    from omegaconf import OmegaConf
+
+    settings = environment.config.model_dump(mode="json", exclude_unset=True)
+    spec = str(Path(graph).resolve()) if Path(graph).exists() else graph
+    config = {"graph": spec, "environment": settings}
+    entry = {"name": "graphwalker", "class_name": INTERACTION_CLASS, "config": config}
+    write_text(path, OmegaConf.to_yaml(OmegaConf.create({"interaction": [entry]})))
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """An unbroken context of a trajectory: what is one row of SFT."""
+
+    trajectory: Trajectory
+    messages: list[Message]
+    injected: list[int]
+    """Places among `messages` of what an expert was made to get wrong: for a loss mask."""
+
+
+def conversations(source: Path, set_aside: list[str]) -> Iterator[Conversation]:
     """Every unbroken context of every trajectory; ids of infrastructure failures go to
     `set_aside`."""
     for trajectory in read_records(source, Trajectory.from_json):
         if trajectory.stop.infrastructure_failure:
             set_aside.append(trajectory.id)
             continue
-        context: list[Message] = []
-        for turn in trajectory.turns:
-            if turn.restart and context:
-                yield trajectory, context
-                context = []
-            context = [*context, *turn.context, Message("assistant", turn.completion)]
-        if context:
-            yield trajectory, context
+        errors = trajectory.provenance.get("errors", ())
+        injected = {error["turn"] for error in errors if error.get("slip")}
+        row = Conversation(trajectory, [], [])
+        for number, turn in enumerate(trajectory.turns):
+            if turn.restart and row.messages:
+                yield row
+                row = Conversation(trajectory, [], [])
+            row.messages.extend((*turn.context, Message("assistant", turn.completion)))
+            if number in injected:
+                row.injected.append(len(row.messages) - 1)
+        if row.messages:
+            yield row
 
 
 def sharegpt(source: Path, out: Path) -> Export:
@@ -82,7 +134,7 @@ def sharegpt(source: Path, out: Path) -> Export:
     message stands in a column of its own; observations are the human turns."""
     set_aside: list[str] = []
     file = out / f"{_stem(source)}.jsonl"
-    rows = write_jsonl(file, (_sharegpt(t, m) for t, m in conversations(source, set_aside)))
+    rows = write_jsonl(file, map(_sharegpt, conversations(source, set_aside)))
     info = out / "dataset_info.json"
     known = read_json(info) if info.is_file() else {}
     columns = {"messages": "conversations", "system": "system"}
@@ -99,7 +151,7 @@ def trl(source: Path, out: Path) -> Export:
     """Rows with `messages`, the conversational form of TRL's SFTTrainer."""
     set_aside: list[str] = []
     file = out / f"{_stem(source)}.jsonl"
-    rows = write_jsonl(file, (_messages(t, m) for t, m in conversations(source, set_aside)))
+    rows = write_jsonl(file, map(_messages, conversations(source, set_aside)))
     return Export(file, rows, len(set_aside))
 
 
@@ -112,7 +164,7 @@ def trl_prompts(source: Path, out: Path, environment: Environment) -> Export:
 def verl(source: Path, out: Path) -> Export:
     """Parquet with `messages`, as verl's multi-turn SFT reads it."""
     set_aside: list[str] = []
-    rows = (_messages(t, m) for t, m in conversations(source, set_aside))
+    rows = map(_messages, conversations(source, set_aside))
     file, count = _parquet(rows, out / f"{_stem(source)}.parquet", SFT_COLUMNS)
     return Export(file, count, len(set_aside))
 
@@ -149,21 +201,29 @@ def opening(question: Question, environment: Environment) -> list[Message]:
 _SPEAKERS = {"user": "human", "assistant": "gpt"}
 
 
-def _sharegpt(trajectory: Trajectory, messages: Sequence[Message]) -> ExportRow:
-    system = "\n".join(m.content for m in messages if m.role == "system")
-    spoken = [m for m in messages if m.role != "system"]
-    if [m.role for m in spoken] != ["user", "assistant"] * (len(spoken) // 2):
+def _sharegpt(row: Conversation) -> ExportRow:
+    system = "\n".join(m.content for m in row.messages if m.role == "system")
+    spoken = [(place, m) for place, m in enumerate(row.messages) if m.role != "system"]
+    if [m.role for _, m in spoken] != ["user", "assistant"] * (len(spoken) // 2):
         raise UserError(
-            f"{trajectory.id}: ShareGPT wants user and assistant to take turns, and here they do "
-            "not; export to trl or verl"
+            f"{row.trajectory.id}: ShareGPT wants user and assistant to take turns, and here they "
+            "do not; export to trl or verl"
         )
-    turns = [{"from": _SPEAKERS[m.role], "value": m.content} for m in spoken]
-    return {"id": trajectory.id, "system": system, "conversations": turns}
+    return {
+        "id": row.trajectory.id,
+        "system": system,
+        "conversations": [{"from": _SPEAKERS[m.role], "value": m.content} for _, m in spoken],
+        "injected_errors": [n for n, (place, _) in enumerate(spoken) if place in row.injected],
+    }
 
 
-def _messages(trajectory: Trajectory, messages: Sequence[Message]) -> ExportRow:
-    structure = trajectory.question.structure
-    return {"id": trajectory.id, "structure": structure, "messages": _plain(messages)}
+def _messages(row: Conversation) -> ExportRow:
+    return {
+        "id": row.trajectory.id,
+        "structure": row.trajectory.question.structure,
+        "messages": _plain(row.messages),
+        "injected_errors": row.injected,
+    }
 
 
 def _trl_prompts(source: Path, environment: Environment) -> Iterator[ExportRow]:
@@ -181,6 +241,7 @@ def _verl_prompts(source: Path, environment: Environment) -> Iterator[ExportRow]
         names = [answer.name for answer in question.answers]
         yield {
             "data_source": question.dataset or "graphwalker",
+            "agent_name": "tool_agent",
             "prompt": _plain(opening(question, environment)),
             "ability": "kgqa",
             "reward_model": {"style": "rule", "ground_truth": names},
@@ -192,6 +253,11 @@ def _verl_prompts(source: Path, environment: Environment) -> Iterator[ExportRow]
                 "question": question.text,
                 "topic_ids": [entity.id for entity in question.topic_entities],
                 "answer_ids": [answer.id for answer in question.answers],
+                "need_tools_kwargs": False,
+                "interaction_kwargs": {
+                    "name": "graphwalker",
+                    "question": dumps(question.to_json()),
+                },
             },
         }
 
