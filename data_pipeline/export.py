@@ -39,7 +39,7 @@ RL_COLUMNS = {
     "question VARCHAR, topic_ids VARCHAR[], answer_ids VARCHAR[], need_tools_kwargs BOOLEAN, "
     "interaction_kwargs STRUCT(name VARCHAR, question VARCHAR))",
 }
-"""The columns of verl's RL data; extra_info has what its reward function needs to know, and what its
+"""The columns of verl's RL data; extra_info has what its reward function needs, and what its
 agent loop hands to the interaction that plays the environment (`graphwalker.serve.verl`)."""
 INTERACTION = "interaction.yaml"
 """Beside the rows: what verl's multi_turn.interaction_config_path names."""

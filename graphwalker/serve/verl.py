@@ -35,8 +35,8 @@ class GraphWalkerInteraction:
         self, instance_id: str, question: str = "", **kwargs: object
     ) -> str:
         """Begin the episode of one rollout. `question` is a question of ours as JSON."""
-        asked = Question.from_json(json.loads(question))
-        self._episodes[instance_id] = Episode(asked, 0, self._environment)
+        parsed = Question.from_json(json.loads(question))
+        self._episodes[instance_id] = Episode(parsed, 0, self._environment)
         return instance_id
 
     async def generate_response(
