@@ -31,7 +31,7 @@ from data_pipeline.walks.plausibility import (
     parse_stream,
 )
 from data_pipeline.walks.sampler import Walk, Walker, WalkRules, walk_rng
-from data_pipeline.wording.bank import not_asked
+from data_pipeline.wording.banks.bank import not_asked
 from data_pipeline.wording.lexicon import Lexicon
 from data_pipeline.wording.paraphrases import with_wordings
 from data_pipeline.wording.questions import ProgrammaticTeacher
@@ -153,7 +153,7 @@ class Maker:
         which = "held-out" if config.split == TEST_WORDING else config.wordings
         splits = config.splits
         wordings = with_wordings(lexicon, which, splits.wording_share, splits.seed)
-        phrases = Programmatic(ProgrammaticTeacher(wordings, config.vague))
+        phrases = Programmatic(ProgrammaticTeacher(wordings, config.vague, config.styles))
         protocol = self._environment.protocol
         self._teacher: Teacher = ChatTeacher(client, lexicon, protocol) if client else phrases
 

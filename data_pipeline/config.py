@@ -17,6 +17,7 @@ from data_pipeline.demonstrators.injected_errors import INJECTED_ERRORS
 from data_pipeline.teacher.config import TeacherConfig, written
 from data_pipeline.walks.plausibility import PlausibilityConfig
 from data_pipeline.walks.sampler import STRUCTURES
+from data_pipeline.wording.questions import STYLES
 from graphwalker.agents.environment import EnvironmentConfig
 from graphwalker.config import Config
 from graphwalker.policies.config import PolicyConfig
@@ -89,6 +90,9 @@ class SamplingConfig(Config):
     """Share of the phrases that are vague: they could mean more than one relation."""
     unchecked: tuple[Literal["quality", "ambiguous_reading"], ...] = ()
     """Checks of a question that are not made, to measure what they are worth."""
+    styles: dict[str, float] = STYLES
+    """Weights of the styles of a question of one hop: `casual` (as typed into a search box, where
+    the phrase bank has such words), `plain` and `formal`."""
     plain_thoughts: bool = False
     """Whether every kind of thought has one wording only, which is less for a tiny model to
     learn."""
@@ -108,6 +112,15 @@ class SamplingConfig(Config):
     """Number of worker processes. The files are the same for any number."""
     engine: Literal["processes", "ray"] = "processes"
     """Where workers run: on this machine, or as actors of a Ray cluster. The files are the same."""
+
+    @field_validator("styles")
+    @classmethod
+    def _known_styles(cls, styles: dict[str, float]) -> dict[str, float]:
+        if unknown := sorted(set(styles) - set(STYLES)):
+            raise ValueError(f"unknown style {unknown[0]!r}; known: {', '.join(STYLES)}")
+        if min(styles.values(), default=0.0) < 0 or not sum(styles.values()):
+            raise ValueError("the weights of the styles are not negative, and one is above 0")
+        return styles
 
     @model_validator(mode="after")
     def _something_is_held_out(self) -> Self:

@@ -9,7 +9,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from data_pipeline.wording.bank import bank
+from data_pipeline.wording.banks.bank import bank
 from data_pipeline.wording.phrases import NOTHING_KNOWN, generated_entry
 from data_pipeline.wording.plain_ids import Nouns
 from graphwalker.graphs.base import FLATTENED, Direction
@@ -52,6 +52,8 @@ class Entry:
     """Whole questions about it, where a noun phrase would be stiff: `When was {x} born?`."""
     generated: bool = False
     """Whether it is made from the relation id, not put into words by people."""
+    casual: tuple[str, ...] = ()
+    """The same as people type it into a search box: `who is {x} married to`."""
 
 
 Make = Callable[[Hop], Entry]
@@ -193,6 +195,7 @@ def _entry(
         plural=end["plural"],
         question_word=end["question_word"],
         questions=tuple(wording.get("question", ())),
+        casual=tuple(wording.get("casual", ())),
     )
 
 
@@ -231,7 +234,7 @@ def _meanings(entries: Mapping[Hop, Entry], questions: bool) -> dict[str, tuple[
     for hop in sorted(entries):
         entry = entries[hop]
         texts = [phrase.text for phrase in (*entry.phrases, *entry.clauses)]
-        for text in (*texts, *(entry.questions if questions else ())):
+        for text in (*texts, *((*entry.questions, *entry.casual) if questions else ())):
             found.setdefault(text, []).append(hop)
     return {text: tuple(hops) for text, hops in found.items()}
 

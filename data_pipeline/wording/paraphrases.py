@@ -29,7 +29,7 @@ def held_out(entries: Iterable[Entry], share: float, seed: int) -> frozenset[str
     shown: set[str] = set()
     for entry in entries:
         nouns = [phrase.text for phrase in entry.phrases if not phrase.vague]
-        texts.update(nouns, _exact(entry.clauses), entry.questions)
+        texts.update(nouns, _exact(entry.clauses), entry.questions, entry.casual)
         first = sorted(nouns, key=lambda text: (not text.endswith("{x}"), _drawn(text, seed)))
         shown.update(first[:1])
     return frozenset(text for text in texts - shown if _drawn(text, seed) < share)
@@ -42,9 +42,15 @@ def _side(entry: Entry, held: frozenset[str], which: Wordings) -> Entry:
             side = [phrase for phrase in phrases if not phrase.vague]
         return (*side, *(phrase for phrase in phrases if phrase.vague))
 
-    questions = tuple(form for form in entry.questions if (form in held) is (which == "held-out"))
+    def whole(forms: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(form for form in forms if (form in held) is (which == "held-out"))
+
     return replace(
-        entry, phrases=kept(entry.phrases), clauses=kept(entry.clauses), questions=questions
+        entry,
+        phrases=kept(entry.phrases),
+        clauses=kept(entry.clauses),
+        questions=whole(entry.questions),
+        casual=whole(entry.casual),
     )
 
 

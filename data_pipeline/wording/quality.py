@@ -43,7 +43,8 @@ def judge(
     """Score a question against its query. Each fault costs enough to be seen in the mean."""
     missing = list(_missing(text, query, draft))
     astray = [*_astray(query, draft), *_leaks(text, query, answers, intermediates)]
-    faults = list(_faults(_masked(text, query)))
+    typed = _is_typed(text, draft)
+    faults = list(_faults(_masked(text, query, typed), typed))
     scores = (
         max(0.0, 10.0 - 5.0 * len(missing)),
         max(0.0, 10.0 - 5.0 * len(astray)),
@@ -116,14 +117,28 @@ def _leaks(
             yield f"the intermediate entity {entity.name!r} is named"
 
 
-def _faults(text: str) -> Iterator[str]:
-    """What is wrong on the surface of a question whose topic entities are masked."""
+def _is_typed(text: str, draft: Draft) -> bool:
+    """Whether the text is a casual question of one hop, whose phrase is all of it."""
+    form, *others = _all_phrases(draft) or [""]
+    opening = _bare(form.partition("{x}")[0])
+    return (
+        not others
+        and form[:1] in "{abcdefghijklmnopqrstuvwxyz"
+        and form[-1:] != "?"
+        and (_bare(text).startswith(opening))
+    )
+
+
+def _faults(text: str, typed: bool = False) -> Iterator[str]:
+    """What is wrong on the surface of a question whose topic entities are masked. `typed`: as into
+    a search box, where neither a capital nor a question mark is missed."""
     words = text.split()
-    if text.count("?") != 1 or not text.endswith("?"):
+    marks = text.count("?")
+    if not (text.endswith("?") and marks == 1) and not (typed and not marks):
         yield "not one question mark at the end"
-    if not 3 <= len(words) <= LONGEST:
+    if not 3 - typed <= len(words) <= LONGEST:
         yield f"{len(words)} words"
-    if not text[:1].isupper() or "  " in text or "{" in text:
+    if not (text[:1].isupper() or typed) or "  " in text or "{" in text:
         yield "untidy"
     if _RELATION_ID.search(text):
         yield "shows an id"
@@ -137,12 +152,14 @@ def _faults(text: str) -> Iterator[str]:
         yield "repeats itself"
 
 
-def _masked(text: str, query: Query) -> str:
-    """The text with the names of its topic entities replaced by one plain word."""
+def _masked(text: str, query: Query, typed: bool = False) -> str:
+    """The text with the names of its topic entities replaced by one plain word. `typed`: they may
+    be in lower case."""
     names = sorted((topic.name for topic in query.topics), key=len, reverse=True)
     for name in names:
         if name.strip():
             text = text.replace(name, "Xyz")
+            text = text.replace(name.lower(), "Xyz") if typed else text
     return text
 
 
@@ -150,8 +167,13 @@ def _all_phrases(draft: Draft) -> list[str]:
     return [*(phrase for part in draft.phrases for phrase in part), *draft.tail_phrases]
 
 
+def _bare(text: str) -> str:
+    return text.lower().replace("'", "")
+
+
 def _says(text: str, phrase: str) -> bool:
     """Do the words around the phrase's slot stand in the text, in their order?"""
+    text, phrase = _bare(text), _bare(phrase)
     position = 0
     for piece in phrase.split("{x}"):
         found = text.find(piece.strip(" ?"), position)

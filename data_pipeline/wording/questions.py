@@ -2,9 +2,10 @@
 
 import random
 import re
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
+from data_pipeline.wording.banks.typed import typed
 from data_pipeline.wording.constraint_questions import word_constrained
 from data_pipeline.wording.lexicon import Phrase
 from data_pipeline.wording.nesting import Fragment, Phraser
@@ -17,8 +18,17 @@ UNSPECIFIC = ("place", "organization", "entity", "thing", "person")
 LITERAL = ("date", "year", "number")
 
 
+STYLES = {"casual": 6.0, "plain": 3.0, "formal": 1.0}
+"""How often a question of one hop is typed as into a search box (`wheres peru located`), is a plain
+question (`Where is Peru?`), asks for a noun phrase (`Can you name the location of Peru?`)."""
+
+
+@dataclass(frozen=True, slots=True)
 class ProgrammaticTeacher(Phraser):
     """Words questions by nesting hand-written or generated phrases; needs no key and no network."""
+
+    styles: Mapping[str, float] = field(default_factory=STYLES.copy)
+    """Weights of the styles, for questions of one hop that the bank words in all of them."""
 
     def ask(self, query: Query, answers: Sequence[Entity], rng: random.Random) -> Draft | None:
         """One question, or `None` where none can be worded (no phrase, or the answer leaks)."""
@@ -46,9 +56,14 @@ class ProgrammaticTeacher(Phraser):
         return replace(draft, constraint=form) if draft and form else draft
 
     def _word_last(self, inner: Fragment, hop: Hop, many: bool, rng: random.Random) -> Fragment:
-        entry = self.lexicon.entry(hop)
+        entry, style = self.lexicon.entry(hop), ""
+        if entry.casual and not inner.nested:
+            style = rng.choices([*self.styles], [*self.styles.values()])[0]
+        if style == "casual":
+            form = rng.choice(entry.casual)
+            return Fragment(typed(form, inner.text, rng), (form,))
         whole = [form for form in entry.questions if _reads_well(form, inner)]
-        if whole and rng.random() < 0.6:
+        if whole and style != "formal" and rng.random() < 0.6:
             form = rng.choice(whole)
             return Fragment(inner.within(form, rng), (*inner.phrases, form))
         clauses = [
@@ -121,7 +136,9 @@ class ProgrammaticTeacher(Phraser):
         tail: tuple[str, ...],
         answers: Sequence[Entity],
     ) -> Draft | None:
-        if text.count("?") != 1 or any(mentions(text, answer.name) for answer in answers):
+        if text.count("?") > 1 or any("?" in topic.name for topic in query.topics):
+            return None
+        if any(mentions(text, answer.name) for answer in answers):
             return None
         meaning = self.lexicon.readings_of
         readings = tuple(

@@ -1,14 +1,19 @@
 """The phrase bank: every text can be said, and a text that means several relations says so."""
 
+import random
 import re
+import tomllib
 from collections import Counter
 from typing import Any
 
 import pytest
 
 from data_pipeline.certificates import other_reading
-from data_pipeline.wording.bank import bank, not_asked
+from data_pipeline.wording.banks.bank import CASUAL, add_casual, bank, frames, not_asked, texts_of
+from data_pipeline.wording.banks.typed import typed
 from data_pipeline.wording.lexicon import Lexicon, hand_written
+from data_pipeline.wording.quality import judge
+from data_pipeline.wording.questions import ProgrammaticTeacher
 from graphwalker.graphs.base import Direction, Entity
 from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.query.draft import Draft
@@ -20,7 +25,7 @@ CITY, STATE = "base.biblioness.bibs_location.city", "base.biblioness.bibs_locati
 
 
 def _texts(wording: dict[str, list[str]]) -> list[str]:
-    return [text for texts in wording.values() for text in texts]
+    return [text for kind, texts in wording.items() if kind != "casual" for text in texts]
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["id"])
@@ -30,7 +35,7 @@ def test_every_text_of_the_bank_is_well_formed(row: dict[str, Any]) -> None:
         wording = row[direction]
         texts = _texts(wording)
         assert len(texts) == len(set(texts)) and wording["phrase"]
-        assert wording.keys() <= {"phrase", "clause", "question"}
+        assert wording.keys() <= {"phrase", "clause", "question", "casual"}
         for text in texts:
             assert text.count("{x}") == 1 and text == text.strip()
             assert not re.search(r"[_|]|\.\.|  |\b(a|an|the) \{x\}", text)
@@ -100,3 +105,47 @@ def test_a_question_that_means_two_relations_needs_them_to_agree(also_state: boo
     assert {Hop(CITY), Hop(STATE)} <= set(readings)
     draft = Draft(form.replace("{x}", "Studio City"), ((form,),), (), ((readings,),))
     assert bool(other_reading(graph, query, draft, execute(graph, query, 9))) is also_state
+
+
+@pytest.mark.parametrize("name", sorted({name for name, _ in texts_of(".toml", (CASUAL,))}))
+def test_casual_questions_are_typed_and_short(name: str) -> None:
+    table = tomllib.loads(dict(texts_of(".toml", (CASUAL,)))[name])
+    for row in table["frames"]:
+        assert row.keys() <= {"ids", "out", "in"} and len(row) > 1
+        for _, _, text in frames(row):
+            assert text.count("{x}") == 1 and text == text.strip().lower(), text
+            assert not re.search(r"[_|?.,]|  ", text) and len(text.split()) <= 16, text
+
+
+def test_a_casual_question_belongs_to_a_relation_of_the_bank() -> None:
+    rows = [{"id": "a.b.c", "out": {"phrase": ["the c of {x}"]}}]
+    with pytest.raises(KeyError):
+        add_casual(rows, (("a.b.d", Direction.OUT, "what is the d of {x}"),))
+
+
+def test_casual_questions_of_an_inverse_are_those_of_the_relation() -> None:
+    out, into = {"phrase": ["the d of {x}"]}, {"phrase": ["the c of {x}"]}
+    rows = [{"id": "a.b.c", "inverse": "d.e.f", "out": out, "in": into}]
+    add_casual(rows, (("d.e.f", Direction.OUT, "whats the c of {x}"),))
+    assert into["casual"] == ["whats the c of {x}"] and "casual" not in out
+
+
+def test_a_typed_question_keeps_its_name_whole() -> None:
+    texts = {typed("what's {x}'s job", "Bo'Ann", random.Random(seed)) for seed in range(40)}
+    assert {"whats Bo'Ann's job?", "what's bo'ann's job"} <= texts
+    assert typed("who is a {x}", "Editor", random.Random(0)).startswith("who is an ")
+    assert "the the" not in typed("who is in the {x}", "The Band", random.Random(0)).lower()
+
+
+def test_styles_are_drawn_as_asked() -> None:
+    lexicon = Lexicon.for_graph(["people.person.religion", "x.y.z"])
+    query = Query((Branch(Entity("p", "Ann Lee"), (Hop("people.person.religion"),)),))
+
+    def typed_share(styles: dict[str, float]) -> float:
+        teacher = ProgrammaticTeacher(lexicon, styles=styles)
+        drafts = [teacher.ask(query, [], random.Random(seed)) for seed in range(60)]
+        assert all(draft and judge(draft.text, query, draft).kept for draft in drafts)
+        return sum(draft is not None and draft.text[0].islower() for draft in drafts) / 60
+
+    assert typed_share({"casual": 1.0}) == 1.0 and typed_share({"formal": 1.0}) == 0.0
+    assert 0.3 < typed_share({"casual": 1.0, "plain": 1.0}) < 0.7

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from data_pipeline.wording.bank import bank
+from data_pipeline.wording.banks.bank import bank
 from data_pipeline.wording.lexicon import parse_table
 from graphwalker.query.query import Hop, parse_hop
 
