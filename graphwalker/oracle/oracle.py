@@ -34,11 +34,13 @@ class OraclePolicy(PlannedPolicy):
         seed: int = 0,
         plain: bool = False,
         speaker: Speaker | None = WALKER,
+        silent: bool = False,
     ) -> None:
-        """`plain`: every kind of thought has one form only."""
+        """`plain`: every kind of thought has one form only; `silent`: actions without thoughts."""
         super().__init__(graph, protocol, speaker)
         self._seed = seed
         self._plain = plain
+        self._silent = silent
 
     def plan(self, key: str, question: Question) -> Plan:
         return self.continued(question, ())
@@ -51,7 +53,8 @@ class OraclePolicy(PlannedPolicy):
         view = View(self.graph, question.topic_entities, self.speaker, avoided)
         view.recall(turns)
         plan = narrated(view, self._steps(view, question, rng), rng)
-        return _regretted(view, plan, rng) if turns else plan
+        plan = _regretted(view, plan, rng) if turns else plan
+        return _unspoken(plan) if self._silent else plan
 
     def _steps(self, view: View, question: Question, rng: thoughts.Choice) -> Plan:
         if question.query is None:
@@ -71,7 +74,19 @@ class OraclePolicy(PlannedPolicy):
             answers = yield from weigh(view, do, answers, query.constraint, phrase, rng)
             yield weighed(view, answers, phrase, rng)
             return
+        answers = _asked_for(question, answers)
         yield closing(view, answers, 0 if query.tail else len(query.branches), rng)
+
+
+def _asked_for(question: Question, found: list[Entity]) -> list[Entity]:
+    """The gold answers alone where all of them are among those found.
+
+    A query made of a gold path finds more where the question has a condition that its path does not
+    say: `what countries border france?` shows seas, too.
+    """
+    gold = {answer.id for answer in question.answers}
+    kept = [entity for entity in found if entity.id in gold]
+    return kept if kept and len(kept) == len(gold) else found
 
 
 def _regretted(view: View, plan: Plan, rng: thoughts.Choice) -> Plan:
@@ -81,6 +96,17 @@ def _regretted(view: View, plan: Plan, rng: thoughts.Choice) -> Plan:
         turn = yield " ".join(filter(None, (view.regret(rng), thought))), action
         while True:
             turn = yield plan.send(turn)
+    except StopIteration:
+        return
+
+
+def _unspoken(plan: Plan) -> Plan:
+    """The plan's actions alone."""
+    try:
+        _, action = next(plan)
+        while True:
+            turn = yield "", action
+            _, action = plan.send(turn)
     except StopIteration:
         return
 

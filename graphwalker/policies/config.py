@@ -2,7 +2,7 @@
 
 import hashlib
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -21,6 +21,9 @@ class PolicyConfig(Config):
     `random-relation` take a listed relation by rule and answer with all that it shows."""
     api: ChatApiConfig | None = None
     """An OpenAI-compatible server that has the model; `api.base_url=...` is enough. None: local."""
+    thoughts: Literal["varied", "plain", "none"] = "varied"
+    """How the policy `oracle` words its thoughts: `plain`: every kind in one form only, which is less
+    for a tiny model to learn; `none`: actions alone."""
     format: FormatSetting = "chatml"
     """Layout of messages: `chatml`, `qwen2.5`, `qwen3`, `llama3`, `llama3.1`, `inline` (tiny
     models), or a layout of your own (see `FormatConfig` in `graphwalker/tokens/formats.py`)."""

@@ -25,12 +25,22 @@ class PlayedIn(Protocol):
     speaker: Speaker | None
 
 
-def _planned(kind: type[PlannedPolicy]) -> Callable[[PlayedIn], Policy]:
-    return lambda world: kind(world.graph, world.protocol, speaker=world.speaker)
+def _planned(kind: type[PlannedPolicy]) -> Callable[[PolicyConfig, PlayedIn], Policy]:
+    return lambda _, world: kind(world.graph, world.protocol, speaker=world.speaker)
 
 
-WITHOUT_MODEL: Mapping[str, Callable[[PlayedIn], Policy]] = {
-    "oracle": _planned(OraclePolicy),
+def _oracle(config: PolicyConfig, world: PlayedIn) -> Policy:
+    return OraclePolicy(
+        world.graph,
+        world.protocol,
+        plain=config.thoughts == "plain",
+        speaker=world.speaker,
+        silent=config.thoughts == "none",
+    )
+
+
+WITHOUT_MODEL: Mapping[str, Callable[[PolicyConfig, PlayedIn], Policy]] = {
+    "oracle": _oracle,
     **{name: _planned(kind) for name, kind in BASELINES.items()},
 }
 """What `policy.model` may name besides models: `oracle` plays the query of each question, the
@@ -71,7 +81,7 @@ def load_policy(
     if config.api is None and config.model in WITHOUT_MODEL:
         if environment is None:
             raise UserError(f"{config.model} plays in an environment, and none is given")
-        return WITHOUT_MODEL[config.model](environment)
+        return WITHOUT_MODEL[config.model](config, environment)
     if config.api is None:
         _refuse_missing(config.model)
     if config.api is not None:

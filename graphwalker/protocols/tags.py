@@ -95,11 +95,13 @@ class TagProtocol:
     def pieces(self) -> tuple[str, ...]:
         """What the protocol itself writes between thoughts, names and relations, in the longest
         pieces: a tokenizer made for it has one token for each."""
-        calls = (f' </think>\n<kg-query> {tool}("' for tool in self._examples)
+        calls = [f'<kg-query> {tool}("' for tool in self._examples]
         return (
             "<think> ",
-            *calls,
+            *(f" </think>\n{call}" for call in calls),
             ' </think>\n<answer> ["',
+            *calls,  # of a turn without a thought
+            '<answer> ["',
             '", ["',
             '") </kg-query>',
             '"]) </kg-query>',

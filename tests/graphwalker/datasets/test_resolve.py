@@ -175,3 +175,18 @@ def test_the_command_names_the_mistake_in_one_line(tmp_path, capsys):
     code, _, error = command(capsys, "--graph", str(tmp_path / "none"), *given, "layers.nope=1")
     assert (code, error.count("\n")) == (2, 1)
     assert not (tmp_path / "o.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    ("answers", "given"),
+    [("m.0film2", 1), ("m.0film1 m.0film2", 2), ("m.0film2 m.0oslo", 2)],
+)
+def test_the_oracle_answers_with_the_gold_alone_where_its_query_finds_all_of_it_and_more(
+    answers, given
+):
+    asked = question(["film.director.film"], answers)
+    world = Environment(toy_graph())
+    oracle = OraclePolicy(world.graph, world.protocol, silent=True)
+    [episode] = rollout([resolve_one(asked, toy_graph())], world, oracle, Sampling())
+    assert len(episode.answer) == given
+    assert [turn.thought for turn in episode.turns] == [""] * 3
