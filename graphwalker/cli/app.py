@@ -14,7 +14,7 @@ from graphwalker import __version__
 from graphwalker.cli import config
 from graphwalker.cli.data import data, dataset, ranker, verify
 from graphwalker.cli.graphs import graph, virtuoso
-from graphwalker.cli.runs import agents, results
+from graphwalker.cli.runs import agents, doctor, results
 from graphwalker.errors import GraphWalkerError, IncompleteError, UserError
 
 EXTRAS = {
@@ -83,6 +83,7 @@ PANELS = {
     "Checks of data": verify.app,
     "Agents at work": agents.app,
     "Results": results.app,
+    "Before a run": doctor.app,
     "Settings": config.app,
 }
 for panel, part in PANELS.items():

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from graphwalker.doctor.gpus import promised_gpus
 from graphwalker.errors import UserError
 from support.paths import ROOT
-from training.runs.hardware import check_gpus, promised_gpus
+from training.runs.hardware import check_gpus
 
 LAUNCHED = {"WORLD_SIZE": "2", "ACCELERATE_MIXED_PRECISION": "bf16"}
 

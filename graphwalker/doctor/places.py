@@ -1,0 +1,106 @@
+"""What a run reads and writes: its graph, its model, its servers, its folder and the disk."""
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from graphwalker.doctor.diagnosis import Diagnosis, looked_at, note, ok, wrong
+from graphwalker.errors import UserError
+from graphwalker.graphs.open import is_endpoint, open_endpoint, open_graph
+
+GIB = 2**30
+LEAST_GIB = 10
+"""Free space below which a run with checkpoints of a small model may not fit."""
+
+
+def look_at_graph(spec: str) -> Iterator[Diagnosis]:
+    """It opens, or answers, and holds something."""
+    if is_endpoint(spec):
+        advice = "start it, or give its address; `graphwalker virtuoso start --help`"
+        yield from looked_at("graph", advice, lambda: _endpoint(spec))
+    else:
+        yield from looked_at("graph", "graphwalker graph build --help", lambda: _opened(spec))
+
+
+def _endpoint(spec: str) -> str:
+    graph = open_endpoint(spec, attempts=1)
+    if not graph.client.rows("SELECT ?s WHERE { ?s ?p ?o } LIMIT 1"):
+        raise UserError(f"{spec}: it answers, but holds no triple (is the named graph right?)")
+    return f"{spec} answers and is not empty"
+
+
+def _opened(spec: str) -> str:
+    graph = open_graph(spec)
+    size = getattr(graph, "size", None)
+    if size == 0 or not graph.relation_ids():
+        raise UserError(f"{spec}: it opens, but holds no triple")
+    return f"{spec}: {size:,} entities" if size is not None else spec
+
+
+def look_at_model(model: str) -> Iterator[Diagnosis]:
+    """A local folder: weights, tokenizer, and the environment that the model was trained in."""
+    folder = Path(model)
+    if not folder.is_dir():
+        advice = "give a folder, or fill the cache: compute nodes often have no network"
+        found = f"{model}: no such folder; it will be looked for on the Hub"
+        yield note("model", found, advice) if model.count("/") == 1 else wrong(
+            "model", f"{model}: no such folder", advice
+        )
+        return
+    lacks = [name for name in ("config.json", "tokenizer.json") if not (folder / name).is_file()]
+    lacks += [] if any(folder.glob("*.safetensors")) else ["*.safetensors"]
+    if lacks:
+        advice = "give the folder that holds the model (of a run: its final/)"
+        yield wrong("model", f"{model} lacks {', '.join(lacks)}", advice)
+        return
+    about = "with" if (folder / "graphwalker.json").is_file() else "without"
+    yield ok("model", f"{model}, {about} graphwalker.json")
+
+
+def look_at_server(what: str, url: str, key_variable: str = "") -> Iterator[Diagnosis]:
+    """An HTTP server answers, whatever it says; a key that is named is set. It is never shown."""
+    import os
+
+    if key_variable:
+        if os.environ.get(key_variable, "").strip():
+            yield ok(f"{what}'s key", f"{key_variable} is set")
+        else:
+            yield wrong(f"{what}'s key", f"{key_variable} is not set", f"export {key_variable}=...")
+    advice = "start the server, or mend its address"
+    yield from looked_at(what, advice, lambda: _answers(url))
+
+
+def _answers(url: str) -> str:
+    from urllib.error import HTTPError
+    from urllib.request import urlopen
+
+    if not url.startswith(("http://", "https://")):
+        raise UserError(f"{url!r} is no http address")
+    try:
+        with urlopen(f"{url.rstrip('/')}/models", timeout=5):
+            pass
+    except HTTPError:
+        pass  # it is there: what it refuses is asked with a key, later
+    return f"{url} answers"
+
+
+def look_at_disk(folder: Path) -> Iterator[Diagnosis]:
+    """The run's folder can be written, and has room."""
+    there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    try:
+        with tempfile.TemporaryFile(dir=there):
+            pass
+    except OSError as error:
+        advice = "give another folder, or its rights"
+        yield wrong("disk", f"{folder}: {there} cannot be written ({error.strerror})", advice)
+        return
+    free = shutil.disk_usage(there).free / GIB
+    found = f"{folder}: {free:.0f} GiB free"
+    advice = "a checkpoint of a model with N parameters takes 12 N bytes, of which 3 are kept"
+    if free < 1:
+        yield wrong("disk", f"{folder}: {free:.2f} GiB free", "make room")
+    elif free < LEAST_GIB:
+        yield note("disk", found, advice)
+    else:
+        yield ok("disk", found)
