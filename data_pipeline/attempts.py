@@ -17,9 +17,9 @@ from data_pipeline.certificates import (
 from data_pipeline.config import SamplingConfig
 from data_pipeline.seeds.seeds import Seeds
 from data_pipeline.splits import TEST_ENTITY, TEST_WORDING, TRAIN, Splits
-from data_pipeline.teacher.client import TeacherClient, Unusable
-from data_pipeline.teacher.judge import DIMENSIONS
-from data_pipeline.teacher.teacher import ChatTeacher, Programmatic, Teacher
+from data_pipeline.teacher.client import Chats, Unusable
+from data_pipeline.teacher.judge import DIMENSIONS, UNSCORED
+from data_pipeline.teacher.teacher import open_teacher
 from data_pipeline.walks.constrained import ConstraintWalker
 from data_pipeline.walks.endpoint import open_for_walks
 from data_pipeline.walks.memory import RememberedGraph
@@ -43,6 +43,7 @@ from graphwalker.errors import GraphError, UserError
 from graphwalker.graphs.base import Entity, KnowledgeGraph
 from graphwalker.oracle.oracle import OraclePolicy
 from graphwalker.policies.base import Sampling
+from graphwalker.query.draft import Draft
 from graphwalker.query.query import Execution, Hop, Query, execute, own_side
 from graphwalker.query.sparql import render
 from graphwalker.question import Answer, Question, worded
@@ -116,6 +117,8 @@ class Attempt:
     question: Question | None = None
     trajectory: Trajectory | None = None
     drop: Drop | None = None
+    waiting: Question | None = None
+    """The question of a drop for want of a judge's score: `filter` asks for it again."""
 
 
 class Maker:
@@ -125,11 +128,11 @@ class Maker:
         self,
         graph: KnowledgeGraph,
         config: SamplingConfig,
-        client: TeacherClient | None = None,
+        chats: Chats | None = None,
         dataset: str = "synth",
     ) -> None:
-        """`client`: the line to a chat model that teaches; without it, the programmatic teacher.
-        With it a maker may be used by several threads."""
+        """`chats`: the lines to chat models that teach and judge; without them, the programmatic
+        teacher. With them a maker may be used by several threads."""
         self.graph = graph
         self.config = config
         self.dataset = dataset
@@ -153,9 +156,11 @@ class Maker:
         which = "held-out" if config.split == TEST_WORDING else config.wordings
         splits = config.splits
         wordings = with_wordings(lexicon, which, splits.wording_share, splits.seed)
-        phrases = Programmatic(ProgrammaticTeacher(wordings, config.vague, config.styles))
+        phrases = ProgrammaticTeacher(wordings, config.vague, config.styles)
         protocol = self._environment.protocol
-        self._teacher: Teacher = ChatTeacher(client, lexicon, protocol) if client else phrases
+        self._teacher = open_teacher(
+            config.teacher, config.judge, chats, graph, lexicon, protocol, phrases
+        )
 
     def _plausibility(self, seeds: Seeds, lexicon: Lexicon, listed: Lister) -> Plausibility | None:
         config, unasked = self.config.plausibility, not_asked()
@@ -190,7 +195,8 @@ class Maker:
         if thoughts and not isinstance(trajectory, Drop):
             trajectory = self.think(trajectory)
         if isinstance(trajectory, Drop):
-            return Attempt(name, sampled, drop=trajectory)
+            waiting = question if trajectory.reason == UNSCORED else None
+            return Attempt(name, sampled, drop=trajectory, waiting=waiting)
         return Attempt(name, sampled, trajectory.question, trajectory)
 
     def sample(self, structure: str, index: int) -> SampledWalk | Drop:
@@ -260,7 +266,8 @@ class Maker:
         query = sampled.walk.query
         rng = walk_rng(self.config.seed, stream, int(index), "question")
         try:
-            draft = self._teacher.ask(query, sampled.answers, rng)
+            run = sampled.run or execute(self.graph, query, FRONTIER_LIMIT)
+            draft = self._teacher.ask(query, sampled.answers, rng, run)
         except Unusable as error:
             return Drop("question", str(error))
         if draft is None:
@@ -298,19 +305,26 @@ class Maker:
         if rival and "ambiguous_reading" not in unchecked:
             return Drop("certificate", "ambiguous_reading", rival)
         trajectory = self.solve(question)
-        return trajectory if isinstance(trajectory, Drop) else self._scored(trajectory, query)
+        if isinstance(trajectory, Drop):
+            return trajectory
+        return self._scored(trajectory, query, draft, run)
 
-    def _scored(self, trajectory: Trajectory, query: Query) -> Trajectory | Drop:
+    def _scored(
+        self, trajectory: Trajectory, query: Query, draft: Draft, run: Execution
+    ) -> Trajectory | Drop:
         """The judge's scores last: they are paid for."""
         question = trajectory.question
         try:
-            verdict = self._teacher.scored(question.text, query)
+            verdict = self._teacher.scored(question.text, query, draft, run)
+            if verdict is None:
+                return trajectory
+            if not verdict.kept:
+                return Drop("filter", "quality", ", ".join(verdict.reasons))
+            misread = self._teacher.misread(question.text, query, draft, run)
         except Unusable as error:
             return Drop("filter", str(error))
-        if verdict is None:
-            return trajectory
-        if not verdict.kept:
-            return Drop("filter", "quality", ", ".join(verdict.reasons))
+        if misread:
+            return Drop("certificate", "misread_step", misread)
         scores = dict(zip(DIMENSIONS, verdict.scores, strict=True))
         annotations = {**question.annotations, "scores": scores}
         return replace(trajectory, question=replace(question, annotations=annotations))
@@ -337,12 +351,9 @@ class Maker:
             return trajectory.with_scores(**scores)
         return Drop("certificate", "unsolvable", _why_unsolved(trajectory))
 
-    def think(self, trajectory: Trajectory) -> Trajectory | Drop:
+    def think(self, trajectory: Trajectory) -> Trajectory:
         """The solved trajectory, its thoughts in the teacher's words."""
-        try:
-            return self._teacher.with_thoughts(trajectory)
-        except Unusable as error:
-            return Drop("thought", str(error))
+        return self._teacher.with_thoughts(trajectory)
 
     def _usable_topic(self, entity_id: str) -> bool:
         if self.config.split == "any":
@@ -365,17 +376,17 @@ def _why_unsolved(trajectory: Trajectory) -> str:
     return "not_shown" if trajectory.answer else "relation_not_listed"
 
 
-def open_maker(graph: Path | str, config: Config, client: TeacherClient | None = None) -> Maker:
+def open_maker(graph: Path | str, config: Config, chats: Chats | None = None) -> Maker:
     """A maker of its own for each worker process."""
     assert isinstance(config, SamplingConfig)
-    return Maker(open_for_walks(graph, config), config, client)
+    return Maker(open_for_walks(graph, config), config, chats)
 
 
 def open_worker(
     step: Callable[[Maker, Any], T],
     graph: Path | str,
     config: Config,
-    client: TeacherClient | None = None,
+    chats: Chats | None = None,
 ) -> Callable[[Any], T]:
     """What makes one record of one job, by a step of a maker of its own."""
-    return partial(step, open_maker(graph, config, client))
+    return partial(step, open_maker(graph, config, chats))

@@ -14,7 +14,7 @@ from pydantic import (
 
 from data_pipeline.contamination.config import ContaminationConfig
 from data_pipeline.demonstrators.injected_errors import INJECTED_ERRORS
-from data_pipeline.teacher.config import TeacherConfig, written
+from data_pipeline.teacher.config import JudgeConfig, TeacherConfig, written
 from data_pipeline.walks.plausibility import PlausibilityConfig
 from data_pipeline.walks.sampler import STRUCTURES
 from data_pipeline.wording.questions import STYLES
@@ -108,6 +108,9 @@ class SamplingConfig(Config):
     teacher: TeacherConfig = TeacherConfig()
     """A chat model that words the questions, judges them and writes the thoughts. It is called by
     threads of one process, whatever `workers` is."""
+    judge: JudgeConfig = JudgeConfig()
+    """Another judge than the teacher's own: `transformers:FOLDER`, or a server's address and model.
+    It scores the programmatic teacher's questions, too."""
     workers: int = Field(default=1, ge=1)
     """Number of worker processes. The files are the same for any number."""
     engine: Literal["processes", "ray"] = "processes"
@@ -121,6 +124,12 @@ class SamplingConfig(Config):
         if min(styles.values(), default=0.0) < 0 or not sum(styles.values()):
             raise ValueError("the weights of the styles are not negative, and one is above 0")
         return styles
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether a model scores the questions."""
+        own = self.teacher.chats and self.teacher.judge
+        return own or self.judge.chats or bool(self.judge.local)
 
     @model_validator(mode="after")
     def _something_is_held_out(self) -> Self:

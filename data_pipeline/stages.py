@@ -12,7 +12,8 @@ from data_pipeline.jobs.goals import Every, fill
 from data_pipeline.jobs.ledger import DROPPED, JobProgress, Ledger, Unit, open_ledger, unit_of
 from data_pipeline.jobs.pool import open_pool
 from data_pipeline.stats.card import write_card
-from data_pipeline.synthesize import GRAPHSYNTH, QUESTIONS, Distinct, tests_of
+from data_pipeline.synthesize import GRAPHSYNTH, QUESTIONS, UNSCORED_FILE, Distinct, tests_of
+from data_pipeline.teacher.judge import UNSCORED
 from data_pipeline.wording.own_phrases import phrase_facts
 from graphwalker.errors import UserError
 from graphwalker.files import digest, read_records
@@ -79,13 +80,14 @@ def _run(
     step, product = _STAGES[stage]
     if source.resolve().parent == out.resolve():
         raise UserError(f"{out}: {source.name} is there; give every stage an --out of its own")
+    files = [UNSCORED_FILE, product] if stage == "filter" and config.is_judged else [product]
     opened = open_graph(graph)
     about = {"checksum": opened.checksum}
     tests = tests_of(opened, config) if stage == "filter" else None
     facts = {"graph": about, "source": digest(source), **phrase_facts(config.phrases_file)}
     facts |= tests.facts if tests else {}
     with (
-        open_ledger(out, stage, config, facts, [product]) as ledger,
+        open_ledger(out, stage, config, facts, files) as ledger,
         open_pool(partial(open_worker, step), graph, config, out) as pool,
     ):
         goal = _Filter(items, ledger, tests) if stage == "filter" else Every(items, ledger)
@@ -124,7 +126,10 @@ def _word(maker: Maker, sampled: SampledWalk) -> Unit:
 
 def _certify(maker: Maker, question: Question) -> Unit:
     found = maker.certify(question)
-    return _unit(question.id, found if isinstance(found, Drop) else found.question, FILTERED)
+    unit = _unit(question.id, found if isinstance(found, Drop) else found.question, FILTERED)
+    if isinstance(found, Drop) and found.reason == UNSCORED:
+        return [(UNSCORED_FILE, {**question.to_json(), "unit": question.id}), *unit]
+    return unit
 
 
 def _solve(maker: Maker, question: Question) -> Unit:

@@ -27,6 +27,7 @@ from graphwalker.graphs.base import KnowledgeGraph
 from graphwalker.query.query import Query, stored
 
 WALKS, QUESTIONS, GRAPHSYNTH = "walks.jsonl", "questions.jsonl", "graphsynth.jsonl"
+UNSCORED_FILE = "unscored.jsonl"
 
 AttemptNumber = tuple[str, int]
 """Structure and number of an attempt."""
@@ -133,8 +134,10 @@ def make(
     facts = {"graph": about, **words, **(exclude.facts if exclude else {})}
     if shard:
         out, facts = shard.folder(out), {**facts, "shard": str(shard)}
+    # A question for which a judge had no score waits in a file of its own.
+    files = (UNSCORED_FILE, *recipe.files) if config.is_judged else recipe.files
     with (
-        open_ledger(out, recipe.name, config, facts, recipe.files) as ledger,
+        open_ledger(out, recipe.name, config, facts, files) as ledger,
         open_pool(recipe.build, graph, config, out) as pool,
     ):
         quota = quotas(config.mix, config.count)
@@ -165,6 +168,8 @@ def records(attempt: Attempt) -> Unit:
         unit.append((QUESTIONS, {**attempt.question.to_json(), "unit": attempt.id}))
     if attempt.trajectory is not None:
         unit.append((GRAPHSYNTH, {**attempt.trajectory.to_json(), "unit": attempt.id}))
+    if attempt.waiting is not None:
+        unit.append((UNSCORED_FILE, {**attempt.waiting.to_json(), "unit": attempt.id}))
     if attempt.drop is not None:
         unit.append((DROPPED, attempt.drop.to_json(attempt.id)))
     return unit

@@ -7,22 +7,20 @@ from typing import Any
 
 from data_pipeline.config import ExpertConfig, SamplingConfig
 from data_pipeline.jobs.ray import RayActors
-from data_pipeline.teacher.client import TeacherClient
+from data_pipeline.teacher.client import Chats
 from graphwalker.graphs.open import is_endpoint
 from graphwalker.workers import Backend, InLine, Pool, Processes, Threads
 
 CHUNK = 16
 """Jobs handed to a worker process at once."""
-TEACHER = "teacher"
-"""The folder of a run that holds its teacher's answers."""
 TAUGHT_AHEAD = 4
 """Attempts begun for each request that may be under way: most of them end without a request."""
 ENDPOINT_THREADS, ENDPOINT_AHEAD = 64, 80
 """Attempts under way at once over an endpoint, which gathers their look-ups into few requests."""
 
 Build = Callable[..., Callable[[Any], Any]]
-"""A module-level function of graph and config (and of the line to a chat model, where one teaches):
-opens the graph and returns what makes one record of one job."""
+"""A module-level function of graph and config (and of the lines to chat models, where one teaches
+or judges): opens the graph and returns what makes one record of one job."""
 
 
 @contextmanager
@@ -30,12 +28,13 @@ def open_pool(
     build: Build, graph: Path | str, config: SamplingConfig | ExpertConfig, out: Path
 ) -> Generator[Pool[Any, Any], None, None]:
     """The pool that the config asks for. What is made is the same for any."""
-    if isinstance(config, SamplingConfig) and config.teacher.chats:
-        threads = config.teacher.concurrency
+    if isinstance(config, SamplingConfig) and (config.teacher.chats or config.judge.chats):
+        chatting = [chat for chat in (config.teacher, config.judge) if chat.chats]
+        threads = max(c.batch_size if c.batch else c.concurrency for c in chatting)
         with (
-            closing(TeacherClient(config.teacher, out / TEACHER)) as client,
+            closing(Chats.open(config.teacher, config.judge, out)) as chats,
             Pool[Any, Any](
-                Threads(build(graph, config, client), threads, client.stop),
+                Threads(build(graph, config, chats), threads, chats.stop),
                 TAUGHT_AHEAD * threads,
                 frugal=True,
             ) as pool,

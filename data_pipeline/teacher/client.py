@@ -3,13 +3,15 @@
 import threading
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from data_pipeline.teacher.config import TeacherConfig
+from data_pipeline.teacher.config import ChatWorkConfig, JudgeConfig, TeacherConfig
 from data_pipeline.teacher.parse import Unreadable
 from data_pipeline.teacher.prompts import Prompts
 from graphwalker.errors import PolicyError, UserError
+from graphwalker.policies.chat.batch import BatchRules
 from graphwalker.policies.chat.client import Completions, Messages
 from graphwalker.policies.chat.connection import ContextFull, Declined
 from graphwalker.policies.chat.store import Spent, StoredAnswer
@@ -25,17 +27,21 @@ class TeacherClient:
     """Requests an answer, reads it, requests another where it cannot be read. Thread-safe.
 
     Every answer is stored, and none is paid for twice. Raises `UserError` when the server cannot be
-    reached or refuses everybody, when a cap is reached, and when it never answers in format: a run
-    ends then, and its answers are kept.
+    reached or refuses everybody, when a cap is reached, and when it never answers as it should: a
+    run ends then, and its answers are kept.
     """
 
-    def __init__(self, config: TeacherConfig, folder: Path) -> None:
-        self.config = config
+    def __init__(self, config: ChatWorkConfig, folder: Path, name: str = "teacher") -> None:
+        """`name`: the section of the settings that it is set by, for messages."""
+        self.config, self.name = config, name
         self.prompts = Prompts(config.prompts_dir)
         folder = Path(config.cache_dir) if config.cache_dir else folder
-        self._completions = Completions(config, config.model, folder)
+        rules = BatchRules(config.batch_size, config.batch_gather_s, config.batch_poll_s)
+        self._completions = Completions(
+            config, config.model, folder, rules if config.batch else None
+        )
         self._lock = threading.Lock()
-        self._unreadable: Counter[str] = Counter()
+        self._useless: Counter[str] = Counter()
         self._end: UserError | None = None
 
     @property
@@ -49,28 +55,55 @@ class TeacherClient:
         prompt: str,
         read: Callable[[str], T],
         temperature: float | None = None,
+        max_tokens: int = 0,
+        counts: bool = True,
     ) -> T:
-        """What `read` makes of the answer. Raises `Unusable` with the reason of a drop."""
+        """What `read` makes of the answer, which may take `max_tokens` (0: those of the settings).
+        Raises `Unusable` with the reason of a drop. `counts`: a useless answer counts towards the
+        end of the run."""
         first = {"role": "user", "content": prompt}
         talk: Messages = (first,)
         warmth = self.config.temperature if temperature is None else temperature
+        limit = max_tokens or self.config.max_tokens
         problem = Unreadable("nothing was answered")
         for _ in range(self.config.format_retries + 1):
-            answer = self._answer(purpose, talk, warmth)
+            try:
+                answer = self._answer(purpose, talk, warmth, limit)
+            except (ContextFull, Declined) as error:
+                if counts:
+                    self.count(f"readable {purpose}", str(error))
+                raise Unusable("declined_prompt") from None
             try:
                 value = read(answer.text)
             except Unreadable as error:
                 problem = error
                 if answer.finish == "length":
-                    problem = Unreadable(f"{error} (cut off at {self.config.max_tokens} tokens)")
+                    problem = Unreadable(f"{error} (cut off at {limit} tokens)")
                 again = self.prompts.fill("again", {"problem": problem})
                 reply = {"role": "assistant", "content": answer.text}
                 talk = (first, reply, {"role": "user", "content": again})
             else:
-                self._unreadable[purpose] = 0
+                self.count(f"readable {purpose}")
                 return value
-        self._count_unreadable(purpose, problem)
+        if counts:
+            self.count(f"readable {purpose}", str(problem))
         raise Unusable("unreadable_answer")
+
+    def count(self, kind: str, fault: str = "", times: int = 1) -> None:
+        """Count an answer of that kind as useful, or as useless for the fault that it has.
+
+        Raises `UserError`, the end of the run, after `times` times `give_up_after` useless ones in
+        a row: such a teacher is paid for nothing.
+        """
+        with self._lock:
+            self._useless[kind] = self._useless[kind] + 1 if fault else 0
+            count = self._useless[kind]
+        if count >= times * self.config.give_up_after:
+            raise self._over(
+                f"{self.name}: {self.config.model} gave no usable answer {count} times in a row "
+                f"({kind}), last: {fault}; try another model, a larger {self.name}.max_tokens, or "
+                f"prompts of your own ({self.name}.prompts_dir)"
+            )
 
     def stop(self) -> None:
         """Send nothing more; what is under way ends as it ends, and is kept."""
@@ -80,34 +113,23 @@ class TeacherClient:
         """Close connections and store; no request may be under way."""
         self._completions.close()
 
-    def _answer(self, purpose: str, talk: Messages, temperature: float) -> StoredAnswer:
+    def _answer(
+        self, purpose: str, talk: Messages, temperature: float, max_tokens: int
+    ) -> StoredAnswer:
         if self._end is not None:
             raise self._end
         try:
             return self._completions.complete(
                 talk,
                 temperature=temperature,
-                max_tokens=self.config.max_tokens,
+                max_tokens=max_tokens,
                 seed=self.config.seed,
                 purpose=purpose,
             )
-        except (ContextFull, Declined) as error:
-            self._count_unreadable(purpose, error)
-            raise Unusable("declined_prompt") from None
+        except (ContextFull, Declined):
+            raise
         except PolicyError as error:
-            raise self._over(f"teacher: {error}") from None
-
-    def _count_unreadable(self, purpose: str, problem: Exception) -> None:
-        """Raises the end of the run when a model never gives what is wanted of it."""
-        with self._lock:
-            self._unreadable[purpose] += 1
-            count = self._unreadable[purpose]
-        if count >= self.config.give_up_after:
-            raise self._over(
-                f"teacher: {self.config.model} gave no usable answer to {count} prompts "
-                f"in a row for a {purpose}: {problem}; try another model, a larger "
-                "teacher.max_tokens, or prompts of your own (teacher.prompts_dir)"
-            )
+            raise self._over(f"{self.name}: {error}") from None
 
     def _over(self, line: str) -> UserError:
         """The end of the run, the same for every thread; nothing more is sent."""
@@ -116,3 +138,34 @@ class TeacherClient:
                 self._end = UserError(f"{line}; what is made is kept, the same command resumes")
         self._completions.stop()
         return self._end
+
+
+@dataclass(frozen=True, slots=True)
+class Chats:
+    """The lines of a run to chat models: to its teacher, and to a judge of its own."""
+
+    teacher: TeacherClient | None
+    judge: TeacherClient | None
+
+    @classmethod
+    def open(cls, teacher: TeacherConfig, judge: JudgeConfig, out: Path) -> "Chats":
+        """Answers are kept in `teacher/` and `judge/` of the run's folder, unless the settings name
+        another. Raises `UserError` for a key that would travel unencrypted."""
+        return cls(
+            TeacherClient(teacher, out / "teacher") if teacher.chats else None,
+            TeacherClient(judge, out / "judge", "judge") if judge.chats else None,
+        )
+
+    def stop(self) -> None:
+        """Send nothing more."""
+        for line in self._lines:
+            line.stop()
+
+    def close(self) -> None:
+        """Close connections and stores; no request may be under way."""
+        for line in self._lines:
+            line.close()
+
+    @property
+    def _lines(self) -> list[TeacherClient]:
+        return [line for line in (self.teacher, self.judge) if line]

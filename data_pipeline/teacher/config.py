@@ -1,58 +1,116 @@
 """Settings of a chat model as the teacher: where it is, what it does, when to give up on it."""
 
-from typing import Any
+from typing import Any, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from graphwalker.policies.chat.config import OptionalChatConfig
 
 HOW = ("api_key_env", "base_url", "concurrency", "timeout_s", "retries", "backoff_s")
 RATES = ("max_backoff_s", "requests_per_minute", "tokens_per_minute", "prices", "cache_dir")
-PATIENCE = ("give_up_after",)
-NOT_THE_MAKING = frozenset((*HOW, *RATES, *PATIENCE))
+BATCHES = ("batch", "batch_size", "batch_gather_s", "batch_poll_s")
+PATIENCE = ("give_up_after", "device")
+NOT_THE_MAKING = frozenset((*HOW, *RATES, *BATCHES, *PATIENCE))
 """Settings that may change between a run and its resumption: the same answers come of them."""
+LOCAL = "transformers:"
+"""How `judge` names a model that runs in this process."""
 
 
-class TeacherConfig(OptionalChatConfig):
-    """An OpenAI-compatible server that words, judges and thinks. Without an address: the
-    programmatic teacher, which needs none."""
+class ChatWorkConfig(OptionalChatConfig):
+    """What the teacher and a judge of one's own have in common."""
 
     base_url: str = ""
-    """Address up to and without `/chat/completions`. Empty: the programmatic teacher."""
+    """Address up to and without `/chat/completions`. Empty: no such model."""
     temperature: float = Field(default=0.7, ge=0.0, le=2.0)
     """Of questions and thoughts; scores and rankings are always drawn at 0."""
     max_tokens: int = Field(default=512, ge=16)
-    """Completion tokens of one answer; models that reason before they answer need more."""
+    """Completion tokens of one question or score; models that reason before they answer need more.
+    The thoughts of a trajectory, one answer, may take 160 more for each step."""
     seed: int = 0
     """Sent with every request, for servers that sample repeatably."""
-    judge: bool = True
-    """Three scores for every question, kept from a mean of 9; off: surface checks alone."""
-    thoughts: bool = True
-    """A thought of the teacher's for every step; off: the oracle's own."""
     format_retries: int = Field(default=2, ge=0)
     """Further requests where an answer cannot be read."""
     give_up_after: int = Field(default=20, ge=1)
-    """So many prompts of one kind in a row without a usable answer end the run."""
+    """So many answers of one kind in a row that are of no use end the run: they cannot be read, or
+    are questions in another language, without their topic entity, or with other faults on the
+    surface. Questions that fail a certificate or the judge end it after five times as many."""
     prompts_dir: str = ""
     """A folder with your own prompts, under the names of ours; what is not there is ours."""
     cache_dir: str = ""
-    """Where answers are kept, for several runs to share. Empty: `teacher/` in the run's folder."""
+    """Where answers are kept, for several runs to share. Empty: a folder in the run's own."""
+    batch: bool = False
+    """Send requests as batches (OpenAI's `/v1/batches`), at half the price and within a day. Many
+    attempts wait side by side: `batch_size` takes the place of `concurrency`."""
+    batch_size: int = Field(default=500, ge=1, le=5000)
+    """Most requests of one batch, and attempts under way at once."""
+    batch_gather_s: float = Field(default=10.0, gt=0)
+    """A batch is sent when it is full, or when no request has come for so many seconds."""
+    batch_poll_s: float = Field(default=30.0, gt=0)
+    """Seconds between two looks at the batches that are under way."""
+
+
+class TeacherConfig(ChatWorkConfig):
+    """An OpenAI-compatible server that words, judges and thinks. Without an address: the
+    programmatic teacher, which needs none."""
+
+    judge: bool = True
+    """Three scores for every question, kept from a mean of 9; off: surface checks alone. The
+    setting `judge` names another model for them."""
+    thoughts: bool = True
+    """A thought of the teacher's for every step; off: the oracle's own."""
+    english: bool = True
+    """Refuse questions and thoughts that are not in English; off for prompts of your own in another
+    language."""
+
+
+class JudgeConfig(ChatWorkConfig):
+    """Another judge than the teacher: `judge=transformers:FOLDER` for a model in this process, or
+    `judge.base_url` and `judge.model` for one behind an API. It needs no teacher."""
+
+    local: str = ""
+    """Folder or name of a transformers model that scores in this process."""
+    keep_from: float = Field(default=9.0, ge=0.0, le=10.0)
+    """Mean of the three scores from which a question is kept (GraphWalker section 2, phase 2). A
+    small model's scores lie closer together than a large one's: choose it by labels of your own."""
+    device: str = "cpu"
+    """Where a local judge runs: `cpu`, `cuda`, `cuda:1`."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_short_form(cls, data: Any) -> Any:
+        if data is None or data == "":
+            return {}
+        if not isinstance(data, str):
+            return data
+        if not data.startswith(LOCAL) or data == LOCAL:
+            raise ValueError(
+                f"judge={LOCAL}FOLDER names a local model; one behind an API is given by "
+                "judge.base_url and judge.model"
+            )
+        return {"local": data.removeprefix(LOCAL)}
+
+    @model_validator(mode="after")
+    def _is_one_model(self) -> Self:
+        if self.local and self.base_url:
+            raise ValueError("one judge is enough: a local model, or base_url and model")
+        return self
 
 
 def written(data: dict[str, Any], making: bool) -> dict[str, Any]:
-    """Settings as they are written down: without a teacher or a policy as if there were no such
-    setting; `making` keeps only what a run must have in common with the one that it resumes,
+    """Settings as they are written down: without a teacher, a judge or a policy as if there were no
+    such setting; `making` keeps only what a run must have in common with the one that it resumes,
     which is not where a server is or how hard it is pressed."""
-    unset = {name for name in ("teacher", "policy") if name in data and not _is_set(data[name])}
+    unset = {name for name in _OPTIONAL if name in data and not _is_set(data[name])}
     data = {key: value for key, value in data.items() if key not in unset}
     return {k: _made_by(v) if k in _CHATS else v for k, v in data.items()} if making else data
 
 
-_CHATS = ("teacher", "policy", "environment")
+_OPTIONAL = ("teacher", "judge", "policy")
+_CHATS = (*_OPTIONAL, "environment")
 
 
 def _is_set(chat: dict[str, Any] | None) -> bool:
-    return chat is not None and bool(chat.get("base_url", True))
+    return chat is not None and bool(chat.get("base_url", True) or chat.get("local"))
 
 
 def _made_by(settings: dict[str, Any]) -> dict[str, Any]:

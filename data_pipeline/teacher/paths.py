@@ -1,16 +1,19 @@
-"""A query as a teacher reads it: its paths, what is in between and the answer hidden."""
+"""A query as a model reads it: with what is in between hidden (the teacher), or shown (a judge)."""
 
 from collections.abc import Sequence
 from itertools import count
 
 from data_pipeline.wording.constraint_phrases import plain
 from data_pipeline.wording.lexicon import Lexicon
-from graphwalker.graphs.base import Direction
-from graphwalker.query.query import Hop, Query
+from graphwalker.graphs.base import Direction, Entity
+from graphwalker.query.query import Execution, Hop, Query
+
+SHOWN = 3
+"""Entities of one place of a path that a judge is shown."""
 
 
 def paths(query: Query) -> str:
-    """One line a path.
+    """One line a path, placeholders for what is in between and for the answers.
 
     >>> from graphwalker.query.query import Branch, parse_hop
     >>> from graphwalker.graphs.base import Entity
@@ -18,18 +21,39 @@ def paths(query: Query) -> str:
     >>> paths(Query((Branch(Entity("m.a", "Anna"), hops),)))
     'Anna <--film.film.directed_by-- entity1 --film.film.genre--> answer'
     """
+    names = iter(placeholders(query))
+    branches = [[next(names) for _ in branch.hops] for branch in query.branches]
+    return _lines(query, branches, [next(names) for _ in query.tail])
+
+
+def resolved(query: Query, run: Execution) -> str:
+    """One line a path, with the entities that its execution went through.
+
+    >>> from graphwalker.query.query import Branch, parse_hop
+    >>> a, b, c = Entity("m.a", "Anna"), Entity("m.b", "Blue"), Entity("m.c", "Drama")
+    >>> hops = (parse_hop("~film.film.directed_by"), parse_hop("film.film.genre"))
+    >>> resolved(Query((Branch(a, hops),)), Execution((((a,), (b,), (c,)),), ((c,),)))
+    'Anna <--film.film.directed_by-- [Blue] --film.film.genre--> [Drama]'
+    """
+    branches = [[_named(f) for f in frontiers[1:]] for frontiers in run.frontiers]
+    tail = [_named(frontier) for frontier in run.tail_frontiers[1 : len(query.tail) + 1]]
+    lines = _lines(query, branches, tail)
+    if len(query.branches) > 1 and not query.tail:
+        lines += f"\nShared by all paths: {_named(run.tail_frontiers[0])}"
+    return f"{lines}\nKept by it: {_named(run.answers)}" if query.constraint else lines
+
+
+def placeholders(query: Query) -> list[str]:
+    """What stands at the end of each hop, branch by branch, the tail last: `entity1`, `shared`,
+    `answer`."""
     numbers = count(1)
+
+    def ends(hops: Sequence[Hop], end: str) -> list[str]:
+        return [f"entity{next(numbers)}" for _ in hops[1:]] + [end] * bool(hops)
+
     end = "shared" if query.tail else "answer"
-    lines = [
-        _path(one_line(branch.topic.name), branch.hops, end, numbers) for branch in query.branches
-    ]
-    if query.tail:
-        lines.append(_path("shared", query.tail, "answer", numbers))
-    if len(lines) > 1:
-        lines = [f"Path {number}: {line}" for number, line in enumerate(lines, start=1)]
-    if query.constraint:
-        lines.append(f"Only the answer that {plain(query.constraint)}")
-    return "\n".join(lines)
+    found = [name for branch in query.branches for name in ends(branch.hops, end)]
+    return found + ends(query.tail, "answer")
 
 
 def hints(query: Query, lexicon: Lexicon) -> str:
@@ -45,10 +69,30 @@ def one_line(name: str) -> str:
     return " ".join(name.split())
 
 
-def _path(start: str, hops: Sequence[Hop], end: str, numbers: "count[int]") -> str:
+def _lines(query: Query, branches: Sequence[Sequence[str]], tail: Sequence[str]) -> str:
+    lines = [
+        _path(one_line(branch.topic.name), branch.hops, ends)
+        for branch, ends in zip(query.branches, branches, strict=True)
+    ]
+    if query.tail:
+        lines.append(_path("shared", query.tail, tail))
+    if len(lines) > 1:
+        lines = [f"Path {number}: {line}" for number, line in enumerate(lines, start=1)]
+    if query.constraint:
+        lines.append(f"Only the answer that {plain(query.constraint)}")
+    return "\n".join(lines)
+
+
+def _path(start: str, hops: Sequence[Hop], ends: Sequence[str]) -> str:
     parts = [start]
-    for number, hop in enumerate(hops, start=1):
+    for hop, end in zip(hops, ends, strict=True):
         forward = hop.direction is Direction.OUT
         parts.append(f"--{hop.relation}-->" if forward else f"<--{hop.relation}--")
-        parts.append(end if number == len(hops) else f"entity{next(numbers)}")
+        parts.append(end)
     return " ".join(parts)
+
+
+def _named(entities: Sequence[Entity]) -> str:
+    names = "; ".join(one_line(entity.name) for entity in entities[:SHOWN])
+    more = len(entities) - SHOWN
+    return f"[{names}; and {more} more]" if more > 0 else f"[{names}]"

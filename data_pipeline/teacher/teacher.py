@@ -5,27 +5,37 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from data_pipeline.teacher.client import TeacherClient
-from data_pipeline.teacher.judge import Judge
-from data_pipeline.teacher.parse import Unreadable, read_text
+from data_pipeline.teacher.client import Chats, TeacherClient
+from data_pipeline.teacher.config import JudgeConfig, TeacherConfig
+from data_pipeline.teacher.context import Surroundings
+from data_pipeline.teacher.judge import ChatJudge, Judge
+from data_pipeline.teacher.parse import Unreadable, is_english, read_text
 from data_pipeline.teacher.paths import hints, paths
+from data_pipeline.teacher.readings import TextReadings
+from data_pipeline.teacher.styles import style
 from data_pipeline.teacher.thoughts import with_thoughts
 from data_pipeline.wording import quality
 from data_pipeline.wording.constraint_phrases import forms_of
 from data_pipeline.wording.lexicon import Lexicon
 from data_pipeline.wording.questions import ProgrammaticTeacher
-from graphwalker.graphs.base import Entity
+from graphwalker.graphs.base import Entity, KnowledgeGraph
 from graphwalker.protocols.base import ActionProtocol
 from graphwalker.query.draft import Draft
-from graphwalker.query.query import Hop, Query
+from graphwalker.query.query import Execution, Hop, Query
 from graphwalker.trajectory import Trajectory
+
+JUDGED_PATIENCE = 5
+"""Times `give_up_after`: so many questions in a row a judge may refuse, as it does walks without
+sense."""
 
 
 class Teacher(Protocol):
     """Words questions, judges them, thinks. Raises `Unusable` with the reason of a drop."""
 
-    def ask(self, query: Query, answers: Sequence[Entity], rng: random.Random) -> Draft | None:
-        """One question, or `None` when it cannot be worded well."""
+    def ask(
+        self, query: Query, answers: Sequence[Entity], rng: random.Random, run: Execution
+    ) -> Draft | None:
+        """One question, or `None` when it cannot be worded well. `run` is the query's."""
         ...
 
     def checked(
@@ -34,8 +44,14 @@ class Teacher(Protocol):
         """What can be checked at no cost. `between`: entities that it must not name."""
         ...
 
-    def scored(self, text: str, query: Query) -> quality.Verdict | None:
+    def scored(
+        self, text: str, query: Query, draft: Draft, run: Execution
+    ) -> quality.Verdict | None:
         """The three scores of a judge; `None` where there is none."""
+        ...
+
+    def misread(self, text: str, query: Query, draft: Draft, run: Execution) -> str:
+        """The step that a judge reads as another than is meant, described; `""` where none is."""
         ...
 
     def with_thoughts(self, trajectory: Trajectory) -> Trajectory:
@@ -45,11 +61,14 @@ class Teacher(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Programmatic:
-    """Phrases and checks of our own; needs no key and no network."""
+    """Phrases and checks of our own; needs no key and no network. A judge may score on top."""
 
     phrases: ProgrammaticTeacher
+    judge: Judge | None = None
 
-    def ask(self, query: Query, answers: Sequence[Entity], rng: random.Random) -> Draft | None:
+    def ask(
+        self, query: Query, answers: Sequence[Entity], rng: random.Random, run: Execution
+    ) -> Draft | None:
         return self.phrases.ask(query, answers, rng)
 
     def checked(
@@ -57,34 +76,78 @@ class Programmatic:
     ) -> quality.Verdict:
         return quality.judge(text, query, draft, (), between)
 
-    def scored(self, text: str, query: Query) -> quality.Verdict | None:
-        return None
+    def scored(
+        self, text: str, query: Query, draft: Draft, run: Execution
+    ) -> quality.Verdict | None:
+        return self.judge.verdict(text, query, run) if self.judge else None
+
+    def misread(self, text: str, query: Query, draft: Draft, run: Execution) -> str:
+        return ""  # its phrases have known readings, which the certificate executes
 
     def with_thoughts(self, trajectory: Trajectory) -> Trajectory:
         return trajectory
+
+
+def open_teacher(
+    teacher: TeacherConfig,
+    judge: JudgeConfig,
+    chats: Chats | None,
+    graph: KnowledgeGraph,
+    lexicon: Lexicon,
+    protocol: ActionProtocol,
+    phrases: ProgrammaticTeacher,
+) -> Teacher:
+    """The teacher and the judge that the settings ask for; `chats` are their lines to servers."""
+    scorer = _judge(teacher, judge, chats)
+    if chats is None or chats.teacher is None:
+        return Programmatic(phrases, scorer)
+    return ChatTeacher(chats.teacher, graph, lexicon, protocol, scorer, teacher)
+
+
+def _judge(teacher: TeacherConfig, judge: JudgeConfig, chats: Chats | None) -> Judge | None:
+    if judge.local:
+        from data_pipeline.teacher.local_judge import LocalJudge
+
+        return LocalJudge(judge)
+    if chats and chats.judge:
+        return ChatJudge(chats.judge, judge.keep_from)
+    own = chats.teacher if chats and teacher.judge else None
+    return ChatJudge(own, judge.keep_from) if own else None
 
 
 class ChatTeacher:
     """A chat model (GraphWalker section 2.2, phases 2 and 3; its prompts are in appendix E, ours
     are our own). Thread-safe."""
 
-    def __init__(self, client: TeacherClient, lexicon: Lexicon, protocol: ActionProtocol) -> None:
-        self._client = client
-        self._lexicon = lexicon
-        self._protocol = protocol
-        self._judge = Judge(client)
+    def __init__(
+        self,
+        client: TeacherClient,
+        graph: KnowledgeGraph,
+        lexicon: Lexicon,
+        protocol: ActionProtocol,
+        judge: Judge | None,
+        config: TeacherConfig,
+    ) -> None:
+        self._client, self._lexicon, self._protocol = client, lexicon, protocol
+        self._judge, self._english, self._thoughts = judge, config.english, config.thoughts
+        self._around = Surroundings(graph, lexicon)
+        self._readings = TextReadings(graph, lexicon)
 
-    def ask(self, query: Query, answers: Sequence[Entity], rng: random.Random) -> Draft | None:
-        """The question in the model's words. It words the hops in nobody's phrases: each hop is
-        given our plainest phrase (for thoughts and experts) and no other reading."""
+    def ask(
+        self, query: Query, answers: Sequence[Entity], rng: random.Random, run: Execution
+    ) -> Draft | None:
+        """The question in the model's words. Each hop is given our plainest phrase (for thoughts
+        and experts), and as readings every relation that the text may mean instead."""
         name = "question_conjunction" if len(query.branches) > 1 else "question_composition"
         values = {
             "path": paths(query),
             "hints": hints(query, self._lexicon),
+            "known": self._around.lines(query, run, rng),
             "count": len(answers),
+            "style": style(rng),
         }
         text = self._client.request("question", self._client.prompts.fill(name, values), _question)
-        return Draft(
+        plain = Draft(
             text,
             tuple(tuple(map(self._phrase, branch.hops)) for branch in query.branches),
             tuple(map(self._phrase, query.tail)),
@@ -92,22 +155,44 @@ class ChatTeacher:
             tuple((hop,) for hop in query.tail),
             forms_of(query.constraint)[0] if query.constraint else "",
         )
+        return self._readings.of(text, query, run, plain)
 
     def checked(
         self, text: str, query: Query, draft: Draft, between: Sequence[Entity]
     ) -> quality.Verdict:
-        """The surface: one fault is enough."""
+        """The surface: one fault is enough. Raises `UserError` where every question has one."""
         faults = quality.surface(text, query, (), between)
+        if self._english and not is_english(text, (topic.name for topic in query.topics)):
+            faults = ("it is not in English", *faults)
+        self._client.count("question without faults", faults[0] if faults else "")
         score = 0.0 if faults else 10.0
         return quality.Verdict((score, score, score), faults)
 
-    def scored(self, text: str, query: Query) -> quality.Verdict | None:
-        return self._judge.verdict(text, query) if self._client.config.judge else None
+    def scored(
+        self, text: str, query: Query, draft: Draft, run: Execution
+    ) -> quality.Verdict | None:
+        """The judge's scores. Raises `UserError` where it accepts no question at all."""
+        if self._judge is None:
+            return None
+        verdict = self._judge.verdict(text, query, run)
+        fault = ", ".join(verdict.reasons) if not verdict.kept else ""
+        self._client.count("question that the judge accepts", fault, JUDGED_PATIENCE)
+        return verdict
+
+    def misread(self, text: str, query: Query, draft: Draft, run: Execution) -> str:
+        """Steps said in words of the teacher's own are found again by the judge, among the
+        relations that would give other answers of the same kind."""
+        if self._judge is None:
+            return ""
+        for doubt in self._readings.doubts(query, draft, run):
+            if not self._judge.means(text, doubt):
+                return f"{doubt.hop} among {len(doubt.rivals) + 1} relations of {doubt.start}"
+        return ""
 
     def with_thoughts(self, trajectory: Trajectory) -> Trajectory:
-        if not self._client.config.thoughts:
+        if not self._thoughts:
             return trajectory
-        return with_thoughts(self._client, self._protocol, trajectory)
+        return with_thoughts(self._client, self._protocol, trajectory, self._english)
 
     def _phrase(self, hop: Hop) -> str:
         return self._lexicon.phrases(hop)[0].text

@@ -12,13 +12,15 @@ from graphwalker.query.query import Query
 
 KEEP_FROM = 9.0
 """Mean of the three scores from which a question is kept (GraphWalker section 2, phase 2)."""
+MASK = "Xyz"
+"""What stands for the name of a topic entity, which may be anything."""
 LONGEST = 70
 """Words; GraphWalker's teacher is asked for brief questions."""
 _RELATION_ID = re.compile(r"\b[a-z_]+\.[a-z_]+\.[a-z_]+|\.\.|_|\b[mg]\.[0-9a-z]")
-_DOUBLED = re.compile(r"\b(\w+) \1\b", re.IGNORECASE)
-_DETERMINERS = re.compile(r"\b(the|a|an) (the|a|an)\b", re.IGNORECASE)
-_DANGLING = re.compile(r"\b(that|who|whose|and|the|a|an)\s*(\?|,|$)")
-_AN = re.compile(r"\ba [aeio]|\ban [^aeiouh]", re.IGNORECASE)
+_DOUBLED = re.compile(r"\b(\w+) (\1)\b", re.IGNORECASE)
+_DETERMINERS = re.compile(r"\b(?:[Tt]he|[Aa]n?) (?:the|an?)\b")
+_DANGLING = re.compile(r"(?<!by )(?<!to )(?<!of )\b(that|who|whose|and|the|a|an)\s*(\?|,|$)")
+_ARTICLE = re.compile(r"(?:^|(?<= ))([Aa]n?) [\"'(\u201c\u2018]*(\w[\w.&-]*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +29,11 @@ class Verdict:
 
     scores: tuple[float, float, float]
     reasons: tuple[str, ...] = ()
+    keep_from: float = KEEP_FROM
 
     @property
     def kept(self) -> bool:
-        return sum(self.scores) / 3 >= KEEP_FROM
+        return sum(self.scores) / 3 >= self.keep_from
 
 
 def judge(
@@ -142,14 +145,46 @@ def _faults(text: str, typed: bool = False) -> Iterator[str]:
         yield "untidy"
     if _RELATION_ID.search(text):
         yield "shows an id"
-    if _DOUBLED.search(text) or _DETERMINERS.search(text):
+    if any(map(_is_fault, _DOUBLED.finditer(text))) or _DETERMINERS.search(text):
         yield "a word is doubled"
-    if _AN.search(text):
+    if any(wrong_article(found[1], found[2]) for found in _ARTICLE.finditer(text)):
         yield "wrong form of a or an"
     if _DANGLING.search(text):
         yield "breaks off"
     if len(set(words)) < len(words) / 3:
         yield "repeats itself"
+
+
+def _is_fault(doubled: re.Match[str]) -> bool:
+    """Not of `who had had`, `that that`, nor of names: `Duran Duran`."""
+    both = (doubled[1], doubled[2])
+    return doubled[1].lower() not in ("had", "that") and not all(w[0].isupper() for w in both)
+
+
+def wrong_article(article: str, word: str) -> bool:
+    """Whether `a` or `an` cannot stand before the word, by how it sounds.
+
+    >>> [word for word in ("European", "one-day", "actor", "film", "unit") if
+    ...  wrong_article("a", word)]
+    ['actor']
+    >>> [word for word in ("NBA", "MTV", "hour", "8-bit", "X-ray", "film", "BBC") if
+    ...  wrong_article("an", word)]
+    ['film', 'BBC']
+    """
+    vowel = _begins_with_vowel(word)
+    return vowel is not None and vowel is (article.lower() == "a")
+
+
+def _begins_with_vowel(word: str) -> bool | None:
+    """By its sound; `None` where both are heard, and for a masked name."""
+    letters = re.split(r"[-.]", word)[0]
+    if word.startswith(MASK) or word[0] in "hHuU":  # an hour, a house; a unit, an uncle
+        return None
+    if word[0].isdigit():
+        return letters.startswith(("8", "11", "18"))
+    if letters.isupper():  # read by letters (an NBA team), or as a word (a NASA mission)
+        return None if word[0] in "FLMNRSX" else word[0] in "AEIO"
+    return word[0].lower() in "aeio" and not re.match(r"(?i)eu|ewe|one\b|once|ouija", word)
 
 
 def _masked(text: str, query: Query, typed: bool = False) -> str:
@@ -158,8 +193,8 @@ def _masked(text: str, query: Query, typed: bool = False) -> str:
     names = sorted((topic.name for topic in query.topics), key=len, reverse=True)
     for name in names:
         if name.strip():
-            text = text.replace(name, "Xyz")
-            text = text.replace(name.lower(), "Xyz") if typed else text
+            text = text.replace(name, MASK)
+            text = text.replace(name.lower(), MASK) if typed else text
     return text
 
 

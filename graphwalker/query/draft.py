@@ -22,16 +22,21 @@ class Draft:
     tail_readings: tuple[tuple[Hop, ...], ...] = ()
     constraint: str = ""
     """The form in which the query's constraint is worded, `{b}` for its bound."""
+    own_words: tuple[str, ...] = ()
+    """Hops that a chat model worded in none of their known phrases: what else their words may mean
+    is not known from `readings`."""
 
     def to_json(self) -> dict[str, Any]:
         """All but the text, which stands in the question's own field."""
         constraint = {"constraint": self.constraint} if self.constraint else {}
+        own_words = {"own_words": list(self.own_words)} if self.own_words else {}
         return {
             "phrases": [list(branch) for branch in self.phrases],
             "tail_phrases": list(self.tail_phrases),
             "readings": [[list(map(str, r)) for r in branch] for branch in self.readings],
             "tail_readings": [list(map(str, r)) for r in self.tail_readings],
             **constraint,
+            **own_words,
         }
 
     @classmethod
@@ -45,6 +50,7 @@ class Draft:
             ),
             tail_readings=tuple(tuple(map(parse_hop, r)) for r in record["tail_readings"]),
             constraint=record.get("constraint", ""),
+            own_words=tuple(record.get("own_words", ())),
         )
 
 

@@ -24,11 +24,19 @@ def well(prompt: str) -> str:
         names = " and ".join(name for name in topics if name != "shared")
         assert said and names, prompt
         return f"<question>From {names}, one finds what by way of {said[1]}?</question>"
-    if "<score>" in prompt:
+    if scores := re.findall(r"<(\w+)>number</\1>", prompt):
+        return "".join(f"<{name}>9</{name}>" for name in scores)
+    if number := re.search(r"Write (\d+) thoughts", prompt):
+        return "\n".join(thought(n) for n in range(1, int(number[1]) + 1))
+    if "<score>" in prompt:  # a prompt of a test's own
         return "<score>9</score>"
-    if "<thought>" in prompt:
-        return "<thought>I look at what was shown and take the next step.</thought>"
     raise AssertionError(prompt)
+
+
+def thought(number: int) -> str:
+    """A thought that tells nothing, in two sentences."""
+    said = "I look at what was shown. The next step follows from it."
+    return f"<thought{number}>{said}</thought{number}>"
 
 
 class TeacherServer:

@@ -77,7 +77,7 @@ def test_questions_scores_and_thoughts_are_the_teachers(undisturbed):
         assert question["question"].startswith("From ")
         assert question["query"]["scores"] == {"path": 9.0, "relevance": 9.0, "coherence": 9.0}
         assert {turn["thought"] for turn in row["turns"]} == {
-            "I look at what was shown and take the next step."
+            "I look at what was shown. The next step follows from it."
         }
         assert row["scores"]["em"] == 1.0
         assert row["turns"][0]["completion"].startswith("<think> I look at")
@@ -88,8 +88,7 @@ def test_nothing_is_asked_that_no_record_needs(undisturbed):
     answers = usage(undisturbed)["answers"]
     drops = Counter(r["stage"] for r in read_jsonl(undisturbed / "dropped.jsonl"))
     assert answers["question"] == len(rows) + drops["certificate"] + drops["filter"]
-    assert answers["score of path"] == len(rows)
-    assert answers["thought"] == sum(len(row["turns"]) for row in rows)
+    assert answers["score"] == answers["thoughts"] == len(rows)
 
 
 def test_an_unruly_server_changes_nothing(graph, undisturbed, tmp_path):
@@ -136,8 +135,8 @@ def test_drops_are_counted_by_reason(graph, tmp_path):
             return Act("I would rather not.")
         if "<question>" in prompt and kind == 1:
             return Act(status=400, body={"error": {"message": "filtered"}})
-        if "Coherence" in prompt and kind == 2:
-            return Act("<score>5</score>")
+        if "<coherence>" in prompt and kind == 2:
+            return Act("<path>9</path><relevance>9</relevance><coherence>5</coherence>")
         return None
 
     with teach(picky) as server:
@@ -148,21 +147,6 @@ def test_drops_are_counted_by_reason(graph, tmp_path):
     (why, *_) = [r["detail"] for r in read_jsonl(tmp_path / "dropped.jsonl") if "detail" in r]
     assert why == "scores below 9 in the mean: path 9, relevance 9, coherence 5"
     assert card["count"] == 12
-
-
-def test_a_thought_that_knows_too_much_is_refused(graph, undisturbed, tmp_path):
-    first = next(iter(read_jsonl(undisturbed / "graphsynth.jsonl")))
-    secret = f"<thought>It will be {first['answer'][0]}.</thought>"
-    asked = first["question"]["question"]
-
-    def prophet(number: int, prompt: str) -> Act | None:
-        return Act(secret) if "<thought>" in prompt and asked in prompt else None
-
-    with teach(prophet) as server:
-        synthesize(graph, config(server), tmp_path)
-    drops = {r["id"]: (r["stage"], r["reason"]) for r in read_jsonl(tmp_path / "dropped.jsonl")}
-    assert drops[first["unit"]] == ("thought", "unreadable_answer")
-    assert all(secret not in json.dumps(r) for r in read_jsonl(tmp_path / "graphsynth.jsonl"))
 
 
 KILLED = """
@@ -231,7 +215,9 @@ def test_a_teacher_that_never_answers_in_format_ends_the_run_in_one_line(graph, 
     with teach(lambda number, prompt: Act("Hello! How can I help?")) as server:
         code = command(graph, tmp_path, f"teacher.base_url={server.url}", "teacher.give_up_after=3")
     (line,) = capsys.readouterr().err.strip().splitlines()[-1:]
-    assert code == 2 and line.startswith("error: teacher: tiny gave no usable answer to 3 prompts")
+    assert code == 2 and line.startswith(
+        "error: teacher: tiny gave no usable answer 3 times in a row"
+    )
     assert (tmp_path / "walks.jsonl").exists() and usage(tmp_path)["answers"]["question"] >= 3
 
 
@@ -264,8 +250,8 @@ def test_the_stages_one_by_one_ask_the_teacher_for_their_part(graph, tmp_path):
         filter_questions(graph, chosen, tmp_path / "q/questions.jsonl", tmp_path / "f")
         solve_questions(graph, chosen, tmp_path / "f/filtered.jsonl", tmp_path / "s")
     assert set(usage(tmp_path / "q")["answers"]) == {"question"}
-    assert all(name.startswith("score of") for name in usage(tmp_path / "f")["answers"])
-    assert set(usage(tmp_path / "s")["answers"]) == {"thought"}
+    assert set(usage(tmp_path / "f")["answers"]) == {"score"}
+    assert set(usage(tmp_path / "s")["answers"]) == {"thoughts"}
     scored = [r["query"]["scores"]["path"] for r in read_jsonl(tmp_path / "f/filtered.jsonl")]
     assert scored and set(scored) == {9.0}
 

@@ -130,7 +130,7 @@ def test_a_model_that_never_answers_in_format_ends_the_run_and_is_not_paid_twice
     where = ("synth", "--graph", graph, "--count", 5, "--out", out)
     assert command(*where, *taught(server, model, give_up_after=3)) == 2
     (line,) = [text for text in capsys.readouterr().err.splitlines() if "error:" in text]
-    assert "gave no usable answer to 3 prompts in a row for a question" in line
+    assert "gave no usable answer 3 times in a row (readable question)" in line
     assert line.endswith("what is made is kept, the same command resumes")
     first = json.loads((out / "teacher/spent.json").read_text())
     drops = {(r["stage"], r["reason"]) for r in read_jsonl(out / "dropped.jsonl")}

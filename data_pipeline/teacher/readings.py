@@ -1,0 +1,191 @@
+"""What a free wording may mean: the relations beside each hop that its words fit as well."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from data_pipeline.wording.lexicon import Lexicon
+from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side
+from graphwalker.query.draft import Draft
+from graphwalker.query.query import Branch, Execution, Hop, Query, execute
+
+LOOKED_AT = 3
+"""Entities that a hop starts from whose relations are looked at."""
+MOST_RIVALS = 20
+"""Relations that a judge chooses from, beside the true one."""
+LIMIT = 200
+"""Entities after which an execution stops."""
+_EMPTY = re.compile(
+    "a|an|the|of|is|are|was|were|be|been|it|its|this|that|which|who|whom|whose|what|where|when|how|"
+    "do|does|did|has|have|had|and|or|to"
+)
+_LIGHT = re.compile("in|on|at|by|for|from|with|as|about|into|under|through|s")
+"""Words that tell relations apart (`from`, `for`), but stand in many sentences for other reasons:
+they weigh half."""
+_ENDINGS = ("ations", "ation", "ings", "ing", "ors", "ers", "or", "er", "ed", "es", "s", "e")
+
+Place = tuple[int, int]
+"""Where a hop stands: its branch (-1: the tail) and its number there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """A hop in words that its phrases do not have, and other relations that lead to answers of the
+    same kind: a judge says which of them the question means."""
+
+    start: str
+    end: str
+    hop: Hop
+    rivals: tuple[Hop, ...]
+
+
+class TextReadings:
+    """Readings of a question in anybody's words. Thread-safe.
+
+    A phrase is entailed by a text when all its content words stand there, by their stems. A
+    relation of the entity that a hop starts from is a reading of the text at this hop when one of
+    its phrases is entailed by the words that no other hop of the query has taken, and by at least
+    as many of them as the hop's own best phrase: nothing in the text tells the two apart then.
+    The hop's relation read backwards needs more words: English tells them apart by their order.
+    """
+
+    def __init__(self, graph: KnowledgeGraph, lexicon: Lexicon) -> None:
+        self._graph, self._lexicon = graph, lexicon
+        self._phrases = lru_cache(1 << 14)(self._content_of)
+
+    def of(self, text: str, query: Query, run: Execution, plain: Draft) -> Draft:
+        """`plain` with the text, and for each hop all readings of it, the true one first;
+        `own_words` lists the hops of which the text has no known phrase."""
+        words = _content(_without(text, query.topics))
+        hops = dict(_places(query))
+        taken = {place: self._best(hop, words) for place, hop in hops.items()}
+        found: dict[Place, tuple[Hop, ...]] = {}
+        for place, hop in hops.items():
+            others = frozenset[str]().union(*(w for p, w in taken.items() if p != place))
+            free = words - (others - taken[place])
+            found[place] = (hop, *self._rivals(query, run, place, free, taken[place]))
+        branches = tuple(
+            tuple(found[b, k] for k in range(len(branch.hops)))
+            for b, branch in enumerate(query.branches)
+        )
+        tail = tuple(found[-1, k] for k in range(len(query.tail)))
+        own = tuple(dict.fromkeys(str(hop) for place, hop in hops.items() if not taken[place]))
+        return replace(plain, text=text, readings=branches, tail_readings=tail, own_words=own)
+
+    def doubts(self, query: Query, draft: Draft, run: Execution) -> Iterator[Doubt]:
+        """The hops in words of the writer's own, where another relation would give other answers of
+        the same kind."""
+        gold = _ids(run.answers)
+        for place, hop in _places(query):
+            if str(hop) not in draft.own_words:
+                continue
+            noun = self._lexicon.entry(hop).noun
+            same = (
+                r for r in self._listed(query, run, place) if self._lexicon.entry(r).noun == noun
+            )
+            rivals: list[Hop] = []
+            for rival in same:
+                answers = execute(self._graph, _replaced(query, place, rival), LIMIT).answers
+                if answers and _ids(answers) != gold:
+                    rivals.append(rival)
+                if len(rivals) == MOST_RIVALS:
+                    break
+            if rivals:
+                start = _starts(query, run, place)[0].name
+                yield Doubt(start, noun, hop, tuple(rivals))
+
+    def _best(self, hop: Hop, words: frozenset[str]) -> frozenset[str]:
+        """The words of the hop's best phrase in the text, none where it has no phrase there."""
+        entailed = (phrase for phrase in self._phrases(hop) if phrase <= words)
+        return max(entailed, key=lambda p: (_weight(p), sorted(p)), default=frozenset[str]())
+
+    def _rivals(
+        self,
+        query: Query,
+        run: Execution,
+        place: Place,
+        free: frozenset[str],
+        own: frozenset[str],
+    ) -> Iterator[Hop]:
+        hop = dict(_places(query))[place]
+        for other in self._listed(query, run, place):
+            weight = _weight(self._best(other, free))
+            backwards = other.relation == hop.relation
+            if weight > _weight(own) or (weight and weight == _weight(own) and not backwards):
+                yield other
+
+    def _listed(self, query: Query, run: Execution, place: Place) -> list[Hop]:
+        """The other relations that can be taken where the hop is, sorted."""
+        hop = dict(_places(query))[place]
+        sides = [
+            Side(entity.id, direction)
+            for entity in _starts(query, run, place)[:LOOKED_AT]
+            for direction in Direction
+        ]
+        found = {
+            Hop(relation, side.direction)
+            for side, listed in zip(sides, self._graph.flat_relations_many(sides), strict=True)
+            for relation, _ in listed
+        }
+        return sorted(found - {hop, self._lexicon.inverse(hop)})
+
+    def _content_of(self, hop: Hop) -> tuple[frozenset[str], ...]:
+        entry = self._lexicon.entry(hop)
+        texts = (*(p.text for p in (*entry.phrases, *entry.clauses)), *entry.questions)
+        found = dict.fromkeys(_content(text.replace("{x}", " ")) for text in texts)
+        return tuple(words for words in found if words)
+
+
+def _places(query: Query) -> Iterator[tuple[Place, Hop]]:
+    for b, branch in enumerate(query.branches):
+        for k, hop in enumerate(branch.hops):
+            yield (b, k), hop
+    for k, hop in enumerate(query.tail):
+        yield (-1, k), hop
+
+
+def _starts(query: Query, run: Execution, place: Place) -> Sequence[Entity]:
+    branch, k = place
+    return run.tail_frontiers[k] if branch < 0 else run.frontiers[branch][k]
+
+
+def _replaced(query: Query, place: Place, hop: Hop) -> Query:
+    branch, k = place
+    if branch < 0:
+        return replace(query, tail=(*query.tail[:k], hop, *query.tail[k + 1 :]))
+    hops = query.branches[branch].hops
+    changed = Branch(query.branches[branch].topic, (*hops[:k], hop, *hops[k + 1 :]))
+    before, after = query.branches[:branch], query.branches[branch + 1 :]
+    return replace(query, branches=(*before, changed, *after))
+
+
+def _without(text: str, topics: Sequence[Entity]) -> str:
+    for name in sorted((topic.name for topic in topics), key=len, reverse=True):
+        text = text.replace(name, " ")
+    return text
+
+
+def _content(text: str) -> frozenset[str]:
+    words = re.findall(r"[^\W_]+", text.casefold())
+    return frozenset(stem(word) for word in words if not _EMPTY.fullmatch(word))
+
+
+def _weight(words: frozenset[str]) -> float:
+    return sum(0.5 if _LIGHT.fullmatch(word) else 1.0 for word in words)
+
+
+def stem(word: str) -> str:
+    """The word without its commonest endings.
+
+    >>> [stem(word) for word in ("directed", "director", "directs", "films", "plays", "nation")]
+    ['direct', 'direct', 'direct', 'film', 'play', 'nation']
+    """
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= 4 - (ending == "s"):
+            return word[: -len(ending)]
+    return word
+
+
+def _ids(entities: Sequence[Entity]) -> frozenset[str]:
+    return frozenset(entity.id for entity in entities)
