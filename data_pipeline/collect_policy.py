@@ -13,6 +13,7 @@ from data_pipeline.demonstrators.way_back import ways_back
 from data_pipeline.jobs.ledger import JobProgress, Ledger
 from graphwalker.agents.environment import Environment
 from graphwalker.agents.rollout import rollout, untimed
+from graphwalker.ceilings.ceiling import winnable_questions
 from graphwalker.datasets.base import load_questions
 from graphwalker.datasets.grounding import ground
 from graphwalker.errors import GraphError, PolicyError, UserError
@@ -32,6 +33,9 @@ def any_questions(path: Path, config: ExpertConfig, graph: KnowledgeGraph) -> By
     questions = ground(load_questions(path, None, config.questions_format), graph)
     if config.policy is not None:
         check_questions(config.policy, questions)
+    if config.winnable:
+        environment = Environment(graph, config.environment)
+        questions = winnable_questions(questions, environment, str(path))
     for question in questions:
         found.setdefault(question.structure, []).append(question)
     return found

@@ -226,6 +226,9 @@ class ExpertConfig(Config):
     any dataset. None: the built-in expert, on certified questions."""
     questions_format: str = "auto"
     """The dataset's name where the question file of a policy does not show it."""
+    winnable: bool = False
+    """Whether to leave out the questions that nobody could answer in this environment, as
+    `graphwalker ceiling` counts them. For a policy: certified questions can all be answered."""
     temperature: float = Field(default=1.0, ge=0.0)
     """Sampling temperature of a policy."""
     max_tokens: int = Field(default=512, ge=1)
@@ -252,6 +255,8 @@ class ExpertConfig(Config):
     def _known_structures(self) -> Self:
         if self.mix:
             checked_mix(self.mix, any_types=self.policy is not None)
+        if self.winnable and self.policy is None:
+            raise ValueError("winnable is for a policy: certified questions can all be answered")
         return self
 
     @field_validator("mix")

@@ -32,19 +32,76 @@ class FigureTable:
 
 
 def score_table(stages: Sequence[StageFigures]) -> FigureTable:
-    """How right each stage is, and what it gained over the stage before."""
+    """How right each stage is, what it gained over the stage before and has over the best baseline,
+    and how many questions its environment lets anyone answer; then the baselines."""
     columns = {"f1": "F1", "hits1": "Hits@1", **_pass_columns(stages)}
+    more = {
+        title: cell
+        for title, (shown, cell) in {
+            "Over the best baseline": (any(map(_baselines, stages)), over_baseline),
+            "Ceiling": (any(map(_has_ceiling, stages)), ceiling_cell),
+        }.items()
+        if shown
+    }
     rows = [
         (
             Cell(str(stage["name"]), count_of_questions(stage)),
             figure(stage, "em"),
             gain_cell(stage.get("gain_over_previous")),
+            *(cell(stage) for cell in more.values()),
             *(figure(stage, key) for key in columns),
         )
         for stage in stages
     ]
-    head = (Cell("Stage"), Cell("EM"), Cell("EM gain"), *map(Cell, columns.values()))
+    for name, row in baseline_rows(stages):
+        title = Cell(name, f"no model, {row['questions']:,} questions")
+        none = [Cell("–") for _ in range(1 + len(more))]
+        rows.append((title, figure(row, "em"), *none, *(figure(row, key) for key in columns)))
+    head = (Cell("Stage"), Cell("EM"), Cell("EM gain"), *map(Cell, (*more, *columns.values())))
     return FigureTable(head, tuple(rows), "In brackets the 95 % interval.")
+
+
+def baseline_rows(stages: Sequence[StageFigures]) -> list[tuple[str, StageFigures]]:
+    """Each baseline once; one that differs between stages is named after the stage, too."""
+    found: dict[tuple[Any, ...], tuple[str, str, StageFigures]] = {}
+    for stage in stages:
+        for name, row in _baselines(stage).items():
+            key = (name, row["questions"], row.get("em"), row.get("f1"), row.get("hits1"))
+            found.setdefault(key, (name, str(stage["name"]), row))
+    names = [name for name, _, _ in found.values()]
+    return [
+        (name if names.count(name) == 1 else f"{name} ({stage})", row)
+        for name, stage, row in found.values()
+    ]
+
+
+def over_baseline(stage: StageFigures) -> Cell:
+    """The paired difference to the best baseline."""
+    rows = _baselines(stage)
+    scored = {name: row["em"] for name, row in rows.items() if row.get("em") is not None}
+    if not scored:
+        return Cell("–")
+    best = max(scored, key=lambda name: scored[name])
+    cell = gain_cell(rows[best].get("agent_minus"))
+    return Cell(cell.text, f"{cell.small} {best}".strip())
+
+
+def ceiling_cell(stage: StageFigures) -> Cell:
+    """The share of winnable questions, or why it is not known."""
+    found = stage.get("ceiling")
+    if not found or found["winnable"] is None:
+        return Cell("–", str(stage.get("no_ceiling", "not computed")))
+    gold = number(found["all_answers_by_gold"]) if found["with_query"] else "not computable"
+    any_listed = number(found["all_answers_by_any"])
+    return Cell(number(found["winnable"]), f"any relation {any_listed}, gold {gold}")
+
+
+def _baselines(stage: StageFigures) -> Mapping[str, StageFigures]:
+    return stage.get("baselines") or {}
+
+
+def _has_ceiling(stage: StageFigures) -> bool:
+    return bool(stage.get("ceiling") or stage.get("no_ceiling"))
 
 
 def conduct_table(stages: Sequence[StageFigures]) -> FigureTable:
@@ -86,8 +143,23 @@ def short_table(stages: Sequence[StageFigures]) -> FigureTable:
         )
         for stage in stages
     ]
+    for name, row in baseline_rows(stages):
+        em = Cell(number(row.get("em")), brackets(row.get("em_interval"), 2))
+        rows.append((Cell(name), em, *(Cell(figure(row, k).text) for k in columns)))
     head = (Cell("Stage"), Cell("EM"), *map(Cell, columns.values()))
-    return FigureTable(head, tuple(rows), _pass_note(stages, columns))
+    rules = ", ".join(name for name, _ in baseline_rows(stages))
+    without = [f"no model: {rules}"] if rules else []
+    notes = (_pass_note(stages, columns), *without, *_ceiling_notes(stages))
+    return FigureTable(head, tuple(rows), "; ".join(filter(None, notes)))
+
+
+def _ceiling_notes(stages: Sequence[StageFigures]) -> list[str]:
+    """The ceiling in words, per stage where they differ."""
+    cells = {str(stage["name"]): ceiling_cell(stage) for stage in stages if _has_ceiling(stage)}
+    words = {name: f"{cell.text} ({cell.small})" for name, cell in cells.items()}
+    if len(set(words.values())) == 1:
+        return [f"ceiling: {next(iter(words.values()))}"]
+    return [f"ceiling of {name}: {text}" for name, text in words.items()]
 
 
 def group_tables(stages: Sequence[StageFigures]) -> list[tuple[str, FigureTable]]:

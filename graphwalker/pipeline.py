@@ -25,7 +25,9 @@ Settings = dict[str, Any]
 GRPO = "grpo/final"
 TEXTS = 2000
 """Trajectories that the tokenizer learns its words from."""
-HEADLINE = ("questions", "em", "em_interval", "f1", "hits1", "hit_any", "retrieval_any")
+ALONE: Settings = {"baselines": "never", "ceiling": "never"}
+"""Evaluations of the same questions share the baselines and the ceiling of the last one."""
+HEADLINE = ("questions", "em", "em_interval", "f1", "hits1", "hit_any", "retrieval_any", "winnable")
 
 
 class DemoConfig(Config):
@@ -326,7 +328,8 @@ class Demo:
         stages: list[StageResult] = []
         for name, (model, run) in models.items():
             folder = self.out / "eval" / (run or name)
-            self.evaluate(self.out / model, folder, title=f"evaluate {name}")
+            more = ALONE if model != GRPO else None
+            self.evaluate(self.out / model, folder, more, title=f"evaluate {name}")
             metrics = self.out / run / "metrics.jsonl" if run else None
             stages.append(StageResult(name, folder, metrics, self.seconds.get(name, 0.0)))
         report = write_report(
@@ -349,23 +352,22 @@ class Demo:
         return report
 
     def _benchmarks(self) -> dict[str, Any]:
-        """Figures on question files from elsewhere before and after GRPO, and the paired gain."""
-        from eval.analysis.summary import paired, summarise
-        from eval.run.records import read_run
+        """Figures on question files from elsewhere before and after GRPO, the paired gain, and what
+        baselines without a model reach on them."""
+        from eval.report.beside import benchmark_figures
 
         figures: dict[str, Any] = {}
         for name, path in self.config.benchmarks.items():
-            runs: list[Any] = []
-            figures[name] = {}
+            folders: dict[str, Path] = {}
             for stage, model in (("SFT stage 2", "sft2/final"), ("GRPO", GRPO)):
                 folder = self.out / "eval" / f"benchmark-{name}-{model.partition('/')[0]}"
-                title = f"benchmark {name}, {stage}"
-                self.evaluate(self.out / model, folder, {"questions": path, "samples": 0}, title)
-                runs.append(read_run(folder).trajectories)
-                found = figures[name][stage] = summarise(runs[-1])
-                console.facts(title, {k: found[k] for k in HEADLINE})
-            gain = figures[name]["GRPO minus SFT stage 2"] = paired(*runs)
-            console.facts(f"benchmark {name}, GRPO minus SFT stage 2", gain)
+                more = {"questions": path, "samples": 0, **({} if model == GRPO else ALONE)}
+                self.evaluate(self.out / model, folder, more, f"benchmark {name}, {stage}")
+                folders[stage] = folder
+            figures[name] = benchmark_figures(folders)
+            for title, row in figures[name].items():
+                shown = {k: v for k, v in row.items() if k in HEADLINE or "minus" in title}
+                console.facts(f"benchmark {name}, {title}", shown)
         return figures
 
     # --- how a stage is run

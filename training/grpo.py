@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from graphwalker.agents.environment import Environment
+from graphwalker.ceilings.ceiling import winnable_questions
 from graphwalker.datasets.base import load_questions
 from graphwalker.errors import UserError
 from graphwalker.graphs.open import open_graph
@@ -154,18 +155,27 @@ def question_order(config: GrpoConfig, questions: list[Question]) -> list[str]:
 def open_world(config: GrpoConfig) -> tuple[list[Question], Environment]:
     """The questions of a run and the environment over its graph. Raises `UserError`."""
     questions = load_questions(config.questions)
-    if len(questions) < config.prompts_per_step:
-        raise UserError(
-            f"{config.questions}: {len(questions)} questions are fewer than prompts_per_step = "
-            f"{config.prompts_per_step}; add questions or lower it"
-        )
+    _enough(questions, config)
     if not Path(config.model).is_dir() and Path(config.model).is_absolute():
         raise UserError(f"{config.model}: no such model folder")
     refuse_without_model(config.model, "model")
     refuse_adapter(config.model)
-    return questions, Environment(
+    environment = Environment(
         open_graph(config.graph, wikidata=config.environment.layers.wikidata), config.environment
     )
+    if config.winnable:
+        questions = winnable_questions(questions, environment, config.questions)
+        _enough(questions, config)
+    return questions, environment
+
+
+def _enough(questions: list[Question], config: GrpoConfig) -> None:
+    if len(questions) < config.prompts_per_step:
+        kind = "winnable questions" if config.winnable else "questions"
+        raise UserError(
+            f"{config.questions}: {len(questions)} {kind} are fewer than prompts_per_step = "
+            f"{config.prompts_per_step}; add questions or lower it"
+        )
 
 
 def _inputs(config: GrpoConfig, environment: Environment) -> dict[str, str]:

@@ -25,6 +25,9 @@ class GrpoConfig(TrainingConfig):
     graph: str
     """Graph that the agent walks: a compiled folder, an endpoint, a recording, or
     `module:FACTORY`."""
+    winnable: bool = False
+    """Whether to leave out the questions that nobody could answer in this environment, as
+    `graphwalker ceiling` counts them: their groups have no variance and teach nothing."""
 
     prompts_per_step: int = Field(default=64, ge=1)
     """Questions per step (GraphWalker: 64)."""

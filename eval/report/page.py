@@ -32,6 +32,12 @@ GLOSSARY = {
     "Recovery given error": "share with EM 1 among the episodes that made an erroneous query; "
     "(all): an erroneous query and EM 1, over all questions",
     "Answered, Forced": "gave an answer at all; gave it only when it had to, after the last turn",
+    "No model": "a baseline: takes one listed relation by a fixed rule, answers with all it shows",
+    "Over the best baseline": "paired difference to the baseline of the highest EM, on the same "
+    "questions",
+    "Ceiling": "share of the questions whose gold answers this environment can show at all, by one "
+    "walk; in small print the share where some listed relation, and where the gold ones, end at "
+    "exactly the gold set",
     "EM gain": "difference to the stage before on the same questions: Tango's paired interval, "
     "McNemar's exact p",
 }

@@ -17,6 +17,7 @@ from markupsafe import Markup
 
 from eval.analysis.summary import paired, scored, summarise
 from eval.intervals import INTERVALS
+from eval.report.beside import beside
 from eval.report.page import headline, render_page
 from eval.report.plots import Curve, group_bars, pass_curves, stage_bars, training_curves
 from eval.report.published import load_published
@@ -194,11 +195,13 @@ def _stage_records(
     stages: Sequence[StageResult], runs: Sequence[Run], ks: Sequence[int], seed: int
 ) -> list[dict[str, Any]]:
     records: list[dict[str, Any]] = []
+    others = beside(runs, lean, seed)
     for place, (stage, run) in enumerate(zip(stages, runs, strict=True)):
         record = {
             "name": stage.name,
             **summarise(run.trajectories, run.samples, ks, failures=len(run.failures), seed=seed),
             **run.missing(),
+            **others[place],
             "seconds": stage.seconds,
         }
         if place:

@@ -1,10 +1,12 @@
 """Settings of an evaluation: which questions, over which graph, by which policy."""
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
 from pydantic import Field
 
+from eval.run.beside import Choice, left_out, write_beside
 from eval.run.evaluate import Progress, evaluate_with
 from eval.run.workers import ThisProcess, WorkerProcesses, Workers
 from graphwalker.agents.environment import Environment, EnvironmentConfig
@@ -12,11 +14,12 @@ from graphwalker.agents.model_environment import with_model_settings
 from graphwalker.config import Config
 from graphwalker.datasets.base import load_questions
 from graphwalker.datasets.grounding import ground
-from graphwalker.errors import UserError
+from graphwalker.errors import GraphError, IncompleteError, PolicyError, UserError
 from graphwalker.graphs.open import is_endpoint, open_graph
 from graphwalker.policies.chat.policy import ChatPolicy
 from graphwalker.policies.config import PolicyConfig, policy_identity, policy_name
-from graphwalker.policies.load import check_questions, load_policy
+from graphwalker.policies.load import WITHOUT_MODEL, check_questions, load_policy
+from graphwalker.question import Question
 from graphwalker.workers import worker_number
 
 
@@ -66,6 +69,12 @@ class EvalConfig(Config):
     failures_in_a_row: int = Field(default=10, ge=0)
     """So many infrastructure failures in a row end the run; the same command resumes it. 0: no
     number does."""
+    baselines: Choice = "auto"
+    """Whether policies without a model answer the same questions, to stand beside the agent:
+    `always`, `never`, or `auto`: where neither an endpoint nor a chat reranker is asked."""
+    ceiling: Choice = "auto"
+    """Whether it is measured how many of the questions anyone could answer in this environment;
+    `auto` as in `baselines`."""
     seed: int = 0
     """Seed of the sampling and of the bootstrap."""
 
@@ -80,7 +89,7 @@ def run_eval(config: EvalConfig, progress: Progress | None = None) -> Path:
     check_questions(config.policy, questions)
     with ExitStack() as stack:
         workers = _workers(config, environment, out, stack)
-        return evaluate_with(
+        evaluate_with(
             workers,
             questions,
             out,
@@ -93,6 +102,36 @@ def run_eval(config: EvalConfig, progress: Progress | None = None) -> Path:
             identity=policy_identity(config.policy),
             progress=progress,
         )
+    _beside(config, questions, environment, progress)
+    return out
+
+
+def _beside(
+    config: EvalConfig,
+    questions: Sequence[Question],
+    environment: Environment,
+    progress: Progress | None,
+) -> None:
+    """The baselines and the ceiling of the run."""
+    costly = ""
+    if is_endpoint(config.graph):
+        costly = "left out over an endpoint"
+    elif environment.config.reranker.chats:
+        costly = "left out with a chat model as reranker"
+    without_model = config.policy.api is None and config.policy.model in WITHOUT_MODEL
+    try:
+        write_beside(
+            Path(config.output_dir),
+            questions,
+            environment,
+            baselines=left_out(config.baselines, costly or ("is one" if without_model else "")),
+            ceilings=left_out(config.ceiling, costly),
+            seed=config.seed,
+            max_tokens=config.max_tokens,
+            progress=progress,
+        )
+    except (GraphError, PolicyError) as error:  # the agent's own figures stand
+        raise IncompleteError(f"baselines and ceiling: {error}") from None
 
 
 def _environment(config: EvalConfig) -> Environment:

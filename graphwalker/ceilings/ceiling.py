@@ -7,6 +7,7 @@ ranker and number of pages; a look at an entity and a query of one relation are 
 further page is one more, and a walk has `max_turns` calls.
 """
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,10 +15,13 @@ from typing import Any
 from graphwalker.agents.environment import Environment
 from graphwalker.ceilings.explore import Explorer, Reached, branches
 from graphwalker.datasets.queries import gold_path, resolve_one
+from graphwalker.errors import UserError
 from graphwalker.query.constraint import kept
 from graphwalker.query.query import Query
 from graphwalker.question import Question
 from graphwalker.scoring import GoldSet, compare
+
+log = logging.getLogger(__name__)
 
 MEASURES = ("gold_relation_listed", "all_answers_by_gold", "all_answers_by_any", "winnable")
 
@@ -78,6 +82,24 @@ def reaches(
     for done, question in enumerate(questions, start=1):
         yield reach_of(question, environment)
         tick(done)
+
+
+def winnable_questions(
+    questions: Iterable[Question], environment: Environment, file: str
+) -> list[Question]:
+    """Those that can be won. Raises `UserError` where there is none in the file; the share that is
+    kept is logged."""
+    asked = list(questions)
+    found = [
+        q for q, reach in zip(asked, reaches(asked, environment), strict=True) if reach.winnable
+    ]
+    if not found:
+        raise UserError(
+            f"{file}: none of its {len(asked)} questions is winnable here: show more "
+            "(environment.triples_per_relation, environment.top_relations), or set winnable=false"
+        )
+    log.info("%s: %d of %d questions are winnable", file, len(found), len(asked))
+    return found
 
 
 def ceiling(found: Iterable[Reach]) -> dict[str, Any]:

@@ -1,12 +1,19 @@
 """The batch of a step: its episodes, which of them are trained, and facts for the record."""
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
+from graphwalker.question import Question
 from graphwalker.trajectory import StopReason, Trajectory
 from training.reinforce.episode_tokens import EpisodeTokens
-from training.reinforce.groups import chunks, has_no_variance, turn_credit
+from training.reinforce.groups import (
+    ZERO_VARIANCE,
+    chunks,
+    has_no_variance,
+    turn_credit,
+    why_no_variance,
+)
 from training.reinforce.rewards import Reward, em
 from training.runs.distributed import gathered
 
@@ -45,6 +52,9 @@ class EpisodeFacts:
     """The other tokens after the prompt: observations and their layout."""
     logprob: float
     """Sum over the drawn tokens."""
+    winnable: bool | None = None
+    """Whether the environment lets anyone answer the question; asked of groups only that have no
+    variance and are not right, `None` elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +87,12 @@ def make_batch(
     rules: RolloutRules,
     resampled: int,
     started: float,
+    winnable: Callable[[Question], bool | None] = lambda question: None,
 ) -> Batch:
     """The batch of these groups, whose episodes that are filtered out lose their masks.
 
-    A collective: all processes call it together. `started` is a reading of `perf_counter`.
+    A collective: all processes call it together. `started` is a reading of `perf_counter`;
+    `winnable` is asked of the questions that every episode got equally wrong.
     """
     uniform = [rules.zero_variance == "filter" and has_no_variance(rewards(g)) for g in groups]
     trajectories = [t for group in groups for t in group]
@@ -97,6 +109,8 @@ def make_batch(
         facts_of(trajectory, sum(turn < 0 for turn in tokens.turns))
         for trajectory, tokens in zip(trajectories, episodes, strict=True)
     ]
+    can_win = [_can_win(group, winnable) for group in groups for _ in group]
+    facts = [replace(f, winnable=known) for f, known in zip(facts, can_win, strict=True)]
     # The collectives in one order for all processes: counts, then facts and shown below.
     counts: list[tuple[int, int]] = gathered([(resampled, sum(uniform))])
     return Batch(
@@ -137,13 +151,20 @@ def summary(facts: Sequence[EpisodeFacts], samples: int) -> dict[str, float]:
     rewards = [f.reward or 0.0 for f in valid]
     # Over valid episodes only: a graph that was down would look like an agent that got worse.
     mean = _mean(rewards)
-    uniform = [has_no_variance([f.reward for f in group]) for group in chunks(facts, samples)]
+    groups = list(chunks(facts, samples))
+    uniform = [has_no_variance([f.reward for f in group]) for group in groups]
+    reasons = [
+        why_no_variance([f.em for f in group if f.reward is not None], group[0].winnable)
+        for group, same in zip(groups, uniform, strict=True)
+        if same
+    ]
     return {
         "reward": mean,
         "reward_std": _mean([(r - mean) ** 2 for r in rewards]) ** 0.5,
         "em": _mean([f.em for f in valid]),
         "f1": _mean([f.f1 for f in valid]),
         "zero_variance": _mean(uniform),
+        **{why: reasons.count(why) / len(groups) for why in ZERO_VARIANCE},
         "answered": _mean([f.answered for f in valid]),
         "forced": _mean([f.forced for f in valid]),
         "valid_actions": sum(f.valid_actions for f in valid) / max(1, turns),
@@ -155,6 +176,15 @@ def summary(facts: Sequence[EpisodeFacts], samples: int) -> dict[str, float]:
         "entropy": -sum(f.logprob for f in valid) / max(1, tokens),
         "failed": float(len(facts) - len(valid)),
     }
+
+
+def _can_win(
+    group: Sequence[Trajectory], winnable: Callable[[Question], bool | None]
+) -> bool | None:
+    right = any(trajectory.scores.get("em") for trajectory in group)
+    if right or not has_no_variance(rewards(group)):
+        return None
+    return winnable(group[0].question)
 
 
 def rewards(group: Sequence[Trajectory]) -> list[float | None]:

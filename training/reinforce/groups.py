@@ -13,12 +13,19 @@ episodes differ in length:
 The outcome's reward is untouched, and no text of an observation is read.
 """
 
+import logging
 import random
 from collections.abc import Collection, Iterator, Sequence
 from statistics import fmean, pstdev
 from typing import TypeVar
 
+from graphwalker.agents.environment import Environment
+from graphwalker.ceilings.ceiling import reach_of
+from graphwalker.errors import GraphError
+from graphwalker.question import Question
 from graphwalker.trajectory import Trajectory, Turn
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -46,6 +53,49 @@ def has_no_variance(rewards: Sequence[float | None]) -> bool:
     (True, True, False)
     """
     return len({reward for reward in rewards if reward is not None}) < 2
+
+
+ZERO_VARIANCE = ("unwinnable", "always_right", "always_wrong")
+"""Why all episodes of a group earned the same: no answer could earn more in this environment (see
+`graphwalker.ceilings`), or the policy can do it already, or it cannot yet. Only the last are worth
+another try."""
+
+
+def why_no_variance(em: Sequence[float], winnable: bool | None) -> str:
+    """One of `ZERO_VARIANCE`, by the EM of a group's scored episodes; `""` where none was scored.
+
+    `winnable` is `None` where that is not known.
+
+    >>> why_no_variance([1.0, 1.0], None), why_no_variance([0.0, 0.0], False)
+    ('always_right', 'unwinnable')
+    >>> why_no_variance([0.0, 0.0], None), why_no_variance([], True)
+    ('always_wrong', '')
+    """
+    if not em:
+        return ""
+    if all(em):
+        return "always_right"
+    return "unwinnable" if winnable is False else "always_wrong"
+
+
+class Winnable:
+    """Which questions the environment lets anyone answer, found out when it is first asked."""
+
+    def __init__(self, environment: Environment) -> None:
+        self._environment = environment
+        # A look at relations that no episode asked for would be paid for by the chat reranker.
+        self._known = environment.speaker is not None and not environment.config.reranker.chats
+        self._found: dict[str, bool] = {}
+
+    def __call__(self, question: Question) -> bool | None:
+        """`None` where it cannot be known: the preset has no speaker, a chat model reranks, or the
+        graph does not answer now."""
+        if self._known and question.id not in self._found:
+            try:
+                self._found[question.id] = reach_of(question, self._environment).winnable
+            except GraphError as error:  # the step's own limit on failures decides about the run
+                log.warning("%s: is it winnable? %s", question.id, error)
+        return self._found.get(question.id)
 
 
 def substitutes(known: Collection[str], taken: Collection[str], seed: str) -> list[str]:

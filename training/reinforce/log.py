@@ -13,6 +13,7 @@ from graphwalker.cli.console import clock
 from graphwalker.files import JsonlAppender, read_jsonl
 from training.grpo_config import GrpoConfig
 from training.reinforce.batch import Batch, summary
+from training.reinforce.groups import ZERO_VARIANCE
 from training.reinforce.monitor import Monitor
 from training.runs.checkpoints import rewind
 from training.runs.distributed import agreed
@@ -138,6 +139,12 @@ class StepLog:
             step, self._config.steps, line["em"], line["answered"], line["turns"],
             line["seconds"], clock(line["seconds"] / step * (self._config.steps - step)),
         )  # fmt: skip
+        if line["zero_variance"]:
+            log.info(
+                "step %d: no variance in %.0f %% of the groups: unwinnable %.0f, always right "
+                "%.0f, always wrong %.0f",
+                step, *(100 * line[key] for key in ("zero_variance", *ZERO_VARIANCE)),
+            )  # fmt: skip
 
 
 class Clock(TrainerCallback):

@@ -19,7 +19,7 @@ from graphwalker.tokens.segments import ChatFormat
 from training.reinforce.batch import Batch, Groups, RolloutRules, make_batch, rewards
 from training.reinforce.engines import BudgetPolicy, RolloutEngine, TransformersRollouts
 from training.reinforce.episode_tokens import EpisodeTokens, episode_tokens
-from training.reinforce.groups import chunks, grouped, has_no_variance, substitutes
+from training.reinforce.groups import Winnable, chunks, grouped, has_no_variance, substitutes
 from training.reinforce.rewards import scored
 from training.runs.distributed import gathered
 
@@ -56,6 +56,7 @@ class Rollouts:
         self.samples, self.sampling = samples, sampling
         self.engine_batch = engine_batch
         self.rules = rules or RolloutRules()
+        self._winnable = Winnable(environment)
         self.batch = Batch()
         """That of the last call."""
         self.engine = engine or TransformersRollouts(fmt, max_context, engine_batch)
@@ -71,7 +72,9 @@ class Rollouts:
             if self.rules.zero_variance == "resample":
                 resampled = self._resample(groups, wanted, run, step, trainer.accelerator)
         episodes = self._tokens(groups, trainer.processing_class, trainer.eos_token_ids)
-        self.batch = make_batch(step, groups, episodes, self.rules, resampled, started)
+        self.batch = make_batch(
+            step, groups, episodes, self.rules, resampled, started, self._winnable
+        )
         self._check_failures()
         return {
             "prompt_ids": [e.prompt for e in episodes],

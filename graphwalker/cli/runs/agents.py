@@ -70,6 +70,8 @@ def evaluate(given: Given) -> None:
     made = write_report([folder], folder, seed=config.seed)
     if lost := missing_note(made["stages"][0]):
         raise IncompleteError(f"{lost}: {why}; {RESUMES}")
+    if why:
+        raise IncompleteError(f"{why}; {RESUMES}")
 
 
 @verb(app, *AGENT)

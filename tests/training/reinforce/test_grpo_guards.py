@@ -1,6 +1,7 @@
 """GRPO's guards: the record of a step, the monitor, trackers, and episodes to read."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,15 +10,18 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("trl")
 
 from eval.viewer.record import walk_record  # noqa: E402
+from graphwalker.agents.environment import Environment, EnvironmentConfig  # noqa: E402
 from graphwalker.errors import UserError  # noqa: E402
-from graphwalker.files import read_jsonl  # noqa: E402
+from graphwalker.files import read_jsonl, write_jsonl  # noqa: E402
+from graphwalker.question import Answer  # noqa: E402
 from graphwalker.trajectory import Trajectory  # noqa: E402
 from support.grpo_batches import environment_of  # noqa: E402
 from support.grpo_toy import questions  # noqa: E402
 from support.run_toys import grpo_config, lines, write_config  # noqa: E402
-from training.grpo import make_trainer, run_grpo  # noqa: E402
+from training.grpo import make_trainer, open_world, run_grpo  # noqa: E402
 from training.grpo_config import GrpoConfig  # noqa: E402
 from training.reinforce.batch import EpisodeFacts, summary  # noqa: E402
+from training.reinforce.groups import ZERO_VARIANCE, Winnable  # noqa: E402
 from training.reinforce.log import Drift  # noqa: E402
 from training.reinforce.monitor import CollapseError, Monitor  # noqa: E402
 from training.runs.command import run_command  # noqa: E402
@@ -26,7 +30,18 @@ from training.runs.trackers import check_trackers  # noqa: E402
 WATCHED = {
     *("reward", "em", "f1", "entropy", "kl", "ratio_mean", "clip_ratio", "clip_low", "clip_high"),
     *("mismatch_mean", "mismatch_max", "turns", "valid_actions", "forced", "observation_tokens"),
-    *("zero_variance", "resampled", "filtered", "failed", "answered", "errors", "grad_norm"),
+    *(
+        "zero_variance",
+        "unwinnable",
+        "always_right",
+        "always_wrong",
+        "resampled",
+        "filtered",
+        "failed",
+        "answered",
+        "errors",
+        "grad_norm",
+    ),
 }
 
 
@@ -216,3 +231,35 @@ def test_tensorboard_shows_what_is_watched(grpo_world, tmp_path):
     for key in ("em", "turns", "valid_actions", "mismatch_max", "zero_variance", "ratio_mean"):
         shown = [event.value for event in board.Scalars(f"train/agent/{key}")]
         assert shown == pytest.approx([line[key] for line in lines(tmp_path / "run")], rel=1e-4)
+
+
+# --- groups without variance
+
+
+def test_groups_without_variance_are_named_by_their_reason():
+    right, wrong = [episode(1.0), episode(1.0)], [episode(0.0), episode(0.0)]
+    lost = [episode(0.0, winnable=False), episode(None, winnable=False)]
+    facts = summary([*right, *wrong, *lost, episode(None), episode(None)], samples=2)
+    assert facts["zero_variance"] == 1.0  # groups that failed have no variance, and no reason
+    assert [facts[why] for why in ZERO_VARIANCE] == [0.25, 0.25, 0.25]
+    mixed = summary([episode(1.0), episode(0.0)], samples=2)
+    assert [mixed[why] for why in ("zero_variance", *ZERO_VARIANCE)] == [0.0] * 4
+
+
+def test_a_question_is_winnable_where_the_environment_shows_its_answers(grpo_world):
+    kept, environment = open_world(grpo_config(grpo_world, grpo_world / "none", winnable=True))
+    asked = Winnable(environment)
+    assert kept and all(asked(question) for question in kept)
+    gone = replace(kept[0], id="gone", answers=(Answer("Nobody", "m.nobody"),))
+    assert asked(gone) is False
+    toolless = Environment(environment.graph, EnvironmentConfig(preset="io-prompt"))
+    assert Winnable(toolless)(gone) is None
+
+
+def test_a_run_without_winnable_questions_says_what_to_change(grpo_world, tmp_path):
+    path = tmp_path / "q.jsonl"
+    gone = [replace(q, answers=(Answer("Nobody", "m.nobody"),)) for q in questions()]
+    write_jsonl(path, [question.to_json() for question in gone])
+    config = grpo_config(grpo_world, tmp_path / "run", questions=str(path), winnable=True)
+    with pytest.raises(UserError, match=r"none of its \d+ questions is winnable.*triples_per"):
+        open_world(config)
