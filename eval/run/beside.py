@@ -15,10 +15,11 @@ from graphwalker.errors import UserError
 from graphwalker.files import digest, read_json, write_json, write_jsonl
 from graphwalker.oracle.baselines import BASELINES
 from graphwalker.policies.base import Policy
-from graphwalker.policies.load import WITHOUT_MODEL
+from graphwalker.policies.config import PolicyConfig
+from graphwalker.policies.load import load_policy
 from graphwalker.question import Question
 
-Choice = Literal["auto", "always", "never"]
+Beside = Literal["auto", "always", "never"]
 """`auto`: where it costs next to nothing, that is without an endpoint or a chat model to ask."""
 BESIDE, CEILING, FOLDER = "beside.json", "ceiling.jsonl", "baselines"
 
@@ -71,7 +72,7 @@ def read_beside(out: Path) -> dict[str, Any]:
     return read_json(path, "delete it; the same command makes it again") if path.is_file() else {}
 
 
-def left_out(choice: Choice, costly: str) -> str:
+def left_out(choice: Beside, costly: str) -> str:
     """Why something is left out, `""` where it is not; `costly`: why it would cost much."""
     if choice == "never":
         return "not asked for"
@@ -82,7 +83,7 @@ def _playable(environment: Environment) -> list[tuple[str, Policy]]:
     found: list[tuple[str, Policy]] = []
     for name in BASELINES:
         try:
-            found.append((name, WITHOUT_MODEL[name](environment)))
+            found.append((name, load_policy(PolicyConfig(model=name), environment=environment)))
         except UserError:  # it needs what this environment lacks: `linear` a trained ranker
             continue
     return found

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from eval.run.beside import Choice, left_out, write_beside
+from eval.run.beside import Beside, left_out, write_beside
 from eval.run.evaluate import Progress, evaluate_with
 from eval.run.workers import ThisProcess, WorkerProcesses, Workers
 from graphwalker.agents.environment import Environment, EnvironmentConfig
@@ -69,10 +69,10 @@ class EvalConfig(Config):
     failures_in_a_row: int = Field(default=10, ge=0)
     """So many infrastructure failures in a row end the run; the same command resumes it. 0: no
     number does."""
-    baselines: Choice = "auto"
+    baselines: Beside = "auto"
     """Whether policies without a model answer the same questions, to stand beside the agent:
     `always`, `never`, or `auto`: where neither an endpoint nor a chat reranker is asked."""
-    ceiling: Choice = "auto"
+    ceiling: Beside = "auto"
     """Whether it is measured how many of the questions anyone could answer in this environment;
     `auto` as in `baselines`."""
     seed: int = 0

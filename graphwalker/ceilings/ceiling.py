@@ -95,10 +95,10 @@ def winnable_questions(
     ]
     if not found:
         raise UserError(
-            f"{file}: none of its {len(asked)} questions is winnable here: show more "
+            f"{file}: none of its {len(every)} questions is winnable here: show more "
             "(environment.triples_per_relation, environment.top_relations), or set winnable=false"
         )
-    log.info("%s: %d of %d questions are winnable", file, len(found), len(asked))
+    log.info("%s: %d of %d questions are winnable", file, len(found), len(every))
     return found
 
 
