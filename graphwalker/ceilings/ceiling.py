@@ -89,10 +89,9 @@ def winnable_questions(
 ) -> list[Question]:
     """Those that can be won. Raises `UserError` where there is none in the file; the share that is
     kept is logged."""
-    asked = list(questions)
-    found = [
-        q for q, reach in zip(asked, reaches(asked, environment), strict=True) if reach.winnable
-    ]
+    every = list(questions)
+    won = {reach.id for reach in reaches(every, environment) if reach.winnable}
+    found = [question for question in every if question.id in won]
     if not found:
         raise UserError(
             f"{file}: none of its {len(every)} questions is winnable here: show more "

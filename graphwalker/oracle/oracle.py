@@ -74,11 +74,11 @@ class OraclePolicy(PlannedPolicy):
             answers = yield from weigh(view, do, answers, query.constraint, phrase, rng)
             yield weighed(view, answers, phrase, rng)
             return
-        answers = _asked_for(question, answers)
+        answers = _meant(question, answers)
         yield closing(view, answers, 0 if query.tail else len(query.branches), rng)
 
 
-def _asked_for(question: Question, found: list[Entity]) -> list[Entity]:
+def _meant(question: Question, found: list[Entity]) -> list[Entity]:
     """The gold answers alone where all of them are among those found.
 
     A query made of a gold path finds more where the question has a condition that its path does not
