@@ -6,12 +6,13 @@ from pydantic import SerializerFunctionWrapHandler, model_serializer, model_vali
 
 from graphwalker.agents.preset import AgentSettings, Preset
 from graphwalker.agents.prompt import Prompt
-from graphwalker.agents.registry import find_preset
+from graphwalker.agents.registry import find_preset, presets
 from graphwalker.config import parse_config
 from graphwalker.graphs.base import KnowledgeGraph
 from graphwalker.graphs.views.settings import with_layers
+from graphwalker.named import is_own
 from graphwalker.question import Question
-from graphwalker.ranking.load import load_ranker
+from graphwalker.ranking.load import load_ranker, ranker_digest
 from graphwalker.tools.base import ToolBox
 
 
@@ -19,8 +20,8 @@ class EnvironmentConfig(AgentSettings):
     """What an agent lives in, the limits of its tools included. The defaults are GraphWalker's."""
 
     preset: str = "graphwalker"
-    """Which published environment this is: `graphwalker`, `io-prompt` (asks once, without tools),
-    or `module:NAME` of your own `Preset`."""
+    """Which environment this is: `graphwalker`, `graphwalker-wide` (with a ranker, 20 triples and
+    pages), `io-prompt` (asks once, without tools), or `module:NAME` of your own `Preset`."""
 
     @model_validator(mode="after")
     def _with_the_defaults_of_its_preset(self) -> Self:
@@ -36,11 +37,16 @@ class EnvironmentConfig(AgentSettings):
         # Run folders of before these settings hold the same record as those of today.
         data = handler(self)
         kept = {
-            "ranker": self.ranker != "bm25",
+            "ranker": self.ranker != self._default_ranker(),
             "reranker": self.reranker.chats,
             "options": bool(self.options),
         }
         return {key: value for key, value in data.items() if kept.get(key, True)}
+
+    def _default_ranker(self) -> str:
+        # `_of` sets the name of a preset at hand, which may be none that can be looked up.
+        known = self.preset in presets() or is_own(self.preset)
+        return find_preset(self.preset).own_defaults.get("ranker", "bm25") if known else "bm25"
 
 
 class Environment:
@@ -63,8 +69,9 @@ class Environment:
         self.prompt = Prompt.load(self.config.prompt, self.preset.prompts)
         self.agent = self.preset.agent(self.protocol, self.prompt, self.config)
         reranker = self.config.reranker
-        rank = load_ranker(self.config.ranker, reranker, self.config.top_relations)
-        self._toolbox = self.preset.tools(self.graph, self.config, rank)
+        self.ranker = load_ranker(self.config.ranker, reranker, self.config.top_relations)
+        """What orders the relations that are shown."""
+        self._toolbox = self.preset.tools(self.graph, self.config, self.ranker)
         self.tools_at_once = reranker.concurrency if reranker.chats else 1
         """Episodes whose tools may run side by side: as many as a reranker is asked at once."""
 
@@ -82,6 +89,8 @@ class Environment:
         }
         if self.config.ranker != "bm25":
             about["ranker"] = self.config.ranker
+        if file := ranker_digest(self.config.ranker):
+            about["ranker_digest"] = file
         reranker = self.config.reranker
         return {**about, "reranker": reranker.model} if reranker.chats else about
 

@@ -1,7 +1,7 @@
 """A model's environment: what it was trained in, kept beside its weights as `graphwalker.json`."""
 
-import inspect
 import logging
+import shutil
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -16,14 +16,16 @@ from graphwalker.agents.prompt import MODEL_FILE, prompt_text
 from graphwalker.agents.registry import find_preset
 from graphwalker.config import Config, parse_config
 from graphwalker.errors import UserError
-from graphwalker.files import digest, read_json, write_json
-from graphwalker.named import is_own, own
+from graphwalker.files import read_json, write_json
 from graphwalker.policies.config import PolicyConfig
+from graphwalker.ranking.load import is_folder, ranker_digest
 from graphwalker.tokens.formats import FormatSetting
 
 log = logging.getLogger(__name__)
 
 SCHEMA = 1
+RANKER_FOLDER = "ranker"
+"""Where a model keeps the trained ranker that it was trained with."""
 
 
 class PromptRecord(Config):
@@ -38,8 +40,9 @@ class RankerRecord(Config):
     """What chose the relations that were shown."""
 
     name: str = "bm25"
+    """As the setting named it; a trained one lies in the model's own folder."""
     digest: str = ""
-    """Of the ranker's file, where it has one."""
+    """Of the ranker's files, where it has some."""
     trained_on: tuple[str, ...] = ()
     """Files of questions that a learned ranker has seen."""
 
@@ -81,7 +84,8 @@ def write_environment(
     preset: Preset | None = None,
     ranker_trained_on: Sequence[str] = (),
 ) -> Path:
-    """Write the environment of the model that lies, or will lie, in the folder.
+    """Write the environment of the model that lies, or will lie, in the folder, and beside it a
+    copy of its trained ranker.
 
     `preset` is one at hand, in place of the one that the config names.
     """
@@ -93,11 +97,7 @@ def write_environment(
         environment=environment.model_dump(mode="json"),
         format=format,
         prompt=PromptRecord(name=environment.prompt, text=text, digest=_digest(text)),
-        ranker=RankerRecord(
-            name=environment.ranker,
-            digest=_file_digest(environment.ranker),
-            trained_on=tuple(ranker_trained_on),
-        ),
+        ranker=_with_its_ranker(Path(folder), environment.ranker, tuple(ranker_trained_on)),
         limits=CompletionLimits(
             max_tokens=max_tokens,
             max_turns=environment.max_turns,
@@ -109,6 +109,25 @@ def write_environment(
     path.parent.mkdir(parents=True, exist_ok=True)
     write_json(path, record.model_dump(mode="json"))
     return path
+
+
+def _with_its_ranker(folder: Path, ranker: str, trained_on: tuple[str, ...]) -> RankerRecord:
+    """The record of the ranker; a trained one is copied into the model's folder."""
+    if is_folder(ranker):
+        from graphwalker.ranking.learned.folder import copy_ranker
+
+        about = copy_ranker(ranker, folder / RANKER_FOLDER)
+        trained_on = trained_on or tuple(file.file for file in about.sources)
+    return RankerRecord(name=ranker, digest=ranker_digest(ranker), trained_on=trained_on)
+
+
+def copy_environment(folder: Path | str, to: Path | str) -> None:
+    """Carry what `write_environment` wrote, if it did, to another folder of the model."""
+    if (file := Path(folder) / MODEL_FILE).is_file():
+        Path(to).mkdir(parents=True, exist_ok=True)
+        shutil.copy(file, to)
+    if (ranker := Path(folder) / RANKER_FOLDER).is_dir():
+        shutil.copytree(ranker, Path(to) / RANKER_FOLDER, dirs_exist_ok=True)
 
 
 def read_environment(folder: Path | str) -> ModelEnvironment | None:
@@ -235,18 +254,31 @@ def _environment(
     explicit = given.model_dump(mode="json", exclude_unset=True)
     # The same preset may stand in another module today than when the model was trained.
     found = {**own.environment, "preset": explicit.pop("preset", own.environment["preset"])}
+    carried = str(model / RANKER_FOLDER)
+    if is_folder(own.ranker.name):
+        found["ranker"] = carried
     trained = parse_config(EnvironmentConfig, found, str(model / MODEL_FILE))
     chosen = parse_config(EnvironmentConfig, _merged(found, explicit), "environment")
     different = _differences(trained.model_dump(), chosen.model_dump(), "environment.")
     preset = find_preset(chosen.preset)
     if preset.version != own.preset_version:
         different.append(f"preset version {preset.version} (trained with {own.preset_version})")
-    if chosen.ranker == own.ranker.name and _file_digest(chosen.ranker) != own.ranker.digest:
-        different.append(f"the file of the ranker {chosen.ranker} has changed")
+    different = [text for text in different if not text.startswith("environment.ranker=")]
+    different += _ranker_differences(own.ranker, trained.ranker, chosen.ranker)
     if "prompt" not in explicit and _digest_of_prompt(chosen) != own.prompt.digest:
         log.warning("%s: its prompt %s has changed; its own text is used", model, own.prompt.name)
         chosen = chosen.model_copy(update={"prompt": str(model / MODEL_FILE)})
     return chosen, different
+
+
+def _ranker_differences(own: RankerRecord, trained: str, chosen: str) -> list[str]:
+    """A trained ranker is the same wherever it lies."""
+    now = ranker_digest(chosen)
+    if is_folder(chosen) and now == own.digest:
+        return []
+    if chosen == trained:
+        return [f"the file of the ranker {chosen} has changed"] if now != own.digest else []
+    return [f"environment.ranker={chosen} (trained with {own.name})"]
 
 
 def _differences(trained: Mapping[str, Any], now: Mapping[str, Any], prefix: str = "") -> list[str]:
@@ -285,11 +317,3 @@ def _digest_of_prompt(environment: EnvironmentConfig) -> str:
         return _digest(prompt_text(environment.prompt, find_preset(environment.preset).prompts))
     except UserError:
         return ""  # the file is gone
-
-
-def _file_digest(ranker: str) -> str:
-    """Of the file of a ranker of the user's own; `""` for ours, which come with the version."""
-    if not is_own(ranker):
-        return ""
-    file = inspect.getsourcefile(own(ranker, "ranker"))
-    return digest(file) if file else ""

@@ -40,7 +40,9 @@ class AgentSettings(WalkerSettings):
     layers: GraphLayers = GraphLayers()
     """Views laid over the graph: aliases, schema, whitelist, hidden triples, Wikidata."""
     ranker: str = "bm25"
-    """What chooses the relations that are shown: `bm25`, or `module:NAME` of your own."""
+    """What orders the relations that are shown: `bm25`, `stems` (BM25 over stems and letter
+    trigrams), the folder of a trained one (`graphwalker ranker train`), or `module:NAME` of your
+    own."""
     reranker: RerankerConfig = RerankerConfig()
     """A chat model that chooses among BM25's relations; `reranker.base_url` and `reranker.model`
     are enough. Without one `ranker` chooses."""

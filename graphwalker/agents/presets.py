@@ -1,4 +1,4 @@
-"""The shipped presets: GraphWalker's agent, and the baseline that is asked once."""
+"""The shipped presets: GraphWalker's agent, the same with wider tools, and the IO prompt."""
 
 from collections.abc import Callable
 
@@ -8,13 +8,14 @@ from graphwalker.agents.preset import AgentSettings, Preset
 from graphwalker.agents.prompt import Prompt
 from graphwalker.agents.react import ReActAgent
 from graphwalker.graphs.base import KnowledgeGraph
-from graphwalker.oracle.speakers import WalkerSpeaker
+from graphwalker.oracle.speakers import PagedSpeaker, WalkerSpeaker
 from graphwalker.protocols.base import ActionProtocol
 from graphwalker.protocols.tags import TagProtocol
 from graphwalker.question import Question
 from graphwalker.ranking.bm25 import Ranker
 from graphwalker.tools.base import ToolBox
 from graphwalker.tools.listing import lister
+from graphwalker.tools.paged import PAGE, PagedTools
 from graphwalker.tools.walker import EXAMPLES, WalkerTools
 
 
@@ -24,6 +25,14 @@ def walker_tools(
     """GraphWalker's two tools; the episodes share what was listed."""
     listed = lister(graph, settings)
     return lambda question: WalkerTools(graph, question, settings, listed, rank)
+
+
+def paged_tools(
+    graph: KnowledgeGraph, settings: AgentSettings, rank: Ranker
+) -> Callable[[Question], ToolBox]:
+    """The same two tools, with pages."""
+    listed = lister(graph, settings)
+    return lambda question: PagedTools(graph, question, settings, listed, rank)
 
 
 def react(protocol: ActionProtocol, prompt: Prompt, settings: AgentSettings) -> Agent:
@@ -46,6 +55,10 @@ def _tags(settings: AgentSettings) -> ActionProtocol:
     return TagProtocol(EXAMPLES)
 
 
+def _paged_tags(settings: AgentSettings) -> ActionProtocol:
+    return TagProtocol(EXAMPLES, PAGE)
+
+
 def _answers_alone(settings: AgentSettings) -> ActionProtocol:
     return TagProtocol({})
 
@@ -59,6 +72,16 @@ GRAPHWALKER = Preset(
     agent=react,
     speaker=WalkerSpeaker(),
 )
+GRAPHWALKER_WIDE = Preset(
+    name="graphwalker-wide",
+    version=1,
+    source="our own: GraphWalker's tools, with 20 triples, pages, and stems or a trained ranker",
+    tools=paged_tools,
+    protocol=_paged_tags,
+    agent=react,
+    defaults={"ranker": "stems", "triples_per_relation": 20, "max_turns": 15},
+    speaker=PagedSpeaker(),
+)
 IO_PROMPT = Preset(
     name="io-prompt",
     version=3,
@@ -68,4 +91,4 @@ IO_PROMPT = Preset(
     agent=_single_completion,
     defaults={"prompt": "io"},
 )
-SHIPPED = (GRAPHWALKER, IO_PROMPT)
+SHIPPED = (GRAPHWALKER, GRAPHWALKER_WIDE, IO_PROMPT)

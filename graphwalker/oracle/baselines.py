@@ -1,20 +1,35 @@
 """Baselines without a model: what choosing a listed relation by a fixed rule is worth.
 
 An agent that does not beat them has learned nothing from its questions. Each asks for the relations
-of the first topic entity, takes one of those shown, and answers with every entity that it shows.
+of the first topic entity, takes one of those shown, and answers with every entity that it shows, on
+all pages that the turn budget has room for.
 """
 
 import random
 from abc import abstractmethod
+from collections.abc import Generator
 
-from graphwalker.oracle.plan import Plan, PlannedPolicy
-from graphwalker.protocols.base import FinalAnswer
+from graphwalker.graphs.base import Entity, KnowledgeGraph
+from graphwalker.oracle.plan import WALKER, Move, Plan, PlannedPolicy
+from graphwalker.oracle.speakers import Pages, Speaker
+from graphwalker.protocols.base import ActionProtocol, FinalAnswer
 from graphwalker.query.query import Hop
 from graphwalker.question import Question
+from graphwalker.trajectory import Turn
 
 
 class OneRelation(PlannedPolicy):
     """Takes one relation of the first topic entity; answers with all that it shows."""
+
+    def __init__(
+        self,
+        graph: KnowledgeGraph,
+        protocol: ActionProtocol,
+        speaker: Speaker | None = WALKER,
+        max_turns: int = 10,
+    ) -> None:
+        super().__init__(graph, protocol, speaker)
+        self._most_pages = max(1, max_turns - 2)  # besides the list of relations and the answer
 
     @abstractmethod
     def choose(self, key: str, hops: tuple[Hop, ...]) -> Hop:
@@ -30,11 +45,25 @@ class OneRelation(PlannedPolicy):
         if not hops:
             yield "", FinalAnswer(())
             return
-        hop = self.choose(key, hops)
+        names = yield from self._shown(topic, self.choose(key, hops))
+        yield "", FinalAnswer(tuple(dict.fromkeys(names)))
+
+    def _shown(self, topic: Entity, hop: Hop) -> Generator[Move, Turn, list[str]]:
         turn = yield "", self.speaker.triples(topic.name, hop.relation, hop.direction)
-        ends = [end for triple in turn.triples for end in (triple.head, triple.tail)]
-        names = dict.fromkeys(end.name for end in ends if end.id != topic.id)
-        yield "", FinalAnswer(tuple(names))
+        names = _ends(turn, topic)
+        if isinstance(self.speaker, Pages):
+            for page in range(2, self._most_pages + 1):
+                if turn.error or not turn.hidden:
+                    break
+                call = self.speaker.triples_page(topic.name, hop.relation, page)
+                turn = yield "", call
+                names += _ends(turn, topic)
+        return names
+
+
+def _ends(turn: Turn, topic: Entity) -> list[str]:
+    ends = [end for triple in turn.triples for end in (triple.head, triple.tail)]
+    return [end.name for end in ends if end.id != topic.id]
 
 
 class FirstRelation(OneRelation):
@@ -44,6 +73,13 @@ class FirstRelation(OneRelation):
 
     def choose(self, key: str, hops: tuple[Hop, ...]) -> Hop:
         return hops[0]
+
+
+class LinearRelation(FirstRelation):
+    """The same where the ranker is a trained one, a linear model of question words and relations:
+    what those words alone are worth."""
+
+    name = "linear"
 
 
 class RandomRelation(OneRelation):
@@ -56,5 +92,5 @@ class RandomRelation(OneRelation):
 
 
 BASELINES: dict[str, type[OneRelation]] = {
-    policy.name: policy for policy in (FirstRelation, RandomRelation)
+    policy.name: policy for policy in (FirstRelation, LinearRelation, RandomRelation)
 }

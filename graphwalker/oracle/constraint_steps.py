@@ -1,25 +1,20 @@
 """Steps of a constraint: the value of every candidate is looked up, then the fitting are kept."""
 
-from collections.abc import Callable, Generator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Generator, Sequence
+from typing import Any
 
 from graphwalker.graphs.base import Direction, Entity
 from graphwalker.graphs.literals import is_literal, literal_name
 from graphwalker.oracle import thoughts
+from graphwalker.oracle.pages import Do, more_relations
+from graphwalker.oracle.plan import View
 from graphwalker.query.constraint import Constraint, chosen
 from graphwalker.query.query import Hop
-from graphwalker.tools.base import Call
 from graphwalker.trajectory import Turn
-
-if TYPE_CHECKING:
-    from graphwalker.oracle.plan import View
-
-Do = Callable[[str, Call], Generator[Any, Turn, Turn]]
-"""Takes one step of an episode with its thought, and gives the turn that came of it."""
 
 
 def weigh(
-    view: "View",
+    view: View,
     do: Do,
     candidates: Sequence[Entity],
     constraint: Constraint,
@@ -41,7 +36,8 @@ def weigh(
             continue
         why = why or thoughts.weigh_next(view.name(entity), rng)
         if constraint.relation not in view.listed:
-            yield from do(why, view.look(entity))
+            turn = yield from do(why, view.look(entity))
+            yield from more_relations(view, do, turn, entity, constraint.relation, rng)
             why = thoughts.choose(phrase, [constraint.relation], rng)
         if constraint.relation not in view.listed:
             return []
@@ -52,6 +48,6 @@ def weigh(
     return list(chosen(constraint, found, values[than[0].id] if than else ()))
 
 
-def _values(view: "View", turn: Turn, entity: Entity, constraint: Constraint) -> tuple[str, ...]:
+def _values(view: View, turn: Turn, entity: Entity, constraint: Constraint) -> tuple[str, ...]:
     ends = view.found(turn, entity, Hop(constraint.relation))
     return tuple(literal_name(end.id) for end in ends if is_literal(end.id))

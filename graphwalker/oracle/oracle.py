@@ -8,6 +8,7 @@ from graphwalker.errors import PolicyError
 from graphwalker.graphs.base import Entity, KnowledgeGraph
 from graphwalker.oracle import thoughts
 from graphwalker.oracle.constraint_steps import weigh
+from graphwalker.oracle.pages import more_relations, more_triples
 from graphwalker.oracle.plan import WALKER, Move, Plan, PlannedPolicy, View, narrated
 from graphwalker.oracle.speakers import Speaker
 from graphwalker.protocols.base import ActionProtocol, FinalAnswer
@@ -130,10 +131,13 @@ def _branch(
 def _hop(
     view: View, frontier: list[Entity], hop: Hop, phrase: str, why: str, rng: thoughts.Choice
 ) -> Generator[Move, Turn, list[Entity]]:
+    do = functools.partial(_do, view)
     for entity in frontier:
         look = view.look(entity)
-        if not view.answered(look):
-            view.see((yield why or moving(view, frontier, entity, phrase, rng), look))
+        turn = view.answered(look)
+        if turn is None:
+            turn = yield from do(why or moving(view, frontier, entity, phrase, rng), look)
+        yield from more_relations(view, do, turn, entity, hop.relation, rng)
         why = ""
         if hop.relation in view.listed:
             break
@@ -149,9 +153,9 @@ def _hop(
                 if k == 0
                 else thoughts.move_many(len(frontier), view.name(entity), phrase, rng)
             )
-            turn = yield why, ask
-            view.see(turn)
-        found.update((e.id, e) for e in view.found(turn, entity, hop))
+            turn = yield from do(why, ask)
+        ends = yield from more_triples(view, do, turn, entity, hop, rng)
+        found.update((e.id, e) for e in ends)
     return list(found.values())
 
 

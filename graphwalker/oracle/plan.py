@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterable, Sequence
 from typing import Any
 
 from graphwalker.errors import PolicyError, UserError
-from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
+from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Step
 from graphwalker.oracle import thoughts
 from graphwalker.oracle.speakers import Speaker, WalkerSpeaker
 from graphwalker.policies.base import Completion, Request
@@ -87,7 +87,7 @@ class View:
     ) -> None:
         self._avoided = avoided
         self._graph = graph
-        self._speaker = speaker
+        self.speaker = speaker
         self._names = {entity.id: entity.name for entity in topics}
         self.listed: set[str] = set()
         self._last: Turn | None = None
@@ -126,11 +126,21 @@ class View:
 
     def look(self, entity: Entity | str) -> Call:
         """The call that lists the relations of an entity, or of whatever has that name."""
-        return self._speaker.relations(entity if isinstance(entity, str) else self.name(entity))
+        return self.speaker.relations(entity if isinstance(entity, str) else self.name(entity))
 
     def ask(self, entity: Entity, relation: str, direction: Direction | None = None) -> Call:
         """The call that shows where a relation leads."""
-        return self._speaker.triples(self.name(entity), relation, direction)
+        return self.speaker.triples(self.name(entity), relation, direction)
+
+    def has(self, entity: Entity, relation: str) -> bool:
+        """Whether the relation leads anywhere from the entity, in either direction."""
+        steps = [Step(entity.id, relation, direction, 1) for direction in Direction]
+        return any(self._graph.step_many(steps))
+
+    def count(self, entity: Entity, hop: Hop) -> int:
+        """How many entities are to be found at the end of the hop."""
+        ends = self._graph.step(entity.id, hop.relation, hop.direction)
+        return sum(end.id not in self._avoided for end in ends)
 
     def entities(self) -> list[Entity]:
         """Every entity that the episode knows, as shown, in the order of appearance."""

@@ -1,6 +1,6 @@
 """Speakers: how the oracle's moves are written as the calls of one preset's tools."""
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from graphwalker.graphs.base import Direction
 from graphwalker.tools.base import Call
@@ -24,6 +24,19 @@ class Speaker(Protocol):
         ...
 
 
+@runtime_checkable
+class Pages(Protocol):
+    """What a speaker has besides, where the tools show long lists in pages from 1 on."""
+
+    def relations_page(self, entity: str, page: int) -> Call:
+        """A further page of `relations`."""
+        ...
+
+    def triples_page(self, entity: str, relation: str, page: int) -> Call:
+        """A further page of `triples`."""
+        ...
+
+
 class WalkerSpeaker:
     """Speaks to GraphWalker's two tools."""
 
@@ -32,3 +45,13 @@ class WalkerSpeaker:
 
     def triples(self, entity: str, relation: str, direction: Direction | None = None) -> Call:
         return Call("get_triples", {"entity": entity, "relations": [relation]})
+
+
+class PagedSpeaker(WalkerSpeaker):
+    """Speaks to the same tools with pages."""
+
+    def relations_page(self, entity: str, page: int) -> Call:
+        return Call("get_relations", {"entity": entity, "page": page})
+
+    def triples_page(self, entity: str, relation: str, page: int) -> Call:
+        return Call("get_triples", {"entity": entity, "relations": [relation], "page": page})

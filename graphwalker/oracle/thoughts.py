@@ -34,6 +34,16 @@ def choose(phrase: str, relations: Sequence[str], rng: Choice) -> str:
     return _pick(rng, f"For {_about(phrase)}, {fits}.", f"I seek {_about(phrase)}; {fits}.")
 
 
+def next_relations(rng: Choice) -> str:
+    """No relation of the list fits, and there are more of them."""
+    return _pick(rng, "None of these fits; the next page.", "It is not listed yet: I read on.")
+
+
+def next_triples(rng: Choice) -> str:
+    """The list was cut; what follows belongs to the result, too."""
+    return _pick(rng, "There are more; the next page.", "The list is longer: I read on.")
+
+
 def found(names: Sequence[str], rng: Choice) -> str:
     """What a step gave, before anything is made of it."""
     return _pick(rng, f"Found {', '.join(names)}.", f"This gives {', '.join(names)}.")

@@ -2,19 +2,28 @@
 
 import difflib
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import KnowledgeGraph
-from graphwalker.oracle.baselines import BASELINES
+from graphwalker.oracle.baselines import BASELINES, LinearRelation, OneRelation
 from graphwalker.oracle.oracle import OraclePolicy
-from graphwalker.oracle.plan import PlannedPolicy
 from graphwalker.oracle.speakers import Speaker
 from graphwalker.policies.base import Policy
 from graphwalker.policies.config import PolicyConfig, policy_name
 from graphwalker.protocols.base import ActionProtocol
 from graphwalker.question import Question
+from graphwalker.ranking.bm25 import Ranker
+from graphwalker.ranking.load import is_learned
+
+
+class TurnBudget(Protocol):
+    """The settings that say how long an episode may be."""
+
+    @property
+    def max_turns(self) -> int: ...
 
 
 class PlayedIn(Protocol):
@@ -23,10 +32,10 @@ class PlayedIn(Protocol):
     graph: KnowledgeGraph
     protocol: ActionProtocol
     speaker: Speaker | None
+    ranker: Ranker
 
-
-def _planned(kind: type[PlannedPolicy]) -> Callable[[PolicyConfig, PlayedIn], Policy]:
-    return lambda _, world: kind(world.graph, world.protocol, speaker=world.speaker)
+    @property
+    def config(self) -> TurnBudget: ...
 
 
 def _oracle(config: PolicyConfig, world: PlayedIn) -> Policy:
@@ -39,9 +48,18 @@ def _oracle(config: PolicyConfig, world: PlayedIn) -> Policy:
     )
 
 
+def _baseline(kind: type[OneRelation], _: PolicyConfig, world: PlayedIn) -> Policy:
+    if kind is LinearRelation and not is_learned(world.ranker):
+        raise UserError(
+            "policy.model=linear takes what a trained ranker puts first: set environment.ranker "
+            "to a folder of `graphwalker ranker train`"
+        )
+    return kind(world.graph, world.protocol, world.speaker, world.config.max_turns)
+
+
 WITHOUT_MODEL: Mapping[str, Callable[[PolicyConfig, PlayedIn], Policy]] = {
     "oracle": _oracle,
-    **{name: _planned(kind) for name, kind in BASELINES.items()},
+    **{name: partial(_baseline, kind) for name, kind in BASELINES.items()},
 }
 """What `policy.model` may name besides models: `oracle` plays the query of each question, the
 baselines take a relation by a fixed rule."""

@@ -48,10 +48,16 @@ class TagProtocol:
 
     name: str = "tags"
 
-    def __init__(self, tools: Mapping[str, Mapping[str, str | Sequence[str]]]) -> None:
+    def __init__(
+        self,
+        tools: Mapping[str, Mapping[str, str | Sequence[str]]],
+        numbers: Mapping[str, str] | None = None,
+    ) -> None:
         """`tools`: example arguments of each tool, in the order in which a call writes them; what
         is complained about is explained by the first tool's. Without tools nothing but an answer
-        is an action."""
+        is an action. `numbers`: the name of a tool's last argument that is a whole number and may
+        be left out; other tools take no numbers."""
+        self._numbers = numbers or {}
         self._examples = {tool: Call(tool, dict(example)) for tool, example in tools.items()}
         self.stop: tuple[str, ...] = ("</kg-query>", "</answer>") if tools else ("</answer>",)
 
@@ -147,7 +153,8 @@ class TagProtocol:
             raise _Unreadable(
                 f"write one call, such as {self._hint(0)}, between <kg-query> and </kg-query>"
             )
-        values = _read_arguments(body, opening.end(), self._hint(-1))
+        numbers = opening[1] in self._numbers
+        values = _read_arguments(body, opening.end(), self._hint(-1), numbers)
         return Call(opening[1], dict(zip(self._keys(opening[1], len(values)), values, strict=True)))
 
     def _written(self, call: Call) -> str:
@@ -159,8 +166,11 @@ class TagProtocol:
     def _keys(self, tool: str, count: int) -> tuple[str, ...]:
         """Parameter names; an argument beyond the known ones is named by its position."""
         example = self._examples.get(tool)
-        known = tuple(example.arguments)[:count] if example else ()
+        known = (*example.arguments, *self._last(tool))[:count] if example else ()
         return (*known, *(str(position + 1) for position in range(len(known), count)))
+
+    def _last(self, tool: str) -> tuple[str, ...]:
+        return (self._numbers[tool],) if tool in self._numbers else ()
 
 
 def neutral(text: str) -> str:
@@ -192,13 +202,15 @@ def _body(completion: str, action: "re.Match[str]") -> str:
     return body
 
 
-def _read_arguments(body: str, position: int, form: str) -> list[str | list[str]]:
-    values: list[str | list[str]] = []
+def _read_arguments(
+    body: str, position: int, form: str, numbers: bool
+) -> list[str | list[str] | int]:
+    values: list[str | list[str] | int] = []
     position = _skip_space(body, position)
     if body[position : position + 1] != ")":
         while True:
             value, position = _read_json(body, position, "a call", form)
-            values.append(_argument(value))
+            values.append(value if numbers and type(value) is int else _argument(value))
             position = _skip_space(body, position)
             if body[position : position + 1] != ",":
                 break

@@ -14,7 +14,7 @@ from graphwalker.loose_json import string_list
 from graphwalker.policies.chat.client import Completions
 from graphwalker.policies.chat.config import OptionalChatConfig
 from graphwalker.policies.chat.store import Spent
-from graphwalker.ranking.bm25 import bm25
+from graphwalker.ranking.bm25 import Ranker, bm25
 
 log = logging.getLogger(__name__)
 
@@ -55,8 +55,8 @@ class ChatReranker:
     After such a failure each further request is sent once, until one is answered.
     """
 
-    def __init__(self, config: RerankerConfig, count: int) -> None:
-        self.config, self._count = config, count
+    def __init__(self, config: RerankerConfig, count: int, first: Ranker = bm25) -> None:
+        self.config, self._count, self._first = config, count, first
         self._prompt = load_prompt(config.prompt)
         self._completions = Completions(config, config.model, _folder(config))
         self._lock = threading.Lock()
@@ -69,7 +69,7 @@ class ChatReranker:
         return self._completions.spent
 
     def __call__(self, question: str, entity: str, relations: tuple[str, ...]) -> Sequence[str]:
-        ranked = bm25(question, entity, relations)
+        ranked = self._first(question, entity, relations)
         if len(ranked) <= self._count:
             return ranked
         offered = ranked[: self.config.candidates]

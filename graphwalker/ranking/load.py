@@ -6,25 +6,27 @@ from pathlib import Path
 from typing import Any
 
 from graphwalker.errors import UserError
-from graphwalker.named import find, is_own
+from graphwalker.files import digest
+from graphwalker.named import find, is_own, own
 from graphwalker.ranking.bm25 import Ranker, bm25
 from graphwalker.ranking.chat import ChatReranker, RerankerConfig
+from graphwalker.ranking.stems import bm25_stems
 
-RANKERS: Mapping[str, Ranker] = {"bm25": bm25}
+RANKERS: Mapping[str, Ranker] = {"bm25": bm25, "stems": bm25_stems}
 
 
 def load_ranker(name: str, reranker: RerankerConfig, count: int) -> Ranker:
-    """What orders relations: the folder of a trained ranker, `bm25`, or `module:NAME` of one's
-    own, a function `(question, entity, relations) -> order` or a class of objects with such a
-    method `rank`.
+    """What orders relations: the folder of a trained ranker, `bm25`, `stems` (BM25 over stems and
+    letter trigrams), or `module:NAME` of one's own, a function
+    `(question, entity, relations) -> order` or a class of objects with such a method `rank`.
 
     A chat model, where `reranker` names one, chooses the best `count` of BM25's first ones.
     Raises `UserError`.
     """
     if reranker.chats:
-        if name != "bm25":
+        if name not in RANKERS:
             raise UserError(f"ranker={name} and reranker.base_url: set one of them")
-        return ChatReranker(reranker, count)
+        return ChatReranker(reranker, count, RANKERS[name])
     if is_folder(name):
         from graphwalker.ranking.learned.folder import read_ranker
 
@@ -36,6 +38,24 @@ def load_ranker(name: str, reranker: RerankerConfig, count: int) -> Ranker:
     if not callable(ranker):
         raise UserError(f"ranker {name}: neither a function nor an object with a method rank")
     return ranker  # pyright: ignore[reportReturnType]
+
+
+def is_learned(ranker: Ranker) -> bool:
+    """Whether it is a trained ranker."""
+    from graphwalker.ranking.learned.ranker import LearnedRanker
+
+    return isinstance(ranker, LearnedRanker)
+
+
+def ranker_digest(name: str) -> str:
+    """16 characters that tell a trained ranker, or the file of one's own, from any other; `""` for
+    ours, which come with the version."""
+    if is_folder(name):
+        from graphwalker.ranking.learned.folder import folder_digest
+
+        return folder_digest(name)
+    file = inspect.getsourcefile(own(name, "ranker")) if is_own(name) else None
+    return digest(file) if file else ""
 
 
 def is_folder(name: str) -> bool:

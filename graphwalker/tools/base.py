@@ -27,6 +27,7 @@ class ErrorKind(StrEnum):
     NO_TRIPLES = "no_triples"
     NOT_LISTED_YET = "not_listed_yet"
     UNKNOWN_RELATION = "unknown_relation"
+    NO_SUCH_PAGE = "no_such_page"
     QUERY_AFTER_BUDGET = "query_after_budget"
 
 

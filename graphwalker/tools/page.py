@@ -14,6 +14,8 @@ class Page:
         self.shown: dict[str, Entity] = {}
         self.triples: list[ShownTriple] = []
         self.hidden = 0
+        self.counts: list[int] = []
+        """How many triples of each `add` are shown."""
         self.text = ""
         self._book = book
         self._budget = budget
@@ -33,6 +35,7 @@ class Page:
             if not self._write(entity, relation, direction, end):
                 break
             left -= 1
+        self.counts.append(total - left)
         self.hidden += left
         self.text += more(left) if self.text else ""
 

@@ -45,7 +45,7 @@ class WalkerTools:
         # frontier of twenty need not list each one. `_listed` are the entities that were listed.
         self._seen: set[str] = set()
         self._listed: set[str] = set()
-        self._graph_calls = 0
+        self._graph_calls: int = 0
         self._found: Entity | None = None
         self._topics = tuple(
             self._book.show(topic) if topic.id else topic.name for topic in question.topic_entities
@@ -58,16 +58,16 @@ class WalkerTools:
 
     def _run(self, call: Call) -> Observation:
         arguments = call.arguments
-        if call.tool not in _FORMS:
+        if call.tool not in FORMS:
             return self._error(ErrorKind.UNKNOWN_TOOL, f"there is no {call.tool}; use {_ALL_FORMS}")
         entity, relations = arguments.get("entity"), arguments.get("relations")
         wanted = {"entity"} if call.tool == "get_relations" else {"entity", "relations"}
         if set(arguments) != wanted or not isinstance(entity, str):
-            return self._error(ErrorKind.BAD_ARGUMENTS, f"write {_FORMS[call.tool]}")
+            return self._error(ErrorKind.BAD_ARGUMENTS, f"write {FORMS[call.tool]}")
         if call.tool == "get_relations":
             return self._get_relations(entity)
         if not isinstance(relations, list | tuple) or not relations:
-            return self._error(ErrorKind.BAD_ARGUMENTS, f"write {_FORMS[call.tool]}")
+            return self._error(ErrorKind.BAD_ARGUMENTS, f"write {FORMS[call.tool]}")
         return self._get_triples(entity, [str(relation) for relation in relations])  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
 
     def entity_id(self, name: str) -> str:
@@ -95,28 +95,33 @@ class WalkerTools:
             return self._no_relations(entity)
         self._listed.add(entity.id)
         ranked = self._rank(self._question.text, entity.name, listing.relations)
-        ranked = ranked[: self._settings.top_relations]
-        text, shown = self._fit(ranked, len(listing.relations))
+        return self._show_relations(entity, listing, ranked)
+
+    def _show_relations(
+        self, entity: Entity, listing: Listing, ranked: Sequence[str]
+    ) -> Observation:
+        shown = self._fitting(ranked)
         self._seen.update(shown)
+        hidden = len(listing.relations) - len(shown)
         return Observation(
-            text,
+            ", ".join(shown) + more(hidden),
             listed=(Listed(entity.id, listing.hops(shown)),),
-            hidden=len(listing.relations) - len(shown),
+            hidden=hidden,
             graph_calls=self._graph_calls,
         )
 
-    def _fit(self, ranked: Sequence[str], total: int) -> tuple[str, tuple[str, ...]]:
-        """As many relations as the observation may hold, at least one, and how many are missing."""
+    def _fitting(self, ranked: Sequence[str]) -> tuple[str, ...]:
+        """The first relations that are listed: as many as the observation may hold, at least one
+        where there is one."""
         budget = self._settings.max_observation_chars or None
         count, length = 0, 0
         # Whole entries only: half of a relation id would be copied, and refused.
-        for relation in ranked:
+        for relation in ranked[: self._settings.top_relations]:
             length += len(relation) + 2
             if count and budget is not None and length > budget:
                 break
             count += 1
-        shown = tuple(ranked[:count])
-        return ", ".join(shown) + more(total - count), shown
+        return tuple(ranked[:count])
 
     def _get_triples(self, name: str, requested: Sequence[str]) -> Observation:
         entity = self._find(name)
@@ -178,7 +183,7 @@ class WalkerTools:
         if entity.id not in self._listed and not all(r in self._seen for r in relations):
             return self._error(
                 ErrorKind.NOT_LISTED_YET,
-                f"{what} not listed yet; first get_relations({_json(entity.name)}), "
+                f"{what} not listed yet; first get_relations({json_name(entity.name)}), "
                 "then copy from its list",
             )
         if not unknown:
@@ -243,13 +248,15 @@ class WalkerTools:
         )
 
 
-_FORMS = {
+FORMS: Mapping[str, str] = {
     "get_relations": 'get_relations("entity")',
     "get_triples": 'get_triples("entity", ["relation", ...])',
 }
-_ALL_FORMS = " or ".join(_FORMS.values())
+"""How each tool is called."""
+_ALL_FORMS = " or ".join(FORMS.values())
 
 
-def _json(name: str) -> str:
+def json_name(name: str) -> str:
+    """The name as an argument of a call."""
     quoted = quote(name)
     return quoted if quoted.startswith('"') else f'"{quoted}"'

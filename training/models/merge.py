@@ -1,11 +1,10 @@
 """Merging a LoRA adapter into its base model: a folder that transformers and vLLM load as it is."""
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
-from graphwalker.agents.prompt import MODEL_FILE
+from graphwalker.agents.model_environment import copy_environment
 from graphwalker.errors import UserError
 from training.runs.checkpoints import publish
 
@@ -28,8 +27,7 @@ def merge_adapter(run: Path, out: Path) -> Path:
     partial.mkdir(parents=True, exist_ok=True)
     model.save_pretrained(partial)
     _tokenizer(adapter, base).save_pretrained(partial)
-    if (adapter / MODEL_FILE).is_file():
-        shutil.copy(adapter / MODEL_FILE, partial)
+    copy_environment(adapter, partial)
     publish(partial, out)
     return out
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from safetensors import SafetensorError
 
-from graphwalker.agents.prompt import MODEL_FILE
+from graphwalker.agents.model_environment import copy_environment
 from graphwalker.errors import GraphWalkerError
 from training.runs.checkpoints import last_checkpoint, publish, publish_checkpoint, staging
 
@@ -41,9 +41,8 @@ class WholeCheckpoints:
     def save_model(self: Any, output_dir: str | None = None, _internal_call: bool = False) -> None:
         """With the environment of the run, so that every saved model carries it."""
         super().save_model(output_dir, _internal_call)  # type: ignore[misc]
-        carried = Path(self.args.output_dir) / MODEL_FILE
-        if self.args.should_save and carried.is_file():
-            shutil.copy(carried, output_dir or self.args.output_dir)
+        if self.args.should_save and output_dir not in (None, self.args.output_dir):
+            copy_environment(self.args.output_dir, str(output_dir))
 
     def _save_checkpoint(self: Any, model: Any, trial: Any) -> None:
         folder, step = Path(self.args.output_dir), self.state.global_step

@@ -8,7 +8,7 @@ from typing import Any, cast
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
 from graphwalker.query.query import Hop, Query, execute
 from graphwalker.question import Question
-from graphwalker.ranking.learned.words import masked
+from graphwalker.ranking.words import masked
 
 RelationsOf = Callable[[str], tuple[str, ...]]
 """The relations that the environment lists of an entity, by its id."""

@@ -9,11 +9,19 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from graphwalker.ranking.bm25 import rank_relations
-from graphwalker.ranking.learned.words import TOPIC, grams, last_part, masked, stems
+from graphwalker.graphs.triples import FLATTENED
+from graphwalker.ranking.stems import stem_scores
+from graphwalker.ranking.words import TOPIC, grams, last_part, masked, stems
 
-DENSE = ("grams of the last part", "grams of the id", "1 / place by BM25", "through a CVT")
-"""The numbers that every relation of a listing has, in the order of their weights."""
+DENSE = (
+    "shared 4-grams, last part of the id",
+    "shared 4-grams, whole id",
+    "1 / place by BM25",
+    "share of the best score of BM25",
+    "through a CVT",
+)
+"""The numbers that every relation of a listing has, in the order of their weights. BM25 is that of
+stems and trigrams, without the entity's name, which says nothing of the relation."""
 _MIX = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: Fibonacci hashing
 _QUESTION_WEIGHT = 2.0
 """Length of the vector of a question's words; each of the other features has length 1."""
@@ -32,6 +40,8 @@ class QuestionTerms:
     is named in it (a topic) or not (a later hop)."""
     values: Floats
     """(words,)"""
+    text: str
+    """Its stems, without the entity's name."""
     grams: frozenset[str]
 
 
@@ -73,9 +83,9 @@ def reading(question: str, entity: str) -> QuestionTerms:
     names = ["^always", *(f"q {word}" for word in terms), "^topic" if named else "^later"]
     share = _QUESTION_WEIGHT / math.sqrt(max(1, len(terms)))
     values = np.array([1.0, *[share] * len(terms), 1.0])
-    letters = (grams(word) for word in words if word != TOPIC)
+    plain = [word for word in words if word != TOPIC]
     ids = np.array([hashed(name) for name in names], np.uint64)
-    return QuestionTerms(ids, values, frozenset[str]().union(*letters))
+    return QuestionTerms(ids, values, " ".join(plain), frozenset[str]().union(*map(grams, plain)))
 
 
 @lru_cache(maxsize=4_096)
@@ -113,11 +123,16 @@ def crossed(options: ListingKeys, reading: QuestionTerms, bits: int) -> Places:
     return (mixed >> np.uint64(64 - bits)).astype(np.int64)
 
 
-def dense(question: str, entity: str, relations: tuple[str, ...], read: QuestionTerms) -> Floats:
-    """(relations, len(DENSE)): overlap of letters, the place that BM25 gives, kind of relation."""
-    order = rank_relations(f"{question} {entity}", relations)
-    place = {relation: k for k, relation in enumerate(order)}
-    rows = [[*_overlaps(r, read.grams), 1 / (1 + place[r]), float(".." in r)] for r in relations]
+def dense(relations: tuple[str, ...], read: QuestionTerms) -> Floats:
+    """(relations, len(DENSE)); the relations in the order of their ids."""
+    scores = stem_scores(read.text, relations)
+    order = sorted(range(len(relations)), key=lambda k: (-scores[k], k))
+    place = {k: 1 / (1 + rank) for rank, k in enumerate(order)}
+    best = max(scores) + 1e-9
+    rows = [
+        [*_overlaps(relation, read.grams), place[k], scores[k] / best, float(FLATTENED in relation)]
+        for k, relation in enumerate(relations)
+    ]
     return np.array(rows)
 
 

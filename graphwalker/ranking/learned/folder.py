@@ -90,12 +90,12 @@ def read_ranker(folder: Path | str) -> LearnedRanker:
     return LearnedRanker(about, weights, known, folder_digest(folder))
 
 
-def copy_ranker(folder: Path | str, to: Path | str) -> Path:
-    """A copy of the ranker's two files, checked."""
-    read_about(folder)
+def copy_ranker(folder: Path | str, to: Path | str) -> About:
+    """Copy the ranker's two files. Raises `UserError` as `read_about` does."""
+    about = read_about(folder)
     to = Path(to)
     if to.resolve() != Path(folder).resolve():
         to.mkdir(parents=True, exist_ok=True)
         for name in (ARRAYS, HEADER):
             shutil.copyfile(Path(folder) / name, to / name)
-    return to
+    return about

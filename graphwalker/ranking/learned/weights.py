@@ -37,7 +37,7 @@ class Weights:
         read, listed = reading(question, entity), options(relations)
         by_key = (self.words[crossed(listed, read, BITS), model] * read.values).sum(axis=1)
         sparse = np.add.reduceat(by_key[listed.keys] * listed.values, listed.starts)
-        return np.round(sparse + dense(question, entity, relations, read) @ self.dense[:, model], 6)
+        return np.round(sparse + dense(relations, read) @ self.dense[:, model], 6)
 
 
 class Trainer:
@@ -64,7 +64,7 @@ class Trainer:
         weight of the example in each model, 0 where it is held out."""
         read, listed = reading(question, entity), options(relations)
         cells = crossed(listed, read, BITS)
-        numbers = dense(question, entity, relations, read)
+        numbers = dense(relations, read)
         words = self.weights.words
         by_key = np.einsum("kqm,q->km", words[cells], read.values)
         scores = np.add.reduceat(by_key[listed.keys] * listed.values[:, None], listed.starts)

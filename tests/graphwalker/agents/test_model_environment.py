@@ -13,15 +13,25 @@ from data_pipeline.config import ExpertConfig
 from eval.run.config import EvalConfig, run_eval
 from eval.run.records import read_run
 from graphwalker.agents.environment import Environment, EnvironmentConfig
-from graphwalker.agents.model_environment import read_environment, settings_for, write_environment
+from graphwalker.agents.model_environment import (
+    copy_environment,
+    read_environment,
+    settings_for,
+    write_environment,
+)
 from graphwalker.cli.app import app
 from graphwalker.config import load_config
 from graphwalker.errors import UserError
+from graphwalker.graphs.base import Entity
 from graphwalker.policies.config import PolicyConfig
+from graphwalker.question import Question
+from graphwalker.ranking.learned.fit import QuestionFile, train_ranker
+from graphwalker.ranking.learned.folder import write_ranker
 from support.grpo_toy import SMALL
 from support.paths import ROOT
 from support.toy import toy_graph
 
+ADA, CHILDREN = Entity("m.0ada", "Ada Mbeki"), "people.person.children"
 TRAINED = EnvironmentConfig(prompt="compact", top_relations=7, max_turns=4)
 
 
@@ -107,6 +117,36 @@ def test_a_rankers_file_that_has_changed_is_said(tmp_path: Path, monkeypatch, ca
     (tmp_path / "own_order.py").write_text("def order(q, e, r):\n    return sorted(r)\n")
     settings_for(tmp_path / "m", EnvironmentConfig(), "chatml", 512, ())
     assert "the file of the ranker own_order:order has changed" in warned(caplog)
+
+
+def test_a_trained_ranker_travels_with_the_model(tmp_path: Path, caplog):
+    def ranker(folder: Path, text: str) -> str:
+        question = Question("q", text, (ADA,), annotations={"relation_path": [CHILDREN]})
+        file = QuestionFile("train.jsonl", "", [question])
+        made = train_ranker([file], toy_graph(), lambda entity: (CHILDREN, "x.y.z"), folds=2)
+        write_ranker(made, folder)
+        return str(folder)
+
+    mine, other = ranker(tmp_path / "r", "her kids"), ranker(tmp_path / "o", "her children")
+    own = EnvironmentConfig(preset="graphwalker-wide", ranker=mine)
+    write_environment(tmp_path / "m", own, format="inline")
+    found = read_environment(tmp_path / "m")
+    assert found and found.ranker.trained_on == ("train.jsonl",)
+    copy_environment(tmp_path / "m", (tmp_path / "moved").absolute())
+    shutil.rmtree(tmp_path / "r")
+    alone = settings_for(tmp_path / "moved", EnvironmentConfig(), "inline", 512, ())
+    assert alone.environment.ranker == str(tmp_path / "moved" / "ranker")
+    same = Environment(toy_graph(), alone.environment).provenance["ranker_digest"]
+    assert same == found.ranker.digest and not warned(caplog)
+    settings_for(
+        tmp_path / "m", EnvironmentConfig(ranker=str(tmp_path / "moved/ranker")), "inline", 9, ()
+    )
+    assert not warned(caplog)
+    settings_for(tmp_path / "m", EnvironmentConfig(ranker=other), "inline", 9, ())
+    assert f"environment.ranker={other} (trained with {mine})" in warned(caplog)
+    (tmp_path / "moved/ranker/ranker.npz").write_bytes(b"other")
+    settings_for(tmp_path / "moved", EnvironmentConfig(), "inline", 512, ())
+    assert "has changed" in warned(caplog)
 
 
 def test_an_agent_of_ones_own_comes_with_its_model(tmp_path: Path, monkeypatch):

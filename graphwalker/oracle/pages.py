@@ -1,0 +1,48 @@
+"""Further pages as the oracle turns them: until the list has what it looks for, or is over."""
+
+from collections.abc import Callable, Generator
+from typing import Any
+
+from graphwalker.graphs.base import Entity
+from graphwalker.oracle import thoughts
+from graphwalker.oracle.plan import View
+from graphwalker.oracle.speakers import Pages
+from graphwalker.query.query import Hop
+from graphwalker.tools.base import Call
+from graphwalker.trajectory import Turn
+
+Do = Callable[[str, Call], Generator[Any, Turn, Turn]]
+"""Takes one step of an episode with its thought, and gives the turn that came of it."""
+
+
+def more_relations(
+    view: View, do: Do, turn: Turn, entity: Entity, relation: str, rng: thoughts.Choice
+) -> Generator[Any, Turn, None]:
+    """After `turn` listed the entity's relations: page by page until that one is listed. Nothing
+    where the tools have no pages, or the entity does not have the relation."""
+    page, speaker = 2, view.speaker
+    while isinstance(speaker, Pages) and _is_cut(turn) and relation not in view.listed:
+        if not view.has(entity, relation):
+            break
+        call = speaker.relations_page(view.name(entity), page)
+        seen = view.answered(call)
+        turn = seen or (yield from do(thoughts.next_relations(rng), call))
+        page += 1
+
+
+def more_triples(
+    view: View, do: Do, turn: Turn, entity: Entity, hop: Hop, rng: thoughts.Choice
+) -> Generator[Any, Turn, list[Entity]]:
+    """What the hop leads to: in `turn`, and on further pages where it was cut."""
+    found, page, speaker = view.found(turn, entity, hop), 2, view.speaker
+    while isinstance(speaker, Pages) and _is_cut(turn) and len(found) < view.count(entity, hop):
+        call = speaker.triples_page(view.name(entity), hop.relation, page)
+        seen = view.answered(call)
+        turn = seen or (yield from do(thoughts.next_triples(rng), call))
+        found += view.found(turn, entity, hop)
+        page += 1
+    return found
+
+
+def _is_cut(turn: Turn) -> bool:
+    return turn.hidden > 0 and not turn.error

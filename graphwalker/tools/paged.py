@@ -1,0 +1,151 @@
+"""The walker's tools with pages: what a limit cuts is on the next page of the same call."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from graphwalker.graphs.base import Direction, Entity, Step
+from graphwalker.tools.base import Call, ErrorKind, Listed, Observation
+from graphwalker.tools.listing import Listing
+from graphwalker.tools.namebook import quote
+from graphwalker.tools.page import Page
+from graphwalker.tools.walker import FORMS, WalkerTools, json_name
+
+PAGE: Mapping[str, str] = {"get_relations": "page", "get_triples": "page"}
+"""The last argument of each tool, a number that may be left out: page 1 (for protocols)."""
+_LAST_PAGE = 10_000
+"""No list is that long; a model may write any number."""
+
+
+class _Ends(NamedTuple):
+    """What a relation leads to in one direction, as far as a page needs it, and how many in all."""
+
+    relation: str
+    direction: Direction
+    ends: Sequence[Entity]
+    total: int
+
+
+class PagedTools(WalkerTools):
+    """As `WalkerTools`, with a page as the last argument of a call. Page 1 is shown without it; a
+    list that is cut ends with the call that shows more."""
+
+    _page = 1
+
+    def _run(self, call: Call) -> Observation:
+        if call.tool not in PAGE:
+            return super()._run(call)
+        page = call.arguments.get("page", 1)
+        if not isinstance(page, int) or isinstance(page, bool) or page < 1:
+            form = f"{FORMS[call.tool][:-1]}, 2)"
+            return self._error(
+                ErrorKind.BAD_ARGUMENTS, f"a page is a number, the first one is 1: write {form}"
+            )
+        self._page = min(page, _LAST_PAGE)
+        others = {key: value for key, value in call.arguments.items() if key != "page"}
+        return super()._run(Call(call.tool, others))
+
+    def signatures(self) -> str:
+        settings = self._settings
+        return (
+            'get_relations("entity"): the relations of an entity, outgoing and incoming, the '
+            f"{settings.top_relations} most relevant ones; "
+            'get_relations("entity", 2): the next ones.\n'
+            'get_triples("entity", ["relation", ...]): the triples of an entity with up to '
+            f"{settings.relations_per_call} relations, up to {settings.triples_per_relation} "
+            "for each relation and direction; "
+            'get_triples("entity", ["relation"], 2): the next ones.'
+        )
+
+    def _show_relations(
+        self, entity: Entity, listing: Listing, ranked: Sequence[str]
+    ) -> Observation:
+        def form(page: int) -> str:
+            return _with_page(f"get_relations({json_name(entity.name)})", page)
+
+        start, page = 0, 1
+        while page < self._page and start < len(ranked):
+            start += len(self._fitting(ranked[start:]))
+            page += 1
+        if start >= len(ranked):
+            return self._no_page(page - 1, form)
+        shown = self._fitting(ranked[start:])
+        self._seen.update(shown)
+        left = len(ranked) - start - len(shown)
+        return Observation(
+            ", ".join(shown) + (f" (+{left} more: {form(page + 1)})" if left else ""),
+            listed=(Listed(entity.id, listing.hops(shown)),),
+            hidden=left,
+            graph_calls=self._graph_calls,
+        )
+
+    def _show_triples(
+        self, entity: Entity, listing: Listing, relations: Sequence[str]
+    ) -> Observation:
+        hops = self._ends(entity, listing, relations)
+        starts, number = [0] * len(hops), 1
+        shown = self._written(entity, hops, starts)
+        while number < self._page and shown.shown:
+            starts = [start + n for start, n in zip(starts, shown.counts, strict=True)]
+            shown = self._written(entity, hops, starts)
+            number += 1
+        if not shown.shown and number > 1:
+            return self._no_page(number - 1, lambda page: _triples_call(entity, relations, page))
+        if not shown.shown:
+            return self._error(
+                ErrorKind.NO_TRIPLES,
+                f"{quote(entity.name)} has no named entity there; try other relations",
+            )
+        cut = [
+            hop.relation
+            for hop, start, n in zip(hops, starts, shown.counts, strict=True)
+            if start + n < len(hop.ends)
+        ]
+        if cut and self._settings.max_observation_chars:
+            cut = list(relations)  # how much fits on a page depends on all of them
+        rest = f"\nMore: {_triples_call(entity, cut, number + 1)}" if cut else ""
+        return Observation(
+            shown.text + rest,
+            shown=tuple(shown.shown.values()),
+            triples=tuple(shown.triples),
+            hidden=shown.hidden,
+            graph_calls=self._graph_calls,
+        )
+
+    def _ends(self, entity: Entity, listing: Listing, relations: Sequence[str]) -> list[_Ends]:
+        hops = [(r, direction, total) for r in relations for direction, total in listing.sides(r)]
+        # One more than is shown says whether there is a next page.
+        limit = self._page * self._settings.triples_per_relation + 1
+        self._graph_calls += len(hops)
+        found = self._graph.step_many([Step(entity.id, r, d, limit) for r, d, _ in hops])
+        # Beyond CVTS_PER_RELATION the listing's number is a lower bound, and it counts ends that
+        # no step gives: exact where all of them were fetched.
+        return [
+            _Ends(r, d, ends, len(ends) if len(ends) < limit else max(total, len(ends)))
+            for (r, d, total), ends in zip(hops, found, strict=True)
+        ]
+
+    def _written(self, entity: Entity, hops: Sequence[_Ends], starts: Sequence[int]) -> Page:
+        page = Page(self._book, self._settings.max_observation_chars)
+        size = self._settings.triples_per_relation
+        for (relation, direction, ends, total), start in zip(hops, starts, strict=True):
+            page.add(entity, relation, direction, ends[start : start + size], total - start)
+        return page
+
+    def _no_page(self, last: int, form: Callable[[int], str]) -> Observation:
+        return self._error(
+            ErrorKind.NO_SUCH_PAGE, f"there is no page {self._page}; the last one is {form(last)}"
+        )
+
+
+def _triples_call(entity: Entity, relations: Sequence[str], page: int) -> str:
+    names = json.dumps(list(dict.fromkeys(relations)), ensure_ascii=False)
+    return _with_page(f"get_triples({json_name(entity.name)}, {names})", page)
+
+
+def _with_page(call: str, page: int) -> str:
+    """
+    >>> _with_page('get_relations("Oslo")', 2)
+    'get_relations("Oslo", 2)'
+    """
+    return call if page == 1 else f"{call[:-1]}, {page})"

@@ -1,0 +1,74 @@
+"""The oracle and the baselines turn pages where the tools have them."""
+
+from pathlib import Path
+
+import pytest
+
+from graphwalker.agents.environment import Environment, EnvironmentConfig
+from graphwalker.agents.rollout import rollout
+from graphwalker.errors import UserError
+from graphwalker.graphs.base import Direction, Entity
+from graphwalker.policies.config import PolicyConfig
+from graphwalker.policies.load import load_policy
+from graphwalker.query.query import Branch, Hop, Query
+from graphwalker.question import Answer, Question
+from graphwalker.ranking.learned.fit import QuestionFile, train_ranker
+from graphwalker.ranking.learned.folder import write_ranker
+from graphwalker.scoring import score
+from support.toy import HUB, toy_graph
+
+VERRIA = Entity(HUB, "Verria")
+GRAPH = toy_graph()
+CITIZENS = Hop("people.person.nationality", Direction.IN)
+QUESTION = Question(
+    "q",
+    "Whose nationality is Verria?",
+    (VERRIA,),
+    tuple(Answer(e.name, e.id) for e in GRAPH.step(HUB, CITIZENS.relation, CITIZENS.direction)),
+    query=Query((Branch(VERRIA, (CITIZENS,)),)),
+)
+
+
+def environment(**settings: object) -> Environment:
+    return Environment(GRAPH, EnvironmentConfig(preset="graphwalker-wide", **settings))  # type: ignore[arg-type]
+
+
+def play(model: str, **settings: object):
+    there = environment(**settings)
+    policy = load_policy(PolicyConfig(model=model), environment=there)
+    (done,) = rollout([QUESTION], there, policy)
+    return done
+
+
+def test_the_wide_preset_has_defaults_of_its_own():
+    config = environment().config
+    assert (config.ranker, config.triples_per_relation, config.max_turns) == ("stems", 20, 15)
+    written = EnvironmentConfig(preset="graphwalker-wide", ranker="bm25").model_dump()
+    assert EnvironmentConfig(**written).ranker == "bm25"
+    assert "ranker" not in EnvironmentConfig().model_dump()
+
+
+def test_the_oracle_wins_where_list_and_result_are_longer_than_a_page():
+    done = play("oracle", top_relations=1, triples_per_relation=5, max_turns=20)
+    assert len(QUESTION.answers) > 15 and score(done)["em"] == 1.0
+    pages = [turn.action["arguments"].get("page") for turn in done.turns[:-1]]
+    assert {2, 3, 4} <= set(pages)
+
+
+def test_a_baseline_answers_with_all_pages_that_its_turns_have_room_for():
+    few = play("first-relation", top_relations=20, triples_per_relation=3, max_turns=4)
+    all_of_them = play("first-relation", triples_per_relation=3, max_turns=30)
+    assert len(few.answer or ()) == 6 < len(all_of_them.answer or ())
+
+
+def test_linear_plays_with_a_trained_ranker_only(tmp_path: Path):
+    with pytest.raises(UserError, match="graphwalker ranker train"):
+        play("linear")
+
+    def listed(entity_id: str) -> tuple[str, ...]:
+        return tuple(sorted({r for d in Direction for r, _ in GRAPH.flat_relations(entity_id, d)}))
+
+    files = [QuestionFile("q.jsonl", "", [QUESTION])]
+    write_ranker(train_ranker(files, GRAPH, listed, folds=2), tmp_path / "r")
+    done = play("linear", ranker=str(tmp_path / "r"))
+    assert done.provenance["ranker_digest"] and done.answer
