@@ -28,13 +28,14 @@ from data_pipeline.walks.plausibility import (
     STEPS,
     Plausibility,
     company_of,
+    describing,
     parse_stream,
 )
 from data_pipeline.walks.sampler import Walk, Walker, WalkRules, walk_rng
 from data_pipeline.wording.banks.bank import not_asked
+from data_pipeline.wording.composition.questions import ProgrammaticTeacher
 from data_pipeline.wording.lexicon import Lexicon
 from data_pipeline.wording.paraphrases import with_wordings
-from data_pipeline.wording.questions import ProgrammaticTeacher
 from data_pipeline.wording.vocabulary import lexicon_of
 from graphwalker.agents.environment import Environment
 from graphwalker.agents.rollout import rollout, untimed
@@ -156,7 +157,7 @@ class Maker:
         which = "held-out" if config.split == TEST_WORDING else config.wordings
         splits = config.splits
         wordings = with_wordings(lexicon, which, splits.wording_share, splits.seed)
-        phrases = ProgrammaticTeacher(wordings, config.vague, config.styles)
+        phrases = ProgrammaticTeacher(wordings, config.vague, config.styles, config.informal)
         protocol = self._environment.protocol
         self._teacher = open_teacher(
             config.teacher, config.judge, chats, graph, lexicon, protocol, phrases
@@ -167,16 +168,12 @@ class Maker:
         if not config.on:
             return None
         company = company_of(self.graph, seeds.spread(config.sample))
-        written = lexicon.written
-        all_hops = not config.worded_only or company.coverage(written) < COVERED
-
-        def usable(hop: Hop) -> bool:
-            return hop.relation not in unasked and (all_hops or hop in written)
-
-        def same(hop: Hop) -> Hop:
-            return min(hop, lexicon.inverse(hop) or hop)
-
-        return Plausibility(config, listed, company, usable, same)
+        covered = company.coverage(lexicon.written, unasked) >= COVERED
+        worded = lexicon.written if covered else None
+        inverse = lexicon.inverse
+        used = {h for hop in describing() for h in (hop, inverse(hop)) if h}
+        known = used if worded and any(hop in worded for hop in used) else None
+        return Plausibility(config, listed, company, unasked, worded, known, inverse)
 
     def attempt(self, structure: str, index: int, thoughts: bool = True) -> Attempt:
         """One attempt from walk to trajectory, ended by its first drop.
@@ -301,7 +298,7 @@ class Maker:
             return Drop("filter", "quality", ", ".join(verdict.reasons))
         if leaks(question.text, answers):
             return Drop("certificate", "leak")
-        rival = other_reading(self.graph, query, draft, run, answers)
+        rival = other_reading(self.graph, query, draft, run, answers, self._inverse)
         if rival and "ambiguous_reading" not in unchecked:
             return Drop("certificate", "ambiguous_reading", rival)
         trajectory = self.solve(question)

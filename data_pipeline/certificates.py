@@ -1,6 +1,6 @@
 """Certificates: why a walk's question has exactly its answers, or why it was dropped."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 
@@ -112,11 +112,14 @@ def other_reading(
     draft: Draft,
     run: Execution,
     answers: Sequence[Entity] | None = None,
+    inverse: Callable[[Hop], Hop | None] = lambda _: None,
 ) -> str:
     """A reading of the phrases that gives other answers, described; `""` where there is none.
 
-    `run` is the query's own; `answers` those of the question, where they may differ. Readings that
-    give nothing are no rival: a reader sees by the graph that they were not meant.
+    `run` is the query's own; `answers` those of the question, where they may differ. Readings
+    that give nothing are no rival: a reader sees by the graph that they were not meant. Nor are
+    those that differ by inverse relations alone and give a part of the answers: the graph states
+    some facts on one side only, and the question means them all.
     """
     gold = _ids(run.answers if answers is None else answers)
     if query.constraint and (
@@ -141,9 +144,23 @@ def other_reading(
         meet = _meet(frontiers)
         for tail, found in _ends(graph, meet, draft.tail_readings):
             end = kept(graph, query.constraint, found) if query.constraint else found
-            if end and _ids(end) != gold:
+            if not end or _ids(end) == gold:
+                continue
+            if not (_ids(end) < gold and _is_same(query, (*hops, tail), inverse)):
                 return " & ".join("/".join(map(str, path)) for path in (*hops, tail) if path)
     return ""
+
+
+def _is_same(
+    query: Query, paths: Sequence[Sequence[Hop]], inverse: Callable[[Hop], Hop | None]
+) -> bool:
+    """Whether each hop of the paths is that of the query or its inverse."""
+    own = [*(branch.hops for branch in query.branches), query.tail]
+    return all(
+        hop == meant or hop == inverse(meant)
+        for path, hops in zip(paths, own, strict=True)
+        for hop, meant in zip(path, hops, strict=True)
+    )
 
 
 def _other_value(

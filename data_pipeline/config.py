@@ -17,7 +17,7 @@ from data_pipeline.demonstrators.injected_errors import INJECTED_ERRORS
 from data_pipeline.teacher.config import JudgeConfig, TeacherConfig, written
 from data_pipeline.walks.plausibility import PlausibilityConfig
 from data_pipeline.walks.sampler import STRUCTURES
-from data_pipeline.wording.questions import STYLES
+from data_pipeline.wording.composition.questions import STYLES
 from graphwalker.agents.environment import EnvironmentConfig
 from graphwalker.config import Config
 from graphwalker.policies.config import PolicyConfig
@@ -93,6 +93,9 @@ class SamplingConfig(Config):
     styles: dict[str, float] = STYLES
     """Weights of the styles of a question of one hop: `casual` (as typed into a search box, where
     the phrase bank has such words), `plain` and `formal`."""
+    informal: float = Field(default=0.1, ge=0.0, le=1.0)
+    """Share of the questions that are put as a command (`Name the film that ...`), or as people
+    type into a search box (`who directed ...`, without a question mark)."""
     plain_thoughts: bool = False
     """Whether every kind of thought has one wording only, which is less for a tiny model to
     learn."""
@@ -157,8 +160,8 @@ class SynthConfig(SamplingConfig):
     max_path_share: float = Field(default=1.0, gt=0.0, le=1.0)
     """Largest share of a structure's questions that may take the same relation path."""
     max_relation_share: float = Field(default=0.1, gt=0.0, le=1.0)
-    """Largest share of a structure's questions that may take the same relation, in any place. It
-    gives way together with `plausibility`."""
+    """Largest share of a structure's hops that may be over the same relation. It gives way
+    together with `plausibility`."""
     max_attempts: int = Field(default=3000, ge=1)
     """Number of attempts in a row without a record after which a structure is given up: the graph
     has no more questions of it, and the other structures take its place. Before that, after each

@@ -20,6 +20,7 @@ from data_pipeline.stats.card import write_card
 from data_pipeline.walks.constrained import require_values
 from data_pipeline.walks.endpoint import open_for_walks
 from data_pipeline.walks.plausibility import LOOSER, STEP_NAMES, STEPS, parse_stream, stream_of
+from data_pipeline.walks.sampler import STRUCTURES
 from data_pipeline.wording.own_phrases import phrase_facts
 from data_pipeline.wording.vocabulary import lexicon_of
 from graphwalker.errors import UserError
@@ -28,6 +29,10 @@ from graphwalker.query.query import Query, stored
 
 WALKS, QUESTIONS, GRAPHSYNTH = "walks.jsonl", "questions.jsonl", "graphsynth.jsonl"
 UNSCORED_FILE = "unscored.jsonl"
+
+FEW_USES = 5
+"""Uses of a relation in one structure that are no share of it yet: a small run has no room for
+shares."""
 
 AttemptNumber = tuple[str, int]
 """Structure and number of an attempt."""
@@ -332,9 +337,11 @@ class SynthGoal(Goal):
         """It gives way with the rule of plausibility: a graph of few relations has no others."""
         share = self.config.max_relation_share * LOOSER**step
         last = self._steps > 1 and step == self._steps - 1
-        return (
-            max(1, int(share * self.quota[structure])) if share < 1 and not last else float("inf")
-        )
+        if share >= 1 or last:
+            return float("inf")
+        lengths, tail = STRUCTURES.get(structure, ((1,), 0))
+        uses = self.quota[structure] * (sum(lengths) + tail)
+        return max(FEW_USES, int(share * uses))
 
     def _remember(self, record: Mapping[str, Any]) -> None:
         self._distinct.add(record)

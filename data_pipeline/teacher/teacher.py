@@ -15,9 +15,9 @@ from data_pipeline.teacher.readings import TextReadings
 from data_pipeline.teacher.styles import style
 from data_pipeline.teacher.thoughts import with_thoughts
 from data_pipeline.wording import quality
+from data_pipeline.wording.composition.questions import ProgrammaticTeacher
 from data_pipeline.wording.constraint_phrases import forms_of
 from data_pipeline.wording.lexicon import Lexicon
-from data_pipeline.wording.questions import ProgrammaticTeacher
 from graphwalker.graphs.base import Entity, KnowledgeGraph
 from graphwalker.protocols.base import ActionProtocol
 from graphwalker.query.draft import Draft

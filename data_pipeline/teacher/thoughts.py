@@ -8,7 +8,7 @@ from dataclasses import replace
 from data_pipeline.teacher.client import TeacherClient, Unusable
 from data_pipeline.teacher.parse import Unreadable, is_english, read_thoughts
 from data_pipeline.teacher.paths import one_line
-from data_pipeline.wording.questions import mentions
+from data_pipeline.wording.quality import mentions
 from graphwalker.protocols.base import ActionProtocol, FinalAnswer, Malformed
 from graphwalker.tools.base import Call
 from graphwalker.trajectory import Trajectory, Turn

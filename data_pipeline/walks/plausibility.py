@@ -1,14 +1,19 @@
 """Plausibility: would a person ask this? Judged hop by hop, from what the graph lists alone."""
 
+import fnmatch
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Container, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib.resources import files
+from typing import Any
 
 from pydantic import Field
 
 from graphwalker.config import Config
 from graphwalker.graphs.base import FLATTENED, Direction, KnowledgeGraph, Side
-from graphwalker.query.query import Hop
+from graphwalker.query.query import Hop, parse_hop
 from graphwalker.tools.listing import Lister, Listing
 
 COVERED = 0.8
@@ -46,7 +51,7 @@ class PlausibilityConfig(Config):
     them to ask further: nobody says "the person born in Rome" for one of hundreds."""
     max_fan_in: float = Field(default=120.0, ge=1.0)
     """The same for the way back: through a genre or a nationality nothing is described."""
-    min_together: float = Field(default=0.1, ge=0.0, le=1.0)
+    min_together: float = Field(default=0.2, ge=0.0, le=1.0)
     """Least share of the entities with the relation by which one was reached that also have the
     relation by which it is left. Entities of one relation are of one kind: what few of them have is
     beside the point."""
@@ -54,8 +59,8 @@ class PlausibilityConfig(Config):
     """Entities whose listings are looked at, to know which relations occur together. They are
     those of the seeds file where there is one: an endpoint and a graph file give one verdict."""
     worded_only: bool = True
-    """Whether a graph whose relations people have put into words is walked by those only: what is
-    left over is bookkeeping."""
+    """Whether a graph whose relations people have put into words is walked by those only (what is
+    left over is bookkeeping), and things are described by those of `describing.txt` only."""
 
     def step(self, step: int) -> "PlausibilityConfig":
         """The rule that is in force when it has given way so many times."""
@@ -64,6 +69,7 @@ class PlausibilityConfig(Config):
         return self.model_copy(
             update={
                 "on": step < STEPS - 1,
+                "worded_only": False,
                 "min_domain_share": self.min_domain_share / LOOSER,
                 "max_middle_degree": int(self.max_middle_degree * LOOSER),
                 "max_middle_shared": int(self.max_middle_shared * LOOSER),
@@ -112,9 +118,14 @@ class Company:
         for as many. 1 where the sample has none."""
         return self._squares[hop] / self._ends[hop] if self._ends[hop] else 1.0
 
-    def coverage(self, hops: Container[Hop]) -> float:
-        """The share that these hops have among all that the entities offer."""
-        counts = {hop: having.bit_count() for hop, having in self._having.items()}
+    def coverage(self, hops: Container[Hop], unused: Container[str] = ()) -> float:
+        """The share that these hops have among all that the entities offer, but for the relations
+        of `unused`."""
+        counts = {
+            hop: having.bit_count()
+            for hop, having in self._having.items()
+            if hop.relation not in unused
+        }
         return sum(n for hop, n in counts.items() if hop in hops) / max(1, sum(counts.values()))
 
     def share(self, given: Hop, other: Hop) -> float:
@@ -134,26 +145,43 @@ class Company:
 class Plausibility:
     """Judges hops. It holds nothing that changes: the same graph and settings, the same verdicts.
 
-    `usable` says whether anybody asks about a hop, `same` gives the one spelling of a hop and its
-    inverse.
+    Nobody asks about the relations of `unused`. `worded` are the hops that people have put into
+    words, `describing` those by which they describe things; both are `None` for a graph without
+    such words. `inverse` gives the same fact stored the other way round.
     """
 
     config: PlausibilityConfig
     relations: Lister
     company: Company
-    usable: Callable[[Hop], bool]
-    same: Callable[[Hop], Hop]
+    unused: Container[str]
+    worded: Container[Hop] | None
+    describing: Container[Hop] | None
+    inverse: Callable[[Hop], Hop | None]
+    verdicts: dict[tuple[Hop, Hop], bool] = field(
+        default_factory=dict[tuple[Hop, Hop], bool], repr=False
+    )
+    """What was found of a hop behind another."""
+    described: dict[Hop, bool] = field(default_factory=dict[Hop, bool], repr=False)
+    """What was found of a hop that describes."""
 
     def step(self, step: int) -> "Plausibility":
         """As it judges when it has given way so many times."""
-        return replace(self, config=self.config.step(step))
+        return replace(self, config=self.config.step(step), verdicts={}, described={})
 
-    def allows(self, hop: Hop) -> bool:
-        """Whether people ask about the hop, whatever it starts from."""
-        return not self.config.on or self.usable(hop)
+    def allows(self, hop: Hop, alone: bool = False) -> bool:
+        """Whether people ask about the hop, whatever it starts from; `alone`: it is all that the
+        question asks."""
+        if not self.config.on:
+            return True
+        if hop.relation in self.unused:
+            return False
+        if not alone and self.config.worded_only and stands_alone(hop.relation):
+            return False
+        return not self.config.worded_only or self.worded is None or hop in self.worded
 
     def central(self, entity_id: str, hops: Iterable[Hop]) -> list[Hop]:
-        """The hops whose domain is what the entity is about."""
+        """The hops whose domain is what the entity is about. Of a relation and its inverse the
+        one that knows more."""
         if not self.config.on:
             return list(hops)
         listing = self.relations(entity_id)
@@ -162,36 +190,73 @@ class Plausibility:
             for relation, number in side.items():
                 facts[domain(relation)] += number
         least = self.config.min_domain_share * sum(facts.values())
-        return [hop for hop in hops if facts[domain(hop.relation)] >= least]
+        return [
+            hop
+            for hop in hops
+            if facts[domain(hop.relation)] >= least and self._is_fullest(hop, listing)
+        ]
+
+    def _is_fullest(self, hop: Hop, listing: Listing) -> bool:
+        other = self.inverse(hop)
+        return other is None or _ends(other, listing) <= _ends(hop, listing)
 
     def between(self, entity_id: str, reached_by: Hop) -> bool:
         """Whether a question may describe the entity by that hop, to ask further from it."""
         if not self.config.on:
             return True
         listing = self.relations(entity_id)
-        back = listing.into if reached_by.direction is Direction.OUT else listing.out
         return (
-            back.get(reached_by.relation, 0) <= self.config.max_middle_shared
+            _ends(reversed_hop(reached_by), listing) <= self.config.max_middle_shared
             and sum(listing.out.values()) + sum(listing.into.values())
             <= self.config.max_middle_degree
         )
 
     def describes(self, hop: Hop) -> bool:
         """Whether a question may describe things by the hop, to ask further from them."""
-        return not self.config.on or (
-            self.company.fan_out(hop) <= self.config.max_fan_out
-            and self.company.fan_out(reversed_hop(hop)) <= self.config.max_fan_in
-        )
-
-    def follows(self, reached_by: Hop, hop: Hop) -> bool:
-        """Whether one hop makes sense behind another: it does not lead back, and what the first
-        leads to commonly has it."""
         if not self.config.on:
             return True
-        back = reversed_hop(reached_by)
-        if self.same(hop) == self.same(back):
-            return False
-        return self.company.share(back, hop) >= self.config.min_together
+        found = self.described.get(hop)
+        if found is None:
+            listed = self.describing if self.config.worded_only else None
+            found = self.described[hop] = (
+                (listed is None or hop in listed)
+                and self.company.fan_out(hop) <= self.config.max_fan_out
+                and self.company.fan_out(reversed_hop(hop)) <= self.config.max_fan_in
+            )
+        return found
+
+    def same(self, hop: Hop) -> Hop:
+        """One spelling of the hop and its inverse."""
+        return min(hop, self.inverse(hop) or hop)
+
+    def next_hops(
+        self, hops: list[Hop], taken: Sequence[Hop], reached_by: Hop | None, is_end: bool
+    ) -> list[Hop]:
+        """Those that make sense behind the hops taken; `is_end`: as the last one of a path."""
+        if not self.config.on:
+            return hops
+        if not is_end:
+            hops = [hop for hop in hops if self.describes(hop)]
+        if not reached_by:
+            return hops
+        known = {self.same(hop) for hop in taken} if self.config.worded_only else set[Hop]()
+        return [
+            hop for hop in hops if self.follows(reached_by, hop) and self.same(hop) not in known
+        ]
+
+    def follows(self, reached_by: Hop, hop: Hop) -> bool:
+        """Whether one hop makes sense behind another: it does not lead back, does not ask for what
+        there are many of, and what the first leads to commonly has it."""
+        key = reached_by, hop
+        found = self.verdicts.get(key)
+        if found is None:
+            back = reversed_hop(reached_by)
+            found = self.verdicts[key] = (
+                self.same(hop) != self.same(back)
+                and self.company.fan_out(hop) <= self.config.max_fan_out
+                and self.company.share(back, hop) >= self.config.min_together
+            )
+        return found
 
     def meets(self, one: Hop, two: Hop) -> bool:
         """Whether both may lead to the same thing: of what the rarer one leads to, enough is led
@@ -212,6 +277,34 @@ def company_of(graph: KnowledgeGraph, entity_ids: Sequence[str]) -> Company:
         listed = list(map(dict, graph.flat_relations_many(sides)))
         found += map(Listing, listed[::2], listed[1::2])
     return Company(found)
+
+
+@cache
+def stands_alone(relation: str) -> bool:
+    """Whether `alone.txt` names the relation."""
+    return bool(_alone()(relation))
+
+
+@cache
+def _alone() -> Callable[[str], Any]:
+    lines = _lines("alone.txt")
+    return re.compile("|".join(map(fnmatch.translate, lines))).match
+
+
+def _lines(name: str) -> list[str]:
+    text = files("data_pipeline.walks").joinpath(name).read_text(encoding="utf-8")
+    return [line for line in text.splitlines() if line and line[0] != "#"]
+
+
+@cache
+def describing() -> frozenset[Hop]:
+    """The hops of `describing.txt`."""
+    return frozenset(map(parse_hop, _lines("describing.txt")))
+
+
+def _ends(hop: Hop, listing: Listing) -> int:
+    side = listing.out if hop.direction is Direction.OUT else listing.into
+    return side.get(hop.relation, 0)
 
 
 def reversed_hop(hop: Hop) -> Hop:

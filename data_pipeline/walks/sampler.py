@@ -1,9 +1,10 @@
 """Constrained random walks: each becomes the executable query of one question."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 from data_pipeline.seeds.seeds import Seeds
@@ -30,6 +31,10 @@ STRUCTURES: dict[str, tuple[tuple[int, ...], int]] = {
 
 HOP_TRIES = 12
 """Relations tried at an entity before the walk is given up there."""
+WAYS = 3
+"""Hops from an entity that are followed until one leads on."""
+TOPICS = 5
+"""Entities that a walk tries to start from."""
 TOPIC_TRIES = 200
 LISTINGS = 1 << 13
 """Entities whose hops are remembered: mostly hubs come again."""
@@ -94,18 +99,13 @@ class Walker:
 
     def sample(self, structure: str, rng: random.Random) -> Walk | str:
         """A walk of the structure, or the reason why this attempt found none."""
-        (length, *others), tail_length = STRUCTURES[structure]
-        topic = self.seeds.draw(rng, self.rules.usable_topic, TOPIC_TRIES)
-        if topic is None:
-            return "no_topic"
-        # A branch that leads to one entity alone would make the other branch needless.
-        least = 2 if others and length == 1 else 1
-        first = self._forward(topic, length, rng, set(), not tail_length, least)
-        if first is None:
-            return "dead_end"
+        (_, *others), tail_length = STRUCTURES[structure]
+        first = self._first(structure, rng)
+        if isinstance(first, str):
+            return first
         if others and not self._branching(first):
             return "trivial_branch"
-        paths, branches = [first.entities], [Branch(topic, first.hops)]
+        paths, branches = [first.entities], [Branch(first.entities[0], first.hops)]
         seen = {entity.id for entity in first.entities}
         for _ in others:
             found = self._backward(first.entities[-1], first.hops[-1], rng, seen)
@@ -117,66 +117,64 @@ class Walker:
             branches.append(Branch(second, (hop,)))
         if not tail_length:
             return Walk(structure, Query(tuple(branches)), tuple(paths))
-        tail = self._forward(
-            first.entities[-1], tail_length, rng, seen, True, reached_by=first.hops[-1]
-        )
+        aim = _Aim(tail_length, frozenset(seen), reached_by=first.hops[-1])
+        tail = self._path(_Path((first.entities[-1],), ()), aim, rng)
         if tail is None:
             return "dead_end"
         return Walk(structure, Query(tuple(branches), tail.hops), (*paths, tail.entities))
 
-    def _forward(
-        self,
-        start: Entity,
-        length: int,
-        rng: random.Random,
-        seen: set[str],
-        final: bool,
-        least: int = 1,
-        reached_by: Hop | None = None,
-    ) -> "_Path | None":
-        """A path of that many hops; `reached_by`: what leads to its start, where anything does."""
-        path = _Path((start,), ())
-        avoid = seen | {start.id}
-        for k in range(length):
-            taken = self._one_hop(path, rng, avoid, (k == length - 1, final), least, reached_by)
-            if taken is None:
-                return None
-            hop, entity = taken
-            reached_by = hop
-            path = _Path((*path.entities, entity), (*path.hops, hop))
-            avoid.add(entity.id)
-        return path
+    def _first(self, structure: str, rng: random.Random) -> "_Path | str":
+        """The first branch, from one of a few topics, or why there is none."""
+        (length, *others), tail_length = STRUCTURES[structure]
+        aim = _Aim(
+            length,
+            ends_in_answers=not tail_length,
+            # A branch that leads to one entity alone would make the other branch needless.
+            least=2 if others and length == 1 else 1,
+            alone=structure == "1-hop",
+        )
+        for _ in range(TOPICS):
+            topic = self.seeds.draw(rng, self.rules.usable_topic, TOPIC_TRIES)
+            if topic is None:
+                return "no_topic"
+            if found := self._path(_Path((topic,), ()), aim, rng):
+                return found
+        return "dead_end"
 
-    def _one_hop(
-        self,
-        path: "_Path",
-        rng: random.Random,
-        avoid: set[str],
-        ending: tuple[bool, bool],
-        least: int,
-        reached_by: Hop | None,
-    ) -> tuple[Hop, Entity] | None:
-        here = path.entities[-1]
+    def _path(self, path: "_Path", aim: "_Aim", rng: random.Random) -> "_Path | None":
+        """The path with as many more hops as it lacks. Where it ends blindly, a few other ways are
+        tried."""
+        if len(path.hops) == aim.length:
+            return path
+        for hop, entity in islice(self._steps(path, aim, rng), WAYS):
+            longer = _Path((*path.entities, entity), (*path.hops, hop))
+            if found := self._path(longer, aim, rng):
+                return found
+        return None
+
+    def _steps(
+        self, path: "_Path", aim: "_Aim", rng: random.Random
+    ) -> Iterator[tuple[Hop, Entity]]:
+        """Hops that the path may take next, each with where it leads."""
+        here, judge = path.entities[-1], self.plausibility
+        is_end = len(path.hops) + 1 == aim.length
         before = path.entities[-2].id if len(path.entities) > 1 else ""
-        (is_end, is_answer), judge = ending, self.plausibility
-        for hop in self._some_hops(here, reached_by, rng):
-            if judge and not is_end and not judge.describes(hop):
-                continue
+        avoid = {*aim.avoid, *(entity.id for entity in path.entities)}
+        for hop in self._some_hops(path, aim, rng):
             found = self._step(here.id, hop, self.rules.max_degree + 1)
             # GraphWalker Eq. 1: neither trivially unique nor excessively branching.
-            if not max(least, self.rules.min_degree) <= len(found) <= self.rules.max_degree:
+            if not max(aim.least, self.rules.min_degree) <= len(found) <= self.rules.max_degree:
                 continue
             if any(entity.id == before for entity in found):
                 continue  # this hop undoes the one before
-            if not self._kind_allowed(found, is_end and is_answer):
+            if not self._kind_allowed(found, is_end and aim.ends_in_answers):
                 continue
             targets = [entity for entity in found if entity.id not in avoid]
             if not targets:
                 continue
             target = targets[rng.randrange(len(targets))]
             if is_end or not judge or judge.between(target.id, hop):
-                return hop, target
-        return None
+                yield hop, target
 
     def _backward(
         self, meet: Entity, other: Hop, rng: random.Random, seen: set[str]
@@ -213,19 +211,18 @@ class Walker:
             for entity, hop in zip(path.entities, path.hops, strict=False)
         )
 
-    def _some_hops(self, entity: Entity, reached_by: Hop | None, rng: random.Random) -> list[Hop]:
-        """Hops to try at an entity, in random order."""
-        judge, hops = self.plausibility, self._usable(entity.id)
-        if judge and reached_by:
-            hops = [hop for hop in hops if judge.follows(reached_by, hop)]
+    def _some_hops(self, path: "_Path", aim: "_Aim", rng: random.Random) -> list[Hop]:
+        """Hops to try behind a path, in random order."""
+        hops = self._usable(path.entities[-1].id, aim.alone)
+        if judge := self.plausibility:
+            reached_by = path.hops[-1] if path.hops else aim.reached_by
+            is_end = len(path.hops) + 1 == aim.length
+            hops = judge.next_hops(hops, path.hops, reached_by, is_end)
         return rng.sample(hops, min(HOP_TRIES, len(hops)))
 
-    def _list_usable(self, entity_id: str) -> list[Hop]:
-        return [
-            hop
-            for hop in self._hops(entity_id)
-            if not self.plausibility or self.plausibility.allows(hop)
-        ]
+    def _list_usable(self, entity_id: str, alone: bool) -> list[Hop]:
+        judge, hops = self.plausibility, self._hops(entity_id)
+        return [hop for hop in hops if judge.allows(hop, alone)] if judge else hops
 
     def _list_hops(self, entity_id: str) -> list[Hop]:
         listed = self._relations(entity_id)
@@ -254,6 +251,22 @@ class _Allowed(dict[str, Hop | None]):
         allowed = self._seeds.allows(relation)
         hop = self[relation] = Hop(relation, self._direction) if allowed else None
         return hop
+
+
+@dataclass(frozen=True, slots=True)
+class _Aim:
+    """What a path is sampled for."""
+
+    length: int
+    avoid: frozenset[str] = frozenset()
+    """Entities that it must not lead to."""
+    ends_in_answers: bool = True
+    least: int = 1
+    """Fewest entities that each of its hops leads to."""
+    reached_by: Hop | None = None
+    """The hop that leads to its start, where one does."""
+    alone: bool = False
+    """Whether it is a question of one hop."""
 
 
 @dataclass(frozen=True, slots=True)

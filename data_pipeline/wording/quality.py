@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from data_pipeline.wording.constraint_phrases import forms_of
-from data_pipeline.wording.questions import mentions
 from graphwalker.graphs.base import Entity
 from graphwalker.query.draft import Draft, filled
 from graphwalker.query.query import Query
@@ -21,6 +20,7 @@ _DOUBLED = re.compile(r"\b(\w+) (\1)\b", re.IGNORECASE)
 _DETERMINERS = re.compile(r"\b(?:[Tt]he|[Aa]n?) (?:the|an?)\b")
 _DANGLING = re.compile(r"(?<!by )(?<!to )(?<!of )\b(that|who|whose|and|the|a|an)\s*(\?|,|$)")
 _ARTICLE = re.compile(r"(?:^|(?<= ))([Aa]n?) [\"'(\u201c\u2018]*(\w[\w.&-]*)")
+_COMMAND = re.compile(r"(Name|Find|Give me|Tell me) .*[^?]$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,23 @@ class Verdict:
     @property
     def kept(self) -> bool:
         return sum(self.scores) / 3 >= self.keep_from
+
+
+def mentions(text: str, name: str) -> bool:
+    """Does the name stand in the text as whole words, whatever the case?"""
+    wanted, folded = name.strip().casefold(), text.casefold()
+    start = folded.find(wanted) if wanted else -1
+    while start >= 0:
+        end = start + len(wanted)
+        # No pattern is compiled: names are many, and each is looked for once.
+        if not (_is_word(folded[start - 1 : start]) or _is_word(folded[end : end + 1])):
+            return True
+        start = folded.find(wanted, start + 1)
+    return False
+
+
+def _is_word(character: str) -> bool:
+    return character.isalnum() or character == "_"
 
 
 def judge(
@@ -136,12 +153,12 @@ def _faults(text: str, typed: bool = False) -> Iterator[str]:
     """What is wrong on the surface of a question whose topic entities are masked. `typed`: as into
     a search box, where neither a capital nor a question mark is missed."""
     words = text.split()
-    marks = text.count("?")
-    if not (text.endswith("?") and marks == 1) and not (typed and not marks):
+    in_passing = text[:1].islower() and not text.endswith("?")
+    if "?" in text[:-1] or not (text.endswith("?") or typed or in_passing or _COMMAND.match(text)):
         yield "not one question mark at the end"
     if not 3 - typed <= len(words) <= LONGEST:
         yield f"{len(words)} words"
-    if not (text[:1].isupper() or typed) or "  " in text or "{" in text:
+    if not (text[:1].isupper() or typed or in_passing) or "  " in text or "{" in text:
         yield "untidy"
     if _RELATION_ID.search(text):
         yield "shows an id"

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
+from data_pipeline.wording.composition.questions import ProgrammaticTeacher
 from data_pipeline.wording.lexicon import Lexicon
-from data_pipeline.wording.quality import judge
-from data_pipeline.wording.questions import ProgrammaticTeacher, mentions
+from data_pipeline.wording.quality import judge, mentions
 from graphwalker.graphs.base import Entity
 from graphwalker.query.draft import Draft
 from graphwalker.query.query import Branch, Query, parse_hop

@@ -15,7 +15,7 @@ from data_pipeline.walks.constrained import round_between
 from data_pipeline.wording.constraint_phrases import forms
 from data_pipeline.wording.lexicon import Lexicon
 from data_pipeline.wording.quality import judge
-from data_pipeline.wording.questions import ProgrammaticTeacher
+from data_pipeline.wording.composition.questions import ProgrammaticTeacher
 from graphwalker.graphs.base import Entity
 from graphwalker.query.constraint import Constraint, constraint_fault, kept, key_of, kind_of
 from graphwalker.query.draft import Draft, filled

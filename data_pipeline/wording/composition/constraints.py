@@ -3,8 +3,8 @@
 import random
 from dataclasses import dataclass
 
+from data_pipeline.wording.composition.parts import Phraser
 from data_pipeline.wording.constraint_phrases import forms_of
-from data_pipeline.wording.nesting import Phraser
 from graphwalker.query.draft import filled
 from graphwalker.query.query import Query
 

@@ -1,0 +1,123 @@
+"""Branches that meet in one thing: `Who directed A and wrote B?`, `Which film stars both?`."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from data_pipeline.wording.composition.openings import UNSPECIFIC, wh
+from data_pipeline.wording.composition.parts import Fragment, Phraser, shape
+from data_pipeline.wording.lexicon import Entry, Phrase
+from graphwalker.query.query import Query
+
+
+@dataclass(frozen=True, slots=True)
+class Meeting:
+    """Both branches in one clause, and the phrases of each."""
+
+    clause: str
+    """What stands behind `who` or `which film`; `""` where `phrase` says it all."""
+    phrase: str
+    subject: str
+    """What the clause stands behind where it is not the noun: `film starring Anna`."""
+    noun: str
+    question_word: str
+    parts: tuple[tuple[str, ...], ...]
+
+
+def meeting(phraser: Phraser, query: Query, rng: random.Random) -> Meeting:
+    """How the branches of a query are put together."""
+    entry = least_general([phraser.lexicon.entry(b.hops[-1]) for b in query.branches])
+    inners = [phraser.nest(phraser.topic(b), b.hops[:-1], rng) for b in query.branches]
+    if len({branch.hops for branch in query.branches}) == 1 and not any(i.nested for i in inners):
+        return _all_alike(phraser, query, inners, entry, rng)
+    ends = _ends(phraser, query, entry.noun, rng)
+    order = sorted(range(len(ends)), key=lambda i: (len(inners[i].phrases), i))
+    parts = tuple((*inner.phrases, e.text) for inner, e in zip(inners, ends, strict=True))
+    texts = [inners[i].within(ends[i].text, rng) for i in order]
+    subject = ""
+    if len(ends) == 2 and rng.random() < 0.4 and not ends[order[1]].text.startswith("is the "):
+        branch = query.branches[order[0]]
+        nouns = [
+            p.text
+            for p in phraser.lexicon.phrases(branch.hops[-1])
+            if not p.vague and _modifies(p.text, entry) and not inners[order[0]].nested
+        ]
+        if nouns and not ends[order[0]].vague:
+            form = rng.choice(nouns)
+            subject = inners[order[0]].within(form, rng).removeprefix("the ")
+            parts = _with(parts, order[0], form)
+            texts = texts[1:]
+    return Meeting(_listed(texts), "", subject, entry.noun, entry.question_word, parts)
+
+
+def least_general(entries: Sequence[Entry]) -> Entry:
+    """The entry whose noun says most of what the branches share."""
+    known = [entry for entry in entries if entry.noun not in UNSPECIFIC]
+    return (known or entries)[0]
+
+
+def _all_alike(
+    phraser: Phraser, query: Query, inners: Sequence[Fragment], entry: Entry, rng: random.Random
+) -> Meeting:
+    """Branches over the same hop: `Which film stars both A and B?`."""
+    hop = query.branches[0].hops[-1]
+    names = [inner.text for inner in inners]
+    both = f"both {names[0]} and {names[1]}" if len(names) == 2 else _listed(names)
+    clauses = [c.text for c in phraser.lexicon.clauses(hop) if not c.vague]
+    fit = [c for c in clauses if "{x}'s" not in c and entry.noun not in c.split()]
+    if fit:
+        form = rng.choice(fit)
+        clause, phrase = form.replace("{x}", both), ""
+    else:
+        nouns = [p.text for p in phraser.lexicon.phrases(hop) if not p.vague]
+        form = rng.choice([n for n in nouns if shape(n).final] or nouns)
+        clause, phrase = "", form.replace("{x}", both)
+    parts = ((form,),) * len(inners)
+    return Meeting(clause, phrase, "", entry.noun, entry.question_word, parts)
+
+
+def _ends(phraser: Phraser, query: Query, noun: str, rng: random.Random) -> list[Phrase]:
+    """A clause for the last hop of every branch, without a word that the others have."""
+    options = [
+        phraser.clauses(branch.hops[-1], nested=len(branch.hops) > 1) for branch in query.branches
+    ]
+    options = [[c for c in found if noun not in c.text.split()] or found for found in options]
+    ways = [list(way) for way in product(*(rng.sample(o, min(3, len(o))) for o in options))]
+    repeated = [_repeated(way) for way in ways]
+    ends = rng.choice([w for w, n in zip(ways, repeated, strict=True) if n == min(repeated)])
+    chosen = rng.randrange(len(ends))
+    blurred = [c for c in phraser.lexicon.clauses(query.branches[chosen].hops[-1]) if c.vague]
+    if blurred and rng.random() < phraser.vague:
+        ends[chosen] = rng.choice(blurred)
+    return ends
+
+
+def _repeated(ends: Sequence[Phrase]) -> int:
+    """Words that come again, and clauses that are no more than `is the ...`."""
+    words = [shape(end.text).words for end in ends]
+    again = sum(len(one & two) for k, one in enumerate(words) for two in words[:k])
+    return again + sum(end.text.startswith("is the ") for end in ends)
+
+
+def _modifies(phrase: str, entry: Entry) -> bool:
+    """Whether the phrase may stand for the noun: `film starring {x}` behind `which`."""
+    seen = shape(phrase)
+    head = f"the {entry.noun} "
+    return phrase.startswith(head) and seen.final and not seen.relatives
+
+
+def _with(parts: tuple[tuple[str, ...], ...], place: int, form: str) -> tuple[tuple[str, ...], ...]:
+    changed = (*parts[place][:-1], form)
+    return (*parts[:place], changed, *parts[place + 1 :])
+
+
+def _listed(parts: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
+
+
+def opened(found: Meeting, rng: random.Random) -> str:
+    """What the clause of a meeting stands behind in a question."""
+    if found.subject:
+        return f"{rng.choice(('Which', 'What'))} {found.subject}"
+    return wh(found.noun, found.question_word, rng)

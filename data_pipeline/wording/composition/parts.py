@@ -1,0 +1,164 @@
+"""The parts of a question: names, noun phrases nested into one another, clauses."""
+
+import random
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+
+from data_pipeline.wording.lexicon import Lexicon, Phrase
+from graphwalker.query.query import Branch, Hop
+
+INTRODUCED = ("film", "movie", "book", "album", "song", "band", "TV show", "video game")
+"""Kinds that a topic entity may be introduced with, as in `the film Anna Brek`: those whose names
+may be anything."""
+_PLAIN = """
+the a an of in on at by for to from with as is was are were be been has have had does do did it
+its his her their that which who whom whose where when what how and or one x s there
+"""
+PLAIN_WORDS = frozenset(re.findall(r"[a-z]+", _PLAIN))
+"""Words that may come again in a question without a stammer."""
+MANY_WORDS = 7
+"""Words of a phrase from which nothing should stand behind it any more."""
+_RELATIVE = re.compile(r"\b(that|which|who|whom|whose|where|when)\b")
+_WORD = re.compile(r"[a-z]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What decides how a form reads around something else."""
+
+    final: bool
+    """Whether its slot is at its end."""
+    possessive: bool
+    relatives: int
+    """Relative clauses, with a pronoun (`the city where {x} lives`) or without (`the film {x}
+    made`)."""
+    of: bool
+    words: frozenset[str]
+    """Stems of the words that should not come twice."""
+
+
+@cache
+def shape(form: str) -> Shape:
+    """Of a phrase, a clause or a whole question."""
+    bare = form.rstrip("?")
+    final, possessive = bare.endswith("{x}"), "{x}'s" in form
+    relatives = len(_RELATIVE.findall(form if form[0].islower() else form[form.find(" ") :]))
+    if form.startswith("the ") and not final and not possessive and not relatives:
+        relatives = 1
+    words = {word for word in _WORD.findall(form.lower()) if word not in PLAIN_WORDS}
+    return Shape(final, possessive, relatives, "of {x}" in form, frozenset(map(_stem, words)))
+
+
+def _stem(word: str) -> str:
+    for ending in ("ion", "ing", "ed", "es", "er", "or", "s", "e"):
+        if len(word) > len(ending) + 3 and word.endswith(ending):
+            return word.removesuffix(ending)
+    return word
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """A part of a question: its text, the phrases that made it, and a topic's kind of thing."""
+
+    text: str
+    phrases: tuple[str, ...] = ()
+    kind: str = ""
+    relatives: int = 0
+    ofs: int = 0
+    words: frozenset[str] = field(default=frozenset())
+
+    @property
+    def nested(self) -> bool:
+        """A phrase, not a mere name."""
+        return bool(self.phrases) or " and " in self.text
+
+    def around(self, form: str, rng: random.Random) -> "Fragment":
+        """What the form makes of it: a longer fragment."""
+        seen = shape(form)
+        return Fragment(
+            self.within(form, rng),
+            (*self.phrases, form),
+            "",
+            self.relatives + seen.relatives,
+            self.ofs + seen.of,
+            self.words | seen.words,
+        )
+
+    def within(self, form: str, rng: random.Random) -> str:
+        """The form filled with this fragment; now and then a topic is introduced: `the film Anna
+        Brek`."""
+        if self.kind and self.kind not in form and rng.random() < 0.35:
+            return form.replace("{x}", f"the {self.kind} {self.text}")
+        return form.replace("{x}", self.text)
+
+    def roughness(self, form: str) -> float:
+        """How badly the form would read around this fragment; 0 where nothing is the matter."""
+        if not self.nested:
+            return 0.0
+        seen = shape(form)
+        rough = 2.0 * len(seen.words & self.words)
+        if seen.relatives and self.relatives:
+            rough += 2.0 + (self.relatives > 1)  # one relative clause within another, at most
+        if seen.of and self.ofs > 1:
+            rough += 1.0
+        if seen.possessive:
+            rough += 3.0
+        elif not seen.final:
+            # `What awards did the director of {x} win?` reads well, around a few words alone.
+            rough += 0.0 if len(self.text.split()) <= MANY_WORDS and not self.relatives else 4.0
+        return rough
+
+
+def smoothest(forms: Iterable[str], inner: Fragment, margin: float = 0.0) -> list[str]:
+    """Those of the forms that read best around the fragment, within a margin."""
+    rated = [(inner.roughness(form), form) for form in forms]
+    least = min((rough for rough, _ in rated), default=0.0)
+    return [form for rough, form in rated if rough <= least + margin]
+
+
+@dataclass(frozen=True, slots=True)
+class Phraser:
+    """Chooses phrases of a lexicon for the hops of a query."""
+
+    lexicon: Lexicon
+    vague: float = 0.5
+    """Probability of a vague phrase for a hop that has one and is not the last of its question.
+    Of the branches that meet, at most one ends vaguely: the other tells which relation is meant."""
+
+    def topic(self, branch: Branch) -> Fragment:
+        """The branch's topic entity, with its kind of thing where it may be introduced by it."""
+        kind, name = self.lexicon.entry(branch.hops[0]).source, branch.topic.name
+        introduced = kind in INTRODUCED and kind.casefold() not in name.casefold()
+        return Fragment(name, kind=kind if introduced else "")
+
+    def nest(self, inner: Fragment, hops: Sequence[Hop], rng: random.Random) -> Fragment:
+        """What the hops lead to: phrase within phrase."""
+        for hop in hops:
+            inner = inner.around(self.noun_phrase(hop, inner, rng, vague=self.vague).text, rng)
+        return inner
+
+    def noun_phrase(self, hop: Hop, inner: Fragment, rng: random.Random, vague: float) -> Phrase:
+        """A noun phrase of the hop that reads well around `inner`."""
+        phrases = self.lexicon.phrases(hop)
+        blurred = [phrase for phrase in phrases if phrase.vague]
+        chosen = blurred if blurred and rng.random() < vague else []
+        chosen = chosen or [phrase for phrase in phrases if not phrase.vague]
+        if inner.nested:
+            best = smoothest((phrase.text for phrase in chosen), inner)
+            chosen = [phrase for phrase in chosen if phrase.text in best]
+        return rng.choice(chosen)
+
+    def clauses(self, hop: Hop, nested: bool = False) -> list[Phrase]:
+        """Exact predicates about what the hop finds; never empty. Those around a phrase (`nested`)
+        end on it: not `has the genre of the film that ... as its subject`."""
+        clauses = [clause for clause in self.lexicon.clauses(hop) if not clause.vague]
+        if nested:
+            clauses = [clause for clause in clauses if clause.text.endswith("{x}")]
+        if clauses:
+            return clauses
+        made = [f"is {phrase.text}" for phrase in self.lexicon.phrases(hop) if not phrase.vague]
+        # One that is a clause of the whole lexicon's is held out, where it is not among this one's.
+        new = [text for text in made if not self.lexicon.readings(text)] or made
+        return [Phrase(text, clause=True) for text in new]

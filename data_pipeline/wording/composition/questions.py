@@ -1,0 +1,152 @@
+"""The programmatic teacher: a query becomes one question, its intermediate entities masked."""
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from data_pipeline.wording.banks.typed import typed
+from data_pipeline.wording.composition.constraints import word_constrained
+from data_pipeline.wording.composition.meeting import Meeting, meeting, opened
+from data_pipeline.wording.composition.openings import (
+    LITERAL,
+    UNSPECIFIC,
+    in_passing,
+    of_a_clause,
+    of_a_phrase,
+    of_a_question,
+    relative,
+)
+from data_pipeline.wording.composition.parts import Fragment, Phraser, smoothest
+from data_pipeline.wording.quality import mentions
+from graphwalker.graphs.base import Entity
+from graphwalker.query.draft import Draft
+from graphwalker.query.query import Hop, Query
+
+MARGIN = 0.5
+STIFF = ("the person ", "the one ", "the thing ", "the place ")
+"""How a noun phrase begins that says no more than `who` or `what`."""
+
+STYLES = {"casual": 6.0, "plain": 3.0, "formal": 1.0}
+"""How often a question of one hop is typed as into a search box (`wheres peru located`), is a plain
+question (`Where is Peru?`), asks for a noun phrase (`Can you name the location of Peru?`)."""
+
+Parts = tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ProgrammaticTeacher(Phraser):
+    """Words questions by nesting hand-written or generated phrases; needs no key and no network."""
+
+    styles: Mapping[str, float] = field(default_factory=STYLES.copy)
+    """Weights of the styles, for questions of one hop that the bank words in all of them."""
+    informal: float = 0.0
+    """Share of questions put as a command, or in passing without a question mark."""
+
+    def ask(self, query: Query, answers: Sequence[Entity], rng: random.Random) -> Draft | None:
+        """One question, or `None` where none can be worded (no phrase, or the answer leaks)."""
+        if not query.branches or not all(branch.hops for branch in query.branches):
+            return None
+        many, form = len(answers) > 1, ""
+        if query.constraint:
+            worded = word_constrained(self, query, many, rng)
+            text, parts, tail, form = worded.text, (worded.phrases,), (), worded.form
+        elif len(query.branches) == 1:
+            hops = (*query.branches[0].hops, *query.tail)
+            inner = self.nest(self.topic(query.branches[0]), hops[:-1], rng)
+            last = self._word_last(inner, hops[-1], many, rng)
+            count = len(query.branches[0].hops)
+            text, parts, tail = last.text, (last.phrases[:count],), last.phrases[count:]
+        elif query.tail:
+            shared, parts = self._shared(query, rng)
+            inner = self.nest(shared, query.tail[:-1], rng)
+            last = self._word_last(inner, query.tail[-1], many, rng)
+            text, tail = last.text, last.phrases
+        else:
+            text, parts = self._word_both(query, many, rng)
+            tail = ()
+        draft = self._draft(query, text, parts, tail, answers)
+        return replace(draft, constraint=form) if draft and form else draft
+
+    def _word_last(self, inner: Fragment, hop: Hop, many: bool, rng: random.Random) -> Fragment:
+        """A question about what the last hop leads to, in the form that reads best."""
+        entry, style = self.lexicon.entry(hop), ""
+        if entry.casual and not inner.nested:
+            style = rng.choices([*self.styles], [*self.styles.values()])[0]
+        if style == "casual":
+            form = rng.choice(entry.casual)
+            return Fragment(typed(form, inner.text, rng), (form,))
+        clauses = [c.text for c in entry.clauses if not c.vague and _predicates(c.text, entry.noun)]
+        nouns = [p.text for p in entry.phrases if not p.vague]
+        forms = smoothest((*entry.questions, *clauses, *nouns), inner, MARGIN)
+        fluent = [form for form in forms if not form.startswith(STIFF)] or forms
+        kinds = [
+            [form for form in entry.questions if form in fluent],
+            [form for form in clauses if form in fluent],
+            [form for form in nouns if form in fluent],
+        ]
+        weights = [
+            0.6 * bool(kinds[0] and style != "formal"),
+            0.25 * bool(kinds[1]),
+            0.15 * bool(kinds[2]),
+        ]
+        (kind,) = rng.choices((0, 1, 2), weights if any(weights) else (1, 0, 0))
+        form = rng.choice(kinds[kind])
+        filled, phrases = inner.within(form, rng), (*inner.phrases, form)
+        if kind == 0:
+            return Fragment(of_a_question(filled, rng, self.informal), phrases)
+        word = entry.question_word
+        if kind == 1:
+            text = of_a_clause(filled, entry.noun, word, many, rng, self.informal)
+        else:
+            noun = entry.noun if _predicates(form, entry.noun) else ""
+            text = of_a_phrase(filled, noun, word, rng, self.informal)
+        return Fragment(text, phrases)
+
+    def _word_both(self, query: Query, many: bool, rng: random.Random) -> tuple[str, Parts]:
+        found = meeting(self, query, rng)
+        if found.phrase:
+            text = of_a_phrase(found.phrase, "", found.question_word, rng, self.informal)
+        elif found.subject:
+            text = f"{opened(found, rng)} {found.clause}?"
+            if rng.random() < self.informal:
+                text = in_passing(text)
+        else:
+            text = of_a_clause(
+                found.clause, found.noun, found.question_word, many, rng, self.informal
+            )
+        return text, found.parts
+
+    def _shared(self, query: Query, rng: random.Random) -> tuple[Fragment, Parts]:
+        """`the person who directed A and wrote B`, and the phrases of both branches."""
+        found: Meeting = meeting(self, query, rng)
+        text = found.phrase or f"the {found.noun} {relative(found.noun)} {found.clause}"
+        if found.subject:
+            text = f"the {found.subject} {relative(found.noun)} {found.clause}"
+        return Fragment(text, relatives=1), found.parts
+
+    def _draft(
+        self,
+        query: Query,
+        text: str,
+        parts: Parts,
+        tail: tuple[str, ...],
+        answers: Sequence[Entity],
+    ) -> Draft | None:
+        if "?" in text[:-1] or any("?" in topic.name for topic in query.topics):
+            return None
+        if any(mentions(text, answer.name) for answer in answers):
+            return None
+        meaning = self.lexicon.readings_of
+        readings = tuple(
+            tuple(meaning(phrase, hop) for phrase, hop in zip(part, branch.hops, strict=True))
+            for part, branch in zip(parts, query.branches, strict=True)
+        )
+        tail_readings = tuple(meaning(p, h) for p, h in zip(tail, query.tail, strict=True))
+        return Draft(text, parts, tail, readings, tail_readings)
+
+
+def _predicates(clause: str, noun: str) -> bool:
+    """May the clause follow `Which NOUN`? Not `Which genre is the genre of ...`."""
+    if noun in UNSPECIFIC:
+        return True
+    return noun not in LITERAL and noun not in clause and f" {noun.split()[-1]} " not in clause
