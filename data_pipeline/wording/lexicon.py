@@ -78,12 +78,8 @@ class Lexicon:
         `own` entries win over every other; `made` makes one where nobody wrote any.
         """
         known, make = set(relation_ids), made or generated
-        entries: dict[Hop, Entry] = {}
-        fictional = known <= set(schema_relations())
-        for hop, entry in hand_written(wide=not fictional).items():
-            if _present(hop.relation, known):
-                entries[hop] = entry
-        entries.update(own)
+        fictional = _fictional(known)
+        entries = {**written_for(known), **own}
         for relation in sorted(known - _halves_of(entries)):
             for direction in Direction:
                 hop = Hop(relation, direction)
@@ -117,6 +113,17 @@ class Lexicon:
         """The same fact seen the other way round: `~film.director.film` for
         `film.film.directed_by`, a symmetric relation (a marriage) reversed; else `None`."""
         return self.inverses.get(hop)
+
+
+def written_for(relations: Iterable[str]) -> dict[Hop, Entry]:
+    """The hand-written entries of a graph that has these relations."""
+    known = set(relations)
+    found = hand_written(wide=not _fictional(known))
+    return {hop: entry for hop, entry in found.items() if _present(hop.relation, known)}
+
+
+def _fictional(relations: set[str]) -> bool:
+    return relations <= set(schema_relations())
 
 
 WIDER = {

@@ -2,13 +2,14 @@
 mended."""
 
 import json
+import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from data_pipeline.wording.lexicon import Entry, Lexicon, Phrase
+from data_pipeline.wording.lexicon import Entry, Lexicon, Phrase, hand_written_inverses
 from data_pipeline.wording.phrases import pluralised
 from data_pipeline.wording.plain_ids import PERSONS
 from graphwalker.errors import UserError
@@ -16,12 +17,19 @@ from graphwalker.files import digest
 from graphwalker.graphs.base import FLATTENED, Direction
 from graphwalker.query.query import Hop
 
-KEYS = ("id", "from", "to", *map(str, Direction))
+CASUAL, COUNTS = "casual", "counts"
+"""`out_casual`: questions as typed. `out_counts`: how often each was asked, for people to see."""
+KEYS = (
+    *("id", "from", "to", *map(str, Direction)),
+    *(f"{direction}_{what}" for direction in Direction for what in (CASUAL, COUNTS)),
+)
 HEAD = """# How the relations of {graph} are put into words, most used first: mend what
 # reads badly, remove what you leave as it is, and give the file as phrases_file=FILE.
 # `out` is what the relation finds from {{x}}, `in` what it finds from its other end. A text that
 # begins with "the" is a noun phrase (one at least), one that ends in "?" a question, any other
 # one a clause, to stand after "Who" or "Which film". `from` and `to` are the nouns of both ends.
+# `out_casual` and `in_casual` are whole questions as people type them, without marks; where `out`
+# or `in` is left out, they come on top of the words that the hop has.
 """
 
 
@@ -54,7 +62,21 @@ def read_phrases(
                 entries[hop] = _own(f"{file}: {relation}: {direction}", row, hop, made(hop))
     if not entries:
         raise UserError(f"{file}: none of its {len(rows)} relations is one of the graph")
-    return entries
+    return _with_inverses(entries, known)
+
+
+def _with_inverses(entries: Mapping[Hop, Entry], known: set[str]) -> dict[Hop, Entry]:
+    """The same words for the same fact: a hop and its inverse share their entry, as in the bank."""
+    shared = dict(entries)
+    for hop, inverse in hand_written_inverses().items():
+        if hop in entries and inverse in entries:
+            one, other = (entries[found] for found in sorted((hop, inverse)))
+            if one.phrases == other.phrases:  # not where people have mended one of the two
+                casual = tuple(dict.fromkeys((*one.casual, *other.casual)))
+                shared[hop] = shared[inverse] = replace(one, casual=casual)
+        elif hop in entries and known.issuperset(inverse.relation.split(FLATTENED)):
+            shared[inverse] = shared[hop]
+    return shared
 
 
 def phrase_facts(file: str) -> dict[str, str]:
@@ -63,13 +85,8 @@ def phrase_facts(file: str) -> dict[str, str]:
 
 
 def _own(place: str, row: Mapping[str, Any], hop: Hop, made: Entry) -> Entry:
-    texts = row.get(str(hop.direction), [])
-    texts = [texts] if isinstance(texts, str) else texts
-    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise UserError(f"{place}: write a list of texts")
-    for text in texts:
-        if text.count("{x}") != 1:
-            raise UserError(f"{place}: {text!r}: write {{x}} once, where the entity stands")
+    texts = _texts(place, row, str(hop.direction))
+    casual = _texts(place, row, f"{hop.direction}_{CASUAL}")
     nouns = [row.get(key, "") for key in ("to", "from")]
     if not all(isinstance(noun, str) for noun in nouns):
         raise UserError(f"{place}: from and to are nouns, such as film")
@@ -79,7 +96,7 @@ def _own(place: str, row: Mapping[str, Any], hop: Hop, made: Entry) -> Entry:
         who = "Who" if found.split()[-1] in PERSONS else "What"
         entry = replace(entry, noun=found, plural=pluralised(found), question_word=who)
     if not texts:
-        return entry
+        return replace(entry, casual=tuple(dict.fromkeys((*casual, *made.casual))))
     questions = tuple(text for text in texts if text.endswith("?"))
     phrases = tuple(Phrase(text) for text in texts if _is_phrase(text))
     clauses = tuple(
@@ -87,7 +104,24 @@ def _own(place: str, row: Mapping[str, Any], hop: Hop, made: Entry) -> Entry:
         for text in texts
         if text not in questions and not _is_phrase(text)
     )
-    return replace(entry, phrases=phrases or made.phrases, clauses=clauses, questions=questions)
+    return replace(
+        entry,
+        phrases=phrases or made.phrases,
+        clauses=clauses,
+        questions=questions,
+        casual=tuple(dict.fromkeys(casual)),
+    )
+
+
+def _texts(place: str, row: Mapping[str, Any], key: str) -> list[str]:
+    texts = row.get(key, [])
+    texts = [texts] if isinstance(texts, str) else texts
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise UserError(f"{place}: write a list of texts")
+    for text in texts:
+        if text.count("{x}") != 1:
+            raise UserError(f"{place}: {text!r}: write {{x}} once, where the entity stands")
+    return texts
 
 
 def _is_phrase(text: str) -> bool:
@@ -105,8 +139,24 @@ def written(graph: str, lexicon: Lexicon, relations: Iterable[str]) -> str:
             texts = [p.text for p in (*entry.phrases, *entry.clauses) if not p.vague]
             texts_json = ", ".join(map(_quoted, (*texts, *entry.questions)))
             lines.append(f"{direction} = [{texts_json}]")
+            if entry.casual:
+                lines.append(f"{direction}_{CASUAL} = [{', '.join(map(_quoted, entry.casual))}]")
         blocks.append("\n".join(lines) + "\n")
     return "\n".join(blocks)
+
+
+def words_of_lexicon(lexicon: Lexicon) -> set[str]:
+    """Every word that its texts use."""
+    texts = (
+        text
+        for entry in lexicon.entries.values()
+        for text in (
+            *(phrase.text for phrase in (*entry.phrases, *entry.clauses)),
+            *entry.questions,
+            *entry.casual,
+        )
+    )
+    return {w for text in texts for w in re.findall(r"[^\W_]+", text.lower().replace("{x}", ""))}
 
 
 def _quoted(text: str) -> str:

@@ -8,7 +8,13 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.resources import files
 
-from data_pipeline.wording.lexicon import Entry, Lexicon, generated, parse_table
+from data_pipeline.wording.lexicon import (
+    Entry,
+    Lexicon,
+    generated,
+    parse_table,
+    written_for,
+)
 from data_pipeline.wording.own_phrases import read_phrases
 from data_pipeline.wording.phrases import is_plain
 from data_pipeline.wording.plain_ids import Nouns, words_of
@@ -66,7 +72,10 @@ def lexicon_of(graph: KnowledgeGraph, phrases_file: str = "") -> Lexicon:
                 return written
         return generated(hop, nouns.get(relation, unknown), labels.get(relation, ""))
 
-    own = read_phrases(phrases_file, relations, made) if phrases_file else {}
+    if not phrases_file:
+        return Lexicon.for_graph(relations, {}, made)
+    written = written_for(relations)
+    own = read_phrases(phrases_file, relations, lambda hop: written.get(hop) or made(hop))
     return Lexicon.for_graph(relations, own, made)
 
 

@@ -115,28 +115,38 @@ def experts(given: Given) -> None:
     _make("experts", given, config.ExpertConfig, play)
 
 
-@verb(app, "graph!", "out!", settings=False)
-def phrases(given: Given) -> None:
+@verb(app, "graph!", "out!", "api", "model", api="teacher.base_url", model="teacher.model")
+def phrases(
+    given: Given,
+    mine: Annotated[Files, Option(help="Training questions to mine for words; repeatable.")] = None,
+) -> None:
     """Write how a graph's relations are put into words, as a file (--out F) to mend.
 
     The commands that make questions take it as phrases_file=F; its words win over all others.
+    With --mine: how the questions of those files ask for each relation. With --api and --model:
+    what a chat model writes (teacher.prices.max_cost caps the cost; the same command resumes).
 
     Example: graphwalker phrases --graph runs/graph --out words.toml, then
     graphwalker synth --graph runs/graph --out runs/synth phrases_file=words.toml
     """
-    from data_pipeline.wording.own_phrases import written
-    from data_pipeline.wording.vocabulary import lexicon_of, most_used
-    from graphwalker.files import write_text
+    from data_pipeline.phrasing import make
+    from data_pipeline.phrasing.config import PhrasesConfig
     from graphwalker.graphs.open import open_graph
 
     if given.out.exists():
         raise UserError(f"{given.out} is there, and is not overwritten: choose another --out")
+    settings = given.settings(PhrasesConfig)
+    if mine and settings.teacher.chats:
+        raise UserError("--mine and --api make two files: give one of them")
     opened = open_graph(given.graph)
-    relations = most_used(opened)
-    if not relations:
-        raise UserError(f"{given.graph} cannot list its relations: write the file by hand")
-    write_text(given.out, written(given.graph, lexicon_of(opened), relations))
-    console.facts("phrases", {"relations": len(relations), "written": str(given.out)})
+    if mine:
+        facts = make.mined(opened, given.out, mine, settings)
+    elif settings.teacher.chats:
+        with console.progress("relations") as tick:
+            facts = make.asked(opened, given.graph, given.out, settings, tick)
+    else:
+        facts = make.as_used(opened, given.graph, given.out)
+    console.facts("phrases", facts)
 
 
 @verb(app, "graph!", "out!", "count", "seed", "workers")

@@ -1,0 +1,112 @@
+"""Wordings by a chat model: one request for each relation, its answer checked text by text."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+from data_pipeline.phrasing.check import LONGEST, fault
+from data_pipeline.phrasing.prompt import Seen, prompt_of
+from data_pipeline.teacher.client import TeacherClient, Unusable
+from data_pipeline.teacher.parse import Unreadable
+from graphwalker.graphs.base import Direction
+from graphwalker.loose_json import first_value, without_reasoning
+
+MOST = 6
+"""Texts of a kind that are kept."""
+Wordings = dict[Direction, dict[str, tuple[str, ...]]]
+"""Of each direction the texts by kind: `phrase`, `clause`, `question`, `casual`."""
+
+
+@dataclass(slots=True)
+class Asked:
+    """What came of asking for many relations."""
+
+    wordings: dict[str, Wordings] = field(default_factory=dict[str, Wordings])
+    kept: int = 0
+    refused: Counter[str] = field(default_factory=Counter[str])
+    """Texts by the reason for which they are refused."""
+    unusable: Counter[str] = field(default_factory=Counter[str])
+    """Relations without wordings, by reason."""
+
+
+def ask(
+    client: TeacherClient,
+    relations: Sequence[Seen],
+    concurrency: int,
+    tick: Callable[[int, int], None],
+) -> Asked:
+    """Ask for every relation; `tick` is told how many are done, of how many.
+
+    Answers are stored, so that a second run pays for none that the first has got. Raises
+    `UserError` where the server cannot be reached, a cap is reached, or no answer can be read.
+    """
+    asked = Asked()
+    with ThreadPoolExecutor(concurrency) as pool:
+        answers = pool.map(lambda seen: _one(client, seen), relations)
+        for count, (seen, found) in enumerate(zip(relations, answers, strict=True), start=1):
+            if isinstance(found, str):
+                asked.unusable[found] += 1
+            else:
+                _keep(asked, seen, found)
+            tick(count, len(relations))
+    return asked
+
+
+def _one(client: TeacherClient, seen: Seen) -> dict[str, dict[str, list[str]]] | str:
+    try:
+        return client.request("wording", prompt_of(seen), read_wordings)
+    except Unusable as error:
+        return str(error)
+
+
+def read_wordings(answer: str) -> dict[str, dict[str, list[str]]]:
+    """The texts of an answer by direction and kind; what is no text is left out.
+
+    >>> read_wordings('Sure: {"out": {"casual": ["who wrote {x}", 3]}, "in": {}}')
+    {'out': {'casual': ['who wrote {x}']}, 'in': {}}
+
+    Raises `Unreadable` for an answer without such JSON.
+    """
+    value: Any = first_value(without_reasoning(answer), "{")
+    if not isinstance(value, dict) or not any(str(d) in value for d in Direction):
+        raise Unreadable('it held no JSON object with "out" and "in"')
+    return {str(direction): _kinds(value.get(str(direction))) for direction in Direction}
+
+
+def _kinds(value: Any) -> dict[str, list[str]]:
+    if not isinstance(value, dict):
+        return {}
+    return {
+        kind: [" ".join(text.split()) for text in value[kind] if isinstance(text, str)]
+        for kind in LONGEST
+        if isinstance(value.get(kind), list)
+    }
+
+
+def _keep(asked: Asked, seen: Seen, found: dict[str, dict[str, list[str]]]) -> None:
+    rows: Wordings = {}
+    for direction in Direction:
+        kept: dict[str, tuple[str, ...]] = {}
+        for kind, texts in found[str(direction)].items():
+            good: list[str] = []
+            for text in texts:
+                reason = fault(kind, text, seen.names)
+                if not reason and text in good:
+                    reason = "twice"
+                if not reason and len(good) >= MOST:
+                    reason = "too_many"
+                if reason:
+                    asked.refused[reason] += 1
+                else:
+                    good.append(text)
+            if good:
+                kept[kind] = tuple(good)
+        if kept:
+            rows[direction] = kept
+            asked.kept += sum(map(len, kept.values()))
+    if rows:
+        asked.wordings[seen.relation] = rows
+    else:
+        asked.unusable["no_wording_left"] += 1

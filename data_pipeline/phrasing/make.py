@@ -1,0 +1,102 @@
+"""Phrases files, made in three ways: from the words in use, from questions, by a chat model."""
+
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from data_pipeline.phrasing.ask import ask
+from data_pipeline.phrasing.asked_file import asked_text
+from data_pipeline.phrasing.config import PhrasesConfig
+from data_pipeline.phrasing.frames_file import frames_text
+from data_pipeline.phrasing.mine import mine
+from data_pipeline.phrasing.prompt import LOOKED_AT, Seen, facts_of
+from data_pipeline.teacher.client import TeacherClient
+from data_pipeline.wording.banks.bank import not_asked
+from data_pipeline.wording.lexicon import Lexicon
+from data_pipeline.wording.own_phrases import words_of_lexicon, written
+from data_pipeline.wording.vocabulary import lexicon_of, most_used, spread
+from graphwalker.errors import UserError
+from graphwalker.files import write_text
+from graphwalker.graphs.base import Direction, KnowledgeGraph
+from graphwalker.query.query import Hop
+
+Facts = dict[str, Any]
+"""What is told of a file that was made."""
+
+
+def as_used(graph: KnowledgeGraph, name: str, out: Path) -> Facts:
+    """Write the words that are used now, most used relations first."""
+    relations = _relations(graph, name)
+    write_text(out, written(name, lexicon_of(graph), relations))
+    return {"relations": len(relations), "written": str(out)}
+
+
+def mined(
+    graph: KnowledgeGraph, out: Path, files: Sequence[Path], settings: PhrasesConfig
+) -> Facts:
+    """Write how questions of training files ask. Raises `UserError` for test questions."""
+    found = mine(files, graph, words_of_lexicon(lexicon_of(graph)))
+    write_text(out, frames_text(found, settings.least))
+    used = found.counts.pop("used")
+    frames = sum(map(len, found.frames.values()))
+    told = {"questions": used + found.counts.total(), "used": used, "frames": frames}
+    return {**told, "hops": len(found.frames), "not used": dict(found.counts), "written": str(out)}
+
+
+def asked(
+    graph: KnowledgeGraph,
+    name: str,
+    out: Path,
+    settings: PhrasesConfig,
+    tick: Callable[[int, int], None],
+) -> Facts:
+    """Write what a chat model says; its answers are kept in `OUT.answers`, and paid for once."""
+    lexicon = lexicon_of(graph)
+    relations = _of_one_spelling(_relations(graph, name), lexicon)[: settings.most]
+    facts = facts_of(graph, relations, list(spread(graph, LOOKED_AT)))
+    shown = [
+        Seen(relation, *_nouns(lexicon, relation), facts[relation])
+        for relation in relations
+        if facts[relation]
+    ]
+    folder = out.with_name(f"{out.name}.answers")
+    with closing(TeacherClient(settings.teacher, folder)) as client:
+        found = ask(client, shown, settings.teacher.concurrency, tick)
+        spent = client.spent
+    if not found.kept:
+        raise UserError(f"{settings.teacher.model} wrote no usable text: {dict(found.refused)}")
+    write_text(out, asked_text(name, settings.teacher.model, shown, found))
+    return {
+        "relations": len(shown),
+        "worded": len(found.wordings),
+        "texts": found.kept,
+        "refused": dict(found.refused),
+        "without words": dict(found.unusable),
+        "requests": spent.requests,
+        "written": str(out),
+    }
+
+
+def _relations(graph: KnowledgeGraph, name: str) -> list[str]:
+    relations = most_used(graph)
+    if not relations:
+        raise UserError(f"{name} cannot list its relations: write the file by hand")
+    return relations
+
+
+def _of_one_spelling(relations: Sequence[str], lexicon: Lexicon) -> list[str]:
+    """Without those that nobody asks for, and of a relation and its inverse the more used one."""
+    kept: dict[str, None] = {}
+    for relation in relations:
+        inverse = lexicon.inverse(Hop(relation))
+        known = inverse is not None and inverse.relation in kept
+        if not known and relation not in not_asked():
+            kept[relation] = None
+    return list(kept)
+
+
+def _nouns(lexicon: Lexicon, relation: str) -> tuple[str, str]:
+    found = (lexicon.entry(Hop(relation, d)) for d in (Direction.IN, Direction.OUT))
+    subject, target = (entry.noun if not entry.generated else "" for entry in found)
+    return subject, target

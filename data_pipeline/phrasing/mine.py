@@ -1,0 +1,149 @@
+"""Frames mined from questions with gold paths: how people have asked for each hop."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from data_pipeline.phrasing.mask import frame_of
+from graphwalker.datasets.base import Reading, load_dataset
+from graphwalker.datasets.grounding import ground
+from graphwalker.datasets.queries import EXECUTED, NO_QUERY, gold_path, resolve_one
+from graphwalker.errors import UserError
+from graphwalker.files import digest
+from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
+from graphwalker.query.query import Hop
+from graphwalker.question import Question
+
+OWN_SHARE = 0.3
+"""A frame belongs to the hops that make up at least this share of its uses: a question that was
+once asked for another relation does not make it ambiguous."""
+TOPICS = 2
+"""A word that no phrase of the graph's lexicon has must be asked with this many topics: others are
+mostly the rest of a name."""
+
+
+@dataclass(slots=True)
+class Mined:
+    """Frames by hop with their counts, and what became of the questions."""
+
+    frames: dict[Hop, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    sources: list[dict[str, str | int]] = field(default_factory=list[dict[str, str | int]])
+    counts: Counter[str] = field(default_factory=Counter[str])
+    """Questions by `used`, or by the reason for which they are not."""
+
+
+def mine(files: Sequence[Path], graph: KnowledgeGraph, known: Iterable[str]) -> Mined:
+    """The frames of files of training questions. `known`: words that are no names.
+
+    A question is used that has one hop, which is found on the graph and leads to a gold answer.
+    Raises `UserError` for a file of test questions.
+    """
+    found, words = Mined(), _Words(graph, frozenset(known))
+    for file in files:
+        loaded = load_dataset(file, Reading(unanswered="keep"))
+        _must_not_be_test(file, loaded.questions)
+        before = found.counts["used"]
+        for question in ground(loaded.questions, graph):
+            found.counts[_use(question, graph, found, words)] += 1
+        used = found.counts["used"] - before
+        row: dict[str, str | int] = {"file": file.name, "digest": digest(file)}
+        found.sources.append({**row, "questions": len(loaded.questions), "used": used})
+    if not found.counts["used"]:
+        raise UserError(f"{files[0]}: no question of one hop whose path is on this graph")
+    found.frames = _own(found.frames, words)
+    return found
+
+
+def _must_not_be_test(file: Path, questions: Sequence[Question]) -> None:
+    if any(question.split.lower().startswith("test") for question in questions):
+        raise UserError(f"{file}: holds test questions; phrases are mined from training questions")
+
+
+class _Words:
+    """Which words of a frame are words of the language."""
+
+    def __init__(self, graph: KnowledgeGraph, known: frozenset[str]) -> None:
+        self._graph, self._known = graph, known
+        self._topics: dict[str, set[str]] = defaultdict(set)
+
+    def count(self, frame: str, topic: Entity) -> None:
+        for word in _words(frame):
+            self._topics[word].add(topic.id)
+
+    def are_no_names(self, frame: str) -> bool:
+        return all(word in self._known or self._is_word(word) for word in _words(frame))
+
+    def _is_word(self, word: str) -> bool:
+        named = self._graph.resolve(word.title()) or self._graph.resolve(word.upper())
+        return len(self._topics[word]) >= TOPICS and not named
+
+
+def _words(frame: str) -> list[str]:
+    return frame.replace("{x}", " ").replace("'", " ").split()
+
+
+def _use(question: Question, graph: KnowledgeGraph, found: Mined, words: _Words) -> str:
+    """Count its frame; `used`, or why not."""
+    asked = _asked(question, graph)
+    if isinstance(asked, str):
+        return asked
+    topic, hop = asked
+    frame = frame_of(question.text, dict.fromkeys((topic.name, graph.name(topic.id))))
+    if not frame:
+        return "topic_not_found_in_text"
+    words.count(frame, topic)
+    found.frames[hop][frame] += 1
+    return "used"
+
+
+def _asked(question: Question, graph: KnowledgeGraph) -> tuple[Entity, Hop] | str:
+    """The topic and the hop that a question asks for, or why it has none."""
+    resolved = resolve_one(question, graph)
+    query = resolved.query
+    if query is None:
+        fact = _fact(question, graph)
+        return fact or str(resolved.annotations.get(NO_QUERY))
+    if resolved.annotations[EXECUTED] == "disjoint":
+        return "other_answers"
+    if query.hops != 1 or query.constraint:
+        return "more_than_one_hop"
+    return query.branches[0].topic, query.branches[0].hops[0]
+
+
+def _fact(question: Question, graph: KnowledgeGraph) -> tuple[Entity, Hop] | None:
+    """Of a question for one fact of SimpleQuestions, which says its direction: what it asks, though
+    the graph lacks that fact."""
+    path = gold_path(question)
+    if question.dataset != "simplequestions" or len(path) != 1:
+        return None
+    topic = question.topic_entities[0]
+    there = path[0] in graph.relation_ids() and graph.name(topic.id)
+    return (topic, Hop(path[0])) if there else None
+
+
+def _own(frames: dict[Hop, Counter[str]], words: _Words) -> dict[Hop, Counter[str]]:
+    uses: Counter[str] = Counter()
+    for counts in frames.values():
+        uses.update(counts)
+    return {
+        hop: kept
+        for hop, counts in sorted(frames.items())
+        if (
+            kept := Counter(
+                {
+                    frame: count
+                    for frame, count in counts.items()
+                    if count >= OWN_SHARE * uses[frame] and words.are_no_names(frame)
+                }
+            )
+        )
+    }
+
+
+def by_relation(frames: dict[Hop, Counter[str]]) -> dict[str, dict[Direction, Counter[str]]]:
+    """The frames as a file has them: both directions of a relation together."""
+    rows: dict[str, dict[Direction, Counter[str]]] = defaultdict(dict)
+    for hop, counts in frames.items():
+        rows[hop.relation][hop.direction] = counts
+    return rows
