@@ -1,4 +1,4 @@
-"""Wordings by a chat model: one request for each relation, its answer checked text by text."""
+"""KindsOfText by a chat model: one request for each relation, its answer checked text by text."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from data_pipeline.phrasing.check import LONGEST, fault
-from data_pipeline.phrasing.prompt import Seen, prompt_of
+from data_pipeline.phrasing.prompt import ShownRelation, prompt_of
 from data_pipeline.teacher.client import TeacherClient, Unusable
 from data_pipeline.teacher.parse import Unreadable
 from graphwalker.graphs.base import Direction
@@ -15,15 +15,15 @@ from graphwalker.loose_json import first_value, without_reasoning
 
 MOST = 6
 """Texts of a kind that are kept."""
-Wordings = dict[Direction, dict[str, tuple[str, ...]]]
+KindsOfText = dict[Direction, dict[str, tuple[str, ...]]]
 """Of each direction the texts by kind: `phrase`, `clause`, `question`, `casual`."""
 
 
 @dataclass(slots=True)
-class Asked:
+class ModelWordings:
     """What came of asking for many relations."""
 
-    wordings: dict[str, Wordings] = field(default_factory=dict[str, Wordings])
+    wordings: dict[str, KindsOfText] = field(default_factory=dict[str, KindsOfText])
     kept: int = 0
     refused: Counter[str] = field(default_factory=Counter[str])
     """Texts by the reason for which they are refused."""
@@ -33,28 +33,28 @@ class Asked:
 
 def ask(
     client: TeacherClient,
-    relations: Sequence[Seen],
+    relations: Sequence[ShownRelation],
     concurrency: int,
     tick: Callable[[int, int], None],
-) -> Asked:
+) -> ModelWordings:
     """Ask for every relation; `tick` is told how many are done, of how many.
 
     Answers are stored, so that a second run pays for none that the first has got. Raises
     `UserError` where the server cannot be reached, a cap is reached, or no answer can be read.
     """
-    asked = Asked()
+    made = ModelWordings()
     with ThreadPoolExecutor(concurrency) as pool:
         answers = pool.map(lambda seen: _one(client, seen), relations)
         for count, (seen, found) in enumerate(zip(relations, answers, strict=True), start=1):
             if isinstance(found, str):
-                asked.unusable[found] += 1
+                made.unusable[found] += 1
             else:
-                _keep(asked, seen, found)
+                _keep(made, seen, found)
             tick(count, len(relations))
-    return asked
+    return made
 
 
-def _one(client: TeacherClient, seen: Seen) -> dict[str, dict[str, list[str]]] | str:
+def _one(client: TeacherClient, seen: ShownRelation) -> dict[str, dict[str, list[str]]] | str:
     try:
         return client.request("wording", prompt_of(seen), read_wordings)
     except Unusable as error:
@@ -85,8 +85,8 @@ def _kinds(value: Any) -> dict[str, list[str]]:
     }
 
 
-def _keep(asked: Asked, seen: Seen, found: dict[str, dict[str, list[str]]]) -> None:
-    rows: Wordings = {}
+def _keep(made: ModelWordings, seen: ShownRelation, found: dict[str, dict[str, list[str]]]) -> None:
+    rows: KindsOfText = {}
     for direction in Direction:
         kept: dict[str, tuple[str, ...]] = {}
         for kind, texts in found[str(direction)].items():
@@ -98,15 +98,15 @@ def _keep(asked: Asked, seen: Seen, found: dict[str, dict[str, list[str]]]) -> N
                 if not reason and len(good) >= MOST:
                     reason = "too_many"
                 if reason:
-                    asked.refused[reason] += 1
+                    made.refused[reason] += 1
                 else:
                     good.append(text)
             if good:
                 kept[kind] = tuple(good)
         if kept:
             rows[direction] = kept
-            asked.kept += sum(map(len, kept.values()))
+            made.kept += sum(map(len, kept.values()))
     if rows:
-        asked.wordings[seen.relation] = rows
+        made.wordings[seen.relation] = rows
     else:
-        asked.unusable["no_wording_left"] += 1
+        made.unusable["no_wording_left"] += 1

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from data_pipeline.phrasing.ask import ask
-from data_pipeline.phrasing.asked_file import asked_text
 from data_pipeline.phrasing.config import PhrasesConfig
 from data_pipeline.phrasing.frames_file import frames_text
 from data_pipeline.phrasing.mine import mine
-from data_pipeline.phrasing.prompt import LOOKED_AT, Seen, facts_of
+from data_pipeline.phrasing.model_file import model_text
+from data_pipeline.phrasing.prompt import LOOKED_AT, ShownRelation, facts_of
 from data_pipeline.teacher.client import TeacherClient
 from data_pipeline.wording.banks.bank import not_asked
 from data_pipeline.wording.lexicon import Lexicon
@@ -21,11 +21,11 @@ from graphwalker.files import write_text
 from graphwalker.graphs.base import Direction, KnowledgeGraph
 from graphwalker.query.query import Hop
 
-Facts = dict[str, Any]
-"""What is told of a file that was made."""
+FileFacts = dict[str, Any]
+"""What is facts of a file that was made."""
 
 
-def as_used(graph: KnowledgeGraph, name: str, out: Path) -> Facts:
+def as_used(graph: KnowledgeGraph, name: str, out: Path) -> FileFacts:
     """Write the words that are used now, most used relations first."""
     relations = _relations(graph, name)
     write_text(out, written(name, lexicon_of(graph), relations))
@@ -34,29 +34,29 @@ def as_used(graph: KnowledgeGraph, name: str, out: Path) -> Facts:
 
 def mined(
     graph: KnowledgeGraph, out: Path, files: Sequence[Path], settings: PhrasesConfig
-) -> Facts:
+) -> FileFacts:
     """Write how questions of training files ask. Raises `UserError` for test questions."""
     found = mine(files, graph, words_of_lexicon(lexicon_of(graph)))
     write_text(out, frames_text(found, settings.least))
     used = found.counts.pop("used")
     frames = sum(map(len, found.frames.values()))
-    told = {"questions": used + found.counts.total(), "used": used, "frames": frames}
-    return {**told, "hops": len(found.frames), "not used": dict(found.counts), "written": str(out)}
+    facts = {"questions": used + found.counts.total(), "used": used, "frames": frames}
+    return {**facts, "hops": len(found.frames), "not used": dict(found.counts), "written": str(out)}
 
 
-def asked(
+def by_model(
     graph: KnowledgeGraph,
     name: str,
     out: Path,
     settings: PhrasesConfig,
     tick: Callable[[int, int], None],
-) -> Facts:
+) -> FileFacts:
     """Write what a chat model says; its answers are kept in `OUT.answers`, and paid for once."""
     lexicon = lexicon_of(graph)
     relations = _of_one_spelling(_relations(graph, name), lexicon)[: settings.most]
     facts = facts_of(graph, relations, list(spread(graph, LOOKED_AT)))
     shown = [
-        Seen(relation, *_nouns(lexicon, relation), facts[relation])
+        ShownRelation(relation, *_nouns(lexicon, relation), facts[relation])
         for relation in relations
         if facts[relation]
     ]
@@ -66,7 +66,7 @@ def asked(
         spent = client.spent
     if not found.kept:
         raise UserError(f"{settings.teacher.model} wrote no usable text: {dict(found.refused)}")
-    write_text(out, asked_text(name, settings.teacher.model, shown, found))
+    write_text(out, model_text(name, settings.teacher.model, shown, found))
     return {
         "relations": len(shown),
         "worded": len(found.wordings),

@@ -57,8 +57,8 @@ def _span(text: str, name: str) -> tuple[int, int] | None:
             run.pop()
         while run and run[0][0] in _LITTLE and run[0][0] not in name.split()[:1]:
             run.pop(0)
-        said = {match[0] for match in run} & telling
-        if said and 2 * len(said) >= len(telling):
+        common = {match[0] for match in run} & telling
+        if common and 2 * len(common) >= len(telling):
             best = max(best, (run[0].start(), run[-1].end()), key=_length)
         run = []
     return best

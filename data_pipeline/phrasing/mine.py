@@ -85,10 +85,10 @@ def _words(frame: str) -> list[str]:
 
 def _use(question: Question, graph: KnowledgeGraph, found: Mined, words: _Words) -> str:
     """Count its frame; `used`, or why not."""
-    asked = _asked(question, graph)
-    if isinstance(asked, str):
-        return asked
-    topic, hop = asked
+    found_hop = _topic_and_hop(question, graph)
+    if isinstance(found_hop, str):
+        return found_hop
+    topic, hop = found_hop
     frame = frame_of(question.text, dict.fromkeys((topic.name, graph.name(topic.id))))
     if not frame:
         return "topic_not_found_in_text"
@@ -97,7 +97,7 @@ def _use(question: Question, graph: KnowledgeGraph, found: Mined, words: _Words)
     return "used"
 
 
-def _asked(question: Question, graph: KnowledgeGraph) -> tuple[Entity, Hop] | str:
+def _topic_and_hop(question: Question, graph: KnowledgeGraph) -> tuple[Entity, Hop] | str:
     """The topic and the hop that a question asks for, or why it has none."""
     resolved = resolve_one(question, graph)
     query = resolved.query

@@ -11,7 +11,7 @@ LOOKED_AT = 4_000
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ShownRelation:
     """A relation as the prompt shows it."""
 
     relation: str
@@ -51,7 +51,7 @@ Reply with JSON and nothing else, "in" having the same four lists as "out":
 {{"out": {{"phrase": [], "clause": [], "question": [], "casual": []}}, "in": {{}}}}"""
 
 
-def prompt_of(seen: Seen) -> str:
+def prompt_of(seen: ShownRelation) -> str:
     """The whole prompt."""
     lines = [f"- {_line(start)} -> {_line(end)}" for start, end in seen.facts]
     first, last = seen.facts[0] if seen.facts else ("the one", "the other")

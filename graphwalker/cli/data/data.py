@@ -143,7 +143,7 @@ def phrases(
         facts = make.mined(opened, given.out, mine, settings)
     elif settings.teacher.chats:
         with console.progress("relations") as tick:
-            facts = make.asked(opened, given.graph, given.out, settings, tick)
+            facts = make.by_model(opened, given.graph, given.out, settings, tick)
     else:
         facts = make.as_used(opened, given.graph, given.out)
     console.facts("phrases", facts)

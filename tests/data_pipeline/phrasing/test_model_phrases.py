@@ -9,7 +9,7 @@ import pytest
 
 from data_pipeline.phrasing.check import fault
 from data_pipeline.phrasing.config import PhrasesConfig
-from data_pipeline.phrasing.make import asked
+from data_pipeline.phrasing.make import by_model
 from data_pipeline.wording.vocabulary import lexicon_of
 from graphwalker.errors import UserError
 from graphwalker.graphs.memory import MemoryGraph
@@ -51,7 +51,7 @@ def _settings(url: str, **prices: float) -> PhrasesConfig:
 
 def _ask(folder: Path, url: str, **prices: float) -> dict[str, Any]:
     settings = _settings(url, **prices)
-    return asked(GRAPH, "toy", folder / "words.toml", settings, lambda done, total: None)
+    return by_model(GRAPH, "toy", folder / "words.toml", settings, lambda done, total: None)
 
 
 def test_what_a_chat_model_writes_is_checked_and_used(tmp_path: Path) -> None:

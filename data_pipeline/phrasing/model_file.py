@@ -3,8 +3,8 @@
 import json
 from collections.abc import Sequence
 
-from data_pipeline.phrasing.ask import Asked
-from data_pipeline.phrasing.prompt import Seen
+from data_pipeline.phrasing.ask import ModelWordings
+from data_pipeline.phrasing.prompt import ShownRelation
 from graphwalker.graphs.base import Direction
 
 HEAD = """# How the relations of {graph} are put into words, by the chat model {model}: mend what
@@ -15,15 +15,15 @@ HEAD = """# How the relations of {graph} are put into words, by the chat model {
 """
 
 
-def asked_text(graph: str, model: str, relations: Sequence[Seen], asked: Asked) -> str:
+def model_text(
+    graph: str, model: str, relations: Sequence[ShownRelation], made: ModelWordings
+) -> str:
     """The file as TOML."""
-    refused = ", ".join(f"{n} {reason}" for reason, n in sorted(asked.refused.items())) or "none"
-    worded = len(asked.wordings)
-    blocks = [
-        HEAD.format(graph=graph, model=model, kept=asked.kept, worded=worded, refused=refused)
-    ]
+    refused = ", ".join(f"{n} {reason}" for reason, n in sorted(made.refused.items())) or "none"
+    worded = len(made.wordings)
+    blocks = [HEAD.format(graph=graph, model=model, kept=made.kept, worded=worded, refused=refused)]
     for seen in relations:
-        wordings = asked.wordings.get(seen.relation)
+        wordings = made.wordings.get(seen.relation)
         if wordings is None:
             continue
         lines = ["[[relation]]", f"id = {_quoted(seen.relation)}"]
@@ -41,7 +41,7 @@ def asked_text(graph: str, model: str, relations: Sequence[Seen], asked: Asked) 
     return "\n".join(blocks)
 
 
-def _nouns(seen: Seen) -> tuple[tuple[str, str], ...]:
+def _nouns(seen: ShownRelation) -> tuple[tuple[str, str], ...]:
     return ("from", seen.subject), ("to", seen.object)
 
 
