@@ -12,6 +12,7 @@ from data_pipeline.jobs.goals import Every, fill
 from data_pipeline.jobs.ledger import DROPPED, JobProgress, Ledger, Unit, open_ledger, unit_of
 from data_pipeline.jobs.pool import open_pool
 from data_pipeline.stats.card import write_card
+from data_pipeline.stats.taught import taught
 from data_pipeline.synthesize import GRAPHSYNTH, QUESTIONS, UNSCORED_FILE, Distinct, tests_of
 from data_pipeline.teacher.judge import UNSCORED
 from data_pipeline.wording.own_phrases import phrase_facts
@@ -93,6 +94,7 @@ def _run(
         goal = _Filter(items, ledger, tests) if stage == "filter" else Every(items, ledger)
         fill(goal, pool, ledger, progress)
         more = tests.card(ledger.records(DROPPED)) if tests else {}
+        more |= taught(ledger.records(product), config)
         return write_card(out, stage, config, about, product, more)
 
 

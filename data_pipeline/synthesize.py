@@ -17,6 +17,7 @@ from data_pipeline.jobs.pool import open_pool
 from data_pipeline.jobs.seen import Seen
 from data_pipeline.jobs.shards import Shard, ShardGoal
 from data_pipeline.stats.card import write_card
+from data_pipeline.stats.taught import taught
 from data_pipeline.walks.constrained import require_values
 from data_pipeline.walks.endpoint import open_for_walks
 from data_pipeline.walks.plausibility import LOOSER, STEP_NAMES, STEPS, parse_stream, stream_of
@@ -153,6 +154,8 @@ def make(
         )
         fill(goal, pool, ledger, progress, shards.streams if shards else streams)
         more = tests.card(ledger.records(DROPPED)) if tests else {}
+        if recipe.product != WALKS:
+            more |= taught(ledger.records(recipe.product), config)
         return write_card(out, recipe.name, config, about, recipe.product, {**goal.card, **more})
 
 

@@ -43,7 +43,8 @@ class Doubt:
 class TextReadings:
     """Readings of a question in anybody's words. Thread-safe.
 
-    A phrase is entailed by a text when all its content words stand there, by their stems. A
+    A phrase is entailed by a text when all its content words stand there, by their stems; what kind
+    of thing it finds (`the film that`) is no content. A
     relation of the entity that a hop starts from is a reading of the text at this hop when one of
     its phrases is entailed by the words that no other hop of the query has taken, and by at least
     as many of them as the hop's own best phrase: nothing in the text tells the two apart then.
@@ -131,10 +132,13 @@ class TextReadings:
         return sorted(found - {hop, self._lexicon.inverse(hop)})
 
     def _content_of(self, hop: Hop) -> tuple[frozenset[str], ...]:
+        """The words of each phrase; the kinds at its ends (`the film that ...`) only where there
+        are no others."""
         entry = self._lexicon.entry(hop)
         texts = (*(p.text for p in (*entry.phrases, *entry.clauses)), *entry.questions)
-        found = dict.fromkeys(_content(text.replace("{x}", " ")) for text in texts)
-        return tuple(words for words in found if words)
+        kinds = _content(f"{entry.noun} {entry.source}")
+        found = (_content(text.replace("{x}", " ")) for text in texts)
+        return tuple(dict.fromkeys(words - kinds or words for words in found if words))
 
 
 def _places(query: Query) -> Iterator[tuple[Place, Hop]]:

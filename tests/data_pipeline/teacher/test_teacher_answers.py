@@ -1,0 +1,179 @@
+"""What becomes of a teacher's answers: refused, not English, knowing too much, in doubt, batched."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from data_pipeline.config import SynthConfig
+from data_pipeline.stages import filter_questions
+from data_pipeline.synthesize import synthesize
+from data_pipeline.teacher.thoughts import sentences
+from graphwalker.config import parse_config
+from graphwalker.errors import UserError
+from graphwalker.files import read_jsonl
+from graphwalker.world.generate import make_world
+from support.batch_server import Fate, serve_batches
+from support.chat_server import Act
+from support.teacher_server import teach, thought, well
+
+COUNT = 4
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory) -> Path:
+    out = tmp_path_factory.mktemp("world")
+    make_world(1000, 0, out)
+    return out / "graph"
+
+
+def config(url: str, count: int = COUNT, **teacher: Any) -> SynthConfig:
+    settings = {"backoff_s": 0.01, "api_key_env": "", "concurrency": 2, "timeout_s": 5, **teacher}
+    about = {"base_url": url, "model": "tiny", **settings}
+    return parse_config(SynthConfig, {"count": count, "teacher": about}, "test")
+
+
+def rows(folder: Path, name: str = "graphsynth.jsonl") -> list[dict[str, Any]]:
+    return list(read_jsonl(folder / name))
+
+
+def wants_thoughts(prompt: str) -> bool:
+    return "You write what it thought" in prompt
+
+
+def test_refused_thoughts_leave_the_record_with_the_programmatic_ones_and_say_so(graph, tmp_path):
+    refused: list[str] = []
+
+    def picky(number: int, prompt: str) -> Act | None:
+        if wants_thoughts(prompt) and not refused:
+            refused.append(prompt)
+        return Act(status=403) if refused and prompt == refused[0] else None
+
+    with teach(picky) as server:
+        card = synthesize(graph, config(server.url), tmp_path)
+    (own,) = [row for row in rows(tmp_path) if "programmatic_thoughts" in row["provenance"]]
+    assert own["provenance"]["programmatic_thoughts"] == list(range(len(own["turns"])))
+    assert own["turns"][0]["thought"] and "I look at" not in own["turns"][0]["thought"]
+    assert card["count"] == COUNT and card["teacher"]["thoughts"]["records_with_programmatic"] == 1
+    assert card["teacher"]["thoughts"]["programmatic"] == len(own["turns"])
+
+
+def test_a_thought_that_knows_too_much_is_asked_for_again_and_the_others_stand(graph, tmp_path):
+    def prophet(number: int, prompt: str) -> Act | None:
+        if not wants_thoughts(prompt):
+            return None
+        (answer,) = [line for line in prompt.splitlines() if "<answer>" in line and "Step" in line]
+        name = json.loads(answer.split("<answer>")[1].split("</answer>")[0])[0]
+        return Act(
+            f"<thought1>It will be {name}. I know.</thought1>{well(prompt)}".replace(thought(1), "")
+        )
+
+    with teach(prophet) as server:
+        synthesize(graph, config(server.url), tmp_path)
+        talks = [json.loads(talk) for talk in server.asked if wants_thoughts(talk)]
+    assert any("thought 1 names what has not been shown yet" in t[-1]["content"] for t in talks)
+    for row in rows(tmp_path):
+        assert row["provenance"]["programmatic_thoughts"] == [0]
+        assert "I know" not in row["turns"][0]["thought"]
+        assert row["turns"][1]["thought"].startswith("I look at")
+
+
+def test_a_question_without_a_score_waits_and_is_scored_later(graph, tmp_path):
+    seen: set[str] = set()
+
+    def shy(number: int, prompt: str) -> Act | None:
+        if "<path>number</path>" not in prompt and "number</" not in prompt:
+            return None
+        question = prompt.split("Question: ")[1].splitlines()[0]
+        seen.add(question)
+        return Act(status=403) if question == min(seen) and len(seen) == 1 else None
+
+    with teach(shy) as server:
+        card = synthesize(graph, config(server.url, concurrency=1), tmp_path / "s")
+        (waiting,) = rows(tmp_path / "s", "unscored.jsonl")
+        assert card["count"] == COUNT and card["dropped"]["filter: unscored"] == 1
+        later = tmp_path / "s/unscored.jsonl"
+        filter_questions(graph, config(server.url), later, tmp_path / "f")
+    (scored,) = rows(tmp_path / "f", "filtered.jsonl")
+    assert scored["question"] == waiting["question"]
+    assert scored["query"]["scores"] == {"path": 9.0, "relevance": 9.0, "coherence": 9.0}
+
+
+@pytest.mark.parametrize(
+    "text, fault",
+    [
+        ("谁是这部电影的导演?", "it is not in English"),
+        ("Who runs that place?", "is not named"),
+    ],
+)
+def test_a_teacher_that_is_of_no_use_is_given_up_on_soon(graph, tmp_path, text, fault):
+    def useless(number: int, prompt: str) -> Act | None:
+        return Act(f"<question>{text}</question>")
+
+    with teach(useless) as server:
+        with pytest.raises(UserError, match=r"no usable answer 5 times in a row \(question"):
+            synthesize(graph, config(server.url, count=20, give_up_after=5), tmp_path)
+        assert server.asked.total() <= 5 + 2  # what was under way when it ended
+    reasons = [row["detail"] for row in rows(tmp_path, "dropped.jsonl") if "detail" in row]
+    assert all(fault in reason for reason in reasons)
+
+
+def test_a_teacher_whose_questions_no_judge_accepts_is_given_up_on(graph, tmp_path):
+    def strict(number: int, prompt: str) -> Act | None:
+        return Act(well(prompt).replace(">9<", ">3<")) if "number</path>" in prompt else None
+
+    with teach(strict) as server:
+        with pytest.raises(UserError, match="10 times in a row"):
+            synthesize(graph, config(server.url, count=20, give_up_after=2), tmp_path)
+        assert server.asked.total() < 40
+
+
+def test_prompts_are_the_same_in_every_run_and_hold_no_hidden_name(graph, tmp_path):
+    prompts: list[set[str]] = []
+    for concurrency in (1, 4):
+        with teach() as server:
+            out = tmp_path / str(concurrency)
+            synthesize(graph, config(server.url, concurrency=concurrency), out)
+            prompts.append(set(server.asked))
+    assert prompts[0] == prompts[1]
+    questions = [json.loads(talk)[0]["content"] for talk in prompts[0] if "Style of" in talk]
+    styles = {line for p in questions for line in p.splitlines() if line.startswith("Style of")}
+    assert len(styles) > 1
+    for row in rows(out, "questions.jsonl"):
+        (prompt,) = [
+            p for p in questions
+            if all(t["name"] in p for t in row["topic_entities"])
+            and row["question"].split("by way of ")[1].removesuffix("?") in p
+        ]  # fmt: skip
+        known = prompt.split("What the graph knows")[1].split("Number of answers")[0]
+        assert "- answer: " in known
+        assert not any(answer["name"] in known for answer in row["answers"])
+
+
+def test_thoughts_that_run_over_several_batches_are_those_of_single_requests(graph, tmp_path):
+    with teach() as server:
+        synthesize(graph, config(server.url), tmp_path / "single")
+    batch = {"batch": True, "batch_gather_s": 0.1, "batch_poll_s": 0.02, "batch_size": 8}
+    with serve_batches(well, lambda number: Fate(answered=0.5 if number == 1 else 1.0)) as server:
+        synthesize(graph, config(server.url, **batch), tmp_path / "batch")
+        assert server.chats == 0
+    for name in ("questions.jsonl", "graphsynth.jsonl", "dropped.jsonl"):
+        assert (tmp_path / "batch" / name).read_bytes() == (tmp_path / "single" / name).read_bytes()
+
+
+def test_points_within_names_end_no_sentence():
+    assert sentences("Dr. X. Roe is listed. I take it.", ["Dr. X. Roe"]) == 2
+    assert sentences("One clause; another; no end") == 3
+
+
+def test_a_server_of_its_own_judges_programmatic_questions(graph, tmp_path):
+    def judge(number: int, prompt: str) -> Act | None:
+        return Act(well(prompt).replace(">9<", ">2<")) if sum(prompt.encode()) % 2 else None
+
+    with teach(judge) as server:
+        about = {"base_url": server.url, "model": "j", "api_key_env": "", "concurrency": 2}
+        settings = parse_config(SynthConfig, {"count": 6, "judge": about}, "test")
+        card = synthesize(graph, settings, tmp_path)
+    assert card["count"] == 6 and card["dropped"].get("filter: quality")
+    assert all(row["query"]["scores"]["path"] == 9.0 for row in rows(tmp_path, "questions.jsonl"))
