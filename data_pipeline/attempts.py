@@ -157,7 +157,9 @@ class Maker:
         which = "held-out" if config.split == TEST_WORDING else config.wordings
         splits = config.splits
         wordings = with_wordings(lexicon, which, splits.wording_share, splits.seed)
-        phrases = ProgrammaticTeacher(wordings, config.vague, config.styles, config.informal)
+        phrases = ProgrammaticTeacher(
+            wordings, config.vague, config.styles, config.informal, graph.types
+        )
         protocol = self._environment.protocol
         self._teacher = open_teacher(
             config.teacher, config.judge, chats, graph, lexicon, protocol, phrases

@@ -175,7 +175,7 @@ class Plausibility:
             return True
         if hop.relation in self.unused:
             return False
-        if not alone and self.config.worded_only and stands_alone(hop.relation):
+        if not alone and self.config.worded_only and stands_alone(hop):
             return False
         return not self.config.worded_only or self.worded is None or hop in self.worded
 
@@ -280,9 +280,9 @@ def company_of(graph: KnowledgeGraph, entity_ids: Sequence[str]) -> Company:
 
 
 @cache
-def stands_alone(relation: str) -> bool:
-    """Whether `alone.txt` names the relation."""
-    return bool(_alone()(relation))
+def stands_alone(hop: Hop) -> bool:
+    """Whether `alone.txt` names the hop, or its relation in both directions."""
+    return any(map(_alone(), (hop.relation, f"{hop.direction}:{hop.relation}")))
 
 
 @cache

@@ -104,7 +104,7 @@ def _modifies(phrase: str, entry: Entry) -> bool:
     """Whether the phrase may stand for the noun: `film starring {x}` behind `which`."""
     seen = shape(phrase)
     head = f"the {entry.noun} "
-    return phrase.startswith(head) and seen.final and not seen.relatives
+    return phrase.startswith(head) and seen.final and not (seen.relatives or seen.of)
 
 
 def _with(parts: tuple[tuple[str, ...], ...], place: int, form: str) -> tuple[tuple[str, ...], ...]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from data_pipeline.wording.banks.typed import typed
 from data_pipeline.wording.composition.constraints import word_constrained
+from data_pipeline.wording.composition.kinds import Types, noun_of
 from data_pipeline.wording.composition.meeting import Meeting, meeting, opened
 from data_pipeline.wording.composition.openings import (
     LITERAL,
@@ -23,7 +24,7 @@ from graphwalker.query.draft import Draft
 from graphwalker.query.query import Hop, Query
 
 MARGIN = 0.5
-STIFF = ("the person ", "the one ", "the thing ", "the place ")
+STIFF = ("the one ", *(f"the {noun} " for noun in UNSPECIFIC))
 """How a noun phrase begins that says no more than `who` or `what`."""
 
 STYLES = {"casual": 6.0, "plain": 3.0, "formal": 1.0}
@@ -41,6 +42,8 @@ class ProgrammaticTeacher(Phraser):
     """Weights of the styles, for questions of one hop that the bank words in all of them."""
     informal: float = 0.0
     """Share of questions put as a command, or in passing without a question mark."""
+    types: Types | None = None
+    """The graph's types of an entity, for the noun of what is asked."""
 
     def ask(self, query: Query, answers: Sequence[Entity], rng: random.Random) -> Draft | None:
         """One question, or `None` where none can be worded (no phrase, or the answer leaks)."""
@@ -53,21 +56,23 @@ class ProgrammaticTeacher(Phraser):
         elif len(query.branches) == 1:
             hops = (*query.branches[0].hops, *query.tail)
             inner = self.nest(self.topic(query.branches[0]), hops[:-1], rng)
-            last = self._word_last(inner, hops[-1], many, rng)
+            last = self._word_last(inner, hops[-1], answers, rng)
             count = len(query.branches[0].hops)
             text, parts, tail = last.text, (last.phrases[:count],), last.phrases[count:]
         elif query.tail:
             shared, parts = self._shared(query, rng)
             inner = self.nest(shared, query.tail[:-1], rng)
-            last = self._word_last(inner, query.tail[-1], many, rng)
+            last = self._word_last(inner, query.tail[-1], answers, rng)
             text, tail = last.text, last.phrases
         else:
-            text, parts = self._word_both(query, many, rng)
+            text, parts = self._word_both(query, answers, rng)
             tail = ()
         draft = self._draft(query, text, parts, tail, answers)
         return replace(draft, constraint=form) if draft and form else draft
 
-    def _word_last(self, inner: Fragment, hop: Hop, many: bool, rng: random.Random) -> Fragment:
+    def _word_last(
+        self, inner: Fragment, hop: Hop, answers: Sequence[Entity], rng: random.Random
+    ) -> Fragment:
         """A question about what the last hop leads to, in the form that reads best."""
         entry, style = self.lexicon.entry(hop), ""
         if entry.casual and not inner.nested:
@@ -96,13 +101,16 @@ class ProgrammaticTeacher(Phraser):
             return Fragment(of_a_question(filled, rng, self.informal), phrases)
         word = entry.question_word
         if kind == 1:
-            text = of_a_clause(filled, entry.noun, word, many, rng, self.informal)
+            noun = noun_of(entry.noun, answers, self.types)
+            text = of_a_clause(filled, noun, word, len(answers) > 1, rng, self.informal)
         else:
             noun = entry.noun if _predicates(form, entry.noun) else ""
             text = of_a_phrase(filled, noun, word, rng, self.informal)
         return Fragment(text, phrases)
 
-    def _word_both(self, query: Query, many: bool, rng: random.Random) -> tuple[str, Parts]:
+    def _word_both(
+        self, query: Query, answers: Sequence[Entity], rng: random.Random
+    ) -> tuple[str, Parts]:
         found = meeting(self, query, rng)
         if found.phrase:
             text = of_a_phrase(found.phrase, "", found.question_word, rng, self.informal)
@@ -111,9 +119,9 @@ class ProgrammaticTeacher(Phraser):
             if rng.random() < self.informal:
                 text = in_passing(text)
         else:
-            text = of_a_clause(
-                found.clause, found.noun, found.question_word, many, rng, self.informal
-            )
+            noun, many = noun_of(found.noun, answers, self.types), len(answers) > 1
+            word = found.question_word
+            text = of_a_clause(found.clause, noun, word, many, rng, self.informal)
         return text, found.parts
 
     def _shared(self, query: Query, rng: random.Random) -> tuple[Fragment, Parts]:
