@@ -16,7 +16,7 @@ from typing import Any
 
 from benchmarks.record import ROOT, record
 from graphwalker.config import load_config
-from graphwalker.pipeline import Demo, DemoConfig
+from graphwalker.pipeline import BESIDE, Demo, DemoConfig
 
 VARIANTS = {
     "full": ("stage1", "stage2", "grpo"),
@@ -127,19 +127,28 @@ def model_of(run: Path, chain: tuple[str, ...]) -> Path:
 
 def evaluate(demo: Demo, chain: tuple[str, ...], sampled: bool) -> None:
     """Greedy episodes on the held-out questions, and sampled ones for Pass@k."""
-    more = {} if sampled else {"samples": 0}
+    more: dict[str, Any] = {} if sampled else {"samples": 0}
+    if chain == VARIANTS["full"]:
+        more |= BESIDE
     demo.evaluate(model_of(demo.out, chain), demo.out / "eval" / "+".join(chain), more)
 
 
 def summary(out: Path, seeds: list[int]) -> dict[str, Any]:
     """Figures of each variant over the questions of all seeds, and each seed's EM.
 
-    `minus_full` is the paired difference to `full` on the same questions, with its interval.
+    `minus_full` is the paired difference to `full` on the same questions, with its interval. The
+    last rows are the baselines without a model.
     """
+    from eval.run.beside import FOLDER, read_beside
+
     full, _ = pooled(out, seeds, VARIANTS["full"])
     figures: dict[str, Any] = {}
     for name, chain in VARIANTS.items():
         figures[name] = {"stages": list(chain), **_row(out, seeds, chain, full)}
+    whole = "+".join(VARIANTS["full"])
+    for name in read_beside(out / f"seed-{seeds[0]}" / "eval" / whole).get("baselines", ()):
+        where = (f"{whole}/{FOLDER}/{name}",)
+        figures[f"{name}, no model"] = {"stages": [], **_row(out, seeds, where, full)}
     return figures
 
 

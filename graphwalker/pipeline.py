@@ -26,7 +26,8 @@ GRPO = "grpo/final"
 TEXTS = 2000
 """Trajectories that the tokenizer learns its words from."""
 ALONE: Settings = {"baselines": "never", "ceiling": "never"}
-"""Evaluations of the same questions share the baselines and the ceiling of the last one."""
+BESIDE: Settings = {"baselines": "auto", "ceiling": "auto"}
+"""Evaluations of the same questions share the baselines and the ceiling of one of them."""
 HEADLINE = ("questions", "em", "em_interval", "f1", "hits1", "hit_any", "retrieval_any", "winnable")
 
 
@@ -299,7 +300,8 @@ class Demo:
     def evaluate(
         self, model: Path, folder: Path, more: Settings | None = None, title: str = "evaluate"
     ) -> None:
-        """Run a model on the held-out questions, or on those that `more` names."""
+        """Run a model on the held-out questions, or on those that `more` names; with `BESIDE` also
+        the baselines and the ceiling."""
         from eval.run.config import EvalConfig, run_eval
 
         values = {
@@ -307,6 +309,7 @@ class Demo:
             "questions": str(self.test_file),
             "output_dir": str(folder),
             "seed": self.config.seed,
+            **ALONE,
             **self.config.eval,
             **(more or {}),
             "policy": {"model": str(model), **self.config.eval.get("policy", {})},
@@ -328,7 +331,7 @@ class Demo:
         stages: list[StageResult] = []
         for name, (model, run) in models.items():
             folder = self.out / "eval" / (run or name)
-            more = ALONE if model != GRPO else None
+            more = BESIDE if model == GRPO else None
             self.evaluate(self.out / model, folder, more, title=f"evaluate {name}")
             metrics = self.out / run / "metrics.jsonl" if run else None
             stages.append(StageResult(name, folder, metrics, self.seconds.get(name, 0.0)))
@@ -361,7 +364,7 @@ class Demo:
             folders: dict[str, Path] = {}
             for stage, model in (("SFT stage 2", "sft2/final"), ("GRPO", GRPO)):
                 folder = self.out / "eval" / f"benchmark-{name}-{model.partition('/')[0]}"
-                more = {"questions": path, "samples": 0, **({} if model == GRPO else ALONE)}
+                more = {"questions": path, "samples": 0, **(BESIDE if model == GRPO else {})}
                 self.evaluate(self.out / model, folder, more, f"benchmark {name}, {stage}")
                 folders[stage] = folder
             figures[name] = benchmark_figures(folders)
