@@ -1,6 +1,6 @@
 """Walks through an environment by its own tools: what they show, and how many calls they cost."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
@@ -8,9 +8,10 @@ from itertools import groupby
 from graphwalker.agents.environment import Environment
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Direction, Entity
+from graphwalker.oracle.speakers import Pages
 from graphwalker.query.query import Hop, Query
 from graphwalker.question import Question
-from graphwalker.tools.base import Call, ErrorKind, Observation
+from graphwalker.tools.base import Call, Observation
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +37,11 @@ class Explorer:
                 f"the ceiling of the preset {environment.name} is not computable: it has no speaker"
             )
         self._speaker = environment.speaker
+        self._paged = self._speaker if isinstance(self._speaker, Pages) else None
         self._budget = environment.config.max_turns
         self._box = environment.toolbox(question)
         names = zip(question.topic_entities, self._box.topic_names(), strict=True)
         self.topics = tuple(Entity(topic.id, name) for topic, name in names)
-        self._has_pages = True
         self._listings: dict[str, list[tuple[Hop, ...]]] = {}
         self._pages: dict[tuple[str, str], list[Observation]] = {}
 
@@ -109,30 +110,32 @@ class Explorer:
     def _listing(self, name: str) -> list[tuple[Hop, ...]]:
         """The hops on each page of an entity's listing."""
         if name not in self._listings:
-            pages = self._all_pages(self._speaker.relations(name))
+            pages = self._paged
+            further = (lambda n: pages.relations_page(name, n)) if pages else None
+            shown = self._shown(self._speaker.relations(name), further)
             self._listings[name] = [
-                tuple(hop for one in page.listed for hop in one.hops) for page in pages
+                tuple(hop for one in page.listed for hop in one.hops) for page in shown
             ]
         return self._listings[name]
 
     def _triples(self, name: str, relation: str) -> list[Observation]:
+        """What each page of the entity's triples of that relation shows."""
         if (name, relation) not in self._pages:
+            pages = self._paged
+            further = (lambda n: pages.triples_page(name, relation, n)) if pages else None
             call = self._speaker.triples(name, relation)
-            self._pages[name, relation] = self._all_pages(call)
+            self._pages[name, relation] = self._shown(call, further)
         return self._pages[name, relation]
 
-    def _all_pages(self, call: Call) -> list[Observation]:
-        """What the call shows, page by page where the tools have pages; no more of them than an
-        episode has calls."""
-        seen = self._box.call(call)
-        found: list[Observation] = []
+    def _shown(self, call: Call, further: Callable[[int], Call] | None) -> list[Observation]:
+        """What the call shows, then each further page while something is hidden; no more of them
+        than an episode has calls."""
+        seen, found = self._box.call(call), list[Observation]()
         while not seen.error:
             found.append(seen)
-            if not (seen.hidden and self._has_pages) or len(found) == self._budget:
+            if further is None or not seen.hidden or len(found) == self._budget:
                 break
-            further = {**call.arguments, "page": len(found) + 1}
-            seen = self._box.call(Call(call.tool, further))
-            self._has_pages = seen.error != ErrorKind.BAD_ARGUMENTS
+            seen = self._box.call(further(len(found) + 1))
         return found
 
 

@@ -94,6 +94,28 @@ def test_what_an_environment_shows_of_a_question(question, settings, expected):
     assert measures(question, *settings) == expected
 
 
+WIDE = ("preset=graphwalker-wide", "triples_per_relation=1", "top_relations=3")
+
+
+@pytest.mark.parametrize(
+    ("turns", "expected"),
+    [
+        # A look and a film; the second film is on the next page: one more call.
+        (2, (True, False, False, False)),
+        (3, (True, True, True, True)),
+    ],
+)
+def test_further_pages_count_as_shown_at_a_call_each(turns, expected):
+    assert measures(TWO_FILMS, *WIDE, f"max_turns={turns}") == expected
+
+
+def test_a_relation_on_a_later_page_is_listed_where_the_calls_suffice_for_that_page():
+    asked_last = asked("m.0city1", ("m.0ada", Hop("people.person.place_of_birth")), text="film")
+    first, second = (measures(asked_last, *WIDE, f"max_turns={turns}") for turns in (1, 10))
+    assert first[:2] == (False, False)
+    assert second[:2] == (True, True)
+
+
 def test_a_topic_that_the_graph_lacks_is_not_listed():
     gone = Entity("m.gone", "Gone")
     question = Question(
