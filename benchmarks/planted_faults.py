@@ -25,8 +25,8 @@ from data_pipeline.reading.config import ReaderConfig
 from data_pipeline.reading.corpus import CorpusReader, ReadingSource
 from data_pipeline.reading.faults import Faults
 from data_pipeline.reading.labels import read_labels
+from data_pipeline.wording.composition.questions import ProgrammaticTeacher
 from data_pipeline.wording.quality import surface
-from data_pipeline.wording.questions import ProgrammaticTeacher
 from data_pipeline.wording.vocabulary import lexicon_of
 from graphwalker.agents.environment import EnvironmentConfig
 from graphwalker.config import load_config

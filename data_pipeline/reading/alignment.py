@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from graphwalker.ranking.learned.examples import Example
-from graphwalker.ranking.learned.words import last_part, stem, stems
+from graphwalker.ranking.words import last_part, stem, stems
 
 ROUNDS = 4
 PRIOR = 5.0

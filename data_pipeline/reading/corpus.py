@@ -16,8 +16,8 @@ from data_pipeline.reading.faults import Faults
 from data_pipeline.reading.fluency import NAME, TOKEN, words_of
 from data_pipeline.reading.labels import agreement
 from data_pipeline.reading.measures import MEASURES, Model, Walked, names_its_topics
+from data_pipeline.wording.composition.questions import ProgrammaticTeacher
 from data_pipeline.wording.lexicon import Lexicon
-from data_pipeline.wording.questions import ProgrammaticTeacher
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Direction, KnowledgeGraph
 from graphwalker.query.query import Hop

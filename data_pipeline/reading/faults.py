@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from data_pipeline.wording.questions import ProgrammaticTeacher
+from data_pipeline.wording.composition.questions import ProgrammaticTeacher
 from graphwalker.graphs.base import KnowledgeGraph
 from graphwalker.query.query import Query, execute
 from graphwalker.question import Question
@@ -59,10 +59,11 @@ class Faults:
         return _unmasked(_ARTICLES.sub("", text), names)
 
     def shuffled(self, question: Question, rng: random.Random) -> str:
-        """The words in any order, a name being one of them; the question mark stays."""
+        """The words in any order, a name being one of them; the mark at the end stays."""
         text, names = _masked(question)
-        words = text.rstrip("?").split()
-        return _unmasked(" ".join(rng.sample(words, len(words))) + "?", names)
+        body = text.rstrip("?.")
+        words = body.split()
+        return _unmasked(" ".join(rng.sample(words, len(words))) + text[len(body) :], names)
 
     def without_a_hop(self, question: Question, rng: random.Random) -> str:
         """Another question: the walk without one of its hops."""
@@ -125,7 +126,8 @@ def _masked(question: Question) -> tuple[str, list[str]]:
     names = [topic.name for topic in _query(question).topics]
     text = question.text
     for number in sorted(range(len(names)), key=lambda n: -len(names[n])):
-        text = text.replace(names[number], _SLOT.format(number))
+        mark = _SLOT.format(number)
+        text = re.sub(re.escape(names[number]), mark, text, flags=re.IGNORECASE)
     return text, names
 
 

@@ -21,7 +21,7 @@ def words_of(question: Question) -> list[str]:
     text = question.text
     names = {topic.name for topic in question.topic_entities} - {""}
     for name in sorted(names, key=lambda name: (-len(name), name)):
-        text = text.replace(name, f" {NAME} ")
+        text = re.sub(re.escape(name), f" {NAME} ", text, flags=re.IGNORECASE)
     found = TOKEN.findall(text.lower())
     return ["^", *found, "$"]
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from data_pipeline.reading.alignment import Alignment
 from data_pipeline.reading.fluency import Pairs, words_of
-from data_pipeline.wording.questions import mentions
+from data_pipeline.wording.quality import mentions
 from graphwalker.question import Question
 from graphwalker.ranking.learned.examples import Example
 

@@ -16,7 +16,8 @@ from data_pipeline.reading.faults import Faults
 from data_pipeline.reading.fluency import Pairs, words_of
 from data_pipeline.stages import filter_questions
 from data_pipeline.synthesize import make_questions
-from data_pipeline.wording.questions import ProgrammaticTeacher, mentions
+from data_pipeline.wording.composition.questions import ProgrammaticTeacher
+from data_pipeline.wording.quality import mentions
 from data_pipeline.wording.vocabulary import lexicon_of
 from graphwalker.agents.environment import EnvironmentConfig
 from graphwalker.errors import UserError
