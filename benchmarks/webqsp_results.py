@@ -1,0 +1,85 @@
+"""The figures of `benchmarks.webqsp_rows`, read from its run folder."""
+
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from eval.analysis.summary import summarise
+from eval.run.records import read_run
+from graphwalker.files import read_json
+from graphwalker.scoring import score
+
+FIGURES = ("questions", "em", "em_interval", "f1", "hits1", "answered", "turns")
+DRAWS = 10_000
+
+
+def results(out: Path, rows: Iterable[str], seeds: Sequence[int]) -> dict[str, Any]:
+    """Every row: baselines, agents by seed, the paired differences to the best baseline."""
+    return {"rows": {name: _row(out / "eval", name, seeds) for name in rows}}
+
+
+def _row(folder: Path, name: str, seeds: Sequence[int]) -> dict[str, Any]:
+    baselines = {
+        kind: _exact(folder / f"{name}-{kind}")
+        for kind in ("linear", "first-relation", "random-relation")
+    }
+    best = max(baselines, key=lambda kind: fmean(baselines[kind].values()))
+    agents = [_exact(folder / f"{name}-webqsp-{seed}") for seed in seeds]
+    return {
+        "ceiling": read_json(folder / f"{name}-ceiling.json"),
+        "baselines": {kind: _figures(folder / f"{name}-{kind}") for kind in baselines},
+        "best_baseline": best,
+        "agents": {
+            str(seed): {
+                "webqsp": _figures(folder / f"{name}-webqsp-{seed}"),
+                "heldout": _figures(folder / f"{name}-heldout-{seed}"),
+                "minus_best": difference([agent], baselines[best]),
+            }
+            for seed, agent in zip(seeds, agents, strict=True)
+        },
+        "mean_em": round(fmean(fmean(agent.values()) for agent in agents), 4),
+        "minus_best": difference(agents, baselines[best]),
+    }
+
+
+def difference(
+    agents: Sequence[Mapping[str, float]], baseline: Mapping[str, float], seed: int = 0
+) -> dict[str, Any]:
+    """The mean of the agents minus the baseline, over the same questions; 95 % by bootstrap over
+    questions, each with all its agents.
+
+    >>> found = difference([{"a": 1.0, "b": 0.0}], {"a": 0.0, "b": 0.0})
+    >>> found["difference"], found["interval"]
+    (0.5, [0.0, 1.0])
+    """
+    gains = [fmean(a[key] for a in agents) - baseline[key] for key in sorted(baseline)]
+    rng, n = random.Random(seed), len(gains)
+    drawn = sorted(fmean(rng.choices(gains, k=n)) for _ in range(DRAWS))
+    low, high = drawn[round(0.025 * DRAWS)], drawn[round(0.975 * DRAWS) - 1]
+    return {"difference": round(fmean(gains), 4), "interval": [round(low, 4), round(high, 4)]}
+
+
+def _figures(folder: Path) -> dict[str, Any]:
+    found = summarise(read_run(folder).trajectories)
+    return {name: found[name] for name in FIGURES}
+
+
+def _exact(folder: Path) -> dict[str, float]:
+    """Exact match by question; an infrastructure failure counts as a miss."""
+    return {t.question.id: score(t)["em"] for t in read_run(folder).trajectories}
+
+
+def table(figures: Mapping[str, Any]) -> str:
+    """The rows in Markdown."""
+    lines = ["| row | winnable | linear | agents | mean | minus the best | held-out |", "|" + " --- |" * 7]
+    for name, row in figures["rows"].items():
+        em = " / ".join(f"{a['webqsp']['em']:.3f}" for a in row["agents"].values())
+        heldout = " / ".join(f"{a['heldout']['em']:.3f}" for a in row["agents"].values())
+        gain, (low, high) = row["minus_best"]["difference"], row["minus_best"]["interval"]
+        lines.append(
+            f"| {name} | {row['ceiling']['winnable']:.3f} | {row['baselines']['linear']['em']:.3f} "
+            f"| {em} | {row['mean_em']:.3f} | {gain:+.3f} [{low:+.3f}, {high:+.3f}] | {heldout} |"
+        )
+    return "\n".join(lines)

@@ -1,0 +1,283 @@
+"""WebQSP on the FB15k slice by what was seen in training: three rows of agents beside word counts.
+
+    python -m benchmarks.webqsp_rows [--config configs/webqsp/rows.yaml] [--out runs/webqsp] [KEY=VALUE ...]
+
+Every stage is a command of the product, shown as it runs; data are read from $GRAPHWALKER_DATA. The
+same command again resumes. `split=dev` holds a fifth of WebQSP's training questions out and tests
+on it: settings are chosen there. Writes benchmarks/results/webqsp_rows.json.
+"""
+
+import argparse
+import json
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field
+
+from benchmarks.record import ROOT, record
+from benchmarks.webqsp_questions import Sources
+from benchmarks.webqsp_results import results, table
+from graphwalker.cli import console
+from graphwalker.config import Config, load_config
+from graphwalker.errors import UserError
+from graphwalker.files import read_json, read_records, write_json
+from graphwalker.graphs.open import open_graph
+from graphwalker.graphs.relations import shown_relations
+from graphwalker.trajectory import Trajectory
+from training.config import TinyModelConfig
+from training.models.tiny import conversation_texts, make_tiny
+
+BASELINES = ("linear", "first-relation", "random-relation")
+
+
+class RowConfig(Config):
+    """One row: what its ranker and its agent have seen."""
+
+    start: str = ""
+    """Row from whose agent this one is trained on; empty: from an untrained one."""
+    ranker: dict[str, float]
+    """Question sets that the ranker is trained on, and how much one example of each counts."""
+    demonstrations: dict[str, int]
+    """Question sets that the oracle plays for the agent: of how many questions at most."""
+    repeats: dict[str, int] = {}
+    """How often an epoch of SFT has the demonstrations of a set, where not once."""
+    sft: dict[str, Any] = {}
+    """Settings of SFT that differ from those of all rows."""
+
+
+class RowsConfig(Config):
+    """All rows, and what they share."""
+
+    seed: int = 0
+    """Of the synthesis and the rankers; the agents have those of `seeds`."""
+    seeds: tuple[int, ...] = (0, 1, 2)
+    """Of each agent's weights and of the order of its rows."""
+    split: Literal["test", "dev"] = "test"
+    """What is evaluated on: WebQSP's test questions, or every fifth of its training questions, which
+    are then trained on by nobody."""
+    synth: dict[str, Any] = {}
+    """The synthesis (see `graphwalker config synth`)."""
+    heldout: dict[str, Any] = {}
+    """Held-out synthesized questions, where they differ from `synth`."""
+    environment: dict[str, Any] = {}
+    """The environment of everything, without its ranker."""
+    model: TinyModelConfig = TinyModelConfig()
+    """The agent before training."""
+    texts: int = Field(default=6000, ge=1)
+    """Demonstrations that the tokenizer learns its words from."""
+    rows: dict[str, RowConfig]
+    sft: dict[str, Any] = {}
+    """SFT in all rows (see `graphwalker config sft`)."""
+    eval: dict[str, Any] = {}
+    """Evaluation of the agents (see `graphwalker config eval`)."""
+
+
+class Rows:
+    """One run folder; each stage leaves a mark when it is done."""
+
+    def __init__(self, out: Path, config: RowsConfig) -> None:
+        self.out, self.config = out, config
+        self.graph = out / "graph"
+        self.sources = Sources(out / "questions", config.split)
+        self.commands: list[str] = []
+
+    def run(self) -> dict[str, Any]:
+        """Every stage in order, seed by seed, then the figures."""
+        self._make_data()
+        for seed in self.config.seeds:
+            for name in self.config.rows:
+                self._train(name, seed)
+                self._evaluate(name, seed)
+        return results(self.out, self.config.rows, self.config.seeds) | {
+            "split": self.config.split,
+            "seconds": {p.stem: read_json(p)["seconds"] for p in sorted(self.out.glob("*.done"))},
+        }
+
+    def questions(self, name: str) -> Path:
+        """The file of a question set."""
+        return self.out / "synth" / "questions.jsonl" if name == "synthesis" else self.sources[name]
+
+    # --- data
+
+    def _make_data(self) -> None:
+        config, out, sources = self.config, self.out, self.sources
+        files = sources.graph_files()
+        self._command("graph", "graph", "build", *files, "--out", str(self.graph))
+        graph = ("--graph", str(self.graph))
+        self._once("questions", lambda: sources.write(open_graph(self.graph)))
+        for name in sources.untyped:
+            paths = ("--questions", str(sources.untyped[name]), "--out", str(sources[name]))
+            self._command(f"queries-{name}", "dataset", "resolve", *graph, *paths)
+        of = {"environment": config.environment, "seed": config.seed, **config.synth}
+        self._command("synth", "synth", *graph, "--out", str(out / "synth"), *_settings(of))
+        of |= {"split": "test-entity", "seed": config.seed + 1, **config.heldout}
+        self._command("heldout", "synth", *graph, "--out", str(out / "heldout"), *_settings(of))
+        for name, row in config.rows.items():
+            self._make_ranker(name, row)
+            self._demonstrate(name, row)
+            self._baselines(name)
+        self._once("model", self._make_model)
+
+    def _make_ranker(self, name: str, row: RowConfig) -> None:
+        """The ranker of a row; a question that it was trained on is ranked as if it was not."""
+        chosen = [
+            word
+            for kind, weight in row.ranker.items()
+            for word in ("--questions", str(self.questions(kind)), "--weight", str(weight))
+        ]
+        out = ("--graph", str(self.graph), "--out", str(self._ranker(name)))
+        self._command(f"ranker-{name}", "ranker", "train", *out, *chosen)
+
+    def _demonstrate(self, name: str, row: RowConfig) -> None:
+        for kind, count in row.demonstrations.items():
+            of = {
+                "count": count,
+                "mix": {},
+                "policy": {"model": "oracle", "thoughts": "none"},
+                "environment": self._environment(name),
+            }
+            where = ("--graph", str(self.graph), "--questions", str(self.questions(kind)))
+            out = ("--out", str(self._walks(name, kind).parent))
+            self._command(f"walks-{name}-{kind}", "experts", *where, *out, *_settings(of))
+
+    def _baselines(self, name: str) -> None:
+        """What no model is needed for, in the row's environment; the plain one is the preset's."""
+        where = ("--graph", str(self.graph), "--questions", str(self.sources.test))
+        for model in BASELINES:
+            environment = self._environment(name)
+            if model == "first-relation":
+                environment = self.config.environment
+            out = ("--out", str(self.out / "eval" / f"{name}-{model}"))
+            of = {"environment": environment, "samples": 0}
+            self._command(f"eval-{name}-{model}", "eval", *where, "--model", model, *out, *_settings(of))
+        self._once(f"ceiling-{name}", lambda: self._ceiling(name))
+
+    def _ceiling(self, name: str) -> None:
+        where = ("--graph", str(self.graph), "--questions", str(self.sources.test), "--json")
+        text = self._call("ceiling", *where, *_settings(self._environment(name)), quiet=True)
+        write_json(self.out / "eval" / f"{name}-ceiling.json", json.loads(text))
+
+    def _make_model(self) -> None:
+        """One tokenizer for all rows, from the texts of the first row's demonstrations and the
+        names of the graph; the weights are drawn for each seed."""
+        name, row = next(iter(self.config.rows.items()))
+        walks = [w for k in row.demonstrations for w in _trajectories(self._walks(name, k))]
+        graph = open_graph(self.graph)
+        names = [graph.entity_at(i).name for i in range(graph.size)]
+        for seed in self.config.seeds:
+            texts = conversation_texts(walks[: self.config.texts])
+            model = self.config.model.model_copy(update={"seed": seed})
+            make_tiny(model, texts, shown_relations(graph), self.out / f"model-{seed}", names)
+
+    # --- agents
+
+    def _train(self, name: str, seed: int) -> None:
+        row = self.config.rows[name]
+        start = self._agent(row.start, seed) if row.start else self.out / f"model-{seed}"
+        data = [
+            str(self._walks(name, kind))
+            for kind in row.demonstrations
+            for _ in range(row.repeats.get(kind, 1))
+        ]
+        of = {
+            "model": str(start),
+            "output_dir": str(self._agent(name, seed).parent),
+            "data": data,
+            "format": "inline",
+            "seed": seed,
+            **self.config.sft,
+            **row.sft,
+        }
+        self._once(f"sft-{name}-{seed}", lambda: self._module("training.sft", *_settings(of)))
+
+    def _evaluate(self, name: str, seed: int) -> None:
+        for kind in ("webqsp", "heldout"):
+            heldout = self.out / "heldout" / "questions.jsonl"
+            questions = self.sources.test if kind == "webqsp" else heldout
+            out = self.out / "eval" / f"{name}-{kind}-{seed}"
+            where = ("--graph", str(self.graph), "--questions", str(questions), "--out", str(out))
+            model = ("--model", str(self._agent(name, seed)), "--format", "inline")
+            of = {"samples": 0, **self.config.eval}
+            self._command(f"eval-{name}-{kind}-{seed}", "eval", *where, *model, *_settings(of))
+
+    def _agent(self, name: str, seed: int) -> Path:
+        return self.out / f"sft-{name}-{seed}" / "final"
+
+    def _ranker(self, name: str) -> Path:
+        return self.out / f"ranker-{name}"
+
+    def _walks(self, name: str, kind: str) -> Path:
+        return self.out / f"walks-{name}-{kind}" / "graphroll.jsonl"
+
+    def _environment(self, name: str) -> dict[str, Any]:
+        return {**self.config.environment, "ranker": str(self._ranker(name))}
+
+    # --- how a stage is run
+
+    def _command(self, stage: str, *words: str) -> None:
+        self._once(stage, lambda: self._call(*words))
+
+    def _call(self, *words: str, quiet: bool = False) -> str:
+        return self._module("graphwalker", *words, quiet=quiet)
+
+    def _module(self, name: str, *words: str, quiet: bool = False) -> str:
+        line = shlex.join(["python", "-m", name, *words])
+        console.note(line)
+        self.commands.append(line)
+        done = subprocess.run(
+            [sys.executable, "-m", name, *words], stdout=subprocess.PIPE, text=True, cwd=ROOT
+        )
+        if done.returncode:
+            raise UserError(f"exit code {done.returncode}: {line}")
+        if not quiet:
+            sys.stdout.write(done.stdout)
+        return done.stdout
+
+    def _once(self, stage: str, work: Callable[[], object]) -> None:
+        mark = self.out / f"{stage}.done"
+        if mark.is_file():
+            return
+        self.commands, started = [], time.perf_counter()
+        work()
+        spent = round(time.perf_counter() - started, 1)
+        write_json(mark, {"seconds": spent, "commands": self.commands})
+
+
+def _settings(values: dict[str, Any]) -> Iterator[str]:
+    """`KEY=VALUE` words for a command line."""
+    for key, value in values.items():
+        yield f"{key}={value if isinstance(value, str) else json.dumps(value)}"
+
+
+def _trajectories(path: Path) -> Iterator[Trajectory]:
+    yield from read_records(path, Trajectory.from_json)
+
+
+def main() -> int:
+    """Run every stage that is not finished, print the table, record the figures."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--config", type=Path, default=ROOT / "configs" / "webqsp" / "rows.yaml")
+    parser.add_argument("--out", type=Path, default=ROOT / "runs" / "webqsp")
+    parser.add_argument("overrides", nargs="*", help="settings as KEY=VALUE")
+    given = parser.parse_args()
+    try:
+        config = load_config(RowsConfig, given.config, given.overrides)
+        given.out.mkdir(parents=True, exist_ok=True)
+        figures = Rows(given.out.resolve(), config).run()
+    except UserError as error:
+        sys.stderr.write(f"benchmarks.webqsp_rows: {error}\n")
+        return 2
+    print(table(figures))
+    if config.split == "test":
+        command = " ".join(["python -m benchmarks.webqsp_rows", *given.overrides])
+        print(record("webqsp_rows", figures, command, config.seed))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
