@@ -53,12 +53,11 @@ class Sources:
         return self.data / "webqsp_on_fb15k" / f"{split}.jsonl.gz"
 
     def _simple(self, graph: KnowledgeGraph) -> Iterator[dict[str, Any]]:
-        """SimpleQuestions whose fact the graph has. Its gold is one object; ours are all objects
-        of the subject by that relation, as a question does not say which of them it means."""
+        """SimpleQuestions whose subject has the relation on this graph. Its gold is one object;
+        ours are all of the subject, as a question does not say which of them it means."""
         folder = self.data / "simplequestions"
-        for n, (head, relation, tail, text) in enumerate(_rows(folder / "valid_freebase.tsv.gz")):
-            ends = graph.step(head, relation, Direction.OUT)
-            if any(end.id == tail for end in ends):
+        for n, (head, relation, _, text) in enumerate(_rows(folder / "valid_freebase.tsv.gz")):
+            if ends := graph.step(head, relation, Direction.OUT):
                 topic = Entity(head, graph.name(head))
                 yield _record(f"sq-freebase-{n}", text, topic, relation, ends)
         mids = self._wikidata_ids()
@@ -82,9 +81,7 @@ def _rows(path: Path) -> Iterator[list[str]]:
             yield line.rstrip("\n").split("\t")
 
 
-def _links(
-    graph: KnowledgeGraph, head: str, tail: str
-) -> Iterator[tuple[str, list[Entity]]]:
+def _links(graph: KnowledgeGraph, head: str, tail: str) -> Iterator[tuple[str, list[Entity]]]:
     """The relations from one entity to the other, `~` before inverse ones, and all their ends."""
     for direction in Direction:
         mark = "~" if direction is Direction.IN else ""
@@ -106,5 +103,5 @@ def _record(
         "answers": [{"id": end.id, "name": end.name, "aliases": []} for end in ends],
         "structure": "1-hop",
         "hops": 1,
-        "relation_path": [relation],
+        "query": {"relation_path": [relation]},
     }

@@ -73,7 +73,10 @@ def _exact(folder: Path) -> dict[str, float]:
 
 def table(figures: Mapping[str, Any]) -> str:
     """The rows in Markdown."""
-    lines = ["| row | winnable | linear | agents | mean | minus the best | held-out |", "|" + " --- |" * 7]
+    lines = [
+        "| row | winnable | linear | agents | mean | minus the best | held-out |",
+        "|" + " --- |" * 7,
+    ]
     for name, row in figures["rows"].items():
         em = " / ".join(f"{a['webqsp']['em']:.3f}" for a in row["agents"].values())
         heldout = " / ".join(f"{a['heldout']['em']:.3f}" for a in row["agents"].values())

@@ -1,6 +1,6 @@
 """WebQSP on the FB15k slice by what was seen in training: three rows of agents beside word counts.
 
-    python -m benchmarks.webqsp_rows [--config configs/webqsp/rows.yaml] [--out runs/webqsp] [KEY=VALUE ...]
+    python -m benchmarks.webqsp_rows [--config configs/webqsp/rows.yaml] [--out runs/webqsp]
 
 Every stage is a command of the product, shown as it runs; data are read from $GRAPHWALKER_DATA. The
 same command again resumes. `split=dev` holds a fifth of WebQSP's training questions out and tests
@@ -58,8 +58,8 @@ class RowsConfig(Config):
     seeds: tuple[int, ...] = (0, 1, 2)
     """Of each agent's weights and of the order of its rows."""
     split: Literal["test", "dev"] = "test"
-    """What is evaluated on: WebQSP's test questions, or every fifth of its training questions, which
-    are then trained on by nobody."""
+    """What is evaluated on: WebQSP's test questions, or every fifth of its training questions,
+    which are then trained on by nobody."""
     synth: dict[str, Any] = {}
     """The synthesis (see `graphwalker config synth`)."""
     heldout: dict[str, Any] = {}
@@ -154,7 +154,9 @@ class Rows:
                 environment = self.config.environment
             out = ("--out", str(self.out / "eval" / f"{name}-{model}"))
             of = {"environment": environment, "samples": 0}
-            self._command(f"eval-{name}-{model}", "eval", *where, "--model", model, *out, *_settings(of))
+            self._command(
+                f"eval-{name}-{model}", "eval", *where, "--model", model, *out, *_settings(of)
+            )
         self._once(f"ceiling-{name}", lambda: self._ceiling(name))
 
     def _ceiling(self, name: str) -> None:

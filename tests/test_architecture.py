@@ -303,6 +303,14 @@ def test_the_config_of_metaqa_loads(monkeypatch: pytest.MonkeyPatch) -> None:
     assert load_config(MetaqaConfig, ROOT / "configs" / "metaqa.yaml").sft["tokens_per_step"]
 
 
+def test_the_rows_of_webqsp_start_from_one_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT))
+    from benchmarks.webqsp_rows import RowsConfig
+
+    rows = load_config(RowsConfig, ROOT / "configs" / "webqsp" / "rows.yaml").rows
+    assert [row.start for row in rows.values()] == ["", *list(rows)[:-1]]
+
+
 @pytest.mark.parametrize("path", ROADS, ids=label)
 def test_every_demo_config_loads_with_the_settings_of_each_stage(path: Path) -> None:
     demo = load_config(DemoConfig, path)
