@@ -36,7 +36,7 @@ from data_pipeline.wording.banks.bank import not_asked
 from data_pipeline.wording.composition.questions import ProgrammaticTeacher
 from data_pipeline.wording.lexicon import Lexicon
 from data_pipeline.wording.paraphrases import with_wordings
-from data_pipeline.wording.vocabulary import lexicon_of
+from data_pipeline.wording.vocabulary import lexicon_of, says_type
 from graphwalker.agents.environment import Environment
 from graphwalker.agents.rollout import rollout, untimed
 from graphwalker.config import Config
@@ -166,7 +166,9 @@ class Maker:
         )
 
     def _plausibility(self, seeds: Seeds, lexicon: Lexicon, listed: Lister) -> Plausibility | None:
-        config, unasked = self.config.plausibility, not_asked()
+        config = self.config.plausibility
+        # That somebody is a human describes nobody, and is no answer.
+        unasked = {*not_asked(), *filter(says_type, self._relations)}
         if not config.on:
             return None
         company = company_of(self.graph, seeds.spread(config.sample))

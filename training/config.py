@@ -152,6 +152,11 @@ class SftConfig(TrainingConfig):
     muon_lr: float = Field(default=0.01, gt=0)
     """Muon's peak learning rate; `lr` is AdamW's."""
 
+    sampled_tokens: int = Field(default=0, ge=0)
+    """The loss compares each token with the tokens of its step and so many others, drawn at random,
+    instead of the whole vocabulary (sampled softmax). For tiny models with a token for each of many
+    thousand names, on a CPU. 0: the whole vocabulary."""
+
     attention: Literal["auto", "sdpa", "eager", "flash_attention_2"] = "auto"
     """`flash_attention_2` needs a GPU and the package flash-attn. `auto`: that one for packed rows
     where it is there, else PyTorch's `sdpa`."""

@@ -77,6 +77,7 @@ JOINED = {
     **{"birth year": "year of birth", "death year": "year of death", "starring": "star"},
     **{"birthdate": "date of birth", "deathplace": "place of death", "a": "type", "isa": "type"},
     **{"see also": "related thing", "sub class of": "subclass of", "based near": "home town"},
+    **dict.fromkeys(("starred actors", "starred actor", "starring actors"), "star"),
     **{"followed by": "successor", "starring": "star", "cast": "cast member"},
 }
 

@@ -116,7 +116,7 @@ def _is_label(name: str) -> bool:
 
 def nouns_of(graph: KnowledgeGraph, labels: dict[str, str]) -> dict[str, Nouns]:
     """What each relation starts at and leads to, by the types of the nodes at its ends."""
-    kinds = [r for r, label in labels.items() if (label.lower() or " ".join(words_of(r))) in TYPES]
+    kinds = [relation for relation, label in labels.items() if says_type(relation, label)]
     ends: dict[tuple[str, Direction], Counter[str]] = defaultdict(Counter)
     typed: Counter[tuple[str, Direction]] = Counter()
     overall: Counter[str] = Counter()
@@ -136,6 +136,15 @@ def nouns_of(graph: KnowledgeGraph, labels: dict[str, str]) -> dict[str, Nouns]:
         return min(shared, key=lambda n: (overall[n], n), default="")
 
     return {r: Nouns(noun(r, Direction.OUT), noun(r, Direction.IN)) for r in labels}
+
+
+def says_type(relation: str, label: str = "") -> bool:
+    """Whether a relation says what kind of thing a node is, by its id or by its label.
+
+    >>> says_type("http://www.wikidata.org/prop/direct/P31"), says_type("livesIn")
+    (True, False)
+    """
+    return (label.lower() or " ".join(words_of(relation))) in TYPES
 
 
 def _hints(relation: str, label: str) -> Iterable[tuple[tuple[str, Direction], str]]:

@@ -46,7 +46,7 @@ def built(tmp_path_factory) -> dict[str, Path]:
     ("name", "parts"),
     [
         ("dbpedia", ("birthplace of", "the film", "the university whose city is")),
-        ("wikidata", (" born", "film", "married")),
+        ("wikidata", (" born", "film", "studied")),
         ("company", ("works for", "lives in", "stake in", "the CEO of")),
         ("citations", ("the paper", "is affiliated with", "cite")),
         ("neo4j", ("the movie", "the person who", "lives in")),

@@ -86,7 +86,7 @@ def make_tokenizer(
     learned = vocab_size - len(relations) - len(entities)
     if entities and learned < 600:
         raise UserError(f"vocab_size {vocab_size} is too small for {len(entities)} entity names")
-    tokenizer = _train(_between(texts, [*TAGS, *PIECES, *relations, *entities]), learned)
+    tokenizer = _train(_between(texts, [*TAGS, *PIECES, *relations], entities), learned)
     tokenizer.add_special_tokens([PAD, END_OF_TURN])
     tokenizer.add_tokens([AddedToken(tag, normalized=False) for tag in (*TAGS, *PIECES)])
     # `single_word`: a word right after a relation id would read as if a space stood between.
@@ -196,9 +196,20 @@ def _lay_out(tokenizer: Any) -> None:
     )
 
 
-def _between(texts: Iterable[str], atoms: list[str]) -> Iterator[str]:
-    """The stretches of text between atomic tokens: the only text that merges are learned from."""
-    longest_first = sorted(atoms, key=lambda atom: (-len(atom), atom))
-    pattern = re.compile("|".join(map(re.escape, longest_first)))
+def _between(texts: Iterable[str], atoms: list[str], names: list[str]) -> Iterator[str]:
+    """The stretches of text between atomic tokens, of which at each place the longest counts: the
+    only text that merges are learned from. A name counts as whole words alone."""
+    from tokenizers import AddedToken, Tokenizer, models
+
+    # Tens of thousands of names: one automaton finds them where a regular expression tries each.
+    finder = Tokenizer(models.BPE())
+    finder.add_tokens([AddedToken(atom, normalized=False) for atom in atoms])
+    finder.add_tokens([AddedToken(name, normalized=False, single_word=True) for name in names])
     for text in texts:
-        yield from filter(None, pattern.split(text))
+        start = 0
+        for first, end in finder.encode(text).offsets:
+            if first > start:
+                yield text[start:first]
+            start = end
+        if start < len(text):
+            yield text[start:]

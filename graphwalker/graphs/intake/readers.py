@@ -35,6 +35,10 @@ def open_reader(
         from graphwalker.graphs.intake.property_files import property_reader
 
         return property_reader(source, filters, rejects, relations)
+    if source.path.name.removesuffix(".gz").endswith(".csv"):
+        from graphwalker.graphs.intake.tables import TableReader
+
+        return TableReader(source, filters, rejects, relations)
     if _is_ntriples(source.path):
         return NTriplesReader(source, filters, rejects, relations)
     return TsvReader(source, filters, rejects, relations)
