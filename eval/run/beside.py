@@ -86,6 +86,8 @@ def _playable(environment: Environment) -> list[tuple[str, Policy]]:
             found.append((name, load_policy(PolicyConfig(model=name), environment=environment)))
         except UserError:  # it needs what this environment lacks: `linear` a trained ranker
             continue
+    if "linear" in dict(found):  # a trained ranker's first relation: the same choice
+        found = [(name, policy) for name, policy in found if name != "first-relation"]
     return found
 
 

@@ -79,7 +79,7 @@ def check_questions(config: PolicyConfig, questions: Iterable[Question]) -> None
             raise UserError(
                 f"policy.model=oracle plays a question's query; {without[0]} has none (as "
                 f"{len(without)} in all): give questions with queries, or another policy; "
-                "`graphwalker dataset resolve --exact` makes queries of gold relation paths"
+                "`graphwalker dataset resolve --with-query` makes queries of gold relation paths"
             )
 
 

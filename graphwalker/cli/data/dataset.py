@@ -76,6 +76,9 @@ def resolve(
     exact: Annotated[
         bool, Option("--exact", help="Write only questions whose query finds the gold set.")
     ] = False,
+    with_query: Annotated[
+        bool, Option("--with-query", help="Write only questions that have a query.")
+    ] = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Give questions with a gold relation path a query that can be executed on the graph.
@@ -96,7 +99,12 @@ def resolve(
     layers = given.settings(InEnvironment).environment.layers
     graph = with_layers(open_graph(given.graph, wikidata=layers.wikidata), layers)
     found = resolve(ground(load_questions(given.questions, format=layout), graph), graph)
-    kept = [q for q in found.questions if not exact or q.annotations.get(EXECUTED) == EQUAL]
+    kept = [
+        question
+        for question in found.questions
+        if (question.query is not None or not with_query)
+        and (question.annotations.get(EXECUTED) == EQUAL or not exact)
+    ]
     write_jsonl(given.out, [question.to_json() for question in kept])
     summary = {**found.summary(), "written": len(kept), "file": str(given.out)}
     if as_json:

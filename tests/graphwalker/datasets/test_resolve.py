@@ -158,6 +158,8 @@ def test_the_command_writes_the_exact_ones_and_counts_the_rest(tmp_path, capsys)
         "file": str(out),
     }
     assert [q.id for q in load_questions(out)] == ["0"]
+    assert command(capsys, *given, "--with-query")[0] == 0
+    assert [q.id for q in load_questions(out)] == ["0", "1"]
     assert command(capsys, *given)[0] == 0
     assert [q.query is None for q in load_questions(out)] == [False, False, True]
     # What the command has written it reads again, to the same bytes.
