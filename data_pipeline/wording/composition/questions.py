@@ -4,6 +4,7 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from data_pipeline.wording.banks.nouns import fits
 from data_pipeline.wording.banks.typed import typed
 from data_pipeline.wording.composition.constraints import word_constrained
 from data_pipeline.wording.composition.kinds import Types, noun_of
@@ -78,14 +79,15 @@ class ProgrammaticTeacher(Phraser):
         if entry.casual and not inner.nested:
             style = rng.choices([*self.styles], [*self.styles.values()])[0]
         if style == "casual":
-            form = rng.choice(entry.casual)
+            form = rng.choice(self._fitting(entry.casual, answers) or entry.casual)
             return Fragment(typed(form, inner.text, rng), (form,))
         clauses = [c.text for c in entry.clauses if not c.vague and _predicates(c.text, entry.noun)]
         nouns = [p.text for p in entry.phrases if not p.vague]
-        forms = smoothest((*entry.questions, *clauses, *nouns), inner, MARGIN)
+        questions = self._fitting(entry.questions, answers)
+        forms = smoothest((*questions, *clauses, *nouns), inner, MARGIN)
         fluent = [form for form in forms if not form.startswith(STIFF)] or forms
         kinds = [
-            [form for form in entry.questions if form in fluent],
+            [form for form in questions if form in fluent],
             [form for form in clauses if form in fluent],
             [form for form in nouns if form in fluent],
         ]
@@ -107,6 +109,10 @@ class ProgrammaticTeacher(Phraser):
             noun = entry.noun if _predicates(form, entry.noun) else ""
             text = of_a_phrase(filled, noun, word, rng, self.informal)
         return Fragment(text, phrases)
+
+    def _fitting(self, forms: Sequence[str], answers: Sequence[Entity]) -> list[str]:
+        """Whole questions whose noun fits the answers, as far as the graph knows their types."""
+        return [form for form in forms if self.types is None or fits(form, answers, self.types)]
 
     def _word_both(
         self, query: Query, answers: Sequence[Entity], rng: random.Random
