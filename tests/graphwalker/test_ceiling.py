@@ -1,25 +1,31 @@
 """The ceiling of an environment, on the toy graph: what its tools show of a question's answers."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 import graphwalker as gw
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.rollout import rollout
-from graphwalker.ceilings.ceiling import Reach, ceiling, reach_of
+from graphwalker.ceilings.ceiling import Reach, ceiling, reach_of, reaches
 from graphwalker.cli import app as cli
 from graphwalker.config import load_config
-from graphwalker.errors import UserError
+from graphwalker.datasets.queries import resolve
+from graphwalker.errors import GraphError, UserError
 from graphwalker.files import read_jsonl, write_jsonl
 from graphwalker.graphs.base import Direction, Entity
 from graphwalker.graphs.memory import MemoryGraph
+from graphwalker.graphs.open import open_graph
 from graphwalker.oracle.oracle import OraclePolicy
 from graphwalker.policies.base import Sampling
 from graphwalker.query.query import Branch, Hop, Query
 from graphwalker.question import Answer, Question
 from graphwalker.scoring import score
-from support.toy import toy_graph
+from support.backends import write
+from support.oxigraph import load_store
+from support.sparql_endpoint import serve
+from support.toy import TOY_NAMES, TOY_TRIPLES, TOY_TYPES, toy_graph
 
 IN = Direction.IN
 CHILDREN, SPOUSE, FILMS = "people.person.children", "people.person.spouse_s", "film.director.film"
@@ -205,3 +211,44 @@ def test_the_command_names_the_mistake_in_one_line(tmp_path, capsys, more, said)
 def test_a_preset_without_a_speaker_has_no_ceiling():
     with pytest.raises(UserError, match="io-prompt"):
         reach_of(TWO_FILMS, environment("preset=io-prompt"))
+
+
+HOSTILE = 'm.0ada> } ; DROP ALL # "\n{{x}}'
+
+
+def test_an_endpoint_gives_the_same_figures_and_queries_and_hostile_ids_reach_no_query(tmp_path):
+    untyped = [
+        replace(q, id=str(n), query=None, annotations={"relation_path": path})
+        for n, (q, path) in enumerate(
+            [
+                (TWO_FILMS, [FILMS]),
+                (TWO_FILMS, ["film.film.directed_by"]),
+                (asked("m.0film2", topics="m.0film1"), ["film.film.directed_by"] * 2),
+                (asked("m.0eve", topics="m.0nobody"), [CHILDREN]),
+                (asked("m.0eve", topics="m.0ada"), [HOSTILE, ""]),
+                (replace(TWO_FILMS, topic_entities=(Entity(HOSTILE, HOSTILE),)), [FILMS]),
+            ]
+        )
+    ]
+    store = load_store([write(tmp_path, TOY_TRIPLES, TOY_NAMES, TOY_TYPES)])
+    with serve(store) as address:
+        worlds = [environment(graph=graph) for graph in (toy_graph(), open_graph(address))]
+        shares = [ceiling(reaches(untyped, world)) for world in worlds]
+        typed = [resolve(untyped, world.graph) for world in worlds]
+    assert shares[0] == shares[1]
+    assert shares[0]["with_query"] == 3
+    assert typed[0].questions == typed[1].questions
+    assert typed[0].summary()["no_query"] == {"topic_not_in_graph": 2, "no_way": 1}
+
+
+def test_an_outage_is_no_verdict_on_a_question():
+    class Down(MemoryGraph):
+        def neighbors(self, entity_id, relation, direction, limit=None):
+            raise GraphError("the store is down")
+
+    world = environment(graph=Down([("a", "r", "b")], {"a": "A", "b": "B"}))
+    question = Question("q", "?", (Entity("a", "A"),), (Answer("B", "b"),))
+    with pytest.raises(GraphError, match="down"):
+        reach_of(question, world)
+    with pytest.raises(GraphError, match="down"):
+        resolve([replace(question, annotations={"relation_path": ["r"]})], world.graph)
