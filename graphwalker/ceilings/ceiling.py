@@ -16,6 +16,7 @@ from graphwalker.agents.environment import Environment
 from graphwalker.ceilings.explore import Explorer, Reached, branches
 from graphwalker.datasets.queries import gold_path, resolve_one
 from graphwalker.errors import UserError
+from graphwalker.graphs.base import Direction, KnowledgeGraph, Side
 from graphwalker.query.constraint import kept
 from graphwalker.query.query import Query
 from graphwalker.question import Question
@@ -99,6 +100,13 @@ def winnable_questions(
         )
     log.info("%s: %d of %d questions are winnable", file, len(found), len(every))
     return found
+
+
+def known_topics(questions: Iterable[Question], graph: KnowledgeGraph) -> int:
+    """How many of the questions start at an entity that the graph has triples of."""
+    topics = [[topic.id for topic in question.topic_entities] for question in questions]
+    sides = [[Side(i, d) for i in ids for d in Direction] for ids in topics]
+    return sum(any(graph.relations_many(own)) for own in sides if own)
 
 
 def ceiling(found: Iterable[Reach]) -> dict[str, Any]:

@@ -180,8 +180,17 @@ def test_the_command_prints_json_and_nothing_else(tmp_path, capsys):
     assert (code, json.loads(printed)["winnable"]) == (0, 0.0)
     assert "ceiling" not in printed
     assert next(iter(read_jsonl(rows)))["gold_relation_listed"] is True
-    code, printed, _ = command(capsys, *given)
-    assert (code, "winnable" in printed) == (0, True)
+    code, printed, error = command(capsys, *given)
+    assert (code, "winnable" in printed, error) == (0, True, "")
+
+
+def test_the_command_says_so_where_the_questions_are_about_another_graph(tmp_path, capsys):
+    path = tmp_path / "q.jsonl"
+    write_jsonl(path, [asked("m.0eve", topics="m.0nobody").to_json()])
+    given = ("--graph", "support.toy:toy_graph", "--questions", str(path), "--json")
+    code, printed, error = command(capsys, *given)
+    assert (code, json.loads(printed)["winnable"]) == (0, 0.0)
+    assert "is it the right graph?" in error
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,7 @@ def ceiling(
     from graphwalker.agents.environment import Environment
     from graphwalker.agents.model_environment import environment_of
     from graphwalker.ceilings.ceiling import ceiling as shares
-    from graphwalker.ceilings.ceiling import reaches
+    from graphwalker.ceilings.ceiling import known_topics, reaches
     from graphwalker.cli.models import CeilingConfig
     from graphwalker.datasets.base import load_questions
     from graphwalker.datasets.grounding import ground
@@ -111,6 +111,8 @@ def ceiling(
     if per_record is not None:
         write_jsonl(per_record, [one.to_json() for one in found])
     figures = shares(found)
+    if not figures["winnable"] and not known_topics(questions, environment.graph):
+        console.note(f"{given.graph} has no triple of any topic entity: is it the right graph?")
     if as_json:
         typer.echo(json.dumps(figures))
         return
