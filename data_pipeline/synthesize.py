@@ -258,6 +258,10 @@ class SynthGoal(Goal):
     def quota_of(self, stream: str) -> str:
         return parse_stream(stream)[0]
 
+    def is_open(self, stream: str) -> bool:
+        structure, step = parse_stream(stream)
+        return step == self._step(structure)
+
     def _step(self, structure: str) -> int:
         """How often the rule of plausibility has given way: once for each stream of the structure
         that has come to its end."""

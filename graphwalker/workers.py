@@ -46,13 +46,26 @@ class Pool(Generic[J, R]):
         """The result of every job; works a little ahead of its reader.
 
         A frugal pool has at most `wanted()` chunks under way: where each is kept and no
-        more are wanted, nothing was paid for in vain.
+        more are wanted, nothing was paid for in vain. It begins at once, so that streams of
+        several kinds of jobs wait for a server side by side; others begin with their reader.
         """
         source, ahead = iter(jobs), deque[Taken]()
+        if wanted and self._frugal:
+            self._fill(ahead, source, wanted)
+        return self._read(ahead, source, wanted)
+
+    def _fill(
+        self, ahead: deque[Taken], source: Iterator[J], wanted: Callable[[], int] | None
+    ) -> None:
+        most = min(self._ahead, wanted()) if wanted and self._frugal else self._ahead
+        while len(ahead) < most and (chunk := list(islice(source, self._chunk))):
+            ahead.append(self._backend.submit(chunk))
+
+    def _read(
+        self, ahead: deque[Taken], source: Iterator[J], wanted: Callable[[], int] | None
+    ) -> Iterator[R]:
         while True:
-            most = min(self._ahead, wanted()) if wanted and self._frugal else self._ahead
-            while len(ahead) < most and (chunk := list(islice(source, self._chunk))):
-                ahead.append(self._backend.submit(chunk))
+            self._fill(ahead, source, wanted)
             if not ahead:
                 return
             yield from ahead.popleft()()

@@ -73,7 +73,11 @@ class Goal:
     def wanted(self, structure: str) -> Callable[[], int]:
         """How many more records of it are wanted, whenever it is called."""
         name = self.quota_of(structure)
-        return lambda: self.quota[name] - self.kept[name]
+        return lambda: self.quota[name] - self.kept[name] if self.is_open(structure) else 0
+
+    def is_open(self, stream: str) -> bool:
+        """Whether the next attempts of its structure are this stream's."""
+        return True
 
     def judged(self, structure: str, unit: Unit) -> Unit:
         """The attempt, dropped where earlier ones rule it out."""

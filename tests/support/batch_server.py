@@ -41,6 +41,7 @@ class Made:
     metadata: dict[str, str]
     fate: Fate
     looks: int = 0
+    done: bool = False
 
 
 class BatchServer:
@@ -94,7 +95,9 @@ class BatchServer:
             text = self.answer(request["body"]["messages"][0]["content"])
             body = completion(Act(text, usage=USAGE))
             output.append(_line(request, 200, body))
-            self.answered[request["custom_id"]] += not made.looks > fate.looks
+            if not made.done:
+                self.answered[request["custom_id"]] += 1
+        made.done = True
         for request in bad:
             errors.append(_line(request, 403, {"error": {"message": "filtered"}}))
         if fate.status == "expired":

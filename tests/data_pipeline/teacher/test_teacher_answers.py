@@ -1,4 +1,4 @@
-"""What becomes of a teacher's answers: refused, not English, knowing too much, in doubt, batched."""
+"""A teacher's answers: refused, not English, knowing too much, in doubt, in batches."""
 
 import json
 from pathlib import Path
