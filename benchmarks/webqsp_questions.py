@@ -10,8 +10,9 @@ from typing import Any
 from benchmarks.record import ROOT
 from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl, write_jsonl
-from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
+from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side
 
+POPULARITY, SEED_LINES = 0.75, 200_000
 FIFTH = 5
 """Of the training questions every fifth is for choosing settings, in `split=dev`."""
 
@@ -26,6 +27,7 @@ class Sources:
         names = ("webqsp", "simplequestions")
         self.untyped = {name: folder / f"{name}-untyped.jsonl" for name in names}
         self.test = folder / f"{split}.jsonl"
+        self.seeds = folder / "seeds.txt"
 
     def __getitem__(self, name: str) -> Path:
         return self.folder / f"{name}.jsonl"
@@ -48,6 +50,7 @@ class Sources:
         write_jsonl(self.untyped["webqsp"], train)
         write_jsonl(self.test, test)
         write_jsonl(self.untyped["simplequestions"], list(self._simple(graph)))
+        self.seeds.write_text("".join(_seeds(graph)), encoding="utf-8")
 
     def _webqsp(self, split: str) -> Path:
         return self.data / "webqsp_on_fb15k" / f"{split}.jsonl.gz"
@@ -73,6 +76,18 @@ class Sources:
         with gzip.open(self.data / "fb15k" / "entities.tsv.gz", "rt", encoding="utf-8") as lines:
             table = csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
             return {row["wikidata_id"]: row["mid"] for row in table if row["wikidata_id"]}
+
+
+def _seeds(graph: KnowledgeGraph) -> Iterator[str]:
+    """Lines of entity ids for `seeds_file`: people ask about what is known, so an entity stands
+    there as often as its number of facts to the power of POPULARITY says."""
+    ids = [graph.entity_at(index).id for index in range(graph.size)]
+    sides = [Side(entity, direction) for entity in ids for direction in Direction]
+    facts = [sum(n for _, n in found) for found in graph.relations_many(sides)]
+    shares = [(out + into) ** POPULARITY for out, into in zip(facts[::2], facts[1::2], strict=True)]
+    total = sum(shares)
+    for entity, share in zip(ids, shares, strict=True):
+        yield f"{entity}\n" * max(1, round(SEED_LINES * share / total))
 
 
 def _rows(path: Path) -> Iterator[list[str]]:

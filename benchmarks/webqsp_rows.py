@@ -112,8 +112,9 @@ class Rows:
         self._once("questions", lambda: sources.write(open_graph(self.graph)))
         for name in sources.untyped:
             paths = ("--questions", str(sources.untyped[name]), "--out", str(sources[name]))
-            self._command(f"queries-{name}", "dataset", "resolve", *graph, *paths)
+            self._command(f"queries-{name}", "dataset", "resolve", "--with-query", *graph, *paths)
         of = {"environment": config.environment, "seed": config.seed, **config.synth}
+        of["seeds_file"] = str(sources.seeds)
         self._command("synth", "synth", *graph, "--out", str(out / "synth"), *_settings(of))
         of |= {"split": "test-entity", "seed": config.seed + 1, **config.heldout}
         self._command("heldout", "synth", *graph, "--out", str(out / "heldout"), *_settings(of))
