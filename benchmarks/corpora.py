@@ -82,7 +82,9 @@ def _train(demo: Demo, name: str, start: Path, corpus: Path) -> None:
     settings = demo.config.sft1 if name.startswith("stage1") else demo.config.sft2
     where = {"model": str(start), "output_dir": str(demo.out / "models" / name)}
     demo.train_sft({**where, "seed": demo.config.seed, "data": [str(corpus)], **settings}, name)
-    demo.evaluate(model_of(demo, name), demo.out / "eval" / name, {"samples": 0}, f"evaluate {name}")
+    demo.evaluate(
+        model_of(demo, name), demo.out / "eval" / name, {"samples": 0}, f"evaluate {name}"
+    )
 
 
 def model_of(demo: Demo, name: str) -> Path:

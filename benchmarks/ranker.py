@@ -1,0 +1,192 @@
+"""Measures rankers: where they put the relation that leads on, and what taking their first is worth.
+
+    python -m benchmarks.ranker --graph runs/fb15k --synth runs/synth/questions.jsonl \
+        --train train.jsonl.gz --test test.jsonl.gz
+
+`--train` and `--test` are questions of one benchmark with `relation_path`, `--synth` ones of our
+own making. For BM25, BM25 over stems and trigrams, naive Bayes and the trained ranker: the share of
+gold relations among the first 1, 5, 10, 20, and the exact match of the baseline that answers with
+all that the first one shows, in `graphwalker-wide`. Where a ranker was trained on the questions
+that it ranks, each is ranked by a model that has not seen it. Settings were chosen on `--train`;
+`--test` is only reported. Writes `benchmarks/results/ranker.json`.
+"""
+
+import argparse
+import math
+import statistics
+import sys
+import time
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from benchmarks.record import record
+from graphwalker.agents.environment import Environment, EnvironmentConfig
+from graphwalker.agents.presets import GRAPHWALKER_WIDE, paged_tools
+from graphwalker.agents.rollout import rollout
+from graphwalker.datasets.base import load_questions
+from graphwalker.datasets.grounding import ground
+from graphwalker.files import digest
+from graphwalker.graphs.open import open_graph
+from graphwalker.oracle.baselines import FirstRelation
+from graphwalker.question import Question
+from graphwalker.ranking.bm25 import Ranker, bm25
+from graphwalker.ranking.learned.examples import Example, examples
+from graphwalker.ranking.learned.fit import QuestionFile, train_ranker
+from graphwalker.ranking.learned.measure import first_shares
+from graphwalker.ranking.stems import bm25_stems
+from graphwalker.ranking.words import masked
+from graphwalker.scoring import score
+from graphwalker.tools.listing import lister
+
+
+class NaiveBayes:
+    """Stems of the masked question given the relation, times how often a listed relation was gold:
+    what counting alone is worth. A relation's counts are drawn towards those of all relations."""
+
+    drawn = 10.0
+
+    def __init__(self, seen: Sequence[Example]) -> None:
+        self._words: dict[str, Counter[str]] = defaultdict(Counter)
+        self._all, self._gold, self._listed = Counter[str](), Counter[str](), Counter[str]()
+        for example in seen:
+            found = masked(example.question, example.entity)[0]
+            self._words[example.gold[0]].update(found)
+            self._all.update(found)
+            self._gold[example.gold[0]] += 1
+            self._listed.update(example.relations)
+        self._total = self._all.total()
+
+    def __call__(self, question: str, entity: str, relations: tuple[str, ...]) -> list[str]:
+        known = [word for word in masked(question, entity)[0] if word in self._all]
+        return sorted(
+            set(relations), key=lambda relation: (-self._score(known, relation), relation)
+        )
+
+    def _score(self, words: Sequence[str], relation: str) -> float:
+        counts = self._words.get(relation, Counter[str]())
+        share = math.log((self._gold[relation] + 0.5) / (self._listed[relation] + 3))
+        size = counts.total() + self.drawn
+        shares = ((word, self._all[word] / self._total) for word in words)
+        return share + sum(
+            math.log((counts[word] + self.drawn * p) / size) - math.log(p) for word, p in shares
+        )
+
+
+class Bench:
+    """The graph, its listings, and the questions."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.graph = open_graph(str(options.graph))
+        self.config = EnvironmentConfig(preset=GRAPHWALKER_WIDE.name)
+        listing = lister(self.graph, self.config)
+        self.listed = lambda entity_id: listing(entity_id).relations
+        self.test = self.read(options.test)
+        self.sources = {
+            "synthesis and bank": [options.synth],
+            "training questions": [options.train],
+            "both": [options.synth, options.train],
+        }
+
+    def read(self, path: Path) -> list[Question]:
+        """The questions of a file, grounded."""
+        return ground(load_questions(path), self.graph)
+
+    def seen(self, paths: Sequence[Path]) -> list[Example]:
+        """The examples of those files."""
+        questions = [question for path in paths for question in self.read(path)]
+        found = (examples(question, self.graph, self.listed) for question in questions)
+        return [example for one in found for example in one if example]
+
+    def figures(self, rank: Ranker, questions: Sequence[Question]) -> dict[str, Any]:
+        """First-k shares, exact match of the first relation, and milliseconds of a call."""
+        shares = first_shares(questions, self.graph, self.listed, rank)
+        wide = replace(GRAPHWALKER_WIDE, tools=lambda g, s, _: paged_tools(g, s, rank))
+        there = Environment(self.graph, self.config, wide)
+        policy = FirstRelation(there.graph, there.protocol, there.speaker, there.config.max_turns)
+        right = [score(done)["em"] for done in rollout(questions, there, policy)]
+        return {**shares, "em": round(statistics.fmean(right), 4)}
+
+    def trained(self, name: str, seed: int) -> tuple[Ranker, dict[str, float]]:
+        """The trained ranker, the seconds that its training took, and the milliseconds of a call."""
+        weights = {"both": (SYNTH_WEIGHT, 1.0)}.get(name, (1.0, 1.0))
+        files = [
+            QuestionFile(path.name, digest(path), self.read(path), weight)
+            for path, weight in zip(self.sources[name], weights, strict=False)
+        ]
+        started = time.process_time()
+        made = train_ranker(files, self.graph, self.listed, seed=seed)
+        return made, {"train_cpu_s": round(time.process_time() - started, 1)}
+
+    def call_ms(self, rank: Ranker) -> float:
+        """Milliseconds of a call with a question that was not ranked before."""
+        looks = [
+            (question.text + " ?", question.topic_entities[0])
+            for question in self.test
+            if question.topic_entities
+        ]
+        listings = [self.listed(entity.id) for _, entity in looks]
+        started = time.perf_counter()
+        for (text, entity), relations in zip(looks, listings, strict=True):
+            rank(text, entity.name, relations)
+        return round(1000 * (time.perf_counter() - started) / len(looks), 3)
+
+
+SYNTH_WEIGHT = 0.3
+"""Of each synthesized question beside the training questions."""
+
+
+def main() -> None:
+    """Measure and record."""
+    options = _options()
+    bench = Bench(options)
+    train = bench.read(options.train)
+    figures: dict[str, Any] = {
+        "questions": {
+            path.name: {"digest": digest(path)}
+            for path in (options.synth, options.train, options.test)
+        }
+    }
+    for name, rank in (("bm25", bm25), ("stems", bm25_stems)):
+        found = {"test": bench.figures(rank, bench.test), "train": bench.figures(rank, train)}
+        figures[name] = {**found, "call_ms": bench.call_ms(rank)}
+        _say(name, figures[name])
+    for name, paths in bench.sources.items():
+        counts = NaiveBayes(bench.seen(paths))
+        figures[f"naive Bayes, {name}"] = {"test": bench.figures(counts, bench.test)}
+        _say(f"naive Bayes, {name}", figures[f"naive Bayes, {name}"])
+        figures[f"trained, {name}"] = found = []
+        for seed in options.seeds:
+            rank, cost = bench.trained(name, seed)
+            measured = {"test": bench.figures(rank, bench.test)}
+            if seed == options.seeds[0]:
+                measured["train, held out"] = bench.figures(rank, train)
+            found.append({"seed": seed, **measured, **cost, "call_ms": bench.call_ms(rank)})
+            _say(f"trained, {name}", found[-1])
+    given = " ".join(
+        f"--{key} {getattr(options, key)}" for key in ("graph", "synth", "train", "test")
+    )
+    command = f"python -m benchmarks.ranker {given} --seeds {' '.join(map(str, options.seeds))}"
+    path = record("ranker", figures, command, options.seeds[0], options.results)
+    sys.stdout.write(f"{path}\n")
+
+
+def _say(name: str, figures: Any) -> None:
+    sys.stderr.write(f"{name}: {figures}\n")
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--graph", type=Path, required=True)
+    parser.add_argument("--synth", type=Path, required=True, help="synthesized questions")
+    parser.add_argument("--train", type=Path, required=True, help="training questions")
+    parser.add_argument("--test", type=Path, required=True, help="test questions")
+    parser.add_argument("--seeds", type=int, nargs="*", default=[0, 1, 2])
+    parser.add_argument("--results", type=Path, default=Path("benchmarks/results"))
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
