@@ -1,4 +1,4 @@
-"""Measures rankers: where they put the relation that leads on, and what taking their first is worth.
+"""Measures rankers: where they put the relation that leads on, and what their first one is worth.
 
     python -m benchmarks.ranker --graph runs/fb15k --synth runs/synth/questions.jsonl \
         --train train.jsonl.gz --test test.jsonl.gz
@@ -110,7 +110,7 @@ class Bench:
         return {**shares, "em": round(statistics.fmean(right), 4)}
 
     def trained(self, name: str, seed: int) -> tuple[Ranker, dict[str, float]]:
-        """The trained ranker, the seconds that its training took, and the milliseconds of a call."""
+        """The trained ranker, and the seconds of processor time that its training took."""
         weights = {"both": (SYNTH_WEIGHT, 1.0)}.get(name, (1.0, 1.0))
         files = [
             QuestionFile(path.name, digest(path), self.read(path), weight)

@@ -182,6 +182,8 @@ def _inputs(config: GrpoConfig, environment: Environment) -> dict[str, str]:
     facts = {"questions": digest(Path(config.questions))}
     if Path(config.model).is_dir():
         facts["model"] = digest(Path(config.model))
+    about = environment.provenance
+    facts |= {"ranker": about["ranker_digest"]} if "ranker_digest" in about else {}
     return facts | {"graph": environment.graph.checksum}
 
 

@@ -13,6 +13,7 @@ from data_pipeline.jobs.seen import Seen
 from graphwalker.config import Config, write_config
 from graphwalker.errors import UserError
 from graphwalker.files import JsonlAppender, dumps, read_jsonl
+from graphwalker.ranking.load import trained_ranker
 from graphwalker.runs import claim, locked
 
 RUN, DROPPED = "run.json", "dropped.jsonl"
@@ -81,13 +82,20 @@ def open_ledger(
     Raises `UserError` naming the process, or the setting that differs.
     """
     with locked(out):
-        if claim(out, {"stage": stage, **facts, "config": config}, RUN, free=IRRELEVANT):
+        about = {"stage": stage, **facts, **_ranker(config), "config": config}
+        if claim(out, about, RUN, free=IRRELEVANT):
             write_config(config, out)
         ledger = Ledger(out, stage, files)
         try:
             yield ledger
         finally:
             ledger.close()
+
+
+def _ranker(config: Config) -> dict[str, str]:
+    """The digest of a trained ranker: another one may lie in the same folder tomorrow."""
+    environment: Any = getattr(config, "environment", None)
+    return trained_ranker(environment.ranker) if environment is not None else {}
 
 
 def unit_of(record: Mapping[str, Any]) -> str:

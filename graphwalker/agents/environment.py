@@ -12,7 +12,7 @@ from graphwalker.graphs.base import KnowledgeGraph
 from graphwalker.graphs.views.settings import with_layers
 from graphwalker.named import is_own
 from graphwalker.question import Question
-from graphwalker.ranking.load import load_ranker, ranker_digest
+from graphwalker.ranking.load import load_ranker, trained_ranker
 from graphwalker.tools.base import ToolBox
 
 
@@ -89,8 +89,7 @@ class Environment:
         }
         if self.config.ranker != "bm25":
             about["ranker"] = self.config.ranker
-        if file := ranker_digest(self.config.ranker):
-            about["ranker_digest"] = file
+        about |= trained_ranker(self.config.ranker)
         reranker = self.config.reranker
         return {**about, "reranker": reranker.model} if reranker.chats else about
 

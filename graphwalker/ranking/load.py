@@ -58,6 +58,11 @@ def ranker_digest(name: str) -> str:
     return digest(file) if file else ""
 
 
+def trained_ranker(name: str) -> dict[str, str]:
+    """What a run claims besides the setting's name: `ranker_digest`, of a trained ranker alone."""
+    return {"ranker_digest": ranker_digest(name)} if is_folder(name) else {}
+
+
 def is_folder(name: str) -> bool:
     """Whether the setting names the folder of a trained ranker, there or not."""
     return name not in RANKERS and not is_own(name) and ("/" in name or Path(name).is_dir())
