@@ -244,10 +244,8 @@ class SynthGoal(Goal):
     def next_structure(self) -> str | None:
         if self.kept.total() >= self.total:
             return None
-        for name in self._requested:
-            barren = self._step(name) == self._steps
-            if barren and name not in self._given_up and self.kept[name] < self._requested[name]:
-                self._give_up(name)
+        while (barren := self._barren()) is not None:
+            self._give_up(barren)
         structure = super().next_structure()
         return structure and stream_of(structure, self._step(structure))
 
@@ -270,6 +268,15 @@ class SynthGoal(Goal):
             if self.tried[stream] - self._productive[stream] < self._patience:
                 return step
         return self._steps
+
+    def _barren(self) -> str | None:
+        """A structure that has no more attempts worth making and is not full. One that had all
+        that was asked for may become one, when it takes the place of others."""
+        for name, quota in self.quota.items():
+            wanting = name not in self._given_up and self.kept[name] < quota
+            if wanting and self._step(name) == self._steps:
+                return name
+        return None
 
     def _give_up(self, structure: str) -> None:
         """Share out what the structure lacks. Raises `UserError` where there is no other."""

@@ -99,6 +99,29 @@ def test_the_command_says_what_gave_way(built, tmp_path):
     assert "warning: 5-hop: 0 of 1 made" in said
 
 
+PEOPLE = """person,works_for,livesIn
+Ana Albers,Almera,Varnholm
+Ben Brandt,Almera;Boreal Foods,Kesterby
+Cleo Costa,Boreal Foods,Varnholm
+Dario Dahl,Corvia,Kesterby
+"""
+COMPANIES = """company,headquarteredIn,founded_by
+Almera,Varnholm,Cleo Costa
+Boreal Foods,Kesterby,Ana Albers
+Corvia,Kesterby,Ben Brandt
+"""
+
+
+def test_a_structure_that_was_full_may_give_way_when_it_is_asked_for_more(tmp_path):
+    tables = {"people.csv": PEOPLE, "companies.csv": COMPANIES}
+    for name, text in tables.items():
+        (tmp_path / name).write_text(text)
+    named = [word for name in tables for word in ("--triples", tmp_path / name)]
+    run("graph", "build", *named, "--out", tmp_path / "graph")
+    card = synthesize(tmp_path / "graph", SynthConfig(count=40, max_attempts=40), tmp_path / "s")
+    assert card["count"] == 40 and card["structures"]["5-hop"] > 2
+
+
 def test_a_weight_of_nought_takes_just_that_structure_out():
     mix = load_config(SynthConfig, None, ["mix.5-hop=0"]).mix
     assert mix == {k: v for k, v in SynthConfig().mix.items() if k != "5-hop"}
