@@ -33,6 +33,7 @@ from data_pipeline.walks.plausibility import (
 )
 from data_pipeline.walks.sampler import Walk, Walker, WalkRules, walk_rng
 from data_pipeline.wording.banks.bank import not_asked
+from data_pipeline.wording.banks.genders import genders_of
 from data_pipeline.wording.composition.questions import ProgrammaticTeacher
 from data_pipeline.wording.lexicon import Lexicon
 from data_pipeline.wording.paraphrases import with_wordings
@@ -158,7 +159,8 @@ class Maker:
         splits = config.splits
         wordings = with_wordings(lexicon, which, splits.wording_share, splits.seed)
         phrases = ProgrammaticTeacher(
-            wordings, config.vague, config.styles, config.informal, graph.types
+            *(wordings, config.vague, config.styles, config.informal),
+            *(graph.types, genders_of(graph)),
         )
         protocol = self._environment.protocol
         self._teacher = open_teacher(

@@ -1,5 +1,4 @@
-"""Does the noun that a question asks for fit its answers? `what rivers are in {x}` asks for rivers.
-"""
+"""Does the noun that a question asks for fit its answers? `what rivers ...` finds rivers."""
 
 import re
 import tomllib

@@ -4,6 +4,7 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from data_pipeline.wording.banks.genders import GenderOf, suits
 from data_pipeline.wording.banks.nouns import fits
 from data_pipeline.wording.banks.typed import typed
 from data_pipeline.wording.composition.constraints import word_constrained
@@ -45,6 +46,8 @@ class ProgrammaticTeacher(Phraser):
     """Share of questions put as a command, or in passing without a question mark."""
     types: Types | None = None
     """The graph's types of an entity, for the noun of what is asked."""
+    gender: GenderOf | None = None
+    """The gender of an entity, for words such as `wife`."""
 
     def ask(self, query: Query, answers: Sequence[Entity], rng: random.Random) -> Draft | None:
         """One question, or `None` where none can be worded (no phrase, or the answer leaks)."""
@@ -57,7 +60,8 @@ class ProgrammaticTeacher(Phraser):
         elif len(query.branches) == 1:
             hops = (*query.branches[0].hops, *query.tail)
             inner = self.nest(self.topic(query.branches[0]), hops[:-1], rng)
-            last = self._word_last(inner, hops[-1], answers, rng)
+            start = query.branches[0].topic.id if len(hops) == 1 else ""
+            last = self._word_last(inner, hops[-1], answers, rng, start)
             count = len(query.branches[0].hops)
             text, parts, tail = last.text, (last.phrases[:count],), last.phrases[count:]
         elif query.tail:
@@ -72,18 +76,24 @@ class ProgrammaticTeacher(Phraser):
         return replace(draft, constraint=form) if draft and form else draft
 
     def _word_last(
-        self, inner: Fragment, hop: Hop, answers: Sequence[Entity], rng: random.Random
+        self,
+        inner: Fragment,
+        hop: Hop,
+        answers: Sequence[Entity],
+        rng: random.Random,
+        start: str = "",
     ) -> Fragment:
-        """A question about what the last hop leads to, in the form that reads best."""
+        """A question about what the last hop leads to, in the form that reads best. `start`: the
+        id of the entity that it starts from, where that is the topic."""
         entry, style = self.lexicon.entry(hop), ""
         if entry.casual and not inner.nested:
             style = rng.choices([*self.styles], [*self.styles.values()])[0]
         if style == "casual":
-            form = rng.choice(self._fitting(entry.casual, answers) or entry.casual)
+            form = rng.choice(self._fitting(entry.casual, start, answers) or entry.casual)
             return Fragment(typed(form, inner.text, rng), (form,))
         clauses = [c.text for c in entry.clauses if not c.vague and _predicates(c.text, entry.noun)]
         nouns = [p.text for p in entry.phrases if not p.vague]
-        questions = self._fitting(entry.questions, answers)
+        questions = self._fitting(entry.questions, start, answers)
         forms = smoothest((*questions, *clauses, *nouns), inner, MARGIN)
         fluent = [form for form in forms if not form.startswith(STIFF)] or forms
         kinds = [
@@ -93,8 +103,9 @@ class ProgrammaticTeacher(Phraser):
         ]
         weights = [
             0.6 * bool(kinds[0] and style != "formal"),
-            0.25 * bool(kinds[1]),
-            0.15 * bool(kinds[2]),
+            # A plain question is one that people would ask: less often of clause or noun phrase.
+            (0.08 if style == "plain" else 0.25) * bool(kinds[1]),
+            (0.02 if style == "plain" else 0.15) * bool(kinds[2]),
         ]
         (kind,) = rng.choices((0, 1, 2), weights if any(weights) else (1, 0, 0))
         form = rng.choice(kinds[kind])
@@ -110,9 +121,16 @@ class ProgrammaticTeacher(Phraser):
             text = of_a_phrase(filled, noun, word, rng, self.informal)
         return Fragment(text, phrases)
 
-    def _fitting(self, forms: Sequence[str], answers: Sequence[Entity]) -> list[str]:
-        """Whole questions whose noun fits the answers, as far as the graph knows their types."""
-        return [form for form in forms if self.types is None or fits(form, answers, self.types)]
+    def _fitting(self, forms: Sequence[str], start: str, answers: Sequence[Entity]) -> list[str]:
+        """Whole questions whose words fit the answers, as far as the graph knows what they are."""
+        types, gender = self.types, self.gender
+        found = [answer.id for answer in answers]
+        return [
+            form
+            for form in forms
+            if (types is None or fits(form, answers, types))
+            and (gender is None or suits(form, start, found, gender))
+        ]
 
     def _word_both(
         self, query: Query, answers: Sequence[Entity], rng: random.Random

@@ -10,6 +10,8 @@ import pytest
 
 from data_pipeline.certificates import other_reading
 from data_pipeline.wording.banks.bank import CASUAL, add_casual, bank, frames, not_asked, texts_of
+from data_pipeline.wording.banks.genders import genders_of, suits
+from data_pipeline.wording.banks.nouns import fits
 from data_pipeline.wording.banks.typed import typed
 from data_pipeline.wording.composition.questions import ProgrammaticTeacher
 from data_pipeline.wording.lexicon import Lexicon, hand_written
@@ -149,3 +151,38 @@ def test_styles_are_drawn_as_asked() -> None:
 
     assert typed_share({"casual": 1.0}) == 1.0 and typed_share({"formal": 1.0}) == 0.0
     assert 0.3 < typed_share({"casual": 1.0, "plain": 1.0}) < 0.7
+
+
+@pytest.mark.parametrize(
+    ("form", "start", "found", "suited"),
+    [
+        ("who is {x}'s wife", "bob", "ann", True),
+        ("who is {x}'s wife", "ann", "bob", False),
+        ("Who is {x}'s husband?", "ann", "bob", True),
+        ("who is {x} the son of", "bob", "ann", True),
+        ("who is {x} the son of", "ann", "bob", False),
+        ("whose father is {x}", "ann", "bob", False),
+        ("who are {x}'s brothers and sisters", "ann", "bob", True),
+        ("where did {x} spend his childhood", "ann", "town", False),
+        ("who is {x}'s wife", "nobody", "town", True),
+    ],
+)
+def test_words_fit_the_genders_that_are_known(
+    form: str, start: str, found: str, suited: bool
+) -> None:
+    names = {"ann": "Ann", "bob": "Bob", "f": "Female", "m": "Male", "town": "Ova"}
+    triples = [("ann", "people.person.gender", "f"), ("bob", "people.person.gender", "m")]
+    assert suits(form, start, [found], genders_of(MemoryGraph(triples, names))) is suited
+    assert suits(form, start, [found], genders_of(MemoryGraph([("a", "x.y", "b")], names)))
+
+
+def test_the_noun_that_is_asked_for_fits_the_answers() -> None:
+    kinds = {"nile": ["geography.river"], "cairo": ["location.citytown"]}
+    rivers, cities = "what rivers are in {x}", "Which city is in {x}?"
+    for form, answer, fitting in (
+        (rivers, "nile", True),
+        (rivers, "cairo", False),
+        (rivers, "unknown", True),
+        (cities, "cairo", True),
+    ):
+        assert fits(form, [Entity(answer, answer)], lambda one: kinds.get(one, [])) is fitting
