@@ -43,7 +43,7 @@ def score_table(stages: Sequence[StageFigures]) -> FigureTable:
         }.items()
         if shown
     }
-    rows = [
+    rows: list[tuple[Cell, ...]] = [
         (
             Cell(str(stage["name"]), count_of_questions(stage)),
             figure(stage, "em"),
@@ -135,7 +135,7 @@ def short_table(stages: Sequence[StageFigures]) -> FigureTable:
         "recovery_given_error": "Recovery",
         "turns": "Turns",
     }
-    rows = [
+    rows: list[tuple[Cell, ...]] = [
         (
             Cell(str(stage["name"]), missing_note(stage)),
             Cell(number(stage.get("em")), brackets(stage.get("em_interval"), 2)),

@@ -56,22 +56,17 @@ def reach_of(question: Question, environment: Environment) -> Reach:
         question = resolve_one(question, environment.graph)
     gold, query = GoldSet.of(question.answers), question.query
     explorer = Explorer(environment, question)
-    seen = exact = by_gold = False
-    listed = True
-    if query is not None:
-        played = _gold_walk(explorer, query, environment)
-        listed = played.listed
-        by_gold, seen = _finds(played, gold)
-    exact = by_gold
+    played = None if query is None else _gold_walk(explorer, query, environment)
+    by_gold, seen = (False, False) if played is None else _finds(played, gold)
+    by_any = by_gold
     for other in _other_walks(explorer, question, environment):
-        if exact:
+        if by_any:
             break
-        found, whole = _finds(other, gold)
-        exact, seen = exact or found, seen or whole
-    known = query is not None
-    return Reach(
-        question.id, listed if known else None, by_gold if known else None, exact, seen or exact
-    )
+        by_any, whole = _finds(other, gold)
+        seen = seen or whole
+    if played is None:
+        return Reach(question.id, None, None, by_any, seen)
+    return Reach(question.id, played.listed, by_gold, by_any, seen)
 
 
 def reaches(
@@ -126,8 +121,8 @@ def ceiling(found: Iterable[Reach]) -> dict[str, Any]:
 
 def _finds(reached: Reached, gold: GoldSet) -> tuple[bool, bool]:
     """Whether the walk ends at exactly the gold answers, and whether all are among its ends."""
-    found = compare(reached.ends, gold)
-    return found["em"] == 1.0, found["recall"] == 1.0 and bool(gold.ids)
+    found = compare(reached.ends, gold) if gold.ids else {"em": 0.0, "recall": 0.0}
+    return found["em"] == 1.0, found["recall"] == 1.0
 
 
 def _gold_walk(explorer: Explorer, query: Query, environment: Environment) -> Reached:

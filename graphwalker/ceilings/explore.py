@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import groupby
 
 from graphwalker.agents.environment import Environment
@@ -111,7 +111,7 @@ class Explorer:
         """The hops on each page of an entity's listing."""
         if name not in self._listings:
             pages = self._paged
-            further = (lambda n: pages.relations_page(name, n)) if pages else None
+            further = partial(pages.relations_page, name) if pages else None
             shown = self._shown(self._speaker.relations(name), further)
             self._listings[name] = [
                 tuple(hop for one in page.listed for hop in one.hops) for page in shown
@@ -122,7 +122,7 @@ class Explorer:
         """What each page of the entity's triples of that relation shows."""
         if (name, relation) not in self._pages:
             pages = self._paged
-            further = (lambda n: pages.triples_page(name, relation, n)) if pages else None
+            further = partial(pages.triples_page, name, relation) if pages else None
             call = self._speaker.triples(name, relation)
             self._pages[name, relation] = self._shown(call, further)
         return self._pages[name, relation]

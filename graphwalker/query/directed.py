@@ -59,8 +59,8 @@ def conjunctions(graph: KnowledgeGraph, topics: Sequence[Entity], path: Sequence
 def inverses(graph: KnowledgeGraph, way: Way) -> list[Way]:
     """The relations of the topic, in the other direction, that find all that a way of one hop finds
     and more: of a relation and its inverse a graph may hold only one at some entities."""
-    topic, hops = way.query.branches[0].topic, way.query.branches[0].hops
-    if len(way.query.branches) > 1 or len(hops) > 1:
+    topic, hops = way.query.branches[0].topic, _hops(way)
+    if len(way.query.branches) != 1 or len(hops) != 1:
         return []
     direction = hops[0].direction.reverse
     known = {end.id for end in way.answers or ()}

@@ -106,7 +106,7 @@ def resolve(
         and (question.annotations.get(EXECUTED) == EQUAL or not exact)
     ]
     write_jsonl(given.out, [question.to_json() for question in kept])
-    summary = {**found.summary(), "written": len(kept), "file": str(given.out)}
+    summary: dict[str, Any] = {**found.summary(), "written": len(kept), "file": str(given.out)}
     if as_json:
         show("", summary, as_json)
         return
