@@ -160,7 +160,7 @@ class SynthConfig(SamplingConfig):
     `mix.5-hop=0`, takes that structure out."""
     max_path_share: float = Field(default=1.0, gt=0.0, le=1.0)
     """Largest share of a structure's questions that may take the same relation path."""
-    max_relation_share: float = Field(default=0.05, gt=0.0, le=1.0)
+    max_relation_share: float = Field(default=0.1, gt=0.0, le=1.0)
     """Largest share of a structure's hops that may be over the same relation. It gives way
     together with `plausibility`."""
     max_attempts: int = Field(default=3000, ge=1)

@@ -230,23 +230,30 @@ class Plausibility:
         return min(hop, self.inverse(hop) or hop)
 
     def next_hops(
-        self, hops: list[Hop], taken: Sequence[Hop], reached_by: Hop | None, is_end: bool
+        self, hops: Sequence[Hop], reached_by: Hop | None, is_end: bool, alone: bool
     ) -> list[Hop]:
-        """Those that make sense behind the hops taken; `is_end`: as the last one of a path."""
-        if not self.config.on:
-            return hops
-        if not is_end:
-            hops = [hop for hop in hops if self.describes(hop)]
-        if not reached_by:
-            return hops
-        known = {self.same(hop) for hop in taken} if self.config.worded_only else set[Hop]()
+        """Those that make sense behind the hop that leads here. `is_end`: as the last one of a
+        path; `alone`: as all that the question asks."""
         return [
-            hop for hop in hops if self.follows(reached_by, hop) and self.same(hop) not in known
+            hop
+            for hop in hops
+            if self.allows(hop, alone)
+            and (is_end or self.describes(hop))
+            and (reached_by is None or self.follows(reached_by, hop))
         ]
+
+    def without_repeats(self, hops: list[Hop], taken: Sequence[Hop]) -> list[Hop]:
+        """Those that the path has not taken yet, in either spelling."""
+        if not (self.config.on and self.config.worded_only):
+            return hops
+        known = {one for hop in taken for one in (hop, self.inverse(hop))}
+        return [hop for hop in hops if hop not in known]
 
     def follows(self, reached_by: Hop, hop: Hop) -> bool:
         """Whether one hop makes sense behind another: it does not lead back, does not ask for what
         there are many of, and what the first leads to commonly has it."""
+        if not self.config.on:
+            return True
         key = reached_by, hop
         found = self.verdicts.get(key)
         if found is None:
@@ -311,6 +318,7 @@ def reversed_hop(hop: Hop) -> Hop:
     return Hop(hop.relation, hop.direction.reverse)
 
 
+@cache
 def domain(relation: str) -> str:
     """`film` of `film.film.genre`; of `base` and `user` with the name of the part; `""` of an id
     that has none.

@@ -31,7 +31,7 @@ STRUCTURES: dict[str, tuple[tuple[int, ...], int]] = {
 
 HOP_TRIES = 12
 """Relations tried at an entity before the walk is given up there."""
-WAYS = 3
+WAYS = 2
 """Hops from an entity that are followed until one leads on."""
 TOPICS = 5
 """Entities that a walk tries to start from."""
@@ -95,7 +95,7 @@ class Walker:
         self._relations = relations or lister(graph, WalkerSettings())
         self._allowed = {d: _Allowed(seeds, d) for d in Direction}
         self._hops = lru_cache(maxsize=LISTINGS)(self._list_hops)
-        self._usable = lru_cache(maxsize=LISTINGS)(self._list_usable)
+        self._onward = lru_cache(maxsize=2 * LISTINGS)(self._list_onward)
 
     def sample(self, structure: str, rng: random.Random) -> Walk | str:
         """A walk of the structure, or the reason why this attempt found none."""
@@ -213,16 +213,18 @@ class Walker:
 
     def _some_hops(self, path: "_Path", aim: "_Aim", rng: random.Random) -> list[Hop]:
         """Hops to try behind a path, in random order."""
-        hops = self._usable(path.entities[-1].id, aim.alone)
-        if judge := self.plausibility:
-            reached_by = path.hops[-1] if path.hops else aim.reached_by
-            is_end = len(path.hops) + 1 == aim.length
-            hops = judge.next_hops(hops, path.hops, reached_by, is_end)
+        reached_by = path.hops[-1] if path.hops else aim.reached_by
+        is_end = len(path.hops) + 1 == aim.length
+        hops = self._onward(path.entities[-1].id, reached_by, is_end, aim.alone)
+        if self.plausibility and path.hops:
+            hops = self.plausibility.without_repeats(hops, path.hops)
         return rng.sample(hops, min(HOP_TRIES, len(hops)))
 
-    def _list_usable(self, entity_id: str, alone: bool) -> list[Hop]:
+    def _list_onward(
+        self, entity_id: str, reached_by: Hop | None, is_end: bool, alone: bool
+    ) -> list[Hop]:
         judge, hops = self.plausibility, self._hops(entity_id)
-        return [hop for hop in hops if judge.allows(hop, alone)] if judge else hops
+        return judge.next_hops(hops, reached_by, is_end, alone) if judge else hops
 
     def _list_hops(self, entity_id: str) -> list[Hop]:
         listed = self._relations(entity_id)

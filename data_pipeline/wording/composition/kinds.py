@@ -16,6 +16,7 @@ _PLACES = (
     ("geography.river", "river"),
     ("education.university", "university"),
     ("education.educational_institution", "school"),
+    ("location.administrative_division", "region"),
 )
 _WORKS = (("film.film", "film"), ("tv.tv_program", "TV show"), ("book.book", "book"))
 _GROUPS = (
