@@ -260,10 +260,16 @@ class Plausibility:
             back = reversed_hop(reached_by)
             found = self.verdicts[key] = (
                 self.same(hop) != self.same(back)
+                and not (self.config.worded_only and self._apart(reached_by, hop))
                 and self.company.fan_out(hop) <= self.config.max_fan_out
                 and self.company.share(back, hop) >= self.config.min_together
             )
         return found
+
+    def _apart(self, one: Hop, two: Hop) -> bool:
+        """Whether `apart.txt` keeps the two from following one another."""
+        ones, twos = ([hop, self.inverse(hop) or hop] for hop in (one, two))
+        return any(keeps_apart(a, b) for a in ones for b in twos)
 
     def meets(self, one: Hop, two: Hop) -> bool:
         """Whether both may lead to the same thing: of what the rarer one leads to, enough is led
@@ -289,7 +295,7 @@ def company_of(graph: KnowledgeGraph, entity_ids: Sequence[str]) -> Company:
 @cache
 def stands_alone(hop: Hop) -> bool:
     """Whether `alone.txt` names the hop, or its relation in both directions."""
-    return any(map(_alone(), (hop.relation, f"{hop.direction}:{hop.relation}")))
+    return any(map(_alone(), _spelled(hop)))
 
 
 @cache
@@ -301,6 +307,27 @@ def _alone() -> Callable[[str], Any]:
 def _lines(name: str) -> list[str]:
     text = files("data_pipeline.walks").joinpath(name).read_text(encoding="utf-8")
     return [line for line in text.splitlines() if line and line[0] != "#"]
+
+
+def keeps_apart(one: Hop, two: Hop) -> bool:
+    """Whether `apart.txt` names the second hop behind the first."""
+    return any(
+        any(map(first, _spelled(one))) and any(map(second, _spelled(two)))
+        for first, second in _pairs()
+    )
+
+
+def _spelled(hop: Hop) -> tuple[str, str]:
+    return hop.relation, f"{hop.direction}:{hop.relation}"
+
+
+@cache
+def _pairs() -> list[tuple[Callable[[str], Any], Callable[[str], Any]]]:
+    def matching(pattern: str) -> Callable[[str], Any]:
+        return re.compile(fnmatch.translate(pattern)).match
+
+    lines = [line.split(" -> ") for line in _lines("apart.txt")]
+    return [(matching(first), matching(second)) for first, second in lines]
 
 
 @cache

@@ -1,6 +1,7 @@
 """Branches that meet in one thing: `Who directed A and wrote B?`, `Which film stars both?`."""
 
 import random
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -9,6 +10,9 @@ from data_pipeline.wording.composition.openings import UNSPECIFIC, wh
 from data_pipeline.wording.composition.parts import Fragment, Phraser, shape
 from data_pipeline.wording.lexicon import Entry, Phrase
 from graphwalker.query.query import Query
+
+_ONE = re.compile(r"\{x\}('s| (?!as\b|this\b)\w+s\b)")
+"""A form whose slot takes one thing only: `the school {x} attends`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +69,14 @@ def _all_alike(
     names = [inner.text for inner in inners]
     both = f"both {names[0]} and {names[1]}" if len(names) == 2 else _listed(names)
     clauses = [c.text for c in phraser.lexicon.clauses(hop) if not c.vague]
-    fit = [c for c in clauses if "{x}'s" not in c and entry.noun not in c.split()]
+    fit = [c for c in clauses if not _ONE.search(c) and entry.noun not in c.split()]
     if fit:
         form = rng.choice(fit)
         clause, phrase = form.replace("{x}", both), ""
     else:
         nouns = [p.text for p in phraser.lexicon.phrases(hop) if not p.vague]
-        form = rng.choice([n for n in nouns if shape(n).final] or nouns)
+        plural = [n for n in nouns if not _ONE.search(n)]
+        form = rng.choice([n for n in plural if shape(n).final] or plural or nouns)
         clause, phrase = "", form.replace("{x}", both)
     parts = ((form,),) * len(inners)
     return Meeting(clause, phrase, "", entry.noun, entry.question_word, parts)
