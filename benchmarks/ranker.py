@@ -19,6 +19,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -85,8 +86,8 @@ class Bench:
         self.listed = lambda entity_id: listing(entity_id).relations
         self.test = self.read(options.test)
         self.sources = {
-            "synthesis and bank": [options.synth],
             "training questions": [options.train],
+            "synthesis and bank": [options.synth],
             "both": [options.synth, options.train],
         }
 
@@ -139,42 +140,43 @@ SYNTH_WEIGHT = 0.3
 
 
 def main() -> None:
-    """Measure and record."""
+    """Measure, and record after each ranker: a run that is stopped leaves what it has."""
     options = _options()
     bench = Bench(options)
     train = bench.read(options.train)
-    figures: dict[str, Any] = {
-        "questions": {
-            path.name: {"digest": digest(path)}
-            for path in (options.synth, options.train, options.test)
-        }
-    }
+    files = (options.synth, options.train, options.test)
+    figures: dict[str, Any] = {"questions": {path.name: digest(path) for path in files}}
     for name, rank in (("bm25", bm25), ("stems", bm25_stems)):
-        found = {"test": bench.figures(rank, bench.test), "train": bench.figures(rank, train)}
-        figures[name] = {**found, "call_ms": bench.call_ms(rank)}
-        _say(name, figures[name])
+        figures[name] = {
+            "test": bench.figures(rank, bench.test),
+            "train": bench.figures(rank, train),
+            "call_ms": bench.call_ms(rank),
+        }
+        _save(figures, name, options)
     for name, paths in bench.sources.items():
-        counts = NaiveBayes(bench.seen(paths))
-        figures[f"naive Bayes, {name}"] = {"test": bench.figures(counts, bench.test)}
-        _say(f"naive Bayes, {name}", figures[f"naive Bayes, {name}"])
-        figures[f"trained, {name}"] = found = []
-        for seed in options.seeds:
-            rank, cost = bench.trained(name, seed)
-            measured = {"test": bench.figures(rank, bench.test)}
-            if seed == options.seeds[0]:
-                measured["train, held out"] = bench.figures(rank, train)
-            found.append({"seed": seed, **measured, **cost, "call_ms": bench.call_ms(rank)})
-            _say(f"trained, {name}", found[-1])
-    given = " ".join(
-        f"--{key} {getattr(options, key)}" for key in ("graph", "synth", "train", "test")
-    )
+        counts, label = NaiveBayes(bench.seen(paths)), f"naive Bayes, {name}"
+        figures[label] = {"test": bench.figures(counts, bench.test)}
+        _save(figures, label, options)
+    for name, seed in product(bench.sources, options.seeds):
+        if options.synth in bench.sources[name] and seed not in options.synth_seeds:
+            continue
+        label = f"trained, {name}"
+        rank, cost = bench.trained(name, seed)
+        measured = {"test": bench.figures(rank, bench.test)}
+        if seed == options.seeds[0]:
+            measured["train, held out"] = bench.figures(rank, train)
+        one = {"seed": seed, **measured, **cost, "call_ms": bench.call_ms(rank)}
+        figures.setdefault(label, []).append(one)
+        _save(figures, label, options)
+
+
+def _save(figures: dict[str, Any], name: str, options: argparse.Namespace) -> None:
+    keys = ("graph", "synth", "train", "test")
+    given = " ".join(f"--{key} {getattr(options, key)}" for key in keys)
     command = f"python -m benchmarks.ranker {given} --seeds {' '.join(map(str, options.seeds))}"
-    path = record("ranker", figures, command, options.seeds[0], options.results)
-    sys.stdout.write(f"{path}\n")
-
-
-def _say(name: str, figures: Any) -> None:
-    sys.stderr.write(f"{name}: {figures}\n")
+    command += f" --synth-seeds {' '.join(map(str, options.synth_seeds))}"
+    record("ranker", figures, command, options.seeds[0], options.results)
+    sys.stderr.write(f"{name}: {figures[name]}\n")
 
 
 def _options() -> argparse.Namespace:
@@ -184,6 +186,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--train", type=Path, required=True, help="training questions")
     parser.add_argument("--test", type=Path, required=True, help="test questions")
     parser.add_argument("--seeds", type=int, nargs="*", default=[0, 1, 2])
+    parser.add_argument("--synth-seeds", type=int, nargs="*", default=[0], help="where it is long")
     parser.add_argument("--results", type=Path, default=Path("benchmarks/results"))
     return parser.parse_args()
 

@@ -41,6 +41,9 @@ def train(
     seed: Seed = 0,
     folds: Annotated[int, Option(min=2, max=20, help="Models that hold a part out.")] = 5,
     epochs: Annotated[int, Option(min=1, help="Passes over the examples.")] = 4,
+    whole_relations: Annotated[
+        float, Option(min=0, max=1, help="Share of relations held out with all their phrases.")
+    ] = 0.0,
     settings: EnvironmentSettings = None,
 ) -> None:
     """Train a ranker from questions whose relations are known: their `query`, or `relation_path`.
@@ -66,7 +69,16 @@ def train(
         for path, one in zip(questions, weights, strict=True)
     ]
     with console.progress("training") as tick:
-        made = train_ranker(files, opened, listed, folds=folds, epochs=epochs, seed=seed, tick=tick)
+        made = train_ranker(
+            files,
+            opened,
+            listed,
+            folds=folds,
+            epochs=epochs,
+            whole_relations=whole_relations,
+            seed=seed,
+            tick=tick,
+        )
     made = write_ranker(made, out)
     show(str(out), _facts(made.about.model_dump(), made.digest))
 
@@ -142,5 +154,13 @@ def _facts(about: dict[str, Any], digest: str) -> dict[str, Any]:
         f"{source['unlisted']:,} not listed, weight {source['weight']:g}"
         for source in about["sources"]
     }
-    kept = ("folds", "epochs", "seed", "graph", "format_version", "known_questions")
+    kept = (
+        "folds",
+        "whole_relations",
+        "epochs",
+        "seed",
+        "graph",
+        "format_version",
+        "known_questions",
+    )
     return {**sources, **{key: about[key] for key in kept if key in about}, "digest": digest}

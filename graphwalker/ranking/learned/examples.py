@@ -25,13 +25,23 @@ class Example:
     """Listed relations that lead on, the true one first; the others say the same."""
     wording: str
     """How the question says this hop: what a fold holds out."""
+    phrased: bool
+    """Whether `wording` is the hop's own phrase, not the whole question."""
     entities: tuple[str, ...]
     """Every entity at which the question takes this hop, `entity` included."""
 
-    def fold(self, folds: int, seed: int) -> int:
-        """The fold that holds out this way of saying it."""
-        digest = hashlib.blake2b(f"{seed} {self.wording}".encode("utf-8", "surrogatepass"))
-        return int.from_bytes(digest.digest()[:8], "little") % folds
+    def fold(self, folds: int, seed: int, whole_relations: float = 0.0) -> int:
+        """The fold that holds out this way of saying it; of that share of the relations, every way
+        in which a phrase says them."""
+        relation = f"{seed} relation {self.gold[0]}"
+        if self.phrased and _drawn(relation) < whole_relations * 2**64:
+            return _drawn(f"{relation} fold") % folds
+        return _drawn(f"{seed} {self.wording}") % folds
+
+
+def _drawn(text: str) -> int:
+    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"))
+    return int.from_bytes(digest.digest()[:8], "little")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +80,7 @@ def _example(question: Question, hop: _Hop, listed: RelationsOf) -> Example | No
                 relations,
                 tuple(relation for relation in hop.gold if relation in relations),
                 hop.wording or " ".join(masked(question.text, entity.name)[0]),
+                bool(hop.wording),
                 tuple(dict.fromkeys(other.name for other in hop.entities)),
             )
     return None

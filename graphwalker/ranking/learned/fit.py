@@ -37,6 +37,7 @@ def train_ranker(
     *,
     folds: int = FOLDS,
     epochs: int = EPOCHS,
+    whole_relations: float = 0.0,
     seed: int = 0,
     tick: Callable[[int, int], None] = lambda done, total: None,
 ) -> LearnedRanker:
@@ -51,13 +52,14 @@ def train_ranker(
         features=DENSE,
         bits=BITS,
         folds=folds,
+        whole_relations=whole_relations,
         seed=seed,
         epochs=epochs,
         graph=graph.checksum,
         sources=tuple(sources),
     )
     weights = _fit(found, about, tick)
-    return LearnedRanker(about, weights, _known([e for e, _ in found], folds, seed))
+    return LearnedRanker(about, weights, _known([e for e, _ in found], about))
 
 
 def _read(
@@ -90,7 +92,7 @@ def _fit(
         for k, number in enumerate(order):
             example, weight = found[number]
             seen_by = np.full(about.folds + 1, weight)
-            seen_by[example.fold(about.folds, about.seed) + 1] = 0.0
+            seen_by[_fold(example, about) + 1] = 0.0
             gold = np.array([example.relations.index(relation) for relation in example.gold])
             trainer.step(example.question, example.entity, example.relations, gold, seen_by)
             tick(epoch * len(found) + k + 1, total)
@@ -98,11 +100,15 @@ def _fit(
     return Weights(words, trainer.weights.dense)
 
 
-def _known(found: Sequence[Example], folds: int, seed: int) -> KnownQuestions:
+def _fold(example: Example, about: About) -> int:
+    return example.fold(about.folds, about.seed, about.whole_relations)
+
+
+def _known(found: Sequence[Example], about: About) -> KnownQuestions:
     """The first example of a question decides where two of them meet."""
     known: dict[int, int] = {}
     for example in found:
-        fold = example.fold(folds, seed)
+        fold = _fold(example, about)
         for entity in (*example.entities, ""):
             known.setdefault(question_key(example.question, entity), fold)
     return KnownQuestions.of(known)

@@ -32,6 +32,8 @@ class About(Config):
     bits: int
     """The table of pairs has 2 ** bits weights."""
     folds: int
+    whole_relations: float = 0.0
+    """Share of the relations that a fold holds out with all their phrases."""
     seed: int
     epochs: int
     graph: str

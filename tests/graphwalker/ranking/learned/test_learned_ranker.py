@@ -5,10 +5,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from graphwalker.cli.app import app
 from graphwalker.errors import UserError
+from graphwalker.files import write_jsonl
 from graphwalker.graphs.base import Direction, Entity
-from graphwalker.question import Question
+from graphwalker.question import Answer, Question
+from graphwalker.ranking.learned.examples import Example
 from graphwalker.ranking.learned.fit import QuestionFile, train_ranker
 from graphwalker.ranking.learned.folder import folder_digest, read_ranker, write_ranker
 from graphwalker.ranking.learned.measure import first_shares
@@ -143,3 +147,34 @@ def test_shares_count_a_hop_that_is_not_listed_as_missed() -> None:
 
     found = first_shares(questions, GRAPH, relations_of, backwards)
     assert (found["hops"], found["unlisted"], found["first_1"]) == (2, 1, 0.5)
+
+
+def test_a_fold_holds_out_a_wording_or_all_phrases_of_a_relation() -> None:
+    def example(wording: str, phrased: bool) -> Example:
+        return Example("q", "e", ("a.b", "c.d"), ("a.b",), wording, phrased, ("e",))
+
+    phrases = [example(f"the {n} of {{x}}", True) for n in range(40)]
+    questions = [example(f"the {n} of @", False) for n in range(40)]
+    assert len({one.fold(5, 0) for one in phrases}) == 5
+    assert len({one.fold(5, 0, whole_relations=1.0) for one in phrases}) == 1
+    assert len({one.fold(5, 0, whole_relations=1.0) for one in questions}) == 5
+
+
+def test_the_commands_train_describe_and_measure(tmp_path: Path) -> None:
+    answered = [replace(one, answers=(Answer("Eve", "m.0eve"),)) for one in TRAINING]
+    questions = tmp_path / "q.jsonl"
+    write_jsonl(questions, [one.to_json() for one in answered])
+    given = ["--graph", "support.toy:toy_graph", "--questions", str(questions)]
+
+    def run(*arguments: str) -> str:
+        result = CliRunner().invoke(app, ["ranker", *arguments])
+        assert result.exit_code == 0, result.output
+        return result.output
+
+    run("train", *given, "--weight", "0.5", "--folds", "2", "--out", str(tmp_path / "r"))
+    about = json.loads(run("info", str(tmp_path / "r"), "--json"))
+    assert about["sources"][0]["weight"] == 0.5 and about["digest"]
+    found = json.loads(run("eval", *given, "--ranker", "bm25", "--json"))[str(questions)]
+    assert (found["questions"], found["hops"], found["first_20"]) == (5, 6, 1.0)
+    wrong = CliRunner().invoke(app, ["ranker", "train", *given, "--weight", "0", "--out", "x"])
+    assert "give numbers above 0" in str(wrong.exception)
