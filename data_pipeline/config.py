@@ -93,7 +93,7 @@ class SamplingConfig(Config):
     """Checks of a question that are not made, to measure what they are worth."""
     styles: dict[str, float] = STYLES
     """Weights of the styles of a question of one hop: `casual` (as typed into a search box, where
-    the phrase bank has such words), `plain` and `formal`."""
+    the phrase bank has such words), `plain` and `formal`. One that is not given keeps its own."""
     informal: float = Field(default=0.1, ge=0.0, le=1.0)
     """Share of the questions that are put as a command (`Name the film that ...`), or as people
     type into a search box (`who directed ...`, without a question mark)."""
@@ -125,7 +125,8 @@ class SamplingConfig(Config):
     def _known_styles(cls, styles: dict[str, float]) -> dict[str, float]:
         if unknown := sorted(set(styles) - set(STYLES)):
             raise ValueError(f"unknown style {unknown[0]!r}; known: {', '.join(STYLES)}")
-        if min(styles.values(), default=0.0) < 0 or not sum(styles.values()):
+        styles = {**STYLES, **styles}
+        if min(styles.values()) < 0 or not sum(styles.values()):
             raise ValueError("the weights of the styles are not negative, and one is above 0")
         return styles
 

@@ -3,6 +3,7 @@
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
@@ -11,14 +12,32 @@ from graphwalker.graphs.base import Entity
 _ASKED = r"^(?:in |on |at |to )?(?:what|which)(?: (?:other|famous|big|major|main|us|rock|boy))* "
 
 
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What a noun asks for."""
+
+    one_of: frozenset[str] | None
+    none_of: frozenset[str]
+    named: tuple[str, ...]
+
+    def is_met(self, answer: Entity, kinds: Sequence[str]) -> bool:
+        if self.named:
+            return any(part in answer.name.lower() for part in self.named)
+        if not kinds:
+            return True
+        fit = self.one_of is None or not self.one_of.isdisjoint(kinds)
+        return fit and self.none_of.isdisjoint(kinds)
+
+
 @cache
-def _nouns() -> tuple[re.Pattern[str], dict[str, tuple[frozenset[str] | None, frozenset[str]]]]:
-    """What finds the noun of a question, and of every noun the types that fit and that do not."""
+def _nouns() -> tuple[re.Pattern[str], dict[str, _Wanted]]:
+    """What finds the noun of a question, and what every noun asks for."""
     path = files("data_pipeline.wording").joinpath("banks", "nouns.toml")
-    known: dict[str, tuple[frozenset[str] | None, frozenset[str]]] = {}
+    known: dict[str, _Wanted] = {}
     for row in tomllib.loads(path.read_text(encoding="utf-8"))["noun"]:
         fit = frozenset(row["one_of"]) if "one_of" in row else None
-        known.update(dict.fromkeys(row["words"], (fit, frozenset(row.get("none_of", ())))))
+        wanted = _Wanted(fit, frozenset(row.get("none_of", ())), tuple(row.get("named", ())))
+        known.update(dict.fromkeys(row["words"], wanted))
     words = "|".join(sorted(map(re.escape, known), key=len, reverse=True))
     return re.compile(rf"{_ASKED}({words})\b(?! of\b)", re.IGNORECASE), known
 
@@ -35,9 +54,5 @@ def fits(form: str, answers: Iterable[Entity], types: Callable[[str], Sequence[s
     found = pattern.match(form)
     if not found:
         return True
-    one_of, none_of = known[found[1].lower()]
-    return all(
-        (one_of is None or not one_of.isdisjoint(kinds)) and none_of.isdisjoint(kinds)
-        for kinds in (types(answer.id) for answer in answers)
-        if kinds
-    )
+    wanted = known[found[1].lower()]
+    return all(wanted.is_met(answer, types(answer.id)) for answer in answers)

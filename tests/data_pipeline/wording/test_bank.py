@@ -184,5 +184,7 @@ def test_the_noun_that_is_asked_for_fits_the_answers() -> None:
         (rivers, "cairo", False),
         (rivers, "unknown", True),
         (cities, "cairo", True),
+        ("what oscars did {x} win", "Academy Award for Best Picture", True),
+        ("what oscars did {x} win", "BAFTA Award for Best Film", False),
     ):
         assert fits(form, [Entity(answer, answer)], lambda one: kinds.get(one, [])) is fitting
