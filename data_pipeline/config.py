@@ -191,7 +191,13 @@ class FilterConfig(SynthConfig):
     """What a file of questions must pass: certificates, a judge, a reader."""
 
     reader: ReaderConfig = ReaderConfig()
-    """A reader that must find each walk again from the text alone. It is learned from the file."""
+    """A reader that must find each walk again from the text alone. It is learned from the file.
+    `reader=true` is short for `reader.on=true`."""
+
+    @field_validator("reader", mode="before")
+    @classmethod
+    def _on_or_off(cls, reader: Any) -> Any:
+        return {"on": reader} if isinstance(reader, bool) else reader
 
 
 class BenchConfig(SynthConfig):

@@ -10,7 +10,7 @@ class ReaderConfig(Config):
 
     on: bool = False
     """Whether questions are read."""
-    lose: float = Field(default=0.1, gt=0.0, lt=1.0)
+    lose: float = Field(default=0.05, gt=0.0, lt=1.0)
     """Share of the questions that may be dropped: those that look most like the planted faults."""
     folds: int = Field(default=4, ge=2)
     """Parts of the corpus. A question is read by a reader that has seen the other parts only."""
