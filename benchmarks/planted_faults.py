@@ -14,23 +14,30 @@ compared. A judge is measured on `--judged` faults of each kind.
 
 import argparse
 import random
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.record import record
+from benchmarks.record import RESULTS, record
 from data_pipeline.config import SamplingConfig
 from data_pipeline.reading.config import ReaderConfig
 from data_pipeline.reading.corpus import CorpusReader, ReadingSource
 from data_pipeline.reading.faults import Faults
 from data_pipeline.reading.labels import read_labels
+from data_pipeline.teacher.client import Chats, Unusable
+from data_pipeline.teacher.judge import Judge
+from data_pipeline.teacher.teacher import open_judge
 from data_pipeline.wording.composition.questions import ProgrammaticTeacher
 from data_pipeline.wording.quality import surface
 from data_pipeline.wording.vocabulary import lexicon_of
 from graphwalker.agents.environment import EnvironmentConfig
 from graphwalker.config import load_config
 from graphwalker.datasets.base import load_questions
+from graphwalker.errors import UserError
 from graphwalker.graphs.base import Direction, Entity
 from graphwalker.graphs.open import open_graph
 from graphwalker.query.draft import plain_wording
@@ -51,6 +58,7 @@ def main() -> None:
     parser.add_argument("--labels", type=Path, nargs="*", default=[])
     parser.add_argument("--judged", type=int, default=10, help="Faults of each kind for a judge.")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path, default=RESULTS)
     parser.add_argument("settings", nargs="*", help="judge=..., as `graphwalker filter` takes it.")
     given = parser.parse_args()
     graph = open_graph(given.graph)
@@ -59,7 +67,7 @@ def main() -> None:
     labels = {text: one for path in given.labels for text, one in read_labels(path).items()}
     figures: dict[str, Any] = {"questions": len(questions), "lose": {}}
     for lose in (0.05, 0.1):
-        reader = CorpusReader(questions, source, ReaderConfig(on=True, lose=lose), given.seed)
+        reader = CorpusReader(questions, source, ReaderConfig(enabled=True, lose=lose), given.seed)
         found = reader.card(labels)["reader"]
         if given.data:
             found["webqsp_train"] = people(reader, source, given.data, given.seed)
@@ -71,10 +79,18 @@ def main() -> None:
     print("surface", figures["surface checks alone"])
     if given.settings:
         config = load_config(SamplingConfig, None, given.settings)
-        finds = judge(source, config)
-        figures["judge"] = measured(finds, source, questions, given.judged, given.seed)
+        with (
+            tempfile.TemporaryDirectory() as out,
+            closing(Chats.open(config.teacher, config.judge, Path(out))) as chats,
+        ):
+            judge = open_judge(config.teacher, config.judge, chats)
+            if judge is None:
+                raise UserError("name a judge: judge=transformers:FOLDER, or judge.base_url=...")
+            finds = partial(too_low, judge, source)
+            figures["judge"] = measured(finds, source, questions, given.judged, given.seed)
         print("judge", figures["judge"])
-    record("planted_faults", figures, "python -m benchmarks.planted_faults", given.seed)
+    given.out.mkdir(parents=True, exist_ok=True)
+    record("planted_faults", figures, "python -m benchmarks.planted_faults", given.seed, given.out)
 
 
 def measured(
@@ -97,17 +113,13 @@ def measured(
     }
 
 
-def judge(source: ReadingSource, config: SamplingConfig) -> Finds:
-    """Whether the judge of the config scores a question too low."""
-    from data_pipeline.teacher.local_judge import LocalJudge
-
-    judging = LocalJudge(config.judge)
-
-    def finds(question: Question) -> bool:
-        query = _query(question)
-        return not judging.verdict(question.text, query, execute(source.graph, query)).kept
-
-    return finds
+def too_low(judge: Judge, source: ReadingSource, question: Question) -> bool:
+    """Whether the judge scores a question too low; one that it cannot score is not found."""
+    query = _query(question)
+    try:
+        return not judge.verdict(question.text, query, execute(source.graph, query)).kept
+    except Unusable:
+        return False
 
 
 def people(reader: CorpusReader, source: ReadingSource, data: Path, seed: int) -> dict[str, Any]:

@@ -192,12 +192,14 @@ class FilterConfig(SynthConfig):
 
     reader: ReaderConfig = ReaderConfig()
     """A reader that must find each walk again from the text alone. It is learned from the file.
-    `reader=true` is short for `reader.on=true`."""
+    `reader=true` is short for `reader.enabled=true`, and any of its settings enables it, too."""
 
     @field_validator("reader", mode="before")
     @classmethod
-    def _on_or_off(cls, reader: Any) -> Any:
-        return {"on": reader} if isinstance(reader, bool) else reader
+    def _enabled_by_its_settings(cls, reader: Any) -> Any:
+        if isinstance(reader, bool):
+            return {"enabled": reader}
+        return {"enabled": True, **reader} if isinstance(reader, dict) and reader else reader
 
 
 class BenchConfig(SynthConfig):

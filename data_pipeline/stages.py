@@ -118,7 +118,7 @@ def _reader(
     progress: JobProgress | None,
 ) -> tuple[CorpusReader | None, dict[str, str]]:
     """The reader of these questions, where one is asked for, and people's labels by text."""
-    if not isinstance(config, FilterConfig) or not config.reader.on:
+    if not isinstance(config, FilterConfig) or not config.reader.enabled:
         return None, {}
     labels = read_labels(Path(config.reader.labels)) if config.reader.labels else {}
     lexicon = lexicon_of(graph, config.phrases_file)

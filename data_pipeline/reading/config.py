@@ -8,7 +8,7 @@ from graphwalker.config import Config
 class ReaderConfig(Config):
     """A filter that finds each walk again from the text alone, learned from the other questions."""
 
-    on: bool = False
+    enabled: bool = False
     """Whether questions are read."""
     lose: float = Field(default=0.05, gt=0.0, lt=1.0)
     """Share of the questions that may be dropped: those that look most like the planted faults."""

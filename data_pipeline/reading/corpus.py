@@ -85,7 +85,7 @@ class CorpusReader:
         if len(questions) < FEWEST:
             raise UserError(
                 f"a reader learns from the other questions: {len(questions)} are too few, it needs "
-                f"{FEWEST} (reader.on=false reads none)"
+                f"{FEWEST} (reader=false reads none)"
             )
         self.questions, self._source, self._config, self._seed = questions, source, config, seed
         self.folds = {q.id: fold_of(q.id, config.folds) for q in questions}

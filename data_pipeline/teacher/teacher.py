@@ -98,13 +98,14 @@ def open_teacher(
     phrases: ProgrammaticTeacher,
 ) -> Teacher:
     """The teacher and the judge that the settings ask for; `chats` are their lines to servers."""
-    scorer = _judge(teacher, judge, chats)
+    scorer = open_judge(teacher, judge, chats)
     if chats is None or chats.teacher is None:
         return Programmatic(phrases, scorer)
     return ChatTeacher(chats.teacher, graph, lexicon, protocol, scorer, teacher)
 
 
-def _judge(teacher: TeacherConfig, judge: JudgeConfig, chats: Chats | None) -> Judge | None:
+def open_judge(teacher: TeacherConfig, judge: JudgeConfig, chats: Chats | None) -> Judge | None:
+    """What scores questions: a local model, a judge behind an API, else the teacher itself."""
     if judge.local:
         from data_pipeline.teacher.local_judge import LocalJudge
 

@@ -94,8 +94,8 @@ def questions(
 def filter_(given: Given) -> None:
     """Step 3 of `synth`: keep what passes the quality filter and every certificate.
 
-    reader.on=true also drops what a reader, learned from the other questions, does not understand;
-    judge=transformers:FOLDER scores with a model. The card says what they catch of planted faults.
+    reader=true also drops what a reader, learned from the other questions, does not understand, and
+    the card says what it catches of planted faults; judge=transformers:FOLDER scores with a model.
 
     Example: graphwalker filter --graph runs/graph --questions runs/q/questions.jsonl --out runs/f
     """

@@ -59,7 +59,7 @@ def questions(world) -> list[Question]:
 
 @pytest.fixture(scope="module")
 def reader(questions, source) -> CorpusReader:
-    return CorpusReader(questions, source, ReaderConfig(on=True, planted=60, lose=0.1))
+    return CorpusReader(questions, source, ReaderConfig(enabled=True, planted=60, lose=0.1))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -96,7 +96,9 @@ def test_a_reader_has_not_seen_the_question_that_it_reads(questions, source, rea
     strange = [*questions[1:]]
     one = questions[0]
     other = Question(**{**{f: getattr(one, f) for f in one.__slots__}, "text": "Zyx qwv?"})
-    again = CorpusReader([other, *strange], source, ReaderConfig(on=True, planted=60, lose=0.1))
+    again = CorpusReader(
+        [other, *strange], source, ReaderConfig(enabled=True, planted=60, lose=0.1)
+    )
     fold = reader.folds[one.id]
     words = words_of(one)
     assert reader.models[fold].alignment.evidence(words, one.query.hop_relations) == again.models[
@@ -112,7 +114,7 @@ def test_the_filter_drops_what_is_not_read_and_the_card_says_what_is_caught(worl
     rows += [{"question": text, "label": "nonsense"} for text in texts[40:50]]
     (tmp_path / "labels.json").write_text(json.dumps({"figures": {"texts": rows}}))
     labels = str(tmp_path / "labels.json")
-    config = FilterConfig(reader=ReaderConfig(on=True, planted=60, lose=0.1, labels=labels))
+    config = FilterConfig(reader=ReaderConfig(enabled=True, planted=60, lose=0.1, labels=labels))
     card = filter_questions(world / "graph", config, path, tmp_path / "out")
     assert card["dropped"]["filter: not_read"] == 200 - card["count"] > 0
     assert card["reader"]["labels"]["natural"]["texts"] == 40
@@ -124,13 +126,18 @@ def test_the_filter_drops_what_is_not_read_and_the_card_says_what_is_caught(worl
         filter_questions(world / "graph", config, path, tmp_path / "bad")
 
 
-def test_reader_true_is_short_for_on():
-    assert FilterConfig.model_validate({"reader": True}).reader == ReaderConfig(on=True)
+def test_any_setting_of_the_reader_enables_it():
+    assert FilterConfig.model_validate({"reader": True}).reader == ReaderConfig(enabled=True)
+    assert FilterConfig.model_validate({"reader": {"lose": 0.2}}).reader.enabled
+    assert not FilterConfig().reader.enabled
+    assert not FilterConfig.model_validate(
+        {"reader": {"enabled": False, "lose": 0.2}}
+    ).reader.enabled
 
 
 def test_too_few_questions_are_told(questions, source):
     with pytest.raises(UserError, match="20 are too few"):
-        CorpusReader(questions[:20], source, ReaderConfig(on=True))
+        CorpusReader(questions[:20], source, ReaderConfig(enabled=True))
 
 
 def test_words_are_aligned_with_the_relations_that_they_speak_of():
