@@ -69,7 +69,8 @@ def _all_alike(
     names = [inner.text for inner in inners]
     both = f"both {names[0]} and {names[1]}" if len(names) == 2 else _listed(names)
     clauses = [c.text for c in phraser.lexicon.clauses(hop) if not c.vague]
-    fit = [c for c in clauses if not _ONE.search(c) and entry.noun not in c.split()]
+    named = entry.noun.split()[-1]
+    fit = [c for c in clauses if not _ONE.search(c) and named not in c.split()]
     if fit:
         form = rng.choice(fit)
         clause, phrase = form.replace("{x}", both), ""
@@ -87,7 +88,8 @@ def _ends(phraser: Phraser, query: Query, noun: str, rng: random.Random) -> list
     options = [
         phraser.clauses(branch.hops[-1], nested=len(branch.hops) > 1) for branch in query.branches
     ]
-    options = [[c for c in found if noun not in c.text.split()] or found for found in options]
+    named = noun.split()[-1]
+    options = [[c for c in found if named not in c.text.split()] or found for found in options]
     ways = [list(way) for way in product(*(rng.sample(o, min(3, len(o))) for o in options))]
     repeated = [_repeated(way) for way in ways]
     ends = rng.choice([w for w, n in zip(ways, repeated, strict=True) if n == min(repeated)])

@@ -20,6 +20,8 @@ PLAIN_WORDS = frozenset(re.findall(r"[a-z]+", _PLAIN))
 """Words that may come again in a question without a stammer."""
 MANY_WORDS = 7
 """Words of a phrase from which nothing should stand behind it any more."""
+PLAINER = 2.0
+"""How much oftener a hop's phrase comes than the one behind it, inside of a question."""
 _RELATIVE = re.compile(r"\b(that|which|who|whom|whose|where|when)\b")
 _WORD = re.compile(r"[a-z]+")
 
@@ -148,7 +150,8 @@ class Phraser:
         if inner.nested:
             best = smoothest((phrase.text for phrase in chosen), inner)
             chosen = [phrase for phrase in chosen if phrase.text in best]
-        return rng.choice(chosen)
+        # The first phrases of a hop are its plainest: long questions have enough to be understood.
+        return rng.choices(chosen, [PLAINER**-k for k in range(len(chosen))])[0]
 
     def clauses(self, hop: Hop, nested: bool = False) -> list[Phrase]:
         """Exact predicates about what the hop finds; never empty. Those around a phrase (`nested`)
