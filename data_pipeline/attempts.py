@@ -269,8 +269,7 @@ class Maker:
         query = sampled.walk.query
         rng = walk_rng(self.config.seed, stream, int(index), "question")
         try:
-            run = sampled.run or execute(self.graph, query, FRONTIER_LIMIT)
-            draft = self._teacher.ask(query, sampled.answers, rng, run)
+            draft = self._teacher.ask(query, sampled.answers, rng, sampled.run)
         except Unusable as error:
             return Drop("question", str(error))
         if draft is None:

@@ -33,7 +33,7 @@ class ChatWorkConfig(OptionalChatConfig):
     give_up_after: int = Field(default=20, ge=1)
     """So many answers of one kind in a row that are of no use end the run: they cannot be read, or
     are questions in another language, without their topic entity, or with other faults on the
-    surface. Questions that fail a certificate or the judge end it after five times as many."""
+    surface. Questions that the judge refuses end it after five times as many."""
     prompts_dir: str = ""
     """A folder with your own prompts, under the names of ours; what is not there is ours."""
     cache_dir: str = ""

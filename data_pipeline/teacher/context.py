@@ -11,7 +11,7 @@ from data_pipeline.wording.lexicon import Lexicon
 from data_pipeline.wording.plain_ids import words_of
 from data_pipeline.wording.quality import mentions
 from data_pipeline.wording.vocabulary import TYPES, type_nouns
-from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
+from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Step
 from graphwalker.graphs.literals import is_literal
 from graphwalker.query.query import Execution, Query
 
@@ -102,10 +102,9 @@ class Surroundings:
         """Its description, and (relation, words, name of one end) of each relation out of it."""
         description, facts = "", list[tuple[str, str, str]]()
         listed = self._graph.flat_relations(entity.id, Direction.OUT)
-        for relation, _ in listed:
-            if relation in self._typing or _private(relation):
-                continue
-            ends = self._graph.step(entity.id, relation, Direction.OUT, 1)
+        relations = [r for r, _ in listed if r not in self._typing and not _private(r)]
+        steps = [Step(entity.id, relation, Direction.OUT, 1) for relation in relations]
+        for relation, ends in zip(relations, self._graph.step_many(steps), strict=True):
             name = one_line(ends[0].name) if ends else ""
             if relation in self._describing:
                 description = description or " ".join(name.split()[:DESCRIPTION_WORDS])

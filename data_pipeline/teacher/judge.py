@@ -1,6 +1,7 @@
 """The judge: three scores of a question beside its resolved path, by whichever model."""
 
 import random
+import re
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
@@ -54,7 +55,7 @@ class ChatJudge:
         hops, prompt = reading_prompt(self._client.prompts, text, doubt)
 
         def read(answer: str) -> set[str]:
-            letters = {c for c in read_text(answer, "reading").upper() if c.isalpha()}
+            letters = set(re.findall(r"\b[A-Z]\b", read_text(answer, "reading")))
             if not letters or not letters <= set(LETTERS[: len(hops)]):
                 raise Unreadable("its <reading> holds no letters of that list")
             return letters

@@ -13,17 +13,22 @@ _SLOT = re.compile(r"\{\{(\w+)\}\}")
 class Prompts:
     """Prompts by name; a file of the user's own folder wins over the shipped one.
 
-    Raises `UserError` for a folder that is not there, and for an own prompt that lacks a slot that
-    ours has, or has one that nobody fills.
+    Raises `UserError` for a folder that is not there, for an own prompt of another name than ours
+    have, and for one that lacks a slot that ours has, or has one that nobody fills.
     """
 
     def __init__(self, folder: str = "") -> None:
         own = Path(folder) if folder else None
         if own is not None and not own.is_dir():
             raise UserError(f"teacher.prompts_dir: {folder}: no such folder")
-        shipped = files("data_pipeline.teacher").joinpath("prompts")
+        folder_of_ours = files("data_pipeline.teacher").joinpath("prompts")
+        shipped = sorted(folder_of_ours.iterdir(), key=lambda file: file.name)
+        names = [source.name for source in shipped]
+        for mine in sorted(own.glob("*.txt")) if own else ():
+            if mine.name not in names:
+                raise UserError(f"{mine}: no prompt has that name; they are {', '.join(names)}")
         self._texts: dict[str, str] = {}
-        for source in sorted(shipped.iterdir(), key=lambda file: file.name):
+        for source in shipped:
             text = source.read_text(encoding="utf-8")
             mine = own / source.name if own else None
             chosen = mine.read_text(encoding="utf-8") if mine and mine.is_file() else text

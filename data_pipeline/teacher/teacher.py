@@ -11,7 +11,7 @@ from data_pipeline.teacher.context import Surroundings
 from data_pipeline.teacher.judge import ChatJudge, Judge
 from data_pipeline.teacher.parse import Unreadable, is_english, read_text
 from data_pipeline.teacher.paths import hints, paths
-from data_pipeline.teacher.readings import TextReadings
+from data_pipeline.teacher.readings import LIMIT, TextReadings
 from data_pipeline.teacher.styles import style
 from data_pipeline.teacher.thoughts import with_thoughts
 from data_pipeline.wording import quality
@@ -21,7 +21,7 @@ from data_pipeline.wording.lexicon import Lexicon
 from graphwalker.graphs.base import Entity, KnowledgeGraph
 from graphwalker.protocols.base import ActionProtocol
 from graphwalker.query.draft import Draft
-from graphwalker.query.query import Execution, Hop, Query
+from graphwalker.query.query import Execution, Hop, Query, execute
 from graphwalker.trajectory import Trajectory
 
 JUDGED_PATIENCE = 5
@@ -33,9 +33,10 @@ class Teacher(Protocol):
     """Words questions, judges them, thinks. Raises `Unusable` with the reason of a drop."""
 
     def ask(
-        self, query: Query, answers: Sequence[Entity], rng: random.Random, run: Execution
+        self, query: Query, answers: Sequence[Entity], rng: random.Random, run: Execution | None
     ) -> Draft | None:
-        """One question, or `None` when it cannot be worded well. `run` is the query's."""
+        """One question, or `None` when it cannot be worded well. `run` is the query's, where it was
+        executed already."""
         ...
 
     def checked(
@@ -67,7 +68,7 @@ class Programmatic:
     judge: Judge | None = None
 
     def ask(
-        self, query: Query, answers: Sequence[Entity], rng: random.Random, run: Execution
+        self, query: Query, answers: Sequence[Entity], rng: random.Random, run: Execution | None
     ) -> Draft | None:
         return self.phrases.ask(query, answers, rng)
 
@@ -129,16 +130,18 @@ class ChatTeacher:
         judge: Judge | None,
         config: TeacherConfig,
     ) -> None:
-        self._client, self._lexicon, self._protocol = client, lexicon, protocol
+        self._client, self._graph = client, graph
+        self._lexicon, self._protocol = lexicon, protocol
         self._judge, self._english, self._thoughts = judge, config.english, config.thoughts
         self._around = Surroundings(graph, lexicon)
         self._readings = TextReadings(graph, lexicon)
 
     def ask(
-        self, query: Query, answers: Sequence[Entity], rng: random.Random, run: Execution
+        self, query: Query, answers: Sequence[Entity], rng: random.Random, run: Execution | None
     ) -> Draft | None:
         """The question in the model's words. Each hop is given our plainest phrase (for thoughts
         and experts), and as readings every relation that the text may mean instead."""
+        run = run or execute(self._graph, query, LIMIT)
         name = "question_conjunction" if len(query.branches) > 1 else "question_composition"
         values = {
             "path": paths(query),

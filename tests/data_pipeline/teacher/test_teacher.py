@@ -308,6 +308,9 @@ def test_a_prompt_of_ones_own_must_have_our_slots(tmp_path):
     )
     with pytest.raises(UserError, match=r"judge\.txt: a prompt of this name has exactly the slots"):
         TeacherClient(settings, tmp_path / "teacher")
+    (tmp_path / "judge.txt").rename(tmp_path / "thought_composition.txt")
+    with pytest.raises(UserError, match=r"thought_composition\.txt: no prompt has that name"):
+        TeacherClient(settings, tmp_path / "teacher")
 
 
 def test_without_a_teacher_the_settings_are_written_as_before():

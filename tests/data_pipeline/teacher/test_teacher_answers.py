@@ -1,6 +1,7 @@
 """A teacher's answers: refused, not English, knowing too much, in doubt, in batches."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -160,6 +161,35 @@ def test_thoughts_that_run_over_several_batches_are_those_of_single_requests(gra
         assert server.chats == 0
     for name in ("questions.jsonl", "graphsynth.jsonl", "dropped.jsonl"):
         assert (tmp_path / "batch" / name).read_bytes() == (tmp_path / "single" / name).read_bytes()
+
+
+@pytest.mark.parametrize("right", [True, False])
+def test_steps_in_words_of_its_own_are_read_again_by_the_judge(graph, tmp_path, right):
+    paths: dict[str, str] = {}
+    read: list[str] = []
+
+    def own_words(number: int, prompt: str) -> Act | None:
+        if "Style of this question" in prompt:
+            (topic,) = re.findall(r"^Path: (.+?) (?:--|<--)", prompt, re.MULTILINE)
+            words = f"What hangs together with {topic}, way {len(paths) + 7}?"
+            paths[words] = prompt.split("What the steps say")[0]
+            return Act(f"<question>{words}</question>")
+        if "<reading>" not in prompt:
+            return None
+        read.append(prompt)
+        question = prompt.split("Question: ")[1].splitlines()[0]
+        options = re.findall(r"^([A-Z]): (\S+)", prompt, re.MULTILINE)
+        (meant,) = [letter for letter, relation in options if f"-{relation}-" in paths[question]]
+        return Act(f"<reading>{meant if right else 'A and B'}</reading>")
+
+    with teach(own_words) as server:
+        settings = config(server.url, concurrency=1)
+        settings = settings.model_copy(update={"mix": {"2-hop": 1.0}})
+        card = synthesize(graph, settings, tmp_path)
+    assert read and card["dropped"].get("certificate: misread_step", 0) == (0 if right else 1)
+    doubts = card["teacher"]["ambiguity"]
+    assert doubts["in_words_of_its_own"] == doubts["hops"] == 2 * COUNT
+    assert doubts["own_words_read_again"] == "by the judge"
 
 
 def test_points_within_names_end_no_sentence():
