@@ -36,7 +36,7 @@ def main() -> None:
         figures[name] = {
             "questions": len(made),
             "distinct_words": len(used),
-            "one_hop_share": round(sum(question.hops == 1 for question in made) / len(made), 3),
+            "one_hop_share": round(sum(q.structure == "1-hop" for q in made) / len(made), 3),
             "unseen_share": {file: unseen(rows, used) for file, rows in real.items()},
         }
     command = "python -m benchmarks.vocabulary --corpus NAME=FILE --questions FILE"
