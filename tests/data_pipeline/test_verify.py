@@ -315,14 +315,16 @@ def test_a_file_of_other_records_is_exit_code_2(content, reason, world, tmp_path
 
 
 def test_no_relation_is_taken_by_more_than_its_share(world, tmp_path):
-    config = SynthConfig(count=40, mix={"2-hop": 1}, max_relation_share=0.1)
+    config = SynthConfig(
+        count=40, mix={"2-hop": 1}, max_relation_share=0.05, plausibility={"on": False}
+    )
     make_walks(world / "graph", config, tmp_path)
     taken = Counter(
         r
         for row in read_jsonl(tmp_path / "walks.jsonl")
         for r in Query.from_json(row["query"]).relations
     )
-    assert max(taken.values()) <= 4
+    assert max(taken.values()) <= 5  # 5 % of 80 hops, and five uses at least
     dropped = Counter(row["reason"] for row in read_jsonl(tmp_path / "dropped.jsonl"))
     assert dropped["relation_share"] > 0
 
