@@ -120,6 +120,7 @@ def test_a_teacher_that_is_of_no_use_is_given_up_on_soon(graph, tmp_path, text, 
     assert all(fault in reason for reason in reasons)
 
 
+@pytest.mark.slow
 def test_a_teacher_whose_questions_no_judge_accepts_is_given_up_on(graph, tmp_path):
     def strict(number: int, prompt: str) -> Act | None:
         return Act(well(prompt).replace(">9<", ">3<")) if "number</path>" in prompt else None
@@ -197,6 +198,7 @@ def test_points_within_names_end_no_sentence():
     assert sentences("One clause; another; no end") == 3
 
 
+@pytest.mark.slow
 def test_a_server_of_its_own_judges_programmatic_questions(graph, tmp_path):
     def judge(number: int, prompt: str) -> Act | None:
         return Act(well(prompt).replace(">9<", ">2<")) if sum(prompt.encode()) % 2 else None
