@@ -9,7 +9,7 @@ from importlib.resources import files
 
 from graphwalker.graphs.base import Entity
 
-_ASKED = r"^(?:in |on |at |to )?(?:what|which)(?: (?:other|famous|big|major|main|us|rock|boy))* "
+_OPENING = r"^(?:in |on |at |to )?(?:what|which)(?: (?:other|famous|big|major|main|us|rock|boy))* "
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ def _nouns() -> tuple[re.Pattern[str], dict[str, _Wanted]]:
         wanted = _Wanted(fit, frozenset(row.get("none_of", ())), tuple(row.get("named", ())))
         known.update(dict.fromkeys(row["words"], wanted))
     words = "|".join(sorted(map(re.escape, known), key=len, reverse=True))
-    return re.compile(rf"{_ASKED}({words})\b(?! of\b)", re.IGNORECASE), known
+    return re.compile(rf"{_OPENING}({words})\b(?! of\b)", re.IGNORECASE), known
 
 
 def fits(form: str, answers: Iterable[Entity], types: Callable[[str], Sequence[str]]) -> bool:
