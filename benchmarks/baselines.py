@@ -1,9 +1,10 @@
-"""Baselines without a model and ceilings, of the published questions that docs have figures of.
+"""Baselines without a model and ceilings, of the test questions that docs have agents' figures of.
 
     python -m benchmarks.baselines [--out runs/baselines]
 
 reads fb15k/, webqsp_on_fb15k/ and metaqa/ below $GRAPHWALKER_DATA (docs/real-facts.md and
-docs/training.md say what they are) and writes benchmarks/results/baselines.json. Two minutes.
+docs/training.md say what they are), makes the test questions of configs/ablation.yaml and
+configs/demo-wordings.yaml, and writes benchmarks/results/baselines.json. Five minutes.
 """
 
 import argparse
@@ -16,18 +17,22 @@ from typing import Any
 from benchmarks.metaqa import MetaqaConfig
 from benchmarks.metaqa_data import HOPS, build, question_file, split_questions
 from benchmarks.record import ROOT, record
+from data_pipeline.config import SynthConfig
+from data_pipeline.synthesize import make_questions
 from eval.analysis.summary import summarise
 from eval.run.beside import FOLDER, write_beside
 from eval.run.records import read_run
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.cli import console
-from graphwalker.config import load_config
+from graphwalker.config import load_config, parse_config
 from graphwalker.datasets.base import load_questions
 from graphwalker.datasets.grounding import ground
 from graphwalker.errors import UserError
 from graphwalker.graphs.build.build import build_graph
 from graphwalker.graphs.open import open_graph
+from graphwalker.pipeline import DemoConfig
 from graphwalker.question import Question
+from graphwalker.world.generate import make_world
 
 FIGURES = ("questions", "em", "em_interval", "f1", "hits1", "hits1_interval")
 
@@ -40,7 +45,7 @@ def main() -> int:
     beside = ROOT.parent / "shared" / "data"
     data = Path(os.environ.get("GRAPHWALKER_DATA") or beside)
     try:
-        figures = {**webqsp(data, given.out), **metaqa(data, given.out)}
+        figures = {**webqsp(data, given.out), **metaqa(data, given.out), **made(given.out)}
     except UserError as error:
         sys.stderr.write(f"benchmarks.baselines: {error}\n")
         return 2
@@ -84,6 +89,28 @@ def metaqa(data: Path, out: Path) -> dict[str, Any]:
         )
         for hops in HOPS
     }
+
+
+def made(out: Path) -> dict[str, Any]:
+    """The test questions of the ablation's three worlds, and of the demo in held-out words."""
+    found: dict[str, Any] = {}
+    for name, seed in (*(("ablation", seed) for seed in (0, 1, 2)), ("demo-wordings", 0)):
+        path = ROOT / "configs" / f"{name}.yaml"
+        folder, config = out / f"{name}-{seed}", load_config(DemoConfig, path, [f"seed={seed}"])
+        graph = folder / "world" / "graph"
+        if not graph.exists():
+            make_world(config.entities, seed, folder / "world")
+        questions: list[Question] = []
+        for number, (split, values) in enumerate(config.tests.items()):
+            values = {"seed": seed + 2 + number, **config.synth, **values, "split": split}
+            settings = {**values, "workers": 1, "environment": config.environment}
+            where = folder / "questions" / split
+            make_questions(graph, parse_config(SynthConfig, settings, split), where)
+            questions += load_questions(where / "questions.jsonl")
+        settings = parse_config(EnvironmentConfig, config.environment, name)
+        environment = Environment(open_graph(graph), settings)
+        found[f"{name}-{seed}"] = measured(questions, environment, folder / "beside")
+    return found
 
 
 def measured(questions: list[Question], environment: Environment, out: Path) -> dict[str, Any]:
