@@ -12,6 +12,7 @@ from data_pipeline.verification.lines import count_lines, numbered_lines, parsed
 from data_pipeline.verification.replay import Replayer
 from data_pipeline.verification.verdict import Failure, FileVerdict, card_digest
 from data_pipeline.walks.sampler import STRUCTURES
+from data_pipeline.wording.vocabulary import lexicon_of
 from graphwalker.errors import UserError
 from graphwalker.files import digest
 from graphwalker.graphs.base import FLATTENED, Entity, KnowledgeGraph
@@ -126,6 +127,7 @@ class Verifier:
         self.trajectories = self.replayed = self.digests = 0
         self._replayer = replayer
         self._relations = frozenset(graph.relation_ids()) or None
+        self._inverse = lexicon_of(graph).inverse
 
     def failure(self, number: int, record: dict[str, Any], line: bytes) -> Failure | None:
         """Why the record of a line does not hold; `None` where it does.
@@ -240,7 +242,7 @@ class Verifier:
         if leaks(question.text, run.answers):
             yield "answer in question", question.text
         if question.wording:
-            rival = other_reading(self.graph, query, question.wording, run)
+            rival = other_reading(self.graph, query, question.wording, run, inverse=self._inverse)
             if rival:
                 yield "ambiguous reading", rival
 
