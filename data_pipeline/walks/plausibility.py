@@ -311,10 +311,14 @@ def _lines(name: str) -> list[str]:
 
 def keeps_apart(one: Hop, two: Hop) -> bool:
     """Whether `apart.txt` names the second hop behind the first."""
-    return any(
-        any(map(first, _spelled(one))) and any(map(second, _spelled(two)))
-        for first, second in _pairs()
-    )
+    return bool(_lines_with(one, 0) & _lines_with(two, 1))
+
+
+@cache
+def _lines_with(hop: Hop, place: int) -> int:
+    """The lines of `apart.txt` that name the hop first (0) or second (1), one bit each."""
+    spelled = _spelled(hop)
+    return sum(1 << k for k, pair in enumerate(_pairs()) if any(map(pair[place], spelled)))
 
 
 def _spelled(hop: Hop) -> tuple[str, str]:
