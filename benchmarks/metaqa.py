@@ -58,9 +58,6 @@ class MetaqaConfig(Config):
     """Share of the topic entities whose questions are trained on."""
     dev_share: float = Field(default=0.1, gt=0, lt=1)
     """Share of those to choose settings by; the rest is the test set."""
-    walks: tuple[int, int, int] = (10_000, 10_000, 10_000)
-    """Training questions of 1, 2 and 3 hops that are walked, at most: a walk of three hops has six
-    times the tokens of one."""
     width: int = Field(default=32, ge=1)
     """Finds that the oracle follows at each hop, so that a context is bounded."""
     texts: int = Field(default=6000, ge=1)
@@ -149,8 +146,7 @@ class Benchmark:
     def _walk(self) -> dict[str, Any]:
         config = self.config
         folder = self.out / "questions"
-        more = config.width, config.walks
-        return walk_training(folder, self.graph, config.environment, *more, self.walks)
+        return walk_training(folder, self.graph, config.environment, config.width, self.walks)
 
     def _make_model(self) -> dict[str, Any]:
         graph = open_graph(self.graph)

@@ -72,15 +72,9 @@ def question_file(folder: Path, split: str, hops: int) -> Path:
 
 
 def walk_training(
-    questions: Path,
-    graph: Path,
-    config: EnvironmentConfig,
-    width: int,
-    most: tuple[int, int, int],
-    out: Path,
+    questions: Path, graph: Path, config: EnvironmentConfig, width: int, out: Path
 ) -> dict[str, Any]:
     """The oracle's trajectories of the training questions, those that answer rightly; the counts.
-    `most`: of questions of each number of hops, the first ones of the file.
 
     An answer counts as right when nothing in it is wrong and the first one is there: a walk cut at
     `width` leaves some of the answers out.
@@ -89,8 +83,8 @@ def walk_training(
     counts: dict[str, Any] = {}
 
     def kept() -> Iterator[dict[str, Any]]:
-        for hops, count in zip(HOPS, most, strict=True):
-            train = load_questions(question_file(questions, "train", hops))[:count]
+        for hops in HOPS:
+            train = load_questions(question_file(questions, "train", hops))
             policy = PathOracle(environment.graph, environment.protocol, width)
             scored: list[dict[str, float]] = []
             for trajectory in rollout(train, environment, policy, Sampling()):

@@ -58,7 +58,7 @@ class PathOracle(PlannedPolicy):
         rest = list(frontier)
         while rest:
             turn = yield _now(thought, rest[0][0]), view.look(rest[0][1])
-            thought = f"{level} {hop}" if level == LEVELS[0] else ""
+            thought = ""
             if hop.relation in listed_in(turn):
                 break
             rest.pop(0)

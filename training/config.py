@@ -152,11 +152,6 @@ class SftConfig(TrainingConfig):
     muon_lr: float = Field(default=0.01, gt=0)
     """Muon's peak learning rate; `lr` is AdamW's."""
 
-    sampled_tokens: int = Field(default=0, ge=0)
-    """The loss compares each token with the tokens of its step and so many others, drawn at random,
-    instead of the whole vocabulary (sampled softmax). For tiny models with a token for each of many
-    thousand names, on a CPU. 0: the whole vocabulary."""
-
     attention: Literal["auto", "sdpa", "eager", "flash_attention_2"] = "auto"
     """`flash_attention_2` needs a GPU and the package flash-attn. `auto`: that one for packed rows
     where it is there, else PyTorch's `sdpa`."""
@@ -193,7 +188,8 @@ class TinyModelConfig(Config):
     """Each relation id is one token (3 times faster to learn than ids spelled out)."""
     atomic_names: bool = False
     """Each entity name of the graph is one token, so that a name is copied in one step. For small
-    worlds: the vocabulary must hold them all."""
+    worlds: the vocabulary must hold them all, and training must show them all. A name that it never
+    showed is copied wrongly (docs/training.md, MetaQA)."""
     layers: int = Field(default=4, ge=1)
     """Transformer layers."""
     hidden: int = Field(default=128, ge=8)

@@ -18,7 +18,7 @@ from trl.trainer.sft_trainer import SFTTrainer
 from graphwalker.errors import UserError
 from graphwalker.tokens.segments import IGNORED
 from training.config import SftConfig
-from training.models.heads import add_selective_head, candidates, has_plain_head
+from training.models.heads import add_selective_head, has_plain_head
 from training.models.lora import lora_config
 from training.models.optimizers import muon_adamw
 from training.runs.arguments import build, shared_arguments
@@ -106,21 +106,12 @@ class PlannedTrainer(WholeCheckpoints, SFTTrainer):
         # from their positions. `places` predict the next token: (rows, tokens - 1).
         labels = inputs["labels"][:, 1:]
         rows, places = (labels != IGNORED).nonzero(as_tuple=True)
-        targets, among = labels[rows, places], None
-        if self._config.sampled_tokens:
-            vocabulary, seed = model.config.vocab_size, self._config.seed + self.state.global_step
-            used, more = inputs["input_ids"], self._config.sampled_tokens
-            among, raised = candidates(used, more, vocabulary, seed)
-            targets = torch.searchsorted(among, targets)
         logits = model(
             input_ids=inputs["input_ids"],
             position_ids=inputs.get("position_ids"),
             score_at=(rows, places),
-            among=among,
-        ).float()
-        if among is not None:
-            logits = logits + raised
-        total = cross_entropy(logits, targets, reduction="sum")
+        )
+        total = cross_entropy(logits.float(), labels[rows, places], reduction="sum")
         if num_items_in_batch is None:
             return total / max(1, len(rows))
         # The count is over all processes, and DDP averages their gradients.
