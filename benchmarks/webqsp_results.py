@@ -9,7 +9,9 @@ from typing import Any
 from eval.analysis.summary import summarise
 from eval.run.records import read_run
 from graphwalker.files import read_json
-from graphwalker.scoring import score
+from graphwalker.graphs.base import Entity
+from graphwalker.scoring import is_right, score
+from graphwalker.trajectory import Trajectory, Turn
 
 FIGURES = ("questions", "em", "em_interval", "f1", "hits1", "answered", "turns")
 DRAWS = 10_000
@@ -62,13 +64,37 @@ def difference(
 
 
 def _figures(folder: Path) -> dict[str, Any]:
-    found = summarise(read_run(folder).trajectories)
-    return {name: found[name] for name in FIGURES}
+    trajectories = read_run(folder).trajectories
+    found = summarise(trajectories)
+    return {name: found[name] for name in FIGURES} | {
+        "em_of_all_shown": round(fmean(map(_all_shown, trajectories)), 4)
+    }
+
+
+def _all_shown(trajectory: Trajectory) -> float:
+    """Exact match if the answer were all that its last relation shows: what choosing the relation
+    is worth without reading on, whatever was copied wrongly."""
+    calls = [turn for turn in trajectory.turns if turn.action.get("tool") == "get_triples"]
+    if not calls:
+        return 0.0
+    last = _asked(calls[-1])
+    topics = {topic.id for topic in trajectory.question.topic_entities}
+    shown: dict[str, Entity] = {}
+    for turn in calls:
+        if _asked(turn) == last:  # its pages
+            shown.update((entity.id, entity) for entity in turn.shown)
+    ends = [entity for entity in shown.values() if entity.id not in topics]
+    return float(is_right(ends, trajectory.question.answers))
 
 
 def _exact(folder: Path) -> dict[str, float]:
     """Exact match by question; an infrastructure failure counts as a miss."""
     return {t.question.id: score(t)["em"] for t in read_run(folder).trajectories}
+
+
+def _asked(turn: Turn) -> tuple[Any, Any]:
+    arguments = turn.action["arguments"]
+    return arguments.get("entity"), arguments.get("relations")
 
 
 def table(figures: Mapping[str, Any]) -> str:
