@@ -104,6 +104,9 @@ def test_the_mix_of_the_config_is_what_trl_is_given(grpo_world, tmp_path):
 
 # --- groups without variance
 
+MIXED = 3
+"""A seed that draws groups of either kind."""
+
 
 def ids(trainer) -> list[str]:
     return [t.question.id for t in trainer.rollouts.batch.trajectories[::4]]
@@ -115,9 +118,9 @@ def without_variance(trainer) -> list[bool]:
 
 
 def test_groups_without_variance_are_drawn_again_with_other_questions(grpo_world, tmp_path):
-    keep, _ = first_batch(grpo_world, tmp_path / "keep")
+    keep, _ = first_batch(grpo_world, tmp_path / "keep", seed=MIXED)
     again, inputs = first_batch(
-        grpo_world, tmp_path / "again", zero_variance="resample", resample_tries=1
+        grpo_world, tmp_path / "again", seed=MIXED, zero_variance="resample", resample_tries=1
     )
     assert any(without_variance(keep)) and not all(without_variance(keep))
     for uniform, before, after in zip(without_variance(keep), ids(keep), ids(again), strict=True):
@@ -146,7 +149,8 @@ def test_substitutes_are_a_matter_of_the_seed_alone():
 
 
 def test_filtered_groups_are_neither_in_the_loss_nor_in_its_mean(grpo_world, tmp_path):
-    trainer, inputs = first_batch(grpo_world, tmp_path / "run", zero_variance="filter", beta=0.1)
+    settings = {"zero_variance": "filter", "beta": 0.1, "seed": MIXED}
+    trainer, inputs = first_batch(grpo_world, tmp_path / "run", **settings)
     without = without_variance(trainer)
     assert trainer.rollouts.batch.filtered == sum(without) > 0
     kept = torch.tensor(without).logical_not().repeat_interleave(4)
