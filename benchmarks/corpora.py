@@ -168,7 +168,7 @@ def row(out: Path, seeds: list[int], name: str) -> dict[str, Any]:
 def table(figures: Mapping[str, Mapping[str, Any]]) -> str:
     """The table as Markdown."""
     lines = [
-        f"| model | EM [95 %] | by seed | minus {WHOLE} [95 %] | Retrieval | Recovery given error |",
+        f"| model | EM [95 %] | seeds | minus {WHOLE} [95 %] | retrieval | recovery given error |",
         "|---|---|---|---|---|---|",
     ]
     for name, found in figures.items():

@@ -187,7 +187,7 @@ class CorpusReader:
     def _fit(self, fold: int) -> Detector:
         """The detector of a part, from the others' questions and planted faults."""
         others = np.array([self.folds[question.id] != fold for question in self.questions])
-        bad = [p.rows[(p.folds != fold) & ~p.unnamed] for p in self.planted.values()]
+        bad = [p.rows[(p.folds != fold) & np.logical_not(p.unnamed)] for p in self.planted.values()]
         return Detector.fit(self._rows[others], np.vstack(bad), self._config.lose)
 
 

@@ -1,4 +1,4 @@
-"""A diagnosis: one thing that was looked at, what was found, and the next move where it is wrong."""
+"""A diagnosis: what was looked at, what was found, and the next move where it is wrong."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -5,7 +5,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
 from graphwalker.doctor.diagnosis import Diagnosis, note, ok, wrong
 
@@ -70,5 +70,7 @@ def _devices(torch: Any) -> Iterator[str]:
 
 
 def _nccl(torch: Any) -> str:
-    version: Any = torch.cuda.nccl.version()
-    return ".".join(map(str, version)) if isinstance(version, tuple) else str(version)
+    found: Any = torch.cuda.nccl.version()
+    if not isinstance(found, tuple):
+        return str(found)
+    return ".".join(str(number) for number in cast(tuple[int, ...], found))

@@ -44,8 +44,10 @@ def look_at_model(model: str) -> Iterator[Diagnosis]:
     if not folder.is_dir():
         advice = "give a folder, or fill the cache: compute nodes often have no network"
         found = f"{model}: no such folder; it will be looked for on the Hub"
-        yield note("model", found, advice) if model.count("/") == 1 else wrong(
-            "model", f"{model}: no such folder", advice
+        yield (
+            note("model", found, advice)
+            if model.count("/") == 1
+            else wrong("model", f"{model}: no such folder", advice)
         )
         return
     lacks = [name for name in ("config.json", "tokenizer.json") if not (folder / name).is_file()]

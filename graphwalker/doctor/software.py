@@ -23,7 +23,9 @@ def installed(name: str) -> str:
         return ""
 
 
-def look_at_software(needed: Collection[str], versions: Versions = installed) -> Iterator[Diagnosis]:
+def look_at_software(
+    needed: Collection[str], versions: Versions = installed
+) -> Iterator[Diagnosis]:
     """Each extra: installed or not, and within the ranges; `needed` ones must be there."""
     yield ok("GraphWalker", f"{__version__}, Python {sys.version.split()[0]}")
     ours = _requirements(DISTRIBUTION)

@@ -92,7 +92,9 @@ def test_every_command_takes_a_graph_of_one_s_own(here, relations):
     records = made("built", "compiled")
     assert len(records) == 8
     assert made(f"{name}:make", "networkx") == records == made(f"{name}:Dicts", "dicts")
-    assert "all 8 records hold" in run("verify", "dicts/graphsynth.jsonl", "--graph", f"{name}:make")
+    assert "all 8 records hold" in run(
+        "verify", "dicts/graphsynth.jsonl", "--graph", f"{name}:make"
+    )
     own = ("--graph", f"{name}:Dicts", "--count", "3", "--out")
     run("questions", *own, "q")
     run("filter", "--graph", f"{name}:Dicts", "--questions", "q/questions.jsonl", "--out", "f")

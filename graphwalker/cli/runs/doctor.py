@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 from typer import Argument, Option
@@ -86,7 +86,7 @@ def _settings(given: Given, stage: str) -> Mapping[str, Any]:
 
 def _extras(values: Mapping[str, Any], stage: str, layout: ProcessLayout | None) -> set[str]:
     """The extras that these settings need."""
-    policy = values.get("policy") or {}
+    policy: Mapping[str, Any] = values.get("policy") or {}
     training = stage in ("sft", "grpo", "model", "demo")
     local = stage in ("eval", "ask", "experts") and bool(policy) and not policy.get("api")
     wanted = {
@@ -107,9 +107,9 @@ def _places(given: Given, values: Mapping[str, Any]) -> "Iterator[Diagnosis]":
     graph = str(values.get("graph") or given.get("graph"))
     if graph:
         yield from look_at_graph(graph)
-    policy = values.get("policy") or {}
-    model = values.get("model") or values.get("policy.model") or policy.get("model")
-    server = policy.get("api") or values.get("policy.api.base_url")
+    policy: Mapping[str, Any] = values.get("policy") or {}
+    model: Any = values.get("model") or values.get("policy.model") or policy.get("model")
+    server: Any = policy.get("api") or values.get("policy.api.base_url")
     if isinstance(model, str) and model and not server and not _without_model(model):
         yield from look_at_model(model)
     for what, url, key in _servers(values):
@@ -127,10 +127,11 @@ def _servers(values: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, s
     for key, value in values.items():
         name = f"{path}.{key}" if path else key
         if isinstance(value, dict):
-            url = value.get("base_url")
+            section = cast(Mapping[str, Any], value)
+            url = section.get("base_url")
             if isinstance(url, str) and url and key != "vllm":
-                yield name, url, str(value.get("api_key_env") or "")
-            yield from _servers(value, name)
+                yield name, url, str(section.get("api_key_env") or "")
+            yield from _servers(section, name)
         elif name == "policy.api.base_url" and isinstance(value, str):
             yield "policy.api", value, ""
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from data_pipeline.certificates import has_shortcut, other_reading, walk_fault
 from data_pipeline.teacher.paths import hints, paths
 from data_pipeline.walks.constrained import round_between
+from data_pipeline.wording.composition.questions import ProgrammaticTeacher
 from data_pipeline.wording.constraint_phrases import forms
 from data_pipeline.wording.lexicon import Lexicon
 from data_pipeline.wording.quality import judge
-from data_pipeline.wording.composition.questions import ProgrammaticTeacher
 from graphwalker.graphs.base import Entity
 from graphwalker.query.constraint import Constraint, constraint_fault, kept, key_of, kind_of
 from graphwalker.query.draft import Draft, filled
