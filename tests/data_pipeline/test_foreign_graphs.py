@@ -60,6 +60,7 @@ def test_a_foreign_graph_gives_the_count_asked_for_in_english(built, tmp_path, n
     assert all(part in texts for part in parts)
 
 
+@pytest.mark.slow
 def test_a_structure_that_a_small_graph_lacks_gives_way_to_the_others(built, tmp_path):
     folders = [tmp_path / name for name in ("one", "two", "shards")]
     graph, config = built["citations"], SynthConfig(count=50, **FEW)
@@ -74,6 +75,7 @@ def test_a_structure_that_a_small_graph_lacks_gives_way_to_the_others(built, tmp
             assert (folder / file).read_bytes() == (folders[0] / file).read_bytes(), (folder, file)
 
 
+@pytest.mark.slow
 def test_a_killed_run_gives_up_the_same_structures(built, tmp_path):
     graph, config = built["citations"], SynthConfig(count=50, **FEW)
     whole, killed = tmp_path / "whole", tmp_path / "killed"

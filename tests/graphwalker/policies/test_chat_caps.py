@@ -83,7 +83,13 @@ def workers(kind: str, server: ChatServer, folder: Path) -> subprocess.Popen[byt
     return subprocess.Popen(arguments, start_new_session=True)
 
 
-@pytest.mark.parametrize("kind", ["policy", "teacher", "reranker"])
+KINDS = [
+    "policy",
+    *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("teacher", "reranker")),
+]
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_eight_workers_that_are_killed_never_pass_the_cap(kind: str, tmp_path: Path) -> None:
     with serve(Act(delay_s=0.02)) as server:
         process = workers(kind, server, tmp_path)

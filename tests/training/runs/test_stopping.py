@@ -59,6 +59,7 @@ def test_a_terminated_sft_run_saves_its_step_and_ends_bit_equal(tmp_path):
     assert curve(tmp_path / "cut", "lr") == curve(tmp_path / "whole", "lr")
 
 
+@pytest.mark.slow
 def test_ctrl_c_is_one_line(tmp_path):
     place = make_sft_place(tmp_path)
     config = sft_config(place, tmp_path / "run", max_steps=400, save_steps=200)
