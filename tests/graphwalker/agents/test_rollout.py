@@ -6,8 +6,6 @@ import pytest
 
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.episode import Episode
-from graphwalker.agents.inbox import Inbox, Task
-from graphwalker.agents.prompt import Prompt
 from graphwalker.agents.rollout import rollout, untimed
 from graphwalker.errors import GraphError, PolicyError, UserError
 from graphwalker.files import dumps
@@ -17,7 +15,7 @@ from graphwalker.policies.base import Completion, Sampling
 from graphwalker.policies.scripted import ScriptedPolicy
 from graphwalker.question import Question
 from graphwalker.scoring import score
-from graphwalker.trajectory import Message, StopReason, Trajectory, Turn
+from graphwalker.trajectory import Message, StopReason, Trajectory
 
 GRAPH = MemoryGraph(
     [("m.a", "r.r.to", "m.b"), ("m.b", "r.r.to", "m.c")], {"m.a": "A", "m.b": "B", "m.c": "C"}
@@ -34,10 +32,6 @@ FORCE = 'No queries are left. Answer now: <answer> ["Name"] </answer>'
 
 def environment(graph=GRAPH, **config):
     return Environment(graph, EnvironmentConfig(prompt="compact", **config))
-
-
-def io_environment():
-    return Environment(GRAPH, EnvironmentConfig(preset="io-prompt", prompt="io"))
 
 
 def questions(*ids):
@@ -340,52 +334,6 @@ def test_an_unfinished_episode_has_no_trajectory():
         Episode(questions("q")[0], 0, environment()).trajectory("p")
 
 
-def test_the_full_prompt_names_the_tools_and_the_budget():
-    env = Environment(GRAPH, EnvironmentConfig(max_turns=7))
-    system, user = Episode(questions("q")[0], 0, env).ask.messages
-    assert system.role == "system" and "at most 7 messages" in system.content
-    assert "get_triples(" in system.content and "{" not in system.content
-    assert user.content == "Question: Where from q?\nEntities: A"
-
-
-def test_a_question_that_holds_a_placeholder_stays_as_it_is():
-    question = Question("q", "What is {tools}?", (Entity("m.a", "A, B"),))
-    (user,) = Episode(question, 0, environment()).ask.messages
-    assert user.content == 'Question: What is {tools}?\nEntities: "A, B"'
-
-
-def test_your_own_prompt_is_a_path(tmp_path):
-    path = tmp_path / "mine.md"
-    path.write_text("Be brief.\n---\n{question}")
-    assert Prompt.load(str(path)) == Prompt("Be brief.", "{question}")
-
-
-def test_the_io_prompt_asks_once_and_shows_no_graph():
-    done = play('<think> I know. </think>\n<answer> ["b"] </answer>', preset="io-prompt")
-    assert (done.stop, done.answer, done.usage["graph_calls"]) == (StopReason.ANSWERED, ("b",), 0)
-    (system, user) = Episode(questions("q")[0], 0, io_environment()).ask.messages
-    assert "no tools" in system.content and user.content == "Question: Where from q?"
-
-
-@pytest.mark.parametrize("line", [LOOK, "It is B.", Completion("<answer> [", "length")])
-def test_without_an_answer_the_io_prompt_ends_malformed(line):
-    done = play(line, DONE, preset="io-prompt")
-    assert (done.stop, done.answer, len(done.turns)) == (StopReason.MALFORMED, None, 1)
-
-
-@pytest.mark.parametrize("name", ["missing", ".", "../prompts"])
-def test_an_unknown_prompt_names_the_shipped_ones(name):
-    with pytest.raises(UserError, match="compact, graphwalker, io"):
-        Prompt.load(name)
-
-
-def test_a_prompt_without_a_question_is_refused(tmp_path):
-    path = tmp_path / "mine.md"
-    path.write_text("Hello")
-    with pytest.raises(UserError, match="must hold"):
-        Prompt.load(str(path))
-
-
 def test_turns_are_reported_as_they_go_by():
     seen: list[tuple[str, int, str]] = []
     run = rollout(
@@ -396,38 +344,6 @@ def test_turns_are_reported_as_they_go_by():
     )
     assert next(run).answer == ("B",)
     assert seen == [("q#0", 1, "r.r.to"), ("q#0", 2, "[A, r.r.to, B]"), ("q#0", 3, "")]
-
-
-def test_an_inbox_takes_questions_while_the_rollout_runs():
-    inbox = Inbox()
-    policy = ScriptedPolicy({"first": WALK, "second": [DONE]}, latest_first=True)
-
-    def arrive(task: Task, number: int, turn: Turn) -> None:
-        if (task.question.id, number) == ("first", 1):
-            inbox.put(questions("second")[0], Sampling())
-            inbox.close()
-
-    inbox.put(questions("first")[0], Sampling())
-    done = list(rollout(inbox, environment(), policy, on_turn=arrive))
-    assert [trajectory.id for trajectory in done] == ["second#2", "first#1"]
-
-
-def test_a_cancelled_question_ends_before_its_next_completion():
-    inbox, policy = Inbox(), ScriptedPolicy({"q": WALK})
-    inbox.put(questions("q")[0], Sampling())
-    inbox.close()
-    run = rollout(inbox, environment(), policy, on_turn=lambda task, *_: inbox.cancel(task))
-    assert list(run) == [] and policy.released == ["q#1"]
-
-
-def test_a_closed_inbox_takes_no_more_but_ends_what_it_has():
-    inbox = Inbox()
-    inbox.put(questions("q")[0], Sampling())
-    inbox.close()
-    with pytest.raises(RuntimeError, match="closed"):
-        inbox.put(questions("p")[0], Sampling())
-    (done,) = rollout(inbox, environment(), ScriptedPolicy({"q": WALK}))
-    assert done.answer == ("B",)
 
 
 def test_tools_that_fail_as_they_are_made_are_a_failure_of_the_graph():

@@ -1,0 +1,108 @@
+"""Trajectories are played again, and every change in a file is found."""
+
+import json
+
+import pytest
+
+from data_pipeline.collect import collect_experts
+from data_pipeline.config import ExpertConfig, SynthConfig
+from data_pipeline.synthesize import synthesize
+from data_pipeline.verification.verify import verify_file
+from graphwalker.files import read_jsonl, write_jsonl
+from graphwalker.graphs.open import open_graph
+from support.verifying import verify
+
+
+def changed(line, how):
+    """The line of a trajectory, changed in one place."""
+    record = json.loads(line)
+    turn = record["turns"][1]
+    match how:
+        case "an observation":
+            turn["observation"] += " "
+        case "a thought":
+            turn["completion"] = turn["completion"].replace(turn["thought"], "I guess.")
+            turn["thought"] = "I guess."
+            record["turns"][2]["context"] = turn["context"]
+        case "the thought alone":
+            turn["thought"] = "I guess."
+        case "a thought everywhere":
+            turn["completion"] = turn["completion"].replace(turn["thought"], "I guess.")
+            turn["thought"] = "I guess."
+        case "the question":
+            record["question"]["question"] += " really?"
+        case "what is hidden":
+            turn["hidden"] = 99
+    return json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+@pytest.mark.parametrize(
+    ("how", "reason"),
+    [
+        ("an observation", "observation differs"),
+        ("a thought", "context differs"),
+        ("the thought alone", "thought differs"),
+        ("a thought everywhere", "digest differs"),
+        ("the question", "context differs"),
+        ("what is hidden", "hidden differs"),
+    ],
+)
+def test_a_change_in_a_trajectory_is_found_and_named(how, reason, made, world, tmp_path, capsys):
+    lines = (made / "graphsynth.jsonl").read_bytes().splitlines()
+    lines[4] = changed(lines[4], how)
+    path = tmp_path / "t.jsonl"
+    path.write_bytes(b"\n".join(lines) + b"\n")
+    assert verify(path, "--graph", world / "graph") == 1
+    assert capsys.readouterr().out.startswith(f"{path}: line 5 (")
+    verdict = verify_file(open_graph(world / "graph"), path)
+    assert [(f.line, f.reason) for f in verdict.first] == [(5, reason)]
+
+
+def test_two_overwritten_bytes_are_found_wherever_they_are(made, world, tmp_path):
+    whole = (made / "questions.jsonl").read_bytes()
+    start, end = whole.index(b"\n") + 1, whole.index(b"\n", whole.index(b"\n") + 1)
+    for place in range(start + 3, end - 2, 101):
+        for found in (b"zz", b"\xff\xff"):
+            path = tmp_path / "q.jsonl"
+            path.write_bytes(whole[:place] + found + whole[place + 2 :])
+            verdict = verify_file(open_graph(world / "graph"), path, replay=False)
+            assert [f.line for f in verdict.first] == [2], (place, found)
+
+
+def test_a_record_that_was_taken_out_is_seen_by_the_data_card(made, world, tmp_path):
+    for name in ("questions.jsonl", "datacard.json"):
+        (tmp_path / name).write_bytes((made / name).read_bytes())
+    path, graph = tmp_path / "questions.jsonl", open_graph(world / "graph")
+    assert verify_file(graph, path).failed == 0
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[1:]))
+    assert [f.reason for f in verify_file(graph, path).first] == ["file differs from its data card"]
+
+
+def test_a_file_without_digests_is_said_to_have_none(made, world, tmp_path, capsys):
+    records = [dict(record) for record in read_jsonl(made / "graphsynth.jsonl")]
+    for record in records:
+        del record["digest"]
+    write_jsonl(tmp_path / "t.jsonl", records)
+    assert verify(tmp_path / "t.jsonl", "--graph", world / "graph") == 0
+    told = capsys.readouterr()
+    assert "27 records have no digest" in told.err
+    assert "(27 replayed, 0 with digests; " in told.out
+
+
+def test_a_file_is_replayed_in_the_environment_of_its_run(world, tmp_path, capsys):
+    config = SynthConfig(count=6, mix={"2-hop": 1}, environment={"top_relations": 4})
+    synthesize(world / "graph", config, tmp_path / "made")
+    path, moved = tmp_path / "made" / "graphsynth.jsonl", tmp_path / "moved.jsonl"
+    assert verify(path, "--graph", world / "graph") == 0
+    moved.write_bytes(path.read_bytes())
+    assert verify(moved, "--graph", world / "graph") == 1
+    assert "context differs" in capsys.readouterr().out  # it tells how many relations are listed
+    assert verify(moved, "--graph", world / "graph", "environment.top_relations=4") == 0
+    assert verify(moved, "--graph", world / "graph", "--no-replay") == 0
+
+
+def test_expert_trajectories_with_errors_replay(made, world, tmp_path):
+    config = ExpertConfig(count=10, mix={}, error_rate=1.0)
+    collect_experts(world / "graph", config, made / "questions.jsonl", tmp_path)
+    verdict = verify_file(open_graph(world / "graph"), tmp_path / "graphroll.jsonl")
+    assert (verdict.failed, verdict.replayed, verdict.digests) == (0, 10, 10)

@@ -1,0 +1,82 @@
+"""What the chat API costs: rates that are kept, money that is counted, caps that hold."""
+
+from contextlib import suppress
+
+import pytest
+from test_chat_api import KEY, PRICES, asking, request
+
+from graphwalker.config import parse_config
+from graphwalker.errors import PolicyError, UserError
+from graphwalker.policies.base import Completion
+from graphwalker.policies.chat.budget import Rate
+from graphwalker.policies.chat.config import ChatApiConfig
+from support.chat_server import Act, serve
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+
+
+def test_requests_keep_to_the_rate():
+    with serve(Act()) as server, asking(server, requests_per_minute=600) as policy:
+        for i in range(5):
+            policy.submit(request(f"q#{i}"))
+        done = 0
+        while done < 5:
+            done += len(policy.collect())
+    assert server.times[-1] - server.times[0] >= 4 * 0.1 * 0.7  # the first may be slow to arrive
+
+
+def test_tokens_keep_to_the_rate():
+    rate = Rate(0, 60_000)
+    assert rate.delay(500) == 0
+    assert 0.4 < rate.delay(500) <= 0.5
+
+
+def test_money_is_counted_and_the_cap_holds():
+    prices = {**PRICES, "max_cost": 200.0}
+    with serve(Act()) as server, asking(server, prices=prices, concurrency=8) as policy:
+        results: list[Completion | PolicyError] = []
+        for i in range(30):
+            try:
+                policy.submit(request(f"q#{i}"))
+            except PolicyError as error:
+                results.append(error)
+        while waiting := policy.collect():
+            results += [result for _, result in waiting]
+        spent = policy.spent
+    paid = [result for result in results if isinstance(result, Completion)]
+    assert len(paid) == len(server.requests) and all(result.cost == 20 for result in paid)
+    assert spent.cost == 20 * len(paid) and 0 < spent.cost <= 200
+    assert "max_cost=200" in str(next(r for r in results if isinstance(r, PolicyError)))
+
+
+def test_requests_have_a_cap_of_their_own():
+    with serve(Act()) as server, asking(server, prices={"max_requests": 3}) as policy:
+        with suppress(PolicyError):  # once the cap is reached, nothing is taken any more
+            for i in range(9):
+                policy.submit(request(f"q#{i}"))
+        while policy.collect():
+            pass
+    assert len(server.requests) == 3
+
+
+def test_what_was_never_reported_is_booked_at_its_worst():
+    with serve(Act(usage=None)) as server, asking(server, prices=PRICES) as policy:
+        policy.submit(request())
+        policy.collect()
+        assert policy.spent.completion_tokens == 20
+        assert policy.spent.prompt_tokens > len("Who?")
+
+
+def test_a_refused_request_costs_nothing():
+    with serve(Act(status=400)) as server, asking(server, prices=PRICES) as policy:
+        policy.submit(request())
+        policy.collect()
+        assert (policy.spent.requests, policy.spent.cost) == (1, 0.0)
+
+
+def test_a_cap_without_prices_is_refused():
+    with pytest.raises(UserError, match="needs prices"):
+        parse_config(ChatApiConfig, {"prices": {"max_cost": 1}}, "test")
