@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from support.chat_server import Act, completion
+from support.http_server import QuietHandler, listening
 
 USAGE = {"prompt_tokens": 100, "completion_tokens": 20}
 
@@ -123,10 +123,7 @@ def serve_batches(
     """The server on a port of its own, for as long as the block lasts."""
     server = BatchServer(answer, fate)
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True
-
+    class Handler(QuietHandler):
         def do_POST(self) -> None:
             data = self.rfile.read(int(self.headers["Content-Length"]))
             with server.lock:
@@ -155,36 +152,14 @@ def serve_batches(
                     made.looks += 1
                     self.reply(server.state(made))
                 else:
-                    self.raw(server.files[path.split("/")[1]])
+                    self.send(200, server.files[path.split("/")[1]])
 
         def reply(self, body: dict[str, Any]) -> None:
-            self.raw(json.dumps(body).encode())
+            self.send(200, json.dumps(body).encode())
 
-        def raw(self, body: bytes) -> None:
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    class Server(ThreadingHTTPServer):
-        daemon_threads = True
-
-        def handle_error(self, request: object, client_address: object) -> None:
-            pass  # a client that was killed is gone before its answer
-
-    httpd = Server(("127.0.0.1", 0), Handler)
-    server.url = f"http://127.0.0.1:{httpd.server_address[1]}/v1"
-    thread = threading.Thread(target=httpd.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
+    with listening(Handler) as address:
+        server.url = f"{address}/v1"
         yield server
-    finally:
-        httpd.shutdown()
-        thread.join()
-        httpd.server_close()
 
 
 def _uploaded(content_type: str, data: bytes) -> bytes:

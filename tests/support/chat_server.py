@@ -6,8 +6,9 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from support.http_server import QuietHandler, listening
 
 
 @dataclass
@@ -66,9 +67,7 @@ class ChatServer:
 def serve(*acts: Act) -> Iterator[ChatServer]:
     """The server on a port of its own, for as long as the block lasts."""
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
+    class Handler(QuietHandler):
         def do_POST(self) -> None:
             length = int(self.headers["Content-Length"])
             act = chat.take(json.loads(self.rfile.read(length)), dict(self.headers))
@@ -89,25 +88,9 @@ def serve(*acts: Act) -> Iterator[ChatServer]:
             if not act.drip_s:
                 self.wfile.write(body)
 
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    class Server(ThreadingHTTPServer):
-        daemon_threads = True
-
-        def handle_error(self, request: object, client_address: object) -> None:
-            pass  # a client that timed out is gone before its answer
-
-    httpd = Server(("127.0.0.1", 0), Handler)
-    chat = ChatServer(acts, f"http://127.0.0.1:{httpd.server_address[1]}/v1")
-    thread = threading.Thread(target=httpd.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
+    with listening(Handler) as address:
+        chat = ChatServer(acts, f"{address}/v1")
         yield chat
-    finally:
-        httpd.shutdown()
-        thread.join()
-        httpd.server_close()
 
 
 def completion(act: Act) -> dict[str, Any]:

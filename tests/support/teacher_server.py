@@ -7,10 +7,10 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from support.chat_server import Act, completion
+from support.http_server import QuietHandler, listening
 
 Mood = Callable[[int, str], Act | None]
 """From the number of a request and its prompt to what the server does; `None`: it answers well."""
@@ -76,10 +76,7 @@ def teach(
     """The server on a port of its own, for as long as the block lasts."""
     teacher = kind(mood)
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True
-
+    class Handler(QuietHandler):
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             act = teacher.act(body)
@@ -92,22 +89,6 @@ def teach(
             self.wfile.flush()
             teacher.done(body, act)
 
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    class Server(ThreadingHTTPServer):
-        daemon_threads = True
-
-        def handle_error(self, request: object, client_address: object) -> None:
-            pass  # a client that was killed is gone before its answer
-
-    httpd = Server(("127.0.0.1", 0), Handler)
-    teacher.url = f"http://127.0.0.1:{httpd.server_address[1]}/v1"
-    thread = threading.Thread(target=httpd.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
+    with listening(Handler) as address:
+        teacher.url = f"{address}/v1"
         yield teacher
-    finally:
-        httpd.shutdown()
-        thread.join()
-        httpd.server_close()

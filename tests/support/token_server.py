@@ -9,12 +9,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import torch
 
 from support.engine_toy import CONTEXT, Toy
+from support.http_server import QuietHandler, QuietServer, listening
 
 
 @dataclass
@@ -81,11 +81,9 @@ class TokenServer:
 def serve(toy: Toy) -> Iterator[TokenServer]:
     """The server on a port of its own, for as long as the block lasts."""
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
+    class Handler(QuietHandler):
         def do_GET(self) -> None:
-            self._send(200, json.dumps(server.models).encode())
+            self.send(200, json.dumps(server.models).encode())
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -94,34 +92,14 @@ def serve(toy: Toy) -> Iterator[TokenServer]:
             if fault.hang_up:
                 self.close_connection = True
             elif fault.body is not None or fault.status != 200:
-                self._send(fault.status, fault.body or b'{"error": {"message": "broken"}}')
+                self.send(fault.status, fault.body or b'{"error": {"message": "broken"}}')
             else:
-                self._send(200, json.dumps(server.complete(body, fault)).encode())
+                self.send(200, json.dumps(server.complete(body, fault)).encode())
 
-        def _send(self, status: int, body: bytes) -> None:
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    class Server(ThreadingHTTPServer):
-        daemon_threads = True
-        request_queue_size = 64
-
+    class Server(QuietServer):
         def handle_error(self, request: object, client_address: object) -> None:
             server.dropped.set()
 
-    httpd = Server(("127.0.0.1", 0), Handler)
-    server = TokenServer(toy, f"http://127.0.0.1:{httpd.server_address[1]}")
-    thread = threading.Thread(target=httpd.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
+    with listening(Handler, Server) as address:
+        server = TokenServer(toy, address)
         yield server
-    finally:
-        httpd.shutdown()
-        thread.join()
-        httpd.server_close()

@@ -1,8 +1,6 @@
 """Broken set-ups are named with the next move, before a run meets them."""
 
-import http.server
 import json
-import threading
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
@@ -13,34 +11,25 @@ from graphwalker.cli.app import app, run
 from graphwalker.doctor.gpus import promised_gpus
 from graphwalker.doctor.software import look_at_software
 from support.backends import write
+from support.http_server import QuietHandler, listening
 from support.toy import TOY_NAMES, TOY_TRIPLES, TOY_TYPES
 
 
-class Empty(http.server.BaseHTTPRequestHandler):
+class Empty(QuietHandler):
     """A SPARQL endpoint that is up and holds nothing."""
 
     def _answer(self) -> None:
         self.rfile.read(int(self.headers.get("Content-Length", 0)))
         body = json.dumps({"head": {"vars": ["s"]}, "results": {"bindings": []}}).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/sparql-results+json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+        self.send(200, body, "application/sparql-results+json")
 
     do_GET = do_POST = _answer
-
-    def log_message(self, *_: object) -> None:
-        pass
 
 
 @pytest.fixture(scope="module")
 def empty_endpoint() -> Iterator[str]:
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Empty)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/sparql"
-    server.shutdown()
+    with listening(Empty) as address:
+        yield f"{address}/sparql"
 
 
 @pytest.fixture(scope="module")
