@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from graphwalker.answers.kinds import Gold, read_gold
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity
 from graphwalker.query.draft import Draft
@@ -43,6 +44,14 @@ class Question:
     """What else its record holds under `query`: `sparql`, WebQSP's `parses`, a judge's `scores`."""
     facets: dict[str, str] = field(default_factory=dict[str, str])
     """What else a benchmark groups its questions by: `level`, `function`, `domain`."""
+    gold: Gold | None = None
+    """The answer where it is no set of names: `Rows`, a `PathAnswer`, a `Text`. `answers` then hold
+    its texts, for people; scores go by this."""
+
+    def __post_init__(self) -> None:
+        if self.gold is not None and not self.answers:
+            answers = tuple(Answer(text) for text in self.gold.texts())
+            object.__setattr__(self, "answers", answers)
 
     def to_json(self) -> dict[str, Any]:
         record: dict[str, Any] = {
@@ -58,7 +67,8 @@ class Question:
             "split": self.split,
             "query": self._query_json(),
         }
-        return {**record, "facets": self.facets} if self.facets else record
+        record |= {"facets": self.facets} if self.facets else {}
+        return {**record, "gold": self.gold.to_json()} if self.gold else record
 
     def _query_json(self) -> dict[str, Any]:
         known = self.annotations if self.query else {}
@@ -90,6 +100,7 @@ class Question:
                 split=str(record.get("split", "")),
                 **read_query(str(record["question"]), record.get("query") or {}),
                 facets=dict(record.get("facets") or {}),
+                gold=read_gold(record.get("gold")),
             )
         except KeyError as error:
             raise UserError(f"question record has no field {error.args[0]!r}") from None

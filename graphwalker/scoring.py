@@ -100,16 +100,36 @@ def score(trajectory: Trajectory) -> dict[str, float]:
     """
     if trajectory.stop.infrastructure_failure:
         raise ValueError(f"{trajectory.id} stopped with {trajectory.stop.value}: it has no score")
-    gold = GoldSet.of(trajectory.question.answers)
-    shown = [entity for turn in trajectory.turns for entity in turn.shown]
     had_error = any(turn.error for turn in trajectory.turns)
-    scores = compare(predicted_entities(trajectory), gold)
+    scores = _by_kind(trajectory) if trajectory.question.gold else _by_names(trajectory)
     return {
         **scores,
-        **_retrieval(shown, gold),
-        "grounded": float(_grounded(trajectory, shown)),
         "had_error": float(had_error),
         "recovered": float(had_error and scores["em"] == 1.0),
+    }
+
+
+def _by_names(trajectory: Trajectory) -> dict[str, float]:
+    gold = GoldSet.of(trajectory.question.answers)
+    shown = [entity for turn in trajectory.turns for entity in turn.shown]
+    return {
+        **compare(predicted_entities(trajectory), gold),
+        **_retrieval(shown, gold),
+        "grounded": float(_grounded(trajectory, shown)),
+    }
+
+
+def _by_kind(trajectory: Trajectory) -> dict[str, float]:
+    """The scores of an answer that is no set of names; what was shown is read from the texts."""
+    gold = trajectory.question.gold
+    assert gold is not None
+    observations = [turn.observation for turn in trajectory.turns]
+    some, everything = gold.shown(observations)
+    return {
+        **gold.compare(trajectory.answer),
+        "retrieval_any": float(some),
+        "retrieval_all": float(everything),
+        "grounded": float(gold.grounded(trajectory.answer, observations)),
     }
 
 

@@ -92,6 +92,8 @@ class Trajectory:
     scores: dict[str, float] = field(default_factory=dict[str, float])
     usage: dict[str, float] = field(default_factory=dict[str, float])
     provenance: dict[str, Any] = field(default_factory=dict[str, Any])
+    answer_kind: str = "names"
+    """What `answer` holds: `names`, `rows` (JSON objects), a `path` (nodes in order), a `text`."""
 
     @property
     def id(self) -> str:
@@ -120,7 +122,7 @@ class Trajectory:
         return replace(self, scores={**self.scores, **scores})
 
     def to_json(self) -> dict[str, Any]:
-        return {
+        record: dict[str, Any] = {
             "version": FORMAT_VERSION,
             "id": self.id,
             "question": self.question.to_json(),
@@ -135,6 +137,8 @@ class Trajectory:
             "usage": self.usage,
             "provenance": self.provenance,
         }
+        named = self.answer_kind == "names"
+        return record if named else {**record, "answer_kind": self.answer_kind}
 
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> "Trajectory":
@@ -157,6 +161,7 @@ class Trajectory:
                 scores=dict(record.get("scores", {})),
                 usage=dict(record.get("usage", {})),
                 provenance=dict(record.get("provenance", {})),
+                answer_kind=str(record.get("answer_kind", "names")),
             )
         except KeyError as error:
             raise UserError(f"trajectory record has no field {error.args[0]!r}") from None

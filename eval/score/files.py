@@ -26,6 +26,7 @@ from eval.score.predictions import (
     read_file,
     read_id,
 )
+from graphwalker.answers.rows import Rows, read_row
 from graphwalker.datasets.base import load_questions
 from graphwalker.datasets.loaders.freebase.webqsp import parses
 from graphwalker.errors import UserError
@@ -186,12 +187,17 @@ def of_trajectory(trajectory: Trajectory, passed: tuple[bool, ...] = ()) -> Pred
     if scores["had_error"]:
         recovered["recovery_given_error"] = scores["recovered"]
     predictions = predicted_entities(trajectory)
+    question = trajectory.question
+    gold = question.gold if isinstance(question.gold, Rows) else None
     return Prediction(
         id=trajectory.question.id,
         answers=trajectory.question.answers,
         predictions=None if predictions is None else tuple(predictions),
         parses=parses(trajectory.question) if "parses" in trajectory.question.annotations else (),
         passed=passed,
+        rows=tuple(map(read_row, trajectory.answer or ())) if gold else None,
+        gold_rows=gold.nearest(trajectory.answer) if gold else (),
+        by_kind=scores if question.gold else {},
         scored={
             "retrieval_any": scores["retrieval_any"],
             "retrieval_all": scores["retrieval_all"],

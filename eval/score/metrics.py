@@ -31,6 +31,8 @@ class Family:
 
 
 def _own(record: Prediction) -> Scores:
+    if record.by_kind:
+        return {name: record.by_kind[name] for name in OWN}
     return compare(record.predictions, record.answers)
 
 

@@ -42,6 +42,8 @@ class Prediction:
     """Of our own run: which sampled episodes were right, their ids considered."""
     scored: Mapping[str, float] = field(default_factory=dict[str, float])
     """Scores that only an episode has (retrieval, recovery), from our own run."""
+    by_kind: Mapping[str, float] = field(default_factory=dict[str, float])
+    """Our own metrics where the answer is no set of names, from our own run."""
     failed: bool = False
     """An infrastructure failure: the episode has no score and is set aside."""
     has_predictions: bool = True

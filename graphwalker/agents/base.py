@@ -69,7 +69,8 @@ def record_turn(
 
 def _action_json(action: Action) -> dict[str, Any]:
     if isinstance(action, FinalAnswer):
-        return {"answer": list(action.names)}
+        answer: dict[str, Any] = {"answer": list(action.names)}
+        return answer if action.kind == "names" else {**answer, "kind": action.kind}
     if isinstance(action, Malformed):
         return {"malformed": action.reason}
     return {"tool": action.tool, "arguments": action.arguments}

@@ -72,6 +72,7 @@ class Episode:
             sample=self._sample,
             usage=self._usage(),
             provenance=provenance,
+            answer_kind="names" if self._answer is None else self._answer.kind,
         )
 
     def _advance(self, completion: Completion | None) -> None:

@@ -1,6 +1,6 @@
 """An action protocol: how thoughts, calls and answers are written in a completion."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from graphwalker.tools.base import Call
@@ -8,9 +8,12 @@ from graphwalker.tools.base import Call
 
 @dataclass(frozen=True, slots=True)
 class FinalAnswer:
-    """The agent's answer: names, in its order, without repeats."""
+    """The agent's answer: names, in its order, without repeats; or the texts of another kind of
+    answer (see `graphwalker.answers`)."""
 
     names: tuple[str, ...]
+    kind: str = field(default="names", repr=False)
+    """`names`, `rows`, `path` or `text`."""
 
 
 @dataclass(frozen=True, slots=True)

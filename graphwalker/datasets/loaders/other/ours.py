@@ -4,6 +4,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import model_validator
 
+from graphwalker.answers.kinds import read_gold
 from graphwalker.datasets import records
 from graphwalker.datasets.answers import distinct
 from graphwalker.datasets.files import as_object
@@ -56,6 +57,7 @@ class Ours(_Ours):
     split: records.MaybeText = ""
     query: Annotated[dict[str, Any], records.null_is(dict)] = {}
     facets: Annotated[dict[str, Any], records.null_is(dict)] = {}
+    gold: Any = None
 
     def to_question(self, number: int, file: records.DatasetFile) -> Question:
         return Question(
@@ -69,6 +71,7 @@ class Ours(_Ours):
             split=self.split,
             **self._query(),
             facets={key: str(value) for key, value in self.facets.items()},
+            gold=read_gold(self.gold),
         )
 
     def _query(self) -> dict[str, Any]:
