@@ -18,6 +18,7 @@ from graphwalker.files import (
     write_text,
 )
 from graphwalker.question import Question
+from graphwalker.runs import one_writer
 from graphwalker.trajectory import Message, Trajectory
 
 ExportRow = dict[str, Any]
@@ -55,6 +56,7 @@ class Export:
     set_aside: int
 
 
+@one_writer("out")
 def export(
     source: Path, to: str, out: Path, environment: Environment | None = None, graph: str = ""
 ) -> Export:

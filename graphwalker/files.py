@@ -4,8 +4,9 @@ import gzip
 import hashlib
 import json
 import os
+import time
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, TypeVar, cast
@@ -35,15 +36,35 @@ def whole_bytes(path: Path | str) -> Generator[BinaryIO, None, None]:
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(path.name + ".partial")
-    try:
-        with partial.open("wb") as out:
+    with _alone(partial) as out:
+        try:
             yield out
             out.flush()
             os.fsync(out.fileno())
-        partial.replace(path)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise
+            partial.replace(path)
+        except BaseException:
+            partial.unlink(missing_ok=True)
+            raise
+
+
+@contextmanager
+def _alone(path: Path) -> Generator[BinaryIO, None, None]:
+    """An empty file that no other process writes: another that is at it is waited for."""
+    import fcntl
+
+    while True:
+        # Not "ab": what seeks back to write (an archive) would end up behind the rest.
+        with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "r+b") as file:
+            with suppress(OSError):  # a file system without locks
+                fcntl.flock(file, fcntl.LOCK_EX)
+            try:
+                ours = os.path.samestat(os.fstat(file.fileno()), path.stat())
+            except FileNotFoundError:  # the other one has finished it meanwhile
+                continue
+            if ours:
+                file.truncate(0)
+                yield file
+                return
 
 
 def write_text(path: Path | str, text: str) -> None:
@@ -138,14 +159,22 @@ def write_jsonl(path: Path | str, records: Iterable[dict[str, Any]]) -> int:
     return count
 
 
+SYNC_EVERY_S = 5.0
+"""How much of an appended file a machine that goes down may lose."""
+
+
 class JsonlAppender:
-    """Appends whole lines; on opening, a half-written last line (a killed job) is cut away."""
+    """Appends whole lines; on opening, a half-written last line (a killed job) is cut away.
+
+    Lines reach the file at once and the disk every `SYNC_EVERY_S`.
+    """
 
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         _cut_partial_line(self.path)
         self._out = self.path.open("a", encoding="utf-8")
+        self._synced = time.monotonic()
 
     def append(self, record: dict[str, Any]) -> None:
         self.append_line(dumps(record))
@@ -154,6 +183,9 @@ class JsonlAppender:
         """A record that is written out already."""
         self._out.write(line + "\n")
         self._out.flush()
+        if time.monotonic() - self._synced > SYNC_EVERY_S:
+            os.fsync(self._out.fileno())
+            self._synced = time.monotonic()
 
     def close(self) -> None:
         self._out.close()

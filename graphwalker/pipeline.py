@@ -18,6 +18,7 @@ from graphwalker.cli import console
 from graphwalker.config import Config, parse_config, refuse_unknown, write_config
 from graphwalker.errors import IncompleteError, UserError
 from graphwalker.files import read_json, write_json
+from graphwalker.runs import one_writer
 
 C = TypeVar("C", bound=Config)
 Settings = dict[str, Any]
@@ -78,6 +79,7 @@ def shipped_config(quick: bool) -> Path:
     raise UserError(f"{name} is missing from this installation: reinstall graphwalker")
 
 
+@one_writer("out")
 def run_demo(out: Path, config: DemoConfig) -> dict[str, Any]:
     """Run every stage that is not finished yet, then write and show the report."""
     demo = Demo(out, config)

@@ -1,14 +1,16 @@
 """Run folders: one writer at a time, and one set of settings from the first command to the last."""
 
+import functools
+import inspect
 import json
 import logging
 import os
 import socket
 import time
-from collections.abc import Collection, Generator, Mapping
+from collections.abc import Callable, Collection, Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any, ParamSpec, TypeVar, cast
 
 from pydantic import ValidationError
 
@@ -24,6 +26,8 @@ GRACE_S = 5.0
 
 Facts = Mapping[str, Any]
 """JSON values, or configs."""
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def claim(
@@ -73,8 +77,46 @@ def locked(folder: Path) -> Generator[None, None, None]:
     The kernel frees the lock of a process that has ended, however it ended.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / LOCK
-    file = _take(path)
+    with _held(folder / LOCK, folder):
+        yield
+
+
+@contextmanager
+def locked_file(path: Path) -> Generator[None, None, None]:
+    """The same for a command whose result is one file, or a folder that only appears when it is
+    whole: the lock stands beside it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with _held(path.with_name(f".{path.name}{LOCK}"), path):
+        yield
+
+
+def one_writer(argument: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Decorates a function that writes a folder, for which it is `locked` as long as it runs.
+
+    `argument` is the parameter that names the folder, or `parameter.field`. Of the processes of one
+    training run (`RANK`) the first takes the lock for all.
+    """
+    name, _, field = argument.partition(".")
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        signature = inspect.signature(function)
+
+        @functools.wraps(function)
+        def alone(*args: P.args, **kwargs: P.kwargs) -> R:
+            if os.environ.get("RANK", "0") != "0":
+                return function(*args, **kwargs)
+            value: Any = signature.bind(*args, **kwargs).arguments[name]
+            with locked(Path(getattr(value, field) if field else value)):
+                return function(*args, **kwargs)
+
+        return alone
+
+    return decorate
+
+
+@contextmanager
+def _held(path: Path, result: Path) -> Generator[None, None, None]:
+    file = _take(path, result)
     try:
         file.truncate(0)
         file.write(_owner())
@@ -85,7 +127,7 @@ def locked(folder: Path) -> Generator[None, None, None]:
         file.close()
 
 
-def _take(path: Path) -> IO[str]:
+def _take(path: Path, result: Path) -> IO[str]:
     import fcntl
 
     deadline = time.monotonic() + GRACE_S
@@ -94,22 +136,35 @@ def _take(path: Path) -> IO[str]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            file.seek(0)
-            owner = file.read().strip()
-            file.close()
+            owner = _written(file)
             if not _is_dead(owner) or time.monotonic() > deadline:
-                raise UserError(
-                    f"{path.parent}: {owner or 'another process'} is writing here: wait for it, "
-                    "or choose another folder"
-                ) from None
+                raise _refusal(result, owner) from None
             time.sleep(0.1)
             continue
         except OSError as error:
+            # Without locks the owner's name in the file is all there is.
+            owner = _written(file)
+            if owner and not _is_dead(owner):
+                raise _refusal(result, f"{owner} (or, if it is gone, remove {path})") from None
             log.warning("%s: no locks on this file system (%s)", path.parent, error.strerror)
-            return file
+            return path.open("a+", encoding="utf-8")
         if _is_same_file(file, path):
             return file
         file.close()
+
+
+def _written(file: IO[str]) -> str:
+    """The owner that the lock's file names; the file is closed."""
+    with file:
+        file.seek(0)
+        return file.read().strip()
+
+
+def _refusal(result: Path, owner: str) -> UserError:
+    return UserError(
+        f"{result}: {owner or 'another process'} is writing here: wait for it, or choose "
+        "another folder"
+    )
 
 
 def _is_same_file(file: IO[str], path: Path) -> bool:

@@ -18,6 +18,7 @@ from graphwalker.graphs.open import open_graph
 from graphwalker.policies.base import Sampling
 from graphwalker.policies.load import refuse_without_model
 from graphwalker.question import Question
+from graphwalker.runs import one_writer
 from graphwalker.tokens.segments import chat_format
 from training.grpo_config import GrpoConfig
 from training.models.lora import refuse_adapter
@@ -53,6 +54,7 @@ FREE_KEYS = (
 """Settings that may differ when a run resumes."""
 
 
+@one_writer("config.output_dir")
 def run_grpo(config: GrpoConfig) -> Path:
     """Train, or resume where a killed run stopped; returns the folder of the final model.
 

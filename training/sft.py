@@ -9,6 +9,7 @@ from pathlib import Path
 
 from graphwalker.errors import UserError
 from graphwalker.files import write_json
+from graphwalker.runs import one_writer
 from training.config import SftConfig
 from training.models.lora import refuse_adapter
 from training.runs.checkpoints import claim_facts, claim_run, digest, last_checkpoint
@@ -32,6 +33,7 @@ FREE_KEYS = (
 """Settings that may differ when a run resumes."""
 
 
+@one_writer("config.output_dir")
 def run_sft(config: SftConfig) -> Path:
     """Train, or resume where a killed run stopped; returns the folder of the final model.
 

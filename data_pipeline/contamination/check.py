@@ -16,6 +16,7 @@ from graphwalker.datasets.base import Reading, load_dataset
 from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl, write_json, write_jsonl
 from graphwalker.question import Question
+from graphwalker.runs import one_writer
 
 log = logging.getLogger(__name__)
 
@@ -65,7 +66,15 @@ class TestSet:
         return tuple(question.text for question in self.questions)
 
 
+@one_writer("out")
 def check(
+    questions: Path, against: Sequence[Path], out: Path, embedder: Embedder, rules: Rules
+) -> dict[str, Any]:
+    """`write_check` in a folder that no other process writes."""
+    return write_check(questions, against, out, embedder, rules)
+
+
+def write_check(
     questions: Path, against: Sequence[Path], out: Path, embedder: Embedder, rules: Rules
 ) -> dict[str, Any]:
     """Compare the corpus (our JSONL, questions or trajectories) with every test set (any form).

@@ -6,18 +6,20 @@ from pathlib import Path
 from typing import Any
 
 from data_pipeline.config import TABLE_6, TABLE_7
-from data_pipeline.contamination.check import Rules, check, load_set
+from data_pipeline.contamination.check import Rules, load_set, write_check
 from data_pipeline.contamination.embed import TFIDF, Embedder, open_embedder
 from data_pipeline.stats.card import describe, relation_counts, table, whole
 from data_pipeline.stats.figures import bars, curve, scatter
 from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl, write_json
+from graphwalker.runs import one_writer
 
 FIGURES = {"structures": "structure", "hops": "hops", "most_used_relations": "relation"}
 MAPPED = 2000
 """Questions of each file on a map: its first ones."""
 
 
+@one_writer("out")
 def report(
     source: Path, out: Path, against: Sequence[Path] = (), embedding: str = TFIDF
 ) -> dict[str, Any]:
@@ -45,7 +47,7 @@ def report(
     own = list(islice(_questions(source), MAPPED))
     _draw_map(out / "map.svg", embedder, own)
     if against:
-        found = check(source, against, out, embedder, Rules())
+        found = write_check(source, against, out, embedder, Rules())
         stats["contamination"] = {k: found[k] for k in ("embedding", "against", "thresholds")}
         sets = [load_set(path) for path in against]
         others = [(text, test.name) for test in sets for text in test.texts[:MAPPED]]

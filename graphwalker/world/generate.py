@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from graphwalker.errors import UserError
+from graphwalker.runs import one_writer
 from graphwalker.world.facts import entity_triples
 from graphwalker.world.files import WorldFiles
 from graphwalker.world.kinds import KINDS
@@ -18,6 +19,7 @@ from graphwalker.world.layout import World
 SMALLEST, LARGEST = 1_000, 10_000_000
 
 
+@one_writer("out")
 def make_world(
     entities: int, seed: int, out: Path, progress: Callable[[str], None] | None = None
 ) -> dict[str, Any]:

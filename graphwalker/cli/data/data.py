@@ -135,20 +135,22 @@ def phrases(
     from data_pipeline.phrasing import make
     from data_pipeline.phrasing.config import PhrasesConfig
     from graphwalker.graphs.open import open_graph
+    from graphwalker.runs import locked_file
 
-    if given.out.exists():
-        raise UserError(f"{given.out} is there, and is not overwritten: choose another --out")
     settings = given.settings(PhrasesConfig)
     if mine and settings.teacher.chats:
         raise UserError("--mine and --api make two files: give one of them")
-    opened = open_graph(given.graph)
-    if mine:
-        facts = make.mined(opened, given.out, mine, settings)
-    elif settings.teacher.chats:
-        with console.progress("relations") as tick:
-            facts = make.by_model(opened, given.graph, given.out, settings, tick)
-    else:
-        facts = make.as_used(opened, given.graph, given.out)
+    with locked_file(given.out):
+        if given.out.exists():
+            raise UserError(f"{given.out} is there, and is not overwritten: choose another --out")
+        opened = open_graph(given.graph)
+        if mine:
+            facts = make.mined(opened, given.out, mine, settings)
+        elif settings.teacher.chats:
+            with console.progress("relations") as tick:
+                facts = make.by_model(opened, given.graph, given.out, settings, tick)
+        else:
+            facts = make.as_used(opened, given.graph, given.out)
     console.facts("phrases", facts)
 
 
@@ -190,9 +192,11 @@ def merge(
     if (run is None) == (not given.get("graph")):
         raise UserError("give a LoRA run, or the --graph of the shards below --out")
     if run is not None:
+        from graphwalker.runs import locked_file
         from training.models.merge import merge_adapter
 
-        typer.echo(merge_adapter(run, given.out))
+        with locked_file(given.out):
+            typer.echo(merge_adapter(run, given.out))
         return
     path = Path(text) if (text := given.get("questions")) else None
     workers = int(given.get("workers") or 1)

@@ -47,6 +47,7 @@ def check(
     from graphwalker.datasets.base import Reading, load_dataset
     from graphwalker.datasets.summary import must_be_whole, summarise
     from graphwalker.files import write_jsonl
+    from graphwalker.runs import locked_file
 
     reading = Reading(format, split, language, topic_entities, answers, alone, unanswered.value)
     loaded = load_dataset(file, reading)
@@ -54,7 +55,8 @@ def check(
         must_be_whole(loaded)
     summary = summarise(loaded)
     if out is not None:
-        write_jsonl(out, [question.to_json() for question in loaded.questions])
+        with locked_file(out):
+            write_jsonl(out, [question.to_json() for question in loaded.questions])
         summary["written"] = str(out)
     show(file.name, summary if as_json else _readable(summary), as_json)
 
@@ -95,17 +97,19 @@ def resolve(
     from graphwalker.files import write_jsonl
     from graphwalker.graphs.open import open_graph
     from graphwalker.graphs.views.settings import with_layers
+    from graphwalker.runs import locked_file
 
     layers = given.settings(InEnvironment).environment.layers
-    graph = with_layers(open_graph(given.graph, wikidata=layers.wikidata), layers)
-    found = resolve(ground(load_questions(given.questions, format=layout), graph), graph)
-    kept = [
-        question
-        for question in found.questions
-        if (question.query is not None or not with_query)
-        and (question.annotations.get(EXECUTED) == EQUAL or not exact)
-    ]
-    write_jsonl(given.out, [question.to_json() for question in kept])
+    with locked_file(given.out):
+        graph = with_layers(open_graph(given.graph, wikidata=layers.wikidata), layers)
+        found = resolve(ground(load_questions(given.questions, format=layout), graph), graph)
+        kept = [
+            question
+            for question in found.questions
+            if (question.query is not None or not with_query)
+            and (question.annotations.get(EXECUTED) == EQUAL or not exact)
+        ]
+        write_jsonl(given.out, [question.to_json() for question in kept])
     summary: dict[str, Any] = {**found.summary(), "written": len(kept), "file": str(given.out)}
     if as_json:
         show("", summary, as_json)

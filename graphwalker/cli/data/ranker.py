@@ -57,6 +57,7 @@ def train(
     from graphwalker.files import digest
     from graphwalker.ranking.learned.fit import QuestionFile, train_ranker
     from graphwalker.ranking.learned.folder import write_ranker
+    from graphwalker.runs import locked
 
     weights = weight or [1.0] * len(questions)
     if len(weights) != len(questions):
@@ -68,7 +69,7 @@ def train(
         QuestionFile(str(path), digest(path), _grounded(path, opened), one)
         for path, one in zip(questions, weights, strict=True)
     ]
-    with console.progress("training") as tick:
+    with locked(out), console.progress("training") as tick:
         made = train_ranker(
             files,
             opened,
@@ -79,7 +80,7 @@ def train(
             seed=seed,
             tick=tick,
         )
-    made = write_ranker(made, out)
+        made = write_ranker(made, out)
     show(str(out), _facts(made.about.model_dump(), made.digest))
 
 

@@ -192,6 +192,7 @@ def seeds(
     """
     from data_pipeline.seeds.files import known_to, read_seeds, schema_seeds, write_seeds
     from graphwalker.graphs.open import open_graph
+    from graphwalker.runs import locked
 
     graph = given.get("graph")
     opened = open_graph(graph) if graph else None
@@ -207,5 +208,6 @@ def seeds(
         found = schema_seeds(opened, entities)
     else:
         raise UserError("give training files, whitelists, or --graph for a graph's schema")
-    card = write_seeds(given.out, found, set_aside)
+    with locked(given.out):
+        card = write_seeds(given.out, found, set_aside)
     console.facts("seeds", {key: value for key, value in card.items() if isinstance(value, int)})

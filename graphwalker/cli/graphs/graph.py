@@ -127,11 +127,13 @@ def index(
     """
     from graphwalker.graphs.compiled.open import open_compiled
     from graphwalker.graphs.views.name_index import build_index, name_rows, read_aliases
+    from graphwalker.runs import locked_file
 
     opened = open_compiled(graph)
     path = _index_of(graph)
     rows = name_rows(opened, read_aliases(aliases) if aliases else ())
-    build_index(rows, path, checksum=opened.checksum)
+    with locked_file(path):
+        build_index(rows, path, checksum=opened.checksum)
     console.note(f"{path}: {path.stat().st_size:,} bytes")
 
 

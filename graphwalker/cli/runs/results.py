@@ -76,8 +76,11 @@ def write_report(
 ) -> dict[str, Any]:
     """The report of runs, and its table in the terminal; returns what report.json holds."""
     from eval.report import report
+    from graphwalker.runs import locked
 
-    made = report.write_report(out, report.stages_of(runs), None, seed, title, published=published)
+    with locked(out):
+        stages = report.stages_of(runs)
+        made = report.write_report(out, stages, None, seed, title, published=published)
     console.out.print(report.console_table(made))
     console.out.print(f"Report: {(out / 'report.html').resolve()}", soft_wrap=True)
     return made

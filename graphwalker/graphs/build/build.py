@@ -18,6 +18,7 @@ from graphwalker.graphs.intake.phases import LimitError, Phases, plan, workplace
 from graphwalker.graphs.intake.rejects import REJECT_LIMIT, Rejects
 from graphwalker.graphs.intake.rows import Source
 from graphwalker.graphs.intake.sorter import Sorter
+from graphwalker.runs import locked_file
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +58,7 @@ def build_graph(
     started, say, out = time.perf_counter(), progress or log.info, Path(out)
     sources = _sources(triples, names, types, property_files)
     settings = {"filters": asdict(filters), "max_malformed": max_malformed}
-    with workplace(out, plan([s.path for s in sources], settings)) as work:
+    with locked_file(out), workplace(out, plan([s.path for s in sources], settings)) as work:
         kept = sum(s.path.stat().st_size for s in sources if s.path.is_file()) >= RESUMABLE_BYTES
         phases = Phases(work, kept)
         if phases.started:

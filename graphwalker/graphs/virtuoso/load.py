@@ -14,6 +14,7 @@ from graphwalker.graphs.intake.rejects import REJECT_LIMIT, Rejects
 from graphwalker.graphs.sparql.terms import Vocabulary
 from graphwalker.graphs.virtuoso.files import Prepared, prepare
 from graphwalker.graphs.virtuoso.server import Server, sql, status
+from graphwalker.runs import locked
 
 log = logging.getLogger(__name__)
 
@@ -44,15 +45,27 @@ def load(
         raise UserError(f"{folder}: no server runs here; first: graphwalker virtuoso up {folder}")
     if not _SAFE_IRI.fullmatch(graph):
         raise UserError(f"graph: {graph!r} is no IRI that can name a graph")
+    with locked(Path(server.folder)):
+        return _load(server, graph, (triples, names, types), as_is, max_malformed, say)
+
+
+def _load(
+    server: Server,
+    graph: str,
+    files: tuple[Sequence[Path], Sequence[Path], Sequence[Path]],
+    as_is: bool,
+    max_malformed: int,
+    say: Callable[[str], None],
+) -> dict[str, Any]:
     place = _empty(Path(server.folder) / "load")
     before = count(server, graph)
     prepared: Prepared | None = None
     if as_is:
-        given = {"files": _link(triples, names, types, place)}
+        given = {"files": _link(*files, place)}
     else:
         say("writing clean N-Triples")
         rejects = Rejects(Path(server.folder) / "rejects.tsv", max_malformed)
-        prepared = prepare(triples, names, types, place / "all.nt", Vocabulary(), rejects)
+        prepared = prepare(*files, place / "all.nt", Vocabulary(), rejects)
         rejects.close()
         given = asdict(prepared)
     say("loading")

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from graphwalker.errors import GraphError, UserError
+from graphwalker.runs import locked
 
 log = logging.getLogger(__name__)
 
@@ -95,7 +96,13 @@ def up(
         raise UserError(f"{BINARY} not found; install it: apt-get install virtuoso-opensource-7")
     if (running := status(folder)) is not None:
         return running
-    folder = folder.resolve()
+    with locked(folder):  # two that start at once would make two databases of one
+        return status(folder) or _up(binary, folder.resolve(), memory, host, port, max_rows, wait_s)
+
+
+def _up(
+    binary: str, folder: Path, memory: str, host: str, port: int, max_rows: int, wait_s: float
+) -> Server:
     for part in (folder, folder / "load", folder / "web"):
         part.mkdir(parents=True, exist_ok=True)
     ports = {"http_port": port or _free_port(), "sql_port": _free_port()}
