@@ -56,7 +56,7 @@ def read_gold(record: object) -> Gold | None:
     if not isinstance(record, dict):
         raise UserError("field 'gold' is no JSON object")
     fields = cast("dict[str, Any]", record)
-    kind = fields.get("kind")
+    kind = str(fields.get("kind"))
     if kind not in KINDS:
         raise UserError(f"field 'gold.kind' is {kind!r}; known: {', '.join(KINDS)}")
     try:

@@ -1,16 +1,20 @@
 """The property graph as agents see it: labels, keys and values, relationships with properties."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol, cast, runtime_checkable
 from zlib import crc32
 
-from graphwalker.graphs.base import Entity, KnowledgeGraph, Triple
-from graphwalker.graphs.literals import literal_id
+from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Triple
+from graphwalker.graphs.literals import is_literal, literal_id, literal_name
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 
 Value = str | int | float | bool
+NAME_KEYS = ("name", "title")
+"""The first of these properties is a node's display name; without one it is its id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +28,14 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Relationship:
-    """A type of relationship between two labels, and how many there are."""
+    """A type of relationship between two labels, how many there are, and how many of them have
+    each key."""
 
     start: str
     type: str
     end: str
     count: int
+    keys: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +56,28 @@ class PropertyGraph(KnowledgeGraph, Protocol):
 
     def properties(self, entity_id: str) -> dict[str, list[str]]:
         """A node's values by key, as text, both in order."""
-        ...
+        return {k: [literal_name(end.id) for end in ends] for k, ends in _literals(self, entity_id)}
+
+    def node_properties(self, entity_id: str) -> dict[str, Any]:
+        """A node's values by key, as JSON has them; several of one key are a list."""
+        found: dict[str, Any] = {}
+        for key, ends in _literals(self, entity_id):
+            values = [literal_value(end.id) for end in ends]
+            found[key] = values[0] if len(values) == 1 else values
+        return found
 
     def find(self, label: str, key: str, value: Value, limit: int | None = None) -> list[Entity]:
         """The nodes of that label (any, for `""`) whose property has that value, in id order."""
         ...
 
-    def values(self, label: str, key: str, limit: int | None = None) -> list[tuple[str, int]]:
+    def values(self, label: str, key: str, limit: int | None = None) -> list[tuple[Value, int]]:
         """The values of a key among the nodes of a label, most frequent first, then by text."""
+        ...
+
+    def relationship_values(
+        self, relation: str, key: str, limit: int | None = None
+    ) -> list[tuple[Value, int]]:
+        """The values of a key among the relationships of a type, in the same order."""
         ...
 
     def relationship_properties(
@@ -68,7 +88,21 @@ class PropertyGraph(KnowledgeGraph, Protocol):
 
     def neighborhood(self, entity_id: str, hops: int = 1, limit: int = 100) -> list[Triple]:
         """Triples around a node up to so many hops away, nearest first, at most `limit`."""
-        ...
+        found: dict[Triple, None] = {}
+        ring, seen = [entity_id], {entity_id}
+        for _ in range(hops):
+            outer: list[str] = []
+            for one in ring:
+                for direction, triple in _around(self, one, limit):
+                    if len(found) >= limit:
+                        return list(found)
+                    found[triple] = None
+                    other = triple.tail if direction is Direction.OUT else triple.head
+                    if other.id not in seen and not is_literal(other.id):
+                        seen.add(other.id)
+                        outer.append(other.id)
+            ring = outer
+        return list(found)
 
 
 def value_key(relation: str, literal: str) -> int:
@@ -89,3 +123,53 @@ def value_literal(value: Value) -> str:
     if isinstance(value, float):
         return literal_id(repr(value), f"^^<{XSD}double>")
     return literal_id(value)
+
+
+def literal_value(literal: str) -> Value:
+    """The property value of a literal's id, `value_literal` undone; other datatypes are texts.
+
+    >>> literal_value('"1964"^^<http://www.w3.org/2001/XMLSchema#integer>')
+    1964
+    """
+    text = literal_name(literal)
+    kind = literal[literal.rfind('"') + 1 :].removeprefix(f"^^<{XSD}").removesuffix(">")
+    if kind == "boolean":
+        return text == "true"
+    try:
+        return {"integer": int, "double": float}.get(kind, str)(text)
+    except ValueError:  # a graph may say of any text that it is a number
+        return text
+
+
+def facts_of(properties: Mapping[str, Any]) -> Iterator[tuple[str, Value]]:
+    """Key and value; a list is several, an object its JSON text, nothing is nothing."""
+    for key, value in properties.items():
+        items = cast(list[Any], value) if isinstance(value, list) else [value]
+        for item in items:
+            if item is None or not key:
+                continue
+            plain = isinstance(item, str | int | float | bool)
+            yield key, item if plain else json.dumps(item, ensure_ascii=False, sort_keys=True)
+
+
+def counted(values: Counter[str], limit: int | None) -> list[tuple[Value, int]]:
+    """Values by their literals: most frequent first, then by text."""
+    ranked = sorted(values.items(), key=lambda item: (-item[1], literal_name(item[0])))
+    return [(literal_value(literal), count) for literal, count in ranked[:limit]]
+
+
+def _literals(graph: KnowledgeGraph, entity_id: str) -> Iterator[tuple[str, list[Entity]]]:
+    for relation, _ in graph.relations(entity_id, Direction.OUT):
+        ends = graph.neighbors(entity_id, relation, Direction.OUT)
+        values = [end for end in ends if is_literal(end.id)]
+        if values:
+            yield relation, values
+
+
+def _around(
+    graph: KnowledgeGraph, entity_id: str, limit: int
+) -> Iterator[tuple[Direction, Triple]]:
+    for direction in Direction:
+        relations = [relation for relation, _ in graph.relations(entity_id, direction)]
+        for triple in graph.triples(entity_id, relations, direction, limit):
+            yield direction, triple

@@ -9,7 +9,7 @@ from graphwalker.graphs.build.nodes import Strings, write_buckets
 from graphwalker.graphs.format.layout import LayoutWriter, typecode
 from graphwalker.graphs.format.offsets import write_ints
 from graphwalker.graphs.intake.sorter import STRING_ROWS, Sorter
-from graphwalker.graphs.properties import value_key
+from graphwalker.graphs.properties import facts_of, value_key
 
 
 def write_properties(
@@ -68,14 +68,41 @@ def _write_edges(sorter: Sorter, writer: LayoutWriter, relations: int) -> int:
     texts = Strings(
         writer, "edge_property", sorter.scalar("SELECT sum(strlen(json)) FROM edge_text")
     )
+    known: dict[str, int] = {}
+    keys = sorter.table("edge_key", h="UINTEGER", r="UINTEGER", t="UINTEGER", k="UINTEGER")
     for *numbers, text in sorter.chunks("edge_text", [*columns, "json"], STRING_ROWS):
+        keys.extend(_keys(numbers, text, known))
         for section, values in zip(columns.values(), numbers, strict=True):
             write_ints(section, np.asarray(values, dtype=np.int64))
         texts.write([_encoded(one) for one in text])
     texts.close()
+    _write_keys(sorter, writer, list(known))
     count = sorter.rows("edge_text")
-    sorter.run("DROP TABLE edge_text")
+    for done in ("edge_text", "edge_key"):
+        sorter.run(f"DROP TABLE {done}")
     return count
+
+
+def _keys(numbers: list[Any], texts: Any, known: dict[str, int]) -> list[Any]:
+    """A row of numbers for each key of each relationship; `known` numbers the keys."""
+    rows = [
+        (place, known.setdefault(key, len(known)))
+        for place, text in enumerate(texts)
+        for key in dict.fromkeys(key for key, _ in facts_of(json.loads(str(text))))
+    ]
+    places = np.array([place for place, _ in rows], dtype=np.int64)
+    columns = [np.asarray(values)[places].astype(np.uint32) for values in numbers]
+    return [*columns, np.array([key for _, key in rows], dtype=np.uint32)]
+
+
+def _write_keys(sorter: Sorter, writer: LayoutWriter, names: list[str]) -> None:
+    counted = sorter.records(
+        "SELECT a.type, relation.r, b.type, e.k, count(*) FROM edge_key e JOIN typed a ON e.h = a.n"
+        " JOIN typed b ON e.t = b.n JOIN relation ON e.r = relation.n GROUP BY ALL"
+    )
+    rows: list[list[Any]] = sorted([*ends, names[key], n] for *ends, key, n in counted)
+    section = writer.section("relationship_keys", "B")
+    section.write(json.dumps(rows, ensure_ascii=False).encode())
 
 
 def _encoded(text: Any) -> bytes:

@@ -3,24 +3,29 @@
 import json
 from bisect import bisect_left
 from collections import Counter
+from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
-from graphwalker.graphs.base import Direction, Entity, Triple
+from graphwalker.graphs.base import Direction, Entity
 from graphwalker.graphs.compiled.graph import CompiledGraph
 from graphwalker.graphs.format.arrays import Buckets, strings
 from graphwalker.graphs.format.layout import Layout
-from graphwalker.graphs.literals import is_literal, literal_name
+from graphwalker.graphs.literals import is_literal
 from graphwalker.graphs.properties import (
     Label,
+    PropertyGraph,
     Relationship,
     Schema,
     Value,
+    counted,
+    facts_of,
     value_key,
     value_literal,
 )
 
 
-class CompiledPropertyGraph(CompiledGraph):
+class CompiledPropertyGraph(CompiledGraph, PropertyGraph):
     """A `PropertyGraph`; `open_graph` gives one for what was built from property-graph files."""
 
     def __init__(self, layout: Layout) -> None:
@@ -30,19 +35,17 @@ class CompiledPropertyGraph(CompiledGraph):
         self._kinds = layout.array("edge_property_relations")
         self._tails = layout.array("edge_property_tails")
         self._texts = strings(layout, "edge_property")
-        self._schema = _schema(bytes(layout.array("schema")))
 
     def schema(self) -> Schema:
         return self._schema
 
-    def properties(self, entity_id: str) -> dict[str, list[str]]:
-        found: dict[str, list[str]] = {}
-        for relation, _ in self.relations(entity_id, Direction.OUT):
-            ends = self.neighbors(entity_id, relation, Direction.OUT)
-            values = [literal_name(end.id) for end in ends if is_literal(end.id)]
-            if values:
-                found[relation] = values
-        return found
+    @cached_property
+    def _schema(self) -> Schema:
+        stored = bytes(self._layout.array("schema"))
+        if not self._layout.has("relationship_keys"):  # a file of before they were counted
+            return _schema(stored, self._counted_keys())
+        counts = json.loads(bytes(self._layout.array("relationship_keys")))
+        return _schema(stored, {(a, r, b, key): n for a, r, b, key, n in counts})
 
     def find(self, label: str, key: str, value: Value, limit: int | None = None) -> list[Entity]:
         literal = value_literal(value)
@@ -56,13 +59,23 @@ class CompiledPropertyGraph(CompiledGraph):
                 found.append(entity)
         return sorted(found, key=_by_id)[:limit]
 
-    def values(self, label: str, key: str, limit: int | None = None) -> list[tuple[str, int]]:
-        counted: Counter[str] = Counter()
+    def values(self, label: str, key: str, limit: int | None = None) -> list[tuple[Value, int]]:
+        found: Counter[str] = Counter()
         for entity in map(self.entity_at, range(self.size)):
             if not label or label in self.types(entity.id):
                 ends = self.neighbors(entity.id, key, Direction.OUT)
-                counted.update(literal_name(end.id) for end in ends if is_literal(end.id))
-        return sorted(counted.items(), key=lambda item: (-item[1], item[0]))[:limit]
+                found.update(end.id for end in ends if is_literal(end.id))
+        return counted(found, limit)
+
+    def relationship_values(
+        self, relation: str, key: str, limit: int | None = None
+    ) -> list[tuple[Value, int]]:
+        kind, found = self.relation_number(relation), Counter[str]()
+        for at in range(len(self._kinds)):
+            if self._kinds[at] == kind:
+                facts = facts_of(json.loads(self._texts(at)))
+                found.update(value_literal(value) for known, value in facts if known == key)
+        return counted(found, limit)
 
     def relationship_properties(
         self, start_id: str, relation: str, end_id: str
@@ -75,27 +88,15 @@ class CompiledPropertyGraph(CompiledGraph):
             at += 1
         return found
 
-    def neighborhood(self, entity_id: str, hops: int = 1, limit: int = 100) -> list[Triple]:
-        found: dict[Triple, None] = {}
-        ring, seen = [entity_id], {entity_id}
-        for _ in range(hops):
-            outer: list[str] = []
-            for one in ring:
-                for direction in Direction:
-                    for triple in self._around(one, direction, limit):
-                        if len(found) >= limit:
-                            return list(found)
-                        found[triple] = None
-                        other = triple.tail if direction is Direction.OUT else triple.head
-                        if other.id not in seen and not is_literal(other.id):
-                            seen.add(other.id)
-                            outer.append(other.id)
-            ring = outer
-        return list(found)
-
-    def _around(self, entity_id: str, direction: Direction, limit: int) -> list[Triple]:
-        relations = [relation for relation, _ in self.relations(entity_id, direction)]
-        return self.triples(entity_id, relations, direction, limit)
+    def _counted_keys(self) -> Counter[tuple[str, str, str, str]]:
+        found = Counter[tuple[str, str, str, str]]()
+        for at in range(len(self._heads)):
+            head, kind, tail = self._edge(at)
+            starts, ends = (self.types(self.node_at(n).id) for n in (head, tail))
+            relation = self.relation_ids()[kind]
+            keys = {key for key, _ in facts_of(json.loads(self._texts(at)))}
+            found.update((a, relation, b, key) for a in starts for b in ends for key in keys)
+        return found
 
     def _edge(self, at: int) -> tuple[int, int, int]:
         return self._heads[at], self._kinds[at], self._tails[at]
@@ -107,13 +108,19 @@ class CompiledPropertyGraph(CompiledGraph):
         return self.node_number(start_id), kind, self.node_number(end_id)
 
 
-def _schema(data: bytes) -> Schema:
+def _schema(data: bytes, counts: Mapping[tuple[str, str, str, str], int]) -> Schema:
     schema = json.loads(data)
     keys: dict[str, dict[str, int]] = {}
     for label, key, count in schema["keys"]:
         keys.setdefault(label, {})[key] = count
     labels = tuple(Label(name, count, keys.get(name, {})) for name, count in schema["labels"])
-    return Schema(labels, tuple(Relationship(*row) for row in schema["relationships"]))
+    known: dict[tuple[str, str, str], dict[str, int]] = {}
+    for (*ends, key), count in sorted(counts.items()):
+        known.setdefault((ends[0], ends[1], ends[2]), {})[key] = count
+    found = (
+        Relationship(a, r, b, n, known.get((a, r, b), {})) for a, r, b, n in schema["relationships"]
+    )
+    return Schema(labels, tuple(found))
 
 
 def _by_id(entity: Entity) -> bytes:

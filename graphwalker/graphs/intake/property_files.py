@@ -3,7 +3,7 @@
 import csv
 import json
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,10 +12,8 @@ from graphwalker.graphs.intake.blocks import read_blocks
 from graphwalker.graphs.intake.filters import Filters
 from graphwalker.graphs.intake.rejects import Rejects
 from graphwalker.graphs.intake.rows import FileReader, IntakeRows, Relations, Source
-from graphwalker.graphs.properties import Value, value_literal
+from graphwalker.graphs.properties import NAME_KEYS, Value, facts_of, value_literal
 
-NAME_KEYS = ("name", "title")
-"""The first of these properties is a node's display name; without one it is its id."""
 _TRUE = {"true": True, "false": False}
 _INTEGERS = {"int", "long", "short", "byte", "integer"}
 _FLOATS = {"float", "double"}
@@ -67,7 +65,7 @@ class PropertyReader(FileReader):
         rows: IntakeRows,
     ) -> None:
         node = _node_id(node)
-        facts = list(_facts(properties))
+        facts = list(facts_of(properties))
         shown = next((str(properties[k]) for k in NAME_KEYS if properties.get(k)), node)
         rows.names.append((node, shown, 0, self._line_base + number))
         rows.types.extend((node, label) for label in labels if label)
@@ -199,17 +197,6 @@ def _one(kind: str, text: str) -> Value:
 
 def _truth(text: str) -> bool:
     return _TRUE[text.strip().lower()]
-
-
-def _facts(properties: Mapping[str, Any]) -> Iterator[tuple[str, Value]]:
-    """Key and value; a list is several, an object its JSON text, nothing is nothing."""
-    for key, value in properties.items():
-        items = cast(list[Any], value) if isinstance(value, list) else [value]
-        for item in items:
-            if item is None or not key:
-                continue
-            plain = isinstance(item, str | int | float | bool)
-            yield key, item if plain else json.dumps(item, ensure_ascii=False, sort_keys=True)
 
 
 def _end(node: Any) -> str:

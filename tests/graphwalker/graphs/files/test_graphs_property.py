@@ -12,7 +12,10 @@ from graphwalker.graphs.compiled.check import check_graph
 from graphwalker.graphs.compiled.graph import CompiledGraph
 from graphwalker.graphs.compiled.open import open_compiled
 from graphwalker.graphs.compiled.properties import CompiledPropertyGraph
+from graphwalker.graphs.conformance import check_graph as check_conformance
+from graphwalker.graphs.format.layout import Layout
 from graphwalker.graphs.properties import PropertyGraph, Relationship
+from graphwalker.graphs.property.memory import Edge, MemoryPropertyGraph, Node
 
 KEANU, CARRIE, MATRIX = "p1", "p2", "m1"
 NODES = [
@@ -105,10 +108,10 @@ def test_the_schema_says_what_joins_what(graph: CompiledPropertyGraph) -> None:
     ]
     assert schema.labels[2].keys == {"born": 2, "name": 2}
     assert schema.relationships == (
-        Relationship("Actor", "ACTED_IN", "Movie", 1),
-        Relationship("Actor", "KNOWS", "Person", 1),
-        Relationship("Person", "ACTED_IN", "Movie", 2),
-        Relationship("Person", "KNOWS", "Person", 1),
+        Relationship("Actor", "ACTED_IN", "Movie", 1, {"roles": 1}),
+        Relationship("Actor", "KNOWS", "Person", 1, {"since": 2}),
+        Relationship("Person", "ACTED_IN", "Movie", 2, {"roles": 2}),
+        Relationship("Person", "KNOWS", "Person", 1, {"since": 2}),
     )
 
 
@@ -121,9 +124,58 @@ def test_nodes_are_found_by_label_key_and_typed_value(graph: CompiledPropertyGra
 
 
 def test_values_of_a_key_come_with_their_counts(graph: CompiledPropertyGraph) -> None:
-    assert graph.values("Person", "born") == [("1964", 1), ("1967", 1)]
+    assert graph.values("Person", "born") == [(1964, 1), (1967, 1)]
     assert graph.values("Movie", "tags", limit=1) == [("action", 1)]
     assert graph.values("Movie", "born") == []
+    assert graph.relationship_values("KNOWS", "since") == [(1998, 1), (2003, 1)]
+    assert graph.relationship_values("ACTED_IN", "roles", limit=1) == [("Neo", 1)]
+    assert graph.relationship_values("NOTHING", "since") == []
+
+
+def test_values_are_typed_as_json_has_them(graph: CompiledPropertyGraph) -> None:
+    assert graph.node_properties("x") == {"o": "{}", "open": True, "rating": 8.7}
+    assert graph.node_properties(MATRIX)["tags"] == ["action", "sci-fi"]
+    assert graph.node_properties("nobody") == {}
+
+
+def test_a_file_without_counts_of_relationship_keys_counts_them_when_asked(
+    graph: CompiledPropertyGraph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    older = CompiledPropertyGraph(Layout(graph.path))
+    monkeypatch.setattr(Layout, "has", lambda layout, name: name != "relationship_keys")
+    assert older.schema() == graph.schema()
+
+
+def test_the_graph_in_memory_says_the_same(graph: CompiledPropertyGraph) -> None:
+    nodes = [Node(n["id"], tuple(n["labels"]), n["properties"]) for n in NODES]
+    memory = MemoryPropertyGraph(nodes, [Edge(*edge) for edge in EDGES])
+    assert isinstance(memory, PropertyGraph)
+    assert memory.schema() == graph.schema()
+    for node in (KEANU, CARRIE, MATRIX, "x", "nobody"):
+        assert memory.node_properties(node) == graph.node_properties(node)
+        assert memory.properties(node) == graph.properties(node)
+        assert memory.neighborhood(node, 2) == graph.neighborhood(node, 2)
+    for label, key, value in [("Person", "born", 1964), ("", "open", True), ("Movie", "born", 1)]:
+        assert memory.find(label, key, value) == graph.find(label, key, value)
+        assert memory.values(label, key) == graph.values(label, key)
+    for kind, key in [("KNOWS", "since"), ("ACTED_IN", "roles"), ("KNOWS", "no")]:
+        assert memory.relationship_values(kind, key) == graph.relationship_values(kind, key)
+    assert memory.relationship_properties(KEANU, "KNOWS", CARRIE) == [
+        {"since": 1998},
+        {"since": 2003},
+    ]
+    entities = [Entity(i, memory.name(i)) for i in (KEANU, CARRIE, MATRIX, "x")]
+    assert list(check_conformance(memory, entities)) == []
+
+
+def test_a_graph_in_memory_refuses_what_is_no_graph() -> None:
+    for nodes, edges, message in (
+        ([Node("a", ()), Node("a", ())], [], "two nodes"),
+        ([Node('"a', ())], [], "quotation"),
+        ([Node("a", ())], [Edge("a", "R", "b")], "a R b has no node"),
+    ):
+        with pytest.raises(UserError, match=message):
+            MemoryPropertyGraph(nodes, edges)
 
 
 def test_a_neighborhood_grows_by_hops_up_to_its_limit(graph: CompiledPropertyGraph) -> None:
