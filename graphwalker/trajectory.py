@@ -58,7 +58,8 @@ class Turn:
     completion: str
     thought: str = ""
     action: dict[str, Any] = field(default_factory=dict[str, Any])
-    """`{"tool": ..., "arguments": {...}}`, `{"answer": [...]}` or `{"malformed": reason}`."""
+    """`{"tool": ..., "arguments": {...}}`, `{"answer": [...]}` or `{"malformed": reason}`; the
+    second and later ones of several calls stand in `further`, in the form of the first."""
     observation: str = ""
     shown: tuple[Entity, ...] = ()
     error: str = ""

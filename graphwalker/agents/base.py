@@ -1,13 +1,13 @@
 """An agent is a generator: it yields the conversation it wants completed and returns an answer."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from graphwalker.policies.base import Completion
-from graphwalker.protocols.base import Action, FinalAnswer, Malformed
+from graphwalker.protocols.base import Action, Calls, FinalAnswer, Malformed
 from graphwalker.question import Question
-from graphwalker.tools.base import Observation, ToolBox
+from graphwalker.tools.base import Call, Observation, ToolBox
 from graphwalker.trajectory import Message, Turn
 
 
@@ -16,13 +16,15 @@ class Ask:
     """What an agent yields: complete `messages`, cutting after any of `stop`.
 
     `forced` marks the one last completion that is asked for after the turn budget; `restart` a
-    conversation that does not extend the one before it.
+    conversation that does not extend the one before it. `tools` are those that may be called, by
+    JSON schema, for chat servers that are told of them.
     """
 
     messages: tuple[Message, ...]
     stop: tuple[str, ...] = ()
     restart: bool = False
     forced: bool = False
+    tools: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(slots=True)
@@ -73,4 +75,11 @@ def _action_json(action: Action) -> dict[str, Any]:
         return answer if action.kind == "names" else {**answer, "kind": action.kind}
     if isinstance(action, Malformed):
         return {"malformed": action.reason}
-    return {"tool": action.tool, "arguments": action.arguments}
+    if isinstance(action, Calls):
+        first, *others = map(_call_json, action.calls)
+        return {**first, "further": others}
+    return _call_json(action)
+
+
+def _call_json(call: Call) -> dict[str, Any]:
+    return {"tool": call.tool, "arguments": call.arguments}

@@ -1,15 +1,24 @@
 """GraphWalker's agent: think, query, observe, until it answers or its turns are spent."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from graphwalker.agents.base import AgentRun, Ask, Log, record_turn
 from graphwalker.agents.prompt import Prompt
 from graphwalker.policies.base import Completion
-from graphwalker.protocols.base import Action, ActionProtocol, FinalAnswer, Malformed
+from graphwalker.protocols.base import (
+    Action,
+    ActionProtocol,
+    Calls,
+    FinalAnswer,
+    Malformed,
+    WithSchemas,
+    calls_of,
+)
 from graphwalker.question import Question
-from graphwalker.tools.base import Call, Observation, ToolBox
+from graphwalker.tools.base import Call, Observation, ToolBox, together
 from graphwalker.tools.namebook import quote
 from graphwalker.trajectory import Message, Turn
 
@@ -36,10 +45,10 @@ class ReActAgent:
         messages = context
         actions: list[Action] = []
         for turns_left in range(self.max_turns - 1, -1, -1):
-            completion = yield Ask(messages, self.protocol.stop)
+            completion = yield Ask(messages, self.protocol.stop, tools=self._schemas)
             if completion.context_full:
                 return None
-            turn, action = self._turn(context, completion, tools)
+            turn, action, shown = self._turn(context, completion, tools)
             log.turns.append(turn)
             if isinstance(action, FinalAnswer):
                 return action
@@ -48,11 +57,11 @@ class ReActAgent:
                 log.turns[-1] = replace(turn, observation="")  # nobody is there to read it
                 return None
             last = turns_left == 0 or self._is_long(completion) or self._repeats(actions)
-            context = (Message("user", self._reply(turn.observation, last)),)
+            context = (Message("user", self._reply(shown, last)),)
             messages = (*messages, Message("assistant", completion.text), *context)
             if last:
                 break
-        completion = yield Ask(messages, self.protocol.stop, forced=True)
+        completion = yield Ask(messages, self.protocol.stop, forced=True, tools=self._schemas)
         if completion.context_full:
             return None
         return self._forced(context, completion, log)
@@ -67,19 +76,24 @@ class ReActAgent:
             }
         )
 
+    @property
+    def _schemas(self) -> tuple[Mapping[str, Any], ...]:
+        return self.protocol.schemas if isinstance(self.protocol, WithSchemas) else ()
+
     def _turn(
         self, context: tuple[Message, ...], completion: Completion, tools: ToolBox
-    ) -> tuple[Turn, Action]:
+    ) -> tuple[Turn, Action, list[str]]:
+        """The turn, its action, and the text that each of its calls shows."""
         thought, action = self.protocol.parse(completion.text)
         started = time.perf_counter()
-        if isinstance(action, Call):
-            seen = tools.call(action)
+        seen = [_NOTHING]
+        if isinstance(action, Call | Calls):
+            seen = [tools.call(call) for call in calls_of(action)]
         elif isinstance(action, Malformed):
-            seen = Observation(_complaint(action, completion), "malformed")
-        else:
-            seen = _NOTHING
+            seen = [Observation(_complaint(action, completion), "malformed")]
         elapsed = (time.perf_counter() - started) * 1000
-        return record_turn(context, completion, thought, action, seen, elapsed), action
+        turn = record_turn(context, completion, thought, action, together(seen), elapsed)
+        return turn, action, [one.text for one in seen]
 
     def _forced(
         self, context: tuple[Message, ...], completion: Completion, log: Log
@@ -89,8 +103,8 @@ class ReActAgent:
         log.turns.append(record_turn(context, completion, thought, action, seen, 0.0))
         return action if isinstance(action, FinalAnswer) else None
 
-    def _reply(self, observation: str, last: bool) -> str:
-        reply = self.protocol.observe(observation)
+    def _reply(self, shown: Sequence[str], last: bool) -> str:
+        reply = "\n".join(map(self.protocol.observe, shown))
         return f"{reply}\n{self.protocol.force()}" if last else reply
 
     def _is_long(self, completion: Completion) -> bool:
@@ -106,11 +120,12 @@ class ReActAgent:
     def _repeats(self, actions: Sequence[Action]) -> bool:
         latest = actions[-self.stop_repeats - 1 :]
         return len(latest) > self.stop_repeats > 0 and all(
-            isinstance(action, Call) and action == latest[0] for action in latest
+            isinstance(action, Call | Calls) and action == latest[0] for action in latest
         )
 
 
-_FORCED_ERRORS = {"Call": "query_after_budget", "Malformed": "malformed"}
+_AFTER_BUDGET = "query_after_budget"
+_FORCED_ERRORS = {"Call": _AFTER_BUDGET, "Calls": _AFTER_BUDGET, "Malformed": "malformed"}
 
 
 def _complaint(action: Malformed, completion: Completion) -> str:

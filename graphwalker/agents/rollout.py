@@ -166,6 +166,7 @@ class _Run:
                 sampling=running.task.sampling,
                 stop=episode.ask.stop,
                 restart=episode.ask.restart,
+                tools=episode.ask.tools,
             )
             try:
                 self._policy.submit(request)

@@ -1,8 +1,8 @@
 """A policy completes conversations: an oracle, a chat API, a local engine, a model in training."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from graphwalker.errors import PolicyError
 from graphwalker.question import Question
@@ -41,6 +41,9 @@ class Request:
     stop: tuple[str, ...] = ()
     """A completion ends right after the first of these strings, the string included."""
     restart: bool = False
+    tools: tuple[Mapping[str, Any], ...] = ()
+    """Tools that may be called, by JSON schema; `messages` describe them, too, for models that are
+    told of tools in their text alone."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,7 +65,7 @@ def policy_identity(config: PolicyConfig) -> dict[str, Any]:
         "api": config.api.base_url,
         "api_body": config.api.body,
         "api_send_stop": config.api.send_stop,
-    }
+    } | ({} if config.api.tools == "wire" else {"api_tools": config.api.tools})
 
 
 def weights_checksum(folder: Path | str) -> str:

@@ -1,9 +1,21 @@
 """An action protocol: how thoughts, calls and answers are written in a completion."""
 
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from graphwalker.tools.base import Call
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """Several calls of one completion, two or more, in the order written."""
+
+    calls: tuple[Call, ...]
+
+
+def calls_of(action: Call | Calls) -> tuple[Call, ...]:
+    """The calls of a completion, one or several."""
+    return action.calls if isinstance(action, Calls) else (action,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +35,7 @@ class Malformed:
     reason: str
 
 
-Action = Call | FinalAnswer | Malformed
+Action = Call | Calls | FinalAnswer | Malformed
 
 
 class ActionProtocol(Protocol):
@@ -52,3 +64,11 @@ class ActionProtocol(Protocol):
     def hint(self, tool: str) -> str:
         """An example call of the tool, as a completion writes it; `""` for an unknown one."""
         ...
+
+
+@runtime_checkable
+class WithSchemas(Protocol):
+    """What a protocol has besides, where chat servers can be told of its tools by JSON schema."""
+
+    schemas: tuple[dict[str, Any], ...]
+    """As `tools` of a request takes them."""

@@ -1,5 +1,6 @@
 """Tools an agent may call, and the episode's toolbox that runs them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple, Protocol
@@ -75,6 +76,21 @@ class Observation:
         """`shown`, and the ends of the triples."""
         ends = (end for triple in self.triples for end in (triple.head, triple.tail))
         return tuple(dict.fromkeys((*self.shown, *ends)))
+
+
+def together(seen: Sequence[Observation]) -> Observation:
+    """What several calls of one completion show, as one observation; the first mistake counts."""
+    if len(seen) == 1:
+        return seen[0]
+    return Observation(
+        "\n\n".join(one.text for one in seen),
+        next((one.error for one in seen if one.error), ""),
+        tuple(dict.fromkeys(entity for one in seen for entity in one.shown)),
+        tuple(listed for one in seen for listed in one.listed),
+        tuple(triple for one in seen for triple in one.triples),
+        sum(one.hidden for one in seen),
+        sum(one.graph_calls for one in seen),
+    )
 
 
 class ToolBox(Protocol):

@@ -21,10 +21,11 @@ from graphwalker.policies.chat.connection import (
     clean,
 )
 from graphwalker.policies.chat.store import SUMMARY, Spent, Store, StoredAnswer
+from graphwalker.policies.chat.tool_calls import text_of
 
 SETTLED_S = 5.0
 """How often a request that waits for a batch of another process looks for its answer."""
-Messages = Sequence[Mapping[str, str]]
+Messages = Sequence[Mapping[str, Any]]
 
 
 class Completions:
@@ -81,7 +82,7 @@ class Completions:
         Raises `PolicyError`: `ChatError` where no answer came, `OverBudget` at a cap.
         """
         body = self._body(messages, max_tokens, seed, request)
-        size = sum(len(message["content"].encode()) for message in body["messages"])
+        size = _size(body)
         limit = body.get(self._config.token_limit_field, max_tokens)
         share = DISCOUNT if self._sends_batches else 1.0
         worst = self._budget.at_worst(size, len(messages), limit, share)
@@ -200,7 +201,7 @@ class Completions:
     def _body(self, messages: Messages, max_tokens: int, seed: int, request: Json) -> Json:
         body: Json = {
             "model": self._model,
-            "messages": [{k: clean(v) for k, v in message.items()} for message in messages],
+            "messages": [_clean(message) for message in messages],
             **request,
             self._config.token_limit_field: max_tokens,
             "seed": seed,
@@ -217,6 +218,19 @@ class Completions:
         return self._budget.priced(*known) if len(known) == 2 else worst
 
 
+def _clean(message: Mapping[str, Any]) -> Json:
+    """The message as it can be sent. `tool_calls` are JSON that was written here."""
+    return {k: clean(v) if isinstance(v, str) else v for k, v in message.items()}
+
+
+def _size(body: Json) -> int:
+    """Bytes of all that the model reads."""
+    size = sum(len((message.get("content") or "").encode()) for message in body["messages"])
+    called = [message["tool_calls"] for message in body["messages"] if "tool_calls" in message]
+    told = [*called, *body.get("tools", ())]
+    return size + (len(dumps(told).encode()) if told else 0)
+
+
 def _keys(body: Json, seed: int) -> tuple[str, ...]:
     """Under what a request's answer is stored: first ours, then the reranker's of old.
 
@@ -229,7 +243,7 @@ def _keys(body: Json, seed: int) -> tuple[str, ...]:
 
 def _answer(reply: Json, spent: Spent, purpose: str) -> StoredAnswer:
     choice = cast(Json, reply["choices"][0])
-    text = clean(str(choice["message"].get("content") or ""))
+    text = clean(text_of(choice["message"]))
     finish = "length" if choice.get("finish_reason") == "length" else "stop"
     reason = choice.get("stop_reason")
     return StoredAnswer(text, finish, reason if isinstance(reason, str) else "", spent, purpose)

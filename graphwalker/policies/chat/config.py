@@ -60,6 +60,10 @@ class ChatApiConfig(Config):
     send_stop: bool = True
     """Let the server cut at the end of an action. Off for models that refuse `stop`: completions
     are then cut here, and what follows is paid for."""
+    tools: Literal["wire", "text"] = "wire"
+    """How this server calls the functions of an agent that has some: `wire` (`tools` and
+    `tool_calls` of the API), or `text`, for servers without them: the prompt describes the tools,
+    and the model writes its calls into the message."""
     body: dict[str, Any] = {}
     """Merged into every request; a field set to null is left out (`body: {seed: null}`)."""
     prices: Prices = Prices()

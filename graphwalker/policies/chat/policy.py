@@ -16,6 +16,7 @@ from graphwalker.policies.chat.client import Completions
 from graphwalker.policies.chat.config import ChatApiConfig
 from graphwalker.policies.chat.connection import ContextFull
 from graphwalker.policies.chat.store import Spent, StoredAnswer
+from graphwalker.policies.chat.tool_calls import to_wire
 
 log = logging.getLogger(__name__)
 
@@ -94,7 +95,10 @@ class ChatPolicy:
 
     def _complete(self, request: Request) -> Outcome:
         try:
-            messages = [{"role": m.role, "content": m.content} for m in request.messages]
+            if request.tools and self.config.tools == "wire":
+                messages = to_wire(request.messages, request.tools)
+            else:
+                messages = [{"role": m.role, "content": m.content} for m in request.messages]
             answer = self._completions.complete(messages, **self._settings(request))
             return _completion(answer, request.stop)
         except ContextFull:
@@ -116,7 +120,11 @@ class ChatPolicy:
             "seed": turn_seed(request),
             "purpose": "turn",
         }
-        stop = request.stop and self.config.send_stop
+        on_wire = bool(request.tools) and self.config.tools == "wire"
+        if on_wire:
+            settings["tools"] = list(request.tools)
+        # A server that has `tool_calls` ends a call by itself, and a stop string may cut it.
+        stop = request.stop and self.config.send_stop and not on_wire
         return {**settings, "stop": list(request.stop)} if stop else settings
 
 

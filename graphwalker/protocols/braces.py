@@ -1,0 +1,67 @@
+"""Answers in braces: `Final answer: {Oslo} {Bergen}`."""
+
+import json
+import re
+
+from graphwalker.protocols.base import FinalAnswer, Malformed
+
+_OPENING = re.compile(r"^[ \t*#>_]*final answer[\s*_]*:[\s*_]*", re.IGNORECASE | re.MULTILINE)
+_ANYWHERE = re.compile(r"final answer[\s*_]*:[\s*_]*", re.IGNORECASE)
+_NAME = re.compile(r"\{([^{}]*)\}")
+_SPECIAL = frozenset('{}"\\<')
+
+
+class BracedNames:
+    """Each name in braces, as shown; in JSON quotes inside them where it would be ambiguous bare.
+
+    >>> BracedNames().write(FinalAnswer(("Oslo", "a {b}")))
+    'Final answer: {Oslo} {"a \\\\u007bb\\\\u007d"}'
+    >>> BracedNames().read("Two of them. Final answer: {Oslo} {Bergen}")
+    ('Two of them.', FinalAnswer(names=('Oslo', 'Bergen')))
+    """
+
+    example: str = "Final answer: {Name} {Other name}"
+
+    def read(self, text: str) -> tuple[str, FinalAnswer | Malformed | None]:
+        """The last line that begins with `Final answer:` counts, else the last mention of it."""
+        found = [*_OPENING.finditer(text)] or [*_ANYWHERE.finditer(text)]
+        if not found:
+            return text, None
+        names: list[str] = []
+        inside = _NAME.findall(text, found[-1].end())
+        if not inside:
+            return text, Malformed(f"each name stands in braces of its own: {self.example}")
+        for name in map(str.strip, inside):
+            read = _read(name)
+            if read is None:
+                return text, Malformed(
+                    f"one name, copied as shown, in each pair of braces: {self.example}"
+                )
+            names += [read] if read else []
+        return text[: found[-1].start()].strip(), FinalAnswer(tuple(dict.fromkeys(names)))
+
+    def write(self, answer: FinalAnswer) -> str:
+        names = " ".join(f"{{{_written(name)}}}" for name in answer.names)
+        return f"Final answer: {names or '{}'}"
+
+
+def _written(name: str) -> str:
+    bare = name and name.isprintable() and name == name.strip() and _SPECIAL.isdisjoint(name)
+    if bare:
+        return name
+    text = json.dumps(name, ensure_ascii=False)
+    return text.replace("{", "\\u007b").replace("}", "\\u007d").replace("<", "\\u003c")
+
+
+def _read(name: str) -> str | None:
+    """The name inside braces; `None` where quotes say that it is not one name, or half a
+    character stands in it."""
+    if name.startswith('"'):
+        try:
+            value = json.loads(name, strict=False)
+        except (ValueError, RecursionError):
+            return None
+        if not isinstance(value, str):
+            return None
+        name = value
+    return None if any("\ud800" <= c <= "\udfff" for c in name) else name

@@ -1,0 +1,135 @@
+"""A function: one tool as a chat model is told of it, by JSON schema, and what is wrong with a
+call of it."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
+
+from graphwalker.tools.base import Call
+
+_KINDS: Mapping[str, tuple[type, ...]] = {
+    "string": (str,),
+    "number": (int, float),
+    "integer": (int,),
+    "boolean": (bool,),
+    "array": (list, tuple),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One argument of a function; an `array` is a list of strings."""
+
+    kind: str | tuple[str, ...]
+    """A JSON type (`string`, `number`, `integer`, `boolean`, `array`), or those that will do."""
+    description: str
+    example: Any
+    """A value that hints and error texts show."""
+    choices: tuple[str, ...] = ()
+    required: bool = True
+
+    def to_json(self) -> dict[str, Any]:
+        kinds = [self.kind] if isinstance(self.kind, str) else list(self.kind)
+        schema: dict[str, Any] = {"type": kinds[0] if len(kinds) == 1 else kinds}
+        if "array" in kinds:
+            schema["items"] = {"type": "string"}
+        schema["description"] = self.description
+        return {**schema, "enum": list(self.choices)} if self.choices else schema
+
+    def takes(self, value: Any) -> bool:
+        """Whether the value is of the kind, and one of the choices where there are some."""
+        kinds = [self.kind] if isinstance(self.kind, str) else self.kind
+        if isinstance(value, bool):  # to Python a number, to JSON none
+            return "boolean" in kinds
+        if not any(isinstance(value, _KINDS[kind]) for kind in kinds):
+            return False
+        if isinstance(value, list | tuple):
+            return all(isinstance(item, str) for item in value)  # pyright: ignore[reportUnknownVariableType]
+        return not self.choices or value in self.choices
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A tool by name, with what it does and its arguments in the order in which they are written.
+
+    >>> here = Parameter("string", "Where to look.", "Oslo")
+    >>> look = Function("look", "Looks around.", {"place": here})
+    >>> look.form, look.problem({"place": 3})
+    ('look(place)', 'place must be a string, such as "Oslo"')
+    """
+
+    name: str
+    description: str
+    parameters: Mapping[str, Parameter] = field(default_factory=dict[str, Parameter])
+
+    @property
+    def form(self) -> str:
+        """How it is called, in words; what may be left out stands in brackets."""
+        names = (n if p.required else f"[{n}]" for n, p in self.parameters.items())
+        return f"{self.name}({', '.join(names)})"
+
+    @property
+    def example(self) -> Call:
+        """A call with the arguments that it needs."""
+        needed = {name: p.example for name, p in self.parameters.items() if p.required}
+        return Call(self.name, needed)
+
+    def to_json(self) -> dict[str, Any]:
+        """As chat servers take it in `tools`."""
+        return {
+            "type": "function",
+            "function": {
+                "name": self.name,
+                "description": self.description,
+                "parameters": {
+                    "type": "object",
+                    "properties": {n: p.to_json() for n, p in self.parameters.items()},
+                    "required": [n for n, p in self.parameters.items() if p.required],
+                },
+            },
+        }
+
+    def problem(self, arguments: Mapping[str, Any]) -> str:
+        """What is wrong with the arguments and what to write instead; `""` where nothing is."""
+        for name in arguments:
+            if name not in self.parameters:
+                return f"{self.name} has no argument {_short(name)}: write {self.form}"
+        for name, parameter in self.parameters.items():
+            if name not in arguments:
+                if parameter.required:
+                    return f"{name} is missing: write {self.form}"
+            elif not parameter.takes(arguments[name]):
+                return f"{name} must be {_wanted(parameter)}"
+        return ""
+
+
+@runtime_checkable
+class Described(Protocol):
+    """A tool box that describes its tools by JSON schema."""
+
+    def functions(self) -> tuple[Function, ...]:
+        """Its tools, the first one being the one that examples show."""
+        ...
+
+
+def problem_of(call: Call, functions: Sequence[Function]) -> str:
+    """What is wrong with a call of one of these functions, and what to write instead; `""` where
+    nothing is."""
+    known = {function.name: function for function in functions}
+    if call.tool not in known:
+        return f"there is no {_short(call.tool)}: use {' or '.join(f.form for f in functions)}"
+    return known[call.tool].problem(call.arguments)
+
+
+def _wanted(parameter: Parameter) -> str:
+    if parameter.choices:
+        return " or ".join(json.dumps(choice) for choice in parameter.choices)
+    kinds = [parameter.kind] if isinstance(parameter.kind, str) else parameter.kind
+    names = ("a list of strings" if k == "array" else f"{'an' if k[0] in 'ai' else 'a'} {k}"
+             for k in kinds)  # fmt: skip
+    return f"{' or '.join(names)}, such as {json.dumps(parameter.example, ensure_ascii=False)}"
+
+
+def _short(name: str) -> str:
+    return json.dumps(name[:60], ensure_ascii=False)

@@ -1,0 +1,187 @@
+"""The functions protocol reads back what it writes, and says what is wrong with other calls."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from graphwalker.protocols.base import Calls, FinalAnswer, Malformed
+from graphwalker.protocols.functions import MOST_CALLS, FunctionProtocol
+from graphwalker.tokens.tool_calls import block_of_tools
+from graphwalker.tools.base import Call
+from graphwalker.tools.functions import Function, Parameter, problem_of
+
+SEARCH = Function(
+    "search",
+    "The triples of an entity.",
+    {
+        "entity": Parameter("string", "An id.", "m.1"),
+        "direction": Parameter("string", "Which way.", "outgoing", ("outgoing", "incoming")),
+        "only": Parameter("array", "Relations.", ["a.b"], required=False),
+        "limit": Parameter(("integer", "boolean"), "How many.", 3, required=False),
+    },
+)
+PROTOCOL = FunctionProtocol([SEARCH])
+
+TAGS = [f"<{slash}{tag}>" for slash in ("", "/") for tag in ("think", "tool_call", "tool_response")]
+ODD = st.sampled_from(
+    [*TAGS, "Final answer:", "\nFinal answer: {x}", '"', "'", "\\", "\n", "{", "}", "<", "<\\", "é"]
+)
+TEXT = st.text(st.characters(codec="utf-8"), max_size=8)
+HOSTILE = st.lists(st.one_of(ODD, TEXT), max_size=5).map("".join)
+NAMES = HOSTILE.filter(lambda name: name.strip() != "")
+SCALARS = st.one_of(
+    HOSTILE,
+    st.booleans(),
+    st.none(),
+    st.integers(),
+    st.floats(allow_nan=False, allow_infinity=False),
+)
+VALUES = st.one_of(SCALARS, st.lists(SCALARS, max_size=2))
+CALLS = st.builds(Call, HOSTILE.filter(bool), st.dictionaries(TEXT, VALUES, max_size=2))
+ACTIONS = st.one_of(
+    CALLS,
+    st.lists(CALLS, min_size=2, max_size=3).map(lambda calls: Calls(tuple(calls))),
+    st.lists(NAMES, unique=True, max_size=4).map(lambda names: FinalAnswer(tuple(names))),
+)
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow])
+@given(HOSTILE.map(str.strip), ACTIONS)
+def test_parsing_cancels_rendering(thought, action):
+    assert PROTOCOL.parse(PROTOCOL.render(thought, action)) == (thought, action)
+
+
+@given(HOSTILE)
+def test_parsing_never_raises(completion):
+    PROTOCOL.parse(completion)
+
+
+@given(HOSTILE)
+def test_an_observation_holds_no_tag_but_its_own(text):
+    wrapped = PROTOCOL.observe(text)
+    inner = wrapped.removeprefix("<tool_response>\n").removesuffix("\n</tool_response>")
+    assert not any(tag in inner for tag in TAGS)
+
+
+def action(completion, protocol=PROTOCOL):
+    return protocol.parse(completion)[1]
+
+
+def call(body):
+    return f"<tool_call>{body}</tool_call>"
+
+
+def test_a_call_is_json_and_keeps_its_numbers_and_booleans():
+    text = call('{"name": "search", "arguments": {"limit": 3, "deep": true, "at": 0.5}}')
+    assert action(text) == Call("search", {"limit": 3, "deep": True, "at": 0.5})
+
+
+def test_several_calls_stand_in_one_message():
+    text = "\n".join(["Both.", call('{"name": "a"}'), call('{"name": "b"}')])
+    assert PROTOCOL.parse(text) == (
+        "Both.",
+        Calls((Call("a"), Call("b"))),
+    )
+
+
+def test_arguments_may_be_a_string_of_json():
+    assert action(call('{"name": "a", "arguments": "{\\"x\\": 1}"}')) == Call("a", {"x": 1})
+
+
+def test_a_message_with_a_call_is_no_answer():
+    assert action("Final answer: {A}\n" + call('{"name": "a"}')) == Call("a")
+
+
+def test_calls_and_answers_inside_thinking_do_not_count():
+    text = f"<think>{call('x')} Final answer: {{B}}</think>So.\nFinal answer: {{A}}"
+    assert PROTOCOL.parse(text)[1] == FinalAnswer(("A",))
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Final answer: {A}", ("A",)),
+        ("**Final answer:** {A} {B}", ("A", "B")),
+        ("So the final answer: {A}, {A}.", ("A",)),
+        ("Final Answer: \\boxed{A}", ("A",)),
+        ("Final answer: {}", ()),
+        ('Final answer: {"a \\u007bb\\u007d"} {"c"}', ("a {b}", "c")),
+        ("Final answer: {A}\nFinal answer: {B}", ("B",)),
+    ],
+)
+def test_answers_stand_in_braces(text, names):
+    assert action(text) == FinalAnswer(names)
+
+
+@pytest.mark.parametrize(
+    ("completion", "fix"),
+    [
+        ("", "no call and no answer found"),
+        ("I would say Oslo.", "Final answer: {Name}"),
+        ("Final answer: Oslo", "braces"),
+        ('Final answer: {"Oslo", "Bergen"}', "one name"),
+        ("</tool_call>", "has no opening <tool_call>"),
+        ('<tool_call>{"name": "a"}', "end it with </tool_call>"),
+        (call("<tool_call>"), "nothing may open inside"),
+        (call("search(1)"), "double quotes"),
+        (call("{'name': 'a'}"), "double quotes"),
+        (call('{"name": "a"} {"name": "b"}'), "nothing may follow"),
+        (call('{"name": "a", "arguments": "x"}'), "arguments must be JSON"),
+        (call('{"name": "a", "arguments": [1]}'), "one JSON object"),
+        (call('{"arguments": {}}'), "needs the name"),
+        (call('{"name": "search", "entity": "m.1"}'), '"entity" belongs into arguments'),
+        (call('{"name": "a", "arguments": {"x": NaN}}'), "double quotes"),
+        (call('{"name": "a", "arguments": {"x": 1e999}}'), "too large"),
+        (call('{"name": "a", "arguments": {"x": "\\ud800"}}'), "half a character"),
+        (call("[" * 100_000), "double quotes"),
+        ("<think> so Final answer: {A}", "</think>"),
+        ("\n".join([call('{"name": "a"}')] * (MOST_CALLS + 1)), "at most 16 calls"),
+    ],
+)
+def test_a_malformed_completion_is_told_what_to_write(completion, fix):
+    found = action(completion)
+    assert isinstance(found, Malformed)
+    assert fix in found.reason
+    assert "Final answer: {" in found.reason  # the form of a call or an answer is always named
+
+
+def test_one_call_a_message_ends_it():
+    single = FunctionProtocol([SEARCH], parallel=False)
+    assert single.stop == ("</tool_call>",)
+    two = "\n".join([call('{"name": "a"}')] * 2)
+    assert "one call in one message" in action(two, single).reason
+
+
+def test_without_functions_there_is_nothing_to_call():
+    assert "nothing to call" in action(call('{"name": "a"}'), FunctionProtocol([])).reason
+
+
+def test_a_hint_is_a_call_that_can_be_read():
+    assert action(PROTOCOL.hint("search")) == SEARCH.example
+    assert PROTOCOL.hint("nothing") == ""
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        (Call("search", {"entity": "m.1", "direction": "outgoing"}), ""),
+        (Call("search", {"entity": "m.1", "direction": "incoming", "limit": True}), ""),
+        (Call("find", {}), "there is no"),
+        (Call("search", {"entity": "m.1"}), "direction is missing"),
+        (Call("search", {"entity": 1, "direction": "outgoing"}), "entity must be a string"),
+        (Call("search", {"entity": "m.1", "direction": "up"}), '"outgoing" or "incoming"'),
+        (Call("search", {"entity": "a", "direction": "outgoing", "only": [1]}), "list of strings"),
+        (Call("search", {"entity": "a", "direction": "outgoing", "limit": 1.5}), "an integer or"),
+        (Call("search", {"name": "a"}), 'no argument "name"'),
+    ],
+)
+def test_a_wrong_call_is_told_what_to_write(given, problem):
+    found = problem_of(given, [SEARCH])
+    assert problem in found if problem else not found
+
+
+def test_the_tools_are_described_by_json_schema():
+    function = SEARCH.to_json()["function"]
+    assert function["parameters"]["required"] == ["entity", "direction"]
+    assert function["parameters"]["properties"]["direction"]["enum"] == ["outgoing", "incoming"]
+    assert '"search"' in block_of_tools(PROTOCOL.schemas)
