@@ -1,7 +1,7 @@
 # GraphWalker's commands. Each one sets itself up: Python 3.11+, git and make are all it needs.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format docs setup clean
+.PHONY: help demo test lint format docs setup clean another-set
 
 PYTHON ?=
 OUT ?= runs/demo
@@ -11,6 +11,11 @@ CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 # A tiny model gains nothing past four threads, and test workers each hold a copy of torch.
 FEW := $(shell n=$(CORES); echo $$(( n < 4 ? n : 4 )))
 PYTEST_ARGS ?=
+# The set of packages that is asked for; another one than .venv has is installed again.
+CLUSTER ?=
+TORCH ?=
+export CLUSTER TORCH
+SET := $(if $(CLUSTER),cluster,$(TORCH))
 
 export HF_HUB_OFFLINE ?= 1
 export HF_HUB_DISABLE_TELEMETRY ?= 1
@@ -27,6 +32,7 @@ help: ## show this list
 	@echo "  make demo CONFIG=FILE    other settings, such as configs/demo-wordings.yaml"
 	@echo "  make demo OUT=DIR        write elsewhere than runs/demo"
 	@echo "  make test PYTEST_ARGS=.. for example PYTEST_ARGS='-k walks'"
+	@echo "  make setup CLUSTER=1     for GPUs: CUDA torch, DeepSpeed, vLLM, Ray (TORCH=cpu|cuda: torch alone)"
 	@echo "  make PYTHON=/path/to/python TARGET   choose the interpreter of the environment"
 
 demo: $(STAMP) ## the whole pipeline on this machine, with a report at the end
@@ -49,9 +55,11 @@ format: $(STAMP) ## let ruff mend and format the code
 
 setup: $(STAMP) ## only make the environment (.venv)
 
-$(STAMP): pyproject.toml constraints.txt scripts/setup.sh
+$(STAMP): pyproject.toml constraints.txt constraints-cluster.txt scripts/setup.sh scripts/sets.sh $(if $(SET),$(if $(filter $(SET),$(shell cat $(VENV)/.set 2>/dev/null)),,another-set))
 	PYTHON="$(PYTHON)" ./scripts/setup.sh
 	@touch $@
+
+another-set:
 
 clean: ## remove the environment and what tools left behind; runs/ stays
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis

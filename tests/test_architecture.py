@@ -239,8 +239,9 @@ def test_every_extra_is_locked() -> None:
     assert {re.split(r"[\[<>=~!;]", name)[0].lower() for name in wanted} <= locked
 
 
-def test_the_lock_names_no_build_and_no_local_path() -> None:
-    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+@pytest.mark.parametrize("name", ["constraints.txt", "constraints-cluster.txt"])
+def test_the_lock_names_no_build_and_no_local_path(name: str) -> None:
+    lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
     packages = [line for line in lines if not line.startswith("#")]
     assert all(re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.]+", line) for line in packages)
 

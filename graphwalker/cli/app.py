@@ -17,25 +17,6 @@ from graphwalker.cli.graphs import graph, virtuoso
 from graphwalker.cli.runs import agents, doctor, results
 from graphwalker.errors import GraphWalkerError, IncompleteError, UserError
 
-EXTRAS = {
-    "train": (
-        "accelerate",
-        "datasets",
-        "safetensors",
-        "tokenizers",
-        "torch",
-        "transformers",
-        "trl",
-    ),
-    "lora": ("peft",),
-    "report": ("matplotlib",),
-    "sparql": ("rdflib", "SPARQLWrapper"),
-    "api": ("httpx", "openai"),
-    "embed": ("sentence_transformers",),
-    "serve": ("starlette", "uvicorn"),
-    **{name: (name,) for name in ("deepspeed", "networkx", "ray", "tensorboard", "vllm")},
-}
-"""What each extra brings, by the names under which it is imported."""
 NOT_OURS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EFBIG)
 """What a file system refuses: a full disk or quota, a read-only place, another's folder."""
 
@@ -150,11 +131,13 @@ def run(command: Callable[[], Any]) -> int:
 
 def _missing_extra(error: ModuleNotFoundError) -> str | None:
     """The command that installs what is missing, `None` where no extra brings it."""
+    from graphwalker.doctor.extras import DISTRIBUTION, extra_of
+
     module = (error.name or "").partition(".")[0]
-    extra = next((name for name, brought in EXTRAS.items() if module in brought), None)
+    extra = extra_of(module)
     if extra is None:
         return None
-    return f"error: {module} is not installed: pip install 'graphwalker-kgqa[{extra}]'"
+    return f"error: {module} is not installed: pip install '{DISTRIBUTION}[{extra}]'"
 
 
 def main() -> None:

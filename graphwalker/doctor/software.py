@@ -1,16 +1,15 @@
 """Software: Python, and the packages of each extra against the versions that we support."""
 
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from importlib import metadata
 
-from packaging.requirements import InvalidRequirement, Requirement
+from packaging.requirements import Requirement
 
 from graphwalker import __version__
 from graphwalker.doctor.diagnosis import Diagnosis, note, ok, wrong
+from graphwalker.doctor.extras import DISTRIBUTION, extras, requirements
 
-DISTRIBUTION = "graphwalker-kgqa"
-EXTRAS = ("train", "lora", "deepspeed", "vllm", "api", "sparql", "report", "serve", "ray")
 Versions = Callable[[str], str]
 """The installed version of a distribution, `""` where there is none."""
 
@@ -28,21 +27,21 @@ def look_at_software(
 ) -> Iterator[Diagnosis]:
     """Each extra: installed or not, and within the ranges; `needed` ones must be there."""
     yield ok("GraphWalker", f"{__version__}, Python {sys.version.split()[0]}")
-    ours = _requirements(DISTRIBUTION)
-    for extra in EXTRAS:
+    ours = requirements(DISTRIBUTION)
+    for extra in extras():
         yield _extra(extra, ours.get(extra, ()), extra in needed, versions)
     yield from _pins_of_vllm(versions)
 
 
 def _extra(
-    extra: str, requirements: Sequence[Requirement], needed: bool, versions: Versions
+    extra: str, wanted: Sequence[Requirement], needed: bool, versions: Versions
 ) -> Diagnosis:
-    found = {one.name: versions(one.name) for one in requirements}
+    found = {one.name: versions(one.name) for one in wanted}
     missing = [name for name, version in found.items() if not version]
     install = f"pip install '{DISTRIBUTION}[{extra}]'"
     outside = [
         f"{one.name} {found[one.name]} (supported: {one.specifier})"
-        for one in requirements
+        for one in wanted
         if found[one.name] and not one.specifier.contains(found[one.name], prereleases=True)
     ]
     there = ", ".join(f"{name} {version}" for name, version in found.items() if version)
@@ -60,31 +59,10 @@ def _pins_of_vllm(versions: Versions) -> Iterator[Diagnosis]:
     """vLLM is built against one torch: another one fails when it is first used."""
     if not versions("vllm") or not versions("torch"):
         return
-    pins = [one for one in _requirements("vllm").get("", ()) if one.name == "torch"]
+    pins = [one for one in requirements("vllm").get("", ()) if one.name == "torch"]
     have = versions("torch")
     for pin in pins:
         if not pin.specifier.contains(have, prereleases=True):
             advice = f"pip install 'torch{pin.specifier}', or another vllm"
             yield wrong("vLLM's torch", f"vllm {versions('vllm')} needs torch{pin.specifier}, "
                         f"{have} is installed", advice)  # fmt: skip
-
-
-def _requirements(distribution: str) -> Mapping[str, list[Requirement]]:
-    """What a distribution asks for, by extra; under `""` what it always asks for."""
-    found: dict[str, list[Requirement]] = {}
-    try:
-        lines = metadata.requires(distribution) or []
-    except metadata.PackageNotFoundError:
-        return found
-    for line in lines:
-        try:
-            one = Requirement(line)
-        except InvalidRequirement:
-            continue
-        if one.marker is None or one.marker.evaluate({"extra": ""}):
-            found.setdefault("", []).append(one)
-            continue
-        for extra in EXTRAS:
-            if one.marker.evaluate({"extra": extra}):
-                found.setdefault(extra, []).append(one)
-    return found

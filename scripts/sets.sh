@@ -1,0 +1,10 @@
+# The sets of packages that are known to resolve together (sourced by setup.sh and locks.sh).
+# A set: its constraints file, the extras it installs, the Pythons that it is for.
+common=train,lora,tensorboard,report,sparql,api,networkx,serve,docs,dev
+choose_set() {
+  case "$1" in
+    cpu | cuda) constraints=constraints.txt extras=$common pythons="3.11" ;;
+    cluster) constraints=constraints-cluster.txt extras=$common,deepspeed,vllm,ray pythons="3.11 3.12 3.13" ;;
+    *) echo "no such set of packages: $1 (known: cpu, cuda, cluster)" >&2; exit 2 ;;
+  esac
+}
