@@ -12,6 +12,7 @@ from data_pipeline.demonstrators.rejection import ByStructure, ExpertGoal, endin
 from data_pipeline.demonstrators.way_back import ways_back
 from data_pipeline.jobs.ledger import JobProgress, Ledger
 from graphwalker.agents.environment import Environment
+from graphwalker.agents.registry import find_preset
 from graphwalker.agents.rollout import rollout, untimed
 from graphwalker.ceilings.ceiling import winnable_questions
 from graphwalker.datasets.base import load_questions
@@ -32,7 +33,8 @@ def any_questions(path: Path, config: ExpertConfig, graph: KnowledgeGraph) -> By
     found: dict[str, list[Question]] = {}
     questions = ground(load_questions(path, None, config.questions_format), graph)
     if config.policy is not None:
-        check_questions(config.policy, questions)
+        own = find_preset(config.environment.preset).oracle
+        check_questions(config.policy, questions, own)
     if config.winnable:
         environment = Environment(graph, config.environment)
         questions = winnable_questions(questions, environment, str(path))

@@ -86,7 +86,7 @@ def run_eval(config: EvalConfig, progress: Progress | None = None) -> Path:
     loaded = load_questions(config.questions, config.limit or None, config.questions_format)
     environment = _environment(config)
     questions = ground(loaded, environment.graph)
-    check_questions(config.policy, questions)
+    check_questions(config.policy, questions, environment.oracle)
     with ExitStack() as stack:
         workers = _workers(config, environment, out, stack)
         evaluate_with(

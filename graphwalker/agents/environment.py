@@ -66,6 +66,7 @@ class Environment:
         self.name = self.preset.name
         self.protocol = self.preset.protocol(self.config)
         self.speaker = self.preset.speaker
+        self.oracle = self.preset.oracle
         self.prompt = Prompt.load(self.config.prompt, self.preset.prompts)
         self.agent = self.preset.agent(self.protocol, self.prompt, self.config)
         reranker = self.config.reranker

@@ -11,6 +11,7 @@ from graphwalker.agents.prompt import Prompt
 from graphwalker.config import Config
 from graphwalker.graphs.base import KnowledgeGraph
 from graphwalker.graphs.views.settings import GraphLayers
+from graphwalker.oracle.own import OwnOracle
 from graphwalker.oracle.speakers import Speaker
 from graphwalker.protocols.base import ActionProtocol
 from graphwalker.question import Question
@@ -75,7 +76,9 @@ class Preset:
     options: type[Config] = field(default_factory=_no_options)
     """The model of `environment.options`; without one the preset has none."""
     speaker: Speaker | None = None
-    """How the oracle plays it; without one the oracle cannot."""
+    """How the oracle plays it, where every completion calls a tool or answers."""
+    oracle: OwnOracle | None = None
+    """How the oracle plays it otherwise; without either it cannot."""
 
     @property
     def own_defaults(self) -> Mapping[str, Any]:

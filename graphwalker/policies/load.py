@@ -10,6 +10,7 @@ from graphwalker.errors import UserError
 from graphwalker.graphs.base import KnowledgeGraph
 from graphwalker.oracle.baselines import BASELINES, LinearRelation, OneRelation
 from graphwalker.oracle.oracle import OraclePolicy
+from graphwalker.oracle.own import OwnOracle, has_query
 from graphwalker.oracle.speakers import Speaker
 from graphwalker.policies.base import Policy
 from graphwalker.policies.config import PolicyConfig, policy_name
@@ -32,6 +33,7 @@ class PlayedIn(Protocol):
     graph: KnowledgeGraph
     protocol: ActionProtocol
     speaker: Speaker | None
+    oracle: OwnOracle | None
     ranker: Ranker
 
     @property
@@ -39,6 +41,8 @@ class PlayedIn(Protocol):
 
 
 def _oracle(config: PolicyConfig, world: PlayedIn) -> Policy:
+    if world.oracle is not None:
+        return world.oracle.make(world)
     return OraclePolicy(
         world.graph,
         world.protocol,
@@ -71,10 +75,19 @@ def refuse_without_model(model: str, where: str) -> None:
         raise UserError(f"{where}: {model} is a policy without a model; give a model's folder")
 
 
-def check_questions(config: PolicyConfig, questions: Iterable[Question]) -> None:
-    """Raises `UserError` where the oracle is to play a question that has no query."""
+def check_questions(
+    config: PolicyConfig, questions: Iterable[Question], own: OwnOracle | None = None
+) -> None:
+    """Raises `UserError` where the oracle is to play a question that does not say what it asks;
+    `own` is the preset's oracle, where it has one of its own."""
     if config.api is None and config.model == "oracle":
-        without = [question.id for question in questions if question.query is None]
+        plays = own.plays if own else has_query
+        without = [question.id for question in questions if not plays(question)]
+        if without and own:
+            raise UserError(
+                f"policy.model=oracle: {without[0]} has no {own.needs.removeprefix('a ')} (as "
+                f"{len(without)} in all): give questions with {own.needs}, or another policy"
+            )
         if without:
             raise UserError(
                 f"policy.model=oracle plays a question's query; {without[0]} has none (as "
