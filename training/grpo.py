@@ -81,7 +81,12 @@ def run_grpo(config: GrpoConfig) -> Path:
     start = last_checkpoint(out)
     trainer = make_trainer(config, questions, environment, start)
     train(trainer, start, config.iterations)
-    return save_final(trainer, out)
+    best = trainer.evaluation and trainer.evaluation.best
+    if config.evaluation and config.evaluation.choose_best and best and best.found:
+        log.info("the final model is that of step %d, with %.3f", best.step, best.score)
+        return best.as_final(trainer)
+    with trainer.averaged():
+        return save_final(trainer, out)
 
 
 def make_trainer(
@@ -96,6 +101,7 @@ def make_trainer(
     from training.reinforce.batch import RolloutRules
     from training.reinforce.engines import rollout_engine
     from training.reinforce.log import Clock, StepLog
+    from training.reinforce.pool import QuestionPool
     from training.reinforce.rewards import episode_reward, reward_mix
     from training.reinforce.rollout import Rollouts
     from training.reinforce.trainer import EpisodeTrainer
@@ -123,6 +129,9 @@ def make_trainer(
             max_failed=config.max_failed,
             shown=config.trajectories_per_step,
         ),
+        pool=QuestionPool([q.id for q in questions], Path(config.output_dir), start, config.seed)
+        if config.drop_solved
+        else None,
     )
     trainer = EpisodeTrainer(
         rollouts,
@@ -137,7 +146,60 @@ def make_trainer(
         peft_config=lora_config(config.lora) if config.lora else None,
     )
     trainer.remove_callback(PrinterCallback)
+    add_parts(trainer, config, environment)
     return trainer
+
+
+def add_parts(trainer: Any, config: GrpoConfig, environment: Environment) -> None:
+    """Replay, averaged weights and evaluation, where the config asks for them."""
+    from training.evaluation.best import BestModel
+    from training.evaluation.callback import EvaluationRules, RolloutEvaluation
+    from training.evaluation.dev_set import DevSet, dev_questions
+    from training.models.average import AveragedWeights, Averaging, refuse_sharded
+    from training.supervised.replay import Demonstrations, Replay
+
+    out, tokenizer = Path(config.output_dir), trainer.processing_class
+    max_context = config.max_prompt_tokens + config.max_response_tokens
+    if config.replay:
+        files = Demonstrations(
+            config.replay.data,
+            config.format,
+            config.replay.max_length or max_context,
+            config.replay.mask_injected_errors,
+        )
+        rows, weight = config.replay.rows, config.replay.weight
+        trainer.replay = Replay.read(files, rows, weight, tokenizer, config.seed)
+    if config.average:
+        refuse_sharded(trainer.accelerator)
+        trainer.average = AveragedWeights(config.average)
+        averaging = Averaging()
+        averaging.trainer = trainer
+        trainer.add_callback(averaging)  # before the evaluation, which plays with the average
+    if settings := config.evaluation:
+        dev_set = DevSet(
+            dev_questions(settings.questions, settings.limit),
+            environment,
+            chat_format(config.format),
+            tokenizer,
+            max_turn_tokens=config.max_turn_tokens,
+            max_context=max_context,
+            batch_size=settings.batch_size,
+            samples=settings.samples,
+            temperature=settings.temperature,
+            seed=config.seed,
+        )
+        rules = EvaluationRules(
+            settings.every_steps,
+            at_start=True,
+            choose_by=settings.choose_by,
+            patience=settings.patience,
+        )
+        trainer.evaluation = RolloutEvaluation(
+            out, dev_set, rules, BestModel(out, settings.choose_by)
+        )
+        trainer.evaluation.trainer = trainer
+        trainer.evaluation.weights = trainer.averaged
+        trainer.add_callback(trainer.evaluation)
 
 
 def question_order(config: GrpoConfig, questions: list[Question]) -> list[str]:
@@ -162,6 +224,7 @@ def open_world(config: GrpoConfig) -> tuple[list[Question], Environment]:
         raise UserError(f"{config.model}: no such model folder")
     refuse_without_model(config.model, "model")
     refuse_adapter(config.model)
+    _check_files(config, questions)
     environment = Environment(
         open_graph(config.graph, wikidata=config.environment.layers.wikidata), config.environment
     )
@@ -169,6 +232,23 @@ def open_world(config: GrpoConfig) -> tuple[list[Question], Environment]:
         questions = winnable_questions(questions, environment, config.questions)
         _enough(questions, config)
     return questions, environment
+
+
+def _check_files(config: GrpoConfig, questions: list[Question]) -> None:
+    """Raises `UserError` for files of `replay` and `evaluation` that cannot be read."""
+    from training.evaluation.dev_set import dev_questions
+
+    for path in config.replay.data if config.replay else ():
+        if not Path(path).is_file():
+            raise UserError(f"replay.data: {path}: no such trajectory file")
+    if config.evaluation:
+        mine = {question.text.casefold() for question in questions}
+        dev = dev_questions(config.evaluation.questions, config.evaluation.limit)
+        if shared := sum(question.text.casefold() in mine for question in dev):
+            log.warning(
+                "WARNING: evaluation.questions: %d of %d are training questions, so they do not "
+                "say what was learned", shared, len(dev),
+            )  # fmt: skip
 
 
 def _enough(questions: list[Question], config: GrpoConfig) -> None:
@@ -182,6 +262,10 @@ def _enough(questions: list[Question], config: GrpoConfig) -> None:
 
 def _inputs(config: GrpoConfig, environment: Environment) -> dict[str, str]:
     facts = {"questions": digest(Path(config.questions))}
+    if config.evaluation:
+        facts["evaluation.questions"] = digest(Path(config.evaluation.questions))
+    if config.replay:
+        facts |= {f"replay {path}": digest(Path(path)) for path in config.replay.data}
     if Path(config.model).is_dir():
         facts["model"] = digest(Path(config.model))
     about = environment.provenance

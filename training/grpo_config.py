@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 
 from graphwalker.policies.vllm.config import Engine, VllmConfig
 from training.config import TrainingConfig
+from training.grpo_sections import GrpoEvaluation, ReplaySettings
 from training.reinforce.rewards import RewardWeights
 
 
@@ -61,6 +62,9 @@ class GrpoConfig(TrainingConfig):
     out of the loss's mean, or `resample`: draw groups of other questions instead (DAPO)."""
     resample_tries: int = Field(default=3, ge=1)
     """Rounds of `resample` at most; groups that are still without variance are kept."""
+    drop_solved: bool = False
+    """Leave out a question whose episodes were all right at its last visit, and draw another one
+    in its place. When fewer open ones are left than a step takes, solved ones come back."""
     max_failed: float = Field(default=0.25, ge=0, le=1)
     """The run stops when more than this share of a step's episodes are infrastructure failures (of
     the graph or the engine). Those have no reward and no gradient."""
@@ -86,6 +90,12 @@ class GrpoConfig(TrainingConfig):
     scale_rewards: Literal["group", "batch", "none"] = "group"
     """An advantage is the reward minus its group's mean, divided by the standard deviation of the
     rewards of its `group`, or of the whole `batch`, or by nothing (`none`)."""
+    replay: ReplaySettings | None = None
+    """Demonstrations in every step, against forgetting. None: none."""
+    average: float = Field(default=0.0, ge=0, lt=1)
+    """Decay of a running average of the trained weights (0.9 looks back some 10 steps). With it,
+    the average is what is evaluated, kept as the best, and saved as `final/`; checkpoints hold
+    both. It begins as the model that the run starts from. 0: off."""
     micro_batch: int = Field(default=8, ge=1)
     """Episodes per forward and backward pass of one process."""
     engine_batch: int = Field(default=256, ge=1)
@@ -110,6 +120,9 @@ class GrpoConfig(TrainingConfig):
     limit_steps: int = Field(default=5, ge=0)
     """The run stops after so many steps in a row beyond one of these limits. 0: never."""
 
+    evaluation: GrpoEvaluation | None = None
+    """Evaluate on dev questions while training; figures go to metrics.jsonl (`eval_...`),
+    evaluations.jsonl and `report_to`. None: only the training episodes are watched."""
     save_steps: int = Field(default=10, ge=1)
     """Optimizer steps between checkpoints."""
     trajectories_per_step: int = Field(default=4, ge=0)

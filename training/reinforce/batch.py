@@ -77,6 +77,8 @@ class Batch:
     """Groups of all processes that were drawn again."""
     filtered: int = 0
     """Groups of all processes without variance that were filtered out of the loss."""
+    exchanged: int = 0
+    """Solved questions of all processes in whose place open ones were asked."""
     seconds: float = 0.0
 
 

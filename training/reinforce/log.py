@@ -90,6 +90,8 @@ class StepLog:
     def facts(self, batch: Batch, drift: Drift) -> dict[str, float | None]:
         """Those of a step that TRL does not report itself. The same in all processes."""
         drawn = {"resampled": float(batch.resampled), "filtered": float(batch.filtered)}
+        if self._config.drop_solved:
+            drawn["exchanged"] = float(batch.exchanged)
         moved = drift.facts()
         if not self._config.beta:  # no reference
             moved["kl"] = None
@@ -111,6 +113,7 @@ class StepLog:
             "clip_high": logs.get("clip_ratio/high_mean"),
             "grad_norm": logs.get("grad_norm"),
             "lr": logs.get("learning_rate"),
+            **{name: value for name, value in logs.items() if name.startswith("eval_")},
         }
         line |= self._monitor.count(line)
         line |= {

@@ -8,6 +8,7 @@ import hashlib
 import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from graphwalker.agents.environment import Environment
@@ -20,6 +21,7 @@ from training.reinforce.batch import Batch, Groups, RolloutRules, make_batch, re
 from training.reinforce.engines import BudgetPolicy, RolloutEngine, TransformersRollouts
 from training.reinforce.episode_tokens import EpisodeTokens, episode_tokens
 from training.reinforce.groups import Winnable, chunks, grouped, has_no_variance, substitutes
+from training.reinforce.pool import QuestionPool, Visit, visit
 from training.reinforce.rewards import scored
 from training.runs.distributed import gathered
 
@@ -50,6 +52,7 @@ class Rollouts:
         engine_batch: int = 256,
         rules: RolloutRules | None = None,
         engine: RolloutEngine | None = None,
+        pool: QuestionPool | None = None,
     ) -> None:
         self.questions = {question.id: question for question in questions}
         self.environment, self.fmt = environment, fmt
@@ -57,6 +60,7 @@ class Rollouts:
         self.engine_batch = engine_batch
         self.rules = rules or RolloutRules()
         self._winnable = Winnable(environment)
+        self._pool = pool
         self.batch = Batch()
         """That of the last call."""
         self.engine = engine or TransformersRollouts(fmt, max_context, engine_batch)
@@ -64,17 +68,20 @@ class Rollouts:
     def __call__(self, prompts: list[str], trainer: Any) -> dict[str, Any]:
         """Raises `OutageError`, in all processes, for too many infrastructure failures."""
         started, step = time.perf_counter(), int(trainer.state.global_step)
-        wanted = grouped(prompts, self.samples)
+        wanted, exchanged = self._open_ones(grouped(prompts, self.samples), step, trainer)
         with self.engine.open(trainer) as policy:
             run = self._runner(policy, step)
             groups = run(wanted)
-            resampled = 0
+            visits, resampled = [visit(group) for group in groups], 0
             if self.rules.zero_variance == "resample":
-                resampled = self._resample(groups, wanted, run, step, trainer.accelerator)
+                resampled = self._resample(groups, wanted, run, step, trainer.accelerator, visits)
+        if self._pool is not None:
+            self._pool.note(step, visits)
         episodes = self._tokens(groups, trainer.processing_class, trainer.eos_token_ids)
         self.batch = make_batch(
             step, groups, episodes, self.rules, resampled, started, self._winnable
         )
+        self.batch = replace(self.batch, exchanged=exchanged)
         self._check_failures()
         return {
             "prompt_ids": [e.prompt for e in episodes],
@@ -83,6 +90,15 @@ class Rollouts:
             "env_mask": [e.mask for e in episodes],
             "episode_reward": [t.scores.get("reward") for t in self.batch.trajectories],
         }
+
+    def _open_ones(self, wanted: list[str], step: int, trainer: Any) -> tuple[list[str], int]:
+        """The questions of this process, open ones in the place of solved ones; how many places of
+        the whole step that changed."""
+        if self._pool is None:
+            return wanted, 0
+        chosen, exchanged = self._pool.open_ones(gathered(list(wanted)), step)
+        first = trainer.accelerator.process_index * len(wanted)
+        return chosen[first : first + len(wanted)], exchanged
 
     # --- episodes
 
@@ -118,8 +134,10 @@ class Rollouts:
         run: Callable[[Sequence[str]], Groups],
         step: int,
         accelerator: Any,
+        visits: list[Visit],
     ) -> int:
-        """Put groups of other questions in the place of those without variance; returns how many.
+        """Put groups of other questions in the place of those without variance, and add to
+        `visits`; returns how many.
 
         Which question comes next in a group's place depends on its place in the whole step, never
         on the number of processes, and no question is drawn twice in a step.
@@ -138,6 +156,7 @@ class Rollouts:
                 break
             for i, group in zip(fresh, run(list(fresh.values())), strict=True):
                 groups[i] = group
+                visits.append(visit(group))
             count += len(fresh)
         return count
 

@@ -7,6 +7,8 @@ needs them. On GPUs TRL's own kernels score; the rest holds there too. Rows that
 """
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -14,11 +16,14 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 from trl.trainer.grpo_trainer import GRPOTrainer
 
+from training.evaluation.callback import RolloutEvaluation
+from training.models.average import AveragedWeights
 from training.models.heads import add_selective_head, has_plain_head
 from training.reinforce.log import Drift, StepLog
 from training.reinforce.rollout import Rollouts
 from training.runs.distributed import gathered
 from training.runs.saving import WholeCheckpoints
+from training.supervised.replay import Replay, replay_loss
 
 ROW_MEANS = ("grpo", "dr_grpo")
 """Objectives that are means over rows, so rows can be regrouped."""
@@ -36,6 +41,11 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
         """Which completion tokens of the next pass are scored: (rows, completion tokens)."""
         self._logps: Tensor | None = None
         self._drift = Drift()
+        self._replayed = 0.0
+        """This process's part of the replay's cross-entropy in the step at hand."""
+        self.replay: Replay | None = None
+        self.average: AveragedWeights | None = None
+        self.evaluation: RolloutEvaluation | None = None
         adapted = hasattr(self.model, "peft_config")
         on_cpu = self.accelerator.device.type == "cpu"
         self._selective = on_cpu and not adapted and has_plain_head(self.model)
@@ -93,7 +103,19 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
         loss = super()._compute_loss(model, inputs) * inputs.get("share", 1.0)
         if self._logps is not None and self._training and inputs.get("share", 1.0):
             self._note_drift(self._logps, inputs, mask.bool())
+        if self.replay is not None and self._training:
+            loss = loss + self._replay_term(model, self.replay)
         return loss
+
+    def _replay_term(self, model: Any, replay: Replay) -> Tensor:
+        """What the demonstrations add to the loss of this micro-batch."""
+        accelerator, passes = self.accelerator, len(self._buffered_inputs or ())
+        count = accelerator.num_processes
+        place = accelerator.process_index * passes + self._step % passes
+        part = replay.part(self.state.global_step, place, passes * count)
+        loss = replay_loss(model, part, self._selective)
+        self._replayed += float(loss.detach())
+        return replay.weight * count * loss  # gradients are a mean over processes
 
     def _note_drift(self, logps: Tensor, inputs: dict[str, Any], mask: Tensor) -> None:
         """`logps` of the policy in training and `mask`: (rows, completion tokens)."""
@@ -153,9 +175,23 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
             return
         drift = sum(gathered([self._drift]), Drift())
         facts, self._drift = self._record.facts(self.rollouts.batch, drift), Drift()
+        if self.replay is not None:
+            facts["replay_loss"] = sum(gathered([self._replayed]))
+            self._replayed = 0.0
+        if self.evaluation is not None:
+            logs.update(self.evaluation.take())
         logs.update({f"agent/{k}": v for k, v in facts.items() if v is not None})
         super().log(logs, start_time)
         self._record.write(self.state.global_step, logs, facts, self.rollouts.batch)
+
+    def averaged(self) -> AbstractContextManager[None]:
+        """The model has the average as its weights meanwhile, where one is kept."""
+        return nullcontext() if self.average is None else self.average.lent(self.model)
+
+    def save_model(self, output_dir: str | None = None, _internal_call: bool = False) -> None:
+        super().save_model(output_dir, _internal_call)
+        if self._saving and self.average is not None and self.args.should_save:
+            self.average.save(Path(str(output_dir)))
 
     def create_model_card(self, *args: Any, **kwargs: Any) -> None:
         """No card: the run folder's config says more."""

@@ -104,12 +104,20 @@ def rewind(
     path: Path, step: int, step_of: Callable[[dict[str, Any]], int] = itemgetter("step")
 ) -> dict[str, Any]:
     """Drop the lines after `step`, which will be written again; returns the last line kept."""
+    kept = lines_until(path, step, step_of)
+    return kept[-1] if kept else {}
+
+
+def lines_until(
+    path: Path, step: int, step_of: Callable[[dict[str, Any]], int] = itemgetter("step")
+) -> list[dict[str, Any]]:
+    """Drop the lines after `step`, as `rewind` does; returns all lines kept."""
     if not path.is_file():
-        return {}
+        return []
     JsonlAppender(path).close()  # cuts a killed run's half line
     kept = [line for line in read_jsonl(path) if step_of(line) <= step]
     write_jsonl(path, kept)
-    return kept[-1] if kept else {}
+    return kept
 
 
 def _sync(path: Path) -> None:

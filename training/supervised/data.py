@@ -6,10 +6,11 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol
 
 from graphwalker.errors import UserError
 from graphwalker.files import read_records
+from graphwalker.tokens.formats import FormatSetting
 from graphwalker.tokens.segments import IGNORED, Row, chat_format, training_rows
 from graphwalker.trajectory import Trajectory
 from training.config import SftConfig
@@ -18,6 +19,19 @@ log = logging.getLogger(__name__)
 
 StepPlan = list[list[list[int]]]
 """Optimizer steps; each a list of forward passes; each a list of row numbers."""
+
+
+class RowSource(Protocol):
+    """Where rows come from, as `SftConfig` documents it."""
+
+    @property
+    def data(self) -> tuple[str, ...]: ...
+    @property
+    def format(self) -> FormatSetting: ...
+    @property
+    def max_length(self) -> int: ...
+    @property
+    def mask_injected_errors(self) -> bool: ...
 
 
 @dataclass(slots=True)
@@ -72,7 +86,7 @@ class Rows:
         }
 
 
-def read_rows(config: SftConfig, tokenizer: Any) -> Rows:
+def read_rows(config: RowSource, tokenizer: Any) -> Rows:
     """Tokenise the trajectory files. Raises `UserError` when nothing is left to train on."""
     fmt, result = chat_format(config.format), Rows()
     for trajectory in _trajectories(config.data):

@@ -15,9 +15,14 @@ from transformers.utils.import_utils import is_flash_attn_2_available
 from trl.trainer.sft_config import SFTConfig as TrlConfig
 from trl.trainer.sft_trainer import SFTTrainer
 
+from graphwalker.agents.environment import Environment
 from graphwalker.errors import UserError
-from graphwalker.tokens.segments import IGNORED
-from training.config import SftConfig
+from graphwalker.graphs.open import open_graph
+from graphwalker.tokens.segments import IGNORED, chat_format
+from training.config import EvaluationSettings, SftConfig
+from training.evaluation.best import BestModel
+from training.evaluation.callback import EvaluationRules, RolloutEvaluation
+from training.evaluation.dev_set import DevSet, dev_questions
 from training.models.heads import add_selective_head, has_plain_head
 from training.models.lora import lora_config
 from training.models.optimizers import muon_adamw
@@ -33,7 +38,6 @@ from training.supervised.data import (
     StepPlan,
     as_dataset,
 )
-from training.supervised.evaluation import RolloutEvaluation
 
 log = logging.getLogger(__name__)
 OWN_SCHEDULE = frozenset({"lr_scheduler_type", "lr_scheduler_kwargs"})
@@ -65,7 +69,7 @@ class PlannedTrainer(WholeCheckpoints, SFTTrainer):
         callbacks: list[Any] = [self._log]
         self.evaluation: RolloutEvaluation | None = None
         if config.evaluation:
-            self.evaluation = RolloutEvaluation(config, config.evaluation, tokenizer)
+            self.evaluation = sft_evaluation(config, config.evaluation, tokenizer)
             self.evaluation.trainer = self
             callbacks.append(self.evaluation)
         super().__init__(
@@ -156,6 +160,25 @@ class PlannedTrainer(WholeCheckpoints, SFTTrainer):
 
     def create_model_card(self, *_: Any, **__: Any) -> None:
         """None: the run folder says how the model was made."""
+
+
+def sft_evaluation(
+    config: SftConfig, settings: EvaluationSettings, tokenizer: Any
+) -> RolloutEvaluation:
+    """Evaluation of an SFT run, as its `evaluation` says."""
+    folder = Path(config.output_dir)
+    graph = open_graph(settings.graph, wikidata=settings.environment.layers.wikidata)
+    dev_set = DevSet(
+        dev_questions(settings.questions, settings.limit),
+        Environment(graph, settings.environment),
+        chat_format(config.format),
+        tokenizer,
+        max_turn_tokens=settings.max_turn_tokens,
+        max_context=settings.max_context or config.max_length,
+        batch_size=settings.batch_size,
+    )
+    best = BestModel(folder) if settings.choose_best else None
+    return RolloutEvaluation(folder, dev_set, EvaluationRules(settings.every_steps), best)
 
 
 def load_model(config: SftConfig) -> PreTrainedModel:

@@ -1,0 +1,193 @@
+"""What stands against forgetting and waste in GRPO: evaluation, replay, averages, the pool."""
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("trl")
+
+from safetensors.torch import load_file  # noqa: E402
+from torch.nn.functional import cross_entropy  # noqa: E402
+
+from graphwalker.errors import UserError  # noqa: E402
+from graphwalker.files import read_jsonl, write_jsonl  # noqa: E402
+from support.grpo_batches import environment_of, first_batch, gradients, halves, our_loss  # noqa: E402
+from support.grpo_toy import played, questions  # noqa: E402
+from support.run_toys import grpo_config, largest_difference, lines, stop_after  # noqa: E402
+from training.grpo import run_grpo  # noqa: E402
+from training.reinforce.pool import QuestionPool  # noqa: E402
+from training.supervised.replay import Replay  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def world(grpo_world) -> Path:
+    """The toy world, with dev questions in other words and demonstrations."""
+    dev = [replace(q, id=f"dev-{q.id}", text=f"Say, {q.text}") for q in questions()]
+    write_jsonl(grpo_world / "dev.jsonl", [q.to_json() for q in dev])
+    shown = played(environment_of(grpo_world), "Verria")
+    write_jsonl(grpo_world / "shown.jsonl", [t.to_json() for t in shown])
+    return grpo_world
+
+
+def everything(world: Path, out: Path, **settings: Any) -> Any:
+    values: dict[str, Any] = {
+        "evaluation": {"questions": str(world / "dev.jsonl"), "every_steps": 2, "samples": 2},
+        "replay": {"data": [str(world / "shown.jsonl")], "rows": 3},
+        "average": 0.5,
+        "drop_solved": True,
+        "keep_checkpoints": 9,
+    }
+    return grpo_config(world, out, **values | settings)
+
+
+@pytest.fixture(scope="module")
+def whole(world, tmp_path_factory) -> Path:
+    out = tmp_path_factory.mktemp("mechanisms") / "whole"
+    run_grpo(everything(world, out))
+    return out
+
+
+# --- evaluation
+
+
+def test_dev_questions_are_asked_before_the_first_step_and_every_so_many(whole) -> None:
+    found = list(read_jsonl(whole / "evaluations.jsonl"))
+    assert [line["step"] for line in found] == [0, 2, 4]
+    assert all(line["em_low"] <= line["em"] <= line["em_high"] for line in found)
+    assert all(0 <= line["sampled_em"] <= 1 for line in found)
+    assert len(found[0]["em_by_question"]) == 8
+    for line in found[1:]:
+        assert line["gain"] == pytest.approx(line["em"] - found[0]["em"])
+    by_step = {line["step"]: line for line in lines(whole)}
+    assert by_step[2]["eval_em"] == found[1]["em"] and "eval_em" not in by_step[3]
+
+
+def test_the_best_model_on_dev_questions_is_the_final_one(whole) -> None:
+    found = list(read_jsonl(whole / "evaluations.jsonl"))
+    best = max(found, key=lambda line: (line["em"], -line["step"]))
+    assert json.loads((whole / "best.json").read_text()) == {"step": best["step"], "em": best["em"]}
+    kept = whole / f"best-{best['step']}" / "model.safetensors"
+    assert kept.read_bytes() == (whole / "final" / "model.safetensors").read_bytes()
+
+
+def test_a_run_ends_when_evaluations_bring_no_gain(world, tmp_path) -> None:
+    rules = {"questions": str(world / "dev.jsonl"), "every_steps": 1, "patience": 1}
+    run_grpo(grpo_config(world, tmp_path / "r", lr=1e-12, evaluation=rules))
+    assert [line["step"] for line in lines(tmp_path / "r")] == [1]
+    assert (tmp_path / "r" / "final").is_dir()
+
+
+def test_evaluation_leaves_training_as_it_is(world, tmp_path) -> None:
+    rules = {"questions": str(world / "dev.jsonl"), "every_steps": 1, "choose_best": False}
+    run_grpo(grpo_config(world, tmp_path / "seen", steps=2, evaluation=rules))
+    run_grpo(grpo_config(world, tmp_path / "blind", steps=2))
+    assert largest_difference(tmp_path / "seen", tmp_path / "blind") == 0
+
+
+# --- averaged weights
+
+
+def test_the_average_is_that_of_the_steps_and_is_what_is_saved(world, tmp_path) -> None:
+    config = grpo_config(world, tmp_path / "r", steps=2, save_steps=1, average=0.75)
+    run_grpo(config)
+    start = load_file(world / "model" / "model.safetensors")
+    one, two = (
+        load_file(tmp_path / "r" / f"checkpoint-{step}" / "model.safetensors") for step in (1, 2)
+    )
+    final = load_file(tmp_path / "r" / "final" / "model.safetensors")
+    for name, value in final.items():
+        by_hand = 0.75 * (0.75 * start[name] + 0.25 * one[name]) + 0.25 * two[name]
+        assert torch.allclose(value, by_hand, atol=1e-6), name
+    run_grpo(grpo_config(world, tmp_path / "plain", steps=2))
+    plain = load_file(tmp_path / "plain" / "final" / "model.safetensors")
+    assert all(torch.equal(plain[name], two[name]) for name in plain)  # training saw no average
+
+
+# --- replay
+
+
+def test_replay_adds_the_weighted_mean_cross_entropy_of_its_rows(world, tmp_path) -> None:
+    replay = {"data": [str(world / "shown.jsonl")], "rows": 3, "weight": 0.5}
+    trainer, inputs = first_batch(world, tmp_path / "r", replay=replay)
+    assert trainer.replay is not None
+    rows = [trainer.replay._rows[i] for i in trainer.replay.step(0)]
+    total, count = torch.zeros(()), 0
+    for row in rows:
+        ids, labels = torch.tensor([row.input_ids]), torch.tensor(row.labels[1:])
+        logits = trainer.model(ids).logits[0, :-1]
+        total = total + cross_entropy(logits, labels, ignore_index=-100, reduction="sum")
+        count += int((labels != -100).sum())
+    trainer._buffered_inputs = trainer._micro_batches(halves(inputs))
+    with_it = torch.zeros(())
+    for number, part in enumerate(trainer._buffered_inputs):
+        trainer._step = number
+        with_it = with_it + trainer._compute_loss(trainer.model, part)
+    both = gradients(trainer, with_it)
+    trainer.replay = None
+    alone = gradients(trainer, our_loss(trainer, inputs))
+    extra = gradients(trainer, 0.5 * total / count)
+    for found, a, b in zip(both, alone, extra, strict=True):
+        assert torch.allclose(found, a + b, atol=1e-6)
+
+
+def test_no_row_of_replay_comes_twice_before_all_have_come(world, tmp_path) -> None:
+    trainer, _ = first_batch(
+        world, tmp_path / "r", replay={"data": [str(world / "shown.jsonl")], "rows": 3}
+    )
+    replay: Replay = trainer.replay
+    seen = [row for step in range(8) for row in replay.step(step)]
+    assert sorted(seen[:8] + seen[8:]) == sorted([*range(8)] * 3)
+    parts = [replay.part(0, place, 4) for place in range(4)]
+    assert sum(int((p.labels[:, 1:] != -100).sum()) for p in parts) == parts[0].of
+
+
+def test_files_of_replay_and_evaluation_are_named_before_anything_is_made(world, tmp_path) -> None:
+    with pytest.raises(UserError, match=r"replay\.data: none\.jsonl: no such trajectory file"):
+        run_grpo(grpo_config(world, tmp_path / "r", replay={"data": ["none.jsonl"]}))
+    with pytest.raises(UserError, match=r"evaluation\.questions: none\.jsonl: no such file"):
+        run_grpo(grpo_config(world, tmp_path / "r", evaluation={"questions": "none.jsonl"}))
+    assert not (tmp_path / "r").exists()
+
+
+# --- the pool
+
+
+def test_a_solved_question_gives_its_place_to_an_open_one(tmp_path) -> None:
+    pool = QuestionPool([f"q{i}" for i in range(8)], tmp_path, 0, seed=0)
+    pool.note(0, [("q0", 4, 4), ("q1", 3, 4), ("q2", 4, 4), ("q3", 0, 0)])
+    chosen, exchanged = pool.open_ones(["q0", "q1", "q2", "q3"], 1)
+    assert chosen[1] == "q1" and chosen[3] == "q3" and exchanged == 2
+    assert len(set(chosen)) == 4 and not {"q0", "q2"} & set(chosen)
+    pool.note(1, [(f"q{i}", 4, 4) for i in range(4, 8)])
+    assert pool.open_ones(["q0", "q1", "q2", "q3"], 2) == (["q0", "q1", "q2", "q3"], 0)
+    pool.note(2, [("q0", 1, 4)])  # it came back, and is open again
+    assert pool.open_ones(["q2"], 3)[0][0] in {"q0", "q1", "q3"}
+    resumed = QuestionPool([f"q{i}" for i in range(8)], tmp_path, 1, seed=0)
+    assert resumed.open_ones(["q0", "q1", "q2", "q3"], 1) == (chosen, 2)
+
+
+# --- all of it
+
+
+@pytest.mark.parametrize("step", [2])
+def test_a_run_with_all_of_it_resumes_bit_equal(world, whole, tmp_path, step) -> None:
+    config = everything(world, tmp_path / "again")
+    run = stop_after(whole, config, step)
+    for folder in run.glob("best*"):
+        shutil.rmtree(folder) if folder.is_dir() else folder.unlink()
+    if (whole / "best-0").is_dir():  # a kill would have left it
+        shutil.copytree(whole / "best-0", run / "best-0")
+        shutil.copy(whole / "best.json", run / "best.json")
+    run_grpo(config)
+    assert largest_difference(run, whole) == 0
+    for name in ("evaluations.jsonl", "visits.jsonl"):
+        assert (run / name).read_text() == (whole / name).read_text()
+    keys = ("loss", "em", "replay_loss", "exchanged", "eval_em")
+    assert [[a.get(k) for k in keys] for a in lines(run)] == [
+        [a.get(k) for k in keys] for a in lines(whole)
+    ]

@@ -1,0 +1,113 @@
+"""Evaluation while training: every so many steps the model as it stands answers dev questions."""
+
+import logging
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from transformers import TrainerCallback, TrainerControl, TrainerState
+
+from graphwalker.files import JsonlAppender
+from training.evaluation.best import BestModel
+from training.evaluation.dev_set import DevSet
+from training.evaluation.figures import paired_gain
+from training.runs.checkpoints import lines_until
+from training.runs.distributed import agreed, rank
+
+log = logging.getLogger(__name__)
+
+FILE = "evaluations.jsonl"
+"""A line for each evaluation: its figures, and the greedy EM of each question."""
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationRules:
+    """When to evaluate, and what follows from it."""
+
+    every_steps: int
+    at_start: bool = False
+    """Also before the first step; later figures then have a paired gain over it."""
+    choose_by: str = "em"
+    """The figure that says which model is the best."""
+    patience: int = 0
+    """End the run after so many evaluations without a better one. 0: never."""
+
+
+class RolloutEvaluation(TrainerCallback):
+    """Evaluates every so many steps and at the end, and keeps the best model.
+
+    Set `trainer` before training. `weights` lends the weights that are evaluated and kept, where
+    they are not those in training (an average of them).
+    """
+
+    trainer: Any = None
+    weights: Callable[[], AbstractContextManager[Any]] = nullcontext
+
+    def __init__(
+        self, folder: Path, dev_set: DevSet, rules: EvaluationRules, best: BestModel | None
+    ) -> None:
+        self._folder, self._dev_set, self._rules = folder, dev_set, rules
+        self.best = best
+        self.seconds = 0.0
+        """Of all evaluations in this process."""
+        self._fresh: dict[str, float] = {}
+        self._history: list[dict[str, Any]] = []
+
+    def take(self) -> dict[str, float]:
+        """The figures of the last evaluation, once."""
+        figures, self._fresh = self._fresh, {}
+        return figures
+
+    def on_train_begin(
+        self, args: Any, state: TrainerState, control: TrainerControl, **_: Any
+    ) -> None:
+        known = lines_until(self._folder / FILE, state.global_step) if rank() == 0 else []
+        self._history = agreed(known)
+        if self._rules.at_start and state.global_step == 0 and not self._history:
+            self._evaluate(0)
+
+    def on_step_end(
+        self, args: Any, state: TrainerState, control: TrainerControl, **_: Any
+    ) -> None:
+        if state.global_step % self._rules.every_steps and not control.should_training_stop:
+            return
+        self._evaluate(state.global_step)
+        control.should_log = True
+        if self._patience_is_over() and state.global_step < state.max_steps:
+            if rank() == 0:
+                log.info("step %d: no gain in %d evaluations: the run ends", state.global_step,
+                         self._rules.patience)  # fmt: skip
+            control.should_training_stop = True
+
+    def _evaluate(self, step: int) -> None:
+        started = time.perf_counter()
+        with self.weights():
+            figures, em = self._dev_set.play(self.trainer)
+            if self._history and self._rules.at_start:
+                figures |= paired_gain(em, self._history[0]["em_by_question"])
+            if self.best is not None:
+                self.best.offer(self.trainer, step, figures[self._rules.choose_by])
+        line = {"step": step, **figures, "em_by_question": em}
+        self._history.append(line)
+        self._fresh = {f"eval_{name}": value for name, value in figures.items()}
+        if rank() == 0:
+            appender = JsonlAppender(self._folder / FILE)
+            appender.append(line)
+            appender.close()
+            _show(step, figures)
+        self.seconds += time.perf_counter() - started
+
+    def _patience_is_over(self) -> bool:
+        patience = self._rules.patience
+        scores = [line[self._rules.choose_by] for line in self._history]
+        return bool(patience) and len(scores) - 1 - scores.index(max(scores)) >= patience
+
+
+def _show(step: int, figures: dict[str, float]) -> None:
+    gain = "  gain {gain:+.3f} [{gain_low:+.3f}, {gain_high:+.3f}]" if "gain" in figures else ""
+    sampled = "  sampled EM {sampled_em:.3f}" if "sampled_em" in figures else ""
+    words = "EM {em:.3f} [{em_low:.3f}, {em_high:.3f}], valid actions {valid_actions:.3f}"
+    log.info("step %d: %s", step, (words + sampled + gain).format(**figures))
