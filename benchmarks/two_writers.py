@@ -98,9 +98,9 @@ def commands(work: Path, data: Path) -> Iterator[Command]:
 
 
 def _trainings(work: Path, data: Path, corpus: str, questions: str) -> Iterator[Command]:
-    tiny = (f"model={data / 'model'}", "format=inline", "save_steps=1", "progress=false")
+    tiny = (f"model={data / 'model'}", "format=inline", "save_steps=1")
     place = work / "sft"
-    sft = (f"data=[{corpus}]", f"output_dir={place}", "max_steps=2", "max_length=2048", *tiny)
+    sft = (f"data=[{corpus}]", f"output_dir={place}", "max_steps=2", "progress=false", *tiny)
     yield Command("SFT", ("training.sft", "--config", str(_empty(data)), *sft), place)
     place = work / "grpo"
     grpo = (

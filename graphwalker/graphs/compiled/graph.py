@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side, Step
+from graphwalker.graphs.compiled.decoding import decoding
 from graphwalker.graphs.compiled.hops import Hops
 from graphwalker.graphs.format.arrays import (
     Buckets,
@@ -31,6 +32,7 @@ class CompiledGraph(KnowledgeGraph):
     than through numpy.
     """
 
+    @decoding
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
         self.path = layout.path
@@ -69,16 +71,19 @@ class CompiledGraph(KnowledgeGraph):
         """The named entity at that place in id order, `0 <= index < size`."""
         if not 0 <= index < self.size:
             raise IndexError(index)
-        return self._entity(self._entities[index])
+        return self.node_at(self._entities[index])
 
+    @decoding
     def node_at(self, number: int) -> Entity:
         """Any node, literals and CVT nodes included, by its place in id order."""
         return self._entity(number)
 
+    @decoding
     def node_number(self, entity_id: str) -> int:
         """The place of a node in id order, -1 for one that is not there; read from the file."""
         return self._look_up(entity_id)
 
+    @decoding
     def linked(self, entity_id: str, relation: str, other_id: str, direction: Direction) -> bool:
         """Whether the other node is among the entity's neighbors there, however many there are."""
         start, end = self._run(self._find(entity_id), relation, direction)
@@ -94,11 +99,13 @@ class CompiledGraph(KnowledgeGraph):
         """The place of a relation among the sorted ones, -1 for one that is not there."""
         return self._relation_at.get(relation, -1)
 
+    @decoding
     def leads_to_cvts(self, relation: str, direction: Direction) -> bool:
         """True where a triple of that relation has a CVT node on its other end."""
         number = self._relation_at.get(relation)
         return number is not None and self._sides[direction].to_cvts[number] == 1
 
+    @decoding
     def resolve(self, name: str) -> list[Entity]:
         """All entities of that name; literals have no names to be found by."""
         folded = fold(name)
@@ -112,12 +119,14 @@ class CompiledGraph(KnowledgeGraph):
                 others.append(Entity(self._id(node), found))
         return exact + others
 
+    @decoding
     def name(self, entity_id: str) -> str:
         if is_literal(entity_id):
             return literal_name(entity_id)
         node = self._find(entity_id)
         return self._name(node) if node >= 0 else ""
 
+    @decoding
     def relations(self, entity_id: str, direction: Direction) -> list[tuple[str, int]]:
         node = self._find(entity_id)
         if node < 0:
@@ -128,10 +137,12 @@ class CompiledGraph(KnowledgeGraph):
         numbers = side.relations[first:last]
         return [(ids[r], end - start) for r, (start, end) in zip(numbers, runs, strict=True)]
 
+    @decoding
     def count(self, entity_id: str, relation: str, direction: Direction) -> int:
         start, end = self._run(self._find(entity_id), relation, direction)
         return end - start
 
+    @decoding
     def neighbors(
         self, entity_id: str, relation: str, direction: Direction, limit: int | None = None
     ) -> list[Entity]:
@@ -140,24 +151,33 @@ class CompiledGraph(KnowledgeGraph):
             end = min(end, start + limit)
         return [self._entity(n) for n in self._sides[direction].nodes[start:end]]
 
+    @decoding
     def types(self, entity_id: str) -> list[str]:
         node = self._find(entity_id)
         return [self._type_ids[t] for t in self._types.get(node)] if node >= 0 else []
 
+    @decoding
     def flat_relations_many(self, sides: Sequence[Side]) -> list[list[tuple[str, int]]]:
         numbers = [(self._find(entity_id), direction) for entity_id, direction in sides]
         return [self._hops.listed(*one) if one[0] >= 0 else [] for one in numbers]
 
+    @decoding
     def step(
         self, entity_id: str, relation: str, direction: Direction, limit: int | None = None
+    ) -> list[Entity]:
+        return self._step(entity_id, relation, direction, limit)
+
+    @decoding
+    def step_many(self, steps: Sequence[Step]) -> list[list[Entity]]:
+        return [self._step(*one) for one in steps]
+
+    def _step(
+        self, entity_id: str, relation: str, direction: Direction, limit: int | None
     ) -> list[Entity]:
         node, entity = self._find(entity_id), self._entity
         if node < 0:
             return []
         return [entity(end) for end in self._hops.step(node, relation, direction, limit)]
-
-    def step_many(self, steps: Sequence[Step]) -> list[list[Entity]]:
-        return [self.step(*one) for one in steps]
 
     def _find(self, entity_id: str) -> int:
         node = self._numbers.get(entity_id)

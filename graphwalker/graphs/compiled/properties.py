@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from graphwalker.graphs.base import Direction, Entity
+from graphwalker.graphs.compiled.decoding import decoding
 from graphwalker.graphs.compiled.graph import CompiledGraph
 from graphwalker.graphs.format.arrays import Buckets, strings
 from graphwalker.graphs.format.layout import Layout
@@ -28,6 +29,7 @@ from graphwalker.graphs.properties import (
 class CompiledPropertyGraph(CompiledGraph, PropertyGraph):
     """A `PropertyGraph`; `open_graph` gives one for what was built from property-graph files."""
 
+    @decoding
     def __init__(self, layout: Layout) -> None:
         super().__init__(layout)
         self._by_value = Buckets(layout, "value")
@@ -36,6 +38,7 @@ class CompiledPropertyGraph(CompiledGraph, PropertyGraph):
         self._tails = layout.array("edge_property_tails")
         self._texts = strings(layout, "edge_property")
 
+    @decoding
     def schema(self) -> Schema:
         return self._schema
 
@@ -47,6 +50,7 @@ class CompiledPropertyGraph(CompiledGraph, PropertyGraph):
         counts = json.loads(bytes(self._layout.array("relationship_keys")))
         return _schema(stored, {(a, r, b, key): n for a, r, b, key, n in counts})
 
+    @decoding
     def find(self, label: str, key: str, value: Value, limit: int | None = None) -> list[Entity]:
         literal = value_literal(value)
         nodes = dict.fromkeys(self._by_value.find_hash(value_key(key, literal)))
@@ -59,6 +63,7 @@ class CompiledPropertyGraph(CompiledGraph, PropertyGraph):
                 found.append(entity)
         return sorted(found, key=_by_id)[:limit]
 
+    @decoding
     def values(self, label: str, key: str, limit: int | None = None) -> list[tuple[Value, int]]:
         found: Counter[str] = Counter()
         for entity in map(self.entity_at, range(self.size)):
@@ -67,6 +72,7 @@ class CompiledPropertyGraph(CompiledGraph, PropertyGraph):
                 found.update(end.id for end in ends if is_literal(end.id))
         return counted(found, limit)
 
+    @decoding
     def relationship_values(
         self, relation: str, key: str, limit: int | None = None
     ) -> list[tuple[Value, int]]:
@@ -77,6 +83,7 @@ class CompiledPropertyGraph(CompiledGraph, PropertyGraph):
                 found.update(value_literal(value) for known, value in facts if known == key)
         return counted(found, limit)
 
+    @decoding
     def relationship_properties(
         self, start_id: str, relation: str, end_id: str
     ) -> list[dict[str, Any]]:

@@ -1,63 +1,62 @@
-"""The file of a compiled graph: a header that vouches for the sections behind it."""
+"""The file of a compiled graph: a header that vouches for the blocks and sections behind it."""
 
 import hashlib
-import json
+import logging
 import mmap
 import os
-import struct
-import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from graphwalker.errors import GraphError, UserError
+from graphwalker.graphs.format.blocks import BlockWriter, first_damage
+from graphwalker.graphs.format.header import (
+    HEADER_SPACE,
+    WIDTHS,
+    Section,
+    damaged,
+    header_bytes,
+    read_header,
+)
+from graphwalker.graphs.format.stamps import is_kept, keep, stamp_of
 
-MAGIC = b"GWGRAPH\n"
-FORMAT_VERSION = 2
-OLDEST_VERSION = 1
-"""Offsets were plain integers then, which is still how small graphs have them."""
+log = logging.getLogger(__name__)
+
 FILE_NAME = "graph.gwk"
 CHECKED_BYTES = 4 << 20
-"""Files up to this size have every byte checked on opening; larger ones by `verify`."""
+"""Files up to this size have every byte checked at each opening; of larger ones a stamp says that
+they were."""
+TOLD_BYTES = 1 << 30
+"""Checking a file of this size takes long enough to be told."""
 
-_PREFIX = struct.Struct("<8sII16s")  # magic, format version, header bytes, header digest
-_HEADER_SPACE = 1 << 15
-_WIDTHS = {"B": 1, "H": 2, "I": 4, "Q": 8}
-_BLOCK = 1 << 20
+_COPIED = 1 << 20
 
 
 def typecode(largest: int) -> str:
     """The narrowest unsigned integer type that holds `largest`."""
-    return next(code for code, width in _WIDTHS.items() if largest < 1 << 8 * width)
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """One array of the file: where it stands, of what integers, and its digest."""
-
-    offset: int
-    bytes: int
-    typecode: str
-    digest: str
+    return next(code for code, width in WIDTHS.items() if largest < 1 << 8 * width)
 
 
 class Layout:
-    """An open file: read-only views on its sections, shared with every process that maps it."""
+    """An open file: read-only views on its sections, shared with every process that maps it.
+
+    Its bytes are those that were written: a file is read through when it is opened for the first
+    time on a machine, and again when it was changed since. Raises `GraphError` otherwise.
+    """
 
     def __init__(self, path: Path | str) -> None:
         self.path = graph_file(Path(path))
         try:
             with self.path.open("rb") as file:
-                self.version, self._header, self.checksum = _read_header(file, self.path)
+                self._header = read_header(file, self.path)
                 self.map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         except OSError as error:
             raise UserError(f"{self.path}: cannot be opened ({error.strerror})") from None
-        self.counts: dict[str, int] = self._header["counts"]
-        self._sections = {n: Section(**s) for n, s in self._header["sections"].items()}
+        self.version, self.checksum = self._header.version, self._header.checksum
+        self.counts: dict[str, int] = self._header.counts
+        self._sections = self._header.sections
         self._check_size()
-        if len(self.map) <= CHECKED_BYTES:
-            self.verify()
+        self._check_once()
 
     def __reduce__(self) -> tuple[type["Layout"], tuple[Path]]:
         """Another process opens the same file."""
@@ -89,18 +88,48 @@ class Layout:
 
     def verify(self) -> None:
         """Check every byte. Raises `GraphError` naming the section that is damaged."""
+        if self._header.blocks is None:
+            self._verify_sections()
+            return
+        place = first_damage(self.path, self._header.blocks)
+        if place is not None:
+            raise damaged(self.path, f"{self._at(place)} does not match its checksum")
+
+    def _verify_sections(self) -> None:
         for name, section in self._sections.items():
-            digest = _digest()
+            digest = hashlib.blake2b(digest_size=16)
             end = section.offset + section.bytes
-            for start in range(section.offset, end, _BLOCK):
-                digest.update(self.map[start : min(start + _BLOCK, end)])
+            for start in range(section.offset, end, _COPIED):
+                digest.update(self.map[start : min(start + _COPIED, end)])
             if digest.hexdigest() != section.digest:
-                raise _damaged(self.path, f"section {name} does not match its checksum")
+                raise damaged(self.path, f"section {name} does not match its checksum")
 
     def _check_size(self) -> None:
-        end = max(s.offset + s.bytes for s in self._sections.values())
-        if len(self.map) < end:
-            raise _damaged(self.path, f"{len(self.map):,} bytes where {end:,} should be")
+        size, end = len(self.map), self._header.end
+        # Formats 1 and 2 do not vouch for what is behind their last section.
+        if size < end or (self._header.blocks and size > end):
+            raise damaged(self.path, f"{size:,} bytes where {end:,} should be")
+        for name, section in self._sections.items():
+            if section.offset + section.bytes > end:
+                raise damaged(self.path, f"section {name} reaches behind the end")
+
+    def _check_once(self) -> None:
+        size = len(self.map)
+        if size <= CHECKED_BYTES:
+            self.verify()
+            return
+        stamp = stamp_of(self.path, self.checksum)
+        if is_kept(stamp):
+            return
+        if size >= TOLD_BYTES:
+            log.warning("%s: checking %.1f GB, once on this machine", self.path, size / 1e9)
+        self.verify()
+        keep(stamp)
+
+    def _at(self, place: int) -> str:
+        """The block at that place, in words."""
+        inside = [n for n, s in self._sections.items() if s.offset <= place < s.offset + s.bytes]
+        return f"the block at byte {place:,}" + (f" (section {inside[0]})" if inside else "")
 
 
 class SectionWriter:
@@ -156,15 +185,15 @@ class LayoutWriter:
         """Write the file from all sections, in the order of their names."""
         sections: dict[str, Any] = {}
         with path.open("wb") as out:
-            out.write(bytes(_HEADER_SPACE))
+            out.write(bytes(HEADER_SPACE))
+            blocks = BlockWriter(out, HEADER_SPACE)
             for name, (code, _) in sorted(self.close_sections().items()):
-                sections[name] = _copy_section(self._folder / f"{name}.section", code, out)
-            header = json.dumps({"counts": dict(counts), "sections": sections}).encode()
-            if _PREFIX.size + len(header) > _HEADER_SPACE:
-                raise GraphError(f"{path}: header of {len(header)} bytes is too long")
+                sections[name] = _copy_section(self._folder / f"{name}.section", code, blocks)
+            blocks.write(bytes(-blocks.tell() % 64))
+            table = blocks.write_table()
+            header = {"counts": dict(counts), "sections": sections, "blocks": table.to_json()}
             out.seek(0)
-            digest = _digest(header).digest()
-            out.write(_PREFIX.pack(MAGIC, FORMAT_VERSION, len(header), digest) + header)
+            out.write(header_bytes(header, path))
             out.flush()
             os.fsync(out.fileno())
 
@@ -177,40 +206,10 @@ def graph_file(path: Path) -> Path:
     return found
 
 
-def _read_header(file: BinaryIO, path: Path) -> tuple[int, dict[str, Any], str]:
-    prefix = file.read(_PREFIX.size)
-    if prefix[: len(MAGIC)] != MAGIC:
-        raise UserError(f"{path}: not a compiled graph; make one with: graphwalker graph build")
-    if len(prefix) < _PREFIX.size:
-        raise _damaged(path, "the header is cut")
-    _, version, length, digest = _PREFIX.unpack(prefix)
-    if version > FORMAT_VERSION:
-        raise UserError(
-            f"{path}: written in format {version} by a newer GraphWalker; this one reads format "
-            f"{FORMAT_VERSION}: upgrade it, or build the graph again"
-        )
-    header = file.read(min(length, _HEADER_SPACE))
-    if version < OLDEST_VERSION or _digest(header).digest() != digest:
-        raise _damaged(path, "the header does not match its checksum")
-    if sys.byteorder != "little":
-        raise GraphError(f"{path}: graph files are little-endian and this machine is not")
-    return version, json.loads(header), digest.hex()
-
-
-def _copy_section(path: Path, code: str, out: BinaryIO) -> dict[str, Any]:
+def _copy_section(path: Path, code: str, out: BlockWriter) -> dict[str, Any]:
     out.write(bytes(-out.tell() % 64))
-    offset, digest = out.tell(), _digest()
+    offset = out.tell()
     with path.open("rb") as file:
-        while block := file.read(_BLOCK):
-            digest.update(block)
+        while block := file.read(_COPIED):
             out.write(block)
-    size = out.tell() - offset
-    return {"offset": offset, "bytes": size, "typecode": code, "digest": digest.hexdigest()}
-
-
-def _damaged(path: Path, why: str) -> GraphError:
-    return GraphError(f"{path}: damaged graph file: {why}; build it again")
-
-
-def _digest(data: bytes = b"") -> "hashlib.blake2b":
-    return hashlib.blake2b(data, digest_size=16)
+    return {"offset": offset, "bytes": out.tell() - offset, "typecode": code}

@@ -16,7 +16,8 @@ from graphwalker.graphs.base import Direction, KnowledgeGraph, Side, Step
 from graphwalker.graphs.build.build import build_graph
 from graphwalker.graphs.compiled.graph import CompiledGraph
 from graphwalker.graphs.compiled.open import open_compiled
-from graphwalker.graphs.format.layout import FILE_NAME, FORMAT_VERSION
+from graphwalker.graphs.format.header import FORMAT_VERSION
+from graphwalker.graphs.format.layout import FILE_NAME
 from graphwalker.graphs.literals import is_literal, literal_id
 from graphwalker.graphs.memory import MemoryGraph
 from support.toy import TOY_NAMES, TOY_TRIPLES, TOY_TYPES, toy_graph

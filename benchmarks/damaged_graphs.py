@@ -1,0 +1,164 @@
+"""Damaged copies of a graph: each must be refused when it is opened, or answer as the sound one.
+
+Copies are the sound file with bits flipped, bytes overwritten, pages zeroed or moved, the end cut
+off or extended; each is opened as a user would and, where that is let through, asked.
+
+python -m benchmarks.damaged_graphs --graph runs/graph --work /dev/shm/damaged --copies 1000
+"""
+
+import argparse
+import os
+import random
+import shutil
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from graphwalker.errors import GraphError, UserError
+from graphwalker.graphs.base import Direction, Side, Step
+from graphwalker.graphs.compiled.graph import CompiledGraph
+from graphwalker.graphs.compiled.open import open_compiled
+from graphwalker.graphs.format.layout import FILE_NAME
+
+PAGE = 4096
+ASKED = 400
+"""Entities whose relations, neighbors and names are compared where a damaged copy opens."""
+
+Patch = tuple[int, bytes]
+"""Where, and what is written there."""
+
+
+def flipped(data: memoryview, rng: random.Random) -> list[Patch]:
+    """1 to 10 bits turned over."""
+    places = [rng.randrange(len(data)) for _ in range(rng.randint(1, 10))]
+    return [(place, bytes([data[place] ^ 1 << rng.randrange(8)])) for place in set(places)]
+
+
+def overwritten(data: memoryview, rng: random.Random) -> list[Patch]:
+    """256 random bytes in a row."""
+    return [(rng.randrange(len(data) - 256), rng.randbytes(256))]
+
+
+def zeroed(data: memoryview, rng: random.Random) -> list[Patch]:
+    """A page of zeros, as a file system leaves them after a crash."""
+    return [(rng.randrange(len(data) // PAGE) * PAGE, bytes(PAGE))]
+
+
+def moved(data: memoryview, rng: random.Random) -> list[Patch]:
+    """A page with the bytes of another."""
+    one, other = (rng.randrange(len(data) // PAGE) * PAGE for _ in range(2))
+    return [(one, bytes(data[other : other + PAGE]))]
+
+
+KINDS: dict[str, Callable[[memoryview, random.Random], list[Patch]]] = {
+    "bits flipped": flipped,
+    "bytes overwritten": overwritten,
+    "page zeroed": zeroed,
+    "page of another place": moved,
+}
+CUT, EXTENDED = "end cut off", "bytes behind the end"
+
+
+class Copies:
+    """One copy that is damaged and mended again, so that each damage costs no copy of the file."""
+
+    def __init__(self, graph: Path, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.path = folder / FILE_NAME
+        shutil.copyfile(graph, self.path)
+        self.sound = self.path.read_bytes()
+
+    def harm(self, kind: str, rng: random.Random) -> bool:
+        """Whether the copy differs from the sound file now."""
+        view = memoryview(self.sound)
+        if kind == CUT:
+            os.truncate(self.path, rng.randrange(len(view)))
+            return True
+        if kind == EXTENDED:
+            self._write([(len(view), rng.randbytes(rng.randint(1, PAGE)))])
+            return True
+        patches = KINDS[kind](view, rng)
+        self._write(patches)
+        self._mended = patches
+        return any(view[place : place + len(new)] != new for place, new in patches)
+
+    def mend(self, kind: str) -> None:
+        if kind == CUT:
+            self.path.write_bytes(self.sound)
+        elif kind == EXTENDED:
+            os.truncate(self.path, len(self.sound))
+        else:
+            self._write([(p, self.sound[p : p + len(new)]) for p, new in self._mended])
+
+    def _write(self, patches: list[Patch]) -> None:
+        with self.path.open("rb+") as file:
+            for place, new in patches:
+                file.seek(place)
+                file.write(new)
+
+
+def answers(graph: CompiledGraph) -> list[Any]:
+    """What an agent would be shown at entities spread over the graph."""
+    found: list[Any] = []
+    stride = max(1, graph.size // ASKED)
+    for entity in map(graph.entity_at, range(0, graph.size, stride)):
+        found += [entity, graph.resolve(entity.name), graph.types(entity.id)]
+        for way in Direction:
+            listed = graph.flat_relations_many([Side(entity.id, way)])[0]
+            found += [listed, graph.step_many([Step(entity.id, r, way, 5) for r, _ in listed])]
+    return found
+
+
+def outcome(path: Path, sound: list[Any]) -> str:
+    """What became of opening and asking a damaged copy."""
+    try:
+        graph = open_compiled(path)
+    except (GraphError, UserError):
+        return "refused"
+    except Exception as error:
+        return f"untyped error: {type(error).__name__}"
+    try:
+        return "same answers" if answers(graph) == sound else "wrong answers"
+    except GraphError:
+        return "error of the graph"
+    except Exception as error:
+        return f"untyped error: {type(error).__name__}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--graph", type=Path, required=True)
+    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--copies", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
+    graph = open_compiled(arguments.graph)
+    assert graph.path is not None
+    copies, sound = Copies(graph.path, arguments.work), answers(graph)
+    counts: Counter[tuple[str, str]] = Counter()
+    started, cpu = time.perf_counter(), time.process_time()
+    rng, kinds = random.Random(arguments.seed), [*KINDS, CUT, EXTENDED]
+    for number in range(arguments.copies):
+        kind = kinds[number % len(kinds)]
+        if copies.harm(kind, rng):
+            counts[kind, outcome(copies.path, sound)] += 1
+        else:
+            counts[kind, "unchanged by chance"] += 1
+        copies.mend(kind)
+    mended = answers(open_compiled(copies.path)) == sound
+    for (kind, what), count in sorted(counts.items()):
+        print(f"{kind:24} {what:24} {count:6,}")
+    print(
+        f"{len(copies.sound):,} bytes, seed {arguments.seed}, "
+        f"{time.perf_counter() - started:.0f} s, {time.process_time() - cpu:.0f} CPU s, "
+        f"the mended copy answers {'as before' if mended else 'WRONGLY'}"
+    )
+    good = {"refused", "same answers", "error of the graph", "unchanged by chance"}
+    return 0 if mended and all(what in good for _, what in counts) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

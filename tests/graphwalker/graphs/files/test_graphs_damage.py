@@ -1,0 +1,226 @@
+"""Graphs that cannot lie: damage is refused when a file is opened, or is an error of the graph."""
+
+import hashlib
+import json
+import os
+import random
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphwalker.errors import GraphError, UserError
+from graphwalker.graphs.base import Direction, Side, Step
+from graphwalker.graphs.build.build import build_graph
+from graphwalker.graphs.compiled.graph import CompiledGraph
+from graphwalker.graphs.compiled.open import open_compiled
+from graphwalker.graphs.format import blocks, layout
+from graphwalker.graphs.format.header import HEADER_SPACE, MAGIC
+from graphwalker.graphs.format.layout import FILE_NAME, Layout
+from support.toy import TOY_NAMES, TOY_TRIPLES
+
+PREFIX = struct.Struct("<8sII16s")
+Header = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("toy")
+    for name, rows in {"t.tsv": TOY_TRIPLES, "n.tsv": TOY_NAMES.items()}.items():
+        (folder / name).write_text("".join("\t".join(row) + "\n" for row in rows))
+    build_graph([folder / "t.tsv"], folder / "graph", folder / "n.tsv")
+    return folder / "graph" / FILE_NAME
+
+
+@pytest.fixture
+def large(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Every file counts as a large one: stamps say that it was checked."""
+    monkeypatch.setattr(layout, "CHECKED_BYTES", 0)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+def header_of(data: bytes) -> Header:
+    _, _, length, _ = PREFIX.unpack_from(data)
+    return json.loads(data[PREFIX.size : PREFIX.size + length])
+
+
+def with_header(data: bytes, header: Any, version: int = 3) -> bytes:
+    """The file with another header, its checksum right."""
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    digest = hashlib.blake2b(text, digest_size=16).digest()
+    first = PREFIX.pack(MAGIC, version, len(text), digest) + text
+    return first.ljust(HEADER_SPACE, b"\0") + data[HEADER_SPACE:]
+
+
+def in_format_2(data: bytes) -> bytes:
+    """The same graph as the last version wrote it: a digest for each section."""
+    header = header_of(data)
+    end = header.pop("blocks")["offset"]
+    for section in header["sections"].values():
+        start = section["offset"]
+        part = data[start : start + section["bytes"]]
+        section["digest"] = hashlib.blake2b(part, digest_size=16).hexdigest()
+    return with_header(data[:end], header, version=2)
+
+
+def changed(**fields: Any) -> Callable[[Header], Any]:
+    return lambda header: {**header, **fields}
+
+
+def of_section(**fields: Any) -> Callable[[Header], Any]:
+    def change(header: Header) -> Header:
+        header["sections"]["is_cvt"] |= fields
+        return header
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (changed(requires=["zstd"]), "has feature 'zstd', which this GraphWalker does not read"),
+        (changed(shards=3), "has `shards` in its header"),
+        (of_section(codec="zstd"), "has `codec` of section is_cvt"),
+        (of_section(typecode="f"), "integers of type 'f' in section is_cvt"),
+        (of_section(typecode=None), "integers of type None"),
+        (of_section(offset=-64), "offset of section is_cvt is no count"),
+        (of_section(offset=0), "section is_cvt cannot stand where"),
+        (of_section(bytes=1 << 40), "section is_cvt reaches behind the end"),
+        (of_section(bytes=True), "size of section is_cvt is no count"),
+        (changed(counts=None), "`counts` is missing"),
+        (changed(counts={"nodes": "many"}), "count nodes is no count"),
+        (changed(counts={"nodes": 1}), "damaged graph file"),
+        (changed(sections=[]), "`sections` is missing or no object"),
+        (changed(sections={}), "damaged graph file"),
+        (changed(blocks=None), "`blocks` is missing"),
+        (changed(requires="zstd"), "`requires` of the header is no list"),
+        (lambda _: [], "the header is missing or no object"),
+        (lambda _: b"{nonsense", "the header is no JSON"),
+        (lambda _: b"[" * 20_000, "the header is no JSON"),
+        (lambda _: b"", "the header is no JSON"),
+    ],
+)
+def test_a_header_that_is_half_understood_is_refused_by_name(
+    sound: Path, tmp_path: Path, change: Callable[[Header], Any], told: str
+) -> None:
+    data = sound.read_bytes()
+    (tmp_path / FILE_NAME).write_bytes(with_header(data, change(header_of(data))))
+    with pytest.raises((GraphError, UserError), match=f"{FILE_NAME}: .*{told}"):
+        open_compiled(tmp_path)
+
+
+def test_notes_in_a_header_are_left_alone(sound: Path, tmp_path: Path) -> None:
+    data = sound.read_bytes()
+    noted = {**header_of(data), "notes": {"made by": "hand"}}
+    (tmp_path / FILE_NAME).write_bytes(with_header(data, noted))
+    assert open_compiled(tmp_path).size == len(TOY_NAMES)
+
+
+def test_the_format_before_is_read_and_its_damage_refused(sound: Path, tmp_path: Path) -> None:
+    data = in_format_2(sound.read_bytes())
+    (tmp_path / FILE_NAME).write_bytes(data)
+    assert open_compiled(tmp_path).info()["format_version"] == 2
+    assert answers(open_compiled(tmp_path)) == answers(open_compiled(sound))
+    offset = header_of(data)["sections"]["out_nodes"]["offset"]
+    (tmp_path / FILE_NAME).write_bytes(data[:offset] + b"\x7f" + data[offset + 1 :])
+    with pytest.raises(GraphError, match="section out_nodes does not match"):
+        open_compiled(tmp_path)
+
+
+def test_every_byte_of_a_file_counts(sound: Path, tmp_path: Path) -> None:
+    data, rng = sound.read_bytes(), random.Random(0)
+    places = [rng.randrange(len(data)) for _ in range(150)]
+    used = PREFIX.size + PREFIX.unpack_from(data)[2]
+    for place in [*places, 0, 9, 13, 20, used, HEADER_SPACE - 1, HEADER_SPACE, len(data) - 1]:
+        flipped = data[:place] + bytes([data[place] ^ 1 << rng.randrange(8)]) + data[place + 1 :]
+        (tmp_path / FILE_NAME).write_bytes(flipped)
+        with pytest.raises((GraphError, UserError)):
+            open_compiled(tmp_path)
+    for other in (data + b"\0", data[:-1], data[:HEADER_SPACE], data[:30], b""):
+        (tmp_path / FILE_NAME).write_bytes(other)
+        with pytest.raises((GraphError, UserError)):
+            open_compiled(tmp_path)
+
+
+def test_the_block_that_is_damaged_is_named_with_its_section(
+    sound: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 128)
+    monkeypatch.setattr(blocks, "_AT_ONCE", 2)
+    writer = layout.LayoutWriter(tmp_path)
+    for name in ("a", "b"):
+        writer.section(name, "B").write(name.encode() * 4000)
+    writer.finish(tmp_path / FILE_NAME, {})
+    path, place = tmp_path / FILE_NAME, HEADER_SPACE + 5000
+    Layout(path).verify()
+    data = bytearray(path.read_bytes())
+    data[place] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(GraphError, match=r"the block at byte 37,760 \(section b\) does not"):
+        Layout(path)
+
+
+@pytest.mark.usefixtures("large")
+def test_a_large_file_is_read_through_once_and_again_when_it_was_changed(
+    sound: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / FILE_NAME
+    path.write_bytes(sound.read_bytes())
+    checks: list[Path] = []
+    check = Layout.verify
+    monkeypatch.setattr(Layout, "verify", lambda self: (checks.append(self.path), check(self)))
+    for _ in range(3):
+        open_compiled(path)
+    assert len(checks) == 1
+    assert len(list((tmp_path / "cache" / "graphwalker" / "whole").iterdir())) == 1
+    before = path.stat()
+    with path.open("rb+") as file:
+        file.seek(-1, os.SEEK_END)
+        file.write(b"\x55")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))  # as a careful copy would
+    with pytest.raises(GraphError, match="does not match its checksum"):
+        open_compiled(path)
+
+
+@pytest.mark.usefixtures("large")
+def test_without_a_place_for_stamps_a_file_is_checked_and_opens(
+    sound: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nowhere = tmp_path / "file"
+    nowhere.write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(nowhere / "cache"))
+    monkeypatch.setenv("TMPDIR", str(nowhere))
+    assert open_compiled(sound).size == len(TOY_NAMES)
+
+
+def test_damage_after_opening_is_an_error_of_the_graph(
+    sound: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Layout, "verify", lambda self: None)
+    data, rng, errors = sound.read_bytes(), random.Random(1), 0
+    for _ in range(120):
+        harmed = bytearray(data)
+        for _ in range(20):
+            harmed[rng.randrange(HEADER_SPACE, len(data))] = rng.randrange(256)
+        (tmp_path / FILE_NAME).write_bytes(harmed)
+        try:
+            answers(open_compiled(tmp_path))
+        except GraphError as error:
+            errors += 1
+            assert "damaged graph file" in str(error)
+    assert errors > 10
+
+
+def answers(graph: CompiledGraph) -> list[Any]:
+    """What every kind of look-up gives at every named entity."""
+    found: list[Any] = []
+    for entity_id, name in TOY_NAMES.items():
+        found += [graph.resolve(name), graph.name(entity_id), graph.types(entity_id)]
+        for way in Direction:
+            listed = graph.flat_relations_many([Side(entity_id, way)])[0]
+            found += [listed, graph.relations(entity_id, way)]
+            found.append(graph.step_many([Step(entity_id, r, way, 5) for r, _ in listed]))
+            found += [graph.neighbors(entity_id, r, way) for r, _ in listed]
+    return [*found, [graph.entity_at(i) for i in range(graph.size)]]
