@@ -24,6 +24,7 @@ HEADER_SPACE = 1 << 15
 WIDTHS = {"B": 1, "H": 2, "I": 4, "Q": 8}
 
 _PREFIX = struct.Struct("<8sII16s")  # magic, format version, header bytes, header digest
+_FIELDS = {"offset", "bytes", "typecode"}
 _KEYS = {"counts", "sections", "blocks", "requires", "notes"}
 
 
@@ -125,7 +126,7 @@ class _Reader:
         return Header(self._version, checksum, counts, sections, blocks)
 
     def _section(self, name: str, fields: dict[str, Any]) -> Section:
-        known = {"offset", "bytes", "typecode"} | ({"digest"} if self._version < 3 else set())
+        known = _FIELDS | ({"digest"} if self._version < 3 else set[str]())
         if unknown := sorted(set(fields) - known):
             raise self._newer(f"`{unknown[0]}` of section {name}")
         if missing := sorted(known - set(fields)):
@@ -144,13 +145,13 @@ class _Reader:
         digests = fields.get("digests")
         if not isinstance(digests, list):
             raise damaged(self._path, "`blocks` of the header has no digests")
-        numbers = [
+        start, offset, size = (
             self._number(fields.get(key), f"`{key}` of the blocks")
             for key in ("start", "offset", "bytes")
-        ]
-        if numbers[0] != HEADER_SPACE:
+        )
+        if start != HEADER_SPACE:
             raise damaged(self._path, "the blocks do not begin behind the header")
-        return BlockTable(*numbers, tuple(map(str, cast(list[Any], digests))))
+        return BlockTable(start, offset, size, tuple(map(str, cast(list[Any], digests))))
 
     def _object(self, value: Any, what: str) -> dict[str, Any]:
         if not isinstance(value, dict):
