@@ -6,7 +6,7 @@ shows it so, and the question's gold says how it is read.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, cast
+from typing import Any, ClassVar, Protocol, cast
 
 from graphwalker.answers.names import Names
 from graphwalker.answers.path import PathAnswer
@@ -22,10 +22,8 @@ Given = Sequence[str] | None
 class Gold(Protocol):
     """What a question's answer is to be, where it is more than a set of names."""
 
-    @property
-    def kind(self) -> str:
-        """Its name in files, and that of the answers that are compared with it."""
-        ...
+    kind: ClassVar[str]
+    """Its name in files, and that of the answers that are compared with it."""
 
     def texts(self) -> tuple[str, ...]:
         """The gold answer as an answer that is given would be written."""

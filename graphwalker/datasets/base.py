@@ -124,7 +124,8 @@ def _numbered(
             )
         seen[question.id] = record.number
         known = dataset(file.dataset or question.dataset)
-        if not question.topic_entities and not known.open_topics:
+        anywhere = known.open_topics or question.gold is not None
+        if not question.topic_entities and not anywhere:
             raise UserError(f"{contents.path}: {_label(record)}: has no topic entity")
         yield record.number, question
         if limit is not None and len(seen) >= limit:

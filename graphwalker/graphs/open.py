@@ -27,6 +27,7 @@ def open_graph(
     - a `.jsonl` file: a recording of graph calls (`record`), which it plays again.
     - `module:factory`: what that function of the user's own returns, a `KnowledgeGraph` or a
       networkx graph. The module may lie in the working directory.
+    - a folder with `graphs.jsonl`: a set of property graphs (`graph synthetic`, `graph mazes`).
     - anything else: a compiled graph, by its folder or the file inside.
 
     An endpoint stands behind the cache of this process, which `cache_dir` keeps on disk as well;
@@ -82,6 +83,10 @@ def _open(
         return ReplayedGraph(spec)
     if is_own(spec) and not Path(spec).exists():
         return _made(spec)
+    if (Path(spec) / "graphs.jsonl").is_file():
+        from graphwalker.graphs.property.sets import PropertyGraphSet
+
+        return PropertyGraphSet(Path(spec))
     from graphwalker.graphs.compiled.open import open_compiled
 
     return open_compiled(Path(spec))

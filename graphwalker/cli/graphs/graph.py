@@ -7,6 +7,7 @@ import typer
 from typer import Argument, Option
 
 from graphwalker.cli import console
+from graphwalker.cli.graphs import synthetic
 from graphwalker.cli.shared import JsonFlag, Out, Seed, show
 from graphwalker.errors import GraphWalkerError, UserError
 
@@ -244,3 +245,6 @@ def _entities(opened: Any, other: Any, ids: list[str], count: int, seed: int) ->
     stride = max(1, listed.size // count)
     places = range(seed % stride, listed.size, stride)
     return [listed.entity_at(place) for place in places][:count]
+
+
+app.registered_commands += synthetic.app.registered_commands

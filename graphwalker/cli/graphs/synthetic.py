@@ -1,0 +1,54 @@
+"""`graphwalker graph synthetic` and `graph mazes`: graphs without meaning, and their questions."""
+
+from typing import Annotated
+
+import typer
+from typer import Option
+
+from graphwalker.cli.shared import Out, Seed, show
+
+app = typer.Typer()
+
+
+@app.command()
+def synthetic(
+    out: Out,
+    nodes: Annotated[int, Option(min=2, help="Nodes of a graph.")] = 100,
+    graphs: Annotated[int, Option(min=1, help="Graphs.")] = 10,
+    each: Annotated[int, Option(min=1, help="Questions of each template a graph.")] = 1,
+    density: Annotated[float, Option(help="Relationships for each node.")] = 1.5,
+    export: Annotated[bool, Option("--export", help="Also as Neo4j exports them.")] = False,
+    seed: Seed = 0,
+) -> None:
+    """Make random property graphs and GraphWalk's 12 kinds of questions.
+
+    Up to 100 nodes they have 4 classes, 2 types of relationship, 3 properties and 5 values a
+    property, above 8, 4, 6 and 10, as in the paper.
+
+    Example: graphwalker graph synthetic --nodes 100 --graphs 10 --out runs/synthetic-100
+    """
+    from dataclasses import replace
+
+    from graphwalker.synthetic.graphs import size_of
+    from graphwalker.synthetic.sets import make_graph_set
+
+    size = replace(size_of(nodes), density=density)
+    show(str(out), make_graph_set(size, graphs, seed, out, each, export))
+
+
+@app.command()
+def mazes(
+    out: Out,
+    size: Annotated[int, Option(min=2, help="Cells a side.")] = 10,
+    count: Annotated[int, Option(min=1, help="Mazes.")] = 100,
+    walls: Annotated[float, Option(min=0, max=1, help="Share of walls.")] = 0.5,
+    steps: Annotated[int, Option(min=1, help="Fewest steps of the shortest path.")] = 15,
+    seed: Seed = 0,
+) -> None:
+    """Make random mazes, each with a way through, and a question about each.
+
+    Example: graphwalker graph mazes --size 10 --count 100 --out runs/mazes
+    """
+    from graphwalker.synthetic.sets import make_maze_set
+
+    show(str(out), make_maze_set(size, count, seed, out, walls, steps))

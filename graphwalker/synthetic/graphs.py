@@ -1,0 +1,105 @@
+"""Random property graphs whose names mean nothing (GraphWalk, section 4.5 and Appendix B)."""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product
+
+from graphwalker.errors import UserError
+from graphwalker.graphs.property.memory import Edge, MemoryPropertyGraph, Node
+from graphwalker.synthetic.nonwords import distinct_nonwords
+
+Word = str | float
+
+
+@dataclass(frozen=True, slots=True)
+class GraphSize:
+    """How large a graph is; the numbers of classes, of properties and of values a property."""
+
+    nodes: int
+    classes: int
+    relationships: int
+    properties: int
+    """Mean number of a class's properties, those of nodes without their `key`."""
+    pool: int
+    """Values that a property can have."""
+    density: float = 1.5
+    """Relationships for each node, of all types together."""
+
+    def __post_init__(self) -> None:
+        smallest = (self.nodes, self.classes, self.relationships, self.properties, self.pool)
+        if min(smallest) < 1 or self.density <= 0:
+            raise UserError("a synthetic graph has at least one of everything, and a density")
+        if self.classes > self.nodes:
+            raise UserError(f"{self.classes} classes for {self.nodes} nodes: give fewer classes")
+
+
+SMALL = GraphSize(nodes=100, classes=4, relationships=2, properties=3, pool=5)
+"""GraphWalk's Table 2."""
+LARGE = GraphSize(nodes=150, classes=8, relationships=4, properties=6, pool=10)
+"""The smallest of GraphWalk's Table 4; the others have 200 and 500 nodes."""
+
+
+def size_of(nodes: int) -> GraphSize:
+    """The paper's other numbers for that many nodes: Table 2's up to 100, Table 4's above."""
+    base = SMALL if nodes <= SMALL.nodes else LARGE
+    return GraphSize(nodes, base.classes, base.relationships, base.properties, base.pool)
+
+
+@dataclass(frozen=True, slots=True)
+class _Class:
+    """A label or a type of relationship, and the values that each of its properties can have."""
+
+    name: str
+    pools: dict[str, tuple[Word, ...]]
+
+    def drawn(self, rng: random.Random) -> dict[str, Word]:
+        return {key: rng.choice(pool) for key, pool in self.pools.items()}
+
+
+def random_graph(size: GraphSize, rng: random.Random) -> MemoryPropertyGraph:
+    """A graph of that size. Every node has a unique `key`, every node and relationship a value of
+    each property of its class. No two relationships of a type join the same nodes the same way,
+    and none joins a node with itself."""
+    fresh = distinct_nonwords(rng)
+    classes = [_made(fresh().capitalize(), size, fresh, rng) for _ in range(size.classes)]
+    types = [_made(fresh().upper(), size, fresh, rng) for _ in range(size.relationships)]
+    members: dict[str, list[str]] = {one.name: [] for one in classes}
+    nodes: list[Node] = []
+    for _ in range(size.nodes):
+        one, key = rng.choice(classes), fresh()
+        members[one.name].append(key)
+        nodes.append(Node(key, (one.name,), {"key": key, **one.drawn(rng)}))
+    edges = _edges(size, types, members, rng)
+    return MemoryPropertyGraph(nodes, edges)
+
+
+def _made(name: str, size: GraphSize, fresh: Callable[[], str], rng: random.Random) -> _Class:
+    pools: dict[str, tuple[Word, ...]] = {}
+    for _ in range(max(1, rng.randint(size.properties - 1, size.properties + 1))):
+        floats = rng.random() < 0.5
+        values: dict[Word, None] = {}
+        while len(values) < size.pool:
+            values[round(rng.uniform(0, 1000), 2) if floats else fresh()] = None
+        pools[fresh()] = tuple(values)
+    return _Class(name, pools)
+
+
+def _edges(
+    size: GraphSize, types: list[_Class], members: dict[str, list[str]], rng: random.Random
+) -> list[Edge]:
+    """Relationships in equal parts of each type, between classes that the type joins."""
+    pairs = [pair for pair in product(members, repeat=2) if members[pair[0]] and members[pair[1]]]
+    found: dict[tuple[str, str, str], Edge] = {}
+    for place, kind in enumerate(types):
+        joined = rng.sample(pairs, min(size.classes, len(pairs)))
+        wanted = round(size.density * size.nodes * (place + 1) / len(types))
+        # A graph of few nodes may have no room for so many: it then has fewer.
+        for _ in range(50 * size.nodes):
+            if len(found) >= wanted:
+                break
+            start, end = (rng.choice(members[name]) for name in rng.choice(joined))
+            if start != end and (start, kind.name, end) not in found:
+                edge = Edge(start, kind.name, end, kind.drawn(rng))
+                found[start, kind.name, end] = edge
+    return list(found.values())

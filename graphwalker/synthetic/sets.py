@@ -1,0 +1,130 @@
+"""Sets of synthetic graphs or mazes on disk, each with the questions about it."""
+
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from graphwalker.errors import UserError
+from graphwalker.files import dumps, whole_file
+from graphwalker.graphs.property.memory import MemoryPropertyGraph
+from graphwalker.graphs.property.sets import SET_FILE, graph_record
+from graphwalker.question import Question
+from graphwalker.runs import one_writer
+from graphwalker.synthetic.graphs import GraphSize, random_graph
+from graphwalker.synthetic.mazes import STEPS, WALLS, maze_question, random_maze
+from graphwalker.synthetic.patterns import Pattern
+from graphwalker.synthetic.templates import TEMPLATES, Instance
+
+QUESTIONS = "questions.jsonl"
+DRAWS = 50
+"""Graphs drawn in one place until each template has a question with an answer."""
+Progress = Callable[[str], None]
+Member = tuple[dict[str, Any], list[Question]]
+
+
+@one_writer("out")
+def make_graph_set(
+    size: GraphSize, graphs: int, seed: int, out: Path, each: int = 1, export: bool = False
+) -> dict[str, Any]:
+    """OUT/graphs.jsonl and OUT/questions.jsonl: `graphs` graphs with `each` questions of each of
+    the 12 templates. Graph 7 of a seed is the same in a set of any length. `export` writes
+    OUT/neo4j/NAME.jsonl besides, as Neo4j exports them. Raises `UserError`."""
+    if graphs < 1 or each < 1 or seed < 0:
+        raise UserError("give at least one graph, one question a template, and a seed from 0 on")
+
+    def members() -> Iterator[Member]:
+        for number in range(graphs):
+            name = f"g{number:04}"
+            graph, instances = answerable_graph(size, seed, number, each)
+            facets = {"graph": name, "nodes": str(size.nodes)}
+            counts = dict.fromkeys((template.name for template in TEMPLATES), 0)
+            questions: list[Question] = []
+            for one in instances:
+                kind = one.template.name
+                questions.append(one.question(f"{name}/{kind}/{counts[kind]}", facets))
+                counts[kind] += 1
+            if export:
+                _export(out / "neo4j" / f"{name}.jsonl", graph)
+            yield graph_record(name, graph), questions
+
+    return {"seed": seed, "nodes": size.nodes, **_write(out, members())}
+
+
+@one_writer("out")
+def make_maze_set(
+    size: int, mazes: int, seed: int, out: Path, walls: float = WALLS, steps: int = STEPS
+) -> dict[str, Any]:
+    """OUT/graphs.jsonl and OUT/questions.jsonl: a question a maze. Raises `UserError`."""
+    if mazes < 1 or seed < 0:
+        raise UserError("give at least one maze, and a seed from 0 on")
+
+    def members() -> Iterator[Member]:
+        for number in range(mazes):
+            name = f"m{number:05}"
+            rng = random.Random(f"{seed}/maze/{size}/{walls}/{steps}/{number}")
+            maze = random_maze(size, rng, walls, steps)
+            question = maze_question(name, maze, {"graph": name})
+            yield {"name": name, "maze": maze.drawn()}, [question]
+
+    return {"seed": seed, "size": size, **_write(out, members())}
+
+
+def answerable_graph(
+    size: GraphSize, seed: int, number: int, each: int = 1
+) -> tuple[MemoryPropertyGraph, list[Instance]]:
+    """Graph `number` of a seed with `each` different questions of every template. Raises
+    `UserError` for a size at which that was not found."""
+    missing: set[str] = set()
+    for draw in range(DRAWS):
+        rng = random.Random(f"{seed}/graph/{size}/{number}/{draw}")
+        graph = random_graph(size, rng)
+        pattern, instances = Pattern.of(graph), list[Instance]()
+        for template in TEMPLATES:
+            found: dict[str, Instance] = {}
+            for _ in range(4 * each):
+                one = template.instance(pattern, rng)
+                if one is None or len(found) == each:
+                    break
+                found.setdefault(one.cypher, one)
+            if len(found) < each and not _is_scarce(template.name, each, len(found)):
+                missing.add(template.name)
+                break
+            instances += found.values()
+        else:
+            return graph, instances
+    raise UserError(
+        f"{DRAWS} graphs of {size.nodes} nodes had no {each} questions with answers of each "
+        f"template (missing: {', '.join(sorted(missing))}): give more nodes or a higher density"
+    )
+
+
+def _is_scarce(template: str, each: int, found: int) -> bool:
+    """A graph has only so many types of relationship: of these questions fewer will do."""
+    return each > 1 and found > 0 and template in ("relationship_count", "most_relationships")
+
+
+def _write(out: Path, members: Iterator[Member]) -> dict[str, int]:
+    graphs = questions = 0
+    with whole_file(out / SET_FILE) as kept, whole_file(out / QUESTIONS) as asked:
+        for record, found in members:
+            kept.write(dumps(record) + "\n")
+            asked.writelines(dumps(question.to_json()) + "\n" for question in found)
+            graphs, questions = graphs + 1, questions + len(found)
+    return {"graphs": graphs, "questions": questions}
+
+
+def _export(path: Path, graph: MemoryPropertyGraph) -> None:
+    with whole_file(path) as out:
+        for node in graph.nodes.values():
+            labels, known = list(node.labels), dict(node.properties)
+            record = {"type": "node", "id": node.id, "labels": labels, "properties": known}
+            out.write(dumps(record) + "\n")
+        for edge in graph.edges:
+            ends = {"start": {"id": edge.start}, "end": {"id": edge.end}}
+            record = {
+                "type": "relationship",
+                "label": edge.type,
+                "properties": dict(edge.properties),
+            }
+            out.write(dumps({**record, **ends}) + "\n")

@@ -1,0 +1,175 @@
+"""GraphWalk's graphs and questions: their shape, and their answers by an engine of another make."""
+
+import json
+import random
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphwalker.answers.rows import Rows, row_texts
+from graphwalker.datasets.base import load_questions
+from graphwalker.errors import UserError
+from graphwalker.graphs.open import open_graph
+from graphwalker.graphs.property.sets import PropertyGraphSet
+from graphwalker.question import Question
+from graphwalker.synthetic.graphs import GraphSize, random_graph, size_of
+from graphwalker.synthetic.nonwords import PAIRS, distinct_nonwords
+from graphwalker.synthetic.patterns import Pattern
+from graphwalker.synthetic.sets import QUESTIONS, make_graph_set
+from graphwalker.synthetic.templates import TEMPLATES
+
+kuzu_graph = pytest.importorskip("support.kuzu_graph")
+WORDS = Path("/usr/share/dict/words")
+
+
+def executed(engine: Any, question: Question) -> list[dict[str, Any]]:
+    """The rows that the engine gives for the question's own Cypher."""
+    values = question.annotations["values"]
+    if question.structure == "variable_hop":
+        return engine.run(
+            kuzu_graph.spelled_out(values["source"], values["target"], values["hops"])
+        )
+    rows = engine.run(question.annotations["cypher"])
+    if question.structure == "relationship_by_property":
+        whole = [row.pop("r") for row in rows]
+        for row, r in zip(rows, whole, strict=True):
+            row |= {k: v for k, v in r.items() if not k.startswith("_") and v is not None}
+    return rows
+
+
+def check(folder: Path, work: Path) -> int:
+    """Every question of a set against the engine; how many there were."""
+    graphs = open_graph(folder)
+    assert isinstance(graphs, PropertyGraphSet)
+    checked = 0
+    questions = load_questions(folder / QUESTIONS)
+    for name in graphs.names():
+        (work / name).mkdir()
+        engine = kuzu_graph.KuzuGraph(graphs.member(name), work / name)
+        for question in (q for q in questions if q.facets["graph"] == name):
+            assert isinstance(question.gold, Rows)
+            rows = executed(engine, question)
+            if question.gold.pick:  # any one is right: each of the engine's must be, and no other
+                wanted = Rows(tuple(question.gold.ties))
+                if question.structure == "most_relationships":
+                    assert question.gold.compare(row_texts(rows))["em"] == 1.0
+                    continue
+            else:
+                wanted = question.gold
+            scores = wanted.compare(row_texts(rows))
+            assert scores["em"] == 1.0, (question.to_json(), rows)
+            checked += 1
+        engine.close()
+    return checked
+
+
+def test_the_answers_are_those_of_another_engine(tmp_path: Path) -> None:
+    make_graph_set(size_of(60), 1, 5, tmp_path / "set", each=2)
+    assert check(tmp_path / "set", tmp_path) > 15
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("nodes", [100, 150, 200, 500])
+def test_ten_graphs_of_each_size_have_the_answers_of_another_engine(
+    tmp_path: Path, nodes: int
+) -> None:
+    make_graph_set(size_of(nodes), 10, 0, tmp_path / "set")
+    assert check(tmp_path / "set", tmp_path) == 110  # ties of the maximum are judged apart
+
+
+def test_of_the_most_relationships_all_ties_are_right(tmp_path: Path) -> None:
+    graph = random_graph(GraphSize(30, 2, 1, 1, 2), random.Random(1))
+    engine = kuzu_graph.KuzuGraph(graph, tmp_path)
+    pattern = Pattern.of(graph)
+    kind = next(t for t in TEMPLATES if t.name == "most_relationships")
+    one = kind.instance(pattern, random.Random(2))
+    assert one is not None
+    counts = engine.run(one.cypher.replace(" ORDER BY rel_count DESC LIMIT 1", ""))
+    most = max(row["rel_count"] for row in counts)
+    best = [row for row in counts if row["rel_count"] == most]
+    assert Rows(one.rows).compare(row_texts(best))["em"] == 1.0
+    engine.close()
+
+
+def test_a_graph_has_the_numbers_of_its_size() -> None:
+    for nodes in (100, 500):
+        size = size_of(nodes)
+        graph = random_graph(size, random.Random(0))
+        schema = graph.schema()
+        assert (len(graph.nodes), len(schema.labels)) == (nodes, size.classes)
+        assert len(graph.edges) == round(1.5 * nodes)
+        assert len({edge.type for edge in graph.edges}) == size.relationships
+        means = [len(label.keys) - 1 for label in schema.labels]
+        assert all(size.properties - 1 <= mean <= size.properties + 1 for mean in means)
+        for label in schema.labels:
+            for key in label.keys:
+                assert key == "key" or len(graph.values(label.name, key)) <= size.pool
+        assert all(node.properties["key"] == node.id for node in graph.nodes.values())
+
+
+def test_names_are_no_words() -> None:
+    fresh = distinct_nonwords(random.Random(0))
+    made = [fresh() for _ in range(5000)]
+    assert len(set(made)) == 5000 and all(re.fullmatch(r"[a-z]{4,8}", word) for word in made)
+    assert all(any(pair in word for pair in PAIRS) for word in made)
+    if WORDS.is_file():  # Debian's wamerican
+        known = {word.strip().lower() for word in WORDS.read_text(encoding="utf-8").splitlines()}
+        assert not known & set(made)
+
+
+def test_the_same_seed_gives_the_same_bytes_and_a_longer_set_begins_alike(tmp_path: Path) -> None:
+    for name, graphs in (("a", 2), ("b", 2), ("c", 3)):
+        make_graph_set(size_of(40), graphs, 7, tmp_path / name)
+    a, b, c = ((tmp_path / name / "graphs.jsonl").read_text() for name in "abc")
+    assert a == b and c.startswith(a) and c != a
+    questions = load_questions(tmp_path / "a" / QUESTIONS)
+    assert len(questions) == 24 and len({q.structure for q in questions}) == 12
+    assert all(isinstance(q.gold, Rows) and q.gold.texts() for q in questions)
+
+
+def test_an_export_is_read_by_graph_build(tmp_path: Path) -> None:
+    from graphwalker.graphs.build.build import build_graph
+
+    make_graph_set(size_of(40), 1, 7, tmp_path / "set", export=True)
+    build_graph([], tmp_path / "graph", property_files=[tmp_path / "set/neo4j/g0000.jsonl"])
+    built: Any = open_graph(tmp_path / "graph")
+    member: Any = open_graph(tmp_path / "set")
+    assert built.schema() == member.member("g0000").schema()
+
+
+def test_what_cannot_be_made_is_said(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="more nodes or a higher density"):
+        make_graph_set(GraphSize(4, 1, 1, 1, 1), 1, 0, tmp_path / "set")
+    assert not (tmp_path / "set" / "graphs.jsonl").exists()
+    with pytest.raises(UserError, match="fewer classes"):
+        GraphSize(3, 4, 1, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("{", r"graphs.jsonl:1: not JSON"),
+        ("[]", r"graphs.jsonl:1: a graph is a JSON object"),
+        ("{}", r"graphs.jsonl:1: field 'name'"),
+        ('{"name": "x"}', r"graphs.jsonl:1: field 'nodes' is missing"),
+        ('{"name": "x", "nodes": [["a"]], "relationships": []}', "cannot be read"),
+        ('{"name": "x", "nodes": [], "relationships": [["a", "R", "b", {}]]}', "has no node"),
+        ('{"name": "x", "maze": ["S"]}', "one S and one G"),
+        ('{"name": "x", "maze": ["S.", "G"]}', "n texts of n letters"),
+    ],
+)
+def test_a_damaged_set_names_its_line(tmp_path: Path, line: str, message: str) -> None:
+    (tmp_path / "graphs.jsonl").write_text(line + "\n")
+    with pytest.raises(UserError, match=message):
+        opened: Any = open_graph(tmp_path)
+        opened.member("x")
+
+
+def test_an_unknown_member_is_named(tmp_path: Path) -> None:
+    (tmp_path / "graphs.jsonl").write_text(json.dumps({"name": "x", "maze": ["SG", ".."]}) + "\n")
+    opened: Any = open_graph(tmp_path)
+    assert opened.names() == ["x"] and len(opened.member("x").nodes) == 4
+    with pytest.raises(UserError, match="no graph 'y'"):
+        opened.member("y")

@@ -1,0 +1,75 @@
+"""A property graph in Kùzu, an embedded engine of another make that runs Cypher."""
+
+import json
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import kuzu
+
+from graphwalker.graphs.property.memory import MemoryPropertyGraph
+
+
+class KuzuGraph:
+    """The same nodes and relationships, one label a node."""
+
+    def __init__(self, graph: MemoryPropertyGraph, folder: Path) -> None:
+        self._db = kuzu.Database(str(folder / "kuzu"), buffer_pool_size=1 << 26)
+        self._connection = kuzu.Connection(self._db, num_threads=1)
+        for label in graph.schema().labels:
+            keys = ", ".join(f"{key} {_kind(graph.values(label.name, key))}" for key in label.keys)
+            self.run(f"CREATE NODE TABLE {label.name}({keys}, PRIMARY KEY(key))")
+        for kind in sorted({edge.type for edge in graph.edges}):
+            joined = [r for r in graph.schema().relationships if r.type == kind]
+            pairs = ", ".join(f"FROM {r.start} TO {r.end}" for r in joined)
+            keys = sorted({key for r in joined for key in r.keys})
+            columns = [f"{key} {_kind(graph.relationship_values(kind, key))}" for key in keys]
+            self.run(f"CREATE REL TABLE {kind}({', '.join([pairs, *columns])})")
+        for node in graph.nodes.values():
+            self.run(f"CREATE (:{node.labels[0]} {_map(node.properties)})")
+        for edge in graph.edges:
+            ends = (graph.nodes[i].labels[0] for i in (edge.start, edge.end))
+            start, end = (
+                f"(:{label} {{key: {json.dumps(i)}}})"
+                for label, i in zip(ends, (edge.start, edge.end), strict=True)
+            )
+            self.run(
+                f"MATCH {start.replace('(', '(a')}, {end.replace('(', '(b')} "
+                f"CREATE (a)-[:{edge.type} {_map(edge.properties)}]->(b)"
+            )
+
+    def run(self, cypher: str) -> list[dict[str, Any]]:
+        result: Any = self._connection.execute(cypher)
+        names = result.get_column_names()
+        rows = []
+        while result.has_next():
+            rows.append(dict(zip(names, result.get_next(), strict=True)))
+        return rows
+
+    def close(self) -> None:
+        self._connection.close()
+        self._db.close()
+
+
+def spelled_out(source: str, target: str, hops: int) -> str:
+    """`(a)-[*1..hops]->(b)-->()` as patterns of fixed lengths: Kùzu's own let a way use a
+    relationship twice, Cypher does not."""
+    parts = []
+    for length in range(1, hops + 1):
+        names = [f"r{k}" for k in range(length + 1)]
+        inner = "".join(f"-[{name}]->(n{k})" for k, name in enumerate(names[: length - 1]))
+        way = f"(a:{source}){inner}-[{names[length - 1]}]->(b:{target})-[{names[length]}]->(z)"
+        apart = [f"NOT id({x}) = id({y})" for x, y in product(names, names) if x < y]
+        parts.append(
+            f"MATCH {way} WHERE {' AND '.join(apart)} "
+            "RETURN DISTINCT a.key AS source_node_key, b.key AS target_node_key"
+        )
+    return " UNION ".join(parts)
+
+
+def _kind(values: Any) -> str:
+    return "DOUBLE" if all(isinstance(value, float) for value, _ in values) else "STRING"
+
+
+def _map(properties: Any) -> str:
+    return "{" + ", ".join(f"{key}: {json.dumps(value)}" for key, value in properties.items()) + "}"
