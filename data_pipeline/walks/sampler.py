@@ -36,8 +36,8 @@ WAYS = 2
 TOPICS = 5
 """Entities that a walk tries to start from."""
 TOPIC_TRIES = 200
-LISTINGS = 1 << 13
-"""Entities whose hops are remembered: mostly hubs come again."""
+LISTINGS = 1 << 15
+"""Entities whose hops are remembered: of a large graph mostly hubs come again, a small one fits."""
 BACKWARD_LIMIT = 100
 """Entities considered as the second topic of a conjunction, of one relation."""
 
@@ -156,11 +156,14 @@ class Walker:
         self, path: "_Path", aim: "_Aim", rng: random.Random
     ) -> Iterator[tuple[Hop, Entity]]:
         """Hops that the path may take next, each with where it leads."""
+        hops = self._some_hops(path, aim, rng)
+        if not hops:  # most entities that a walk looks at lead nowhere
+            return
         here, judge = path.entities[-1], self.plausibility
         is_end = len(path.hops) + 1 == aim.length
         before = path.entities[-2].id if len(path.entities) > 1 else ""
         avoid = {*aim.avoid, *(entity.id for entity in path.entities)}
-        for hop in self._some_hops(path, aim, rng):
+        for hop in hops:
             found = self._step(here.id, hop, self.rules.max_degree + 1)
             # GraphWalker Eq. 1: neither trivially unique nor excessively branching.
             if not max(aim.least, self.rules.min_degree) <= len(found) <= self.rules.max_degree:
@@ -216,7 +219,7 @@ class Walker:
         reached_by = path.hops[-1] if path.hops else aim.reached_by
         is_end = len(path.hops) + 1 == aim.length
         hops = self._onward(path.entities[-1].id, reached_by, is_end, aim.alone)
-        if self.plausibility and path.hops:
+        if hops and self.plausibility and path.hops:
             hops = self.plausibility.without_repeats(hops, path.hops)
         return rng.sample(hops, min(HOP_TRIES, len(hops)))
 

@@ -47,7 +47,7 @@ def rank_relations(query: str, relations: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(ordered[i] for i in order)
 
 
-@lru_cache(maxsize=1_024)
+@lru_cache(maxsize=4_096)
 def _index(relations: Sequence[str]) -> Any:
     """Entities of one type share their relations, so the index is often there already."""
     from rank_bm25 import BM25Okapi  # pyright: ignore[reportMissingTypeStubs]

@@ -40,7 +40,7 @@ Namer = Callable[[str], tuple[list[str], list[str]]]
 """Outgoing and incoming relations of an entity, by relation id."""
 
 
-def lister(graph: KnowledgeGraph, settings: WalkerSettings, remembered: int = 8192) -> Lister:
+def lister(graph: KnowledgeGraph, settings: WalkerSettings, remembered: int = 1 << 15) -> Lister:
     """Lists the relations of an entity; episodes that share a lister share what it remembers."""
     hidden = _skip_test(settings.skip_relations)
     if settings.hide_inverse and type(graph).inverse_of is KnowledgeGraph.inverse_of:
