@@ -80,8 +80,8 @@ class SamplingConfig(Config):
     """File of the entity ids that walks may start from, one a line. Empty: every named entity of
     the graph."""
     predicates_file: str = ""
-    """File of the relation ids that walks may take, one a line. Empty: all relations of the
-    graph."""
+    """File of the relation ids that walks may take: one a line, or a published whitelist (a JSON
+    list of ids or IRIs, plain or .gz). Empty: all relations of the graph."""
     phrases_file: str = ""
     """TOML file of one's own words for relations, as `graphwalker phrases` writes it. They win over
     all others."""

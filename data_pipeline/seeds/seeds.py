@@ -1,11 +1,14 @@
 """Seeds: where walks may start and which predicates they may take."""
 
+import json
 import random
 from collections.abc import Callable
-from pathlib import Path
+from typing import Any
 
 from graphwalker.errors import UserError
+from graphwalker.files import open_text
 from graphwalker.graphs.base import FLATTENED, Entity, KnowledgeGraph
+from graphwalker.graphs.ntriples import FREEBASE
 
 NO_NAMES = (
     "the graph has no named entities to start a walk from; build it with "
@@ -65,18 +68,27 @@ class Seeds:
 
 
 def lines_of(path: str) -> list[str]:
-    """The lines of a seed file. Raises `UserError` for none, or for one that is no text."""
-    file = Path(path)
-    if not file.is_file():
-        raise UserError(f"{path}: no such file")
-    try:
-        text = file.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise UserError(f"{path}: not UTF-8 text ({error.reason})") from None
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    if not lines:
+    """The ids of a seed file: one a line or a JSON list, plain or .gz; of Freebase IRIs the local
+    part. Raises `UserError` for none, or for a file that is no text."""
+    with open_text(path) as file:
+        text = file.read()
+    if text.lstrip().startswith("["):
+        found = _json_list(text, path)
+    else:
+        found = [line.strip() for line in text.splitlines() if line.strip()]
+    if not found:
         raise UserError(f"{path}: empty; write one id a line")
-    return lines
+    return [one.removeprefix(FREEBASE) for one in found]
+
+
+def _json_list(text: str, path: str) -> list[str]:
+    try:
+        found: Any = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise UserError(f"{path}: not JSON ({error.msg} at line {error.lineno})") from None
+    if not all(isinstance(one, str) for one in found):
+        raise UserError(f"{path}: a JSON list of ids holds strings only")
+    return found
 
 
 def _named(graph: KnowledgeGraph, source: str) -> list[Entity]:

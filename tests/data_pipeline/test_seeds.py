@@ -171,6 +171,16 @@ def test_a_whitelist_is_a_list_of_ids_or_of_iris(tmp_path):
     assert set(found.entities) == {"m.0ada"}
 
 
+def test_a_published_whitelist_is_a_predicates_file_as_it_stands(graph, tmp_path):
+    whitelist = tmp_path / "whitelist.json.gz"
+    whitelist.write_bytes(gzip.compress(b'["http://rdf.freebase.com/ns/film.film.genre"]'))
+    seeds = Seeds(graph, predicates=str(whitelist))
+    assert seeds.allows("film.film.genre") and not seeds.allows("film.film.language")
+    whitelist.write_bytes(gzip.compress(b'["film.film.genre", 3]'))
+    with pytest.raises(UserError, match="strings only"):
+        Seeds(graph, predicates=str(whitelist))
+
+
 def test_the_schema_of_a_graph_gives_its_relations_and_an_even_sample_of_entities(graph):
     assert set(schema_seeds(graph).predicates) == set(graph.relation_ids())
     assert len(schema_seeds(graph).entities) == graph.size
