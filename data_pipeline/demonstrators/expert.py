@@ -6,11 +6,12 @@ from typing import Any
 
 from data_pipeline.demonstrators.injected_errors import INJECTED_ERRORS, ErringSearch, places
 from data_pipeline.demonstrators.search import OutOfTurns, PhrasedHop, Search
+from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity, KnowledgeGraph
 from graphwalker.oracle.constraint_steps import weigh
 from graphwalker.oracle.oracle import closing, weighed
 from graphwalker.oracle.plan import WALKER, Plan, PlannedPolicy, View, narrated
-from graphwalker.oracle.speakers import Speaker
+from graphwalker.oracle.speakers import Directed, Speaker
 from graphwalker.protocols.base import ActionProtocol
 from graphwalker.query.constraint import Constraint
 from graphwalker.query.draft import filled
@@ -43,6 +44,11 @@ class ExpertPolicy(PlannedPolicy):
         speaker: Speaker | None = WALKER,
     ) -> None:
         """`plain`: every kind of thought has one form; `inverse`: a hop's, which says the same."""
+        if isinstance(speaker, Directed):
+            raise UserError(
+                "the expert errs with tools that look both ways; this preset's look one way: let "
+                "the oracle play (policy.model=oracle) or a model"
+            )
         super().__init__(graph, protocol, speaker)
         self._plain, self._inverse = plain, inverse
         self._max_turns = max_turns

@@ -65,7 +65,8 @@ class Environment:
         self.graph = with_layers(graph, self.config.layers)
         self.name = self.preset.name
         self.protocol = self.preset.protocol(self.config)
-        self.speaker = self.preset.speaker
+        speaker = self.preset.speaker
+        self.speaker = speaker(self.config) if callable(speaker) else speaker
         self.oracle = self.preset.oracle
         self.prompt = Prompt.load(self.config.prompt, self.preset.prompts)
         self.agent = self.preset.agent(self.protocol, self.prompt, self.config)

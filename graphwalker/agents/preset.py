@@ -75,8 +75,9 @@ class Preset:
     """Texts of prompts of its own, by name; the first is its default."""
     options: type[Config] = field(default_factory=_no_options)
     """The model of `environment.options`; without one the preset has none."""
-    speaker: Speaker | None = None
-    """How the oracle plays it, where every completion calls a tool or answers."""
+    speaker: Speaker | Callable[[AgentSettings], Speaker] | None = None
+    """How the oracle plays it, where every completion calls a tool or answers; made from the
+    settings where it depends on them."""
     oracle: OwnOracle | None = None
     """How the oracle plays it otherwise; without either it cannot."""
 

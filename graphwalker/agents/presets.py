@@ -1,4 +1,4 @@
-"""The shipped presets: GraphWalker's agent, the same with wider tools, and the IO prompt."""
+"""The shipped presets: GraphWalker's agent, the same with wider tools, and the published ones."""
 
 from collections.abc import Callable
 
@@ -6,7 +6,8 @@ from graphwalker.agents.base import Agent
 from graphwalker.agents.io_prompt import IOPromptAgent
 from graphwalker.agents.preset import AgentSettings, Preset
 from graphwalker.agents.prompt import Prompt
-from graphwalker.agents.react import ReActAgent
+from graphwalker.agents.published.calling.search_on_graph import SEARCH_ON_GRAPH
+from graphwalker.agents.react import react
 from graphwalker.graphs.base import KnowledgeGraph
 from graphwalker.oracle.speakers import PagedSpeaker, WalkerSpeaker
 from graphwalker.protocols.base import ActionProtocol
@@ -33,18 +34,6 @@ def paged_tools(
     """The same two tools, with pages."""
     listed = lister(graph, settings)
     return lambda question: PagedTools(graph, question, settings, listed, rank)
-
-
-def react(protocol: ActionProtocol, prompt: Prompt, settings: AgentSettings) -> Agent:
-    """The agent that thinks, calls a tool and reads, until it answers or its turns are spent."""
-    return ReActAgent(
-        protocol,
-        prompt,
-        settings.max_turns,
-        settings.max_context_tokens,
-        settings.max_malformed,
-        settings.stop_repeats,
-    )
 
 
 def _single_completion(protocol: ActionProtocol, prompt: Prompt, settings: AgentSettings) -> Agent:
@@ -91,4 +80,4 @@ IO_PROMPT = Preset(
     agent=_single_completion,
     defaults={"prompt": "io"},
 )
-SHIPPED = (GRAPHWALKER, GRAPHWALKER_WIDE, IO_PROMPT)
+SHIPPED = (GRAPHWALKER, GRAPHWALKER_WIDE, SEARCH_ON_GRAPH, IO_PROMPT)

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from graphwalker.agents.base import AgentRun, Ask, Log, record_turn
+from graphwalker.agents.base import Agent, AgentRun, Ask, Log, record_turn
+from graphwalker.agents.preset import AgentSettings
 from graphwalker.agents.prompt import Prompt
 from graphwalker.policies.base import Completion
 from graphwalker.protocols.base import (
@@ -18,7 +19,8 @@ from graphwalker.protocols.base import (
     calls_of,
 )
 from graphwalker.question import Question
-from graphwalker.tools.base import Call, Observation, ToolBox, together
+from graphwalker.tokens.tool_calls import block_of_tools
+from graphwalker.tools.base import Call, Observation, ToolBox, WithTopics, together
 from graphwalker.tools.namebook import quote
 from graphwalker.trajectory import Message, Turn
 
@@ -70,8 +72,8 @@ class ReActAgent:
         return self.prompt.messages(
             {
                 "question": question.text,
-                "entities": ", ".join(map(quote, tools.topic_names())),
-                "tools": tools.signatures(),
+                "entities": entities_of(tools),
+                "tools": block_of_tools(self._schemas) if self._schemas else tools.signatures(),
                 "max_turns": str(self.max_turns),
             }
         )
@@ -122,6 +124,25 @@ class ReActAgent:
         return len(latest) > self.stop_repeats > 0 and all(
             isinstance(action, Call | Calls) and action == latest[0] for action in latest
         )
+
+
+def react(protocol: ActionProtocol, prompt: Prompt, settings: AgentSettings) -> Agent:
+    """The agent that thinks, calls a tool and reads, until it answers or its turns are spent."""
+    return ReActAgent(
+        protocol,
+        prompt,
+        settings.max_turns,
+        settings.max_context_tokens,
+        settings.max_malformed,
+        settings.stop_repeats,
+    )
+
+
+def entities_of(tools: ToolBox) -> str:
+    """The topic entities as a prompt names them."""
+    if isinstance(tools, WithTopics):
+        return tools.topics()
+    return ", ".join(map(quote, tools.topic_names()))
 
 
 _AFTER_BUDGET = "query_after_budget"

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from graphwalker.agents.environment import Environment
+from graphwalker.ceilings.directed import explorer_for
 from graphwalker.ceilings.explore import Explorer, Reached, branches
 from graphwalker.datasets.queries import gold_path, resolve_one
 from graphwalker.errors import UserError
@@ -55,7 +56,7 @@ def reach_of(question: Question, environment: Environment) -> Reach:
     if question.query is None and gold_path(question):
         question = resolve_one(question, environment.graph)
     gold, query = GoldSet.of(question.answers), question.query
-    explorer = Explorer(environment, question)
+    explorer = explorer_for(environment, question)
     played = None if query is None else _gold_walk(explorer, query, environment)
     by_gold, seen = (False, False) if played is None else _finds(played, gold)
     by_any = by_gold

@@ -89,7 +89,7 @@ class Explorer:
                 if calls == self._budget:
                     break
                 calls += 1
-                found.update((end.id, end) for end in _ends(seen, entity, hops))
+                found.update((end.id, end) for end in ends_of(seen, entity, hops))
         kept = (end for key, end in found.items() if key not in avoided)
         return replace(here, ends=tuple(kept), calls=calls)
 
@@ -139,7 +139,8 @@ class Explorer:
         return found
 
 
-def _ends(seen: Observation, here: Entity, hops: Sequence[Hop]) -> Iterator[Entity]:
+def ends_of(seen: Observation, here: Entity, hops: Sequence[Hop]) -> Iterator[Entity]:
+    """What the observation shows at the end of the hops, which are one relation."""
     for triple in seen.triples:
         for hop in hops:
             out = hop.direction is Direction.OUT

@@ -11,7 +11,7 @@ from collections.abc import Generator
 
 from graphwalker.graphs.base import Entity, KnowledgeGraph
 from graphwalker.oracle.plan import WALKER, Move, Plan, PlannedPolicy
-from graphwalker.oracle.speakers import Pages, Speaker
+from graphwalker.oracle.speakers import Pages, Speaker, called
 from graphwalker.protocols.base import ActionProtocol, FinalAnswer
 from graphwalker.query.query import Hop
 from graphwalker.question import Question
@@ -40,7 +40,7 @@ class OneRelation(PlannedPolicy):
             yield "", FinalAnswer(())
             return
         topic = question.topic_entities[0]
-        turn = yield "", self.speaker.relations(topic.name)
+        turn = yield "", self.speaker.relations(called(self.speaker, topic))
         hops = tuple(hop for listed in turn.listed for hop in listed.hops)
         if not hops:
             yield "", FinalAnswer(())
@@ -49,7 +49,8 @@ class OneRelation(PlannedPolicy):
         yield "", FinalAnswer(tuple(dict.fromkeys(names)))
 
     def _shown(self, topic: Entity, hop: Hop) -> Generator[Move, Turn, list[str]]:
-        turn = yield "", self.speaker.triples(topic.name, hop.relation, hop.direction)
+        named = called(self.speaker, topic)
+        turn = yield "", self.speaker.triples(named, hop.relation, hop.direction)
         names = _ends(turn, topic)
         if isinstance(self.speaker, Pages):
             for page in range(2, self._most_pages + 1):

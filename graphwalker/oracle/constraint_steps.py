@@ -1,13 +1,15 @@
 """Steps of a constraint: the value of every candidate is looked up, then the fitting are kept."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from typing import Any
 
 from graphwalker.graphs.base import Direction, Entity
 from graphwalker.graphs.literals import is_literal, literal_name
 from graphwalker.oracle import thoughts
+from graphwalker.oracle.directed import directed_hop
 from graphwalker.oracle.pages import Do, more_relations
 from graphwalker.oracle.plan import View
+from graphwalker.oracle.speakers import Directed
 from graphwalker.query.constraint import Constraint, chosen
 from graphwalker.query.query import Hop
 from graphwalker.trajectory import Turn
@@ -35,6 +37,12 @@ def weigh(
         if entity.id in values:
             continue
         why = why or thoughts.weigh_next(view.name(entity), rng)
+        if isinstance(view.speaker, Directed):
+            hop = Hop(constraint.relation)
+            found = yield from directed_hop(view, do, [entity], hop, phrase, why, rng)
+            values[entity.id] = _texts(found.get(entity.id, ()))
+            why = ""
+            continue
         if constraint.relation not in view.listed:
             turn = yield from do(why, view.look(entity))
             yield from more_relations(view, do, turn, entity, constraint.relation, rng)
@@ -44,10 +52,13 @@ def weigh(
         turn = yield from do(why, view.ask(entity, constraint.relation, Direction.OUT))
         values[entity.id] = _values(view, turn, entity, constraint)
         why = ""
-    found = {candidate: values[candidate.id] for candidate in candidates}
-    return list(chosen(constraint, found, values[than[0].id] if than else ()))
+    weighed = {candidate: values[candidate.id] for candidate in candidates}
+    return list(chosen(constraint, weighed, values[than[0].id] if than else ()))
 
 
 def _values(view: View, turn: Turn, entity: Entity, constraint: Constraint) -> tuple[str, ...]:
-    ends = view.found(turn, entity, Hop(constraint.relation))
+    return _texts(view.found(turn, entity, Hop(constraint.relation)))
+
+
+def _texts(ends: Iterable[Entity]) -> tuple[str, ...]:
     return tuple(literal_name(end.id) for end in ends if is_literal(end.id))

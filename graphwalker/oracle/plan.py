@@ -9,7 +9,7 @@ from typing import Any
 from graphwalker.errors import PolicyError, UserError
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Step
 from graphwalker.oracle import thoughts
-from graphwalker.oracle.speakers import Speaker, WalkerSpeaker
+from graphwalker.oracle.speakers import Directed, Speaker, WalkerSpeaker, called
 from graphwalker.policies.base import Completion, Request
 from graphwalker.protocols.base import ActionProtocol, FinalAnswer
 from graphwalker.query.query import Hop
@@ -86,7 +86,7 @@ class View:
         avoided: frozenset[str] = frozenset(),
     ) -> None:
         self._avoided = avoided
-        self._graph = graph
+        self.graph = graph
         self.speaker = speaker
         self._names = {entity.id: entity.name for entity in topics}
         self.listed: set[str] = set()
@@ -124,22 +124,30 @@ class View:
         """The name under which the episode knows the entity."""
         return self._names.get(entity.id, entity.name)
 
-    def look(self, entity: Entity | str) -> Call:
-        """The call that lists the relations of an entity, or of whatever has that name."""
-        return self.speaker.relations(entity if isinstance(entity, str) else self.name(entity))
+    def look(self, entity: Entity | str, direction: Direction | None = None) -> Call:
+        """The call that lists the relations of an entity, or of whatever has that name;
+        `direction` is for tools that look in one alone."""
+        named = entity if isinstance(entity, str) else self._called(entity)
+        if direction is not None and isinstance(self.speaker, Directed):
+            return self.speaker.look(named, direction)
+        return self.speaker.relations(named)
 
     def ask(self, entity: Entity, relation: str, direction: Direction | None = None) -> Call:
         """The call that shows where a relation leads."""
-        return self.speaker.triples(self.name(entity), relation, direction)
+        return self.speaker.triples(self._called(entity), relation, direction)
+
+    def _called(self, entity: Entity) -> str:
+        """What a call names the entity by."""
+        return called(self.speaker, Entity(entity.id, self.name(entity)))
 
     def has(self, entity: Entity, relation: str) -> bool:
         """Whether the relation leads anywhere from the entity, in either direction."""
         steps = [Step(entity.id, relation, direction, 1) for direction in Direction]
-        return any(self._graph.step_many(steps))
+        return any(self.graph.step_many(steps))
 
     def count(self, entity: Entity, hop: Hop) -> int:
         """How many entities are to be found at the end of the hop."""
-        ends = self._graph.step(entity.id, hop.relation, hop.direction)
+        ends = self.graph.step(entity.id, hop.relation, hop.direction)
         return sum(end.id not in self._avoided for end in ends)
 
     def entities(self) -> list[Entity]:
@@ -152,15 +160,26 @@ class View:
         rng.shuffle(others)
         for word in others:
             mixed = " ".join([*name.split()[:-1], word])
-            if mixed != name and not self._graph.resolve(mixed):
+            if mixed != name and not self.graph.resolve(mixed):
                 return mixed
         return ""
 
     def found(self, turn: Turn, entity: Entity, hop: Hop) -> list[Entity]:
         """The entities that the turn shows at the end of that hop, as shown."""
         shown = {e.id: e for e in turn.shown}
-        ends = self._graph.step(entity.id, hop.relation, hop.direction)
+        ends = self.graph.step(entity.id, hop.relation, hop.direction)
         found = [shown[end.id] for end in ends if end.id in shown and end.id not in self._avoided]
+        if turn is self._last:
+            self._fresh = found
+        return found
+
+    def shown_ends(self, turn: Turn, entity: Entity, hop: Hop) -> list[Entity]:
+        """The entities that the turn's triples show at the end of that hop, CVT nodes too."""
+        out = hop.direction is Direction.OUT
+        pairs = [(t.head, t.tail) if out else (t.tail, t.head) for t in turn.triples
+                 if t.relation == hop.relation]  # fmt: skip
+        ends = {far.id: far for near, far in pairs if near.id == entity.id}
+        found = [end for end in ends.values() if end.id not in self._avoided]
         if turn is self._last:
             self._fresh = found
         return found

@@ -1,15 +1,16 @@
 """Speakers: how the oracle's moves are written as the calls of one preset's tools."""
 
+from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
-from graphwalker.graphs.base import Direction
+from graphwalker.graphs.base import Direction, Entity
 from graphwalker.tools.base import Call
 
 
 class Speaker(Protocol):
     """Turns an abstract move of an oracle into a call of the preset's own tools.
 
-    `entity` is always the name under which the episode has shown the entity.
+    `entity` is the name under which the episode has shown the entity, or its id (`Directed`).
     """
 
     def relations(self, entity: str) -> Call:
@@ -47,6 +48,34 @@ class WalkerSpeaker:
         return Call("get_triples", {"entity": entity, "relations": [relation]})
 
 
+class SearchSpeaker:
+    """Speaks to Search-on-Graph's tool, by ids as its tables show them."""
+
+    by_id = True
+    walks_cvts = True
+
+    def __init__(
+        self, shown: Callable[[str], str] = str, relation: Callable[[str], str] = str
+    ) -> None:
+        """How an id of the graph is written, and a relation."""
+        self._shown = shown
+        self._relation = relation
+
+    def relations(self, entity: str) -> Call:
+        return self.look(entity, Direction.OUT)
+
+    def look(self, entity: str, direction: Direction) -> Call:
+        return Call("search", self._where(entity, direction))
+
+    def triples(self, entity: str, relation: str, direction: Direction | None = None) -> Call:
+        where = self._where(entity, direction or Direction.OUT)
+        return Call("search", {**where, "properties_to_filter_for": [self._relation(relation)]})
+
+    def _where(self, entity: str, direction: Direction) -> dict[str, str]:
+        way = "outgoing" if direction is Direction.OUT else "incoming"
+        return {"entity": self._shown(entity), "direction": way}
+
+
 class PagedSpeaker(WalkerSpeaker):
     """Speaks to the same tools with pages."""
 
@@ -55,3 +84,22 @@ class PagedSpeaker(WalkerSpeaker):
 
     def triples_page(self, entity: str, relation: str, page: int) -> Call:
         return Call("get_triples", {"entity": entity, "relations": [relation], "page": page})
+
+
+@runtime_checkable
+class Directed(Protocol):
+    """What a speaker has besides, where one call looks in one direction alone."""
+
+    by_id: bool
+    """Entities are called by their ids, not by the names shown."""
+    walks_cvts: bool
+    """CVT nodes are shown and walked: a flattened relation takes two steps."""
+
+    def look(self, entity: str, direction: Direction) -> Call:
+        """The call that shows what lies on one side of an entity: relations, or triples, too."""
+        ...
+
+
+def called(speaker: Speaker, entity: Entity) -> str:
+    """What a call names the entity by: its shown name, or its id."""
+    return entity.id if isinstance(speaker, Directed) and speaker.by_id else entity.name

@@ -72,11 +72,11 @@ class FunctionProtocol:
         *,
         parallel: bool = True,
     ) -> None:
-        """`parallel`: a message may hold several calls, so it ends where the model ends it;
-        without it a message ends at its first call, as formats with inline observations need."""
+        """`parallel`: a text may hold several calls, so it ends where the model ends it; without it
+        a text ends at its first call, as formats with inline observations need. A server with
+        `tool_calls` may make several in either case."""
         self._functions = {function.name: function for function in functions}
         self._answer: AnswerForm = answer or BracedNames()
-        self._most = MOST_CALLS if parallel else 1
         self.schemas: tuple[dict[str, Any], ...] = tuple(f.to_json() for f in functions)
         self.stop: tuple[str, ...] = () if parallel or not functions else ("</tool_call>",)
 
@@ -124,9 +124,8 @@ class FunctionProtocol:
     def _called(self, calls: Sequence[Call]) -> Action:
         if not self._functions:
             raise _Unreadable("there is nothing to call")
-        if len(calls) > self._most:
-            most = "one call" if self._most == 1 else f"at most {self._most} calls"
-            raise _Unreadable(f"{most} in one message")
+        if len(calls) > MOST_CALLS:
+            raise _Unreadable(f"at most {MOST_CALLS} calls in one message")
         return calls[0] if len(calls) == 1 else Calls(tuple(calls))
 
     def _answered(self, text: str) -> tuple[str, Action]:

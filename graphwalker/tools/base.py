@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from graphwalker.graphs.base import Entity
 from graphwalker.query.query import Hop
@@ -110,4 +110,13 @@ class ToolBox(Protocol):
 
     def signatures(self) -> str:
         """The tools described for a prompt, one line each."""
+        ...
+
+
+@runtime_checkable
+class WithTopics(Protocol):
+    """What a tool box has besides, where a prompt shows more of the topic entities than names."""
+
+    def topics(self) -> str:
+        """The topic entities as the prompt shows them, such as names with their ids."""
         ...

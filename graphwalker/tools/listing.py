@@ -36,13 +36,15 @@ class Listing:
 
 
 Lister = Callable[[str], Listing]
+Hidden = Callable[[str], bool]
+"""Whether a relation is never shown."""
 Namer = Callable[[str], tuple[list[str], list[str]]]
 """Outgoing and incoming relations of an entity, by relation id."""
 
 
 def lister(graph: KnowledgeGraph, settings: WalkerSettings, remembered: int = 1 << 15) -> Lister:
     """Lists the relations of an entity; episodes that share a lister share what it remembers."""
-    hidden = _skip_test(settings.skip_relations)
+    hidden = hidden_test(settings.skip_relations)
     if settings.hide_inverse and type(graph).inverse_of is KnowledgeGraph.inverse_of:
         raise UserError("hide_inverse needs inverses: set layers.freebase_schema")
 
@@ -67,7 +69,8 @@ def namer(graph: KnowledgeGraph, settings: WalkerSettings) -> Namer:
 
 
 @lru_cache(maxsize=64)
-def _skip_test(patterns: tuple[str, ...]) -> Callable[[str], bool]:
+def hidden_test(patterns: tuple[str, ...]) -> Hidden:
+    """Whether a relation is one that `skip_relations` names."""
     if not patterns:
         return lambda relation: False
     match = re.compile("|".join(map(fnmatch.translate, patterns))).match

@@ -145,11 +145,9 @@ def test_a_malformed_completion_is_told_what_to_write(completion, fix):
     assert "Final answer: {" in found.reason  # the form of a call or an answer is always named
 
 
-def test_one_call_a_message_ends_it():
-    single = FunctionProtocol([SEARCH], parallel=False)
-    assert single.stop == ("</tool_call>",)
-    two = "\n".join([call('{"name": "a"}')] * 2)
-    assert "one call in one message" in action(two, single).reason
+def test_a_text_ends_at_its_first_call_where_calls_are_not_parallel():
+    assert FunctionProtocol([SEARCH], parallel=False).stop == ("</tool_call>",)
+    assert PROTOCOL.stop == ()
 
 
 def test_without_functions_there_is_nothing_to_call():

@@ -1,0 +1,1 @@
+"""Published agents that call tools in one conversation."""

@@ -1,0 +1,249 @@
+"""Search-on-Graph's one tool: `search`, which shows the triples on one side of an entity."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from pydantic import Field
+
+from graphwalker.config import Config
+from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side, Step
+from graphwalker.graphs.literals import is_literal
+from graphwalker.graphs.names import names_nothing
+from graphwalker.query.query import Hop
+from graphwalker.question import Question
+from graphwalker.tools.base import Call, ErrorKind, Listed, Observation, ShownTriple
+from graphwalker.tools.functions import Function, Parameter, problem_of
+from graphwalker.tools.listing import Hidden
+from graphwalker.tools.namebook import NameBook
+from graphwalker.tools.published.flavours import Flavour, exists
+from graphwalker.tools.published.tables import (
+    PROPERTIES,
+    ROWS,
+    Cell,
+    id_cell,
+    markdown,
+    sparql_json,
+)
+
+SIDES = {"outgoing": Direction.OUT, "incoming": Direction.IN}
+FILTER = "properties_to_filter_for"
+PROPERTIES_NAMED = 20
+"""Properties that an error names."""
+
+
+class SearchOptions(Config):
+    """How much a search shows, and as what; the defaults are the paper's."""
+
+    rows_without_filter: int = Field(default=50, ge=1)
+    """More rows than these, and only their properties are shown (k of Algorithm 1)."""
+    most_rows: int = Field(default=1000, ge=1)
+    """Rows shown at most, the first in order of relation and id (p of Algorithm 1)."""
+    property_view: bool = True
+    """Show the properties alone where there are many rows. Off: `most_rows` rows are shown."""
+    output: Literal["markdown", "json"] = "markdown"
+    """A Markdown table, or the JSON that a SPARQL server answers with (Table 2 of the paper)."""
+    flavour: Literal["auto", "freebase", "wikidata"] = "auto"
+    """How ids are written: as the graph has them (`freebase`), or `wd:Q42` and `wdt:P19`. `auto` is
+    `wikidata` where the layers show Wikidata."""
+
+
+def search_function(flavour: Flavour) -> Function:
+    """The tool, with examples of that flavour."""
+    wikidata = flavour.kind == "wikidata"
+    entity, relation = ("wd:Q585", "wdt:P17") if wikidata else ("m.05l64", "location.location.time")
+    return Function(
+        "search",
+        "Shows the triples on one side of an entity, as rows of property, value and labels. Where "
+        "there are very many, only their properties: search again with a filter.",
+        {
+            "entity": Parameter("string", "The id of an entity, as shown.", entity),
+            "direction": Parameter(
+                "string",
+                "outgoing: triples that begin at the entity; incoming: those that end there.",
+                "outgoing",
+                tuple(SIDES),
+            ),
+            FILTER: Parameter(
+                "array", "Show rows of these properties only.", [relation], required=False
+            ),
+        },
+    )
+
+
+class SearchTools:
+    """The tool box of one episode. CVT nodes are rows without a label, walked like any other."""
+
+    def __init__(
+        self,
+        graph: KnowledgeGraph,
+        question: Question,
+        options: SearchOptions,
+        flavour: Flavour,
+        hidden: Hidden,
+    ) -> None:
+        self._graph = graph
+        self._options = options
+        self._flavour = flavour
+        self._hidden = hidden
+        self._function = search_function(flavour)
+        self._book = NameBook(graph)
+        self._ids: set[str] = set()
+        self._calls = 0
+        self._topics = question.topic_entities
+        for topic in question.topic_entities:
+            if topic.id:
+                self._show(topic)
+
+    def functions(self) -> tuple[Function, ...]:
+        return (self._function,)
+
+    def signatures(self) -> str:
+        return self._function.form
+
+    def topic_names(self) -> tuple[str, ...]:
+        return tuple(self._book.label(t) if t.id else t.name for t in self._topics)
+
+    def topics(self) -> str:
+        """The topic entities with their ids, for the prompt."""
+        pairs = zip(self.topic_names(), self._topics, strict=True)
+        return "{" + ", ".join(f"{n!r}: {self._flavour.shown(t.id)!r}" for n, t in pairs) + "}"
+
+    def entity_id(self, name: str) -> str:
+        """By the label shown, else by the id: what has no label is answered so."""
+        found = self._book.entity_id(name)
+        bare = self._flavour.entity_id(name)
+        return found or (bare if bare in self._ids else "")
+
+    def call(self, call: Call) -> Observation:
+        self._calls = 0
+        if problem := problem_of(call, self.functions()):
+            unknown = call.tool != self._function.name
+            kind = ErrorKind.UNKNOWN_TOOL if unknown else ErrorKind.BAD_ARGUMENTS
+            return self._error(kind, problem)
+        asked, side = str(call.arguments["entity"]), SIDES[str(call.arguments["direction"])]
+        entity_id = self._flavour.entity_id(asked)
+        if is_literal(entity_id):
+            return self._error(ErrorKind.NO_RELATIONS, f"{asked[:200]} is a value; search an id")
+        if entity_id not in self._ids and not exists(self._graph, entity_id):
+            return self._unknown(asked)
+        wanted = [str(item) for item in call.arguments.get(FILTER) or ()]
+        return self._search(entity_id, side, wanted)
+
+    def _search(self, entity_id: str, side: Direction, wanted: Sequence[str]) -> Observation:
+        self._calls += 1
+        found = self._graph.relations_many([Side(entity_id, side)])[0]
+        counts = {r: n for r, n in found if n > 0 and not self._hidden(r)}
+        if not counts:
+            way, other = _ways(side)
+            text = f"{self._flavour.shown(entity_id)} has no {way} triples; try {other}"
+            return self._error(ErrorKind.NO_TRIPLES, text)
+        chosen = [r for r in counts if not wanted or {r, self._flavour.relation(r)[0]} & {*wanted}]
+        if not chosen:
+            return self._no_such_property(entity_id, side, counts, wanted)
+        rows = sum(counts[relation] for relation in chosen)
+        many = rows > self._options.rows_without_filter
+        if many and not wanted and self._options.property_view:
+            return self._properties(entity_id, side, chosen, rows)
+        return self._rows(entity_id, side, {r: counts[r] for r in chosen})
+
+    def _properties(
+        self, entity_id: str, side: Direction, relations: Sequence[str], rows: int
+    ) -> Observation:
+        shown = relations[: self._options.most_rows]
+        hidden = len(relations) - len(shown)
+        cells = [self._property_cells(relation) for relation in shown]
+        table = self._table(PROPERTIES, cells)
+        return Observation(
+            self.headed(rows, len(relations), hidden, table),
+            listed=(Listed(entity_id, tuple(Hop(r, side) for r in shown)),),
+            hidden=hidden,
+            graph_calls=self._calls,
+        )
+
+    def _rows(self, entity_id: str, side: Direction, counts: dict[str, int]) -> Observation:
+        left, steps = self._options.most_rows, list[Step]()
+        for relation, count in counts.items():
+            if left > 0:
+                steps.append(Step(entity_id, relation, side, min(count, left)))
+                left -= count
+        self._calls += len(steps)
+        ends = self._graph.neighbors_many(steps)
+        here = self._show(Entity(entity_id, self._graph.name(entity_id)))
+        rows: list[tuple[Cell, ...]] = []
+        triples: list[ShownTriple] = []
+        for step, found in zip(steps, ends, strict=True):
+            first = self._property_cells(step.relation)
+            for end in found:
+                there = self._show(end)
+                rows.append((*first, *self._value_cells(end, there)))
+                head, tail = (here, there) if side is Direction.OUT else (there, here)
+                triples.append(ShownTriple(head, step.relation, tail))
+        total = sum(counts.values())
+        hidden = max(0, total - len(rows))
+        return Observation(
+            self.headed(0, total, hidden, self._table(ROWS, rows)),
+            listed=(Listed(entity_id, tuple(Hop(step.relation, side) for step in steps)),),
+            triples=tuple(triples),
+            hidden=hidden,
+            graph_calls=self._calls,
+        )
+
+    @staticmethod
+    def headed(too_many: int, count: int, hidden: int, table: str) -> str:
+        """A table under its count: of rows, or of the properties of so many rows."""
+        if not too_many:
+            return f"{count:,} rows:{_more(hidden)}\n{table}"
+        note = f"{too_many:,} rows are too many; search again with some of these in {FILTER}."
+        return f"{note}\n{count:,} properties:{_more(hidden)}\n{table}"
+
+    def _table(self, columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
+        write = markdown if self._options.output == "markdown" else sparql_json
+        return write(columns, rows)
+
+    def _property_cells(self, relation: str) -> tuple[Cell, Cell]:
+        shown, label = self._flavour.relation(relation)
+        return id_cell(shown), Cell(label or self._graph.name(relation))
+
+    def _value_cells(self, end: Entity, shown: Entity) -> tuple[Cell, Cell]:
+        if is_literal(end.id):
+            return Cell(shown.name), Cell("")
+        unnamed = names_nothing(end.name)
+        return id_cell(self._flavour.shown(end.id)), Cell("" if unnamed else shown.name)
+
+    def _show(self, entity: Entity) -> Entity:
+        """The entity under the name that this episode shows."""
+        self._ids.add(entity.id)
+        return Entity(entity.id, self._book.show(entity))
+
+    def _unknown(self, asked: str) -> Observation:
+        by_name = self._book.entity_id(asked)
+        known = [f"{self._flavour.shown(t.id)!r} ({t.name})" for t in self._topics if t.id]
+        if by_name:
+            move = f"that is a name; its id is {self._flavour.shown(by_name)!r}"
+        else:
+            move = f"search an id that was shown, such as {known[0]}" if known else "no such id"
+        return self._error(ErrorKind.UNKNOWN_ENTITY, f"no entity {asked[:200]!r}: {move}")
+
+    def _no_such_property(
+        self, entity_id: str, side: Direction, counts: dict[str, int], wanted: Sequence[str]
+    ) -> Observation:
+        near = list(counts)[:PROPERTIES_NAMED]
+        named = ", ".join(self._flavour.relation(relation)[0] for relation in near)
+        what = ", ".join(text[:100] for text in wanted[:5])
+        return self._error(
+            ErrorKind.UNKNOWN_RELATION,
+            f"{self._flavour.shown(entity_id)} has no {_ways(side)[0]} {what}; it has "
+            f"{named}{_more(len(counts) - len(near))}",
+            (Listed(entity_id, tuple(Hop(relation, side) for relation in near)),),
+        )
+
+    def _error(self, kind: ErrorKind, text: str, listed: tuple[Listed, ...] = ()) -> Observation:
+        return Observation(f"Error {kind}: {text}", kind, listed=listed, graph_calls=self._calls)
+
+
+def _ways(side: Direction) -> tuple[str, str]:
+    return ("outgoing", "incoming") if side is Direction.OUT else ("incoming", "outgoing")
+
+
+def _more(count: int) -> str:
+    return f" (+{count:,} more)" if count > 0 else ""
