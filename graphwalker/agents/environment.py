@@ -20,8 +20,8 @@ class EnvironmentConfig(AgentSettings):
     """What an agent lives in, the limits of its tools included. The defaults are GraphWalker's."""
 
     preset: str = "graphwalker"
-    """Which environment this is: `graphwalker`, `graphwalker-wide` (with a ranker, 20 triples and
-    pages), `io-prompt` (asks once, without tools), or `module:NAME` of your own `Preset`."""
+    """Which environment this is, as `graphwalker agents` lists them: `graphwalker`,
+    `graphwalker-wide`, `search-on-graph`, ..., or `module:NAME` of your own `Preset`."""
 
     @model_validator(mode="after")
     def _with_the_defaults_of_its_preset(self) -> Self:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from graphwalker.agents.base import Ask, Log, record_turn
 from graphwalker.agents.preset import AgentSettings
 from graphwalker.policies.base import Completion
-from graphwalker.protocols.base import Action, ActionProtocol, FinalAnswer, Malformed
+from graphwalker.protocols.base import Action, ActionProtocol, Calls, FinalAnswer, Malformed
 from graphwalker.tools.base import Call, Observation
 from graphwalker.trajectory import Message
 
@@ -132,6 +132,8 @@ class Dialogue:
     def _expected(self, action: Action, expected: Collection[str]) -> Action:
         if isinstance(action, Malformed):
             return action
+        if isinstance(action, Calls):
+            return Malformed("one decision at a time")
         name = ANSWER if isinstance(action, FinalAnswer) else action.tool
         if name in expected:
             return action

@@ -192,9 +192,10 @@ class SearchTools:
     def headed(too_many: int, count: int, hidden: int, table: str) -> str:
         """A table under its count: of rows, or of the properties of so many rows."""
         if not too_many:
-            return f"{count:,} rows:{_more(hidden)}\n{table}"
+            return f"{count:,} {'row' if count == 1 else 'rows'}:{_more(hidden)}\n{table}"
         note = f"{too_many:,} rows are too many; search again with some of these in {FILTER}."
-        return f"{note}\n{count:,} properties:{_more(hidden)}\n{table}"
+        what = "property" if count == 1 else "properties"
+        return f"{note}\n{count:,} {what}:{_more(hidden)}\n{table}"
 
     def _table(self, columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
         write = markdown if self._options.output == "markdown" else sparql_json
