@@ -52,7 +52,7 @@ def environment(*overrides: str) -> Environment:
 
 
 def test_the_shipped_presets_say_where_they_come_from():
-    assert set(presets()) == {"graphwalker", "graphwalker-wide", "io-prompt"}
+    assert {"graphwalker", "graphwalker-wide", "search-on-graph", "io-prompt"} <= set(presets())
     assert all(preset.source and preset.version for preset in presets().values())
 
 
