@@ -13,6 +13,7 @@ from typing import Any
 from graphwalker.agents.environment import Environment
 from graphwalker.ceilings.ceiling import winnable_questions
 from graphwalker.datasets.base import load_questions
+from graphwalker.datasets.queries import gold_path, resolve_one
 from graphwalker.errors import UserError
 from graphwalker.graphs.open import open_graph
 from graphwalker.policies.base import Sampling
@@ -62,7 +63,7 @@ def run_grpo(config: GrpoConfig) -> Path:
     other data, `CollapseError` when the monitor's limits are passed, and `OutageError` for too
     many infrastructure failures in a step.
     """
-    from training.reinforce.rewards import reward_mix
+    from training.reinforce.rewards.mix import reward_mix
     from training.runs.saving import save_final
     from training.runs.stopping import train
 
@@ -100,9 +101,11 @@ def make_trainer(
     from training.reinforce.arguments import trl_arguments
     from training.reinforce.batch import RolloutRules
     from training.reinforce.engines import rollout_engine
+    from training.reinforce.groups import accepted
     from training.reinforce.log import Clock, StepLog
     from training.reinforce.pool import QuestionPool
-    from training.reinforce.rewards import episode_reward, reward_mix
+    from training.reinforce.rewards.gold import GoldWalks, progress
+    from training.reinforce.rewards.mix import episode_reward, reward_mix
     from training.reinforce.rollout import Rollouts
     from training.reinforce.trainer import EpisodeTrainer
 
@@ -110,7 +113,7 @@ def make_trainer(
     arguments = trl_arguments(config)
     tokenizer = AutoTokenizer.from_pretrained(config.model, padding_side="left")
     record = StepLog(config, start, writes=rank() == 0)
-    fmt = chat_format(config.format)
+    fmt, walks = chat_format(config.format), GoldWalks(environment.graph)
     rollouts = Rollouts(
         questions,
         environment,
@@ -121,11 +124,13 @@ def make_trainer(
         engine_batch=config.engine_batch,
         engine=rollout_engine(config, fmt),
         rules=RolloutRules(
-            reward=reward_mix(config.rewards),
+            reward=reward_mix(config.rewards, walks),
             turn_credit=config.turn_credit,
+            turn_reward=progress(walks) if config.turn_credit_by == "frontier" else accepted,
             zero_variance=config.zero_variance,
             resample_tries=config.resample_tries,
             max_episode_tokens=config.max_episode_tokens,
+            max_turn_tokens=config.max_turn_tokens,
             max_failed=config.max_failed,
             shown=config.trajectories_per_step,
         ),
@@ -228,10 +233,28 @@ def open_world(config: GrpoConfig) -> tuple[list[Question], Environment]:
     environment = Environment(
         open_graph(config.graph, wikidata=config.environment.layers.wikidata), config.environment
     )
+    if config.asks_gold_walk:
+        questions = _with_queries(questions, environment, config)
     if config.winnable:
         questions = winnable_questions(questions, environment, config.questions)
         _enough(questions, config)
     return questions, environment
+
+
+def _with_queries(
+    questions: list[Question], environment: Environment, config: GrpoConfig
+) -> list[Question]:
+    """Gold relation paths made queries where they can be. Raises `UserError` where none has one."""
+    from training.reinforce.rewards.gold import check_queries
+
+    graph = environment.graph
+    resolved = [resolve_one(q, graph) if q.query is None and gold_path(q) else q for q in questions]
+    if without := check_queries(resolved, config.asks_gold_walk):
+        log.warning(
+            "WARNING: %d of %d questions have no query: %s pay nothing there",
+            without, len(resolved), ", ".join(config.asks_gold_walk),
+        )  # fmt: skip
+    return resolved
 
 
 def _check_files(config: GrpoConfig, questions: list[Question]) -> None:

@@ -8,7 +8,8 @@ from pydantic import Field, model_validator
 from graphwalker.policies.vllm.config import Engine, VllmConfig
 from training.config import TrainingConfig
 from training.grpo_sections import GrpoEvaluation, ReplaySettings
-from training.reinforce.rewards import RewardWeights
+from training.reinforce.rewards.gold import GOLD_REWARDS
+from training.reinforce.rewards.mix import RewardWeights
 
 
 class GrpoConfig(TrainingConfig):
@@ -51,12 +52,18 @@ class GrpoConfig(TrainingConfig):
     """Tokens after it, observations included (GraphWalker: 8192)."""
 
     rewards: RewardWeights = {"em": 1.0}
-    """What an episode earns: weights of rewards by name (`em`, `f1`, `hits1`, `answered`,
-    `over_answer`) or `module:NAME`, a function of your own of (trajectory, question, scores). In a
-    mapping `em` counts 1 unless it is given; a list gives each of its names weight 1."""
+    """What an episode earns: weights of rewards by name, or of `module:NAME`, a function of your
+    own of (trajectory, question, scores). Of the answer: `em`, `grounded_em` (only what the tools
+    showed), `f1`, `hits1`, `relaxed_em` (the released evaluator's), `grounded_relaxed_em`,
+    `answered`, `over_answer`. Of the gold walk, for questions with a query: `frontier` (the share
+    of its entities that was shown), `path_overlap` (F1 of the relations walked). In a mapping `em`
+    counts 1 unless it is given; a list gives each of its names weight 1."""
     turn_credit: float = Field(default=0.0, ge=0)
-    """Weight of each turn's own advantage: did the tools accept its action? 0: off, as in
-    GraphWalker. (MT-GRPO, arXiv:2505.11821; see `training/reinforce/groups.py`.)"""
+    """Weight of each turn's own advantage besides the episode's. 0: off, as in GraphWalker.
+    (MT-GRPO, arXiv:2505.11821; see `training/reinforce/groups.py`.)"""
+    turn_credit_by: Literal["accepted", "frontier"] = "accepted"
+    """What a turn earns: 1 where the tools `accepted` its action, or by how much it raised the
+    share of the gold walk's entities that were shown (`frontier`; needs questions with a query)."""
     zero_variance: Literal["keep", "filter", "resample"] = "keep"
     """Groups whose episodes all earn the same: `keep` them (their advantage is 0), `filter` them
     out of the loss's mean, or `resample`: draw groups of other questions instead (DAPO)."""
@@ -127,6 +134,13 @@ class GrpoConfig(TrainingConfig):
     """Optimizer steps between checkpoints."""
     trajectories_per_step: int = Field(default=4, ge=0)
     """Episodes of each step that are written to trajectories.jsonl, to be read."""
+
+    @property
+    def asks_gold_walk(self) -> list[str]:
+        """The settings that need the query of a question."""
+        named = [f"rewards.{name}" for name in self.rewards if name in GOLD_REWARDS]
+        credit = self.turn_credit and self.turn_credit_by == "frontier"
+        return [*named, *(["turn_credit_by=frontier"] if credit else [])]
 
     @model_validator(mode="after")
     def _batches_are_whole(self) -> "GrpoConfig":

@@ -9,12 +9,14 @@ from graphwalker.trajectory import StopReason, Trajectory
 from training.reinforce.episode_tokens import EpisodeTokens
 from training.reinforce.groups import (
     ZERO_VARIANCE,
+    TurnReward,
+    accepted,
     chunks,
     has_no_variance,
     turn_credit,
     why_no_variance,
 )
-from training.reinforce.rewards import Reward, em
+from training.reinforce.rewards.answers import Reward, em
 from training.runs.distributed import gathered
 
 Groups = list[list[Trajectory]]
@@ -27,9 +29,11 @@ class RolloutRules:
 
     reward: Reward = em
     turn_credit: float = 0.0
+    turn_reward: TurnReward = accepted
     zero_variance: str = "keep"
     resample_tries: int = 3
     max_episode_tokens: int = 0
+    max_turn_tokens: int = 0
     max_failed: float = 1.0
     shown: int = 0
 
@@ -52,6 +56,10 @@ class EpisodeFacts:
     """The other tokens after the prompt: observations and their layout."""
     logprob: float
     """Sum over the drawn tokens."""
+    grounded: bool = True
+    """Whether the tools showed every entity of the answer."""
+    cut_turns: int = 0
+    """Turns that met their cap before they held an action."""
     winnable: bool | None = None
     """Whether the environment lets anyone answer the question; asked of groups only that have no
     variance and are not right, `None` elsewhere."""
@@ -108,7 +116,7 @@ def make_batch(
             tokens.drop()
     # Episodes without a mask are counted as the others: the record is of what was played.
     facts = [
-        facts_of(trajectory, sum(turn < 0 for turn in tokens.turns))
+        facts_of(trajectory, sum(turn < 0 for turn in tokens.turns), rules.max_turn_tokens)
         for trajectory, tokens in zip(trajectories, episodes, strict=True)
     ]
     can_win = [_can_win(group, winnable) for group in groups for _ in group]
@@ -119,7 +127,7 @@ def make_batch(
         step=step,
         trajectories=trajectories,
         kept=kept,
-        credits=_credits(trajectories, episodes, len(groups[0]), rules.turn_credit),
+        credits=_credits(trajectories, episodes, len(groups[0]), rules),
         facts=gathered(facts),
         shown=_shown(groups, rules.shown),
         resampled=sum(count for count, _ in counts),
@@ -128,8 +136,14 @@ def make_batch(
     )
 
 
-def facts_of(trajectory: Trajectory, observation_tokens: int) -> EpisodeFacts:
+def facts_of(
+    trajectory: Trajectory, observation_tokens: int, max_turn_tokens: int = 0
+) -> EpisodeFacts:
     """Of an episode with its scores."""
+    cut = [
+        0 < max_turn_tokens <= len(turn.logprobs or ()) and "malformed" in turn.action
+        for turn in trajectory.turns
+    ]
     logprobs = [p for turn in trajectory.turns for p in turn.logprobs or ()]
     return EpisodeFacts(
         reward=trajectory.scores.get("reward"),
@@ -143,6 +157,8 @@ def facts_of(trajectory: Trajectory, observation_tokens: int) -> EpisodeFacts:
         tokens=len(logprobs),
         observation_tokens=observation_tokens,
         logprob=sum(logprobs),
+        grounded=bool(trajectory.scores.get("grounded", 1.0)),
+        cut_turns=sum(cut),
     )
 
 
@@ -204,13 +220,14 @@ def _credits(
     trajectories: Sequence[Trajectory],
     episodes: Sequence[EpisodeTokens],
     samples: int,
-    weight: float,
+    rules: RolloutRules,
 ) -> list[list[float]]:
-    if not weight:
+    if not (weight := rules.turn_credit):
         return []
+    credits = turn_credit(trajectories, samples, rules.turn_reward)
     return [
         [weight * credit[turn] if turn >= 0 else 0.0 for turn in tokens.turns]
-        for credit, tokens in zip(turn_credit(trajectories, samples), episodes, strict=True)
+        for credit, tokens in zip(credits, episodes, strict=True)
     ]
 
 

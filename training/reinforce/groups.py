@@ -5,8 +5,8 @@ all earned the same has no advantage and so no gradient.
 
 Turn credit after MT-GRPO (Zeng et al. 2025, arXiv:2505.11821, section 4), which adds to the
 outcome's advantage one of the turn's own reward, normalised within the group. Here a turn earns 1
-for an action that the tools accepted and 0 otherwise, normalised over all turns of the group, as
-episodes differ in length:
+for an action that the tools accepted and 0 otherwise, or what it added to the potential of the gold
+walk (`rewards/gold.py`), normalised over all turns of the group, as episodes differ in length:
 
     A[i, t] = A[i] + weight * (c[i, t] - mean(c)) / (deviation(c) + 1e-4)
 
@@ -15,7 +15,7 @@ The outcome's reward is untouched, and no text of an observation is read.
 
 import logging
 import random
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from statistics import fmean, pstdev
 from typing import TypeVar
 
@@ -23,11 +23,14 @@ from graphwalker.agents.environment import Environment
 from graphwalker.ceilings.ceiling import reach_of
 from graphwalker.errors import GraphError
 from graphwalker.question import Question
-from graphwalker.trajectory import Trajectory, Turn
+from graphwalker.trajectory import Trajectory
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+TurnReward = Callable[[Trajectory], list[float]]
+"""What each turn of an episode earns."""
 
 EPSILON = 1e-4
 """Added to the deviation, as TRL adds it to that of the rewards."""
@@ -105,24 +108,25 @@ def substitutes(known: Collection[str], taken: Collection[str], seed: str) -> li
     return rest
 
 
-def turn_credit(trajectories: Sequence[Trajectory], samples: int) -> list[list[float]]:
+def accepted(trajectory: Trajectory) -> list[float]:
+    """What each turn earns: 1 for an action that the tools accepted."""
+    return [float("malformed" not in turn.action and not turn.error) for turn in trajectory.turns]
+
+
+def turn_credit(
+    trajectories: Sequence[Trajectory], samples: int, earned: TurnReward = accepted
+) -> list[list[float]]:
     """The normalised credit of each turn of each episode, groups of `samples` being neighbours.
 
     Infrastructure failures get zeros and count in no mean.
     """
     credits: list[list[float]] = []
     for group in chunks(trajectories, samples):
-        earned = [
-            _earned(turn) for t in group if not t.stop.infrastructure_failure for turn in t.turns
-        ]
-        mean = fmean(earned) if earned else 0.0
-        spread = pstdev(earned) + EPSILON if earned else 1.0
-        for trajectory in group:
-            failed = trajectory.stop.infrastructure_failure
-            turns = trajectory.turns
-            credits.append([0.0 if failed else (_earned(t) - mean) / spread for t in turns])
+        rewards = [[] if t.stop.infrastructure_failure else earned(t) for t in group]
+        every = [reward for turns in rewards for reward in turns]
+        mean = fmean(every) if every else 0.0
+        spread = pstdev(every) + EPSILON if every else 1.0
+        for trajectory, turns in zip(group, rewards, strict=True):
+            whole = turns or [mean] * len(trajectory.turns)
+            credits.append([(reward - mean) / spread for reward in whole])
     return credits
-
-
-def _earned(turn: Turn) -> float:
-    return float("malformed" not in turn.action and not turn.error)

@@ -14,6 +14,7 @@ from graphwalker.files import JsonlAppender, read_jsonl
 from training.grpo_config import GrpoConfig
 from training.reinforce.batch import Batch, summary
 from training.reinforce.groups import ZERO_VARIANCE
+from training.reinforce.instruments import instruments
 from training.reinforce.monitor import Monitor
 from training.runs.checkpoints import rewind
 from training.runs.distributed import agreed
@@ -95,7 +96,9 @@ class StepLog:
         moved = drift.facts()
         if not self._config.beta:  # no reference
             moved["kl"] = None
-        return {**summary(batch.facts, self._config.samples), **drawn, **moved}
+        samples, scale = self._config.samples, self._config.scale_rewards
+        known = instruments(batch.facts, samples, scale)
+        return {**summary(batch.facts, samples), **known, **drawn, **moved}
 
     def write(
         self, step: int, logs: dict[str, Any], facts: dict[str, float | None], batch: Batch

@@ -22,7 +22,7 @@ from training.reinforce.engines import BudgetPolicy, RolloutEngine, Transformers
 from training.reinforce.episode_tokens import EpisodeTokens, episode_tokens
 from training.reinforce.groups import Winnable, chunks, grouped, has_no_variance, substitutes
 from training.reinforce.pool import QuestionPool, Visit, visit
-from training.reinforce.rewards import scored
+from training.reinforce.rewards.mix import scored
 from training.runs.distributed import gathered
 
 log = logging.getLogger(__name__)

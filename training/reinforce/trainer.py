@@ -19,6 +19,7 @@ from trl.trainer.grpo_trainer import GRPOTrainer
 from training.evaluation.callback import RolloutEvaluation
 from training.models.average import AveragedWeights
 from training.models.heads import add_selective_head, has_plain_head
+from training.reinforce.instruments import Movement
 from training.reinforce.log import Drift, StepLog
 from training.reinforce.rollout import Rollouts
 from training.runs.distributed import gathered
@@ -46,6 +47,8 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
         self.replay: Replay | None = None
         self.average: AveragedWeights | None = None
         self.evaluation: RolloutEvaluation | None = None
+        self._movement = Movement(self.model)
+        self.add_callback(self._movement)
         adapted = hasattr(self.model, "peft_config")
         on_cpu = self.accelerator.device.type == "cpu"
         self._selective = on_cpu and not adapted and has_plain_head(self.model)
@@ -175,6 +178,7 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
             return
         drift = sum(gathered([self._drift]), Drift())
         facts, self._drift = self._record.facts(self.rollouts.batch, drift), Drift()
+        facts |= self._movement.take()
         if self.replay is not None:
             facts["replay_loss"] = sum(gathered([self._replayed]))
             self._replayed = 0.0

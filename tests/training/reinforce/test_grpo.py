@@ -26,7 +26,7 @@ from training.grpo import run_grpo  # noqa: E402
 from training.grpo_config import GrpoConfig  # noqa: E402
 from training.reinforce.episode_tokens import episode_tokens  # noqa: E402
 from training.reinforce.groups import grouped  # noqa: E402
-from training.reinforce.rewards import scored  # noqa: E402
+from training.reinforce.rewards.mix import scored  # noqa: E402
 from training.reinforce.rollout import step_seed  # noqa: E402
 from training.runs.command import run_command  # noqa: E402
 

@@ -15,13 +15,14 @@ from graphwalker.errors import UserError  # noqa: E402
 from graphwalker.files import read_jsonl, write_jsonl  # noqa: E402
 from graphwalker.question import Answer  # noqa: E402
 from graphwalker.trajectory import Trajectory  # noqa: E402
-from support.grpo_batches import environment_of  # noqa: E402
+from support.grpo_batches import environment_of, first_batch  # noqa: E402
 from support.grpo_toy import questions  # noqa: E402
 from support.run_toys import grpo_config, lines, write_config  # noqa: E402
 from training.grpo import make_trainer, open_world, run_grpo  # noqa: E402
 from training.grpo_config import GrpoConfig  # noqa: E402
 from training.reinforce.batch import EpisodeFacts, summary  # noqa: E402
 from training.reinforce.groups import ZERO_VARIANCE, Winnable  # noqa: E402
+from training.reinforce.instruments import advantages, instruments  # noqa: E402
 from training.reinforce.log import Drift  # noqa: E402
 from training.reinforce.monitor import CollapseError, Monitor  # noqa: E402
 from training.runs.command import run_command  # noqa: E402
@@ -41,6 +42,12 @@ WATCHED = {
         "answered",
         "errors",
         "grad_norm",
+        "informative_groups",
+        "advantage_long",
+        "tokens_wrong",
+        "cut_turns",
+        "weights_moved",
+        "step_moved",
     ),
 }
 
@@ -101,7 +108,7 @@ def test_episodes_are_written_once_and_the_viewer_reads_them(two_iterations):
     assert [e["provenance"]["step"] for e in episodes] == [1] * 3 + [3] * 3
     for record in episodes:
         trajectory = Trajectory.from_json(record)
-        assert set(trajectory.scores) == {"em", "f1", "reward"}
+        assert set(trajectory.scores) == {"em", "f1", "grounded", "reward"}
         assert walk_record(trajectory)["turns"]
 
 
@@ -263,3 +270,38 @@ def test_a_run_without_winnable_questions_says_what_to_change(grpo_world, tmp_pa
     config = grpo_config(grpo_world, tmp_path / "run", questions=str(path), winnable=True)
     with pytest.raises(UserError, match=r"none of its \d+ questions is winnable.*triples_per"):
         open_world(config)
+
+
+# --- instruments
+
+
+def test_instruments_say_where_the_signal_is():
+    facts = [
+        episode(1.0, tokens=10), episode(0.0, tokens=90, grounded=False),
+        episode(1.0, tokens=20, grounded=False), episode(1.0, tokens=30, cut_turns=1),
+    ]  # fmt: skip
+    found = instruments(facts, 2, "none")
+    assert found["informative_groups"] == 1
+    assert (found["tokens_right"], found["tokens_wrong"]) == (20, 90)
+    assert found["ungrounded"] == 1 / 3 and found["cut_turns"] == 1 / 8
+    assert (found["advantage_short"], found["advantage_long"]) == (0.5, -0.5)
+    assert instruments([episode(None)] * 2, 2, "group")["tokens_right"] is None
+
+
+@pytest.mark.parametrize("scale", ["group", "batch", "none"])
+def test_the_advantages_of_the_record_are_those_of_the_loss(grpo_world, tmp_path, scale):
+    trainer, inputs = first_batch(grpo_world, tmp_path / "run", scale_rewards=scale)
+    rewards = [t.scores["reward"] for t in trainer.rollouts.batch.trajectories]
+    assert advantages(rewards, 4, scale) == pytest.approx(inputs["advantages"].tolist(), abs=1e-5)
+
+
+def test_the_movement_of_the_weights_is_that_of_the_saved_models(two_iterations, grpo_world):
+    from safetensors.torch import load_file
+
+    line = lines(two_iterations[0])[-1]
+    start = load_file(grpo_world / "model" / "model.safetensors")
+    end = load_file(two_iterations[0] / "checkpoint-4" / "model.safetensors")
+    moved = sum(float(((end[k] - start[k]) ** 2).sum()) for k in start) ** 0.5
+    norm = sum(float((start[k] ** 2).sum()) for k in start) ** 0.5
+    assert line["weights_moved"] == pytest.approx(moved / norm, rel=0.1)
+    assert 0 < line["step_moved"] < line["weights_moved"]

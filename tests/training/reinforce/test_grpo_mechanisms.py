@@ -151,7 +151,7 @@ def test_files_of_replay_and_evaluation_are_named_before_anything_is_made(world,
         run_grpo(grpo_config(world, tmp_path / "r", replay={"data": ["none.jsonl"]}))
     with pytest.raises(UserError, match=r"evaluation\.questions: none\.jsonl: no such file"):
         run_grpo(grpo_config(world, tmp_path / "r", evaluation={"questions": "none.jsonl"}))
-    assert not (tmp_path / "r").exists()
+    assert not (tmp_path / "r" / "config.yaml").exists()
 
 
 # --- the pool

@@ -30,7 +30,7 @@ from training.grpo_config import GrpoConfig  # noqa: E402
 from training.reinforce.arguments import trl_arguments  # noqa: E402
 from training.reinforce.engines import BudgetPolicy  # noqa: E402
 from training.reinforce.groups import substitutes, turn_credit  # noqa: E402
-from training.reinforce.rewards import reward_mix, scored  # noqa: E402
+from training.reinforce.rewards.mix import reward_mix, scored  # noqa: E402
 from training.reinforce.rollout import OutageError  # noqa: E402
 
 ASKED = Question("q", "Who?", (Entity("m.1", "A"),), (Answer("B"), Answer("C")))

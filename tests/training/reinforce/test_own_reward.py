@@ -13,7 +13,7 @@ from support.paths import ROOT  # noqa: E402
 from support.run_toys import grpo_config, lines, make_grpo_world, write_config  # noqa: E402
 from training.grpo import run_grpo  # noqa: E402
 from training.grpo_config import GrpoConfig  # noqa: E402
-from training.reinforce.rewards import reward_mix  # noqa: E402
+from training.reinforce.rewards.mix import reward_mix  # noqa: E402
 
 OWN = '''
 def brevity(trajectory, question, scores):

@@ -1,4 +1,4 @@
-"""Rewards: what a finished episode earns, by name or `module:NAME`, and mixes of them by weights.
+"""Mixes of rewards: what a finished episode earns, by name or `module:NAME`, times weights.
 
 A reward is a function of the trajectory, its question and its scores (`graphwalker.scoring.score`)
 that returns a number. To add one, write it in a file of your own and name it in the config:
@@ -7,7 +7,7 @@ that returns a number. To add one, write it in a file of your own and name it in
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, cast
 
 from pydantic import BeforeValidator
@@ -15,46 +15,17 @@ from pydantic import BeforeValidator
 from graphwalker.errors import UserError
 from graphwalker.named import find, is_own
 from graphwalker.question import Question
-from graphwalker.scoring import GoldSet, normalise, predicted_entities, score
+from graphwalker.scoring import score
 from graphwalker.trajectory import Trajectory
+from training.reinforce.rewards.answers import ANSWER_REWARDS, Reward, em
+from training.reinforce.rewards.gold import GOLD_REWARDS, GoldWalks
 
-Reward = Callable[[Trajectory, Question, Mapping[str, float]], float]
+KNOWN = {**ANSWER_REWARDS, **GOLD_REWARDS}
+"""The shipped rewards by name; those of `GOLD_REWARDS` need the graph."""
 
-
-def em(trajectory: Trajectory, question: Question, scores: Mapping[str, float]) -> float:
-    """Strict set EM, 0 or 1 (GraphWalker: this alone)."""
-    return scores["em"]
-
-
-def f1(trajectory: Trajectory, question: Question, scores: Mapping[str, float]) -> float:
-    """Set F1, from 0 to 1: part of the reward for part of the answers."""
-    return scores["f1"]
-
-
-def hits1(trajectory: Trajectory, question: Question, scores: Mapping[str, float]) -> float:
-    """1 when the first answer is right."""
-    return scores["hits1"]
-
-
-def answered(trajectory: Trajectory, question: Question, scores: Mapping[str, float]) -> float:
-    """1 when an answer was given at all, right or wrong."""
-    return float(trajectory.answer is not None)
-
-
-def over_answer(trajectory: Trajectory, question: Question, scores: Mapping[str, float]) -> float:
-    """Penalty from -1 to 0: the share of the distinct answers beyond the gold set's number."""
-    predicted = {e.id or normalise(e.name) for e in predicted_entities(trajectory) or ()}
-    gold = len(GoldSet.of(question.answers).ids)
-    return -max(0, len(predicted) - gold) / len(predicted) if predicted else 0.0
-
-
-REWARDS: dict[str, Reward] = {
-    function.__name__: function for function in (em, f1, hits1, answered, over_answer)
-}
-"""Each reads the final answer alone, so no text in a thought, an observation or the prompt can
-earn it."""
-
-SAY_WHAT_IS_RIGHT = ("em", "f1", "hits1")
+SAY_WHAT_IS_RIGHT = ("em", "f1", "hits1", "grounded_em", "relaxed_em", "grounded_relaxed_em")
+"""Of them or of the user's own, one must have a weight; one of them that is named takes the place
+of `em`'s own weight of 1."""
 
 
 def _weights(given: Any) -> dict[str, float]:
@@ -67,19 +38,22 @@ def _weights(given: Any) -> dict[str, float]:
     else:
         raise ValueError("rewards are a mapping of names to weights, or a list of names")
     for name in weights:
-        if not is_own(name) and name not in REWARDS:
+        if not is_own(name) and name not in KNOWN:
             _named(name)  # raises, and names the nearest
-    if any(weights.get(name, 0) < 0 for name in REWARDS):
+    if any(weights.get(name, 0) < 0 for name in KNOWN):
         raise ValueError("a weight is not negative (over_answer is a penalty already)")
     used = {name: weights[name] for name in _ordered(weights) if weights[name]}
     if not any(is_own(name) or name in SAY_WHAT_IS_RIGHT for name in used):
-        raise ValueError("em, f1 or hits1 must have a weight: nothing else says what is right")
+        raise ValueError(
+            f"{', '.join(SAY_WHAT_IS_RIGHT)}: one of them must have a weight, as nothing else says "
+            "what is right"
+        )
     return used
 
 
 def _ordered(weights: Mapping[str, float]) -> list[str]:
     """The shipped rewards first, always in one order: a sum of floats depends on it."""
-    return [*(n for n in REWARDS if n in weights), *(n for n in weights if n not in REWARDS)]
+    return [*(n for n in KNOWN if n in weights), *(n for n in weights if n not in KNOWN)]
 
 
 def _flat(given: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
@@ -97,8 +71,10 @@ RewardWeights = Annotated[dict[str, float], BeforeValidator(_weights)]
 """A config field: weights of rewards by their names."""
 
 
-def reward_mix(weights: Mapping[str, float]) -> Reward:
+def reward_mix(weights: Mapping[str, float], walks: GoldWalks | None = None) -> Reward:
     """The weighted sum of the named rewards, itself a reward. Imports the user's own ones.
+
+    `walks` are for the rewards of the gold walk, which pay nothing without them.
 
     >>> from graphwalker.graphs.base import Entity
     >>> from graphwalker.question import Answer
@@ -108,7 +84,7 @@ def reward_mix(weights: Mapping[str, float]) -> Reward:
     >>> reward_mix({"hits1": 1.0, "over_answer": 0.5})(episode, question, score(episode))
     0.75
     """
-    terms = [(name, _named(name), weight) for name, weight in weights.items()]
+    terms = [(name, _named(name, walks), weight) for name, weight in weights.items()]
 
     def mix(trajectory: Trajectory, question: Question, scores: Mapping[str, float]) -> float:
         total = 0
@@ -125,8 +101,10 @@ def reward_mix(weights: Mapping[str, float]) -> Reward:
     return mix
 
 
-def _named(name: str) -> Reward:
-    reward: Any = find(REWARDS, name, "reward")
+def _named(name: str, walks: GoldWalks | None = None) -> Reward:
+    if name in GOLD_REWARDS:
+        return _of_gold_walk(name, walks)
+    reward: Any = find(KNOWN, name, "reward")
     if not callable(reward):
         raise UserError(
             f"reward {name}: not a function of (trajectory, question, scores) but "
@@ -135,14 +113,22 @@ def _named(name: str) -> Reward:
     return cast("Reward", reward)
 
 
+def _of_gold_walk(name: str, walks: GoldWalks | None) -> Reward:
+    def reward(trajectory: Trajectory, question: Question, scores: Mapping[str, float]) -> float:
+        return GOLD_REWARDS[name](trajectory, walks.steps(question) if walks else ())
+
+    return reward
+
+
 def scored(trajectory: Trajectory, reward: Reward = em) -> Trajectory:
-    """With `reward`, `em` and `f1` as scores. An infrastructure failure stays unscored, whatever
-    the reward: the agent did not cause it."""
+    """With `reward`, `em`, `f1` and `grounded` as scores. An infrastructure failure stays unscored,
+    whatever the reward: the agent did not cause it."""
     if trajectory.stop.infrastructure_failure:
         return trajectory
     scores = score(trajectory)
     earned = reward(trajectory, trajectory.question, scores)
-    return trajectory.with_scores(em=scores["em"], f1=scores["f1"], reward=earned)
+    names = ("em", "f1", "grounded")
+    return trajectory.with_scores(**{name: scores[name] for name in names}, reward=earned)
 
 
 def episode_reward(*, episode_reward: Sequence[float | None], **_: Any) -> list[float | None]:
