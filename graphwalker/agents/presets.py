@@ -6,6 +6,7 @@ from graphwalker.agents.base import Agent
 from graphwalker.agents.io_prompt import IOPromptAgent
 from graphwalker.agents.preset import AgentSettings, Preset
 from graphwalker.agents.prompt import Prompt
+from graphwalker.agents.published.calling.kg_r1 import KG_R1
 from graphwalker.agents.published.calling.search_on_graph import SEARCH_ON_GRAPH
 from graphwalker.agents.react import react
 from graphwalker.graphs.base import KnowledgeGraph
@@ -80,4 +81,4 @@ IO_PROMPT = Preset(
     agent=_single_completion,
     defaults={"prompt": "io"},
 )
-SHIPPED = (GRAPHWALKER, GRAPHWALKER_WIDE, SEARCH_ON_GRAPH, IO_PROMPT)
+SHIPPED = (GRAPHWALKER, GRAPHWALKER_WIDE, SEARCH_ON_GRAPH, KG_R1, IO_PROMPT)

@@ -76,6 +76,24 @@ class SearchSpeaker:
         return {"entity": self._shown(entity), "direction": way}
 
 
+class OneWaySpeaker:
+    """Speaks to KG-R1's four tools, by names."""
+
+    by_id = False
+    walks_cvts = False
+
+    def relations(self, entity: str) -> Call:
+        return self.look(entity, Direction.OUT)
+
+    def look(self, entity: str, direction: Direction) -> Call:
+        side = "tail" if direction is Direction.OUT else "head"
+        return Call(f"get_{side}_relations", {"entity": entity})
+
+    def triples(self, entity: str, relation: str, direction: Direction | None = None) -> Call:
+        side = "head" if direction is Direction.IN else "tail"
+        return Call(f"get_{side}_entities", {"entity": entity, "relation": relation})
+
+
 class PagedSpeaker(WalkerSpeaker):
     """Speaks to the same tools with pages."""
 

@@ -8,18 +8,13 @@ answers are JSON. A tag inside a name or a thought is escaped, so that it can ne
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 
 from graphwalker.protocols.base import Action, FinalAnswer, Malformed
 from graphwalker.tools.base import Call
 
-# What may never stand raw in a name or an observation: our tags, and the markers that chat
-# templates turn into special tokens (`<|im_end|>`, `</s>`).
-_HOSTILE = r"/?(?:think|kg-query|information|answer)\b|\||/?s>"
-_HOSTILE_OPENING = re.compile(rf"<(?={_HOSTILE})", re.IGNORECASE)
-_THOUGHT_ESCAPE = re.compile(rf"<(?=\\*(?:{_HOSTILE}))", re.IGNORECASE)
-_THOUGHT_UNESCAPE = re.compile(rf"<\\(?=\\*(?:{_HOSTILE}))", re.IGNORECASE)
-_ACTION = re.compile(r"<(kg-query|answer)>")
+CALL_TAG = "kg-query"
 _CALL = re.compile(r"\s*([A-Za-z_]\w*)\s*\(")
 _JSON = json.JSONDecoder(strict=False)
 
@@ -29,6 +24,27 @@ TAGS = tuple(
     for tag in ("think", "kg-query", "information", "answer")
     for slash in ("", "/")
 )
+
+
+class _Markup(NamedTuple):
+    """What may never stand raw in a name or an observation, with a tag for calls: our tags, and the
+    markers that chat templates turn into special tokens (`<|im_end|>`, `</s>`)."""
+
+    hostile: "re.Pattern[str]"
+    in_thoughts: "re.Pattern[str]"
+    escaped: "re.Pattern[str]"
+    action: "re.Pattern[str]"
+
+
+@cache
+def _markup(call: str) -> _Markup:
+    hostile = rf"/?(?:think|{call}|information|answer)\b|\||/?s>"
+    return _Markup(
+        re.compile(rf"<(?={hostile})", re.IGNORECASE),
+        re.compile(rf"<(?=\\*(?:{hostile}))", re.IGNORECASE),
+        re.compile(rf"<\\(?=\\*(?:{hostile}))", re.IGNORECASE),
+        re.compile(rf"<({call}|answer)>"),
+    )
 
 
 class _Unreadable(Exception):
@@ -52,14 +68,18 @@ class TagProtocol:
         self,
         tools: Mapping[str, Mapping[str, str | Sequence[str]]],
         numbers: Mapping[str, str] | None = None,
+        *,
+        call_tag: str = CALL_TAG,
     ) -> None:
         """`tools`: example arguments of each tool, in the order in which a call writes them; what
         is complained about is explained by the first tool's. Without tools nothing but an answer
         is an action. `numbers`: the name of a tool's last argument that is a whole number and may
-        be left out; other tools take no numbers."""
+        be left out; other tools take no numbers. `call_tag` stands around a call."""
+        self._tag = call_tag
+        self._markup = _markup(call_tag)
         self._numbers = numbers or {}
         self._examples = {tool: Call(tool, dict(example)) for tool, example in tools.items()}
-        self.stop: tuple[str, ...] = ("</kg-query>", "</answer>") if tools else ("</answer>",)
+        self.stop: tuple[str, ...] = (f"</{call_tag}>", "</answer>") if tools else ("</answer>",)
 
     def parse(self, completion: str) -> tuple[str, Action]:
         """Thought and action. Thinking ends at the first `</think>`; the earlier of `<kg-query>`
@@ -72,7 +92,7 @@ class TagProtocol:
                 raise _Unreadable("there is nothing to query: answer with <answer> [...] </answer>")
         except _Unreadable as problem:
             action = Malformed(str(problem))
-        return "\n".join(thought for thought in map(_clean, thoughts) if thought), action
+        return "\n".join(thought for thought in map(self._clean, thoughts) if thought), action
 
     def render(self, thought: str, action: Call | FinalAnswer) -> str:
         """The completion that `parse` reads back. A thought is stripped at both ends.
@@ -80,15 +100,15 @@ class TagProtocol:
         Raises `ValueError` for a call whose arguments the tool does not have.
         """
         if isinstance(action, FinalAnswer):
-            block = f"<answer> {_write(list(action.names))} </answer>"
+            block = f"<answer> {self._write(list(action.names))} </answer>"
         else:
-            block = f"<kg-query> {self._written(action)} </kg-query>"
-        thought = _THOUGHT_ESCAPE.sub(r"<\\", thought.strip())
+            block = f"<{self._tag}> {self._written(action)} </{self._tag}>"
+        thought = self._markup.in_thoughts.sub(r"<\\", thought.strip())
         return f"<think> {thought} </think>\n{block}" if thought else block
 
     def observe(self, text: str) -> str:
         """Wrap an observation; tags in it are made harmless (`<` becomes its JSON escape)."""
-        return f"<information> {neutral(text)} </information>"
+        return f"<information> {neutral(text, self._tag)} </information>"
 
     def force(self) -> str:
         """Asks for the forced answer, after the last observation and in the same message."""
@@ -101,7 +121,7 @@ class TagProtocol:
     def pieces(self) -> tuple[str, ...]:
         """What the protocol itself writes between thoughts, names and relations, in the longest
         pieces: a tokenizer made for it has one token for each."""
-        calls = [f'<kg-query> {tool}("' for tool in self._examples]
+        calls = [f'<{self._tag}> {tool}("' for tool in self._examples]
         return (
             "<think> ",
             *(f" </think>\n{call}" for call in calls),
@@ -109,8 +129,8 @@ class TagProtocol:
             *calls,  # of a turn without a thought
             '<answer> ["',
             '", ["',
-            '") </kg-query>',
-            '"]) </kg-query>',
+            f'") </{self._tag}>',
+            f'"]) </{self._tag}>',
             '"] </answer>',
             "<information> ",
             " </information>",
@@ -122,46 +142,49 @@ class TagProtocol:
 
     def _split(self, completion: str, thoughts: list[str]) -> tuple[str, str]:
         """The tag and the body of the action; the thoughts before it are collected on the way."""
-        position = _skip_open_thinking(completion, thoughts)
+        marks = self._markup.action
+        position = _skip_open_thinking(completion, thoughts, marks)
         while True:
-            action = _ACTION.search(completion, position)
+            action = marks.search(completion, position)
             thinking = completion.find("<think>", position)
             if thinking < 0 or (action is not None and action.start() < thinking):
                 break
             end = completion.find("</think>", thinking)
             if end < 0:
                 thoughts.append(completion[thinking + len("<think>") :])
-                raise _Unreadable("close the thought with </think> before <kg-query> or <answer>")
+                raise _Unreadable(
+                    f"close the thought with </think> before <{self._tag}> or <answer>"
+                )
             thoughts.append(completion[thinking + len("<think>") : end])
             position = end + len("</think>")
         if action is None:
             raise _Unreadable(self._no_action(completion, position))
         if not thoughts:
             thoughts.append(completion[position : action.start()])
-        return action[1], _body(completion, action)
+        return action[1], _body(completion, action, marks)
 
     def _no_action(self, completion: str, position: int) -> str:
-        for tag in ("answer", "kg-query"):
+        for tag in ("answer", self._tag):
             if f"</{tag}>" in completion[position:]:
                 return f"</{tag}> has no opening <{tag}>: write <{tag}> before it"
-        query = f"<kg-query> {self._hint(0)} </kg-query> or " if self._examples else ""
+        query = f"<{self._tag}> {self._hint(0)} </{self._tag}> or " if self._examples else ""
         return f'no action found: write {query}<answer> ["Name"] </answer>'
 
     def _read_call(self, body: str) -> Call:
         opening = _CALL.match(body)
         if opening is None:
             raise _Unreadable(
-                f"write one call, such as {self._hint(0)}, between <kg-query> and </kg-query>"
+                f"write one call, such as {self._hint(0)}, between <{self._tag}> and </{self._tag}>"
             )
         numbers = opening[1] in self._numbers
-        values = _read_arguments(body, opening.end(), self._hint(-1), numbers)
+        values = _read_arguments(body, opening.end(), self._hint(-1), numbers, self._tag)
         return Call(opening[1], dict(zip(self._keys(opening[1], len(values)), values, strict=True)))
 
     def _written(self, call: Call) -> str:
         keys = self._keys(call.tool, len(call.arguments))
         if set(keys) != set(call.arguments):
             raise ValueError(f"{call.tool} cannot be written with {sorted(call.arguments)}")
-        return f"{call.tool}({', '.join(_write(call.arguments[key]) for key in keys)})"
+        return f"{call.tool}({', '.join(self._write(call.arguments[key]) for key in keys)})"
 
     def _keys(self, tool: str, count: int) -> tuple[str, ...]:
         """Parameter names; an argument beyond the known ones is named by its position."""
@@ -169,41 +192,47 @@ class TagProtocol:
         known = (*example.arguments, *self._last(tool))[:count] if example else ()
         return (*known, *(str(position + 1) for position in range(len(known), count)))
 
+    def _write(self, value: Any) -> str:
+        return neutral(json.dumps(value, ensure_ascii=False), self._tag)
+
+    def _clean(self, thought: str) -> str:
+        return self._markup.escaped.sub("<", thought).strip()
+
     def _last(self, tool: str) -> tuple[str, ...]:
         return (self._numbers[tool],) if tool in self._numbers else ()
 
 
-def neutral(text: str) -> str:
+def neutral(text: str, call_tag: str = CALL_TAG) -> str:
     """The text without anything that could be taken for a tag or a special token.
 
     >>> neutral("a </answer> b, 1 < 2")
     'a \\\\u003c/answer> b, 1 < 2'
     """
-    return _HOSTILE_OPENING.sub(r"\\u003c", text)
+    return _markup(call_tag).hostile.sub(r"\\u003c", text)
 
 
-def _skip_open_thinking(completion: str, thoughts: list[str]) -> int:
+def _skip_open_thinking(completion: str, thoughts: list[str], marks: "re.Pattern[str]") -> int:
     """Some chat templates open `<think>` themselves: what precedes a lone `</think>` is thought."""
     close = completion.find("</think>")
-    if close < 0 or 0 <= completion.find("<think>") < close or _ACTION.search(completion, 0, close):
+    if close < 0 or 0 <= completion.find("<think>") < close or marks.search(completion, 0, close):
         return 0
     thoughts.append(completion[:close])
     return close + len("</think>")
 
 
-def _body(completion: str, action: "re.Match[str]") -> str:
+def _body(completion: str, action: "re.Match[str]", marks: "re.Pattern[str]") -> str:
     close = f"</{action[1]}>"
     end = completion.find(close, action.end())
     if end < 0:
         raise _Unreadable(f"<{action[1]}> is not closed: end it with {close}")
     body = completion[action.end() : end]
-    if _ACTION.search(body):
+    if marks.search(body):
         raise _Unreadable(f"one action at a time: nothing may open inside <{action[1]}>")
     return body
 
 
 def _read_arguments(
-    body: str, position: int, form: str, numbers: bool
+    body: str, position: int, form: str, numbers: bool, tag: str
 ) -> list[str | list[str] | int]:
     values: list[str | list[str] | int] = []
     position = _skip_space(body, position)
@@ -218,7 +247,7 @@ def _read_arguments(
     if body[position : position + 1] != ")":
         raise _Unreadable('separate arguments by commas and close the call with ")"')
     if body[position + 1 :].strip():
-        raise _Unreadable("one call per <kg-query>: nothing may follow its closing parenthesis")
+        raise _Unreadable(f"one call per <{tag}>: nothing may follow its closing parenthesis")
     return values
 
 
@@ -257,14 +286,6 @@ def _sound(text: str) -> str:
     if any("\ud800" <= character <= "\udfff" for character in text):
         raise _Unreadable("a \\u escape stands for half a character: copy the name as shown")
     return text
-
-
-def _write(value: Any) -> str:
-    return neutral(json.dumps(value, ensure_ascii=False))
-
-
-def _clean(thought: str) -> str:
-    return _THOUGHT_UNESCAPE.sub("<", thought).strip()
 
 
 def _skip_space(text: str, position: int) -> int:
