@@ -22,6 +22,8 @@ MANY_WORDS = 7
 """Words of a phrase from which nothing should stand behind it any more."""
 PLAINER = 2.0
 """How much oftener a hop's phrase comes than the one behind it, inside of a question."""
+SHORTER = 1.5
+"""How much oftener a phrase comes than one that is a word longer, around other phrases."""
 _RELATIVE = re.compile(r"\b(that|which|who|whom|whose|where|when)\b")
 _WORD = re.compile(r"[a-z]+")
 
@@ -91,7 +93,7 @@ class Fragment:
     def within(self, form: str, rng: random.Random) -> str:
         """The form filled with this fragment; now and then a topic is introduced: `the film Anna
         Brek`."""
-        if self.kind and self.kind not in form and rng.random() < 0.35:
+        if self.kind and self.kind not in form and rng.random() < 0.25:
             return form.replace("{x}", f"the {self.kind} {self.text}")
         return form.replace("{x}", self.text)
 
@@ -151,7 +153,11 @@ class Phraser:
             best = smoothest((phrase.text for phrase in chosen), inner)
             chosen = [phrase for phrase in chosen if phrase.text in best]
         # The first phrases of a hop are its plainest: long questions have enough to be understood.
-        return rng.choices(chosen, [PLAINER**-k for k in range(len(chosen))])[0]
+        weights = [PLAINER**-k for k in range(len(chosen))]
+        if inner.nested:
+            words = [len(phrase.text.split()) for phrase in chosen]
+            weights = [w * SHORTER**-n for w, n in zip(weights, words, strict=True)]
+        return rng.choices(chosen, weights)[0]
 
     def clauses(self, hop: Hop, nested: bool = False) -> list[Phrase]:
         """Exact predicates about what the hop finds; never empty. Those around a phrase (`nested`)

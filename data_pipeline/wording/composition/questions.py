@@ -92,7 +92,12 @@ class ProgrammaticTeacher(Phraser):
             form = rng.choice(self._fitting(entry.casual, start, answers) or entry.casual)
             return Fragment(typed(form, inner.text, rng), (form,))
         clauses = [c.text for c in entry.clauses if not c.vague and _predicates(c.text, entry.noun)]
+        if inner.nested and entry.noun in UNSPECIFIC and entry.question_word != "Who":
+            clauses = []  # not `What contains the place where the director of ... died?`
         nouns = [p.text for p in entry.phrases if not p.vague]
+        if clauses:
+            # Not `What is the film starring ...?` but `Which film stars ...?`.
+            nouns = [text for text in nouns if not text.startswith(f"the {entry.noun} ")] or nouns
         questions = self._fitting(entry.questions, start, answers)
         forms = smoothest((*questions, *clauses, *nouns), inner, MARGIN)
         fluent = [form for form in forms if not form.startswith(STIFF)] or forms
