@@ -25,6 +25,7 @@ from data_pipeline.wording.lexicon import hand_written_inverses
 from graphwalker.agents.environment import Environment
 from graphwalker.agents.model_environment import with_model_settings
 from graphwalker.config import Config
+from graphwalker.datasets.grounding import refuse_unknown_topics
 from graphwalker.errors import UserError
 from graphwalker.files import digest, read_records
 from graphwalker.graphs.base import KnowledgeGraph
@@ -71,6 +72,7 @@ def collect_experts(
         )
     opened = open_shared(graph, config.environment)
     read = any_questions(questions, config, opened) if config.policy else _by_structure(questions)
+    refuse_unknown_topics([q for some in read.values() for q in some], opened, str(graph))
     source, about = Questions(read), {"checksum": opened.checksum}
     facts: dict[str, Any] = {"graph": about, "questions": digest(questions)}
     if shard:

@@ -10,10 +10,11 @@ from eval.run.beside import Beside, left_out, write_beside
 from eval.run.evaluate import Progress, evaluate_with
 from eval.run.workers import ThisProcess, WorkerProcesses, Workers
 from graphwalker.agents.environment import Environment, EnvironmentConfig
+from graphwalker.agents.io_prompt import IOPromptAgent
 from graphwalker.agents.model_environment import with_model_settings
 from graphwalker.config import Config
 from graphwalker.datasets.base import load_questions
-from graphwalker.datasets.grounding import ground
+from graphwalker.datasets.grounding import ground, refuse_unknown_topics
 from graphwalker.errors import GraphError, IncompleteError, PolicyError, UserError
 from graphwalker.graphs.open import is_endpoint, open_graph
 from graphwalker.policies.chat.policy import ChatPolicy
@@ -87,6 +88,8 @@ def run_eval(config: EvalConfig, progress: Progress | None = None) -> Path:
     environment = _environment(config)
     questions = ground(loaded, environment.graph)
     check_questions(config.policy, questions, environment.oracle)
+    if not isinstance(environment.agent, IOPromptAgent):  # that one asks no graph
+        refuse_unknown_topics(questions, environment.graph, config.graph)
     with ExitStack() as stack:
         workers = _workers(config, environment, out, stack)
         evaluate_with(

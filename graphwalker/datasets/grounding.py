@@ -1,11 +1,39 @@
 """Questions met with a graph: names for ids, and ids for the names of topic entities."""
 
-from collections.abc import Iterable
+import logging
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from graphwalker.graphs.base import Entity, KnowledgeGraph
+from graphwalker.errors import UserError
+from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side
 from graphwalker.graphs.literals import is_literal
 from graphwalker.question import Answer, Question
+
+LOOKED_AT = 50
+"""Questions, evenly spread, whose topic entities are looked for before a run."""
+
+log = logging.getLogger(__name__)
+
+
+def refuse_unknown_topics(questions: Sequence[Question], graph: KnowledgeGraph, name: str) -> None:
+    """Raises `UserError` where the graph has no triple of any topic entity looked for: an empty
+    store, or the graph of other questions, on which every episode would be scored 0."""
+    with_topics = [q for q in questions if any(topic.id for topic in q.topic_entities)]
+    count = min(LOOKED_AT, len(with_topics))
+    some = [with_topics[i * len(with_topics) // count] for i in range(count)]
+    # A topic that is the end of triples alone counts as well.
+    sides = [[Side(t.id, d) for t in q.topic_entities if t.id for d in Direction] for q in some]
+    asked = list(dict.fromkeys(side for own in sides for side in own))
+    relations = dict(zip(asked, graph.relations_many(asked), strict=True))
+    known = [any(relations[side] for side in own) for own in sides]
+    if questions and not any(known):
+        looked_for = asked[0].entity_id if asked else "no topic entity has an id"
+        raise UserError(
+            f"{name}: has no triple of the topic entities of these questions ({count} looked for, "
+            f"the first {looked_for!r}): is it their graph, and is it loaded?"
+        )
+    if missing := known.count(False):
+        log.warning("%s: no triple of %d of %d topic entities looked for", name, missing, count)
 
 
 def ground(questions: Iterable[Question], graph: KnowledgeGraph) -> list[Question]:

@@ -15,13 +15,14 @@ class FaultyEndpoint:
     """Answers over `store`; `faults` are used up one by one, and then all goes well.
 
     A fault is `(status, headers, body)`, or one of: `reset`, `cut` (half of the body), `mute`
-    (no answer for `slow_s`), `closed` (the answer, then the connection is gone without a word).
+    (no answer for `slow_s`), `closed` (the answer, then the connection is gone without a word),
+    `drip` and `drip of headers` (a byte every twentieth of a second, for `slow_s`).
     """
 
     def __init__(self, store, faults=(), headers=(), slow_s=1.0):
         self.store, self.faults, self.headers = store, list(faults), dict(headers)
         self.slow_s = slow_s
-        self.forms, self.connections = [], set()
+        self.forms, self.proofs, self.connections = [], [], set()
         self.address = ""
 
     def next_fault(self):
@@ -39,7 +40,8 @@ def faulty(store, faults=(), headers=(), slow_s=1.0):
 
         def do_POST(self):
             form = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
-            endpoint.forms.append(form)
+            is_proof = "urn:graphwalker:graph" in form["query"][0]
+            (endpoint.proofs if is_proof else endpoint.forms).append(form)
             endpoint.connections.add(self.client_address)
             fault = endpoint.next_fault()
             if fault == "reset":
@@ -53,6 +55,9 @@ def faulty(store, faults=(), headers=(), slow_s=1.0):
             if isinstance(fault, tuple):
                 self.send(*fault)
                 return
+            if isinstance(fault, str) and fault.startswith("drip"):
+                self.drip(b"HTTP/1.1 200 OK\r\n", fault != "drip")
+                return
             status, body = self.run(form["query"][0])
             headers = {"Content-Type": "application/sparql-results+json", **endpoint.headers}
             self.send(status, headers, body, cut=fault == "cut")
@@ -64,6 +69,19 @@ def faulty(store, faults=(), headers=(), slow_s=1.0):
                 return 200, endpoint.store.query(query).serialize(format=QueryResultsFormat.JSON)
             except SyntaxError as error:
                 return 400, str(error).encode()
+
+        def drip(self, start, in_headers):
+            self.close_connection = True
+            self.wfile.write(start)
+            if not in_headers:
+                self.wfile.write(b"Content-Length: 100000\r\n\r\n")
+            end = time.monotonic() + endpoint.slow_s
+            while time.monotonic() < end:
+                try:
+                    self.wfile.write(b"x")
+                except OSError:
+                    return
+                time.sleep(0.05)
 
         def send(self, status, headers, body, cut=False):
             self.send_response(status)

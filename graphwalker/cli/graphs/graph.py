@@ -214,6 +214,8 @@ def _report(found: list[tuple[str, str, str]], entities: int, compared: bool) ->
         typer.echo(f"{check:16} {'ok' if not count else f'{count} findings'}")
     for check, entity_id, detail in found[:SHOWN]:
         typer.echo(f"{check}: {entity_id}: {detail}" if entity_id else f"{check}: {detail}")
+    if not entities:
+        raise GraphWalkerError("no entity was found to check at: name some with --entity ID")
     if found:
         raise GraphWalkerError(f"{len(found)} findings at {entities} entities")
     typer.echo(f"conforms at {entities} entities")

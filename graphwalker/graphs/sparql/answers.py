@@ -10,6 +10,10 @@ ResultRow = dict[str, Binding]
 """The values of one solution by variable; an unbound variable is absent."""
 
 
+_TYPES = ("uri", "literal", "typed-literal", "bnode")
+_DIGITS = 18
+
+
 class Fault(Exception):
     """An answer that is none: `again` says whether asking again may help, `wait_s` for how long
     the endpoint asks to be left alone."""
@@ -25,11 +29,40 @@ def read_rows(response: Response) -> list[ResultRow]:
     _check_whole(response)
     try:
         answer: Any = json.loads(response.body)
-        rows = cast(list[ResultRow], answer["results"]["bindings"])
-    except (ValueError, KeyError, TypeError):
+        rows = answer["results"]["bindings"]
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise Fault(f"not SPARQL results in JSON: {_first_line(response)}", again=True) from None
-    _check_count(response, len(rows))
-    return rows
+    if not isinstance(rows, list) or not all(map(_is_row, cast(list[Any], rows))):
+        raise Fault(f"its results are no rows of values: {_first_line(response)}", again=True)
+    _check_count(response, len(cast(list[Any], rows)))
+    return cast(list[ResultRow], rows)
+
+
+def count_in(row: ResultRow, variable: str) -> int:
+    """A number that an endpoint counted. Raises `Fault` for what is none.
+
+    >>> count_in({"n": {"type": "typed-literal", "value": "12"}}, "n")
+    12
+    """
+    value = row[variable]["value"] if variable in row else ""
+    if not (value.isascii() and value.isdigit() and len(value) <= _DIGITS):
+        raise Fault(f"its count ?{variable} is {value[:40]!r}", again=True)
+    return int(value)
+
+
+def _is_row(row: Any) -> bool:
+    return isinstance(row, dict) and all(map(_is_value, cast(dict[str, Any], row).values()))
+
+
+def _is_value(value: Any) -> bool:
+    if not isinstance(value, dict):
+        return False
+    fields = cast(dict[str, Any], value)
+    return (
+        fields.get("type") in _TYPES
+        and "value" in fields
+        and all(isinstance(field, str) for field in fields.values())
+    )
 
 
 def _check_status(response: Response) -> None:

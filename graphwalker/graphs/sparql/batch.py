@@ -1,15 +1,21 @@
 """A batch: branches of one UNION, so that any number of look-ups is one round trip."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import lru_cache, partial
 
-from graphwalker.graphs.sparql.answers import ResultRow
+from graphwalker.graphs.sparql.answers import Fault, ResultRow, count_in
 from graphwalker.graphs.sparql.client import SparqlClient
 
 BRANCHES = 40
 """Per request: engines refuse texts of hundreds of branches."""
 
 _PLACE = re.compile(r"\{(\w+)\}")
+_HEAD = re.compile(r"SELECT (?:DISTINCT )?(.*?) WHERE")
+_COUNTED = re.compile(r"\(COUNT\([^)]*\) AS \?(\w+)\)")
+_MAY_BE_UNBOUND = ("xn", "q")
+"""Names, which not all have, and what stands behind a CVT node, of which there may be nothing: with
+a `q` among the variables an `x` may be unbound, too."""
 
 
 class BranchBatch:
@@ -38,10 +44,43 @@ class BranchBatch:
         for first in range(0, len(self._branches), BRANCHES):
             union = " UNION ".join(self._tagged(first))
             used = {name: self._terms[name] for name in _PLACE.findall(union)}
-            for row in self._client.rows(f"SELECT * WHERE {{ {union} }}", used):
-                found[int(row["k"]["value"])].append(row)
+            check = partial(_check, self._branches, first)
+            for row in self._client.rows(f"SELECT * WHERE {{ {union} }}", used, check):
+                found[count_in(row, "k")].append(row)
         return found
 
     def _tagged(self, first: int) -> Iterator[str]:
         for place, branch in enumerate(self._branches[first : first + BRANCHES], start=first):
             yield "{ " + branch.replace("SELECT ", f"SELECT ({place} AS ?k) ", 1) + " }"
+
+
+def _check(branches: Sequence[str], first: int, rows: Sequence[ResultRow]) -> None:
+    """Every row must be of one of the branches asked, and have what that one gives. Raises
+    `Fault`: what is not there would be taken for what the graph does not know."""
+    last = min(len(branches), first + BRANCHES)
+    for row in rows:
+        place = count_in(row, "k")
+        if not first <= place < last:
+            raise Fault(f"a row of a question that was not asked ({place})", again=True)
+        bound, counted = _variables(branches[place])
+        for variable in counted:
+            count_in(row, variable)
+        if lacking := next((v for v in bound if v not in row), ""):
+            raise Fault(f"a row without ?{lacking}", again=True)
+
+
+@lru_cache(maxsize=1024)
+def _variables(branch: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The variables that every row of a branch has, and its counts.
+
+    >>> _variables("SELECT ?s (COUNT(DISTINCT ?x) AS ?n) WHERE { ?s ?p ?x } GROUP BY ?s")
+    (('s',), ('n',))
+    >>> _variables("SELECT ?r ?c ?q ?x ?xn WHERE { ... }")
+    (('r', 'c'), ())
+    """
+    found = _HEAD.match(branch)
+    head = found[1] if found else ""
+    counted = tuple(_COUNTED.findall(head))
+    names = re.findall(r"\?(\w+)", _COUNTED.sub("", head))
+    optional = (*_MAY_BE_UNBOUND, *(("x",) if "q" in names else ()))
+    return tuple(name for name in names if name not in optional), counted

@@ -5,18 +5,19 @@ import random
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
 from graphwalker.errors import GraphError, UserError
 from graphwalker.graphs.sparql.answers import Fault, ResultRow, read_rows
 from graphwalker.graphs.sparql.connections import REFUSALS, Connections
+from graphwalker.graphs.sparql.proof import Proof, prove
 from graphwalker.graphs.sparql.request import Form, check_installed, write_request
 
 log = logging.getLogger(__name__)
 
 _NO_VALUES: Mapping[str, str] = MappingProxyType({})
-_PROBE = "SELECT ?s WHERE { ?s ?p ?o } LIMIT 1"
+Check = Callable[[list[ResultRow]], None]
 
 
 class Endpoint:
@@ -28,6 +29,8 @@ class Endpoint:
         self.failures = 0
         self.rest_until = 0.0
         self.is_virtuoso: bool | None = None
+        self.proven = False
+        """Whether it holds the graph that is asked: shown anew after each failure."""
 
     @property
     def ready(self) -> bool:
@@ -35,7 +38,7 @@ class Endpoint:
 
     def failed(self) -> None:
         """Leave it alone for a second, twice as long each time, a minute at most."""
-        self.failures += 1
+        self.failures, self.proven = self.failures + 1, False
         self.rest_until = time.monotonic() + min(60.0, 2.0 ** min(self.failures - 1, 6))
 
     def answered(self) -> None:
@@ -69,11 +72,16 @@ class SparqlClient:
         self._form = Form(default_graph, user, password)
         self._attempts, self._first_pause_s = attempts, first_pause_s
         self._lock = threading.Lock()
+        self._proof: Proof | None = None
         self.counts: Counter[str] = Counter()
         """Since the start: `queries`, `requests`, `retries`, `probes`, `rows`, `bytes`."""
 
-    def rows(self, query: str, values: Mapping[str, str] = _NO_VALUES) -> list[ResultRow]:
+    def rows(
+        self, query: str, values: Mapping[str, str] = _NO_VALUES, check: Check | None = None
+    ) -> list[ResultRow]:
         """The solutions of a SELECT; `values` are terms for its `{name}`s. Raises `GraphError`.
+
+        `check` raises `Fault` for rows that cannot be the answer.
 
         >>> SparqlClient(["http://localhost/sparql"]).rows("DROP GRAPH <g>")
         Traceback (most recent call last):
@@ -85,7 +93,12 @@ class SparqlClient:
             endpoint = self._choose()
             self._count(retries=attempt > 0)
             try:
-                return self._ask(endpoint, query, values)
+                rows = self._ask(endpoint, query, values)
+                if check is not None:
+                    check(rows)
+                if not endpoint.proven:
+                    self._prove(endpoint)
+                return rows
             except Fault as fault:
                 reason = f"{endpoint.address}: {fault.reason}"
                 if not fault.again:
@@ -116,7 +129,8 @@ class SparqlClient:
             raise Fault(f"{type(error).__name__}: {error}", again=True) from None
         endpoint.is_virtuoso = response.headers.get("server", "").startswith("Virtuoso")
         rows = read_rows(response)
-        endpoint.answered()
+        if endpoint.proven:
+            endpoint.answered()
         self._count(rows=len(rows), bytes=len(response.body))
         return rows
 
@@ -133,11 +147,32 @@ class SparqlClient:
                 return endpoint
         return min(self._endpoints, key=lambda endpoint: endpoint.rest_until)
 
-    def _probe(self, endpoint: Endpoint) -> str:
-        """Ask for any triple; returns why it failed, `""` when it answered."""
+    def _prove(self, endpoint: Endpoint) -> None:
+        """Let it show that it holds the graph. Raises `Fault` for one that holds nothing, or
+        another graph than was asked so far: its answers would be believed, and are wrong."""
         self._count(probes=1)
+        with self._lock:
+            known = self._proof
+
+        def ask(query: str) -> list[ResultRow]:
+            return self._ask(endpoint, query, _NO_VALUES)
+
+        several = len(self._endpoints) > 1
+        shown = prove(ask, known, self.default_graph, several)
+        with self._lock:
+            self._proof = self._proof or shown
+        endpoint.proven = True
+        endpoint.answered()
+
+    @property
+    def proof(self) -> Proof | None:
+        """What the first endpoint showed; `None` before anything was asked."""
+        return self._proof
+
+    def _probe(self, endpoint: Endpoint) -> str:
+        """Let it prove itself; returns why it failed, `""` when it did."""
         try:
-            self._ask(endpoint, _PROBE, _NO_VALUES)
+            self._prove(endpoint)
         except Fault as fault:
             endpoint.failed()
             log.warning("%s: %s", endpoint.address, fault.reason)

@@ -1,9 +1,11 @@
 """Connections to one endpoint: kept alive, without the 40 ms stalls of delayed acknowledgements."""
 
+import math
 import os
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
@@ -14,6 +16,8 @@ from graphwalker.errors import GraphError, UserError
 
 _QUICK_ACK = getattr(socket, "TCP_QUICKACK", None)
 _CHUNK = 1 << 16
+ANSWER_TIMEOUTS = 4
+"""The whole answer may take that many time-outs, each of its pieces one."""
 REFUSALS = (OSError, HTTPException)
 """What a connection raises when an endpoint is away, resets, stalls, or breaks off."""
 
@@ -51,6 +55,7 @@ class Connections:
         self._path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         self._secure = parts.scheme == "https"
         self._timeout_s, self._max_bytes = timeout_s, max_bytes
+        self._answer_s = timeout_s * ANSWER_TIMEOUTS
         self._idle: list[HTTPConnection] = []
         self._process = os.getpid()
         self._lock = threading.Lock()
@@ -74,6 +79,8 @@ class Connections:
             idle.close()
 
     def _exchange(self, connection: HTTPConnection, request: HttpRequest) -> Response:
+        sock: Any = connection.sock
+        sock.deadline = time.monotonic() + self._answer_s
         try:
             connection.request("POST", self._path, request.body, dict(request.headers))
             answer = connection.getresponse()
@@ -107,6 +114,7 @@ class Connections:
     def _open(self) -> HTTPConnection:
         if self._secure:
             context = ssl.create_default_context()
+            context.sslsocket_class = _TlsSocket
             connection: HTTPConnection = HTTPSConnection(
                 self._host, self._port, timeout=self._timeout_s, context=context
             )
@@ -129,10 +137,29 @@ class _QuickSocket(socket.socket):
     """Virtuoso sends an answer in pieces and waits for each to be acknowledged, which Linux does
     after 40 ms unless told otherwise before every read."""
 
+    deadline = math.inf
+    """When the whole answer must be there: the time-out of a socket is for each piece."""
+
     def recv_into(self, buffer: Any, nbytes: int = 0, flags: int = 0) -> int:
+        _assert_time(self.deadline)
         if _QUICK_ACK is not None:
             self.setsockopt(socket.IPPROTO_TCP, _QUICK_ACK, 1)
         return super().recv_into(buffer, nbytes, flags)
+
+
+class _TlsSocket(ssl.SSLSocket):
+    """The same deadline behind TLS."""
+
+    deadline = math.inf
+
+    def recv_into(self, *args: Any, **kwargs: Any) -> int:
+        _assert_time(self.deadline)
+        return super().recv_into(*args, **kwargs)
+
+
+def _assert_time(deadline: float) -> None:
+    if time.monotonic() > deadline:
+        raise TimeoutError("the answer came too slowly")
 
 
 def _quick(plain: socket.socket) -> socket.socket:

@@ -8,8 +8,10 @@ from graphwalker.graphs.base import Direction, Entity, Side, Step, Triple
 from graphwalker.graphs.batched import BatchedGraph
 from graphwalker.graphs.literals import is_literal, literal_name
 from graphwalker.graphs.names import fold
+from graphwalker.graphs.sparql.answers import count_in
 from graphwalker.graphs.sparql.batch import BranchBatch
 from graphwalker.graphs.sparql.client import SparqlClient
+from graphwalker.graphs.sparql.counted import CountedRelations
 from graphwalker.graphs.sparql.listing import EDGES, EndpointLister
 from graphwalker.graphs.sparql.patterns import Patterns
 from graphwalker.graphs.sparql.reading import RowReader
@@ -53,6 +55,7 @@ class SparqlGraph(BatchedGraph):
         self._read = RowReader(vocabulary)
         self._lister = EndpointLister(self.client, vocabulary, self._patterns, listed_edges)
         self._stepper = Stepper(self.client, vocabulary, self._patterns)
+        self._counted = CountedRelations()
         self._warned = False
 
     def resolve(self, name: str) -> list[Entity]:
@@ -66,7 +69,7 @@ class SparqlGraph(BatchedGraph):
         rows = batch.run()
         self._warn_without_index(bool(rows[index]))
         best = self._read.entities(rows[names], "s")
-        count = {self._read.id(row, "s"): int(row["n"]["value"]) for row in rows[types]}
+        count = {self._read.id(row, "s"): count_in(row, "n") for row in rows[types]}
         folded = fold(name)
         known = [entity for entity in best if fold(entity.name) == folded]
         return sorted(known, key=lambda e: (e.name != name, -count.get(e.id, 0), e.id))
@@ -80,7 +83,7 @@ class SparqlGraph(BatchedGraph):
             return 0
         batch = BranchBatch(self.client)
         batch.add(self._patterns.count(batch.term(terms[0]), batch.term(terms[1]), direction))
-        return sum(int(row["n"]["value"]) for row in batch.run()[0])
+        return sum(count_in(row, "n") for row in batch.run()[0])
 
     def types(self, entity_id: str) -> list[str]:
         entity, kind = self._iri(entity_id), self._iri(self.vocabulary.type)
@@ -164,11 +167,17 @@ class SparqlGraph(BatchedGraph):
         """`flatten.flat_relations_many`, in one request (two for hubs)."""
         askable = [side for side in dict.fromkeys(sides) if self._iri(side.entity_id) is not None]
         listed = dict(zip(askable, self._lister.flat_relations_many(askable), strict=True))
+        self._counted.add(listed)
         return [listed.get(side, []) for side in sides]
 
     def step_many(self, steps: Sequence[Step]) -> list[list[Entity]]:
         """`flatten.step_many`, in one request (more where nameless nodes fill a list)."""
-        return self._stepper.step_many(steps)
+        found = self._stepper.step_many(steps)
+        if doubtful := self._counted.contradicted(steps, found):
+            again = dict(zip(doubtful, self._stepper.step_many(doubtful), strict=True))
+            self._counted.refuse(again)
+            found = [again.get(step, ends) for step, ends in zip(steps, found, strict=True)]
+        return found
 
     def _lookups(self, batch: BranchBatch, name: str) -> str:
         """A pattern of `?s` for entities that may go by the name; `""` where none can."""

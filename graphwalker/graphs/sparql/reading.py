@@ -6,7 +6,7 @@ from typing import TypeVar
 from graphwalker.graphs.base import Entity
 from graphwalker.graphs.literals import is_literal, literal_name
 from graphwalker.graphs.names import names_nothing
-from graphwalker.graphs.sparql.answers import ResultRow
+from graphwalker.graphs.sparql.answers import ResultRow, count_in
 from graphwalker.graphs.sparql.terms import Binding, Vocabulary, name_rank
 
 T = TypeVar("T")
@@ -24,7 +24,7 @@ class RowReader:
 
     def counts(self, rows: Iterable[ResultRow]) -> dict[str, int]:
         """Relations with their counts, names and types included."""
-        return {self.id(row, "r"): int(row["n"]["value"]) for row in rows}
+        return {self.id(row, "r"): count_in(row, "n") for row in rows}
 
     def relations(self, rows: Iterable[ResultRow]) -> list[tuple[str, int]]:
         """Relations by id, each with its count."""

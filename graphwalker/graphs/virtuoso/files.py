@@ -14,6 +14,7 @@ from graphwalker.graphs.intake.rejects import Rejects
 from graphwalker.graphs.literals import is_literal, literal_name
 from graphwalker.graphs.names import fold
 from graphwalker.graphs.ntriples import parse_line, parse_literal
+from graphwalker.graphs.sparql.proof import SENTINELS, Pair
 from graphwalker.graphs.sparql.terms import Vocabulary, text
 
 IdTriple = tuple[str, str, str]
@@ -43,6 +44,10 @@ class Prepared:
     """Lines with a value that Virtuoso stores in its own spelling (`1.50` as `1.5`), by which two
     of them may become one."""
     rejected: int
+    fingerprint: str = ""
+    """Of the distinct lines, whatever their order."""
+    sentinels: tuple[Pair, ...] = ()
+    """Triples that must be found again, as subject and predicate."""
 
 
 class Preparer:
@@ -51,6 +56,7 @@ class Preparer:
     def __init__(self, out: TextIO, vocabulary: Vocabulary, rejects: Rejects) -> None:
         self._out, self._vocabulary, self._rejects = out, vocabulary, rejects
         self._seen, self._folded = array("Q"), array("Q")
+        self._sentinels: list[tuple[int, Pair]] = []
         self._rewritten = 0
 
     def add_triples(self, path: Path) -> None:
@@ -71,7 +77,15 @@ class Preparer:
         """Counts, exact up to collisions of 64-bit hashes."""
         distinct, folded = _distinct(self._seen), _distinct(self._folded)
         lines, rejected = len(self._seen), self._rejects.count
-        return Prepared(lines, distinct, folded, self._rewritten, rejected)
+        return Prepared(
+            lines,
+            distinct,
+            folded,
+            self._rewritten,
+            rejected,
+            _fingerprint(self._seen),
+            tuple(sorted(pair for _, pair in self._sentinels)),
+        )
 
     def _read(self, path: Path, parse: Callable[[str], IdTriple | None]) -> None:
         for number, line in self._lines(path):
@@ -96,13 +110,24 @@ class Preparer:
     def _write(self, fact: IdTriple) -> None:
         line = " ".join((self._node(fact[0]), self._node(fact[1]), self._node(fact[2]))) + " .\n"
         self._out.write(line)
-        self._seen.append(_hash(line))
+        hashed = _hash(line)
+        self._seen.append(hashed)
+        self._add_sentinel(hashed, line)
         self._rewritten += is_literal(fact[2]) and not _KEPT.fullmatch(fact[2])
         if fact[1] == self._vocabulary.name and is_literal(fact[2]):
             folded = fold(literal_name(fact[2]))
             line = f"{self._node(fact[0])} <{self._vocabulary.folded}> {text(folded)} .\n"
             self._out.write(line)
             self._folded.append(_hash(line))
+
+    def _add_sentinel(self, hashed: int, line: str) -> None:
+        """Those of the least hashes: a sample that no order of the input changes."""
+        if len(self._sentinels) == SENTINELS and hashed >= self._sentinels[-1][0]:
+            return
+        subject, predicate, _ = line.split(" ", 2)
+        if subject.startswith("<"):
+            one = (hashed, (subject[1:-1], predicate[1:-1]))
+            self._sentinels = sorted({*self._sentinels, one})[:SENTINELS]
 
     def _node(self, node_id: str) -> str:
         if is_literal(node_id):
@@ -169,6 +194,14 @@ def _literal(literal: str) -> str:
 
 def _hash(line: str) -> int:
     return int.from_bytes(blake2b(line.encode(), digest_size=8).digest())
+
+
+def _fingerprint(hashes: "array[int]") -> str:
+    """The same for the same set of lines."""
+    import numpy
+
+    distinct = numpy.unique(numpy.frombuffer(hashes, dtype=numpy.uint64)) if hashes else b""
+    return blake2b(bytes(distinct), digest_size=12).hexdigest()
 
 
 def _distinct(hashes: "array[int]") -> int:

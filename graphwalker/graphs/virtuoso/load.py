@@ -6,11 +6,13 @@ import re
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 from graphwalker.errors import GraphError, UserError
 from graphwalker.graphs.intake.rejects import REJECT_LIMIT, Rejects
+from graphwalker.graphs.sparql.proof import FINGERPRINT, MARKED, TRIPLES, marks
 from graphwalker.graphs.sparql.terms import Vocabulary
 from graphwalker.graphs.virtuoso.files import Prepared, prepare
 from graphwalker.graphs.virtuoso.server import Server, sql, status
@@ -58,6 +60,7 @@ def _load(
     say: Callable[[str], None],
 ) -> dict[str, Any]:
     place = _empty(Path(server.folder) / "load")
+    earlier = _take_marks(server, graph)
     before = count(server, graph)
     prepared: Prepared | None = None
     if as_is:
@@ -74,6 +77,13 @@ def _load(
     held = count(server, graph)
     if prepared is not None:
         _verify(prepared, before, held, server.folder)
+        fingerprint = prepared.fingerprint
+        if before:  # what was there before is part of what is there now
+            both = f"{earlier or 'unknown'} {fingerprint}"
+            fingerprint = blake2b(both.encode(), digest_size=12).hexdigest()
+        _mark(server, graph, marks(fingerprint, held, prepared.sentinels))
+        given = {key: value for key, value in given.items() if key != "sentinels"}
+        given["fingerprint"] = fingerprint
     _empty(place)
     return {
         "graph": graph,
@@ -88,6 +98,20 @@ def _load(
 def count(server: Server, graph: str) -> int:
     """Triples inside the graph, the index of folded names among them."""
     return int(sql(server, f"sparql select count(*) from <{graph}> {{ ?s ?p ?o }};")[-1])
+
+
+def _take_marks(server: Server, graph: str) -> str:
+    """Remove the marks of an earlier load, which will not hold any more; its fingerprint."""
+    asked = f"from <{graph}> {{ <{MARKED}> <{FINGERPRINT}> ?f }}"
+    found = sql(server, f"sparql select ?f {asked};")
+    marked = f"{{ <{MARKED}> ?p ?o }}"
+    sql(server, f"sparql delete from <{graph}> {marked} where {{ graph <{graph}> {marked} }};")
+    return found[-1] if found else ""
+
+
+def _mark(server: Server, graph: str, lines: Sequence[str]) -> None:
+    triples = " ".join(lines)
+    sql(server, f"sparql insert into <{graph}> {{ {triples} }};\ncheckpoint;")
 
 
 def _run(server: Server, graph: str) -> None:
@@ -139,7 +163,8 @@ def _empty(place: Path) -> Path:
 
 
 def describe(folder: Path) -> dict[str, Any]:
-    """Whether a server runs in the folder, its endpoint, and the triples of each graph."""
+    """Whether a server runs in the folder, its endpoint, and the triples of each graph, beside
+    those that were loaded where they differ."""
     server = status(folder)
     if server is None:
         return {"running": False}
@@ -147,4 +172,16 @@ def describe(folder: Path) -> dict[str, Any]:
     rows = [line.split() for line in sql(server, query)]
     graphs = {row[0]: int(row[1]) for row in rows if len(row) == 2 and row[1].isdigit()}
     loaded = {g: n for g, n in graphs.items() if "openlinksw.com" not in g and "localhost" not in g}
+    loaded = {g: _beside_loaded(server, g, n) for g, n in loaded.items()}
     return {"running": True, "endpoint": server.endpoint, "pid": server.pid, "graphs": loaded}
+
+
+def _beside_loaded(server: Server, graph: str, held: int) -> int | str:
+    """The triples of a graph without its marks; more words where they are not those loaded."""
+    query = f"sparql select ?p ?o from <{graph}> {{ <{MARKED}> ?p ?o }};"
+    rows = [line.split() for line in sql(server, query)]
+    if not rows:
+        return held
+    loaded = next((int(row[1]) for row in rows if row[0] == TRIPLES and row[1].isdigit()), 0)
+    held -= len(rows)
+    return held if held == loaded else f"{held:,}, but {loaded:,} were loaded: load it again"

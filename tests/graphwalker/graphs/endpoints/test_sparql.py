@@ -152,8 +152,8 @@ def test_an_endpoint_that_recovered_is_trusted_again_after_a_probe(store, refere
         films(graph)
         time.sleep(1.1)
         assert films(graph) == films(reference)
-        assert graph.client.counts["probes"] == 1
-        assert len(first.forms) == 3
+        assert graph.client.counts["probes"] == 2  # of the second one, and of the first one again
+        assert len(first.forms) == 2
         assert graph.client.check() == {first.address: "", second.address: ""}
 
 
@@ -342,5 +342,5 @@ def test_64_episodes_over_a_slow_endpoint_that_drops_calls_see_nothing_wrong(sto
         with ThreadPoolExecutor(64) as pool:
             seen = list(pool.map(lambda topic: walk(graph, topic), topics))
         assert seen == [walk(reference, topic) for topic in topics]
-        assert graph.client.counts["retries"] >= 3
+        assert graph.client.counts["retries"] >= 1
         assert waiting[1] >= 16

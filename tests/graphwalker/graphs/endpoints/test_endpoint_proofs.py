@@ -1,0 +1,100 @@
+"""Endpoints prove that they hold the graph before an answer of theirs is believed."""
+
+import time
+
+import pytest
+
+from graphwalker.errors import GraphError
+from graphwalker.graphs.base import Direction
+from graphwalker.graphs.sparql.graph import SparqlGraph
+from graphwalker.graphs.sparql.proof import marks
+from support.backends import to_ntriples
+from support.faulty_endpoint import faulty
+from support.oxigraph import load_store
+from support.toy import TOY_NAMES, TOY_TRIPLES, TOY_TYPES
+
+ADA, FILM = "m.0ada", "film.film.directed_by"
+NS = "http://rdf.freebase.com/ns/"
+QUICK = {"first_pause_s": 0.001, "timeout_s": 5.0, "attempts": 3}
+TOY = to_ntriples(TOY_TRIPLES, TOY_NAMES, TOY_TYPES)
+SENTINEL = (f"{NS}{ADA}", f"{NS}type.object.name")
+
+
+@pytest.fixture
+def stored(tmp_path):
+    def store(lines=TOY, mark=None):
+        written = lines + "".join(f"{line}\n" for line in mark or ())
+        (tmp_path / "toy.nt").write_text(written or "\n", encoding="utf-8")
+        return load_store([tmp_path / "toy.nt"])
+
+    return store
+
+
+def ask(graph):
+    return graph.neighbors(ADA, FILM, Direction.IN, 3)
+
+
+def test_an_endpoint_without_triples_is_refused_by_name(stored):
+    with faulty(stored("")) as endpoint:
+        graph = SparqlGraph(endpoint.address, default_graph="http://typo", **QUICK)
+        with pytest.raises(GraphError, match=r"its graph <http://typo> holds no triples: load it"):
+            ask(graph)
+        assert len(endpoint.forms) == 1
+
+
+def test_an_empty_endpoint_does_not_take_over(stored):
+    """The first one dies, and the second is up, but was restarted without its data."""
+    with faulty(stored(), []) as sound, faulty(stored("")) as empty:
+        graph = SparqlGraph([sound.address, empty.address], **QUICK)
+        assert ask(graph)
+        sound.faults = ["reset"] * 20
+        with pytest.raises(GraphError, match=r"holds no triples|Connection"):
+            ask(graph)
+
+
+def test_a_store_that_was_restarted_with_other_data_is_not_believed(stored):
+    other = to_ntriples([("m.x", "a.b.c", "m.y")], {"m.x": "X", "m.y": "Y"}, {})
+    with faulty(stored()) as endpoint:
+        graph = SparqlGraph(endpoint.address, **QUICK)
+        assert ask(graph)
+        endpoint.store, endpoint.faults = stored(other), ["reset", "reset"]
+        with pytest.raises(GraphError, match="lacks triples that must be there"):
+            ask(graph)
+
+
+def test_two_endpoints_of_other_fingerprints_are_told_apart(stored):
+    first, second = (stored(mark=marks(f, 60, [SENTINEL])) for f in ("aa", "bb"))
+    with faulty(first) as one, faulty(second) as other:
+        graph = SparqlGraph([one.address, other.address], **QUICK)
+        assert ask(graph)
+        assert graph.client.proof.fingerprint == "aa"
+        assert graph.client.check()[other.address].endswith("is not the one that was asked before")
+
+
+def test_a_mark_without_its_triples_is_a_fault(stored):
+    mark = marks("aa", 60, [SENTINEL, (f"{NS}m.lost", f"{NS}type.object.name")])
+    with (
+        faulty(stored(mark=mark)) as endpoint,
+        pytest.raises(GraphError, match=r"lacks triples .*m\.lost"),
+    ):
+        ask(SparqlGraph(endpoint.address, **QUICK))
+
+
+def test_marks_are_nothing_that_an_agent_sees(stored):
+    with faulty(stored(mark=marks("aa", 60, [SENTINEL]))) as marked, faulty(stored()) as plain:
+        graphs = [SparqlGraph(endpoint.address, **QUICK) for endpoint in (marked, plain)]
+        for entity in TOY_NAMES:
+            seen = [[graph.flat_relations(entity, d) for d in Direction] for graph in graphs]
+            assert seen[0] == seen[1]
+
+
+def test_a_proof_is_asked_for_once_and_again_after_a_failure(stored):
+    with faulty(stored()) as endpoint:
+        graph = SparqlGraph(endpoint.address, **QUICK)
+        for _ in range(5):
+            ask(graph)
+        assert len(endpoint.proofs) == 1
+        endpoint.faults = ["reset", "reset"]
+        ask(graph)
+        time.sleep(0.01)
+        assert len(endpoint.proofs) == 2
