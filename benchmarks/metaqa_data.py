@@ -15,6 +15,7 @@ from graphwalker.errors import UserError
 from graphwalker.files import write_jsonl
 from graphwalker.graphs.build.build import build_graph
 from graphwalker.graphs.open import open_graph
+from graphwalker.oracle.speakers import ReferenceSpeaker
 from graphwalker.policies.base import Sampling
 from graphwalker.question import Question
 from graphwalker.scoring import score
@@ -79,13 +80,13 @@ def walk_training(
     An answer counts as right when nothing in it is wrong and the first one is there: a walk cut at
     `width` leaves some of the answers out.
     """
-    environment = Environment(open_graph(graph), config)
+    environment, speaker = Environment(open_graph(graph), config), ReferenceSpeaker()
     counts: dict[str, Any] = {}
 
     def kept() -> Iterator[dict[str, Any]]:
         for hops in HOPS:
             train = load_questions(question_file(questions, "train", hops))
-            policy = PathOracle(environment.graph, environment.protocol, width)
+            policy = PathOracle(environment.graph, environment.protocol, speaker, width)
             scored: list[dict[str, float]] = []
             for trajectory in rollout(train, environment, policy, Sampling()):
                 scores = score(trajectory)

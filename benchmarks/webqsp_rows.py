@@ -42,6 +42,9 @@ class RowConfig(Config):
     """Row from whose agent this one is trained on; empty: from an untrained one."""
     ranker: dict[str, float]
     """Question sets that the ranker is trained on, and how much one example of each counts."""
+    whole_relations: float = 0.0
+    """Share of the relations that the ranker's folds hold out with all their phrases: listings in
+    training are then as hard as those of real questions."""
     demonstrations: dict[str, int]
     """Question sets that the oracle plays for the agent: of how many questions at most."""
     repeats: dict[str, int] = {}
@@ -132,7 +135,8 @@ class Rows:
             for word in ("--questions", str(self.questions(kind)), "--weight", str(weight))
         ]
         out = ("--graph", str(self.graph), "--out", str(self._ranker(name)))
-        self._command(f"ranker-{name}", "ranker", "train", *out, *chosen)
+        held = ("--whole-relations", str(row.whole_relations)) if row.whole_relations else ()
+        self._command(f"ranker-{name}", "ranker", "train", *out, *chosen, *held)
 
     def _demonstrate(self, name: str, row: RowConfig) -> None:
         for kind, count in row.demonstrations.items():

@@ -45,7 +45,7 @@ def ways_back(
     Observations are the environment's own: the calls are made again. Not scored. An episode that
     made no call has no way back, nor has one in several contexts.
     """
-    turns = [turn for turn in failed.turns if "answer" not in turn.action]
+    turns = [turn for turn in failed.turns if turn.error or "answer" not in turn.action]
     if not turns or any(turn.restart for turn in turns) or failed.question.query is None:
         return
     # Where something was found or refused, the episode may have gone wrong: a list alone is no

@@ -10,14 +10,15 @@ from graphwalker.agents.published.calling.kg_r1 import KG_R1
 from graphwalker.agents.published.calling.search_on_graph import SEARCH_ON_GRAPH
 from graphwalker.agents.react import react
 from graphwalker.graphs.base import KnowledgeGraph
-from graphwalker.oracle.speakers import PagedSpeaker, WalkerSpeaker
+from graphwalker.oracle.speakers import ReferenceSpeaker, WalkerSpeaker
 from graphwalker.protocols.base import ActionProtocol
 from graphwalker.protocols.tags import TagProtocol
 from graphwalker.question import Question
 from graphwalker.ranking.bm25 import Ranker
 from graphwalker.tools.base import ToolBox
 from graphwalker.tools.listing import lister
-from graphwalker.tools.paged import PAGE, PagedTools
+from graphwalker.tools.paged import PAGE
+from graphwalker.tools.references import ReferenceTools
 from graphwalker.tools.walker import EXAMPLES, WalkerTools
 
 
@@ -29,12 +30,12 @@ def walker_tools(
     return lambda question: WalkerTools(graph, question, settings, listed, rank)
 
 
-def paged_tools(
+def reference_tools(
     graph: KnowledgeGraph, settings: AgentSettings, rank: Ranker
 ) -> Callable[[Question], ToolBox]:
-    """The same two tools, with pages."""
+    """The same two tools, with pages and with results that an answer may point at."""
     listed = lister(graph, settings)
-    return lambda question: PagedTools(graph, question, settings, listed, rank)
+    return lambda question: ReferenceTools(graph, question, settings, listed, rank)
 
 
 def _single_completion(protocol: ActionProtocol, prompt: Prompt, settings: AgentSettings) -> Agent:
@@ -64,13 +65,14 @@ GRAPHWALKER = Preset(
 )
 GRAPHWALKER_WIDE = Preset(
     name="graphwalker-wide",
-    version=1,
-    source="our own: GraphWalker's tools, with 20 triples, pages, and stems or a trained ranker",
-    tools=paged_tools,
+    version=2,
+    source="our own: GraphWalker's tools, with 20 triples, pages, answers that point at results, "
+    "and stems or a trained ranker",
+    tools=reference_tools,
     protocol=_paged_tags,
     agent=react,
     defaults={"ranker": "stems", "triples_per_relation": 20, "max_turns": 15},
-    speaker=PagedSpeaker(),
+    speaker=ReferenceSpeaker(),
 )
 IO_PROMPT = Preset(
     name="io-prompt",

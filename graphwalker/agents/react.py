@@ -20,7 +20,14 @@ from graphwalker.protocols.base import (
 )
 from graphwalker.question import Question
 from graphwalker.tokens.tool_calls import block_of_tools
-from graphwalker.tools.base import Call, Observation, ToolBox, WithTopics, together
+from graphwalker.tools.base import (
+    Call,
+    Observation,
+    References,
+    ToolBox,
+    WithTopics,
+    together,
+)
 from graphwalker.tools.namebook import quote
 from graphwalker.trajectory import Message, Turn
 
@@ -52,7 +59,7 @@ class ReActAgent:
                 return None
             turn, action, shown = self._turn(context, completion, tools)
             log.turns.append(turn)
-            if isinstance(action, FinalAnswer):
+            if isinstance(action, FinalAnswer) and not turn.error:
                 return action
             actions.append(action)
             if self._writes_no_action(actions):
@@ -66,7 +73,7 @@ class ReActAgent:
         completion = yield Ask(messages, self.protocol.stop, forced=True, tools=self._schemas)
         if completion.context_full:
             return None
-        return self._forced(context, completion, log)
+        return self._forced(context, completion, tools, log)
 
     def _opening(self, question: Question, tools: ToolBox) -> tuple[Message, ...]:
         return self.prompt.messages(
@@ -85,25 +92,32 @@ class ReActAgent:
     def _turn(
         self, context: tuple[Message, ...], completion: Completion, tools: ToolBox
     ) -> tuple[Turn, Action, list[str]]:
-        """The turn, its action, and the text that each of its calls shows."""
+        """The turn, which keeps what was written; its action, an answer by the names that it means;
+        and the text that each of its calls shows."""
         thought, action = self.protocol.parse(completion.text)
+        meant: Action = action
         started = time.perf_counter()
-        seen = [_NOTHING]
         if isinstance(action, Call | Calls):
             seen = [tools.call(call) for call in calls_of(action)]
         elif isinstance(action, Malformed):
             seen = [Observation(_complaint(action, completion), "malformed")]
+        else:
+            meant, pointed = _resolved(action, tools)
+            seen = [pointed]
         elapsed = (time.perf_counter() - started) * 1000
         turn = record_turn(context, completion, thought, action, together(seen), elapsed)
-        return turn, action, [one.text for one in seen]
+        return turn, meant, [one.text for one in seen]
 
     def _forced(
-        self, context: tuple[Message, ...], completion: Completion, log: Log
+        self, context: tuple[Message, ...], completion: Completion, tools: ToolBox, log: Log
     ) -> FinalAnswer | None:
         thought, action = self.protocol.parse(completion.text)
-        seen = Observation("", _FORCED_ERRORS.get(type(action).__name__, ""))
+        seen, meant = Observation("", _FORCED_ERRORS.get(type(action).__name__, "")), None
+        if isinstance(action, FinalAnswer):
+            meant, seen = _resolved(action, tools)
+            seen = Observation("", seen.error)  # nobody is there to read it
         log.turns.append(record_turn(context, completion, thought, action, seen, 0.0))
-        return action if isinstance(action, FinalAnswer) else None
+        return None if seen.error else meant
 
     def _reply(self, shown: Sequence[str], last: bool) -> str:
         reply = "\n".join(map(self.protocol.observe, shown))
@@ -147,6 +161,12 @@ def entities_of(tools: ToolBox) -> str:
 
 _AFTER_BUDGET = "query_after_budget"
 _FORCED_ERRORS = {"Call": _AFTER_BUDGET, "Calls": _AFTER_BUDGET, "Malformed": "malformed"}
+
+
+def _resolved(answer: FinalAnswer, tools: ToolBox) -> tuple[FinalAnswer, Observation]:
+    """The answer by the names that it means, where the tools let it point at what they showed."""
+    meant = tools.resolve(answer.names) if isinstance(tools, References) else answer.names
+    return (answer, meant) if isinstance(meant, Observation) else (FinalAnswer(meant), _NOTHING)
 
 
 def _complaint(action: Malformed, completion: Completion) -> str:

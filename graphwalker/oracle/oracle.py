@@ -183,14 +183,16 @@ def closing(view: View, answers: Sequence[Entity], branches: int, rng: thoughts.
     """The last step: the answers, as shown; `branches` that meet in them."""
     names = tuple(view.name(entity) for entity in answers)
     if branches > 1:
-        return thoughts.answer_both(names, rng, branches), FinalAnswer(names)
-    return thoughts.answer(names, rng), FinalAnswer(names)
+        # One entity that both results hold may be all of one: that is no reason to point at it.
+        both = FinalAnswer(view.written(answers, least=2))
+        return thoughts.answer_both(names, rng, branches), both
+    return thoughts.answer(names, rng), FinalAnswer(view.written(answers))
 
 
 def weighed(view: View, answers: Sequence[Entity], phrase: str, rng: thoughts.Choice) -> Move:
     """The last step of a question with a constraint: what it keeps."""
     names = tuple(view.name(entity) for entity in answers)
-    return thoughts.weighed(names, phrase, rng), FinalAnswer(names)
+    return thoughts.weighed(names, phrase, rng), FinalAnswer(view.written(answers, least=2))
 
 
 def shared(ends: Sequence[Sequence[Entity]]) -> list[Entity]:

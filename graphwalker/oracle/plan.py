@@ -9,12 +9,13 @@ from typing import Any
 from graphwalker.errors import PolicyError, UserError
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Step
 from graphwalker.oracle import thoughts
-from graphwalker.oracle.speakers import Directed, Speaker, WalkerSpeaker, called
+from graphwalker.oracle.speakers import Directed, Numbers, Speaker, WalkerSpeaker, called
 from graphwalker.policies.base import Completion, Request
 from graphwalker.protocols.base import ActionProtocol, FinalAnswer
 from graphwalker.query.query import Hop
 from graphwalker.question import Question
 from graphwalker.tools.base import Call
+from graphwalker.tools.references import ends
 from graphwalker.trajectory import Turn
 
 WALKER = WalkerSpeaker()
@@ -89,6 +90,8 @@ class View:
         self.graph = graph
         self.speaker = speaker
         self._names = {entity.id: entity.name for entity in topics}
+        self._topics = frozenset(self._names)
+        self._results: dict[int, set[str]] = {}
         self.listed: set[str] = set()
         self._last: Turn | None = None
         self._fresh: list[Entity] = []
@@ -119,10 +122,26 @@ class View:
         self._names.update((entity.id, entity.name) for entity in turn.shown)
         if not turn.error:
             self.listed.update(listed_in(turn))
+        if isinstance(self.speaker, Numbers) and turn.triples:
+            number, asked = self.speaker.number(turn.observation), turn.shown[0].id
+            found = ends(turn.triples, asked, self._topics)
+            self._results.setdefault(number, set()).update(found)
 
     def name(self, entity: Entity) -> str:
         """The name under which the episode knows the entity."""
         return self._names.get(entity.id, entity.name)
+
+    def written(self, answers: Sequence[Entity], least: int = 1) -> tuple[str, ...]:
+        """The answers as the preset writes them: a result of at least so many entities that is
+        part of the answer as a whole by its number, all others by name."""
+        left = {entity.id: self.name(entity) for entity in answers}
+        every, pointed = frozenset(left), list[str]()
+        for number, found in self._results.items():
+            whole = len(found) >= least and found <= every and not found.isdisjoint(left)
+            if whole and number and isinstance(self.speaker, Numbers):
+                pointed.append(self.speaker.reference(number))
+                left = {key: name for key, name in left.items() if key not in found}
+        return (*pointed, *left.values())
 
     def look(self, entity: Entity | str, direction: Direction | None = None) -> Call:
         """The call that lists the relations of an entity, or of whatever has that name;

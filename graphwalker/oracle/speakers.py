@@ -5,6 +5,7 @@ from typing import Protocol, runtime_checkable
 
 from graphwalker.graphs.base import Direction, Entity
 from graphwalker.tools.base import Call
+from graphwalker.tools.references import reference, result_number
 
 
 class Speaker(Protocol):
@@ -35,6 +36,19 @@ class Pages(Protocol):
 
     def triples_page(self, entity: str, relation: str, page: int) -> Call:
         """A further page of `triples`."""
+        ...
+
+
+@runtime_checkable
+class Numbers(Protocol):
+    """What a speaker has besides, where an answer may point at what a call showed."""
+
+    def number(self, observation: str) -> int:
+        """The number of an observation's triples, 0 where it has none."""
+        ...
+
+    def reference(self, number: int) -> str:
+        """What an answer writes for all entities that these triples lead to."""
         ...
 
 
@@ -121,3 +135,13 @@ class Directed(Protocol):
 def called(speaker: Speaker, entity: Entity) -> str:
     """What a call names the entity by: its shown name, or its id."""
     return entity.id if isinstance(speaker, Directed) and speaker.by_id else entity.name
+
+
+class ReferenceSpeaker(PagedSpeaker):
+    """The same, and points at results that are the answer as a whole."""
+
+    def number(self, observation: str) -> int:
+        return result_number(observation)
+
+    def reference(self, number: int) -> str:
+        return reference(number)

@@ -29,6 +29,7 @@ class ErrorKind(StrEnum):
     NOT_LISTED_YET = "not_listed_yet"
     UNKNOWN_RELATION = "unknown_relation"
     NO_SUCH_PAGE = "no_such_page"
+    UNKNOWN_REFERENCE = "unknown_reference"
     QUERY_AFTER_BUDGET = "query_after_budget"
 
 
@@ -119,4 +120,13 @@ class WithTopics(Protocol):
 
     def topics(self) -> str:
         """The topic entities as the prompt shows them, such as names with their ids."""
+        ...
+
+
+@runtime_checkable
+class References(Protocol):
+    """What a toolbox has besides, where an answer may point at what calls showed."""
+
+    def resolve(self, names: Sequence[str]) -> tuple[str, ...] | Observation:
+        """The names that an answer means; the model's mistake comes back as text."""
         ...

@@ -14,6 +14,7 @@ from graphwalker.datasets.base import load_questions
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity
 from graphwalker.graphs.open import open_graph
+from graphwalker.oracle.speakers import ReferenceSpeaker
 from graphwalker.policies.base import Sampling
 from graphwalker.question import Question
 from graphwalker.trajectory import Trajectory
@@ -36,11 +37,13 @@ def graph(tmp_path_factory) -> Path:
 
 
 def walked(graph: Path, *path: str, width: int = 9) -> Trajectory:
-    environment = Environment(open_graph(graph), EnvironmentConfig(prompt="compact", max_turns=30))
+    config = EnvironmentConfig(preset="graphwalker-wide", prompt="compact", max_turns=30)
+    environment = Environment(open_graph(graph), config)
     question = Question(
         "q", "?", (Entity("Alien", "Alien"),), annotations={"relation_path": list(path)}
     )
-    policy = PathOracle(environment.graph, environment.protocol, width)
+    speaker = ReferenceSpeaker()
+    policy = PathOracle(environment.graph, environment.protocol, speaker, width)
     return next(iter(rollout([question], environment, policy, Sampling())))
 
 
@@ -56,12 +59,18 @@ def test_films_without_the_relation_are_passed_over(graph) -> None:
 
 def test_finds_are_numbered_by_hop(graph) -> None:
     thoughts = " ".join(turn.thought for turn in walked(graph, "directed_by", "~directed_by").turns)
-    assert "Found a1 Ridley Scott; b ~directed_by; a1" in thoughts and "b3" in thoughts
+    assert "Found a1 Ridley Scott; next ~directed_by; a1" in thoughts and "Found #2" in thoughts
+
+
+def test_the_answer_points_at_the_results_of_the_last_hop(graph) -> None:
+    walk = walked(graph, "directed_by", "~directed_by", "has_genre")
+    assert walk.turns[-1].action == {"answer": ["#3"]} and walk.answer == ("Drama",)
 
 
 def test_a_hop_stops_at_its_width(graph) -> None:
-    answer = walked(graph, "directed_by", "~directed_by", width=2).answer
-    assert answer is not None and len(answer) == 2
+    walk = walked(graph, "directed_by", "~directed_by", "has_genre", width=2)
+    thoughts = " ".join(turn.thought for turn in walk.turns)
+    assert "b2" in thoughts and "b3" not in thoughts
 
 
 def test_a_question_without_a_path_is_refused(graph) -> None:

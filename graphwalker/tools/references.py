@@ -1,0 +1,134 @@
+"""The paged tools with numbered results: an answer may say `#2` for what one call showed."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from graphwalker.graphs.base import Entity, KnowledgeGraph
+from graphwalker.question import Question
+from graphwalker.ranking.bm25 import Ranker, bm25
+from graphwalker.tools.base import ErrorKind, Observation, ShownTriple
+from graphwalker.tools.listing import Lister, Listing
+from graphwalker.tools.paged import PagedTools
+from graphwalker.tools.settings import WalkerSettings
+from graphwalker.tools.walker import FORMS
+
+_REFERENCE = re.compile(r"#([0-9]{1,6})(?:\.([0-9]{1,6}))?")
+_NUMBER = re.compile(r"#([0-9]{1,6}): ")
+
+
+def reference(number: int) -> str:
+    """How an answer points at the result of that number."""
+    return f"#{number}"
+
+
+def result_number(observation: str) -> int:
+    """The number that an observation of triples begins with; 0 where it has none.
+
+    >>> result_number("#2: [Oslo, country, Norway]"), result_number("Error no_triples: ...")
+    (2, 0)
+    """
+    found = _NUMBER.match(observation)
+    return int(found[1]) if found else 0
+
+
+def ends(
+    triples: Iterable[ShownTriple], entity_id: str, topics: frozenset[str]
+) -> dict[str, Entity]:
+    """Where an entity's triples lead, in the order shown, by id. The topic entities are left out: a
+    question hardly ever asks for the entities that it names."""
+    both = (end for triple in triples for end in (triple.head, triple.tail))
+    return {end.id: end for end in both if end.id != entity_id and end.id not in topics}
+
+
+@dataclass(frozen=True, slots=True)
+class _Result:
+    """What one query led to, on all of its pages that were shown."""
+
+    entity_id: str
+    relations: frozenset[str]
+    ends: dict[str, Entity] = field(default_factory=dict[str, Entity])
+
+
+class ReferenceTools(PagedTools):
+    """As `PagedTools`; an observation of triples begins with a number, and an answer may hold `#2`
+    for all entities that it led to, `#2.3` for the third of them.
+
+    A query keeps its number: when it is made again, and on its further pages, whose entities join
+    those of the pages before.
+    """
+
+    def __init__(
+        self,
+        graph: KnowledgeGraph,
+        question: Question,
+        settings: WalkerSettings | None = None,
+        list_relations: Lister | None = None,
+        rank: Ranker = bm25,
+    ) -> None:
+        super().__init__(graph, question, settings, list_relations, rank)
+        self._results: list[_Result] = []
+
+    def signatures(self) -> str:
+        return (
+            f"{super().signatures()}\n"
+            "Triples are shown with a number, such as #2: in an answer, "
+            '"#2" stands for all entities that they lead to, "#2.3" for the third of them.'
+        )
+
+    def resolve(self, names: Sequence[str]) -> tuple[str, ...] | Observation:
+        """The names that an answer means, references replaced. One to what was not shown is the
+        model's mistake. A shown name that reads like a reference is that name."""
+        self._graph_calls = 0
+        meant: list[str] = []
+        for name in names:
+            pointed = None if self.entity_id(name) else _REFERENCE.fullmatch(name.strip())
+            if pointed is None:
+                meant.append(name)
+                continue
+            found = self._pointed_at(int(pointed[1]), pointed[2])
+            if isinstance(found, str):
+                return self._error(ErrorKind.UNKNOWN_REFERENCE, found)
+            meant += found
+        if names and not meant:
+            text = f"{names[0].strip()} leads to entities of the question alone; copy names"
+            return self._error(ErrorKind.UNKNOWN_REFERENCE, text)
+        return tuple(dict.fromkeys(meant))
+
+    def _pointed_at(self, number: int, place: str | None) -> list[str] | str:
+        """Names, or what is wrong with the reference and what to write instead."""
+        count = len(self._results)
+        if not count:
+            return f"no triples were shown yet; first call {FORMS['get_triples']}"
+        if not 0 < number <= count:
+            known = "#1 is the only one" if count == 1 else f"#1 to #{count} are there"
+            return f"there is no #{number}; {known}, or copy names"
+        names = [end.name for end in self._results[number - 1].ends.values()]
+        if place is None:
+            return names
+        if not 0 < int(place) <= len(names):
+            known = f"#{number} leads to {len(names)}"
+            return f"there is no #{number}.{int(place)}; {known}: write one of them, or copy names"
+        return [names[int(place) - 1]]
+
+    def _show_triples(
+        self, entity: Entity, listing: Listing, relations: Sequence[str]
+    ) -> Observation:
+        seen = super()._show_triples(entity, listing, relations)
+        if seen.error:
+            return seen
+        number = self._number(entity, frozenset(relations))
+        topics = frozenset(topic.id for topic in self._question.topic_entities)
+        self._results[number - 1].ends.update(ends(seen.triples, entity.id, topics))
+        return replace(seen, text=f"{reference(number)}: {seen.text}")
+
+    def _number(self, entity: Entity, relations: frozenset[str]) -> int:
+        """The number of this query, a new one where it was not made before. A further page may name
+        but the relations of its query that are cut."""
+        of_entity = [n for n, r in enumerate(self._results, 1) if r.entity_id == entity.id]
+        same = [n for n in of_entity if self._results[n - 1].relations == relations]
+        wider = [n for n in of_entity if self._results[n - 1].relations > relations]
+        if same or (wider and self._page > 1):
+            return (same or wider)[-1]
+        self._results.append(_Result(entity.id, relations))
+        return len(self._results)
