@@ -116,7 +116,8 @@ class Expert:
         if not self._config.way_back:
             return None
         config = self._config
-        episodes = ways_back(failed, self._environment, config.seed, config.plain_thoughts)
+        silent = config.policy is not None and config.policy.thoughts == "none"
+        episodes = ways_back(failed, self._environment, config.seed, config.plain_thoughts, silent)
         scored = map(self._scored, episodes)
         return next((episode for episode in scored if not fault(episode)), None)
 

@@ -37,12 +37,16 @@ class WayBack(OraclePolicy):
 
 
 def ways_back(
-    failed: Trajectory, environment: Environment, seed: int, plain: bool = False
+    failed: Trajectory,
+    environment: Environment,
+    seed: int,
+    plain: bool = False,
+    silent: bool = False,
 ) -> Iterator[Trajectory]:
     """Episodes that begin as the failed one did and end as the oracle would, each from an earlier
     turn of it than the one before; the first from a turn that is drawn by seed.
 
-    Observations are the environment's own: the calls are made again. Not scored. An episode that
+    `silent`: the way back has no thoughts. Observations are the environment's own: the calls are made again. Not scored. An episode that
     made no call has no way back, nor has one in several contexts.
     """
     turns = [turn for turn in failed.turns if turn.error or "answer" not in turn.action]
@@ -51,7 +55,9 @@ def ways_back(
     # Where something was found or refused, the episode may have gone wrong: a list alone is no
     # mistake.
     ends = [k for k, turn in enumerate(turns, 1) if turn.triples or turn.error] or [len(turns)]
-    policy = WayBack(environment.graph, environment.protocol, seed, plain, environment.speaker)
+    policy = WayBack(
+        environment.graph, environment.protocol, seed, plain, environment.speaker, silent
+    )
     drawn = random.Random(f"{seed}/{failed.id}/way back").randrange(len(ends))
     for at in reversed(ends[: drawn + 1]):
         policy.repeat(failed.turns[:at])

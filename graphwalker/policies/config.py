@@ -23,7 +23,8 @@ class PolicyConfig(Config):
     """An OpenAI-compatible server that has the model; `api.base_url=...` is enough. None: local."""
     thoughts: Literal["varied", "plain", "none"] = "varied"
     """How the policy `oracle` words its thoughts: `plain` has one form of every kind, which is less
-    for a tiny model to learn; `none` are actions alone."""
+    for a tiny model to learn; `none` are actions alone. For another policy: whether the oracle's
+    way back (`experts way_back=true`) has thoughts."""
     format: FormatSetting = "chatml"
     """Layout of messages: `chatml`, `qwen2.5`, `qwen3`, `llama3`, `llama3.1`, `inline` (tiny
     models), or a layout of your own (see `FormatConfig` in `graphwalker/tokens/formats.py`)."""
