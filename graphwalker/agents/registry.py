@@ -5,15 +5,20 @@ from typing import Any
 
 from graphwalker.agents.preset import AgentSettings, Preset
 from graphwalker.agents.presets import SHIPPED
+from graphwalker.agents.published.ark.preset import ARK, ARK_CODE
+from graphwalker.agents.published.graphrunner.preset import GRAPHRUNNER
 from graphwalker.errors import UserError
 from graphwalker.named import find
 
 __all__ = ["AgentSettings", "Preset", "find_preset", "presets"]
 
 
+PUBLISHED = (ARK, ARK_CODE, GRAPHRUNNER)
+
+
 def presets() -> Mapping[str, Preset]:
     """The shipped presets by name."""
-    return {preset.name: preset for preset in SHIPPED}
+    return {preset.name: preset for preset in (*SHIPPED, *PUBLISHED)}
 
 
 def find_preset(name: str) -> Preset:

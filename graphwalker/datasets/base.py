@@ -3,14 +3,22 @@
 import logging
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
 from graphwalker.datasets import companions
 from graphwalker.datasets.catalogue import Size, dataset, published_size
-from graphwalker.datasets.files import Contents, Record, as_object, open_file, text_lines
+from graphwalker.datasets.files import (
+    Broken,
+    Contents,
+    Record,
+    as_object,
+    open_file,
+    salvaged,
+    text_lines,
+)
 from graphwalker.datasets.records import DatasetFile
 from graphwalker.datasets.registry import RecordForm, recognise
 from graphwalker.errors import UserError
@@ -61,6 +69,8 @@ class Loaded:
     """Ids of questions set aside because they have no gold answer."""
     notes: list[str] = field(default_factory=list[str])
     """What is odd about a whole published file."""
+    faulty: list[str] = field(default_factory=list[str])
+    """Why each faulty record of a published file was set aside, where its form does that."""
 
 
 def load_questions(
@@ -79,21 +89,41 @@ def load_dataset(
 ) -> Loaded:
     """As `load_questions`, with the form that was found, companions, and the published size."""
     path, reading = Path(path), reading or Reading()
-    contents = open_file(path)
-    form, name = recognise(contents, reading.format)
+    contents, form, name = _opened(path, reading.format)
     others = _companions(path, reading)
     file = _source(path, name, reading, bool(others))
-    numbered = list(_numbered(contents, form, file, limit))
+    faults: list[str] = []
+    numbered = list(_numbered(contents, form, file, limit, faults))
+    if faults and not numbered:
+        raise UserError(faults[0])
     split = file.split or next((q.split for _, q in numbered), "")
     size = published_size(name, split, contents.total or len(numbered), _parts(numbered))
     questions = [question for _, question in numbered]
     for other in others:
         known = _companion(other, reading.format if is_own(reading.format) else name, reading)
         questions = companions.join(questions, known, other)
-    loaded = Loaded(questions, name, form.form, size, tuple(others))
+    loaded = Loaded(questions, name, form.form, size, tuple(others), faulty=faults)
     numbers = [number for number, _ in numbered]
     checked = _answered(path, loaded, numbers, reading.unanswered)
-    return replace(checked, notes=_notes(checked))
+    return replace(checked, notes=[*_notes(checked), *(f"{f}: set aside" for f in loaded.faulty)])
+
+
+def _opened(path: Path, name: str) -> tuple[Contents, RecordForm, str]:
+    """The file and its form. One with broken JSON is read where its form sets faults aside."""
+    try:
+        contents = open_file(path)
+    except UserError as error:
+        contents = salvaged(path) if path.is_file() else None
+        if contents is None:
+            raise
+        try:
+            form, found = recognise(contents, name)
+        except UserError:
+            raise error from None
+        if not form.sets_aside:
+            raise
+        return contents, form, found
+    return contents, *recognise(contents, name)
 
 
 def parse_record(record: Record, path: Path, form: RecordForm, file: DatasetFile) -> Question:
@@ -111,25 +141,47 @@ def parse_record(record: Record, path: Path, form: RecordForm, file: DatasetFile
 
 
 def _numbered(
-    contents: Contents, form: RecordForm, file: DatasetFile, limit: int | None
+    contents: Contents,
+    form: RecordForm,
+    file: DatasetFile,
+    limit: int | None,
+    faults: list[str],
 ) -> Iterator[tuple[int, Question]]:
-    """Record number and question. Questions over our graphs must say where to start."""
+    """Record number and question; what is wrong with a record goes to `faults` where the form sets
+    such records aside."""
     seen: dict[str, int] = {}
     for record in contents.records:
-        question = parse_record(record, contents.path, form, file)
-        if question.id in seen:
-            raise UserError(
-                f"{contents.path}: {_label(record)}: question id {question.id!r} stands there "
-                f"twice, first in record {seen[question.id]}"
-            )
+        try:
+            question = _checked(record, contents.path, form, file, seen)
+        except UserError as error:
+            if not form.sets_aside:
+                raise
+            faults.append(str(error))
+            log.warning("%s: set aside", error)
+            continue
         seen[question.id] = record.number
-        known = dataset(file.dataset or question.dataset)
-        anywhere = known.open_topics or question.gold is not None
-        if not question.topic_entities and not anywhere:
-            raise UserError(f"{contents.path}: {_label(record)}: has no topic entity")
         yield record.number, question
         if limit is not None and len(seen) >= limit:
             return
+
+
+def _checked(
+    record: Record, path: Path, form: RecordForm, file: DatasetFile, seen: Mapping[str, int]
+) -> Question:
+    """The question, with an id of its own. Questions over our graphs must say where to start."""
+    if isinstance(record.value, Broken):
+        raise UserError(f"{record.value.why}, in record {record.number}")
+    question = parse_record(record, path, form, file)
+    if question.id in seen:
+        raise UserError(
+            f"{path}: {_label(record)}: question id {question.id!r} stands there "
+            f"twice, first in record {seen[question.id]}"
+        )
+    known = dataset(file.dataset or question.dataset)
+    anywhere = known.open_topics or question.gold is not None
+    if not question.topic_entities and not anywhere:
+        raise UserError(f"{path}: {_label(record)}: has no topic entity")
+    return question
 
 
 def _parts(numbered: list[tuple[int, Question]]) -> frozenset[str]:

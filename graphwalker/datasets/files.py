@@ -66,6 +66,50 @@ def open_file(path: Path | str) -> Contents:
     return _streamed(path, False, (Record(n, line) for n, _, line in _numbered(path)))
 
 
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A record of a JSON list that cannot be read; `why` says where it stands."""
+
+    why: str
+
+
+def salvaged(path: Path | str) -> Contents | None:
+    """The records of a JSON list of which some cannot be read: those are `Broken`. A record after a
+    broken one is found where its line is indented like the first one's. `None` for other files."""
+    path = Path(path)
+    text = "\n".join(line for _, line in _lines(path, blank=True))
+    start = _LIST.match(text.lstrip())
+    if start is None or _BROKEN.search(text):
+        return None
+    records = tuple(Record(n, value) for n, value in enumerate(_pieces(path, text), start=1))
+    return Contents(path, True, "", records[:HEAD], iter(records), len(records))
+
+
+def _pieces(path: Path, text: str) -> Iterator[object]:
+    decoder, position = json.JSONDecoder(), text.find("[") + 1
+    opening = re.compile(r"^[ \t]*\{", re.MULTILINE)
+    first = opening.search(text, position)
+    indented = re.compile(f"^{first[0]}", re.MULTILINE) if first else opening
+    while True:
+        position = _after_space(text, position)
+        if text[position : position + 1] in ("", "]"):
+            return
+        try:
+            value, position = decoder.raw_decode(text, position)
+            yield value
+        except (json.JSONDecodeError, RecursionError) as error:
+            at = error.lineno if isinstance(error, json.JSONDecodeError) else 0
+            line = at or text.count("\n", 0, position) + 1
+            yield Broken(f"{path}:{line}: not JSON")
+            following = indented.search(text, position + 1)
+            if following is None:
+                return
+            position = following.start()
+            continue
+        position = _after_space(text, position)
+        position += text[position : position + 1] == ","
+
+
 def as_object(value: object) -> dict[str, object] | None:
     """The JSON object, `None` for any other value."""
     return cast("dict[str, object]", value) if isinstance(value, dict) else None

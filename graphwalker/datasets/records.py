@@ -68,6 +68,9 @@ class Published(Nested):
     """Fields of other forms."""
     wrappers: ClassVar[tuple[str, ...]] = ("",)
     """Keys that may hold the list of records, `""` for none."""
+    sets_aside: ClassVar[bool] = False
+    """Whether the published files are known to hold faulty records: those are set aside and named,
+    where of other forms the first one ends the reading."""
     line: ClassVar[re.Pattern[str] | None] = None
     """What a line of text looks like, its columns being the fields; `None` for JSON."""
 

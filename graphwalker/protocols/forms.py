@@ -15,7 +15,7 @@ from graphwalker.protocols.base import Action, FinalAnswer, Malformed
 from graphwalker.protocols.tags import neutral
 from graphwalker.tools.base import Call
 
-Form = Mapping[str, Any]
+JsonForm = Mapping[str, Any]
 """A form's keys, each with an example value, which says what kind of value belongs there."""
 THOUGHT, ANSWER = "thought", "answer"
 _FENCE = re.compile(r"```[a-z]*\s*(\{.*?\})\s*```", re.DOTALL | re.IGNORECASE)
@@ -44,7 +44,7 @@ class FormProtocol:
     name: str = "forms"
     stop: tuple[str, ...] = ()
 
-    def __init__(self, forms: Mapping[str, Form]) -> None:
+    def __init__(self, forms: Mapping[str, JsonForm]) -> None:
         """`forms`: by the name of the call; a form whose keys hold another's comes before it."""
         self._forms = {name: dict(form) for name, form in forms.items()}
 

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Collection, Generator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from graphwalker.agents.base import Ask, Log, record_turn
 from graphwalker.agents.preset import AgentSettings
@@ -11,7 +11,7 @@ from graphwalker.protocols.base import Action, ActionProtocol, Calls, FinalAnswe
 from graphwalker.tools.base import Call, Observation
 from graphwalker.trajectory import Message
 
-Run = Callable[[Call], Observation]
+RunCall = Callable[[Call], Observation]
 Decision = Generator[Ask, Completion, Action]
 ANSWER = "answer"
 """Stands among the expected actions where an answer is one."""
@@ -27,7 +27,7 @@ class WritesNoAction(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class EpisodeBudget:
     """The limits of an episode, as `AgentSettings` has them."""
 
     max_turns: int = 10
@@ -36,7 +36,7 @@ class Budget:
     stop_repeats: int = 0
 
     @classmethod
-    def of(cls, settings: AgentSettings) -> "Budget":
+    def of(cls, settings: AgentSettings) -> "EpisodeBudget":
         return cls(
             settings.max_turns,
             settings.max_context_tokens,
@@ -54,7 +54,7 @@ class Dialogue:
     """
 
     protocol: ActionProtocol
-    budget: Budget
+    budget: EpisodeBudget
     log: Log
     _past: tuple[Message, ...] = ()
     _new: tuple[Message, ...] = ()
@@ -76,7 +76,7 @@ class Dialogue:
         else:
             self._new = (*self._new, Message("user", text))
 
-    def decide(self, expected: Collection[str], run: Run | None = None) -> Decision:
+    def decide(self, expected: Collection[str], run: RunCall | None = None) -> Decision:
         """Have the context completed: one of the `expected` calls (or `ANSWER`), run by `run`; any
         other action is malformed. What was observed stands in the context for the next one.
 
@@ -87,6 +87,8 @@ class Dialogue:
         action = yield from self._completed(expected, run, forced=False)
         self._malformed = self._malformed + 1 if isinstance(action, Malformed) else 0
         if self._malformed >= self.budget.max_malformed > 0:
+            # Nobody is there to read the complaint.
+            self.log.turns[-1] = replace(self.log.turns[-1], observation="")
             raise WritesNoAction
         return action
 
@@ -105,7 +107,7 @@ class Dialogue:
         action = yield from self._completed((ANSWER,), None, forced=True)
         return action if isinstance(action, FinalAnswer) else None
 
-    def _completed(self, expected: Collection[str], run: Run | None, forced: bool) -> Decision:
+    def _completed(self, expected: Collection[str], run: RunCall | None, forced: bool) -> Decision:
         context, restart = self._new, self._restart
         completion = yield Ask(
             (*self._past, *context), self.protocol.stop, restart=restart, forced=forced
@@ -147,7 +149,7 @@ class Dialogue:
         )
 
 
-def _seen(action: Action, completion: Completion, run: Run | None) -> Observation:
+def _seen(action: Action, completion: Completion, run: RunCall | None) -> Observation:
     if isinstance(action, Malformed):
         cut = "your message was cut off, write less; " if completion.finish == "length" else ""
         return Observation(f"Error malformed: {cut}{action.reason}", "malformed")

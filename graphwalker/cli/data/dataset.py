@@ -10,6 +10,7 @@ from typer import Argument, Option
 
 from graphwalker.cli import console
 from graphwalker.cli.shared import Given, JsonFlag, show, verb
+from graphwalker.errors import UserError
 
 app = typer.Typer(help="Check, count and convert files of questions.", no_args_is_help=True)
 
@@ -119,6 +120,58 @@ def resolve(
     rows = {"what the queries find": _line(summary["executed"])}
     numbers = {key: summary[key] for key in ("questions", "with_query", "written", "file")}
     show(given.questions.name, {**numbers, **rows}, as_json)
+
+
+@app.command()
+def evidence(
+    file: Annotated[Path, Argument(help="CoLoTa or CR-LT as published.")],
+    out: Annotated[Path, Option(help="Folder for questions.jsonl, evidence.jsonl and graph/.")],
+    triples: Annotated[
+        list[Path] | None, Option(help="A larger graph's triples beside them; repeatable.")
+    ] = None,
+    names: Annotated[list[Path] | None, Option(help="Its names; repeatable.")] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Make a graph of the evidence of yes-no questions, and the questions that it can answer.
+
+    Evidence counts where it names the question's topic, else that of other records that begins
+    there. What is set aside is named. With --triples the graph has distractors.
+
+    Example: graphwalker dataset evidence CoLoTa_qa.json --out runs/colota
+    """
+    from graphwalker.datasets.base import load_dataset
+    from graphwalker.datasets.evidence import graph_records, with_evidence
+    from graphwalker.files import write_jsonl
+    from graphwalker.graphs.build.build import build_graph
+
+    loaded = load_dataset(file)
+    found = with_evidence(loaded.questions)
+    for line in found.unread:
+        console.note(f"no triple: {line}")
+    for question_id in found.foreign:
+        console.note(f"{question_id}: set aside: no triple begins at its topic")
+    if not found.usable:
+        raise UserError(f"{file}: no question has evidence that names its topic")
+    out.mkdir(parents=True, exist_ok=True)
+    write_jsonl(out / "questions.jsonl", [question.to_json() for question in found.usable])
+    write_jsonl(out / "evidence.jsonl", list(graph_records(found.usable)))
+    built = build_graph(
+        triples or [],
+        out / "graph",
+        names=names or None,
+        property_files=[out / "evidence.jsonl"],
+        progress=console.note,
+    )
+    summary = {
+        "questions": len(found.usable),
+        "records set aside": len(loaded.faulty),
+        "texts that are no triples": len(found.unread),
+        "evidence joined by the topic's name": len(found.joined),
+        "questions without evidence": len(found.foreign),
+        "graph": str(out / "graph"),
+        "triples": built.get("triples", 0),
+    }
+    show(file.name, summary, as_json)
 
 
 def _readable(summary: Mapping[str, Any]) -> dict[str, Any]:

@@ -99,6 +99,34 @@ def build(
 
 
 @app.command()
+def grbench(
+    file: Annotated[Path, Argument(help="A GRBench graph.json, plain or .gz.")],
+    out: Out,
+    memory_limit: Annotated[str, Option(help="Memory of the build.")] = "2GB",
+) -> None:
+    """Compile a graph of GRBench: node types, features, relationships; the file is streamed.
+
+    Example: graphwalker graph grbench dblp/graph.json --out runs/dblp
+    """
+    from graphwalker.files import write_jsonl
+    from graphwalker.graphs.build.build import build_graph
+    from graphwalker.graphs.intake.grbench import GrbenchCounts, grbench_records
+
+    counts = GrbenchCounts()
+    records = out.with_name(f"{out.name}.records.jsonl")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        write_jsonl(records, grbench_records(file, counts))
+        built = build_graph(
+            [], out, property_files=[records], memory_limit=memory_limit, progress=console.note
+        )
+    finally:
+        records.unlink(missing_ok=True)
+    kinds = ", ".join(f"{name}: {count:,}" for name, count in counts.nodes.items())
+    show(str(out), {**built, "node types": kinds, "relationships": counts.relationships})
+
+
+@app.command()
 def info(graph: AnyGraph, as_json: JsonFlag = False) -> None:
     """Describe a graph: counts, checksum; of a compiled one its size, too."""
     from graphwalker.graphs.open import open_graph

@@ -1,9 +1,10 @@
 """GRBench (Jin et al., 2024): questions over textual graphs of five domains, answered in words."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
+from graphwalker.answers.text import Text
 from graphwalker.datasets import records
 from graphwalker.question import Answer, Question
 
@@ -29,6 +30,10 @@ ALSO = {
 """Graphs that two publications of the same questions name differently."""
 
 
+PER_TEMPLATE = 10
+"""So many questions in a row are made from one template."""
+
+
 class GrBench(records.Published):
     """The answer stays one text: it is scored by ROUGE-L and by a judge, and its commas stand
     between names as well as inside them. No topic entity is given; the agent has to search.
@@ -42,10 +47,15 @@ class GrBench(records.Published):
     question: records.Text
     answer: Annotated[records.Text, BeforeValidator(records.number_as_text)]
     level: records.MaybeText = ""
+    """Stands in the hub's version alone; without it, figures are by template."""
+    plan: list[dict[str, Any]] = []
+    """Ours: a traversal plan that finds the answer."""
 
     def to_question(self, number: int, file: records.DatasetFile) -> Question:
         graph = graph_of(file)
         facets = {"graph": graph, "domain": DOMAINS[graph]} if graph else {}
+        if self.qid.isdecimal():
+            facets["template"] = str(int(self.qid) // PER_TEMPLATE)
         return Question(
             id="-".join(part for part in ("grbench", graph, self.qid) if part),
             text=self.question,
@@ -53,6 +63,8 @@ class GrBench(records.Published):
             answers=(Answer(self.answer),),
             structure=self.level,
             facets={**facets, "level": self.level} if self.level else facets,
+            annotations={"plan": self.plan} if self.plan else {},
+            gold=Text(self.answer),
         )
 
 

@@ -28,6 +28,7 @@ class CoLoTa(records.Published):
 
     form = "CoLoTa or CR-LT"
     datasets = ("colota",)
+    sets_aside = True
 
     id: records.Key
     query: records.Text

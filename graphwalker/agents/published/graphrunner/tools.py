@@ -1,0 +1,222 @@
+"""GraphRunner's execution: a verified plan, step by step, and what its last step found, as text."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from graphwalker.agents.published.graphrunner.plans import (
+    RINGS,
+    FetchByEdge,
+    FetchByType,
+    FindCommon,
+    FindNode,
+    PlanFault,
+    PlanStep,
+    hint_types,
+    read_plan,
+    source_step,
+    standing_types,
+    verify,
+)
+from graphwalker.agents.published.graphrunner.schema import TraversalSchema, types_of
+from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side, Step
+from graphwalker.graphs.literals import is_literal
+from graphwalker.graphs.properties import PropertyGraph
+from graphwalker.question import Question
+from graphwalker.ranking.nodes.index import NodeIndex
+from graphwalker.tools.base import Call, ErrorKind, Observation
+from graphwalker.tools.namebook import NameBook, quote
+
+CHARS_PER_TOKEN = 4
+"""A bound for budgets of text that no tokenizer has seen yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunnerLimits:
+    """What execution may find and show."""
+
+    hits: int = 5
+    share: float = 0.8
+    nodes: int = 1000
+    answer_tokens: int = 2000
+    schema_edges: int = 200
+
+
+@dataclass(slots=True)
+class _Found:
+    """The nodes of each step so far, and how much was looked up."""
+
+    steps: list[list[Entity]] = field(default_factory=list[list[Entity]])
+    hidden: int = 0
+    graph_calls: int = 0
+
+
+class RunnerTools:
+    """The tools of one episode: `plan` verifies a plan and, where it is sound, executes it."""
+
+    def __init__(
+        self,
+        graph: KnowledgeGraph,
+        question: Question,
+        schema: TraversalSchema,
+        index: NodeIndex,
+        limits: RunnerLimits,
+    ) -> None:
+        self.schema = schema
+        self._graph, self._index, self._limits = graph, index, limits
+        self._question = question
+        self._book = NameBook(graph)
+        self._topics = tuple(
+            self._book.show(topic) if topic.id else topic.name for topic in question.topic_entities
+        )
+
+    def call(self, call: Call) -> Observation:
+        if call.tool != "plan":
+            return _mistake(ErrorKind.UNKNOWN_TOOL, f"there is no {call.tool}")
+        plan = self.verified(list(call.arguments.get("plan") or ()))
+        if isinstance(plan, PlanFault):
+            # The kind of the fault, so that the classes of errors can be counted.
+            return Observation(f"Error {plan.kind}: {plan}", plan.kind)
+        return self.execute(plan)
+
+    def verified(self, steps: Sequence[object]) -> tuple[PlanStep, ...] | PlanFault:
+        """The plan, or the first fault that verification finds; nothing is executed."""
+        plan = read_plan(steps)
+        if isinstance(plan, PlanFault):
+            return plan
+        return verify(plan, self.schema) or plan
+
+    def entity_id(self, name: str) -> str:
+        return self._book.entity_id(name)
+
+    def topic_names(self) -> tuple[str, ...]:
+        return self._topics
+
+    def signatures(self) -> str:
+        return self.schema.describe(self._question.text, self._limits.schema_edges)
+
+    def execute(self, plan: Sequence[PlanStep]) -> Observation:
+        """What the last step found: how many nodes, then each with its attributes, as far as the
+        token budget goes; what does not fit is counted."""
+        found = _Found()
+        standing = standing_types(plan, self.schema)
+        for number, step in enumerate(plan):
+            nodes = self._run(step, found, standing[:number])
+            found.hidden += max(0, len(nodes) - self._limits.nodes)
+            found.steps.append(nodes[: self._limits.nodes])
+        return self._shown(found)
+
+    def _run(
+        self, step: PlanStep, found: _Found, standing: Sequence[frozenset[str]]
+    ) -> list[Entity]:
+        match step:
+            case FindNode(hint, node_type):
+                return self._hits(hint, [node_type], found)
+            case FetchByEdge(edge, wanted):
+                direction = self.schema.direction(standing[-1], edge, wanted)
+                return self._neighbors(found.steps[-1], edge, direction or Direction.OUT, found)
+            case FetchByType(node_type):
+                return self._nearest(found.steps[-1], node_type, found)
+            case FindCommon(sources):
+                return self._common(sources, found, standing)
+
+    def _hits(self, hint: str, types: Iterable[str], found: _Found) -> list[Entity]:
+        found.graph_calls += 1
+        hits = [
+            hit
+            for node_type in types
+            for hit in self._index.nearest(hint, node_type, self._limits.hits, self._limits.share)
+        ]
+        best = max((hit.score for hit in hits), default=0.0)
+        kept = [hit.entity for hit in hits if hit.score >= self._limits.share * best]
+        return _distinct(kept)[: self._limits.hits]
+
+    def _neighbors(
+        self, nodes: Sequence[Entity], edge: str, direction: Direction, found: _Found
+    ) -> list[Entity]:
+        limit = self._limits.nodes + 1
+        steps = [Step(node.id, edge, direction, limit) for node in nodes if not _is_value(node)]
+        found.graph_calls += len(steps)
+        return _distinct(end for ends in self._graph.step_many(steps) for end in ends)
+
+    def _nearest(self, nodes: Sequence[Entity], node_type: str, found: _Found) -> list[Entity]:
+        """The first ring, at most `RINGS` hops away, that holds nodes of the type."""
+        ring, seen = list(nodes), {node.id for node in nodes}
+        for _ in range(RINGS):
+            ring = [one for one in self._around(ring, found) if one.id not in seen]
+            hits = [one for one in ring if node_type in types_of(self._graph, one)]
+            if hits:
+                return hits
+            seen.update(one.id for one in ring)
+        return []
+
+    def _around(self, nodes: Sequence[Entity], found: _Found) -> list[Entity]:
+        sides = [Side(n.id, way) for n in nodes if not _is_value(n) for way in Direction]
+        limit = self._limits.nodes + 1
+        steps = [
+            Step(side.entity_id, relation, side.direction, limit)
+            for side, listed in zip(sides, self._graph.flat_relations_many(sides), strict=True)
+            for relation, _ in listed
+            if relation in self.schema.edges
+        ]
+        found.graph_calls += len(sides) + len(steps)
+        return _distinct(end for ends in self._graph.step_many(steps) for end in ends)
+
+    def _common(
+        self,
+        sources: Sequence[tuple[str, str, str]],
+        found: _Found,
+        standing: Sequence[frozenset[str]],
+    ) -> list[Entity]:
+        common: list[Entity] | None = None
+        for node, edge, wanted in sources:
+            number = source_step(node)
+            types = standing[number - 1] if number else hint_types(edge, self.schema)
+            nodes = found.steps[number - 1] if number else self._hits(node, sorted(types), found)
+            direction = self.schema.direction(types, edge, wanted) or Direction.OUT
+            ends = self._neighbors(nodes, edge, direction, found)
+            ids = {end.id for end in ends}
+            common = ends if common is None else [one for one in common if one.id in ids]
+        return common or []
+
+    def _shown(self, found: _Found) -> Observation:
+        nodes, budget = found.steps[-1], self._limits.answer_tokens * CHARS_PER_TOKEN
+        total = len(nodes) + found.hidden
+        lines = [f"{total} nodes found." if total != 1 else "1 node found."]
+        shown: list[Entity] = []
+        for node in nodes:
+            entity = Entity(node.id, self._book.show(node))
+            line = self._line(entity)
+            if len(line) > budget and shown:
+                break
+            lines.append(line[:budget])
+            budget -= len(line)
+            shown.append(entity)
+        hidden = total - len(shown)
+        if hidden:
+            lines.append(f"({hidden} more nodes are not shown)")
+        return Observation(
+            "\n".join(lines), shown=tuple(shown), hidden=hidden, graph_calls=found.graph_calls
+        )
+
+    def _line(self, node: Entity) -> str:
+        """The name, and what else is known of the node."""
+        if not isinstance(self._graph, PropertyGraph) or _is_value(node):
+            return quote(node.name)
+        properties = self._graph.properties(node.id)
+        parts = [
+            f"{key}: {', '.join(map(quote, map(str, values)))}"
+            for key, values in sorted(properties.items())
+        ]
+        return f"{quote(node.name)} ({'; '.join(parts)})" if parts else quote(node.name)
+
+
+def _is_value(node: Entity) -> bool:
+    return is_literal(node.id)
+
+
+def _distinct(nodes: Iterable[Entity]) -> list[Entity]:
+    return list({node.id: node for node in nodes}.values())
+
+
+def _mistake(kind: ErrorKind, text: str) -> Observation:
+    return Observation(f"Error {kind}: {text}", kind)

@@ -1,0 +1,185 @@
+"""ARK-V1: the state machine's routes, its contexts, its two ways of counting, and its oracle."""
+
+import json
+
+import pytest
+
+from eval.score.compat_papers import ark_accuracy, ark_reliability
+from graphwalker.agents.environment import Environment, EnvironmentConfig
+from graphwalker.agents.rollout import rollout
+from graphwalker.datasets.base import load_dataset
+from graphwalker.datasets.evidence import graph_records, with_evidence
+from graphwalker.graphs.base import Direction, Entity
+from graphwalker.graphs.memory import MemoryGraph
+from graphwalker.policies.config import PolicyConfig
+from graphwalker.policies.load import load_policy
+from graphwalker.policies.scripted import ScriptedPolicy
+from graphwalker.query.query import Branch, Hop, Query
+from graphwalker.question import Answer, Question
+from graphwalker.scoring import score
+from graphwalker.trajectory import StopReason
+from support.toy import toy_graph
+from support.yes_no_world import faulty_records, yes_no_records
+
+ADA = Entity("m.0ada", "Ada Mbeki")
+GENRES = Question(
+    "q",
+    "Of which genres are films by Ada Mbeki?",
+    (ADA,),
+    (Answer("Drama", "m.0genre1"), Answer("Science Fiction", "m.0genre2")),
+    query=Query((Branch(ADA, (Hop("film.director.film"), Hop("film.film.genre"))),)),
+)
+ANCHOR = '{"anchor": "Ada Mbeki"}'
+FILMS = '{"relation": "film.director.film"}'
+REASON = '{"triples": ["46f6"], "implication": "i", "continue": true, "reset": false}'
+SUMMARY = '{"summary": "Two films."}'
+ANSWER = '{"answer": ["Drama"]}'
+
+
+def play(*lines, preset="ark-v1", graph=None, **settings):
+    env = Environment(graph or toy_graph(), EnvironmentConfig(preset=preset, **settings))
+    (done,) = rollout([GENRES], env, ScriptedPolicy({"q": lines}))
+    return done
+
+
+def forms(done):
+    """What each turn decided, by the name of its form; in capitals where a context begins."""
+    names = [turn.action.get("tool") or next(iter(turn.action)) for turn in done.turns]
+    return [n.upper() if t.restart else n for n, t in zip(names, done.turns, strict=True)]
+
+
+def test_a_step_is_anchor_relation_reasoning_summary_and_then_the_context_is_new():
+    done = play(ANCHOR, FILMS, REASON, SUMMARY, ANCHOR, '{"relation": "x"}', FILMS, REASON)
+    assert forms(done)[:5] == ["anchor", "relation", "reason", "summary", "ANCHOR"]
+    context = done.turns[4].context
+    assert [message.role for message in context] == ["system", "user"]
+    assert "Known so far: Two films." in context[1].content
+    assert "film.director.film" not in context[1].content
+
+
+@pytest.mark.parametrize("attempts, wins", [(4, True), (5, True), (6, False)])
+def test_the_fifth_attempt_may_succeed(attempts: int, wins: bool):
+    wrong = ['{"anchor": "Nobody"}'] * (attempts - 1)
+    done = play(*wrong, *([ANCHOR, FILMS, ANSWER] if wins else [ANSWER]))
+    assert (forms(done)[attempts - 1] == "anchor") is wins
+    assert wins or (done.stop, done.answer) == (StopReason.ANSWERED, ("Drama",))
+
+
+def test_as_the_code_counts_the_fifth_attempt_leads_to_the_answer_even_if_it_is_valid():
+    wrong = ['{"anchor": "Nobody"}'] * 4
+    done = play(*wrong, ANCHOR, ANSWER, preset="ark-v1-code")
+    assert forms(done) == ["anchor"] * 5 + ["ANSWER"]
+    done = play(*wrong[:3], ANCHOR, FILMS, ANSWER, preset="ark-v1-code")
+    assert forms(done)[:5] == ["anchor"] * 4 + ["relation"]
+
+
+def test_no_relation_leads_back_to_an_anchor_in_the_same_step():
+    done = play(ANCHOR, '{"relation": ""}', '{"anchor": "Tom Lindqvist"}', FILMS)
+    assert forms(done) == ["anchor", "relation", "anchor", "relation"]
+    assert done.turns[3].error == "unknown_relation"
+
+
+def test_a_wrong_name_brings_what_is_near_it():
+    done = play('{"anchor": "Ada Mbeky"}', ANCHOR, '{"relation": "film.director.movies"}')
+    assert "nearest are Ada Mbeki" in done.turns[0].observation
+    assert "nearest are film.director.film, " in done.turns[2].observation
+
+
+def test_unknown_keys_are_tried_again_and_an_empty_choice_or_reset_drops_the_step():
+    wrong = REASON.replace("46f6", "zzzz")
+    dropped = REASON.replace('["46f6"]', "[]")
+    reset = REASON.replace('"reset": false', '"reset": true')
+    for given in (dropped, reset):
+        done = play(ANCHOR, FILMS, wrong, given, ANCHOR)
+        assert forms(done) == ["anchor", "relation", "reason", "reason", "ANCHOR"]
+        assert "keys are 46f6, 8bc1" in done.turns[2].observation
+        assert "Known so far" not in done.turns[4].context[-1].content
+
+
+def test_who_does_not_continue_and_who_has_no_step_left_is_asked_for_the_answer():
+    over = REASON.replace("true", "false", 1)
+    assert forms(play(ANCHOR, FILMS, over, SUMMARY, ANSWER))[-1] == "ANSWER"
+    step = [ANCHOR, FILMS, REASON, SUMMARY]
+    done = play(*step, *step, ANSWER, options={"steps": 2})
+    assert forms(done)[-1] == "ANSWER" and len(done.turns) == 9
+
+
+def test_a_literal_has_no_outgoing_triples_and_cannot_be_an_anchor():
+    graph = MemoryGraph([("m.a", "r.r", "m.b")], {"m.a": "A", "m.b": "B"})
+    done = play('{"anchor": "B"}', graph=graph)
+    assert "B is the head of no triple" in done.turns[0].observation
+
+
+def test_the_budget_ends_with_a_forced_answer_and_malformed_completions_with_none():
+    done = play(ANCHOR, FILMS, ANSWER, max_turns=2)
+    assert (done.stop, done.answer) == (StopReason.FORCED, ("Drama",))
+    assert done.turns[2].context[-1].content.endswith('{"answer": ["Name"]}')
+    done = play(ANCHOR, "hm", "hm", max_malformed=2)
+    assert (done.stop, done.answer) == (StopReason.MALFORMED, None)
+    assert done.turns[-1].observation == ""
+
+
+def test_keys_of_triples_are_the_same_on_every_graph_order_and_distinct():
+    from graphwalker.agents.published.ark.tools import keyed
+    from graphwalker.tools.base import ShownTriple
+
+    many = [ShownTriple(ADA, "r", Entity(f"m.{i}", "x")) for i in range(3000)]
+    assert len(keyed(many)) == 3000
+
+
+def test_qualifiers_stand_behind_the_triple(tmp_path):
+    questions = _usable(tmp_path, yes_no_records(5))
+    env = _world(questions, tmp_path)
+    (done,) = rollout(
+        [questions[3]], env, load_policy(PolicyConfig(model="oracle"), environment=env)
+    )
+    assert "{replaces: " in done.turns[2].context[-1].content
+    assert score(done)["em"] == 1.0
+
+
+def _usable(folder, records):
+    path = folder / "CoLoTa_qa.json"
+    path.write_text(json.dumps(records))
+    return with_evidence(load_dataset(path).questions).usable
+
+
+def _played(questions, env):
+    oracle = load_policy(PolicyConfig(model="oracle"), environment=env)
+    return list(rollout(questions, env, oracle))
+
+
+def _world(questions, folder, preset="ark-v1"):
+    from graphwalker.graphs.build.build import build_graph
+    from graphwalker.graphs.open import open_graph
+
+    records = folder / "evidence.jsonl"
+    records.write_text("".join(json.dumps(r) + "\n" for r in graph_records(questions)))
+    build_graph([], folder / "graph", property_files=[records])
+    return Environment(open_graph(folder / "graph"), EnvironmentConfig(preset=preset))
+
+
+@pytest.mark.parametrize("preset", ["ark-v1", "ark-v1-code"])
+def test_the_oracle_answers_all_of_200_questions_that_have_evidence(tmp_path, preset):
+    questions = _usable(tmp_path, faulty_records())
+    assert len(questions) == 198
+    env = _world(questions, tmp_path)
+    played = list(
+        rollout(questions, env, load_policy(PolicyConfig(model="oracle"), environment=env))
+    )
+    assert {score(done)["em"] for done in played} == {1.0}
+    assert all(done.stop is StopReason.ANSWERED for done in played)
+    golds = [done.question.answers[0].name == "True" for done in played]
+    accuracy = [ark_accuracy(d.answer or (), g) for d, g in zip(played, golds, strict=True)]
+    assert set(accuracy) == {1.0}
+    assert ark_reliability([done.answer or () for done in played[:1]]) == 1.0
+
+
+def test_the_oracle_walks_a_query_and_is_lost_where_a_hop_comes_in():
+    env = Environment(toy_graph(), EnvironmentConfig(preset="ark-v1"))
+    oracle = load_policy(PolicyConfig(model="oracle"), environment=env)
+    (done,) = rollout([GENRES], env, oracle)
+    assert score(done)["em"] == 1.0 and sum(turn.restart for turn in done.turns) == 3
+    into = Query((Branch(ADA, (Hop("film.film.directed_by", Direction.IN),)),))
+    question = Question("in", "?", (ADA,), (Answer("The Glass Harbor", "m.0film1"),), query=into)
+    (done,) = rollout([question], env, oracle)
+    assert score(done)["em"] == 0.0

@@ -1,0 +1,217 @@
+"""GraphRunner: plans verified before anything runs, replanning, execution, toy GRBench graphs."""
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from eval.score.compat_papers import graphrunner_rouge_l
+from graphwalker.agents.environment import Environment, EnvironmentConfig
+from graphwalker.agents.published.graphrunner.plans import (
+    PlanFault,
+    read_plan,
+    to_json,
+    verify,
+    written,
+)
+from graphwalker.agents.published.graphrunner.schema import traversal_schema
+from graphwalker.agents.rollout import rollout
+from graphwalker.datasets.base import load_questions
+from graphwalker.errors import UserError
+from graphwalker.files import write_jsonl
+from graphwalker.graphs.base import Entity
+from graphwalker.graphs.build.build import build_graph
+from graphwalker.graphs.intake.grbench import grbench_records
+from graphwalker.graphs.open import open_graph
+from graphwalker.policies.config import PolicyConfig
+from graphwalker.policies.load import load_policy
+from graphwalker.policies.scripted import ScriptedPolicy
+from graphwalker.query.query import Branch, Query, parse_hop
+from graphwalker.question import Answer, Question
+from graphwalker.scoring import score
+from graphwalker.trajectory import StopReason
+from support.graphrunner_plans import HALLUCINATED, VALID
+from support.grbench_toy import (
+    academic,
+    academic_questions,
+    commerce,
+    commerce_questions,
+    write_toy,
+)
+from support.toy import toy_graph
+
+
+@dataclass(frozen=True)
+class Toy:
+    folder: Path
+    questions: list[Question]
+
+    def environment(self, **settings):
+        graph = open_graph(self.folder / "graph")
+        return Environment(graph, EnvironmentConfig(preset="graphrunner", **settings))
+
+    @cache  # noqa: B019
+    def schema(self):
+        return traversal_schema(open_graph(self.folder / "graph"))
+
+
+@pytest.fixture(scope="module")
+def toys(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Toy]:
+    made = {}
+    for name, graph, questions in (
+        ("dblp", academic(), academic_questions),
+        ("amazon", commerce(), commerce_questions),
+    ):
+        folder = tmp_path_factory.mktemp("toy") / name
+        graph_file, lines = write_toy(folder, graph, questions(graph))
+        write_jsonl(folder / "records.jsonl", grbench_records(graph_file))
+        build_graph([], folder / "graph", property_files=[folder / "records.jsonl"])
+        made[name] = Toy(folder, load_questions(lines))
+    return made
+
+
+def fault(steps, schema):
+    plan = read_plan(steps)
+    return plan if isinstance(plan, PlanFault) else verify(plan, schema)
+
+
+def test_there_are_sixty_plans_of_each_kind():
+    assert len(HALLUCINATED) == len(VALID) == 60
+    assert len({json.dumps(plan) for _, _, plan in HALLUCINATED}) == 60
+    assert len({json.dumps(plan) for _, plan in VALID}) == 60
+
+
+def test_every_hallucinated_plan_is_caught_with_its_kind_and_its_class(toys):
+    for graph, kind, plan in HALLUCINATED:
+        found = fault(plan, toys[graph].schema())
+        assert found is not None, plan
+        assert (found.kind, found.error_class) == (kind, "hallucination"), plan
+
+
+def test_every_valid_plan_passes_and_reads_back(toys):
+    for graph, steps in VALID:
+        assert fault(steps, toys[graph].schema()) is None, steps
+        plan = read_plan(steps)
+        assert not isinstance(plan, PlanFault)
+        assert read_plan([to_json(step) for step in plan]) == plan
+        assert all(written(step) for step in plan)
+
+
+def test_nothing_runs_before_a_plan_is_verified(toys):
+    dblp = toys["dblp"]
+    for graph, _, plan in HALLUCINATED[:12]:
+        if graph == "dblp":
+            tools = dblp.environment().toolbox(dblp.questions[0])
+            seen = tools.call(_call(plan))
+            assert seen.graph_calls == 0 and seen.error and not seen.shown
+
+
+def _call(plan):
+    from graphwalker.tools.base import Call
+
+    return Call("plan", {"plan": plan})
+
+
+def play(toy, *lines, **settings):
+    question = toy.questions[0]
+    (done,) = rollout([question], toy.environment(**settings), ScriptedPolicy({question.id: lines}))
+    return done
+
+
+RIVER = {"action": "Find_Node", "node_finding_hint": "river", "node_type": "paper"}
+GOOD = json.dumps({"plan": [RIVER]})
+BAD = json.dumps({"plan": [{**RIVER, "node_finding_hint": "x", "node_type": "Book"}]})
+DONE = '{"answer": ["x"]}'
+
+
+def test_the_next_plan_sees_the_failed_step_and_its_reason_only(toys):
+    done = play(toys["dblp"], BAD, GOOD, DONE)
+    first, second, answer = done.turns
+    assert first.error == "unknown_node_type" and second.error == ""
+    assert second.restart and answer.restart
+    assert [message.role for message in second.context] == ["system", "user"]
+    assert "step 1 Find_Node(x, Book): there is no node type Book" in second.context[1].content
+    assert BAD not in second.context[1].content
+    assert (done.stop, done.answer) == (StopReason.ANSWERED, ("x",))
+
+
+def test_after_three_further_plans_the_answer_is_given_from_nothing(toys):
+    done = play(toys["dblp"], BAD, BAD, BAD, BAD, DONE)
+    assert len(done.turns) == 5
+    assert "nothing was retrieved" in done.turns[4].context[1].content
+    done = play(toys["dblp"], BAD, DONE, options={"replans": 0})
+    assert len(done.turns) == 2
+
+
+def test_the_turn_budget_holds_and_malformed_plans_end_the_episode(toys):
+    done = play(toys["dblp"], BAD, BAD, DONE, max_turns=2)
+    assert (done.stop, len(done.turns)) == (StopReason.FORCED, 3)
+    done = play(toys["dblp"], "hm", "hm", "hm")
+    assert (done.stop, done.answer) == (StopReason.MALFORMED, None)
+
+
+@pytest.mark.parametrize("name", ["dblp", "amazon"])
+def test_the_oracle_answers_every_question_of_the_toy_graphs(toys, name):
+    env, questions = toys[name].environment(), toys[name].questions
+    oracle = load_policy(PolicyConfig(model="oracle"), environment=env)
+    played = list(rollout(questions, env, oracle))
+    assert {score(done)["em"] for done in played} == {1.0}
+    golds = [[done.question.answers[0].name] for done in played]
+    rouge = [graphrunner_rouge_l(d.answer or (), g) for d, g in zip(played, golds, strict=True)]
+    assert set(rouge) == {1.0}
+    assert all(len(done.turns) == 2 for done in played)
+
+
+def test_questions_have_their_level_and_their_template(toys):
+    facets = [question.facets for question in toys["dblp"].questions]
+    assert facets[0] == {"graph": "dblp", "domain": "academic", "template": "0", "level": "easy"}
+    assert facets[59]["template"] == "5" and facets[59]["level"] == "medium"
+
+
+def test_what_the_token_budget_cuts_is_counted(toys):
+    step = {"action": "Fetch_Neighbors", "targeted_edge_type": "paper"}
+    venue = {"action": "Find_Node", "node_finding_hint": "Journal of River", "node_type": "venue"}
+    toy = toys["dblp"]
+    tools = toy.environment(options={"answer_tokens": 50}).toolbox(toy.questions[0])
+    seen = tools.call(_call([venue, step]))
+    total = int(seen.text.split()[0])
+    assert seen.hidden == total - len(seen.shown) > 0
+    assert f"({seen.hidden} more nodes are not shown)" in seen.text
+
+
+@pytest.mark.parametrize(
+    "branches, tail, names",
+    [
+        ([("m.0ada", "film.director.film")], [], {"The Glass Harbor", "Night, Again"}),
+        ([("m.0eve", "~people.person.children")], [], {"Ada Mbeki", "Tom Lindqvist"}),
+        (
+            [("m.0ada", "film.director.film"), ("m.0genre2", "~film.film.genre")],
+            [],
+            {"Night, Again"},
+        ),
+        (
+            [("m.0ada", "film.director.film"), ("m.0genre2", "~film.film.genre")],
+            ["film.film.language"],
+            {"Verrian"},
+        ),
+    ],
+)
+def test_queries_of_every_structure_are_plans(branches, tail, names):
+    graph = toy_graph()
+    query = Query(
+        tuple(Branch(Entity(i, graph.name(i)), (parse_hop(r),)) for i, r in branches),
+        tuple(map(parse_hop, tail)),
+    )
+    question = Question("q", "?", query.topics, (Answer("?"),), query=query)
+    env = Environment(graph, EnvironmentConfig(preset="graphrunner"))
+    (done,) = rollout([question], env, load_policy(PolicyConfig(model="oracle"), environment=env))
+    assert set(done.answer or ()) == names
+
+
+def test_a_graph_that_lists_no_nodes_is_refused():
+    graph = toy_graph()
+    graph.size = 0
+    with pytest.raises(UserError, match="give a property graph"):
+        traversal_schema(graph)
