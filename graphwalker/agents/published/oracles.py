@@ -12,7 +12,7 @@ from graphwalker.query.query import Query
 from graphwalker.question import Question
 from graphwalker.trajectory import Turn
 
-Taken = Generator[Move, Turn, Turn]
+DecisionTurn = Generator[Move, Turn, Turn]
 
 
 class DecisionOracle(PlannedPolicy):

@@ -3,7 +3,7 @@
 from collections.abc import Generator, Sequence
 
 from graphwalker.agents.published.ark.tools import keyed
-from graphwalker.agents.published.oracles import DecisionOracle, Taken, meant, query_of
+from graphwalker.agents.published.oracles import DecisionOracle, DecisionTurn, meant, query_of
 from graphwalker.datasets.evidence import evidence_of
 from graphwalker.graphs.base import Direction, Entity
 from graphwalker.graphs.literals import is_literal, literal_name
@@ -55,7 +55,7 @@ class _Walk:
             raise _Halt
         return ends
 
-    def _do(self, why: str, form: str, **values: object) -> Taken:
+    def _do(self, why: str, form: str, **values: object) -> DecisionTurn:
         turn = yield why, Call(form, values)
         self._view.see(turn)
         if turn.error:

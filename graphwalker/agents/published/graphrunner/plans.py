@@ -155,7 +155,7 @@ def _read_step(number: int, raw: Any) -> PlanStep | PlanFault:
     action = fields.pop("action", None)
     nested = fields.pop("arguments", None)
     if isinstance(nested, Mapping):
-        fields = {**nested, **fields}
+        fields = {**cast("Mapping[str, Any]", nested), **fields}
     shown = f"{str(action)[:60]}({', '.join(map(str, fields))[:100]})"
     if not isinstance(action, str) or action not in ACTIONS:
         names = ", ".join(ACTIONS)
@@ -176,10 +176,9 @@ def _step_of(action: str, fields: Mapping[str, Any]) -> PlanStep | None:
         direction = fields.get("direction", "")
         if texts and direction in ("", *Direction):
             return FetchByEdge(fields["targeted_edge_type"], direction)
-    nodes = fields.get("nodes")
-    if action == COMMON and keys == {"nodes"} and isinstance(nodes, list) and len(nodes) > 1:
-        sources = [_source(one) for one in cast("list[Any]", nodes)]
-        if None not in sources:
+    if action == COMMON and keys == {"nodes"} and isinstance(fields["nodes"], list):
+        sources = [_source(one) for one in cast("list[Any]", fields["nodes"])]
+        if len(sources) > 1 and None not in sources:
             return FindCommon(tuple(one for one in sources if one is not None))
     return None
 
