@@ -11,8 +11,7 @@ from graphwalker.graphs.names import fold
 from graphwalker.graphs.sparql.answers import count_in
 from graphwalker.graphs.sparql.batch import BranchBatch
 from graphwalker.graphs.sparql.client import SparqlClient
-from graphwalker.graphs.sparql.counted import CountedRelations
-from graphwalker.graphs.sparql.listing import EDGES, EndpointLister
+from graphwalker.graphs.sparql.listing import EDGES, CountedRelations, EndpointLister
 from graphwalker.graphs.sparql.patterns import Patterns
 from graphwalker.graphs.sparql.reading import RowReader
 from graphwalker.graphs.sparql.steps import TOGETHER, Stepper

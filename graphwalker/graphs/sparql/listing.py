@@ -5,10 +5,12 @@ edges of a side. Sides with more edges than that (hubs) need a second one. What 
 `flatten.flat_relations` gives on any other graph.
 """
 
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from graphwalker.graphs.base import FLATTENED, Direction, Side
+from graphwalker.errors import GraphError
+from graphwalker.graphs.base import FLATTENED, Direction, Entity, Side, Step
 from graphwalker.graphs.cvt import RELATIONS_PER_CVT
 from graphwalker.graphs.sparql.answers import ResultRow
 from graphwalker.graphs.sparql.batch import BranchBatch
@@ -21,6 +23,8 @@ EDGES = 10_000
 """Edges of a side among which CVT nodes are looked for right away."""
 _SIDES = 8
 """Per request: each side may bring many rows."""
+REMEMBERED = 4096
+"""Sides whose listed relations are remembered."""
 
 
 @dataclass(slots=True)
@@ -138,3 +142,39 @@ class EndpointLister:
         iri = self._vocabulary.iri(node_id)
         assert iri is not None, node_id
         return iri
+
+
+class CountedRelations:
+    """The relations that the last listings showed, by side: one that was counted a moment ago and
+    comes back without ends is a fault. Safe among threads."""
+
+    def __init__(self) -> None:
+        self._listed: dict[Side, frozenset[str]] = {}
+        self._lock = threading.Lock()
+
+    def add(self, listed: Mapping[Side, Sequence[tuple[str, int]]]) -> None:
+        with self._lock:
+            if len(self._listed) + len(listed) > REMEMBERED:
+                self._listed.clear()
+            for side, relations in listed.items():
+                self._listed[side] = frozenset(relation for relation, _ in relations)
+
+    def contradicted(self, steps: Sequence[Step], found: Sequence[list[Entity]]) -> list[Step]:
+        """The steps that led nowhere though their relation was counted there."""
+        return [
+            step
+            for step, ends in zip(steps, found, strict=True)
+            if not ends and step.limit != 0 and step.relation in self._of(step)
+        ]
+
+    def refuse(self, found: Mapping[Step, list[Entity]]) -> None:
+        """Raises `GraphError` where a second look found nothing either."""
+        for step, ends in found.items():
+            if not ends:
+                raise GraphError(
+                    f"{step.relation} of {step.entity_id} was counted and has no end now: the "
+                    "endpoint loses answers, or its graph was changed"
+                )
+
+    def _of(self, step: Step) -> frozenset[str]:
+        return self._listed.get(Side(step.entity_id, step.direction), frozenset())

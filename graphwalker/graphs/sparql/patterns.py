@@ -25,6 +25,8 @@ class Patterns:
         self._type = vocabulary.iri(vocabulary.type)
         self._folded = vocabulary.iri(vocabulary.folded)
         self._prefix = vocabulary.prefix
+        hidden = (vocabulary.name, vocabulary.folded, *vocabulary.hidden)
+        self._hidden = [iri for one in dict.fromkeys(hidden) if (iri := vocabulary.iri(one))]
         # Over several graphs one triple may stand in two of them.
         self._count = "COUNT(*)" if one_graph else "COUNT(DISTINCT ?x)"
 
@@ -74,7 +76,9 @@ class Patterns:
     def behind(self, entity: str, direction: Direction, edges: int) -> str:
         """`r`, `c`, `q`, `x`, `xn`: nameless nodes among the first edges, and what they touch."""
         edge = _edge(entity, "?r", "?c", direction)
-        near = f"SELECT ?r ?c WHERE {{ {edge} FILTER(!isLiteral(?c)) }} LIMIT {edges}"
+        # Types are no relations, and a class without a name may have a million instances.
+        shown = f"FILTER(!isLiteral(?c)){self._shown('?r')}"
+        near = f"SELECT ?r ?c WHERE {{ {edge} {shown} }} LIMIT {edges}"
         return self._behind(near, "?r ", direction)
 
     def behind_some(self, entity: str, direction: Direction, relations: str) -> str:
@@ -83,11 +87,33 @@ class Patterns:
         near = f"SELECT ?r ?c WHERE {{ VALUES ?r {{ {relations} }} {edge} FILTER(!isLiteral(?c)) }}"
         return self._behind(near, "?r ", direction)
 
-    def behind_one(self, entity: str, direction: Direction, relation: str) -> str:
-        """`c`, `q`, `x`, `xn` over one relation, its first edges in id order."""
+    def behind_one(
+        self, entity: str, direction: Direction, relation: str, in_order: bool = True
+    ) -> str:
+        """`c`, `q`, `x`, `xn` over one relation, its first edges in id order, or any of them."""
         edge = _edge(entity, relation, "?c", direction)
-        first = self._first(CVTS_LOOKED_AT, "?c")
+        first = self._first(CVTS_LOOKED_AT, "?c") if in_order else f" LIMIT {CVTS_LOOKED_AT}"
         return self._behind(f"SELECT ?c WHERE {{ {edge} }}{first}", "", direction)
+
+    def leads_to_cvts(self, entity: str, direction: Direction, relation: str) -> str:
+        """`c`: one nameless node among some ends of a relation, no row where there is none. A probe
+        without an order, whose cost does not grow with the relation."""
+        edge = _edge(entity, relation, "?c", direction)
+        some = f"SELECT ?c WHERE {{ {edge} }} LIMIT {CVTS_LOOKED_AT}"
+        return (
+            f"SELECT ?c WHERE {{ {{ {some} }} FILTER(!isLiteral(?c)) {self._nameless('?c')} }}"
+            " LIMIT 1"
+        )
+
+    def count_up_to(self, entity: str, relation: str, direction: Direction, most: int) -> str:
+        """`n`: the number of triples, or `most` where there are more."""
+        some = f"SELECT ?x WHERE {{ {_edge(entity, relation, '?x', direction)} }} LIMIT {most}"
+        return f"SELECT (COUNT(*) AS ?n) WHERE {{ {{ {some} }} }}"
+
+    def some_ends(self, entity: str, relation: str, direction: Direction, limit: int) -> str:
+        """`x`, `xn`: any so many entities along the relation, as the endpoint finds them."""
+        found = f"SELECT ?x WHERE {{ {_edge(entity, relation, '?x', direction)} }} LIMIT {limit}"
+        return f"SELECT ?x ?xn WHERE {{ {{ {found} }} {self._named()} }}"
 
     def across(
         self, entity: str, near: str, far: str, direction: Direction, limit: int | None
@@ -119,11 +145,15 @@ class Patterns:
         # A sub-select of its own for the nameless: beside an OPTIONAL, Virtuoso 7.2.5 forgets the
         # filter for nodes that the OPTIONAL does not match.
         cvts = f"SELECT {relation}?c WHERE {{ {{ {near} }} {self._nameless('?c')} }}"
-        around = _edge("?c", "?q", "?x", direction)
+        around = _edge("?c", "?q", "?x", direction) + self._shown("?q")
         return (
             f"SELECT {relation}?c ?q ?x ?xn WHERE {{ {{ {cvts} }}"
             f" OPTIONAL {{ {around} {self._named()} }} }}"
         )
+
+    def _shown(self, relation: str) -> str:
+        """No name and no type, which are no relations."""
+        return "".join(f" FILTER({relation} != {iri})" for iri in self._hidden)
 
     def _named(self) -> str:
         return f"OPTIONAL {{ ?x {self._name} ?xn }}"

@@ -153,7 +153,7 @@ def test_an_endpoint_that_recovered_is_trusted_again_after_a_probe(store, refere
         time.sleep(1.1)
         assert films(graph) == films(reference)
         assert graph.client.counts["probes"] == 2  # of the second one, and of the first one again
-        assert len(first.forms) == 2
+        assert len(first.forms) == 3  # refused, its sentinels, and the call
         assert graph.client.check() == {first.address: "", second.address: ""}
 
 
