@@ -72,7 +72,8 @@ def record_turn(
 def _action_json(action: Action) -> dict[str, Any]:
     if isinstance(action, FinalAnswer):
         answer: dict[str, Any] = {"answer": list(action.names)}
-        return answer if action.kind == "names" else {**answer, "kind": action.kind}
+        answer |= {"kind": action.kind} if action.kind != "names" else {}
+        return {**answer, "read": action.read} if action.read else answer
     if isinstance(action, Malformed):
         return {"malformed": action.reason}
     if isinstance(action, Calls):

@@ -8,6 +8,7 @@ from graphwalker.agents.preset import AgentSettings, Preset
 from graphwalker.agents.prompt import Prompt
 from graphwalker.agents.published.calling.kg_r1 import KG_R1
 from graphwalker.agents.published.calling.search_on_graph import SEARCH_ON_GRAPH
+from graphwalker.agents.published.graphwalk.presets import GRAPHWALK, GRAPHWALK_MAZE
 from graphwalker.agents.react import react
 from graphwalker.graphs.base import KnowledgeGraph
 from graphwalker.oracle.speakers import ReferenceSpeaker, WalkerSpeaker
@@ -83,4 +84,12 @@ IO_PROMPT = Preset(
     agent=_single_completion,
     defaults={"prompt": "io"},
 )
-SHIPPED = (GRAPHWALKER, GRAPHWALKER_WIDE, SEARCH_ON_GRAPH, KG_R1, IO_PROMPT)
+SHIPPED = (
+    GRAPHWALKER,
+    GRAPHWALKER_WIDE,
+    SEARCH_ON_GRAPH,
+    GRAPHWALK,
+    GRAPHWALK_MAZE,
+    KG_R1,
+    IO_PROMPT,
+)

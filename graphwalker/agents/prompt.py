@@ -12,7 +12,7 @@ from graphwalker.trajectory import Message
 PROMPTS = Path(__file__).parent.parent / "protocols" / "prompts"
 MODEL_FILE = "graphwalker.json"
 """What a model's folder says about its environment; the text of its prompt stands in it."""
-_FIELD = re.compile(r"\{(question|entities|tools|max_turns)\}")
+_FIELD = re.compile(r"\{(question|entities|tools|max_turns|schema|time|graph)\}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +40,14 @@ class Prompt:
         return cls(above.strip(), below.strip()) if line else cls("", text)
 
     def messages(self, values: Mapping[str, str]) -> tuple[Message, ...]:
-        """The messages with `{question}`, `{entities}`, `{tools}`, `{max_turns}` filled in."""
+        """The messages with `{question}`, `{entities}`, `{tools}`, `{max_turns}` filled in, and
+        what else `values` hold of `{schema}`, `{time}` and `{graph}`."""
         parts = [Message("system", self.system)] if self.system else []
         parts.append(Message("user", self.user))
         # One pass: a question that contains "{tools}" stays as it is.
-        return tuple(Message(m.role, _FIELD.sub(lambda f: values[f[1]], m.content)) for m in parts)
+        return tuple(
+            Message(m.role, _FIELD.sub(lambda f: values.get(f[1], f[0]), m.content)) for m in parts
+        )
 
 
 def prompt_text(name: str, own: Mapping[str, str] | None = None) -> str:

@@ -26,6 +26,8 @@ class FinalAnswer:
     names: tuple[str, ...]
     kind: str = field(default="names", repr=False)
     """`names`, `rows`, `path` or `text`."""
+    read: str = field(default="", repr=False, compare=False)
+    """How it was found in the message, where that may be told apart (`plain`, `fenced`, ...)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,120 @@
+"""Reading rows and paths out of what a model wrote: the first stage of GraphWalk's extraction."""
+
+import json
+from collections.abc import Callable
+from typing import Any, NamedTuple, cast
+
+from graphwalker.answers.rows import Cell, Row
+
+Fits = Callable[[object], bool]
+_JSON = json.JSONDecoder(strict=False)
+MOST_STARTS = 200
+"""Brackets of a text that are tried as the beginning of the answer."""
+
+
+class Found(NamedTuple):
+    """What was read, the text before it, and how: `plain` (nothing else in the message), `fenced`
+    (in a code fence), `embedded` (between other words), `object` (one row without a list)."""
+
+    value: list[Any]
+    before: str
+    how: str
+
+
+def read_rows(text: str) -> tuple[list[Row], Found] | None:
+    """The rows of a message: its last JSON list of objects, or its last object; `None` without.
+
+    >>> read_rows('So it is ```json\\n[{"count": 3}]\\n```')[1].how
+    'fenced'
+    >>> read_rows('{"count": 3}')[0]
+    [{'count': 3}]
+    """
+    found = _found(text, _are_rows)
+    if found is None:
+        return None
+    rows: list[Any] = found.value
+    if found.how == "object" and _all(_only_list(rows[0]), _is_row):  # {"rows": [...]}
+        rows = _only_list(rows[0]) or []
+    return [cast("dict[str, Cell]", row) for row in rows], found
+
+
+def read_path(text: str) -> tuple[list[str], Found] | None:
+    """The nodes of a path: the last JSON list of texts or whole numbers, alone or as the only
+    list in an object.
+
+    >>> read_path('The path: [0, 1, "11"]')[0]
+    ['0', '1', '11']
+    """
+    found = _found(text, _are_nodes)
+    if found is None:
+        return None
+    nodes = _only_list(found.value[0]) if found.how == "object" else found.value
+    return [str(node) for node in nodes or ()], found
+
+
+def _found(text: str, fits: Fits) -> Found | None:
+    """The last JSON value of the text that fits and stands in no other one that does."""
+    last: tuple[Any, int, int] | None = None
+    at = 0
+    for _ in range(MOST_STARTS):
+        starts = [place for place in (text.find("[", at), text.find("{", at)) if place >= 0]
+        if not starts:
+            break
+        at = min(starts)
+        try:
+            value, end = _JSON.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            at += 1
+            continue
+        if fits(value):
+            last = value, at, end
+            at = end
+        else:
+            at += 1
+    if last is None:
+        return None
+    value, start, end = last
+    return _described(text, value, start, end)
+
+
+def _described(text: str, value: Any, start: int, end: int) -> Found:
+    before, after = text[:start], text[end:].strip()
+    fence = before.rstrip().rpartition("```")
+    fenced = bool(fence[1]) and len(fence[2].split()) <= 1 and after.startswith("```")
+    if fenced:
+        before = fence[0]
+    if isinstance(value, dict):
+        return Found([value], before.strip(), "object")
+    how = "fenced" if fenced else "embedded" if before.strip() or after else "plain"
+    return Found(cast("list[Any]", value), before.strip(), how)
+
+
+def _are_rows(value: object) -> bool:
+    return _is_row(value) or _all(value, _is_row)
+
+
+def _are_nodes(value: object) -> bool:
+    return _all(_only_list(value), _is_node)
+
+
+def _is_row(value: object) -> bool:
+    return isinstance(value, dict)
+
+
+def _is_node(value: object) -> bool:
+    return isinstance(value, str | int) and not isinstance(value, bool)
+
+
+def _all(value: object, fits: Fits) -> bool:
+    return isinstance(value, list) and all(fits(item) for item in cast("list[Any]", value))
+
+
+def _only_list(value: object) -> list[Any] | None:
+    """The value where it is a list, else the only list among an object's values."""
+    if isinstance(value, list):
+        return cast("list[Any]", value)
+    if not isinstance(value, dict):
+        return None
+    items = cast("dict[str, Any]", value).values()
+    lists = [cast("list[Any]", item) for item in items if isinstance(item, list)]
+    return lists[0] if len(lists) == 1 else None

@@ -1,0 +1,239 @@
+"""GraphWalk's four tools over a property graph (section 4.3, Appendix C)."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from graphwalker.errors import UserError
+from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
+from graphwalker.graphs.literals import is_literal
+from graphwalker.graphs.properties import PropertyGraph, Schema, Value
+from graphwalker.graphs.property.sets import PropertyGraphSet
+from graphwalker.question import Question
+from graphwalker.tools.base import Call, ErrorKind, Observation, ShownTriple
+from graphwalker.tools.functions import Function, Parameter, problem_of
+
+FIND, AROUND, VALUES, THINK = (
+    "get_node_by_property",
+    "get_all_nearest_neighbors",
+    "get_unique_property_values",
+    "think",
+)
+_LABEL = Parameter("string", "A node label of the schema, letter by letter.", "Person")
+_PROPERTY = Parameter("string", "A property that nodes of that label have.", "key")
+_VALUE = Parameter(
+    ("string", "number", "boolean"),
+    "The property's exact value: a number as a number, a text with the same capital letters.",
+    "ann",
+)
+_WHERE = {"label": _LABEL, "property_name": _PROPERTY, "property_value": _VALUE}
+FUNCTIONS = (
+    Function(FIND, "The nodes whose property has this value, with all their properties.", _WHERE),
+    Function(
+        AROUND,
+        "Every node that a relationship joins to the nodes whose property has this value: each "
+        "with its label and properties, and with the relationship's type, direction and "
+        "properties; center says to which of the nodes that have the value it is joined.",
+        _WHERE,
+    ),
+    Function(
+        VALUES,
+        "All different values of a property, among nodes or among relationships.",
+        {
+            "property_name": Parameter("string", "A property of the schema.", "born"),
+            "entity_name": Parameter(
+                "string", "The node label or the type of relationship that has it.", "Person"
+            ),
+            "entity_type": Parameter("string", "`node` or `relationship`.", "node"),
+        },
+    ),
+    Function(
+        THINK,
+        "Writes down a thought, a plan or an intermediate result, and shows it again.",
+        {"thought": Parameter("string", "What to write down.", "First I need the keys.")},
+    ),
+)
+
+
+class PropertyTools:
+    """The tool box of one episode. Every call but `think` gives JSON, always the same."""
+
+    def __init__(self, graph: PropertyGraph, question: Question, max_chars: int = 0) -> None:
+        """`max_chars`: longest result, cut at an entry with a mark; 0: never."""
+        self.graph = graph
+        self._max_chars = max_chars
+        self._topics = tuple(topic.name or topic.id for topic in question.topic_entities)
+        self._ids = {topic.name or topic.id: topic.id for topic in question.topic_entities}
+        self._schema = graph.schema()
+
+    def functions(self) -> tuple[Function, ...]:
+        return FUNCTIONS
+
+    def call(self, call: Call) -> Observation:
+        if problem := problem_of(call, FUNCTIONS):
+            unknown = call.tool not in {function.name for function in FUNCTIONS}
+            return _error(ErrorKind.UNKNOWN_TOOL if unknown else ErrorKind.BAD_ARGUMENTS, problem)
+        given = call.arguments
+        if call.tool == THINK:
+            return Observation(given["thought"])
+        if call.tool == VALUES:
+            return self._values(given["property_name"], given["entity_name"], given["entity_type"])
+        return self._nodes(
+            call.tool, given["label"], given["property_name"], given["property_value"]
+        )
+
+    def entity_id(self, name: str) -> str:
+        return self._ids.get(name, "")
+
+    def topic_names(self) -> tuple[str, ...]:
+        return self._topics
+
+    def signatures(self) -> str:
+        return "\n".join(f"{function.form}: {function.description}" for function in FUNCTIONS)
+
+    def schema(self) -> str:
+        return schema_table(self._schema)
+
+    def _nodes(self, tool: str, label: str, key: str, value: Value) -> Observation:
+        keys = {one.name: one.keys for one in self._schema.labels}
+        if fault := _unknown("label", label, keys) or _unknown(
+            f"property of {label}", key, keys[label]
+        ):
+            return _error("unknown_schema", fault)
+        found = self._found(label, key, value)
+        if not found:
+            what = f"no {label} node has {json.dumps(value, ensure_ascii=False)[:80]} as its {key}"
+            return _error("no_nodes", f"{what}; {VALUES} shows the values that there are")
+        self._ids.update((self._name(entity), entity.id) for entity in found)
+        if tool == FIND:
+            shown = [self.graph.node_properties(entity.id) for entity in found]
+            return self._shown(shown, [Entity(e.id, self._name(e)) for e in found])
+        return self._around(found)
+
+    def _around(self, centres: list[Entity]) -> Observation:
+        rows: list[dict[str, Any]] = []
+        triples: list[ShownTriple] = []
+        for centre in centres:
+            for row, triple in self._neighbours(centre):
+                rows.append({"center": self._name(centre), **row})
+                triples.append(triple)
+        self._ids.update((end.name, end.id) for t in triples for end in (t.head, t.tail))
+        centre_entities = [Entity(centre.id, self._name(centre)) for centre in centres]
+        return self._shown(rows, centre_entities, triples)
+
+    def _neighbours(self, centre: Entity) -> Iterator[tuple[dict[str, Any], ShownTriple]]:
+        here = Entity(centre.id, self._name(centre))
+        for direction in Direction:
+            for relation, _ in self.graph.relations(centre.id, direction):
+                for end in self.graph.neighbors(centre.id, relation, direction):
+                    if is_literal(end.id):
+                        continue
+                    there = Entity(end.id, self._name(end))
+                    head, tail = (here, there) if direction is Direction.OUT else (there, here)
+                    labels = self.graph.types(end.id)
+                    about = {
+                        "label": labels[0] if len(labels) == 1 else labels,
+                        "node": self.graph.node_properties(end.id),
+                    }
+                    side = "outgoing" if direction is Direction.OUT else "incoming"
+                    for known in self.graph.relationship_properties(head.id, relation, tail.id) or [
+                        {}
+                    ]:
+                        kind = {"type": relation, "direction": side, "properties": known}
+                        yield {"relationship": kind, **about}, ShownTriple(head, relation, tail)
+
+    def _values(self, key: str, name: str, kind: str) -> Observation:
+        kinds = {one.name: one.keys for one in self._schema.labels}
+        what, found = "label", self.graph.values
+        if kind.strip().lower() == "relationship":
+            what, found = "type of relationship", self.graph.relationship_values
+            kinds: dict[str, Mapping[str, int]] = {}
+            for one in self._schema.relationships:
+                kinds[one.type] = {**kinds.get(one.type, {}), **one.keys}
+        elif kind.strip().lower() != "node":
+            return _error(ErrorKind.BAD_ARGUMENTS, 'entity_type is "node" or "relationship"')
+        if fault := _unknown(what, name, kinds) or _unknown(
+            f"property of {name}", key, kinds[name]
+        ):
+            return _error("unknown_schema", fault)
+        values = sorted((value for value, _ in found(name, key)), key=_order)
+        return self._shown([{"values": value} for value in values])
+
+    def _found(self, label: str, key: str, value: Value) -> list[Entity]:
+        """Numbers are equal by value, as in Cypher."""
+        same: list[Value] = [value]
+        if isinstance(value, float) and value.is_integer():
+            same.append(int(value))
+        elif isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 53:
+            same.append(float(value))
+        return [entity for one in same for entity in self.graph.find(label, key, one)]
+
+    def _name(self, entity: Entity) -> str:
+        """How a node is called in results: by its `key` where it has one."""
+        key = self.graph.node_properties(entity.id).get("key")
+        return str(key) if key is not None else entity.name or entity.id
+
+    def _shown(
+        self,
+        rows: list[dict[str, Any]],
+        shown: Iterable[Entity] = (),
+        triples: Iterable[ShownTriple] = (),
+    ) -> Observation:
+        texts = [json.dumps(row, ensure_ascii=False) for row in rows]
+        kept, length = len(texts), 0
+        for place, text in enumerate(texts):
+            length += len(text) + 2
+            if place and length > self._max_chars > 0:
+                kept = place
+                break
+        hidden = len(texts) - kept
+        mark = f" ... ({hidden} more)" if hidden else ""
+        return Observation(
+            f"[{', '.join(texts[:kept])}]{mark}",
+            shown=tuple(shown)[:kept] if hidden else tuple(shown),
+            triples=tuple(triples)[:kept],
+            hidden=hidden,
+            graph_calls=1,
+        )
+
+
+def graph_of(graph: KnowledgeGraph, question: Question) -> PropertyGraph:
+    """The property graph that the question is about. Raises `UserError` where there is none."""
+    if isinstance(graph, PropertyGraphSet):
+        return graph.member(question.facets.get("graph", ""))
+    if isinstance(graph, PropertyGraph):
+        return graph
+    raise UserError(
+        "this preset walks property graphs: build one with `graph build --property`, or make a "
+        "set with `graph synthetic` or `graph mazes`"
+    )
+
+
+def schema_table(schema: Schema) -> str:
+    """A row for each property of a label, and of a type of relationship between two labels; one
+    without properties has a row alone."""
+    rows: list[tuple[str, str, str, str]] = []
+    for label in schema.labels:
+        pattern = f"(:{label.name})"
+        rows += [("Node", label.name, pattern, key) for key in sorted(label.keys) or [""]]
+    for one in schema.relationships:
+        pattern = f"(:{one.start})-[:{one.type}]->(:{one.end})"
+        rows += [("Relationship", one.type, pattern, key) for key in sorted(one.keys) or [""]]
+    head = "# | Entity type | Name | Cypher pattern | Property"
+    return "\n".join([head, *(" | ".join((str(n), *row)) for n, row in enumerate(rows))])
+
+
+def _unknown(what: str, name: str, known: Mapping[str, object]) -> str:
+    if name in known:
+        return ""
+    some = ", ".join(sorted(known)[:30]) or "none"
+    return f"there is no {what} {json.dumps(name[:60], ensure_ascii=False)}; there are: {some}"
+
+
+def _order(value: Value) -> tuple[bool, float, str]:
+    number = isinstance(value, int | float)
+    return (not number, float(value) if number else 0.0, str(value))
+
+
+def _error(kind: str, text: str) -> Observation:
+    return Observation(f"Error {kind}: {text}", kind)
