@@ -42,6 +42,7 @@ def config_models() -> dict[str, type[Config]]:
     """Every config of a command or a training script, by its name."""
     from data_pipeline.config import BenchConfig, ExpertConfig, FilterConfig, SynthConfig
     from eval.run.config import EvalConfig
+    from eval.score.judge import AnswerJudgeConfig
     from graphwalker.pipeline import DemoConfig
     from training.config import SftConfig, TinyModelConfig
     from training.grpo_config import GrpoConfig
@@ -56,6 +57,7 @@ def config_models() -> dict[str, type[Config]]:
         "sft": SftConfig,
         "grpo": GrpoConfig,
         "eval": EvalConfig,
+        "judge": AnswerJudgeConfig,
         "ask": AskConfig,
         "ceiling": CeilingConfig,
         "demo": DemoConfig,

@@ -10,6 +10,7 @@ from typer import Argument, Option
 
 from graphwalker.cli import console
 from graphwalker.cli.shared import Given, JsonFlag, Out, Seed, show, verb
+from graphwalker.errors import UserError
 
 app = typer.Typer()
 
@@ -48,6 +49,40 @@ def score(
         typer.echo(json.dumps(scored.to_json()))
     else:
         console.out.print(scores_table(scored))
+
+
+@verb(app, "api!", "model!", "questions", api="base_url", model="model")
+def judge(
+    given: Given,
+    predictions: Annotated[Path, Argument(help="JSONL or JSON, or an evaluation run's folder.")],
+    out: Annotated[
+        Path | None, Option(help="File for the records with verdicts. [default: beside them]")
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Let a chat model say of each answer whether it is right: yes or no.
+
+    Every answer is paid for once and kept; `prices.max_cost=2` and the like cap what is spent.
+    `score --predictions OUT` then has the metric graphrunner_judge.
+
+    Example: graphwalker judge runs/eval --api https://api.openai.com/v1 --model gpt-4.1-mini
+    prices.prompt_per_million=0.4 prices.completion_per_million=1.6 prices.max_cost=2
+    """
+    from eval.score.judge import AnswerJudgeConfig, judge_file
+
+    config = given.settings(AnswerJudgeConfig)
+    inside = predictions / "judged.jsonl"
+    place = out or (
+        inside
+        if predictions.is_dir()
+        else predictions.with_name(f"{predictions.stem}.judged.jsonl")
+    )
+    if place.resolve() == predictions.resolve():
+        raise UserError(f"{place}: is the predictions file; give --out another name")
+    questions = Path(given.get("questions")) if given.get("questions") else None
+    with console.progress("judge") as tick:
+        judged = judge_file(predictions, place, config, questions, tick)
+    show(str(place), judged.to_json(), as_json)
 
 
 @app.command()
