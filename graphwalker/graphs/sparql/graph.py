@@ -11,7 +11,7 @@ from graphwalker.graphs.names import fold
 from graphwalker.graphs.sparql.answers import count_in
 from graphwalker.graphs.sparql.batch import BranchBatch
 from graphwalker.graphs.sparql.client import SparqlClient
-from graphwalker.graphs.sparql.listing import EDGES, CountedRelations, EndpointLister
+from graphwalker.graphs.sparql.listing import EDGES, ORDERED, CountedRelations, EndpointLister
 from graphwalker.graphs.sparql.patterns import Patterns
 from graphwalker.graphs.sparql.reading import RowReader
 from graphwalker.graphs.sparql.steps import TOGETHER, Stepper
@@ -32,6 +32,9 @@ class SparqlGraph(BatchedGraph):
     An answer that is missing, late or cut short raises `GraphError`, never an empty result.
 
     `listed_edges`: of a side with more edges than that, CVT nodes take a second request.
+    `ordered_ends`: of a relation with more ends than that at one entity, `step` shows any, not
+    those of the least ids, and CVT nodes are looked for among any thousand: to put a million ends
+    into order takes a server seconds. `neighbors` keeps its order whatever that costs.
 
     `resolve` finds names by case where the graph has an index of folded names
     (`graphwalker virtuoso load` adds one); without it only exact names, in the languages of the
@@ -43,6 +46,7 @@ class SparqlGraph(BatchedGraph):
         endpoint: str | Sequence[str],
         vocabulary: Vocabulary = FREEBASE_VOCABULARY,
         listed_edges: int = EDGES,
+        ordered_ends: int = ORDERED,
         **options: Any,
     ) -> None:
         addresses = endpoint.split() if isinstance(endpoint, str) else list(endpoint)
@@ -52,9 +56,13 @@ class SparqlGraph(BatchedGraph):
         self.vocabulary = vocabulary
         self._patterns = Patterns(vocabulary, one_graph=bool(self.client.default_graph))
         self._read = RowReader(vocabulary)
-        self._lister = EndpointLister(self.client, vocabulary, self._patterns, listed_edges)
-        self._stepper = Stepper(self.client, vocabulary, self._patterns)
+        self._lister = EndpointLister(
+            self.client, vocabulary, self._patterns, listed_edges, ordered_ends
+        )
         self._counted = CountedRelations()
+        self._stepper = Stepper(
+            self.client, vocabulary, self._patterns, ordered_ends, self._counted.count_of
+        )
         self._warned = False
 
     def resolve(self, name: str) -> list[Entity]:

@@ -21,6 +21,8 @@ from graphwalker.graphs.sparql.terms import Vocabulary
 
 EDGES = 10_000
 """Edges of a side among which CVT nodes are looked for right away."""
+ORDERED = 10_000
+"""Ends of one relation up to which "the first n" are those of the least ids; of more, any n."""
 _SIDES = 8
 """Per request: each side may bring many rows."""
 REMEMBERED = 4096
@@ -40,10 +42,17 @@ class EndpointLister:
     """Lists sides, in the vocabulary of its reader."""
 
     def __init__(
-        self, client: SparqlClient, vocabulary: Vocabulary, patterns: Patterns, edges: int = EDGES
+        self,
+        client: SparqlClient,
+        vocabulary: Vocabulary,
+        patterns: Patterns,
+        edges: int = EDGES,
+        ordered: int = ORDERED,
     ) -> None:
         self._client, self._vocabulary, self._patterns = client, vocabulary, patterns
-        self._edges = edges
+        self._edges, self._ordered = edges, ordered
+        self._mediated: set[tuple[str, Direction]] = set()
+        """Relations that lead to CVT nodes, as probes have shown."""
         self._read = RowReader(vocabulary)
 
     def flat_relations_many(self, sides: Sequence[Side]) -> list[list[tuple[str, int]]]:
@@ -70,6 +79,7 @@ class EndpointLister:
 
     def _look_again(self, looks: Sequence[_Look]) -> None:
         """Ask again where the first edges were not all, or more than may be looked at."""
+        plain = self._without_cvts(looks)
         batch = BranchBatch(self._client)
         places: list[tuple[_Look, str, int]] = []
         for look in looks:
@@ -79,8 +89,11 @@ class EndpointLister:
             wanted = [r for r in wanted if look.counts.get(r, 0) and not self._vocabulary.hides(r)]
             large = [r for r in wanted if look.counts[r] > CVTS_LOOKED_AT]
             for relation in large:
+                if (look.side, relation) in plain:
+                    continue
                 term = batch.term(self._iri(relation))
-                branch = self._patterns.behind_one(entity, direction, term)
+                in_order = look.counts[relation] <= self._ordered
+                branch = self._patterns.behind_one(entity, direction, term, in_order)
                 places.append((look, relation, batch.add(branch)))
             for some in self._portions(look, set(wanted) - set(large)) if partly else ():
                 terms = " ".join(map(self._iri, some))
@@ -92,6 +105,26 @@ class EndpointLister:
         for look, relation, place in places:
             rows = found[place]
             look.behind.update({relation: rows} if relation else self._read.by(rows, "r"))
+
+    def _without_cvts(self, looks: Sequence[_Look]) -> set[tuple[Side, str]]:
+        """The relations of hubs among whose ends a probe finds no CVT node. To put a million ends
+        into order costs seconds, a probe a millisecond; that a relation leads to CVT nodes is
+        remembered, and not asked again."""
+        batch = BranchBatch(self._client)
+        probes: dict[tuple[Side, str], int] = {}
+        for look in looks:
+            side = look.side
+            entity = batch.term(self._iri(side.entity_id))
+            for relation, count in look.counts.items():
+                known = (relation, side.direction) in self._mediated
+                if count <= CVTS_LOOKED_AT or known or self._vocabulary.hides(relation):
+                    continue
+                term = batch.term(self._iri(relation))
+                branch = self._patterns.leads_to_cvts(entity, side.direction, term)
+                probes[side, relation] = batch.add(branch)
+        found = batch.run()
+        self._mediated |= {(r, side.direction) for (side, r), at in probes.items() if found[at]}
+        return {one for one, at in probes.items() if not found[at]}
 
     def _portions(self, look: _Look, relations: set[str]) -> Iterator[list[str]]:
         """Relations with few edges, put together as long as the edges are not many."""
@@ -149,7 +182,7 @@ class CountedRelations:
     comes back without ends is a fault. Safe among threads."""
 
     def __init__(self) -> None:
-        self._listed: dict[Side, frozenset[str]] = {}
+        self._listed: dict[Side, dict[str, int]] = {}
         self._lock = threading.Lock()
 
     def add(self, listed: Mapping[Side, Sequence[tuple[str, int]]]) -> None:
@@ -157,14 +190,18 @@ class CountedRelations:
             if len(self._listed) + len(listed) > REMEMBERED:
                 self._listed.clear()
             for side, relations in listed.items():
-                self._listed[side] = frozenset(relation for relation, _ in relations)
+                self._listed[side] = dict(relations)
+
+    def count_of(self, step: Step) -> int | None:
+        """How many ends the relation was listed with; `None` where it was not listed."""
+        return self._listed.get(Side(step.entity_id, step.direction), {}).get(step.relation)
 
     def contradicted(self, steps: Sequence[Step], found: Sequence[list[Entity]]) -> list[Step]:
         """The steps that led nowhere though their relation was counted there."""
         return [
             step
             for step, ends in zip(steps, found, strict=True)
-            if not ends and step.limit != 0 and step.relation in self._of(step)
+            if not ends and step.limit != 0 and self.count_of(step)
         ]
 
     def refuse(self, found: Mapping[Step, list[Entity]]) -> None:
@@ -175,6 +212,3 @@ class CountedRelations:
                     f"{step.relation} of {step.entity_id} was counted and has no end now: the "
                     "endpoint loses answers, or its graph was changed"
                 )
-
-    def _of(self, step: Step) -> frozenset[str]:
-        return self._listed.get(Side(step.entity_id, step.direction), frozenset())

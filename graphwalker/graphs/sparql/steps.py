@@ -3,10 +3,11 @@
 What comes out is what `flatten.step` and `neighbors` give on any other graph.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from graphwalker.graphs.base import FLATTENED, Direction, Entity, Step
 from graphwalker.graphs.literals import is_literal
+from graphwalker.graphs.sparql.answers import count_in
 from graphwalker.graphs.sparql.batch import BranchBatch
 from graphwalker.graphs.sparql.client import SparqlClient
 from graphwalker.graphs.sparql.patterns import Patterns
@@ -22,8 +23,18 @@ TOGETHER = 150
 class Stepper:
     """Takes steps from entities, in one vocabulary."""
 
-    def __init__(self, client: SparqlClient, vocabulary: Vocabulary, patterns: Patterns) -> None:
+    def __init__(
+        self,
+        client: SparqlClient,
+        vocabulary: Vocabulary,
+        patterns: Patterns,
+        ordered: int,
+        count_of: Callable[[Step], int | None],
+    ) -> None:
+        """Of a relation with more than `ordered` ends any are taken, not the first by id.
+        `count_of` gives how many it has, where that was listed a moment ago."""
         self._client, self._vocabulary, self._patterns = client, vocabulary, patterns
+        self._ordered, self._count_of = ordered, count_of
         self._read = RowReader(vocabulary)
 
     def neighbors_many(self, steps: Sequence[Step]) -> list[list[Entity]]:
@@ -40,12 +51,13 @@ class Stepper:
         """`flatten.step_many`: no CVT nodes among the ends, flattened hops across them."""
         results: dict[Step, list[Entity]] = {}
         limits = {step: None if step.limit is None else step.limit + SPARE for step in steps}
+        large = self._larger_than_ordered(steps)
         while limits:
             more: dict[Step, int | None] = {}
-            for step, ends in self._hops(limits).items():
+            for step, ends in self._hops(limits, large).items():
                 limit = limits[step]
                 kept = [end for end in ends if not is_nameless(end)]
-                if _order_is_unsure(ends, limit):
+                if _order_is_unsure(ends, limit) and step not in large:
                     more[step] = None
                 elif limit is None or len(ends) < limit or len(kept) >= (step.limit or 0):
                     results[step] = kept[: step.limit]
@@ -54,7 +66,30 @@ class Stepper:
             limits = more
         return [results[step] for step in steps]
 
-    def _hops(self, limits: Mapping[Step, int | None]) -> dict[Step, list[Entity]]:
+    def _larger_than_ordered(self, steps: Sequence[Step]) -> set[Step]:
+        """The steps over plain relations with more ends than are put into order."""
+        counts: dict[Step, int] = {}
+        batch = BranchBatch(self._client)
+        asked: dict[Step, int] = {}
+        for step in dict.fromkeys(steps):
+            if step.limit is None or not self._is_askable(step, step.relation):
+                continue
+            known = self._count_of(step)
+            if known is not None:
+                counts[step] = known
+                continue
+            entity = batch.term(self._iri(step.entity_id))
+            relation = batch.term(self._iri(step.relation))
+            most = self._ordered + 1
+            branch = self._patterns.count_up_to(entity, relation, step.direction, most)
+            asked[step] = batch.add(branch)
+        found = batch.run()
+        counts |= {step: sum(count_in(r, "n") for r in found[at]) for step, at in asked.items()}
+        return {step for step, count in counts.items() if count > self._ordered}
+
+    def _hops(
+        self, limits: Mapping[Step, int | None], large: Collection[Step]
+    ) -> dict[Step, list[Entity]]:
         """The ends of each step, up to so many; a stored `a..b` wins over a crossing."""
         batch = BranchBatch(self._client)
         plain: dict[Step, int] = {}
@@ -62,7 +97,7 @@ class Stepper:
         # In an order of kinds: few texts for many calls, and each is planned once.
         for step, limit in sorted(limits.items(), key=_kind):
             if self._is_askable(step, step.relation):
-                plain[step] = self._add_ends(batch, step, limit)
+                plain[step] = self._add_ends(batch, step, limit, step not in large)
             near, far = _halves(step)
             if far and self._is_askable(step, near) and self._is_askable(step, far):
                 first, second = batch.term(self._iri(near)), batch.term(self._iri(far))
@@ -102,9 +137,13 @@ class Stepper:
             results.update((s, self._read.entities(rows.get(s.entity_id, ()))) for s in some)
         return results
 
-    def _add_ends(self, batch: BranchBatch, step: Step, limit: int | None) -> int:
+    def _add_ends(
+        self, batch: BranchBatch, step: Step, limit: int | None, in_order: bool = True
+    ) -> int:
         entity = batch.term(self._iri(step.entity_id))
         relation = batch.term(self._iri(step.relation))
+        if not in_order and limit is not None:
+            return batch.add(self._patterns.some_ends(entity, relation, step.direction, limit))
         return batch.add(self._patterns.ends(entity, relation, step.direction, limit))
 
     def _is_askable(self, step: Step, relation: str) -> bool:
