@@ -155,12 +155,13 @@ class Maker:
             )
             for step in range(STEPS if judge else 1)
         ]
-        which = "held-out" if config.split == TEST_WORDING else config.wordings
         splits = config.splits
+        held_out = config.split == TEST_WORDING and splits.wording_share
+        which = "held-out" if held_out else config.wordings
         wordings = with_wordings(lexicon, which, splits.wording_share, splits.seed)
         phrases = ProgrammaticTeacher(
             *(wordings, config.vague, config.styles, config.informal),
-            *(graph.types, genders_of(graph)),
+            *(graph.types, genders_of(graph), config.casual),
         )
         protocol = self._environment.protocol
         self._teacher = open_teacher(

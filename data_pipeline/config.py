@@ -104,10 +104,13 @@ class SamplingConfig(Config):
     """Whether each record also stores its query as SPARQL (`query.sparql`)."""
     split: Literal["train", "test-entity", "test-path", "test-wording", "any"] = "train"
     """Which side of the hold-out to sample. `any` ignores the hold-out; `test-wording` is
-    `test-entity` in held-out wordings."""
+    `test-entity` in held-out wordings, or in casual words."""
     splits: SplitConfig = SplitConfig()
     wordings: Literal["shown", "held-out", "all"] = "shown"
     """Which wordings of a hop to use, where `splits.wording_share` holds some out."""
+    casual: float = Field(default=0.0, ge=0.0, le=1.0)
+    """Share of the hops that are put in words of people's own (`the mum or dad of {x}`), for graphs
+    that have such: the fictional world. Each question then has one such hop at least. 0: none."""
     environment: EnvironmentConfig = EnvironmentConfig()
     teacher: TeacherConfig = TeacherConfig()
     """A chat model that words the questions, judges them and writes the thoughts. It is called by
@@ -138,9 +141,12 @@ class SamplingConfig(Config):
 
     @model_validator(mode="after")
     def _something_is_held_out(self) -> Self:
-        needed = self.wordings == "held-out" or self.split == "test-wording"
-        if needed and not self.splits.wording_share:
-            raise ValueError("no wording is held out: set splits.wording_share, such as 0.3")
+        tested = self.split == "test-wording" and not self.casual
+        if (tested or self.wordings == "held-out") and not self.splits.wording_share:
+            raise ValueError(
+                "no wording is held out: set splits.wording_share, such as 0.3 (or, in the "
+                "fictional world, casual)"
+            )
         return self
 
     @model_serializer(mode="wrap")

@@ -152,6 +152,7 @@ def make_trainer(
     )
     trainer.remove_callback(PrinterCallback)
     add_parts(trainer, config, environment)
+    trainer.embedding_lr = config.embedding_lr
     return trainer
 
 

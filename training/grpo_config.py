@@ -78,6 +78,9 @@ class GrpoConfig(TrainingConfig):
 
     lr: float = Field(default=1e-6, gt=0)
     """Learning rate (GraphWalker: 1e-6)."""
+    embedding_lr: float = Field(default=0.0, ge=0)
+    """Learning rate of the token embeddings, where questions have words that no demonstration of a
+    tiny model has. 0: `lr`."""
     schedule: Literal["constant", "linear", "cosine"] = "constant"
     """Learning rate after the warm-up (GraphWalker's code: constant)."""
     warmup_steps: int = Field(default=0, ge=0)

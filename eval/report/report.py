@@ -206,7 +206,12 @@ def _stage_records(
         }
         if place:
             before = runs[place - 1]
-            record["gain_over_previous"] = paired(before.trajectories, run.trajectories, seed=seed)
+            gain = paired(before.trajectories, run.trajectories, seed=seed)
+            record |= {
+                "gain_over_previous": gain,
+                "gain": gain.get("em"),
+                "gain_interval": gain.get("em_interval"),
+            }
         records.append(record)
     return records
 

@@ -112,7 +112,9 @@ def test_the_json_holds_a_record_per_stage(folder: Path) -> None:
     assert last["em"] == 0.75 and len(last["em_interval"]) == 2
     assert last["pass@4"] == 0.75 and last["pass@1_interval"][0] < 0.75
     assert set(last["by_structure"]) == {"1-hop", "2-hop", "3-hop", "2I"}
-    assert last["gain_over_previous"]["em"] == 0.75
+    assert last["gain_over_previous"]["em"] == last["gain"] == 0.75
+    low, high = last["gain_interval"]
+    assert low < 0.75 < high
     assert last["gain_over_previous"]["p"] == pytest.approx(2 / 2**6)
     assert "gain_over_previous" not in first
     assert (report["seed"], report["config"]["sft"]["learning_rate"]) == (7, 0.003)

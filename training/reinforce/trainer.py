@@ -19,6 +19,7 @@ from trl.trainer.grpo_trainer import GRPOTrainer
 from training.evaluation.callback import RolloutEvaluation
 from training.models.average import AveragedWeights
 from training.models.heads import add_selective_head, has_plain_head
+from training.reinforce.embeddings import set_embedding_lr
 from training.reinforce.instruments import Movement
 from training.reinforce.log import Drift, StepLog
 from training.reinforce.rollout import Rollouts
@@ -49,6 +50,8 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
         self.evaluation: RolloutEvaluation | None = None
         self._movement = Movement(self.model)
         self.add_callback(self._movement)
+        self.embedding_lr = 0.0
+        """0: that of all weights."""
         adapted = hasattr(self.model, "peft_config")
         on_cpu = self.accelerator.device.type == "cpu"
         self._selective = on_cpu and not adapted and has_plain_head(self.model)
@@ -61,6 +64,15 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
     def _training(self) -> bool:
         model: Any = self.model
         return model.training
+
+    def create_optimizer(self, model: Any = None) -> torch.optim.Optimizer:
+        first = self.optimizer is None
+        optimizer = super().create_optimizer(model)
+        if first and self.embedding_lr:
+            set_embedding_lr(
+                optimizer, self.accelerator.unwrap_model(self.model), self.embedding_lr
+            )
+        return optimizer
 
     # --- rollouts and batches
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from data_pipeline.wording.banks.genders import GenderOf, suits
 from data_pipeline.wording.banks.nouns import fits
 from data_pipeline.wording.banks.typed import typed
+from data_pipeline.wording.casual import in_casual_words
 from data_pipeline.wording.composition.constraints import word_constrained
 from data_pipeline.wording.composition.kinds import Types, noun_of
 from data_pipeline.wording.composition.meeting import Meeting, meeting, opened
@@ -48,11 +49,17 @@ class ProgrammaticTeacher(Phraser):
     """The graph's types of an entity, for the noun of what is asked."""
     gender: GenderOf | None = None
     """The gender of an entity, for words such as `wife`."""
+    casual: float = 0.0
+    """Share of the hops in casual words, of each question one at least; 0: of no question any."""
 
     def ask(self, query: Query, answers: Sequence[Entity], rng: random.Random) -> Draft | None:
         """One question, or `None` where none can be worded (no phrase, or the answer leaks)."""
         if not query.branches or not all(branch.hops for branch in query.branches):
             return None
+        if self.casual:
+            words = in_casual_words(self.lexicon, query, self.casual, rng)
+            plain = words and replace(self, lexicon=words, casual=0.0)
+            return plain.ask(query, answers, rng) if plain else None
         many, form = len(answers) > 1, ""
         if query.constraint:
             worded = word_constrained(self, query, many, rng)

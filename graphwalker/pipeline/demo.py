@@ -4,25 +4,19 @@
 command or script of that stage does.
 """
 
-import time
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, TypeVar
-
-from pydantic import Field
 
 from graphwalker.cli import console
 from graphwalker.config import Config, parse_config, refuse_unknown, write_config
 from graphwalker.errors import IncompleteError, UserError
-from graphwalker.files import read_json, write_json
+from graphwalker.pipeline.config import DemoConfig, Settings
+from graphwalker.pipeline.stages import Stage, StageTimes
 from graphwalker.runs import one_writer
 
 C = TypeVar("C", bound=Config)
-Settings = dict[str, Any]
-
 GRPO = "grpo/final"
 TEXTS = 2000
 """Trajectories that the tokenizer learns its words from."""
@@ -30,53 +24,6 @@ ALONE: Settings = {"baselines": "never", "ceiling": "never"}
 BESIDE: Settings = {"baselines": "auto", "ceiling": "auto"}
 """Evaluations of the same questions share the baselines and the ceiling of one of them."""
 HEADLINE = ("questions", "em", "em_interval", "f1", "hits1", "hit_any", "retrieval_any", "winnable")
-
-
-class DemoConfig(Config):
-    """`graphwalker demo`: the settings of every stage, each checked by the stage itself."""
-
-    seed: int = 0
-    """Seed of the world, the data, the weights and every draw."""
-    graph: str = ""
-    """A compiled graph of your own to walk; empty: a fictional world is made."""
-    entities: int = Field(default=3000, ge=1000)
-    """Named entities of the fictional world."""
-    environment: Settings = {}
-    """Tools, limits and prompt, the same for data, training and evaluation."""
-    synth: Settings = {}
-    """GraphSynth (see `graphwalker config synth`)."""
-    rl_questions: Settings = {}
-    """Questions for the expert, and for GRPO those that the expert leaves: other walks than
-    GraphSynth's."""
-    grpo_questions: Settings = {}
-    """GRPO's own questions, in place of those that the expert leaves; what is not named here is as
-    in `rl_questions`."""
-    experts: Settings = {}
-    """GraphRoll (see `graphwalker config experts`)."""
-    tests: dict[str, Settings] = {}
-    """Held-out question sets by split (`test-entity`, `test-path`)."""
-    model: Settings = {}
-    """The tiny model (see `graphwalker config model`)."""
-    sft1: Settings = {}
-    """SFT stage 1 on GraphSynth (see `graphwalker config sft`)."""
-    sft2: Settings = {}
-    """SFT stage 2 on GraphRoll."""
-    grpo: Settings = {}
-    """GRPO (see `graphwalker config grpo`)."""
-    eval: Settings = {}
-    """Evaluation of each stage (see `graphwalker config eval`)."""
-    benchmarks: dict[str, str] = {}
-    """Question files (name: path) that the agent answers greedily before and after GRPO, besides
-    the test set. `grpo.questions` may name questions of the same kind to train on."""
-
-
-def shipped_config(quick: bool) -> Path:
-    """The demo's settings, from the source tree or the installed package."""
-    here, name = Path(__file__).parent, "demo-quick.yaml" if quick else "demo.yaml"
-    for folder in (here.parent / "configs", here / "configs"):
-        if (folder / name).is_file():
-            return folder / name
-    raise UserError(f"{name} is missing from this installation: reinstall graphwalker")
 
 
 @one_writer("out")
@@ -88,16 +35,6 @@ def run_demo(out: Path, config: DemoConfig) -> dict[str, Any]:
     demo.make_data()
     demo.train()
     return demo.report()
-
-
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """A step of the pipeline, by the name under which its seconds are kept."""
-
-    title: str
-    work: Callable[[console.ProgressTick], object]
-    own_bar: bool = False
-    """Whether the work shows its own progress, as training does."""
 
 
 class Demo:
@@ -112,9 +49,7 @@ class Demo:
         self.fresh_file = questions / "rl" / "fresh.jsonl"
         own = questions / "grpo" / "questions.jsonl"
         self.grpo_file = own if config.grpo_questions else self.fresh_file
-        times = out / "seconds.json"
-        self.seconds: dict[str, float] = read_json(times) if times.is_file() else {}
-        """Of every stage so far, resumed parts included."""
+        self.times = StageTimes(out)
         write_config(config, out)
 
     def check_settings(self) -> None:
@@ -280,6 +215,7 @@ class Demo:
 
     def _make_model(self, _: console.ProgressTick) -> None:
         from graphwalker.agents.environment import EnvironmentConfig
+        from graphwalker.datasets.base import load_questions
         from graphwalker.files import read_records
         from graphwalker.graphs.open import open_graph
         from graphwalker.graphs.relations import shown_relations
@@ -290,7 +226,9 @@ class Demo:
         values = {"seed": self.config.seed, **self.config.model}
         config = self._parsed(TinyModelConfig, "model", values)
         walks = read_records(self.out / "synth" / "graphsynth.jsonl", Trajectory.from_json)
-        texts = conversation_texts(islice(walks, TEXTS))
+        # As the tokenizer of a pretrained model knows the words that people ask in.
+        asked = [question.text for question in load_questions(self.grpo_file)]
+        texts = chain(conversation_texts(islice(walks, TEXTS)), asked)
         graph = open_graph(self.graph)
         names = (graph.entity_at(i).name for i in range(graph.size))
         environment = self._parsed(EnvironmentConfig, "environment", self.config.environment)
@@ -336,7 +274,7 @@ class Demo:
             more = BESIDE if model == GRPO else None
             self.evaluate(self.out / model, folder, more, title=f"evaluate {name}")
             metrics = self.out / run / "metrics.jsonl" if run else None
-            stages.append(StageResult(name, folder, metrics, self.seconds.get(name, 0.0)))
+            stages.append(StageResult(name, folder, metrics, self.times.seconds.get(name, 0.0)))
         report = write_report(
             self.out,
             stages,
@@ -345,8 +283,10 @@ class Demo:
             "GraphWalker demo: one agent, from nothing",
             {
                 "benchmarks": self._benchmarks(),
-                "seconds": self.seconds,
-                "total_seconds": round(sum(self.seconds.values()), 1),
+                "seconds": self.times.seconds,
+                "total_seconds": round(sum(self.times.seconds.values()), 1),
+                "cpu_seconds": self.times.cpu_seconds,
+                "total_cpu_seconds": round(sum(self.times.cpu_seconds.values()), 1),
             },
         )
         console.out.print(console_table(report))
@@ -385,15 +325,4 @@ class Demo:
 
     def run_stage(self, stage: Stage) -> None:
         """Run a stage and keep its seconds."""
-        console.note(f"{stage.title} ...")
-        started = time.monotonic()
-        try:
-            if stage.own_bar:
-                stage.work(console.silent)
-                return
-            with console.progress(stage.title) as tick:
-                stage.work(tick)
-        finally:
-            spent = self.seconds.get(stage.title, 0.0) + time.monotonic() - started
-            self.seconds[stage.title] = round(spent, 1)
-            write_json(self.out / "seconds.json", self.seconds)
+        self.times.run(stage)
