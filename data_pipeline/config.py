@@ -100,6 +100,9 @@ class SamplingConfig(Config):
     plain_thoughts: bool = False
     """Whether every kind of thought has one wording only, which is less for a tiny model to
     learn."""
+    plain_words: bool = False
+    """Whether thoughts name a step by its plainest phrase, whatever the question's words for it
+    are. An agent then has something to say where it reads words that it never saw."""
     sparql: bool = False
     """Whether each record also stores its query as SPARQL (`query.sparql`)."""
     split: Literal["train", "test-entity", "test-path", "test-wording", "any"] = "train"
@@ -271,6 +274,9 @@ class ExpertConfig(Config):
     plain_thoughts: bool = False
     """Whether every kind of thought has one wording only, which is less for a tiny model to
     learn."""
+    plain_words: bool = False
+    """Whether thoughts name a step by its plainest phrase, whatever the question's words for it
+    are. An agent then has something to say where it reads words that it never saw."""
     environment: EnvironmentConfig = EnvironmentConfig()
     workers: int = Field(default=1, ge=1)
     """Number of worker processes. The file is the same for any number."""

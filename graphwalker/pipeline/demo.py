@@ -271,7 +271,8 @@ class Demo:
         stages: list[StageResult] = []
         for name, (model, run) in models.items():
             folder = self.out / "eval" / (run or name)
-            more = BESIDE if model == GRPO else None
+            # One that was never trained answers nothing, and takes the longest for it.
+            more = BESIDE if model == GRPO else {} if run else {"samples": 0}
             self.evaluate(self.out / model, folder, more, title=f"evaluate {name}")
             metrics = self.out / run / "metrics.jsonl" if run else None
             stages.append(StageResult(name, folder, metrics, self.times.seconds.get(name, 0.0)))
