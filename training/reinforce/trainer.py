@@ -69,9 +69,8 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
         first = self.optimizer is None
         optimizer = super().create_optimizer(model)
         if first and self.embedding_lr:
-            set_embedding_lr(
-                optimizer, self.accelerator.unwrap_model(self.model), self.embedding_lr
-            )
+            bare: Any = self.accelerator.unwrap_model(self.model)
+            set_embedding_lr(optimizer, bare, self.embedding_lr)
         return optimizer
 
     # --- rollouts and batches
