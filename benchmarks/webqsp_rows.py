@@ -9,17 +9,20 @@ on it: settings are chosen there. Writes benchmarks/results/webqsp_rows.json.
 
 import argparse
 import json
+import random
 import shlex
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import Field
 
 from benchmarks.record import ROOT, record
+from benchmarks.webqsp_demonstrations import balanced, ways_back
 from benchmarks.webqsp_questions import Sources
 from benchmarks.webqsp_results import results, table
 from graphwalker.cli import console
@@ -32,6 +35,8 @@ from graphwalker.trajectory import Trajectory
 from training.config import TinyModelConfig
 from training.models.tiny import conversation_texts, make_tiny
 
+GRAPHROLL = "graphroll.jsonl"
+SYNTHESIS = "synthesis"
 BASELINES = ("linear", "first-relation", "random-relation")
 
 
@@ -49,8 +54,18 @@ class RowConfig(Config):
     """Question sets that the oracle plays for the agent: of how many questions at most."""
     repeats: dict[str, int] = {}
     """How often an epoch of SFT has the demonstrations of a set, where not once."""
+    first_share: float = Field(default=0.0, ge=0, le=1)
+    """Of the synthesized demonstrations so many take the relation that is listed first; others are
+    left out for that. 0: all are trained on."""
+    deepest: int = Field(default=8, ge=1)
+    """Where `first_share` is set: demonstrations take one of the first so many relations."""
+    mistakes: dict[str, int] = {}
+    """Question sets, and of how many questions, that the agent (of the first seed) plays when it
+    is trained: what it gets wrong, with the oracle's way back, is added to a second round."""
     sft: dict[str, Any] = {}
     """Settings of SFT that differ from those of all rows."""
+    again: dict[str, Any] = {}
+    """Settings of the second round, where they differ from those of the first."""
 
 
 class RowsConfig(Config):
@@ -76,6 +91,8 @@ class RowsConfig(Config):
     rows: dict[str, RowConfig]
     sft: dict[str, Any] = {}
     """SFT in all rows (see `graphwalker config sft`)."""
+    mistakes: dict[str, Any] = {}
+    """How agents play the questions of `mistakes` (see `graphwalker config experts`)."""
     eval: dict[str, Any] = {}
     """Evaluation of the agents (see `graphwalker config eval`)."""
 
@@ -103,7 +120,7 @@ class Rows:
 
     def questions(self, name: str) -> Path:
         """The file of a question set."""
-        return self.out / "synth" / "questions.jsonl" if name == "synthesis" else self.sources[name]
+        return self.out / "synth" / "questions.jsonl" if name == SYNTHESIS else self.sources[name]
 
     # --- data
 
@@ -147,8 +164,41 @@ class Rows:
                 "environment": self._environment(name),
             }
             where = ("--graph", str(self.graph), "--questions", str(self.questions(kind)))
-            out = ("--out", str(self._walks(name, kind).parent))
+            every = self.out / f"walks-{name}-{kind}" / GRAPHROLL
+            out = ("--out", str(every.parent))
             self._command(f"walks-{name}-{kind}", "experts", *where, *out, *_settings(of))
+            if row.first_share and kind == SYNTHESIS:
+                choice = (row.first_share, row.deepest, self.config.seed)
+                balance = partial(balanced, every, self._walks(name, kind), *choice)
+                self._once(f"balanced-{name}-{kind}", balance)
+
+    def _lead_back(self, name: str) -> None:
+        """What the agent of the first round gets wrong, with the way back."""
+        row = self.config.rows[name]
+        for kind, count in row.mistakes.items():
+            stage = f"mistakes-{name}-{kind}"
+            file = self.out / "questions" / f"{stage}.jsonl"
+            self._once(f"drawn-{stage}", partial(self._draw, kind, count, file))
+            where = ("--graph", str(self.graph), "--questions", str(file))
+            agent = {"model": str(self._agent(name, self.config.seeds[0], "-first"))}
+            of = {
+                "count": count,
+                "mix": {},
+                "way_back": True,
+                "environment": self._environment(name),
+                "policy": {**agent, "format": "inline", "thoughts": "none", "max_context": 1400},
+                **self.config.mistakes,
+            }
+            every = self.out / stage / GRAPHROLL
+            out = ("--out", str(every.parent))
+            self._command(stage, "experts", *where, *out, *_settings(of))
+            led = partial(ways_back, every, self._led_back(name, kind))
+            self._once(f"led-back-{name}-{kind}", led)
+
+    def _draw(self, kind: str, count: int, out: Path) -> None:
+        lines = self.questions(kind).read_text(encoding="utf-8").splitlines(keepends=True)
+        random.Random(self.config.seed + 1).shuffle(lines)
+        out.write_text("".join(lines[:count]), encoding="utf-8")
 
     def _baselines(self, name: str) -> None:
         """What no model is needed for, in the row's environment; the plain one is the preset's."""
@@ -187,20 +237,32 @@ class Rows:
         row = self.config.rows[name]
         start = self._agent(row.start, seed) if row.start else self.out / f"model-{seed}"
         data = [
-            str(self._walks(name, kind))
+            self._walks(name, kind)
             for kind in row.demonstrations
             for _ in range(row.repeats.get(kind, 1))
         ]
+        if not row.mistakes:
+            self._sft(self._agent(name, seed), start, data, seed, row.sft)
+            return
+        first = self._agent(name, seed, "-first")
+        self._sft(first, start, data, seed, row.sft)
+        self._lead_back(name)
+        data += [self._led_back(name, kind) for kind in row.mistakes for _ in range(2)]
+        self._sft(self._agent(name, seed), first, data, seed, {**row.sft, **row.again})
+
+    def _sft(
+        self, agent: Path, start: Path, data: list[Path], seed: int, settings: dict[str, Any]
+    ) -> None:
         of = {
             "model": str(start),
-            "output_dir": str(self._agent(name, seed).parent),
-            "data": data,
+            "output_dir": str(agent.parent),
+            "data": [str(path) for path in data],
             "format": "inline",
             "seed": seed,
             **self.config.sft,
-            **row.sft,
+            **settings,
         }
-        self._once(f"sft-{name}-{seed}", lambda: self._module("training.sft", *_settings(of)))
+        self._once(agent.parent.name, lambda: self._module("training.sft", *_settings(of)))
 
     def _evaluate(self, name: str, seed: int) -> None:
         for kind in ("webqsp", "heldout"):
@@ -212,14 +274,19 @@ class Rows:
             of = {"samples": 0, **self.config.eval}
             self._command(f"eval-{name}-{kind}-{seed}", "eval", *where, *model, *_settings(of))
 
-    def _agent(self, name: str, seed: int) -> Path:
-        return self.out / f"sft-{name}-{seed}" / "final"
+    def _agent(self, name: str, seed: int, part: str = "") -> Path:
+        return self.out / f"sft-{name}-{seed}{part}" / "final"
 
     def _ranker(self, name: str) -> Path:
         return self.out / f"ranker-{name}"
 
     def _walks(self, name: str, kind: str) -> Path:
-        return self.out / f"walks-{name}-{kind}" / "graphroll.jsonl"
+        """What is trained on."""
+        chosen = self.config.rows[name].first_share and kind == SYNTHESIS
+        return self.out / f"walks-{name}-{kind}" / ("balanced.jsonl" if chosen else GRAPHROLL)
+
+    def _led_back(self, name: str, kind: str) -> Path:
+        return self.out / f"mistakes-{name}-{kind}" / "led-back.jsonl"
 
     def _environment(self, name: str) -> dict[str, Any]:
         return {**self.config.environment, "ranker": str(self._ranker(name))}

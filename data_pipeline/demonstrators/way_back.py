@@ -46,8 +46,9 @@ def ways_back(
     """Episodes that begin as the failed one did and end as the oracle would, each from an earlier
     turn of it than the one before; the first from a turn that is drawn by seed.
 
-    `silent`: the way back has no thoughts. Observations are the environment's own: the calls are made again. Not scored. An episode that
-    made no call has no way back, nor has one in several contexts.
+    `silent`: the way back has no thoughts. Observations are the environment's own: the calls are
+    made again. Not scored. An episode that made no call has no way back, nor has one in several
+    contexts.
     """
     turns = [turn for turn in failed.turns if turn.error or "answer" not in turn.action]
     if not turns or any(turn.restart for turn in turns) or failed.question.query is None:

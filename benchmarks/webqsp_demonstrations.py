@@ -1,0 +1,67 @@
+"""Demonstrations for `benchmarks.webqsp_rows`: which of the oracle's walks are trained on, and what
+an agent got wrong with the way back."""
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from graphwalker.files import read_records, write_jsonl
+from graphwalker.trajectory import Trajectory
+
+
+def balanced(
+    source: Path, out: Path, first_share: float, deepest: int, seed: int
+) -> dict[str, int]:
+    """Write the walks whose relations stand among the first `deepest` of their lists, without
+    further pages; of those that take another than the first as many, drawn by seed, as leave
+    `first_share` to the first. Returns the counts."""
+    first: list[Trajectory] = []
+    later: list[Trajectory] = []
+    dropped = 0
+    for walk in read_records(source, Trajectory.from_json):
+        place = deepest_place(walk)
+        if place is None or place >= deepest:
+            dropped += 1
+        else:
+            (later if place else first).append(walk)
+    rng = random.Random(seed)
+    rng.shuffle(later)
+    kept = first + later[: round(len(first) * (1 - first_share) / first_share)]
+    rng.shuffle(kept)
+    write_jsonl(out, (walk.to_json() for walk in kept))
+    return {"first": len(first), "later": len(kept) - len(first), "dropped": dropped}
+
+
+def deepest_place(walk: Trajectory) -> int | None:
+    """The last place, from 0 on, at which one of its relations stood in the list that it was taken
+    from; `None` where a further page of relations was asked for."""
+    listed: list[str] = []
+    places = [0]
+    for turn in walk.turns:
+        arguments = turn.action.get("arguments", {})
+        if turn.action.get("tool") == "get_relations" and "page" in arguments:
+            return None
+        if turn.listed:
+            listed = list(dict.fromkeys(hop.relation for one in turn.listed for hop in one.hops))
+        relations = arguments.get("relations", ())
+        places += [listed.index(relation) for relation in relations if relation in listed]
+    return max(places)
+
+
+def ways_back(source: Path, out: Path, latest: int = 4) -> dict[str, int]:
+    """Write the walks that failed and were led back within `latest` turns, no loss on what comes
+    before the way back. Returns the counts."""
+    counts = {"walks": 0, "ways_back": 0}
+
+    def led_back() -> Iterator[Trajectory]:
+        for walk in read_records(source, Trajectory.from_json):
+            counts["walks"] += 1
+            at = walk.provenance.get("way_back", 0)
+            if 0 < at <= latest:
+                counts["ways_back"] += 1
+                errors = [{"kind": "way_back", "turn": k, "slip": True} for k in range(at)]
+                yield replace(walk, provenance={**walk.provenance, "errors": errors})
+
+    write_jsonl(out, (walk.to_json() for walk in led_back()))
+    return counts

@@ -1,0 +1,61 @@
+"""Which demonstrations the rows of WebQSP are trained on."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from benchmarks.webqsp_demonstrations import balanced, deepest_place, ways_back
+from graphwalker.agents.environment import Environment, EnvironmentConfig
+from graphwalker.agents.rollout import rollout
+from graphwalker.files import read_records, write_jsonl
+from graphwalker.graphs.base import Entity
+from graphwalker.graphs.memory import MemoryGraph
+from graphwalker.policies.scripted import ScriptedPolicy
+from graphwalker.question import Question
+from graphwalker.trajectory import Trajectory
+
+GRAPH = MemoryGraph(
+    [("m.a", f"r.r.to{k}", "m.b") for k in range(3)], {"m.a": "A", "m.b": "B", "m.c": "C"}
+)
+LOOK = '<kg-query> get_relations("A") </kg-query>'
+DONE = '<answer> ["#1"] </answer>'
+
+
+def walk(name: str, *lines: str, shown: int = 3) -> Trajectory:
+    config = EnvironmentConfig(preset="graphwalker-wide", ranker="bm25", top_relations=shown)
+    question = Question(name, "Where?", (Entity("m.a", "A"),))
+    policy = ScriptedPolicy({name: [LOOK, *lines, DONE]})
+    return next(iter(rollout([question], Environment(GRAPH, config), policy)))
+
+
+def take(relation: str) -> str:
+    return f'<kg-query> get_triples("A", ["{relation}"]) </kg-query>'
+
+
+def test_the_place_of_a_relation_is_that_in_its_list():
+    listed = walk("q").turns[0].listed[0].hops
+    assert [deepest_place(walk("q", take(hop.relation))) for hop in listed] == [0, 1, 2]
+    paged = walk("q", '<kg-query> get_relations("A", 2) </kg-query>', take("r.r.to2"), shown=1)
+    assert deepest_place(paged) is None
+
+
+def test_walks_are_left_out_until_the_first_relation_has_its_share(tmp_path: Path):
+    listed = [hop.relation for hop in walk("q").turns[0].listed[0].hops]
+    walks = [walk(f"f{k}", take(listed[0])) for k in range(6)]
+    walks += [walk(f"l{k}", take(listed[1])) for k in range(6)] + [walk("d", take(listed[2]))]
+    source, out = tmp_path / "all.jsonl", tmp_path / "kept.jsonl"
+    write_jsonl(source, (one.to_json() for one in walks))
+    assert balanced(source, out, 0.75, 2, 0) == {"first": 6, "later": 2, "dropped": 1}
+    first = out.read_bytes()
+    balanced(source, out, 0.75, 2, 0)
+    assert out.read_bytes() == first
+
+
+def test_what_comes_before_a_way_back_is_not_learned(tmp_path: Path):
+    one = walk("q", take("r.r.to1"))
+    led = replace(one, provenance={**one.provenance, "way_back": 2})
+    late = replace(one, provenance={**one.provenance, "way_back": 9})
+    source, out = tmp_path / "all.jsonl", tmp_path / "led.jsonl"
+    write_jsonl(source, (each.to_json() for each in (one, led, late)))
+    assert ways_back(source, out) == {"walks": 3, "ways_back": 1}
+    (kept,) = read_records(out, Trajectory.from_json)
+    assert [error["turn"] for error in kept.provenance["errors"] if error["slip"]] == [0, 1]
