@@ -27,6 +27,7 @@ def open_graph(
     - a `.jsonl` file: a recording of graph calls (`record`), which it plays again.
     - `module:factory`: what that function of the user's own returns, a `KnowledgeGraph` or a
       networkx graph. The module may lie in the working directory.
+    - a `neo4j://` or `bolt://` address: a Neo4j database; `#NAME` at the end is the database.
     - a folder with `graphs.jsonl`: a set of property graphs (`graph synthetic`, `graph mazes`).
     - anything else: a compiled graph, by its folder or the file inside.
 
@@ -77,6 +78,10 @@ def _open(
     if endpoint or cache_dir:
         given = ", ".join([*endpoint, *(["cache_dir"] if cache_dir else [])])
         raise UserError(f"{spec}: {given} is for endpoints (http://...) only")
+    if spec.startswith(("neo4j", "bolt")) and "://" in spec:
+        from graphwalker.graphs.adapters.neo4j import open_neo4j
+
+        return open_neo4j(spec)
     if spec.endswith(".jsonl"):
         from graphwalker.graphs.cache.replay import ReplayedGraph
 

@@ -1,0 +1,204 @@
+"""Neo4j up to its door: the real driver where no server answers, and its records where one would.
+
+No server can be installed here. The stand-in below answers each query of the adapter from a graph
+in memory, in the driver's own records: it shows what is asked and how answers are read, not that a
+server understands the queries.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from graphwalker.errors import GraphError, UserError
+from graphwalker.graphs.base import Direction, Entity
+from graphwalker.graphs.conformance import check_graph
+from graphwalker.graphs.open import open_graph
+from graphwalker.graphs.properties import PropertyGraph, facts_of
+from graphwalker.graphs.property.memory import Edge, MemoryPropertyGraph, Node
+
+neo4j = pytest.importorskip("neo4j")
+adapter = pytest.importorskip("graphwalker.graphs.adapters.neo4j")
+
+NODES = [
+    Node("4:x:1", ("Person", "Actor"), {"name": "Keanu", "born": 1964, "tags": ["a", "b"]}),
+    Node("4:x:2", ("Person",), {"name": "Carrie", "born": 1967}),
+    Node("4:x:3", ("Odd `label`",), {"title": "x", "high": 1.5, "open": True}),
+]
+EDGES = [
+    Edge("4:x:1", "KNOWS", "4:x:2", {"since": 1998}),
+    Edge("4:x:1", "KNOWS", "4:x:2", {"since": 2003}),
+    Edge("4:x:2", "IN", "4:x:3"),
+]
+MEMORY = MemoryPropertyGraph(NODES, EDGES)
+
+
+class StandIn:
+    """In the place of `neo4j.Driver`: sessions that answer from `MEMORY`, and remember."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, dict[str, Any]]] = []
+        self.modes: set[str] = set()
+
+    @contextmanager
+    def session(self, database: str | None, default_access_mode: str) -> Any:
+        self.modes.add(default_access_mode)
+        yield self
+
+    def execute_read(self, work: Callable[[Any], Any]) -> Any:
+        return work(self)
+
+    def run(self, query: str, parameters: dict[str, Any]) -> list[Any]:
+        self.asked.append((query, parameters))
+        return [neo4j.Record(row) for row in answered(query, parameters)]
+
+
+def answered(query: str, given: dict[str, Any]) -> list[dict[str, Any]]:
+    nodes, here = MEMORY.nodes, MEMORY.nodes.get(given.get("id", ""))
+    out = {"TYPES_OUT": True, "ENDS_OUT": True}
+    names = {getattr(adapter, name): name for name in dir(adapter) if name.isupper()}
+    kind = names.get(query) or _shape(query)
+    if kind == "NODE":
+        return [{"labels": list(here.labels), "properties": dict(here.properties)}] if here else []
+    if kind == "SIZE":
+        return [{"count": len(nodes)}]
+    if kind == "NODE_AT":
+        return [{"id": sorted(nodes)[given["place"]]}]
+    if kind == "NAMED":
+        same = [i for i in nodes if MEMORY.name(i).lower() == given["name"].lower()]
+        return [{"id": i} for i in same]
+    if kind.startswith(("TYPES", "ENDS")):
+        ends = {
+            (e.type, e.end if kind in out else e.start)
+            for e in EDGES
+            if (e.start if kind in out else e.end) == given["id"]
+        }
+        if kind.startswith("TYPES"):
+            counts = Counter(one for one, _ in ends)
+            return [{"type": t, "count": n} for t, n in counts.items()]
+        found = sorted(end for one, end in ends if one == given["type"])
+        return [{"id": end} for end in found[: given["limit"]]]
+    if kind == "BETWEEN":
+        wanted = (given["start"], given["type"], given["end"])
+        same = [e for e in EDGES if (e.start, e.type, e.end) == wanted]
+        return [{"properties": dict(e.properties)} for e in same]
+    return _whole(kind, query, given)
+
+
+def _shape(query: str) -> str:
+    if query.startswith("MATCH ()"):
+        return "RELATIONSHIP_VALUES"
+    return "FOUND" if "$value" in query else "VALUES"
+
+
+def _whole(kind: str, query: str, given: dict[str, Any]) -> list[dict[str, Any]]:
+    quoted = [name.replace("``", "`") for name in re.findall(r"`((?:[^`]|``)*)`", query)]
+    if kind in ("FOUND", "VALUES"):
+        label, key = quoted if len(quoted) == 2 else ("", quoted[0])
+        facts = [
+            (n.id, value)
+            for n in NODES
+            if not label or label in n.labels
+            for k, value in facts_of(n.properties)
+            if k == key
+        ]
+        if kind == "FOUND":
+            same = sorted(i for i, value in facts if value == given["value"])
+            return [{"id": i} for i in same]
+        return [{"value": v, "count": n} for v, n in Counter(v for _, v in facts).items()]
+    if kind == "RELATIONSHIP_VALUES":
+        of = [v for e in EDGES if e.type == quoted[0] for k, v in facts_of(e.properties)
+              if k == quoted[1]]  # fmt: skip
+        return [{"value": v, "count": n} for v, n in Counter(of).items()]
+    schema = MEMORY.schema()
+    if kind == "LABELS":
+        return [{"label": one.name, "count": one.nodes} for one in schema.labels]
+    if kind == "KEYS":
+        return [
+            {"label": one.name, "key": k, "count": n}
+            for one in schema.labels
+            for k, n in one.keys.items()
+        ]
+    rows = [(r, {"start": r.start, "type": r.type, "end": r.end}) for r in schema.relationships]
+    if kind == "PATTERNS":
+        return [{**row, "count": r.count} for r, row in rows]
+    return [{**row, "key": k, "count": n} for r, row in rows for k, n in r.keys.items()]
+
+
+@pytest.fixture
+def driver() -> StandIn:
+    return StandIn()
+
+
+def test_it_is_the_property_graph_that_its_records_say(driver: StandIn) -> None:
+    graph = adapter.Neo4jGraph(driver)
+    assert isinstance(graph, PropertyGraph)
+    assert graph.schema() == MEMORY.schema() and graph.size == 3
+    for node in ("4:x:1", "4:x:2", "4:x:3", "nobody", '"literal"'):
+        assert graph.node_properties(node) == MEMORY.node_properties(node)
+        assert (graph.name(node), graph.types(node)) == (MEMORY.name(node), MEMORY.types(node))
+        for side in Direction:
+            assert graph.relations(node, side) == MEMORY.relations(node, side)
+            for relation, _ in graph.relations(node, side):
+                for limit in (None, 1):
+                    ends = graph.neighbors(node, relation, side, limit)
+                    assert ends == MEMORY.neighbors(node, relation, side, limit)
+        assert graph.neighborhood(node, 2) == MEMORY.neighborhood(node, 2)
+    for label, key, value in (
+        ("Person", "born", 1964),
+        ("", "tags", "b"),
+        ("Odd `label`", "open", True),
+        ("Odd `label`", "born", 1964),
+    ):
+        assert graph.find(label, key, value) == MEMORY.find(label, key, value)
+        assert graph.values(label, key) == MEMORY.values(label, key)
+    assert graph.relationship_values("KNOWS", "since") == [(1998, 1), (2003, 1)]
+    between = graph.relationship_properties("4:x:1", "KNOWS", "4:x:2")
+    assert between == [{"since": 1998}, {"since": 2003}]
+    assert graph.resolve("keanu") == [Entity("4:x:1", "Keanu")]
+    assert graph.relation_ids() == MEMORY.relation_ids()
+    assert [graph.entity_at(k) for k in range(3)] == [MEMORY.entity_at(k) for k in range(3)]
+    entities = [Entity(i, MEMORY.name(i)) for i in MEMORY.nodes]
+    assert list(check_graph(graph, entities)) == []
+
+
+HOSTILE = "x`) DETACH DELETE n //"
+
+
+def test_nothing_that_is_given_becomes_part_of_a_query(driver: StandIn) -> None:
+    graph = adapter.Neo4jGraph(driver)
+    for text in (HOSTILE, "' OR 1=1 --", "$value", "}) RETURN n //"):
+        assert graph.find(text, text, text) == graph.values(text, text) == []
+        assert graph.relationship_values(text, text) == graph.resolve(text) == []
+        assert graph.relations(text, Direction.OUT) == graph.neighbors(text, text, Direction.IN)
+        assert graph.relationship_properties(text, text, text) == []
+        assert graph.find("Person", "name", text) == []
+        assert all(text not in query for query, _ in driver.asked if text != "$value")
+    assert driver.modes == {neo4j.READ_ACCESS}
+    writing = re.compile(r"\b(CREATE|MERGE|SET|DELETE|REMOVE|DROP|CALL)\b")
+    assert not any(writing.search(query) for query, _ in driver.asked)
+    assert adapter.quoted(HOSTILE) == "`x``) DETACH DELETE n //`"
+    with pytest.raises(GraphError, match="backslash"):
+        adapter.quoted("a\\u0060")
+
+
+def test_values_that_json_does_not_have_are_texts() -> None:
+    from neo4j.time import Date
+
+    assert adapter._plain([Date(2020, 1, 2), None, 1]) == ["2020-01-02", None, 1]
+
+
+def test_a_server_that_does_not_answer_is_a_graph_error() -> None:
+    graph = open_graph("bolt://127.0.0.1:1")
+    with pytest.raises(GraphError, match=r"bolt://127\.0\.0\.1:1: .*127\.0\.0\.1"):
+        graph.name("4:x:1")
+
+
+@pytest.mark.parametrize("spec", ["neo4j://", "neo4j://ann:secret@host:7687", "bolts://host"])
+def test_an_odd_address_is_refused(spec: str) -> None:
+    with pytest.raises(UserError, match=r"neo4j://HOST:7687|NEO4J_PASSWORD") as caught:
+        open_graph(spec)
+    assert "secret" not in str(caught.value)
