@@ -84,9 +84,13 @@ def write_report(
     runs = [_read(stage, archive) for stage in stages]
     facts = dict(extra or {})
     steps = facts.pop("seconds", {})
+    records = _stage_records(stages, runs, ks, seed)
     report: dict[str, Any] = {
         "title": title,
-        "stages": _stage_records(stages, runs, ks, seed),
+        "stages": records,
+        # Of the last stage's questions.
+        "baselines": records[-1]["baselines"],
+        "ceiling": records[-1].get("ceiling"),
         "intervals": INTERVALS,
         "seed": seed,
         "config": json.loads(json.dumps(config or {}, default=str)),

@@ -113,6 +113,7 @@ def test_the_json_holds_a_record_per_stage(folder: Path) -> None:
     assert last["pass@4"] == 0.75 and last["pass@1_interval"][0] < 0.75
     assert set(last["by_structure"]) == {"1-hop", "2-hop", "3-hop", "2I"}
     assert last["gain_over_previous"]["em"] == last["gain"] == 0.75
+    assert (report["baselines"], report["ceiling"]) == (last["baselines"], last.get("ceiling"))
     low, high = last["gain_interval"]
     assert low < 0.75 < high
     assert last["gain_over_previous"]["p"] == pytest.approx(2 / 2**6)
