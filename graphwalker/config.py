@@ -51,6 +51,13 @@ C = TypeVar("C", bound=Config)
 
 SHARED = "shared"
 """The section whose settings every other section of its file has, too."""
+PLACES = (
+    "HOME", "PROJECT", "SCRATCH", "SLURM_ARRAY_TASK_ID", "SLURM_JOB_ID", "SLURM_TMPDIR", "TMPDIR",
+    "USER", "WORK",
+)  # fmt: skip
+"""Variables of the environment that a config may read, as `${oc.env:SCRATCH}`: they name folders
+and jobs, and hold no secrets."""
+_FUNCTION = re.compile(r"\$\{\s*([A-Za-z_][\w.]*)\s*:([^,}]*)")
 COMMAND_LINE = "command line"
 """What an error calls the place where a setting stands that was typed."""
 
@@ -86,9 +93,12 @@ def read_settings(
             OmegaConf.update(typed, key, value)
         source = str(path or COMMAND_LINE)
         merged = OmegaConf.merge(_read(source) if path else {}, typed)
+        _refuse_resolvers(merged)
         return OmegaConf.to_container(merged, resolve=True)
     except UserError:
         raise
+    except RecursionError:
+        raise UserError(f"{source}: not a valid config: nested too deeply") from None
     except (OmegaConfBaseException, YAMLError, UnicodeDecodeError, ValueError, TypeError) as error:
         raise UserError(f"{source}: not a valid config: {_first_line(error)}") from None
 
@@ -212,11 +222,34 @@ def _read(path: str) -> Any:
     loaded: Any = OmegaConf.load(config_file(file))
     if not section:
         return loaded
+    _refuse_resolvers(loaded)
     OmegaConf.resolve(loaded)
     known = [str(n) for n, part in loaded.items() if n != SHARED and not isinstance(part, str)]
     if section not in known:
         raise UserError(f"{path}: no section {section!r}; it has {', '.join(known)}")
     return OmegaConf.merge(loaded.get(SHARED) or {}, loaded[section] or {})
+
+
+def _refuse_resolvers(settings: Any) -> None:
+    """Raises `UserError` for `${oc.env:NAME}` of anything but a place, and for other functions: a
+    config from elsewhere could send a key to an address, and it would stand in the run folder."""
+    from omegaconf import OmegaConf
+
+    waiting: list[Any] = [OmegaConf.to_container(settings, resolve=False)]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, dict):
+            waiting += cast(dict[Any, Any], one).values()
+        elif isinstance(one, list):
+            waiting += cast(list[Any], one)
+        elif isinstance(one, str):
+            for function, argument in _FUNCTION.findall(one):
+                name = argument.strip().strip("'\"")
+                if function != "oc.env" or name not in PLACES:
+                    raise UserError(
+                        f"${{{function}:{argument}}}: not resolved in a config, where it could "
+                        f"show a secret; only the places {', '.join(PLACES)} are"
+                    )
 
 
 def _explain(model: type[Config], error: ValidationError) -> tuple[str, str]:

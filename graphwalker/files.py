@@ -1,10 +1,12 @@
 """Files: written whole or not at all; JSONL read with the line named on error, appended safely."""
 
+import codecs
 import gzip
 import hashlib
 import json
 import os
 import time
+import zlib
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from io import TextIOWrapper
@@ -86,7 +88,7 @@ def read_json(path: Path | str, remedy: str = "make it again") -> dict[str, Any]
         record = json.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise UserError(f"{path}: no such file: {remedy}") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise UserError(f"{path}: damaged ({error}): {remedy}") from None
     if not isinstance(record, dict):
         raise UserError(f"{path}: damaged (no JSON object): {remedy}")
@@ -110,8 +112,9 @@ def open_text(path: Path | str) -> Generator[TextIOWrapper, None, None]:
     """A UTF-8 text file, gzipped or not. Whatever is wrong with it is a `UserError`."""
     path = Path(path)
     if not path.is_file():
-        raise UserError(f"{path}: no such file")
+        raise UserError(f"{path}: {'a folder, not a file' if path.is_dir() else 'no such file'}")
     try:
+        _refuse_utf16(path)
         if path.suffix == ".gz":
             with gzip.open(path, "rt", encoding="utf-8-sig") as file:
                 yield file
@@ -120,7 +123,7 @@ def open_text(path: Path | str) -> Generator[TextIOWrapper, None, None]:
                 yield file
     except UnicodeDecodeError as error:
         raise UserError(f"{path}: not UTF-8 text ({error.reason})") from None
-    except (gzip.BadGzipFile, EOFError) as error:
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise UserError(f"{path}: damaged gzip file ({error})") from None
 
 
@@ -214,13 +217,29 @@ def _cut_partial_line(path: Path) -> None:
         file.truncate(0)
 
 
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def _refuse_utf16(path: Path) -> None:
+    """Excel and PowerShell write UTF-16, which is no UTF-8 and would be told as damage."""
+    with path.open("rb") as file:
+        first = file.read(4)
+    if first[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        raise UserError(
+            f"{path}: UTF-16 text; save it as UTF-8 (iconv -f UTF-16 -t UTF-8 OLD > NEW)"
+        )
+
+
 def _parse(line: str, path: Path | str, number: int) -> dict[str, Any]:
     try:
-        record = json.loads(line)
+        record = json.loads(line, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
-        raise UserError(
-            f"{path}:{number}: not JSON ({error.msg} at column {error.colno})"
-        ) from None
+        why = "holds a NUL character" if "\0" in line else f"{error.msg} at column {error.colno}"
+        raise UserError(f"{path}:{number}: not JSON ({why})") from None
+    except (ValueError, RecursionError) as error:  # NaN, 5,000 digits, or 5,000 brackets
+        why = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise UserError(f"{path}:{number}: not JSON ({why})") from None
     if not isinstance(record, dict):
         raise UserError(f"{path}:{number}: a record must be a JSON object")
     return cast(dict[str, Any], record)

@@ -32,9 +32,9 @@ def show(trajectory: "Trajectory") -> None:
 
         display(HTML(as_html(trajectory)))
         return
-    from rich.console import Console
+    from graphwalker.api.terminal import PrintableConsole
 
-    Console().print(as_rich(trajectory))
+    PrintableConsole().print(as_rich(trajectory))
 
 
 def _in_a_notebook() -> bool:

@@ -11,7 +11,8 @@ import typer
 from typer.core import TyperGroup
 
 from graphwalker import __version__
-from graphwalker.cli import config
+from graphwalker.api.terminal import PrintableFormatter
+from graphwalker.cli import config, console
 from graphwalker.cli.data import data, dataset, ranker, verify
 from graphwalker.cli.graphs import graph, virtuoso
 from graphwalker.cli.runs import agents, doctor, results
@@ -99,16 +100,16 @@ def run(command: Callable[[], Any]) -> int:
     try:
         command()
     except UserError as error:
-        typer.echo(f"error: {error}", err=True)
+        console.echo(f"error: {error}", err=True)
         return 2
     except IncompleteError as error:
-        typer.echo(f"incomplete: {error}", err=True)
+        console.echo(f"incomplete: {error}", err=True)
         return 3
     except (Interrupted, KeyboardInterrupt):
         typer.echo("interrupted: the same command resumes it", err=True)
         return 130
     except GraphWalkerError as error:
-        typer.echo(f"error: {error}", err=True)
+        console.echo(f"error: {error}", err=True)
         return 1
     except ModuleNotFoundError as error:
         if (line := _missing_extra(error)) is None:
@@ -116,13 +117,13 @@ def run(command: Callable[[], Any]) -> int:
         typer.echo(line, err=True)
         return 2
     except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
-        typer.echo(f"error: {error.filename}: {error.strerror}; give another path", err=True)
+        console.echo(f"error: {error.filename}: {error.strerror}; give another path", err=True)
         return 2
     except OSError as error:
         if error.errno not in NOT_OURS:
             raise
         place = error.filename or "the disk"
-        typer.echo(
+        console.echo(
             f"error: {place}: {error.strerror}; mend it, then the same command resumes", err=True
         )
         return 1
@@ -142,7 +143,9 @@ def _missing_extra(error: ModuleNotFoundError) -> str | None:
 
 def main() -> None:
     """The console script."""
-    logging.basicConfig(level=logging.WARNING, format="%(message)s")
+    handler = logging.StreamHandler()
+    handler.setFormatter(PrintableFormatter("%(message)s"))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
     if not sys.stderr.isatty():  # transformers' bars of loaded weights fill a log
         os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     sys.exit(run(app))

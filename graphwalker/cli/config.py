@@ -68,7 +68,7 @@ def show_config(
 
         console.facts(f"{name}, a dry run", try_out(config, gpus))
     if not estimate and not dry_run:
-        typer.echo(as_yaml(config), nl=False)
+        console.echo(as_yaml(config), nl=False)
 
 
 def _training(file: str, overrides: list[str] | None) -> "SftConfig | GrpoConfig":

@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
-from rich.console import Console
+import typer
 from rich.markup import escape
 from rich.progress import (
     BarColumn,
@@ -21,11 +21,13 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
+from graphwalker.api.terminal import PrintableConsole, printable
+
 if TYPE_CHECKING:
     from graphwalker.trajectory import Trajectory, Turn
 
-out = Console()
-err = Console(stderr=True)
+out = PrintableConsole()
+err = PrintableConsole(stderr=True)
 
 ProgressTick = Callable[..., None]
 """`tick(done, total, loss=...)`: how far the work is, and figures of it by name."""
@@ -36,6 +38,11 @@ LINE_EVERY_S = 60.0
 def note(text: str) -> None:
     """A line for the person who watches."""
     err.print(escape(text), highlight=False, soft_wrap=True)
+
+
+def echo(text: str, *, nl: bool = True, err: bool = False) -> None:
+    """A line as it is, for a person or a pipe."""
+    typer.echo(printable(text), nl=nl, err=err)
 
 
 def silent(*_: object, **__: object) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 
 import typer
 
+from graphwalker.api.terminal import printable
 from graphwalker.cli import console
 from graphwalker.errors import UserError
 
@@ -179,9 +180,19 @@ def _agreed(options: Mapping[str, tuple[str, Any]], overrides: Sequence[str]) ->
     return dict(values.values())
 
 
+def json_text(rows: Mapping[str, Any]) -> str:
+    """JSON in readable letters, but with escapes for what a terminal would obey."""
+    text = json.dumps(rows, ensure_ascii=False, indent=1)
+    return (
+        "".join(one if printable(one) == one else json.dumps(one)[1:-1] for one in text)
+        if printable(text) != text
+        else text
+    )
+
+
 def show(title: str, rows: Mapping[str, Any], as_json: bool = False) -> None:
     """A result, as a table or as JSON."""
     if as_json:
-        typer.echo(json.dumps(rows, ensure_ascii=False, indent=1))
+        console.echo(json_text(rows))
     else:
         console.facts(title, rows)

@@ -144,8 +144,11 @@ class TagProtocol:
         """The tag and the body of the action; the thoughts before it are collected on the way."""
         marks = self._markup.action
         position = _skip_open_thinking(completion, thoughts, marks)
+        action = marks.search(completion, position)
         while True:
-            action = marks.search(completion, position)
+            # Not searched anew for each thought: a model that stutters writes thousands of them.
+            if action is not None and action.start() < position:
+                action = marks.search(completion, position)
             thinking = completion.find("<think>", position)
             if thinking < 0 or (action is not None and action.start() < thinking):
                 break

@@ -196,7 +196,7 @@ def merge(
         from training.models.merge import merge_adapter
 
         with locked_file(given.out):
-            typer.echo(merge_adapter(run, given.out))
+            console.echo(str(merge_adapter(run, given.out)))
         return
     path = Path(text) if (text := given.get("questions")) else None
     workers = int(given.get("workers") or 1)

@@ -55,10 +55,10 @@ def verify(
 def _tell(verdict: "FileVerdict", file: Path, graph: str, as_json: bool) -> None:
     """The verdict as lines or as JSON. Raises `GraphWalkerError` for one that is not good."""
     if as_json:
-        typer.echo(json.dumps({"file": str(file), "graph": graph, **verdict.to_json()}))
+        console.echo(json.dumps({"file": str(file), "graph": graph, **verdict.to_json()}))
     else:
         for failure in verdict.first:
-            typer.echo(f"{file}: {failure}")
+            console.echo(f"{file}: {failure}")
         for note in verdict.notes:
             console.note(f"{file}: {note}")
     if verdict.failed:
@@ -69,7 +69,7 @@ def _tell(verdict: "FileVerdict", file: Path, graph: str, as_json: bool) -> None
     if not as_json:
         speed = f"{verdict.seconds:.0f} s, {verdict.records / verdict.seconds:,.0f} a second"
         replayed = f"{verdict.replayed:,} replayed, " if verdict.trajectories else ""
-        typer.echo(
+        console.echo(
             f"{file}: all {verdict.records:,} records hold "
             f"({replayed}{verdict.digests:,} with digests; {speed})"
         )
@@ -114,7 +114,7 @@ def ceiling(
     if not figures["winnable"] and not known_topics(questions, environment.graph):
         console.note(f"{given.graph} has no triple of any topic entity: is it the right graph?")
     if as_json:
-        typer.echo(json.dumps(figures))
+        console.echo(json.dumps(figures))
         return
     shown = {key: "not computable" if v is None else v for key, v in figures.items()}
     console.facts(f"ceiling of {environment.name}", shown)

@@ -187,7 +187,7 @@ def search(
         names = build_index(name_rows(opened))
     for hit in names.search(text, limit):
         alias = f"\talias: {hit.alias}" if hit.alias else ""
-        typer.echo(f"{hit.score:.2f}\t{hit.entity.id}\t{hit.entity.name}{alias}")
+        console.echo(f"{hit.score:.2f}\t{hit.entity.id}\t{hit.entity.name}{alias}")
 
 
 def _index_of(graph: Path) -> Path:
@@ -239,14 +239,14 @@ def _report(found: list[tuple[str, str, str]], entities: int, compared: bool) ->
 
     for check in ["hostile texts", *CHECKS, *(["same text"] if compared else [])]:
         count = sum(name == check for name, _, _ in found)
-        typer.echo(f"{check:16} {'ok' if not count else f'{count} findings'}")
+        console.echo(f"{check:16} {'ok' if not count else f'{count} findings'}")
     for check, entity_id, detail in found[:SHOWN]:
-        typer.echo(f"{check}: {entity_id}: {detail}" if entity_id else f"{check}: {detail}")
+        console.echo(f"{check}: {entity_id}: {detail}" if entity_id else f"{check}: {detail}")
     if not entities:
         raise GraphWalkerError("no entity was found to check at: name some with --entity ID")
     if found:
         raise GraphWalkerError(f"{len(found)} findings at {entities} entities")
-    typer.echo(f"conforms at {entities} entities")
+    console.echo(f"conforms at {entities} entities")
 
 
 def _open(spec: str, named_graph: str, wikidata: bool) -> Any:

@@ -29,7 +29,7 @@ def up(
     """
     from graphwalker.graphs.virtuoso.server import up as start
 
-    typer.echo(start(folder, memory, host, port, max_rows).endpoint)
+    console.echo(start(folder, memory, host, port, max_rows).endpoint)
 
 
 @app.command("load")
@@ -58,7 +58,7 @@ def down(folder: Folder) -> None:
     """Shut the server down cleanly."""
     from graphwalker.graphs.virtuoso.server import down as stop
 
-    typer.echo("stopped" if stop(folder) else "no server was running")
+    console.echo("stopped" if stop(folder) else "no server was running")
 
 
 @app.command()

@@ -46,7 +46,7 @@ def score(
         workers=int(given.get("workers") or 0) or None,
     )
     if as_json:
-        typer.echo(json.dumps(scored.to_json()))
+        console.echo(json.dumps(scored.to_json()))
     else:
         console.out.print(scores_table(scored))
 

@@ -1,0 +1,187 @@
+"""Foreign bytes at their doors: terminals, files, configs, a model's stuttering."""
+
+import gzip
+import json
+import time
+
+import pytest
+
+from graphwalker.api.terminal import PrintableConsole
+from graphwalker.cli import console
+from graphwalker.cli.app import run
+from graphwalker.cli.shared import json_text
+from graphwalker.config import Config, load_config
+from graphwalker.errors import GraphError, UserError
+from graphwalker.files import read_json, read_jsonl
+from graphwalker.loose_json import string_list
+from graphwalker.protocols.base import FinalAnswer
+from graphwalker.protocols.tags import TagProtocol
+
+ESCAPES = {
+    "a title": "\x1b]0;owned\x07",
+    "a clear screen": "\x1b[2J\x1b[H",
+    "the clipboard": "\x1b]52;c;cm0gLXJm\x07",
+    "a link": "\x1b]8;;http://evil\x1b\\here\x1b]8;;\x1b\\",
+    "a C1 command": "\x9b2J\x9d0;x\x9c",
+    "bidirectional text": "abc\u202edcba\u2066x",
+    "a bell and backspaces": "real\x08\x08\x08\x08fake\x07\x7f",
+    "a carriage return": "error: all is lost\rok",
+    "half a character": "x\ud83dy",
+}
+COMMANDS = ("\x1b", "\x9b", "\x9d", "\x07", "\x08", "\r", "\x7f", "\u202e", "\u2066", "\ud83d")
+
+
+def written(capsys):
+    out, err = capsys.readouterr()
+    return out + err
+
+
+@pytest.mark.parametrize("hostile", ESCAPES.values(), ids=ESCAPES)
+def test_no_escape_of_a_name_reaches_the_terminal(hostile, capsys, monkeypatch):
+    for name in ("out", "err"):
+        fresh = PrintableConsole(stderr=name == "err", width=60, color_system=None)
+        monkeypatch.setattr(console, name, fresh)
+    console.note(f"note {hostile} end")
+    console.facts(f"title {hostile}", {f"key {hostile}": f"value {hostile}", "list": [hostile]})
+    console.settings([(hostile, hostile, hostile, hostile)])
+    console.echo(f"line {hostile}")
+    console.echo(json_text({hostile: hostile}))
+    with console.progress(hostile) as tick:
+        tick(1, 2)
+
+    def fails():
+        raise GraphError(f"http://x said {hostile}")
+
+    assert run(fails) == 1
+    seen = written(capsys)
+    assert "end" in seen
+    assert not [command for command in COMMANDS if command in seen]
+
+
+def test_colours_of_our_own_still_reach_a_terminal(capsys):
+    PrintableConsole(force_terminal=True, color_system="standard").print("[bold]x[/] \x1b[2J")
+    seen = written(capsys)
+    assert "\x1b[1m" in seen
+    assert "\x1b[2J" not in seen
+
+
+def test_json_in_a_terminal_is_the_same_json(capsys):
+    rows = {"name": "a\x9b2J\u202e\ud83d\x1b é", "n": [1]}
+    assert json.loads(json_text(rows)) == rows
+    assert "é" in json_text(rows)
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ('{"a": 1}\n'.encode("utf-16"), r"UTF-16 text; save it as UTF-8 \(iconv"),
+        (b'{"a": "x\x00y"}\n', r"q\.jsonl:1: not JSON \(holds a NUL character\)"),
+        (b'{"a": 1}\n' + b'{"a": ' + b"[" * 100_000, r"q\.jsonl:2: not JSON \(nested too deeply\)"),
+        (b'{"a": ' + b"1" * 5000 + b"}", r"q\.jsonl:1: not JSON \(Exceeds the limit"),
+        (b'{"a": NaN}', r"q\.jsonl:1: not JSON \(NaN is no JSON number\)"),
+        (b'{"a": -Infinity}', r"-Infinity is no JSON number"),
+        (b"\xff\xfe\xff", "UTF-16 text"),
+        (b'{"a": "\xff"}', "not UTF-8 text"),
+        (b"[1]", r"q\.jsonl:1: a record must be a JSON object"),
+    ],
+)
+def test_a_file_that_is_no_jsonl_is_told_with_its_line(tmp_path, content, told):
+    (tmp_path / "q.jsonl").write_bytes(content)
+    with pytest.raises(UserError, match=told):
+        list(read_jsonl(tmp_path / "q.jsonl"))
+
+
+def test_a_damaged_archive_is_told_wherever_it_is_damaged(tmp_path):
+    path = tmp_path / "q.jsonl.gz"
+    whole = gzip.compress(b'{"a": 1}\n' * 200 + b'{"b": 2}\n', mtime=0)
+    for place in range(len(whole)):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0x55]) + whole[place + 1 :])
+        try:
+            list(read_jsonl(path))
+        except UserError as error:
+            assert str(path) in str(error)
+
+
+def test_a_folder_is_no_file(tmp_path):
+    with pytest.raises(UserError, match="a folder, not a file"):
+        list(read_jsonl(tmp_path))
+
+
+def test_a_deep_card_is_damaged(tmp_path):
+    (tmp_path / "card.json").write_text("[" * 100_000)
+    with pytest.raises(UserError, match=r"card\.json: damaged"):
+        read_json(tmp_path / "card.json")
+
+
+class Address(Config):
+    url: str = ""
+    parts: tuple[str, ...] = ()
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "http://host/${oc.env:OPENAI_API_KEY}/v1",
+        "${ oc.env : OPENAI_API_KEY }",
+        "${oc.env:'OPENAI_API_KEY'}",
+        "${oc.env:OPENAI_API_KEY,none}",
+        "${oc.decode:${oc.env:OPENAI_API_KEY}}",
+        "${oc.env:${name}}",
+        "${oc.create:x}",
+    ],
+)
+def test_a_config_reads_no_secret_of_the_environment(tmp_path, monkeypatch, value):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    (tmp_path / "c.yaml").write_text(json.dumps({"url": value, "parts": [value]}))
+    (tmp_path / "s.yaml").write_text(json.dumps({"shared": {"url": value}, "one": {"parts": []}}))
+    for arguments in (
+        (tmp_path / "c.yaml",),
+        (None, [f"url={value}"]),
+        (f"{tmp_path}/s.yaml#one",),
+    ):
+        with pytest.raises(UserError) as told:
+            load_config(Address, *arguments)
+        assert "sk-secret" not in str(told.value)
+
+
+def test_a_config_may_name_a_place_and_other_settings(tmp_path, monkeypatch):
+    monkeypatch.setenv("SCRATCH", "/scratch/me")
+    (tmp_path / "c.yaml").write_text('url: "${oc.env:SCRATCH}/runs"\nparts: ["${url}/a"]\n')
+    read = load_config(Address, tmp_path / "c.yaml")
+    assert (read.url, read.parts) == ("/scratch/me/runs", ("/scratch/me/runs/a",))
+
+
+@pytest.mark.parametrize("text", ["[" * 5000, "a: " + "{b: " * 5000, "url: " + "[" * 5000])
+def test_a_deep_yaml_is_one_line(tmp_path, text):
+    (tmp_path / "c.yaml").write_text(text)
+    with pytest.raises(UserError, match=r"c\.yaml: not a valid config"):
+        load_config(Address, tmp_path / "c.yaml")
+
+
+PROTOCOL = TagProtocol({"get_relations": {"entity": "Name"}})
+STUTTERS = {
+    "thoughts": "<think></think>",
+    "thoughts with actions": "<think><answer></think>",
+    "open thoughts": "<think>",
+    "closed thoughts": "</think>",
+    "answers": "<answer>",
+    "calls": "<kg-query>",
+    "brackets": "[",
+    "fields": '{"a":',
+    "fences": "```json ",
+    "commas": ", ",
+}
+
+
+@pytest.mark.parametrize("stutter", STUTTERS.values(), ids=STUTTERS)
+def test_a_model_that_stutters_is_read_in_linear_time(stutter):
+    started = time.process_time()
+    PROTOCOL.parse(stutter * 20_000)
+    string_list(stutter * 20_000)
+    string_list(f"<think>{stutter * 20_000}</think>")
+    assert time.process_time() - started < 1.5
+
+
+def test_an_action_behind_many_thoughts_is_found():
+    thoughts, answer = "<think>no <answer> here</think>" * 500, '<answer> ["Oslo"] </answer>'
+    assert PROTOCOL.parse(thoughts + answer)[1] == FinalAnswer(("Oslo",))
