@@ -7,6 +7,7 @@ from dataclasses import replace
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side
 from graphwalker.graphs.literals import is_literal
+from graphwalker.graphs.property.sets import PropertyGraphSet
 from graphwalker.question import Answer, Question
 
 LOOKED_AT = 50
@@ -18,7 +19,12 @@ log = logging.getLogger(__name__)
 def refuse_unknown_topics(questions: Sequence[Question], graph: KnowledgeGraph, name: str) -> None:
     """Raises `UserError` where the graph has no triple of any topic entity looked for: an empty
     store, or the graph of other questions, on which every episode would be scored 0."""
+    if isinstance(graph, PropertyGraphSet):
+        _refuse_unknown_members(questions, graph, name)
+        return
     with_topics = [q for q in questions if any(topic.id for topic in q.topic_entities)]
+    if not with_topics and all(question.gold for question in questions):
+        return  # questions about a whole graph need no place to start from
     count = min(LOOKED_AT, len(with_topics))
     some = [with_topics[i * len(with_topics) // count] for i in range(count)]
     # A topic that is the end of triples alone counts as well.
@@ -34,6 +40,19 @@ def refuse_unknown_topics(questions: Sequence[Question], graph: KnowledgeGraph, 
         )
     if missing := known.count(False):
         log.warning("%s: no triple of %d of %d topic entities looked for", name, missing, count)
+
+
+def _refuse_unknown_members(
+    questions: Sequence[Question], graphs: PropertyGraphSet, name: str
+) -> None:
+    known = set(graphs.names())
+    missing = [q for q in questions if q.facets.get("graph") not in known]
+    if missing:
+        member = missing[0].facets.get("graph", "")
+        raise UserError(
+            f"{name}: holds no graph {member!r}, which {missing[0].id} asks about (as do "
+            f"{len(missing) - 1} more): are these its questions?"
+        )
 
 
 def ground(questions: Iterable[Question], graph: KnowledgeGraph) -> list[Question]:

@@ -75,9 +75,15 @@ class MemoryPropertyGraph(MemoryGraph, PropertyGraph):
             if edge.properties:
                 self._between[edge.start, edge.type, edge.end].append(dict(edge.properties))
         self._schema = self._made_schema()
+        self._known: dict[str, dict[str, Any]] = {}
 
     def schema(self) -> Schema:
         return self._schema
+
+    def node_properties(self, entity_id: str) -> dict[str, Any]:
+        if entity_id not in self._known:
+            self._known[entity_id] = super().node_properties(entity_id)
+        return dict(self._known[entity_id])
 
     def find(self, label: str, key: str, value: Value, limit: int | None = None) -> list[Entity]:
         found = self._by_value.get((key, value_literal(value)), ())

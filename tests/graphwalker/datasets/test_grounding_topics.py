@@ -1,11 +1,19 @@
 """A run whose questions are not about its graph does not start."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
+from graphwalker.answers.kinds import Rows
+from graphwalker.datasets.base import load_questions
 from graphwalker.datasets.grounding import refuse_unknown_topics
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity
+from graphwalker.graphs.memory import MemoryGraph
+from graphwalker.graphs.open import open_graph
 from graphwalker.question import Question
+from graphwalker.synthetic.sets import make_maze_set
 from support.backends import in_memory
 from support.toy import TOY_NAMES, TOY_TRIPLES, TOY_TYPES
 
@@ -38,3 +46,18 @@ def test_some_unknown_topics_are_told_and_no_more(toy, caplog):
 
 def test_no_questions_are_no_fault_of_the_graph(toy):
     refuse_unknown_topics([], toy, "runs/graph")
+
+
+def test_questions_of_a_set_ask_about_its_members(tmp_path: Path) -> None:
+    make_maze_set(10, 2, 0, tmp_path)
+    graphs = open_graph(tmp_path)
+    questions = load_questions(tmp_path / "questions.jsonl")
+    refuse_unknown_topics(questions, graphs, "mazes")
+    foreign = [replace(questions[0], facets={"graph": "m9"}), *questions]
+    with pytest.raises(UserError, match="holds no graph 'm9', which m00000 asks about"):
+        refuse_unknown_topics(foreign, graphs, "mazes")
+
+
+def test_questions_about_a_whole_graph_need_no_topic() -> None:
+    question = Question("q", "How many?", (), gold=Rows(({"count": 1},)))
+    refuse_unknown_topics([question], MemoryGraph([], {}), "graph")

@@ -1,7 +1,6 @@
 """The maze's oracle: depth first, the nearest cell to the goal first, back where a way ends."""
 
 import re
-from collections.abc import Mapping
 
 from graphwalker.oracle.own import OracleWorld, OwnOracle
 from graphwalker.oracle.plan import Plan, PlannedPolicy
@@ -16,38 +15,35 @@ _PATH = re.compile(r"visited cells: \[([\d, ]+)\]")
 
 
 class MazeOracle(PlannedPolicy):
-    """Knows no more than the tools show; a choice depends on what was shown last and on which cells
-    stand open from before."""
+    """Knows no more than the tools show. Its thoughts carry what is left to visit, the best last
+    found first, so that a choice depends on the turn before it alone."""
 
     name = "oracle"
 
     def plan(self, key: str, question: Question) -> Plan:
-        start, goal = (topic.name for topic in question.topic_entities[:2])
-        here, way = start, [start]
-        beside: dict[str, list[str]] = {}
-        why = "I begin at the start."
+        here, goal = (topic.name for topic in question.topic_entities[:2])
+        left: list[str] = []
+        thought = "I begin at the start."
         while True:
-            turn = yield why, Call(NEXT, {"node_id": here})
+            turn = yield thought, Call(NEXT, {"node_id": here})
             if here == goal:
                 break
-            found = _CELL.findall(turn.observation)
-            beside[here] = [cell for cell, *_ in sorted(found, key=lambda one: float(one[1]))]
-            while way and not _unvisited(beside[way[-1]], beside):
-                way.pop()
-            if not way:
-                yield "There is no way to the goal.", FinalAnswer((), "path")
+            fresh = _unmarked(turn.observation)
+            left = [*fresh, *(cell for cell in left if cell not in fresh)]
+            if not left:
+                yield "Nothing is left: there is no way.", FinalAnswer((), "path")
                 return
-            back = way[-1] != here
-            here = _unvisited(beside[way[-1]], beside)[0]
-            way.append(here)
-            why = f"No way on, so back to {way[-2]}." if back else "On, nearer to the goal."
+            here = left.pop(0)
+            thought = f"Next {here}. Left: {', '.join(left) or 'none'}."
         turn = yield "The goal. Which of these cells make the path?", Call(PATH)
         cells = _PATH.search(turn.observation)
         yield "That is the path.", FinalAnswer(tuple(cells[1].split(", ")) if cells else (), "path")
 
 
-def _unvisited(cells: list[str], visited: Mapping[str, object]) -> list[str]:
-    return [cell for cell in cells if cell not in visited]
+def _unmarked(text: str) -> list[str]:
+    """The open cells that were never visited, the nearest to the goal first."""
+    found = [(float(far), cell) for cell, far, marked in _CELL.findall(text) if marked == "false"]
+    return [cell for _, cell in sorted(found, key=lambda one: one[0])]
 
 
 def _make(world: OracleWorld) -> Policy:
