@@ -53,7 +53,8 @@ def written(action: Mapping[str, Any]) -> str:
     if "tool" in action:
         arguments = dict(action.get("arguments") or {})
         inside = ", ".join(json.dumps(v, ensure_ascii=False) for v in arguments.values())
-        return f"{action['tool']}({inside})"
+        calls = [f"{action['tool']}({inside})", *map(written, action.get("further") or ())]
+        return "; ".join(calls)
     if "answer" in action:
         return f"answer {json.dumps(action['answer'], ensure_ascii=False)}"
     return f"no valid action: {action.get('malformed', 'unreadable')}"

@@ -75,6 +75,10 @@ class Preset:
     """Texts of prompts of its own, by name; the first is its default."""
     options: type[Config] = field(default_factory=_no_options)
     """The model of `environment.options`; without one the preset has none."""
+    calls: tuple[str, ...] = ()
+    """The tools, or the decisions, that the model is asked for, by name: for lists of agents."""
+    graphs: str = "any graph with names"
+    """What graphs it needs, in words."""
     speaker: Speaker | Callable[[AgentSettings], Speaker] | None = None
     """How the oracle plays it, where every completion calls a tool or answers; made from the
     settings where it depends on them."""

@@ -62,6 +62,7 @@ GRAPHWALKER = Preset(
     tools=walker_tools,
     protocol=_tags,
     agent=react,
+    calls=tuple(EXAMPLES),
     speaker=WalkerSpeaker(),
 )
 GRAPHWALKER_WIDE = Preset(
@@ -73,6 +74,7 @@ GRAPHWALKER_WIDE = Preset(
     protocol=_paged_tags,
     agent=react,
     defaults={"ranker": "stems", "triples_per_relation": 20, "max_turns": 15},
+    calls=tuple(EXAMPLES),
     speaker=ReferenceSpeaker(),
 )
 IO_PROMPT = Preset(
@@ -83,6 +85,7 @@ IO_PROMPT = Preset(
     protocol=_answers_alone,
     agent=_single_completion,
     defaults={"prompt": "io"},
+    graphs="none: the graph only scores its answers",
 )
 SHIPPED = (
     GRAPHWALKER,

@@ -155,7 +155,7 @@ def react(protocol: ActionProtocol, prompt: Prompt, settings: AgentSettings) -> 
 def entities_of(tools: ToolBox) -> str:
     """The topic entities as a prompt names them."""
     if isinstance(tools, WithTopics):
-        return tools.topics()
+        return tools.topic_text()
     return ", ".join(map(quote, tools.topic_names()))
 
 

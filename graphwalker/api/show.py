@@ -1,7 +1,7 @@
 """A trajectory for people: rich text in a terminal, HTML in a notebook."""
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -99,8 +99,13 @@ def action_text(turn: "Turn") -> str:
         return "answers " + ", ".join(action["answer"])
     if "malformed" in action:
         return f"writes no valid action: {turn.completion[:200]!r}"
-    arguments = ", ".join(str(value) for value in action.get("arguments", {}).values())
-    return f"{action.get('tool', '?')}({arguments})"
+    calls = [action, *action.get("further", ())]
+    return "; ".join(map(_call_text, calls))
+
+
+def _call_text(call: Mapping[str, Any]) -> str:
+    arguments = ", ".join(str(value) for value in call.get("arguments", {}).values())
+    return f"{call.get('tool', '?')}({arguments})"
 
 
 def ending(trajectory: "Trajectory") -> str:

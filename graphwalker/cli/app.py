@@ -15,7 +15,7 @@ from graphwalker.api.terminal import PrintableFormatter
 from graphwalker.cli import config, console
 from graphwalker.cli.data import data, dataset, ranker, verify
 from graphwalker.cli.graphs import graph, virtuoso
-from graphwalker.cli.runs import agents, doctor, results
+from graphwalker.cli.runs import agents, compare, doctor, results
 from graphwalker.errors import GraphWalkerError, IncompleteError, UserError
 
 NOT_OURS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EFBIG)
@@ -60,15 +60,16 @@ app = typer.Typer(
     rich_markup_mode="markdown",
 )
 
-PANELS = {
-    "Data": data.app,
-    "Checks of data": verify.app,
-    "Agents at work": agents.app,
-    "Results": results.app,
-    "Before a run": doctor.app,
-    "Settings": config.app,
-}
-for panel, part in PANELS.items():
+PANELS = (
+    ("Data", data.app),
+    ("Checks of data", verify.app),
+    ("Agents at work", agents.app),
+    ("Results", results.app),
+    ("Results", compare.app),
+    ("Before a run", doctor.app),
+    ("Settings", config.app),
+)
+for panel, part in PANELS:
     for command in part.registered_commands:
         command.rich_help_panel = "Start here" if command.name == "demo" else panel
     app.registered_commands += part.registered_commands

@@ -107,12 +107,19 @@ class Given:
 
 
 def verb(
-    app: typer.Typer, *options: str, name: str = "", settings: bool = True, **renamed: str
+    app: typer.Typer,
+    *options: str,
+    name: str = "",
+    settings: bool = True,
+    words: str = "",
+    **renamed: str,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Register a command whose first parameter is `Given`: short options of `SHORT` (one followed
     by `!` must be given), and with `settings` also `--config F` and `a.b=c`.
 
-    `renamed` says which setting an option stands for where it is not that of `SHORT`.
+    `words` says what else may be typed where settings are, such as `RUN`: the function finds it
+    among the overrides. `renamed` says which setting an option stands for where it is not that of
+    `SHORT`.
     """
     required = {option.rstrip("!"): option.endswith("!") for option in options}
     short = {option: renamed.get(option, SHORT[option].setting) for option in required}
@@ -130,7 +137,7 @@ def verb(
         shared = [_option(option, must) for option, must in required.items()]
         arguments = [p for p in own if isinstance(_info(p), typer.models.ArgumentInfo)]
         others = [p for p in own if p not in arguments]
-        ordered = [*arguments, *shared, *others, *(_SETTINGS if settings else [])]
+        ordered = [*arguments, *shared, *others, *(_settings(words) if settings else [])]
         command.__signature__ = inspect.Signature(  # pyright: ignore[reportFunctionMemberAccess]
             [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in ordered]
         )
@@ -158,11 +165,17 @@ def _parameter(name: str, annotation: Any) -> inspect.Parameter:
 
 
 _FILE = typer.Option("--config", help="Settings in YAML; `graphwalker config` lists them.")
-_SETS = typer.Argument(metavar="A.B=C", help="Settings; they win over the config file.")
-_SETTINGS = [
-    _parameter("config", Annotated[Path | None, _FILE]),
-    _parameter("overrides", Annotated[list[str] | None, _SETS]),
-]
+
+
+def _settings(words: str) -> list[inspect.Parameter]:
+    """`--config F`, and settings, with what else may be typed among them."""
+    note = "Settings; they win over the config file."
+    metavar = f"{words} | A.B=C" if words else "A.B=C"
+    typed = typer.Argument(metavar=metavar, help=f"{words}s, or settings." if words else note)
+    return [
+        _parameter("config", Annotated[Path | None, _FILE]),
+        _parameter("overrides", Annotated[list[str] | None, typed]),
+    ]
 
 
 def _agreed(options: Mapping[str, tuple[str, Any]], overrides: Sequence[str]) -> dict[str, Any]:

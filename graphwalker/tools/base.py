@@ -118,7 +118,7 @@ class ToolBox(Protocol):
 class WithTopics(Protocol):
     """What a tool box has besides, where a prompt shows more of the topic entities than names."""
 
-    def topics(self) -> str:
+    def topic_text(self) -> str:
         """The topic entities as the prompt shows them, such as names with their ids."""
         ...
 

@@ -1,14 +1,16 @@
 """Agents at work: `demo`, `eval`, `ask`, `serve`, `agents`."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.markup import escape
 from typer import Argument, Option
 
 from graphwalker.cli import console
-from graphwalker.cli.shared import Given, JsonFlag, show, verb
+from graphwalker.cli.shared import Given, JsonFlag, verb
 from graphwalker.errors import GraphWalkerError, IncompleteError
 
 if TYPE_CHECKING:
@@ -148,10 +150,29 @@ def _agent(given: Given) -> "tuple[AskConfig, Environment, Policy]":
 
 @app.command()
 def agents(as_json: JsonFlag = False) -> None:
-    """List the agents that can be named as environment.preset; module:NAME is one of your own."""
+    """List the agents that can be named as environment.preset; module:NAME is one of your own.
+
+    Each with its paper, the tools that it calls, the graphs that it needs, and whether an oracle
+    can play it (policy.model=oracle).
+    """
     from graphwalker.agents.registry import presets
 
-    known = presets().values()
-    rows = {p.name: {"version": p.version, "source": p.source} for p in known}
-    lines = {p.name: f"version {p.version}; {p.source}" for p in known}
-    show("Agents (environment.preset)", rows if as_json else lines, as_json)
+    rows: list[dict[str, Any]] = [
+        {
+            "name": preset.name,
+            "version": preset.version,
+            "source": preset.source,
+            "tools": list(preset.calls),
+            "graphs": preset.graphs,
+            "oracle": preset.speaker is not None or preset.oracle is not None,
+        }
+        for preset in presets().values()
+    ]
+    if as_json:
+        typer.echo(json.dumps(rows, ensure_ascii=False, indent=1))
+        return
+    for row in rows:
+        console.out.print(f"[bold]{row['name']}[/]  {escape(str(row['source']))}")
+        tools = ", ".join(row["tools"]) or "none"
+        oracle = "" if row["oracle"] else "; no oracle"
+        console.out.print(f"    tools: {escape(tools)}; graph: {escape(row['graphs'])}{oracle}")

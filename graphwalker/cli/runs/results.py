@@ -133,24 +133,3 @@ def analyse(run: RunFolder, as_json: JsonFlag = False, seed: Seed = 0) -> None:
         return
     for table in analysis_tables(result):
         console.out.print(table)
-
-
-@app.command()
-def compare(
-    a: RunFolder,
-    b: Annotated[Path, Argument(help="Another one, on the same questions.")],
-    most: Annotated[int, Option("--list", min=0, help="Wins and losses to list.")] = 10,
-    as_json: JsonFlag = False,
-    seed: Seed = 0,
-) -> None:
-    """The paired difference of two runs: bootstrap interval, McNemar's test, wins and losses."""
-    from eval.analysis.compare import changes_table, comparison_table
-    from eval.analysis.compare import compare as difference
-
-    result = difference(a, b, seed)
-    if as_json:
-        show("", result, as_json)
-        return
-    console.out.print(comparison_table(result))
-    for title in ("wins", "losses") if most else ():
-        console.out.print(changes_table(result[title], title, most))

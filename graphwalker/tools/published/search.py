@@ -103,7 +103,7 @@ class SearchTools:
     def topic_names(self) -> tuple[str, ...]:
         return tuple(self._book.label(t) if t.id else t.name for t in self._topics)
 
-    def topics(self) -> str:
+    def topic_text(self) -> str:
         """The topic entities with their ids, for the prompt."""
         pairs = zip(self.topic_names(), self._topics, strict=True)
         return "{" + ", ".join(f"{n!r}: {self._flavour.shown(t.id)!r}" for n, t in pairs) + "}"

@@ -34,5 +34,6 @@ KG_R1 = Preset(
     agent=react,
     # An observation has 512 tokens there; tokens depend on the model, four letters stand for one.
     defaults={"prompt": "kg-r1", "max_turns": 7, "max_observation_chars": 2048},
+    calls=tuple(EXAMPLES),
     speaker=OneWaySpeaker(),
 )

@@ -127,5 +127,7 @@ SEARCH_ON_GRAPH = Preset(
     agent=_agent,
     defaults={"prompt": "search-on-graph", "max_turns": 30},
     options=SearchOnGraphOptions,
+    calls=("search",),
+    graphs="any graph; ids as Freebase or Wikidata write them",
     speaker=_speaker,
 )

@@ -1,0 +1,1 @@
+"""Several runs on one file of questions, compared."""

@@ -1,0 +1,185 @@
+"""Figures of several runs side by side: how right each is, what it costs, and paired tests."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+from eval.analysis.summary import paired, scored
+from eval.intervals import mean_interval
+from eval.run.records import Run, read_run
+from eval.run.usage import read_usage
+from eval.tables import Cell, FigureTable, brackets, count_of_questions, gain_cell, number
+from graphwalker.errors import UserError
+from graphwalker.trajectory import Trajectory
+
+SHARES = ("em", "f1", "hits1", "retrieval_all", "grounded")
+COSTS = ("turns", "tool_calls", "prompt_tokens", "completion_tokens", "cost", "seconds")
+_LABELS = {
+    "em": "EM",
+    "f1": "F1",
+    "hits1": "Hits@1",
+    "retrieval_all": "Retrieval",
+    "grounded": "Grounded",
+    "turns": "Turns",
+    "tool_calls": "Tool calls",
+    "prompt_tokens": "Prompt tokens",
+    "completion_tokens": "Completion tokens",
+    "cost": "Money",
+    "seconds": "Seconds",
+}
+_SHORT = {
+    "tool_calls": "Calls",
+    "prompt_tokens": "Prompt",
+    "completion_tokens": "Compl.",
+    "seconds": "s",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class AgentRun:
+    """One run as the comparison names it."""
+
+    name: str
+    run: Run
+    folder: Path
+
+    @property
+    def kept(self) -> list[Trajectory]:
+        """What counts: every episode but infrastructure failures, with its scores."""
+        every = self.run.trajectories
+        return [scored(one) for one in every if not one.stop.infrastructure_failure]
+
+
+def read_runs(folders: Sequence[Path], names: Sequence[str] = ()) -> list[AgentRun]:
+    """The runs, each under its given name, else its agent's, else its folder's. Raises `UserError`
+    where one is no run."""
+    runs = [read_run(folder) for folder in folders]
+    found = list(names) or [_name(run, folder) for run, folder in zip(runs, folders, strict=True)]
+    if len(set(found)) < len(found):
+        found = [f"{name} ({folder})" for name, folder in zip(found, folders, strict=True)]
+    return [AgentRun(*one) for one in zip(found, runs, folders, strict=True)]
+
+
+def compared(runs: Sequence[AgentRun], seed: int = 0) -> dict[str, Any]:
+    """The figures of each run, and each pair's paired difference over the questions that both have.
+
+    Raises `UserError` where no two runs share a question.
+    """
+    rows = [_row(run, seed) for run in runs]
+    pairs = [
+        {"a": a.name, "b": b.name, **paired(a.run.trajectories, b.run.trajectories, seed=seed)}
+        for a, b in combinations(runs, 2)
+    ]
+    if pairs and not any(pair["questions"] for pair in pairs):
+        names = " and ".join(str(run.folder) for run in runs)
+        raise UserError(f"{names} share no scored question: compare runs of one question file")
+    return {"runs": rows, "pairs": pairs}
+
+
+def figures_table(result: dict[str, Any], *, brief: bool = False) -> FigureTable:
+    """One row for each run: accuracy with intervals, then what an episode costs on average.
+    `brief`: short heads, and EM's interval alone, as a terminal has room for."""
+    rows = result["runs"]
+    labels = _LABELS | _SHORT if brief else _LABELS
+    every = [key for key in (*SHARES, *COSTS) if not (brief and key == "retrieval_all")]
+    shown = [key for key in every if any(row.get(key) is not None for row in rows)]
+    body = [
+        (
+            Cell(row["name"], "" if brief else f"{row['policy']}, {count_of_questions(row)}"),
+            *(_figure(row, key, brief) for key in shown),
+            Cell(f"{row['failures']:,}"),
+        )
+        for row in rows
+    ]
+    lost = "Failed" if brief else "Infrastructure failures"
+    head = (Cell("Agent"), *(Cell(labels[key]) for key in shown), Cell(lost))
+    note = "In brackets the 95 % interval; costs are means of an episode."
+    return FigureTable(head, tuple(body), note)
+
+
+def pairs_table(result: dict[str, Any], *, brief: bool = False) -> FigureTable:
+    """The paired tests: the second agent of a pair minus the first, on the same questions. `brief`:
+    EM alone."""
+    more = () if brief else ("f1", "hits1")
+    body = [
+        (
+            Cell(f"{pair['b']} - {pair['a']}", f"{pair['questions']:,} questions"),
+            gain_cell(pair),
+            *(_difference(pair, key) for key in more),
+            Cell(f"{pair.get('won', 0):,} : {pair.get('lost', 0):,}"),
+        )
+        for pair in result["pairs"]
+    ]
+    head = tuple(map(Cell, ("Difference", "EM", *(_LABELS[key] for key in more), "Right alone")))
+    return FigureTable(head, tuple(body), "Intervals of paired differences; McNemar's exact p.")
+
+
+def _row(one: AgentRun, seed: int) -> dict[str, Any]:
+    run, kept = one.run, one.kept
+    failures = sum(t.stop.infrastructure_failure for t in (*run.trajectories, *run.failures))
+    row: dict[str, Any] = {
+        "name": one.name,
+        "folder": str(one.folder),
+        "agent": next((t.agent for t in run.trajectories), ""),
+        "policy": next((t.policy for t in run.trajectories), "no episode"),
+        "questions": len(kept),
+        **run.missing(),
+        "failures": failures,
+    }
+    if not kept:
+        return row
+    questions = [t.question.id for t in kept]
+    for key in SHARES:
+        values = [t.scores[key] for t in kept]
+        row[key], row[f"{key}_interval"] = mean_interval(values, seed, True, questions)
+    costs = _costs(one, kept)
+    for key, values in costs.items():
+        row[key], row[f"{key}_interval"] = mean_interval(values, seed, False, questions)
+        row[f"{key}_total"] = sum(values)
+    return row
+
+
+def _costs(one: AgentRun, kept: Sequence[Trajectory]) -> dict[str, list[float]]:
+    """What each scored episode cost; tokens and money only where the policy counted any."""
+    own = {str(record["id"]): record for record in read_usage(one.folder)}
+    used = [{**own.get(t.id, {}), **t.usage} for t in kept]
+    costs = {
+        "turns": [float(len(t.turns)) for t in kept],
+        "tool_calls": [float(tool_calls(t)) for t in kept],
+        **{
+            key: [float(record.get(key, 0.0)) for record in used]
+            for key in ("prompt_tokens", "completion_tokens", "cost", "seconds")
+        },
+    }
+    counted = ("turns", "tool_calls")
+    return {key: values for key, values in costs.items() if key in counted or any(values)}
+
+
+def tool_calls(trajectory: Trajectory) -> int:
+    """Calls of tools, those of one message one by one."""
+    called = [turn.action for turn in trajectory.turns if "tool" in turn.action]
+    return sum(1 + len(action.get("further", ())) for action in called)
+
+
+def _figure(row: dict[str, Any], key: str, brief: bool) -> Cell:
+    value = row.get(key)
+    if value is None:
+        return Cell("–")
+    digits = {"cost": 4, "prompt_tokens": 0, "completion_tokens": 0}.get(key, 3)
+    digits = 2 if key in ("turns", "tool_calls", "seconds") else digits
+    small = brackets(row.get(f"{key}_interval"), 2 if brief else digits)
+    if key == "cost":
+        small = f"{small} all {row['cost_total']:.4f}".strip()
+    return Cell(number(value, digits), "" if brief and key != "em" else small)
+
+
+def _difference(pair: dict[str, Any], key: str) -> Cell:
+    if pair.get(key) is None:
+        return Cell("–")
+    return Cell(f"{pair[key]:+.3f}", brackets(pair[f"{key}_interval"], sign=True))
+
+
+def _name(run: Run, folder: Path) -> str:
+    return next((t.agent for t in run.trajectories), folder.name)

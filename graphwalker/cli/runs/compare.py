@@ -1,0 +1,171 @@
+"""`graphwalker compare`: agents on the same questions, from results that exist or run first."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+from typer import Option
+
+from graphwalker.cli import console
+from graphwalker.cli.shared import Given, JsonFlag, show, verb
+from graphwalker.errors import GraphWalkerError, IncompleteError, UserError
+
+if TYPE_CHECKING:
+    from eval.comparison.figures import AgentRun
+
+app = typer.Typer()
+
+PAGE = "compare.html"
+QUIETLY = ("baselines", "ceiling")
+"""What an evaluation measures besides its agent, which a comparison leaves out unless asked."""
+
+
+class Named(NamedTuple):
+    """An agent of `--agents`, its model where one was given, and its name in the comparison."""
+
+    preset: str
+    model: str
+    name: str
+
+
+@verb(
+    app, "graph", "questions", "model", "format", "api", "max_tokens", "out", "count", "seed",
+    "workers", "force_environment", words="RUN", count="limit",
+)  # fmt: skip
+def compare(
+    given: Given,
+    agents: Annotated[
+        str, Option(help="Run these first, by commas: presets, or PRESET=MODEL each.")
+    ] = "",
+    most: Annotated[int, Option("--list", min=0, help="Questions shown with all walks.")] = 10,
+    as_json: JsonFlag = False,
+) -> None:
+    """Agents on the same questions: accuracy, costs, paired tests, and their walks side by side.
+
+    RUN names folders of evaluation runs (or predictions files), two or more. With --agents each one
+    is run first, in a folder of its own under --out, and the same command resumes. A page with the
+    walks is written to --out (compare.html). Exit code 3 where an agent's run is incomplete.
+
+    Example: graphwalker compare runs/a runs/b
+
+    Example: graphwalker compare --agents graphwalker,search-on-graph,kg-r1 --questions q.jsonl
+    --graph runs/graph --model gpt-4o --api https://api.openai.com/v1 --out runs/compared
+    """
+    from eval.comparison.figures import read_runs
+
+    words = [text for text in given.overrides if "=" not in text or Path(text).exists()]
+    given = replace(given, overrides=[text for text in given.overrides if text not in words])
+    seed = int(given.get("seed") or 0)
+    missing: list[str] = []
+    if agents:
+        if words:
+            raise UserError(f"{words[0]}: give runs that exist, or --agents to run, not both")
+        named = _named(agents, _model(given))
+        folders, missing = _run(given, named)
+        runs = read_runs(folders, [one.name for one in named if given.out / one.name in folders])
+    else:
+        if len(words) < 2:
+            raise UserError("give two or more runs to compare, or --agents to run them first")
+        runs = read_runs([Path(word) for word in words])
+    _show(runs, Path(given.get("output_dir") or "") if given.get("output_dir") else None,
+          most, as_json, seed)  # fmt: skip
+    if missing:
+        raise IncompleteError(f"{'; '.join(missing)}; the same command resumes the runs")
+
+
+def _model(given: Given) -> str:
+    """The model that all agents share, where one was given."""
+    from graphwalker.config import read_settings
+
+    read = read_settings(given.config, given.overrides, given.values)
+    policy: Any = read.get("policy")
+    return str(policy.get("model") or "") if isinstance(policy, Mapping) else ""  # pyright: ignore
+
+
+def _named(agents: str, model: str) -> list[Named]:
+    """The agents that were named. Raises `UserError` for an unknown one, or one without a model."""
+    from graphwalker.agents.registry import find_preset
+
+    found: list[Named] = []
+    for text in filter(None, map(str.strip, agents.split(","))):
+        preset, _, own = text.partition("=")
+        name = find_preset(preset).name
+        if not (own or model):
+            raise UserError(f"{preset} has no model: give --model M for all, or {preset}=M")
+        taken = sum(one.name == name or one.name.startswith(f"{name}-") for one in found
+                    if one.preset == preset)  # fmt: skip
+        found.append(Named(preset, own or model, f"{name}-{taken + 1}" if taken else name))
+    if not found:
+        raise UserError("--agents names no agent: give presets, as `graphwalker agents` lists them")
+    return found
+
+
+def _run(given: Given, named: Sequence[Named]) -> tuple[list[Path], list[str]]:
+    """The folders of the runs that have results, and what is missing. Settings are checked for all
+    agents before the first one runs."""
+    from eval.run.config import EvalConfig, run_eval
+    from eval.run.records import failure_reason, has_predictions
+
+    typed = [text.partition("=")[0] for text in given.overrides]
+    quiet = [f"{name}=never" for name in QUIETLY if name not in typed]
+    configs = {
+        one.name: replace(
+            given,
+            overrides=[*given.overrides, *quiet],
+            values={
+                **given.values,
+                "environment.preset": one.preset,
+                "policy.model": one.model,
+                "output_dir": str(given.out / one.name),
+            },
+        ).settings(EvalConfig)
+        for one in named
+    }
+    folders: list[Path] = []
+    missing: list[str] = []
+    for name, config in configs.items():
+        folder, why = Path(config.output_dir), ""
+        console.note(f"{name}: {config.policy.model}")
+        try:
+            with console.progress(name) as tick:
+                run_eval(config, tick)
+        except IncompleteError as error:
+            why = str(error)
+        if why := why or failure_reason(folder):
+            missing.append(f"{name}: {why}")
+        if has_predictions(folder):
+            folders.append(folder)
+    if not folders:
+        raise GraphWalkerError(f"no question was scored: {'; '.join(missing)}")
+    return folders, missing
+
+
+def _show(
+    runs: "Sequence[AgentRun]", out: Path | None, most: int, as_json: bool, seed: int
+) -> None:
+    """The tables in the terminal, or JSON, and the page where a folder for it is known."""
+    from eval.analysis.compare import changes, changes_table
+    from eval.comparison.figures import compared, figures_table, pairs_table
+    from eval.comparison.page import write_page
+    from eval.tables import as_terminal
+
+    result: dict[str, Any] = compared(runs, seed)
+    if len(runs) == 2:
+        first, second = runs
+        wins_and_losses = changes(first.run.trajectories, second.run.trajectories)
+        pair = {**result["pairs"][0], "a": str(first.folder), "b": str(second.folder)}
+        result = {**pair, **wins_and_losses, **result}
+    if out is not None:
+        write_page(out / PAGE, runs, result, most)
+    if as_json:
+        show("", result, as_json)
+        return
+    console.out.print(as_terminal(figures_table(result, brief=True), "Agents"))
+    if result["pairs"]:
+        console.out.print(as_terminal(pairs_table(result, brief=True), "Paired tests"))
+    for title in ("wins", "losses") if most and len(runs) == 2 else ():
+        console.out.print(changes_table(result[title], title, most))
+    if out is not None:
+        console.out.print(f"Page: {(out / PAGE).resolve()}", soft_wrap=True)

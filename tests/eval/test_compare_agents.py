@@ -1,0 +1,121 @@
+"""`graphwalker compare`: several runs in one table and one page, run first where they are named."""
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from eval.comparison.figures import compared, read_runs, tool_calls
+from eval.comparison.page import write_page
+from graphwalker.cli.app import app
+from graphwalker.files import read_json, write_jsonl
+from graphwalker.graphs.base import Entity
+from graphwalker.query.query import Branch, Hop, Query
+from graphwalker.question import Answer, Question
+from graphwalker.trajectory import StopReason, Trajectory, Turn
+from support.toy import TOY_NAMES
+
+EVIL = '<script>alert(1)</script>"&\u202e'
+EVE = Entity("m.0eve", TOY_NAMES["m.0eve"])
+BIRTHPLACE = Question(
+    "q1",
+    "Where was she born?",
+    (EVE,),
+    (Answer("Springfield", "m.0city1"),),
+    query=Query((Branch(EVE, (Hop("people.person.place_of_birth"),)),)),
+)
+
+
+def told(*args: str) -> str:
+    result = CliRunner().invoke(app, list(args))
+    assert not result.exception, result.output
+    return result.stdout
+
+
+def walk(agent: str, answer: str, name: str = "q1", **change) -> Trajectory:
+    question = replace(BIRTHPLACE, id=name, text=f"Where? {EVIL}")
+    calls = {"tool": "look", "arguments": {"entity": EVIL}, "further": [{"tool": "look"}]}
+    turns = (
+        Turn((), "c", EVIL, calls, f"{EVIL} seen", shown=(Entity("m.0city1", "Springfield"),)),
+        Turn((), "c", "", {"answer": [answer]}),
+    )
+    usage = {"prompt_tokens": 100.0, "completion_tokens": 10.0, "cost": 0.5, "seconds": 2.0}
+    made = Trajectory(question, agent, "m", turns, (answer,), StopReason.ANSWERED, usage=usage)
+    return replace(made, **change)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[Path]:
+    """Two agents on the same questions: one is right where the other is wrong, one failed."""
+    a = [walk("a", "Springfield", f"q{k}") for k in range(4)]
+    b = [walk("b", "Oslo", f"q{k}") for k in range(3)]
+    b.append(walk("b", "Oslo", "q3", stop=StopReason.POLICY_ERROR))
+    for name, walks in {"a": a, "b": b}.items():
+        write_jsonl(tmp_path / f"{name}.jsonl", (one.to_json() for one in walks))
+    return [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
+
+
+def test_one_table_holds_accuracy_costs_and_failures(files: list[Path]) -> None:
+    result = compared(read_runs(files))
+    a, b = result["runs"]
+    assert (a["em"], b["em"], a["failures"], b["failures"]) == (1.0, 0.0, 0, 1)
+    assert (a["turns"], a["tool_calls"], a["prompt_tokens"]) == (2.0, 2.0, 100.0)
+    assert (a["completion_tokens"], a["cost"], a["cost_total"], a["seconds"]) == (10, 0.5, 2.0, 2.0)
+    (pair,) = result["pairs"]
+    assert (pair["questions"], pair["won"], pair["lost"], pair["em"]) == (3, 0, 3, -1.0)
+    assert pair["em_interval"][0] <= -0.99
+
+
+def test_calls_of_one_message_are_counted_one_by_one() -> None:
+    assert tool_calls(walk("a", "x")) == 2
+
+
+def test_the_page_escapes_what_models_write(files: list[Path], tmp_path: Path) -> None:
+    runs = read_runs(files)
+    write_page(tmp_path / "page.html", runs, compared(runs), most=9)
+    text = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "<script" not in text and "\u202e" not in text
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
+    assert text.count("<article>") == 2 * 4
+    assert not re.search(r"""(?:src|href)=["']?(?:https?:)?//""", text)
+
+
+def test_two_runs_alone_still_list_wins_and_losses(files: list[Path]) -> None:
+    made = json.loads(told("compare", *map(str, files), "--json"))
+    assert len(made["losses"]) == 3 and made["p"] == pytest.approx(0.25)
+    assert [row["name"] for row in made["runs"]] == ["a", "b"]
+
+
+def test_agents_are_run_first_each_in_a_folder_of_its_own(tmp_path: Path) -> None:
+    graph = "support.toy:toy_graph"
+    write_jsonl(tmp_path / "q.jsonl", [BIRTHPLACE.to_json()])
+    options = ["--graph", graph, "--questions", str(tmp_path / "q.jsonl")]
+    out = ["--out", str(tmp_path / "out")]
+    agents = "graphwalker,search-on-graph,kg-r1=first-relation"
+    command = ["compare", "--agents", agents, *options, "--model", "oracle", *out, "--json"]
+    made = json.loads(told(*command))
+    assert [row["name"] for row in made["runs"]] == ["graphwalker", "search-on-graph", "kg-r1"]
+    assert [row["policy"] for row in made["runs"]] == ["oracle", "oracle", "first-relation"]
+    assert made["runs"][1]["em"] == 1.0 and made["runs"][1]["tool_calls"] == 1.0
+    assert len(made["pairs"]) == 3
+    assert "search-on-graph" in (tmp_path / "out/compare.html").read_text(encoding="utf-8")
+    settings = read_json(tmp_path / "out/kg-r1/config.json")
+    assert "kg-r1" in json.dumps(settings)
+    assert json.loads(told(*command))["pairs"] == made["pairs"]  # resumes: nothing is run again
+
+
+@pytest.mark.parametrize(
+    ("args", "reason"),
+    [
+        (["a"], "two or more runs"),
+        (["--agents", "graphwalkr", "--model", "oracle", "--out", "o"], "graphwalker"),
+        (["--agents", "graphwalker", "--out", "o"], "has no model"),
+        (["--agents", "graphwalker=oracle", "a", "b"], "not both"),
+    ],
+)
+def test_what_cannot_be_compared_is_named(args: list[str], reason: str) -> None:
+    result = CliRunner().invoke(app, ["compare", *args])
+    assert reason in str(result.exception)
