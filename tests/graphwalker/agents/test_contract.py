@@ -1,0 +1,249 @@
+"""What every preset of the registry keeps to, whatever its paper: a new one is held to it, too."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eval.run.evaluate import evaluate
+from graphwalker.agents.environment import Environment
+from graphwalker.agents.registry import presets
+from graphwalker.agents.rollout import rollout, untimed
+from graphwalker.errors import GraphError, PolicyError
+from graphwalker.files import read_jsonl
+from graphwalker.graphs.base import Entity
+from graphwalker.graphs.memory import MemoryGraph
+from graphwalker.policies.base import Policy
+from graphwalker.query.query import Branch, Hop, Query
+from graphwalker.question import Answer, Question
+from graphwalker.scoring import score
+from graphwalker.tokens.segments import IGNORED, chat_format, training_rows
+from graphwalker.trajectory import Message, StopReason, Trajectory
+from support.hostile_names import HOSTILE_NAMES
+from support.preset_worlds import WORLDS, Kept, Saying, environment_of, player, world_of
+
+every_preset = pytest.mark.parametrize("preset", sorted(presets()))
+NONSENSE = (
+    "", "I do not know.", "<answer>", "<tool_call>{}</tool_call>", '{"answer": 7}', "\ud83d",
+    "<think>" * 50, '<kg-query> get_relations("', '{"action": "fly", "to": ["the", "moon"]}',
+    "[" * 5000,
+)  # fmt: skip
+
+
+def played(
+    environment: Environment, questions: Any, policy: Policy | None = None, **options: Any
+) -> list[Trajectory]:
+    chosen = policy or player(environment)
+    return [untimed(t) for t in rollout(questions, environment, chosen, **options)]
+
+
+@every_preset
+def test_a_preset_says_what_it_is(preset: str) -> None:
+    found = presets()[preset]
+    assert found.source and found.version >= 1 and found.graphs
+    assert "{question}" in json.dumps([environment_of(preset).prompt.user]) or found.prompts
+
+
+@every_preset
+@pytest.mark.parametrize("said", NONSENSE, ids=range(len(NONSENSE)))
+def test_whatever_is_written_the_budget_ends_the_episode(preset: str, said: str) -> None:
+    world = world_of(preset)
+    environment = environment_of(preset, world.graph, max_turns=4, max_malformed=0)
+    policy = Saying([said])
+    (done,) = played(environment, world.questions[:1], policy, retries=0)
+    assert not done.stop.infrastructure_failure
+    assert len(policy.requests) <= 4 + 1  # the forced answer
+    assert len(done.turns) <= len(policy.requests)
+    assert Trajectory.from_json(json.loads(json.dumps(done.to_json()))) == done
+
+
+@every_preset
+def test_malformed_completions_in_a_row_end_it_and_each_is_told_what_to_write(preset: str) -> None:
+    world = world_of(preset)
+    environment = environment_of(preset, world.graph, max_malformed=2)
+    (done,) = played(environment, world.questions[:1], Saying(["Well."]), retries=0)
+    if done.answer is not None:  # any text is an answer there
+        return
+    assert done.stop is StopReason.MALFORMED
+    assert all(turn.error == "malformed" for turn in done.turns)
+    told = [turn.observation for turn in done.turns[:-1]]
+    assert all(len(text) > 20 for text in told)
+
+
+@every_preset
+def test_unknown_names_are_the_models_mistake_and_not_a_failure(preset: str) -> None:
+    world = world_of(preset)
+    environment = environment_of(preset, world.graph, max_turns=3)
+    hints = [environment.protocol.hint(tool) for tool in presets()[preset].calls]
+    for hint in filter(None, hints):
+        text = environment.protocol.parse(hint)
+        assert text[1] is not None
+        (done,) = played(environment, world.questions[:1], Saying([hint]), retries=0)
+        assert not done.stop.infrastructure_failure
+        assert done.turns[0].error, f"{hint!r} names what is not in the graph"
+        assert len(done.turns[0].observation) > 10
+
+
+@every_preset
+def test_an_outage_is_an_infrastructure_failure_and_a_retry_leaves_no_trace(preset: str) -> None:
+    world = world_of(preset)
+    environment = environment_of(preset, world.graph)
+    clean = played(environment, world.questions[:1])
+    if not any(turn.graph_calls for turn in clean[0].turns):
+        pytest.skip("asks no graph")
+    (lost,) = played(failing(environment_of(preset, world.graph), 99), world.questions[:1])
+    assert (lost.stop, lost.answer) == (StopReason.GRAPH_ERROR, None)
+    assert played(failing(environment_of(preset, world.graph), 1), world.questions[:1]) == clean
+    down = Saying([PolicyError("the server is down")])
+    (lost,) = played(environment, world.questions[:1], down)
+    assert (lost.stop, lost.answer) == (StopReason.POLICY_ERROR, None)
+
+
+def failing(environment: Environment, times: int) -> Environment:
+    """The environment; what its first `times` tool boxes are asked for raises `GraphError`."""
+    make, left = environment._toolbox, [times]
+
+    def toolbox(question: Question) -> Any:
+        box: Any = make(question)
+        if left[0]:
+            left[0] -= 1
+            box.__class__ = type("Down", (type(box),), {"__slots__": (), "__getattribute__": down})
+        return box
+
+    def down(self: Any, name: str) -> Any:
+        if not name.startswith("_") and name != "entity_id":
+            raise GraphError("the graph is down")
+        return object.__getattribute__(self, name)
+
+    environment._toolbox = toolbox
+    return environment
+
+
+@every_preset
+def test_contexts_and_completions_are_the_exact_conversation(preset: str) -> None:
+    """Every request is what the turns before it say, and a restart is marked where it is one."""
+    world = world_of(preset)
+    environment = environment_of(preset, world.graph)
+    for policy in (player(environment), Saying(["Well.", "What?"])):
+        kept = Kept(policy)
+        for done in played(environment, world.questions, kept, retries=0):
+            asked = [r.messages for r in kept.requests if r.key == f"{done.question.id}#0"]
+            marks = [r.restart for r in kept.requests if r.key == f"{done.question.id}#0"]
+            said: tuple[Message, ...] = ()
+            for number, turn in enumerate(done.turns):
+                assert turn.restart == marks[number]
+                said = turn.context if turn.restart else (*said, *turn.context)
+                assert asked[number] == said
+                said = (*said, Message("assistant", turn.completion))
+            assert not done.turns or not done.turns[0].restart
+
+
+class Letters:
+    """A tokenizer with a token for each letter, and one for each mark of the layout."""
+
+    marks = ("<|im_start|>", "<|im_end|>", "<|endoftext|>")
+    all_special_tokens = list(marks)
+    unk_token_id = None
+
+    def encode(self, text: str, *, add_special_tokens=False, split_special_tokens=False):
+        found = [text] if split_special_tokens else re.split(r"(<\|im_start\|>|<\|im_end\|>)", text)
+        return [t for part in found for t in self._ids(part, split_special_tokens)]
+
+    def _ids(self, part: str, split: bool) -> Iterator[int]:
+        if part in self.marks and not split:
+            yield 0x110000 + self.marks.index(part)
+        else:
+            yield from map(ord, part)
+
+    def convert_tokens_to_ids(self, token: str) -> int:
+        return 0x110000 + self.marks.index(token)
+
+    def get_added_vocab(self) -> dict[str, int]:
+        return {mark: self.convert_tokens_to_ids(mark) for mark in self.marks}
+
+    def decode(self, ids: list[int]) -> str:
+        return "".join(self.marks[i - 0x110000] if i >= 0x110000 else chr(i) for i in ids)
+
+
+@every_preset
+def test_the_trained_tokens_are_the_completions_and_a_context_is_a_row(preset: str) -> None:
+    world, letters = world_of(preset), Letters()
+    for done in played(environment_of(preset, world.graph), world.questions):
+        rows = training_rows(done, chat_format("chatml"), letters)
+        assert len(rows) == 1 + sum(turn.restart for turn in done.turns)
+        trained = [i for row in rows for i in row.labels if i != IGNORED]
+        said = "".join(f"{turn.completion}<|im_end|>" for turn in done.turns)
+        assert letters.decode(trained) == said
+        for row in rows:
+            read = letters.decode(row.input_ids)
+            assert all(m.content in read for m in done.turns[0].context) or done.turns[0].restart \
+                or len(rows) > 1  # fmt: skip
+
+
+@every_preset
+def test_a_killed_run_resumes_to_the_same_files(preset: str, tmp_path: Path) -> None:
+    world = world_of(preset)
+    environment = environment_of(preset, world.graph)
+    whole = evaluate(world.questions, environment, player(environment), tmp_path / "whole")
+
+    class Killed(Kept):
+        def collect(self) -> Any:
+            if len(self.requests) > 2:
+                raise KeyboardInterrupt
+            return super().collect()
+
+    folder, once = tmp_path / "killed", {"concurrency": 1}
+    if len(world.questions) > 1:
+        with pytest.raises(KeyboardInterrupt):
+            evaluate(world.questions, environment, Killed(player(environment)), folder, **once)
+    evaluate(world.questions, environment, player(environment), folder, **once)
+    files = [[untimed(Trajectory.from_json(r)) for r in read_jsonl(one / "predictions.jsonl")]
+             for one in (whole, folder)]  # fmt: skip
+    assert files[0] == files[1] and len(files[0]) == len(world.questions)
+
+
+@every_preset
+def test_one_episode_at_once_or_eight_are_the_same(preset: str) -> None:
+    world = world_of(preset)
+    environment = environment_of(preset, world.graph)
+    one = played(environment, world.questions, samples=2, concurrency=1)
+    assert played(environment, world.questions, samples=2, concurrency=8) == one
+    backwards = Saying(["Well.", "What?"], backwards=True)
+    forwards = Saying(["Well.", "What?"])
+    assert played(environment, world.questions, backwards, concurrency=8) == played(
+        environment, world.questions, forwards, concurrency=1
+    )
+
+
+def hostile_world() -> tuple[MemoryGraph, list[Question]]:
+    names = {f"m.t{k}": f"{name} topic" for k, name in enumerate(HOSTILE_NAMES)}
+    names |= {f"m.e{k}": name for k, name in enumerate(HOSTILE_NAMES)}
+    facts = [(f"m.t{k}", "made.up.leads_to", f"m.e{k}") for k in range(len(HOSTILE_NAMES))]
+    graph = MemoryGraph(facts, names)
+    questions = []
+    for k, name in enumerate(HOSTILE_NAMES):
+        topic = Entity(f"m.t{k}", names[f"m.t{k}"])
+        query = Query((Branch(topic, (Hop("made.up.leads_to"),)),))
+        gold = (Answer(name, f"m.e{k}"),)
+        questions.append(Question(f"q{k}", "Where to?", (topic,), gold, query=query))
+    return graph, questions
+
+
+ON_ANY_GRAPH = sorted(set(presets()) - set(WORLDS))
+
+
+@pytest.mark.parametrize("preset", ON_ANY_GRAPH)
+def test_hostile_names_are_copied_and_answered_and_never_act(preset: str) -> None:
+    assert len(set(HOSTILE_NAMES)) == 420
+    graph, questions = hostile_world()
+    environment = environment_of(preset, graph)
+    walked = environment.speaker is not None
+    for done in played(environment, questions):
+        assert not done.stop.infrastructure_failure
+        shown = [turn for turn in done.turns[1:] if not turn.restart]  # observations
+        assert not any("<|im_end|>" in m.content for turn in shown for m in turn.context)
+        if walked:
+            assert score(done)["em"] == 1.0, done.question.answers[0].name
