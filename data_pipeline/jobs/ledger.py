@@ -38,9 +38,14 @@ class Ledger:
         self.out, self.stage, self.product = out, stage, files[-1]
         self.files = (*files, DROPPED)
         self._appenders = {name: JsonlAppender(out / name) for name in self.files}
-        finished = Seen()
-        for record, _ in self.endings():
+        finished, products = Seen(), Seen()
+        for record, kept in self.endings():
             finished.add(unit_of(record))
+            if kept and not products.add(str(record["id"])):
+                raise UserError(
+                    f"{out / self.product}: holds {record['id']} twice, as two processes at once "
+                    "leave it; remove the folder, or choose another one"
+                )
         for name in files[:-1]:
             self._trim(name, finished)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from data_pipeline.certificates import FRONTIER_LIMIT, has_shortcut, leaks, other_reading
 from data_pipeline.jobs.digests import is_intact
+from data_pipeline.jobs.seen import Seen
 from data_pipeline.verification.lines import count_lines, numbered_lines, parsed
 from data_pipeline.verification.replay import Replayer
 from data_pipeline.verification.verdict import Failure, FileVerdict, card_digest
@@ -126,6 +127,7 @@ class Verifier:
         self.max_answers = max_answers
         self.trajectories = self.replayed = self.digests = 0
         self._replayer = replayer
+        self._seen = Seen()
         self._relations = frozenset(graph.relation_ids()) or None
         self._inverse = lexicon_of(graph).inverse
 
@@ -139,6 +141,8 @@ class Verifier:
         name = str(record.get("id", "?"))
         intact = is_intact(line, record)
         self.digests += intact is not None
+        if name != "?" and not self._seen.add(name):
+            return Failure(number, name, "id again", "a record before it has the same id")
         try:
             claim = claim_of(record)
         except (UserError, KeyError, TypeError, ValueError, AttributeError) as error:

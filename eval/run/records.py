@@ -103,8 +103,17 @@ def read_run(
     """
     folder = Path(folder)
 
+    seen: set[str] = set()
+
     def walk(record: dict[str, Any]) -> Trajectory:
         return keep(Trajectory.from_json(record))
+
+    def distinct(record: dict[str, Any]) -> Trajectory:
+        name = str(record.get("id"))
+        if name in seen:
+            raise UserError(f"{name} stands twice: two runs at once wrote here; evaluate anew")
+        seen.add(name)
+        return walk(record)
 
     def sampled(record: dict[str, Any]) -> Sampled:
         return keep_sample(Sampled.from_json(record))
@@ -117,7 +126,7 @@ def read_run(
         )
     return Run(
         folder,
-        list(read_records(folder / PREDICTIONS, walk)),
+        list(read_records(folder / PREDICTIONS, distinct)),
         _optional(folder / SAMPLES, sampled),
         _optional(folder / FAILURES, walk),
         read_config(folder),

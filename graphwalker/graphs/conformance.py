@@ -111,7 +111,7 @@ def _triples(graph: KnowledgeGraph, entity: Entity) -> Iterator[str]:
         backwards = [*reversed(relations), "no.such.relation"]
         expected = [
             Triple(here, relation, end)
-            if direction is Direction.OUT
+            if direction == Direction.OUT
             else Triple(end, relation, here)
             for relation in backwards
             for end in graph.neighbors(entity.id, relation, direction, 3)

@@ -111,7 +111,7 @@ def _pairs(graph: Lookups, side: Side, near: str, around: Iterable[Triple]) -> d
     found: dict[str, set[str]] = {}
     if FLATTENED in near:
         return found
-    out = side.direction is Direction.OUT
+    out = side.direction == Direction.OUT
     for triple in around:
         cvt, other = (triple.head, triple.tail) if out else (triple.tail, triple.head)
         pair = (near, triple.relation) if out else (triple.relation, near)
@@ -131,7 +131,7 @@ def _near(one: Step) -> Step | None:
 
 def _halves(one: Step) -> tuple[str, str]:
     first, _, second = one.relation.partition(FLATTENED)
-    return (first, second) if one.direction is Direction.OUT else (second, first)
+    return (first, second) if one.direction == Direction.OUT else (second, first)
 
 
 def _without_cvts(graph: Lookups, one: Step, first: list[Entity]) -> list[Entity]:

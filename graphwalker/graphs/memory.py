@@ -9,6 +9,7 @@ from graphwalker.errors import UserError
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
 from graphwalker.graphs.literals import is_literal, literal_name
 from graphwalker.graphs.names import fold, names_nothing
+from graphwalker.graphs.triples import ByDirection
 
 _NO_TYPES: Mapping[str, Sequence[str]] = MappingProxyType({})
 
@@ -33,10 +34,12 @@ class MemoryGraph(KnowledgeGraph):
                 raise UserError(f"a literal cannot be a head: {head} {relation} {tail}")
         self._names = {i: name for i, name in names.items() if name and not is_literal(i)}
         self._types = {i: sorted(set(found)) for i, found in types.items()}
-        self._sides = {
-            Direction.OUT: _group(facts),
-            Direction.IN: _group((t, r, h) for h, r, t in facts if not is_literal(t)),
-        }
+        self._sides = ByDirection(
+            {
+                Direction.OUT: _group(facts),
+                Direction.IN: _group((t, r, h) for h, r, t in facts if not is_literal(t)),
+            }
+        )
         self._named = sorted(i for i, name in self._names.items() if not names_nothing(name))
         self.size = len(self._named)
         self._folded: dict[str, list[str]] = defaultdict(list)

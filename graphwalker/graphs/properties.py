@@ -97,7 +97,7 @@ class PropertyGraph(KnowledgeGraph, Protocol):
                     if len(found) >= limit:
                         return list(found)
                     found[triple] = None
-                    other = triple.tail if direction is Direction.OUT else triple.head
+                    other = triple.tail if direction == Direction.OUT else triple.head
                     if other.id not in seen and not is_literal(other.id):
                         seen.add(other.id)
                         outer.append(other.id)

@@ -2,7 +2,11 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
+
+from graphwalker.errors import UserError
+
+V = TypeVar("V")
 
 FLATTENED = ".."
 """Joins the two relations of a hop through a CVT node, as Freebase slices do: `a.b.c..d.e.f`."""
@@ -18,7 +22,7 @@ class Direction(StrEnum):
 
     @property
     def reverse(self) -> "Direction":
-        return Direction.IN if self is Direction.OUT else Direction.OUT
+        return Direction.IN if self == Direction.OUT else Direction.OUT
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -58,7 +62,29 @@ class Step(NamedTuple):
     limit: int | None = None
 
 
+def direction_of(value: str) -> Direction:
+    """The direction that a text names. Raises `UserError` for any other: it must not be taken for
+    one of the two in silence.
+
+    >>> direction_of("out")
+    <Direction.OUT: 'out'>
+    """
+    if isinstance(value, Direction):
+        return value
+    try:
+        return Direction(value)
+    except ValueError:
+        raise UserError(f"direction {value!r}: give Direction.OUT or Direction.IN") from None
+
+
+class ByDirection(dict[Direction, V]):
+    """A value for each direction; a text that names neither is a `UserError`, not a `KeyError`."""
+
+    def __missing__(self, key: str) -> V:
+        return self[direction_of(key)]
+
+
 def triple(here: Entity, relation: str, other: Entity, direction: Direction) -> Triple:
     """The triple of an entity and one that it has in that direction."""
-    out = direction is Direction.OUT
+    out = direction == Direction.OUT
     return Triple(here, relation, other) if out else Triple(other, relation, here)

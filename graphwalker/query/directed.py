@@ -33,7 +33,7 @@ def chains(graph: KnowledgeGraph, topics: Sequence[Entity], path: Sequence[str])
         for readings in _readings(path):
             walked = list(_longer(graph, walked, readings))
         found += [Way(Query((Branch(topic, hops),)), ends) for hops, ends in walked]
-    return sorted(found, key=lambda way: sum(hop.direction is Direction.IN for hop in _hops(way)))
+    return sorted(found, key=lambda way: sum(hop.direction == Direction.IN for hop in _hops(way)))
 
 
 def conjunctions(graph: KnowledgeGraph, topics: Sequence[Entity], path: Sequence[str]) -> list[Way]:

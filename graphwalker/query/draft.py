@@ -86,7 +86,7 @@ def plain_wording(query: Query) -> Draft:
 
 def _phrase(hop: Hop) -> str:
     label = _label(hop.relation)
-    return f"the {label} of {{x}}" if hop.direction is Direction.OUT else f"has {{x}} as {label}"
+    return f"the {label} of {{x}}" if hop.direction == Direction.OUT else f"has {{x}} as {label}"
 
 
 def _constraint(constraint: Constraint) -> str:

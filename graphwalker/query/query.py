@@ -18,7 +18,7 @@ class Hop:
     direction: Direction = Direction.OUT
 
     def __str__(self) -> str:
-        return self.relation if self.direction is Direction.OUT else f"~{self.relation}"
+        return self.relation if self.direction == Direction.OUT else f"~{self.relation}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +153,7 @@ def spellings(query: Query, path: Sequence[str] = ()) -> list[tuple[tuple[Hop, .
 
 def own_side(hop: Hop) -> tuple[bool, str]:
     """Sorts inverse relations: first the one that goes out of the entity at hand."""
-    return hop.direction is Direction.IN, hop.relation
+    return hop.direction == Direction.IN, hop.relation
 
 
 @lru_cache(1 << 16)  # a trajectory names some 60 hops, a graph has few: a third of the reading time

@@ -110,7 +110,7 @@ class _Writer:
 
     def _crossed(self, here: str, hop: Hop, there: str, cvt: str) -> list[str]:
         first, _, second = hop.relation.partition(FLATTENED)
-        out = hop.direction is Direction.OUT
+        out = hop.direction == Direction.OUT
         near, far = (first, second) if out else (second, first)
         return [
             _triple(here, self.iri(near), cvt, hop.direction),
@@ -140,5 +140,5 @@ def _key(constraint: Constraint, value: str) -> str:
 
 
 def _triple(here: str, relation: str, there: str, direction: Direction) -> str:
-    ends = (here, there) if direction is Direction.OUT else (there, here)
+    ends = (here, there) if direction == Direction.OUT else (there, here)
     return f"{ends[0]} {relation} {ends[1]} ."

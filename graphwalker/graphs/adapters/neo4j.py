@@ -130,7 +130,7 @@ class Neo4jGraph(PropertyGraph):
     def relations(self, entity_id: str, direction: Direction) -> list[tuple[str, int]]:
         if is_literal(entity_id):
             return []
-        out = direction is Direction.OUT
+        out = direction == Direction.OUT
         rows = self._ask(TYPES_OUT if out else TYPES_IN, id=entity_id)
         found = Counter({str(row["type"]): int(row["count"]) for row in rows})
         if out:
@@ -142,7 +142,7 @@ class Neo4jGraph(PropertyGraph):
     ) -> list[Entity]:
         if is_literal(entity_id):
             return []
-        out = direction is Direction.OUT
+        out = direction == Direction.OUT
         literals = self._literals(entity_id).get(relation, []) if out else []
         most = EVERYTHING if limit is None else limit
         rows = self._ask(ENDS_OUT if out else ENDS_IN, id=entity_id, type=relation, limit=most)

@@ -90,7 +90,7 @@ class _Check:
         self._offsets(f"{side}_starts", groups, edges, distinct=True)
         self._ascend_within(f"{side}_groups", nodes, f"{side}_relations", self._counts["relations"])
         self._ascend_within(f"{side}_starts", groups, f"{side}_nodes", nodes)
-        if side is Direction.OUT:
+        if side == Direction.OUT:
             counts = np.asarray(self._layout.array("relation_counts"))
             self._hold(edges == self._counts["triples"], "number of triples")
             self._hold(int(counts.sum()) == edges, "triples of the relations")

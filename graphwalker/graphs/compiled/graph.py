@@ -18,6 +18,7 @@ from graphwalker.graphs.format.arrays import (
 from graphwalker.graphs.format.layout import Layout
 from graphwalker.graphs.literals import is_literal, literal_name
 from graphwalker.graphs.names import fold
+from graphwalker.graphs.triples import ByDirection
 
 RECENT = 1 << 14
 """Entities, and numbers of ids, that are remembered: who was shown is asked about next."""
@@ -50,7 +51,7 @@ class CompiledGraph(KnowledgeGraph):
         self._relation_ids = all_strings(layout, "relation_id", layout.counts["relations"])
         self._relation_at = {r: i for i, r in enumerate(self._relation_ids)}
         self._relation_counts = layout.array("relation_counts")
-        self._sides = {d: EdgeSide(layout, d.value) for d in Direction}
+        self._sides = ByDirection({d: EdgeSide(layout, d.value) for d in Direction})
         self._hops = Hops(self._sides, self._is_cvt, self._relation_ids, self._relation_at)
         self._numbers: dict[str, int] = {}
         self._known: dict[int, Entity] = {}

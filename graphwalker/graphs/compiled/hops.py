@@ -80,7 +80,7 @@ class Hops:
         if FLATTENED not in relation:
             return []
         first, _, second = relation.partition(FLATTENED)
-        near, far = (first, second) if direction is Direction.OUT else (second, first)
+        near, far = (first, second) if direction == Direction.OUT else (second, first)
         return self.cross(node, near, far, direction)[:limit]
 
     def cross(self, node: int, near: str, far: str, direction: Direction) -> list[int]:
@@ -123,7 +123,7 @@ class Hops:
         return pair
 
     def _flattened(self, near: int, far: int, direction: Direction) -> str:
-        pair = (near, far) if direction is Direction.OUT else (far, near)
+        pair = (near, far) if direction == Direction.OUT else (far, near)
         first, second = self._ids[pair[0]], self._ids[pair[1]]
         # A step splits at the first one.
         sure = FLATTENED not in first and FLATTENED not in self._ids[near]

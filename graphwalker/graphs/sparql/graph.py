@@ -16,7 +16,7 @@ from graphwalker.graphs.sparql.patterns import Patterns
 from graphwalker.graphs.sparql.reading import RowReader
 from graphwalker.graphs.sparql.steps import TOGETHER, Stepper
 from graphwalker.graphs.sparql.terms import Vocabulary, text
-from graphwalker.graphs.triples import triple
+from graphwalker.graphs.triples import direction_of, triple
 
 log = logging.getLogger(__name__)
 
@@ -110,6 +110,7 @@ class SparqlGraph(BatchedGraph):
         return [literal_name(i) if is_literal(i) else names.get(i, "") for i in entity_ids]
 
     def relations_many(self, sides: Sequence[Side]) -> list[list[tuple[str, int]]]:
+        sides = _sides(sides)
         batch = BranchBatch(self.client)
         places = {
             direction: self._add_portions(
@@ -129,7 +130,7 @@ class SparqlGraph(BatchedGraph):
         return [by_side.get(Side(*side), []) for side in sides]
 
     def neighbors_many(self, steps: Sequence[Step]) -> list[list[Entity]]:
-        return self._stepper.neighbors_many(steps)
+        return self._stepper.neighbors_many(_steps(steps))
 
     def triples_many(
         self,
@@ -139,6 +140,7 @@ class SparqlGraph(BatchedGraph):
     ) -> list[list[Triple]]:
         if limit is not None:
             return super().triples_many(sides, relations, limit)
+        sides = _sides(sides)
         batch = BranchBatch(self.client)
         named = self._add_portions(batch, [i for i, _ in sides], self._patterns.names)
         iris = None if relations is None else list(filter(None, map(self._iri, relations)))
@@ -172,6 +174,7 @@ class SparqlGraph(BatchedGraph):
 
     def flat_relations_many(self, sides: Sequence[Side]) -> list[list[tuple[str, int]]]:
         """`flatten.flat_relations_many`, in one request (two for hubs)."""
+        sides = _sides(sides)
         askable = [side for side in dict.fromkeys(sides) if self._iri(side.entity_id) is not None]
         listed = dict(zip(askable, self._lister.flat_relations_many(askable), strict=True))
         self._counted.add(listed)
@@ -179,6 +182,7 @@ class SparqlGraph(BatchedGraph):
 
     def step_many(self, steps: Sequence[Step]) -> list[list[Entity]]:
         """`flatten.step_many`, in one request (more where nameless nodes fill a list)."""
+        steps = _steps(steps)
         found = self._stepper.step_many(steps)
         if doubtful := self._counted.contradicted(steps, found):
             again = dict(zip(doubtful, self._stepper.step_many(doubtful), strict=True))
@@ -208,3 +212,11 @@ class SparqlGraph(BatchedGraph):
 
     def _iri(self, node_id: str) -> str | None:
         return self.vocabulary.iri(node_id)
+
+
+def _sides(sides: Sequence[Side]) -> list[Side]:
+    return [Side(entity_id, direction_of(direction)) for entity_id, direction in sides]
+
+
+def _steps(steps: Sequence[Step]) -> list[Step]:
+    return [Step(i, r, direction_of(direction), limit) for i, r, direction, limit in steps]

@@ -162,7 +162,7 @@ class EndpointLister:
             by_relation = self._read.by(rows, "q")
             shown = sorted(q for q in by_relation if q and not self._vocabulary.hides(q))
             for far in shown[:RELATIONS_PER_CVT]:
-                pair = (near, far) if side.direction is Direction.OUT else (far, near)
+                pair = (near, far) if side.direction == Direction.OUT else (far, near)
                 if FLATTENED in pair[0]:
                     continue
                 ends = self._read.entities(by_relation[far])

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from graphwalker.graphs.base import Direction
 from graphwalker.graphs.sparql.terms import Vocabulary
+from graphwalker.graphs.triples import direction_of
 
 CVTS_LOOKED_AT = 1000
 """Per relation, as in `flatten`."""
@@ -181,5 +182,6 @@ def _distinct(found: str) -> str:
 
 
 def _edge(entity: str, relation: str, other: str, direction: Direction) -> str:
-    pair = (entity, other) if direction is Direction.OUT else (other, entity)
+    out = direction_of(direction) is Direction.OUT
+    pair = (entity, other) if out else (other, entity)
     return f"{pair[0]} {relation} {pair[1]} ."

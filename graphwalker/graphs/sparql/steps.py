@@ -159,7 +159,7 @@ class Stepper:
 
 def _kind(limited: tuple[Step, int | None]) -> tuple[bool, str, int]:
     step, limit = limited
-    return FLATTENED in step.relation, step.direction.value, limit or 0
+    return FLATTENED in step.relation, str(step.direction), limit or 0
 
 
 def _halves(step: Step) -> tuple[str, str]:
@@ -167,7 +167,7 @@ def _halves(step: Step) -> tuple[str, str]:
     first, joined, second = step.relation.partition(FLATTENED)
     if not joined:
         return first, ""
-    return (first, second) if step.direction is Direction.OUT else (second, first)
+    return (first, second) if step.direction == Direction.OUT else (second, first)
 
 
 def _order_is_unsure(ends: Sequence[Entity], limit: int | None) -> bool:

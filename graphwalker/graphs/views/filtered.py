@@ -126,7 +126,7 @@ class FilteredGraph(OverGraph, BatchedGraph):
     def _sift(self, step: Step, ends: list[Entity]) -> list[Entity]:
         if not self.sifts(step.relation, step.direction):
             return ends
-        if step.direction is Direction.OUT:
+        if step.direction == Direction.OUT:
             return [e for e in ends if self.keeps(step.entity_id, step.relation, e.id)]
         return [e for e in ends if self.keeps(e.id, step.relation, step.entity_id)]
 

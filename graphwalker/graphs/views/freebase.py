@@ -44,7 +44,7 @@ class FreebaseGraph(FilteredGraph):
         return self._keeps_relation(relation)
 
     def sifts(self, relation: str, direction: Direction) -> bool:
-        if not self._languages or direction is Direction.IN:
+        if not self._languages or direction == Direction.IN:
             return False
         kind = self.schema.end_type(relation.rpartition(FLATTENED)[2], Direction.OUT)
         return not kind or kind.startswith("type.")

@@ -34,7 +34,7 @@ class FreebaseSchema:
 
     def end_type(self, relation: str, direction: Direction) -> str:
         """The type at the far end of a relation, `""` where it is not known."""
-        if direction is Direction.OUT:
+        if direction == Direction.OUT:
             return self.ranges.get(relation, "")
         # A Freebase relation is named after the type that it belongs to.
         return self.domains.get(relation, "") or relation.rpartition(".")[0]
@@ -46,7 +46,7 @@ class FreebaseSchema:
         kind = self.end_type(relation, direction)
         if kind in self.mediators:
             return True
-        known = direction is Direction.OUT or relation in self.domains
+        known = direction == Direction.OUT or relation in self.domains
         return False if kind and known else None
 
     def inverse_of(self, relation: str) -> str:

@@ -139,7 +139,7 @@ class _Statements(FilteredGraph):
 
     def leads_to_cvts(self, relation: str, direction: Direction) -> bool:
         kind = _kind(relation)
-        return kind == "p" if direction is Direction.OUT else kind in ("ps", "pq")
+        return kind == "p" if direction == Direction.OUT else kind in ("ps", "pq")
 
     def is_cvt_end(self, end: Entity, relation: str, direction: Direction) -> bool:
         return self.leads_to_cvts(relation, direction)

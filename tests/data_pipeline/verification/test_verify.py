@@ -233,3 +233,10 @@ def test_an_endpoint_that_does_not_answer_is_no_verdict(made, capsys):
     assert verify(made / "questions.jsonl", "--graph", address) == 2
     error = capsys.readouterr().err.strip().splitlines()[-1]
     assert address in error and "nothing was verified" in error
+
+
+def test_records_that_stand_twice_do_not_hold(made, world, tmp_path):
+    records = list(read_jsonl(made / "questions.jsonl"))
+    write_jsonl(tmp_path / "doubled.jsonl", [*records, *records[:4]])
+    verdict = verify_file(open_graph(world / "graph"), tmp_path / "doubled.jsonl")
+    assert (verdict.failed, dict(verdict.reasons)) == (4, {"id again": 4})
