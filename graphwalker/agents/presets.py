@@ -7,6 +7,7 @@ from graphwalker.agents.io_prompt import IOPromptAgent
 from graphwalker.agents.preset import AgentSettings, Preset
 from graphwalker.agents.prompt import Prompt
 from graphwalker.agents.published.calling.kg_r1 import KG_R1
+from graphwalker.agents.published.calling.released import GRAPHWALKER_CODE
 from graphwalker.agents.published.calling.search_on_graph import SEARCH_ON_GRAPH
 from graphwalker.agents.published.graphwalk.presets import GRAPHWALK, GRAPHWALK_MAZE
 from graphwalker.agents.react import react
@@ -90,6 +91,7 @@ IO_PROMPT = Preset(
 SHIPPED = (
     GRAPHWALKER,
     GRAPHWALKER_WIDE,
+    GRAPHWALKER_CODE,
     SEARCH_ON_GRAPH,
     GRAPHWALK,
     GRAPHWALK_MAZE,

@@ -65,7 +65,7 @@ class DirectedExplorer(Explorer):
                     break
                 calls += 1
                 seen = self._shown_of(entity, hop.direction)
-                listed = hop in _hops(seen, entity)
+                listed = self._look.listed_as(hop) in _hops(seen, entity)
                 if not listed:
                     continue
                 if seen.triples and not seen.hidden:

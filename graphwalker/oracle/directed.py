@@ -69,7 +69,8 @@ def _step(
 ) -> Found:
     """Looks at entities until one shows the relation, then asks the others for it alone."""
     found: dict[str, list[Entity]] = {}
-    listed = False
+    speaker, listed = view.speaker, False
+    sought = speaker.listed_as(hop) if isinstance(speaker, Directed) else hop
     for k, entity in enumerate(frontier):
         name = view.name(entity)
         if not listed:
@@ -80,7 +81,7 @@ def _step(
                 one = thoughts.move(name, phrase, rng)
                 turn = yield from do(why or (first if len(frontier) > 1 else one), look)
             why = ""
-            listed = hop in _hops(turn, entity)
+            listed = sought in _hops(turn, entity)
             if not listed:
                 found[entity.id] = []
                 continue

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
-from graphwalker.graphs.base import Direction, Entity
+from graphwalker.graphs.base import FLATTENED, Direction, Entity
+from graphwalker.query.query import Hop
 from graphwalker.tools.base import Call
 from graphwalker.tools.references import reference, result_number
 
@@ -62,6 +63,30 @@ class WalkerSpeaker:
         return Call("get_triples", {"entity": entity, "relations": [relation]})
 
 
+class ReleasedSpeaker:
+    """Speaks to the tools of GraphWalker's released client: a relation through CVT nodes is asked
+    for by its half at the entity."""
+
+    by_id = False
+    walks_cvts = False
+
+    def relations(self, entity: str) -> Call:
+        return Call("get_relations", {"entity": entity})
+
+    def look(self, entity: str, direction: Direction) -> Call:
+        return self.relations(entity)
+
+    def triples(self, entity: str, relation: str, direction: Direction | None = None) -> Call:
+        asked = self.listed_as(Hop(relation, direction or Direction.OUT)).relation
+        return Call("get_triples", {"entity": entity, "relations": [asked]})
+
+    def listed_as(self, hop: Hop) -> Hop:
+        first, flat, second = hop.relation.partition(FLATTENED)
+        if not flat:
+            return hop
+        return Hop(first if hop.direction is Direction.OUT else second, hop.direction)
+
+
 class SearchSpeaker:
     """Speaks to Search-on-Graph's tool, by ids as its tables show them."""
 
@@ -85,6 +110,9 @@ class SearchSpeaker:
         where = self._where(entity, direction or Direction.OUT)
         return Call("search", {**where, "properties_to_filter_for": [self._relation(relation)]})
 
+    def listed_as(self, hop: Hop) -> Hop:
+        return hop
+
     def _where(self, entity: str, direction: Direction) -> dict[str, str]:
         way = "outgoing" if direction is Direction.OUT else "incoming"
         return {"entity": self._shown(entity), "direction": way}
@@ -106,6 +134,9 @@ class OneWaySpeaker:
     def triples(self, entity: str, relation: str, direction: Direction | None = None) -> Call:
         side = "head" if direction is Direction.IN else "tail"
         return Call(f"get_{side}_entities", {"entity": entity, "relation": relation})
+
+    def listed_as(self, hop: Hop) -> Hop:
+        return hop
 
 
 class PagedSpeaker(WalkerSpeaker):
@@ -129,6 +160,10 @@ class Directed(Protocol):
 
     def look(self, entity: str, direction: Direction) -> Call:
         """The call that shows what lies on one side of an entity: relations, or triples, too."""
+        ...
+
+    def listed_as(self, hop: Hop) -> Hop:
+        """The hop that a look lists where this one is meant."""
         ...
 
 

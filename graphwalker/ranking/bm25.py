@@ -19,6 +19,18 @@ def bm25(question: str, entity: str, relations: tuple[str, ...]) -> Sequence[str
     return rank_relations(f"{question} {entity}", relations)
 
 
+def bm25_ids(question: str, entity: str, relations: tuple[str, ...]) -> Sequence[str]:
+    """The same with underscores that do not separate, as in GraphWalker's released client.
+
+    >>> bm25_ids("a place of birth", "", ("x.place", "x.place_of_birth"))
+    ('x.place', 'x.place_of_birth')
+    """
+    joined = {relation.replace("_", ""): relation for relation in sorted(set(relations))}
+    if len(joined) < len(set(relations)):  # two ids that differ by an underscore alone
+        return bm25(question, entity, relations)
+    return tuple(joined[one] for one in rank_relations(f"{question} {entity}", tuple(joined)))
+
+
 @lru_cache(maxsize=65_536)
 def words(text: str) -> tuple[str, ...]:
     """Case-folded words; dots and underscores separate.

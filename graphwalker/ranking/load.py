@@ -8,17 +8,18 @@ from typing import Any
 from graphwalker.errors import UserError
 from graphwalker.files import digest
 from graphwalker.named import find, is_own, own
-from graphwalker.ranking.bm25 import Ranker, bm25
+from graphwalker.ranking.bm25 import Ranker, bm25, bm25_ids
 from graphwalker.ranking.chat import ChatReranker, RerankerConfig
 from graphwalker.ranking.stems import bm25_stems
 
-RANKERS: Mapping[str, Ranker] = {"bm25": bm25, "stems": bm25_stems}
+RANKERS: Mapping[str, Ranker] = {"bm25": bm25, "bm25-ids": bm25_ids, "stems": bm25_stems}
 
 
 def load_ranker(name: str, reranker: RerankerConfig, count: int) -> Ranker:
-    """What orders relations: the folder of a trained ranker, `bm25`, `stems` (BM25 over stems and
-    letter trigrams), or `module:NAME` of one's own, a function
-    `(question, entity, relations) -> order` or a class of objects with such a method `rank`.
+    """What orders relations: the folder of a trained ranker, `bm25`, `bm25-ids` (underscores do not
+    separate), `stems` (BM25 over stems and letter trigrams), or `module:NAME` of one's own: a
+    function `(question, entity, relations) -> order`, or a class of objects with such a method
+    `rank`.
 
     A chat model, where `reranker` names one, chooses the best `count` of BM25's first ones.
     Raises `UserError`.

@@ -160,10 +160,7 @@ class WalkerTools:
             # counted.
             page.add(entity, relation, direction, ends, max(total, len(ends)))
         if not page.shown:
-            return self._error(
-                ErrorKind.NO_TRIPLES,
-                f"{quote(entity.name)} has no named entity there; try other relations",
-            )
+            return self._no_named(entity)
         return Observation(
             page.text,
             shown=tuple(page.shown.values()),
@@ -171,6 +168,10 @@ class WalkerTools:
             hidden=page.hidden,
             graph_calls=self._graph_calls,
         )
+
+    def _no_named(self, entity: Entity) -> Observation:
+        text = f"{quote(entity.name)} has no named entity there; try other relations"
+        return self._error(ErrorKind.NO_TRIPLES, text)
 
     def _refuse(self, entity: Entity, listing: Listing, relations: Sequence[str]) -> Observation:
         """Why none of these relations can be followed from here, and what to write instead."""

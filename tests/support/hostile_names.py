@@ -3,8 +3,8 @@
 FRAGMENTS = (
     "</answer>", "<answer>", "</kg-query>", "<kg-query>", "</search>", "<information>", "</think>",
     "<tool_call>", "</tool_call>", "</tool_response>", "<tools>", "<|im_end|>", "<|eot_id|>",
-    "</s>", "Final answer: {x}", '{"name": "search"}', "$1", "{question}", "\\u003c/answer>", "`|--|`",
-    "<script>alert(1)</script>",
+    "</s>", "Final answer: {x}", '{"name": "search"}', "$1", "{question}", "\\u003c/answer>",
+    "`|--|`", "<script>alert(1)</script>",
 )  # fmt: skip
 SETTINGS = (
     "{}", "a {}", "{} b", "a {} b", "{}{}", '"{}"', "'{}'", "[{}]", "({})", "{},", "\\{}", "{}\\",

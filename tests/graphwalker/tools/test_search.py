@@ -1,0 +1,216 @@
+"""Search-on-Graph's tool: rows, the property view, filters, ids, flavours and what it refuses."""
+
+import json
+import re
+
+import pytest
+
+from graphwalker.agents.environment import Environment, EnvironmentConfig
+from graphwalker.agents.rollout import rollout
+from graphwalker.graphs.base import Direction, Entity
+from graphwalker.graphs.memory import MemoryGraph
+from graphwalker.oracle.oracle import OraclePolicy
+from graphwalker.policies.config import PolicyConfig
+from graphwalker.policies.load import load_policy
+from graphwalker.policies.scripted import ScriptedPolicy
+from graphwalker.protocols.base import FinalAnswer
+from graphwalker.query.query import Branch, Hop, Query
+from graphwalker.question import Answer, Question
+from graphwalker.scoring import score
+from graphwalker.tools.base import Call
+from graphwalker.trajectory import Message
+from support.toy import HUB, MARRIAGE, TOY_NAMES, toy_graph
+
+ADA = Question("q", "Whom did Ada marry?", (Entity("m.0ada", "Ada Mbeki"),))
+
+
+def world(*, graph=None, settings=None, **options) -> Environment:
+    config = EnvironmentConfig(preset="search-on-graph", options=options, **(settings or {}))
+    return Environment(graph or toy_graph(), config)
+
+
+def seen(entity, direction="outgoing", *wanted, question=ADA, box=None, **options):
+    arguments = {"entity": entity, "direction": direction}
+    arguments |= {"properties_to_filter_for": list(wanted)} if wanted else {}
+    return (box or world(**options).toolbox(question)).call(Call("search", arguments))
+
+
+def test_a_search_shows_the_rows_of_one_side_in_order_of_relation_and_id():
+    found = seen("m.0ada", "outgoing", "film.director.film", "people.person.date_of_birth")
+    assert found.text == (
+        "3 rows:\n"
+        "property|propertyLabel|value|valueLabel\n"
+        "--|--|--|--\n"
+        "film.director.film||m.0film1|The Glass Harbor\n"
+        "film.director.film||m.0film2|Night, Again\n"
+        "people.person.date_of_birth||1961-08-04|"
+    )
+    assert [t.tail.id for t in found.triples][:2] == ["m.0film1", "m.0film2"]
+
+
+def test_a_cvt_node_has_no_label_and_is_walked_by_its_id():
+    assert f"people.person.spouse_s||{MARRIAGE}|\n" in seen("m.0ada").text + "\n"
+    through = seen(MARRIAGE, "outgoing")
+    assert "people.marriage.spouse||m.0tom|Tom Lindqvist" in through.text
+
+
+def test_many_rows_are_shown_as_their_properties_until_they_are_filtered():
+    many = seen(HUB, "incoming", rows_without_filter=10)
+    assert many.text.splitlines()[0].endswith("search again with some of these in "
+                                              "properties_to_filter_for.")  # fmt: skip
+    assert not many.triples and len(many.listed[0].hops) == int(
+        many.text.splitlines()[1].split()[0]
+    )
+    chosen = many.listed[0].hops[0].relation
+    assert seen(HUB, "incoming", chosen, rows_without_filter=10).triples
+    assert seen(HUB, "incoming", rows_without_filter=10, property_view=False).triples
+
+
+def test_beyond_the_most_rows_the_first_are_shown_and_the_others_counted():
+    cut = seen(HUB, "incoming", rows_without_filter=99, most_rows=4)
+    assert len(cut.triples) == 4 and cut.hidden > 10
+    assert f"(+{cut.hidden} more)" in cut.text
+    assert int(cut.text.split()[0]) == 4 + cut.hidden
+
+
+def test_the_json_form_is_what_a_sparql_server_answers():
+    made = seen("m.0ada", "outgoing", "people.person.date_of_birth", output="json")
+    rows = json.loads(made.text.split("\n", 1)[1])["results"]["bindings"]
+    assert rows == [
+        {
+            "property": {"type": "uri", "value": "people.person.date_of_birth"},
+            "value": {"type": "literal", "value": "1961-08-04"},
+        }
+    ]
+
+
+def test_a_name_that_would_break_a_row_stands_in_quotes():
+    graph = MemoryGraph([("m.a", "r.r.to", "m.b")], {"m.a": "A", "m.b": 'x|y\n"z"'})
+    text = seen("m.a", graph=graph, question=Question("q", "?", (Entity("m.a", "A"),))).text
+    assert text.splitlines()[-1] == r'r.r.to||m.b|"x\u007cy\n\"z\""'
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "told"),
+    [
+        (Call("find", {}), "unknown_tool", "search(entity, direction, [properties_to_filter_for])"),
+        (Call("search", {"entity": "m.0ada"}), "bad_arguments", "direction is missing"),
+        (Call("search", {"entity": "m.0ada", "direction": "both"}), "bad_arguments", "incoming"),
+        (Call("search", {"entity": "m.none", "direction": "incoming"}), "unknown_entity", "m.0ada"),
+        (Call("search", {"entity": "Ada Mbeki", "direction": "incoming"}), "unknown_entity",
+         "its id is 'm.0ada'"),
+        (Call("search", {"entity": '"1961"', "direction": "incoming"}), "no_relations", "a value"),
+        (Call("search", {"entity": "m.0genre1", "direction": "outgoing"}), "no_triples",
+         "try incoming"),
+        (Call("search", {"entity": "m.0ada", "direction": "outgoing",
+                         "properties_to_filter_for": ["film.film"]}), "unknown_relation",
+         "film.director.film"),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_told_with_the_next_move(call, kind, told):
+    found = world().toolbox(ADA).call(call)
+    assert (found.error, told in found.text) == (kind, True), found.text
+
+
+def test_answers_resolve_by_label_or_by_id():
+    box = world().toolbox(ADA)
+    seen("m.0ada", box=box)
+    assert box.entity_id("The Glass Harbor") == "m.0film1"
+    assert box.entity_id(MARRIAGE) == MARRIAGE
+    assert box.entity_id("m.0bob") == ""  # never shown
+
+
+def test_an_answer_from_own_knowledge_is_kept_and_ungrounded():
+    script = ScriptedPolicy({"q": ["I know it. Final answer: {Tom Lindqvist}"]})
+    (done,) = rollout([ADA], world(), script)
+    assert done.answer == ("Tom Lindqvist",) and score(done)["grounded"] == 0.0
+
+
+def wikidata() -> MemoryGraph:
+    base = "http://www.wikidata.org/"
+    entity, direct = f"{base}entity/Q", f"{base}prop/direct/P"
+    facts = [
+        (f"{entity}20", f"{direct}36", f"{entity}585"),
+        (f"{entity}20", f"{base}prop/P6", f"{base}entity/statement/s1"),
+        (f"{base}entity/statement/s1", f"{base}prop/qualifier/P580", '"2021"'),
+    ]
+    names = {f"{entity}20": "Norway", f"{entity}585": "Oslo", f"{base}entity/P36": "capital"}
+    return MemoryGraph(facts, names)
+
+
+def test_wikidata_is_written_with_its_prefixes_and_statements_are_walked():
+    asked = Question("q", "?", (Entity("Q20", "Norway"),))
+    env = world(graph=wikidata(), settings={"layers": {"wikidata": True}})
+    box = env.toolbox(asked)
+    assert box.topic_text() == "{'Norway': 'wd:Q20'}"
+    for name in ("wd:Q20", "Q20"):
+        assert "wdt:P36|capital|wd:Q585|Oslo" in seen(name, "outgoing", "wdt:P36", box=box).text
+    rows = seen("wd:Q20", box=box)
+    (statement,) = [t.tail.id for t in rows.triples if t.relation.startswith("p.P6")]
+    assert "pq:P580||2021|" in seen(statement, box=box).text
+    query = Query((Branch(Entity("Q20", "Norway"), (Hop("wdt.P36.capital"),)),))
+    question = Question(
+        "q", "?", (Entity("Q20", "Norway"),), (Answer("Oslo", "Q585"),), query=query
+    )
+    (done,) = rollout([question], env, load_policy(PolicyConfig(model="oracle"), environment=env))
+    assert done.answer == ("Oslo",) and done.answer_ids == ("Q585",)
+    assert done.turns[0].action["arguments"]["entity"] == "wd:Q20"
+
+
+@pytest.mark.parametrize("count", [0, 1, 3, 5])
+@pytest.mark.parametrize("dataset", ["simpleqa", "webqsp", "cwq", "grailqa", "qald"])
+def test_exemplars_are_written_as_the_agent_writes_and_reads(count, dataset):
+    env = world(exemplars=count, exemplars_of=dataset)
+    prompt = env.agent.prompt.system
+    examples = prompt.split("Examples:\n\n")[1:] if count else [""]
+    assert prompt.count("\nQuestion: ") + prompt.count("Question: ", 0, 1) == count
+    for one in examples[0].split("\n\n") if count else []:
+        *_, last = one.split("</tool_response>\n")
+        assert isinstance(env.protocol.parse(last)[1], FinalAnswer)
+        for call in re.findall("<tool_call>.*?</tool_call>", one, re.DOTALL):
+            assert isinstance(env.protocol.parse(call)[1], Call)
+    assert "{exemplars}" not in prompt
+
+
+def test_exemplars_follow_the_form_of_the_output():
+    assert '"bindings"' in world(output="json").agent.prompt.system
+    assert "rows are too many" not in world(property_view=False).agent.prompt.system
+
+
+def test_the_oracle_walks_a_cvt_node_and_counts_no_way_back():
+    hop = Hop("people.person.spouse_s..people.marriage.spouse")
+    question = Question(
+        "q", "Whom did Ada marry?", ADA.topic_entities, (Answer("Tom Lindqvist", "m.0tom"),),
+        query=Query((Branch(Entity("m.0ada", TOY_NAMES["m.0ada"]), (hop,)),)),
+    )  # fmt: skip
+    env = world()
+    oracle = OraclePolicy(env.graph, env.protocol, speaker=env.speaker)
+    (done,) = rollout([question], env, oracle)
+    assert done.answer_ids == ("m.0tom",)
+    assert [t.action["arguments"]["entity"] for t in done.turns[:-1]] == ["m.0ada", MARRIAGE]
+
+
+def test_the_oracle_filters_where_the_rows_are_too_many():
+    relation = seen(HUB, "incoming", rows_without_filter=5).listed[0].hops[0].relation
+    ends = toy_graph().neighbors(HUB, relation, Direction.IN)
+    topic = Entity(HUB, TOY_NAMES[HUB])
+    question = Question(
+        "q", "Who?", (topic,), tuple(Answer(e.name, e.id) for e in ends),
+        query=Query((Branch(topic, (Hop(relation, Direction.IN),)),)),
+    )  # fmt: skip
+    env = world(rows_without_filter=5)
+    (done,) = rollout([question], env, OraclePolicy(env.graph, env.protocol, speaker=env.speaker))
+    assert score(done)["em"] == 1.0
+    assert "properties_to_filter_for" in done.turns[1].action["arguments"]
+
+
+def test_unknown_options_are_refused():
+    with pytest.raises(ValueError, match="did you mean rows_without_filter"):
+        world(rows_without_filtr=3)
+
+
+def test_the_prompt_names_topics_with_their_ids():
+    (done,) = rollout([ADA], world(), ScriptedPolicy({"q": ["Final answer: {}"]}))
+    assert done.turns[0].context[-1] == Message(
+        "user", "Question: Whom did Ada marry? {'Ada Mbeki': 'm.0ada'}"
+    )
