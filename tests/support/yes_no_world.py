@@ -15,7 +15,7 @@ class _Names:
 
     def new(self, words: int = 2) -> str:
         while True:
-            parts = ["".join(self._rng.choices(_SYLLABLES, k=2)).title() for _ in range(words)]
+            parts = ["".join(self._rng.choices(_SYLLABLES, k=3)).title() for _ in range(words)]
             name = " ".join(parts)
             if name not in self._used:
                 self._used.add(name)
