@@ -7,13 +7,15 @@ from graphwalker.agents.preset import AgentSettings, Preset
 from graphwalker.agents.presets import SHIPPED
 from graphwalker.agents.published.ark.preset import ARK, ARK_CODE
 from graphwalker.agents.published.graphrunner.preset import GRAPHRUNNER
+from graphwalker.agents.published.pathwise.presets import GOG, ROG, TOG
+from graphwalker.agents.published.retrieval.presets import GRAPH_COT, GRAPH_RAG, TEXT_RAG
 from graphwalker.errors import UserError
 from graphwalker.named import find
 
 __all__ = ["AgentSettings", "Preset", "find_preset", "presets"]
 
 
-PUBLISHED = (ARK, ARK_CODE, GRAPHRUNNER)
+PUBLISHED = (ARK, ARK_CODE, GRAPHRUNNER, TOG, ROG, GOG, GRAPH_COT, TEXT_RAG, GRAPH_RAG)
 
 
 def presets() -> Mapping[str, Preset]:

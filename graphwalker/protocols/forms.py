@@ -98,6 +98,8 @@ class FormProtocol:
                 return Call(name, {key: _value(key, fields[key], form[key]) for key in form})
         if ANSWER in fields:
             return FinalAnswer(_names(fields[ANSWER]))
+        if not self._forms:
+            raise _Unreadable(f"write {self._any()}")
         nearest = max(self._forms, key=lambda name: len(self._forms[name].keys() & fields.keys()))
         missing = [key for key in self._forms[nearest] if key not in fields]
         raise _Unreadable(f"no {', '.join(map(repr, missing))} in it: write {self.hint(nearest)}")

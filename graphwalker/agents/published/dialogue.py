@@ -62,6 +62,8 @@ class Dialogue:
     _malformed: int = 0
     _long: bool = False
     _calls: list[Action] = field(default_factory=list[Action])
+    retrieved: Observation | None = None
+    """What the context shows besides what was called for: the next turn records it."""
 
     def begin(self, *messages: Message) -> None:
         """A fresh context of these messages; everything before it is forgotten."""
@@ -117,7 +119,7 @@ class Dialogue:
         thought, action = self.protocol.parse(completion.text)
         action = self._expected(action, expected)
         started = time.perf_counter()
-        seen = _seen(action, completion, run)
+        seen = self._with_retrieved(_seen(action, completion, run))
         elapsed = (time.perf_counter() - started) * 1000
         self.log.turns.append(
             record_turn(context, completion, thought, action, seen, elapsed, restart)
@@ -141,6 +143,18 @@ class Dialogue:
             return action
         forms = [self.protocol.hint(one) or '{"answer": ["Name"]}' for one in expected]
         return Malformed(f"that is not what is to be decided here: write {' or '.join(forms)}")
+
+    def _with_retrieved(self, seen: Observation) -> Observation:
+        found, self.retrieved = self.retrieved, None
+        if found is None:
+            return seen
+        return replace(
+            seen,
+            shown=(*found.shown, *seen.shown),
+            triples=(*found.triples, *seen.triples),
+            hidden=found.hidden + seen.hidden,
+            graph_calls=found.graph_calls + seen.graph_calls,
+        )
 
     def _repeats(self) -> bool:
         latest = self._calls[-self.budget.stop_repeats - 1 :]
