@@ -9,6 +9,7 @@ import logging
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from graphwalker.datasets.base import load_questions
 from graphwalker.datasets.loaders.freebase.webqsp import parses
 from graphwalker.errors import UserError
 from graphwalker.files import read_records
+from graphwalker.graphs.base import Entity
 from graphwalker.question import Answer
 from graphwalker.scoring import predicted_entities, score
 from graphwalker.trajectory import Trajectory
@@ -212,16 +214,22 @@ def _read_folder(folder: Path) -> Iterator[Prediction]:
             f"{folder}: not an evaluation run (no {PREDICTIONS}); make one with: graphwalker eval"
         )
     passed: dict[str, list[bool]] = defaultdict(list)
+    drawn: dict[str, list[Predicted | None]] = defaultdict(list)
     if (folder / SAMPLES).is_file():
         for sample in read_records(folder / SAMPLES, Sampled.from_json):
             if not sample.stop.infrastructure_failure:
                 passed[sample.question_id].append(sample.scores.get("em") == 1)
+                names = sample.answer
+                known = None if names is None else tuple(Entity("", name) for name in names)
+                drawn[sample.question_id].append(known)
     failed = set[str]()
     if (folder / FAILURES).is_file():
         lost = read_records(folder / FAILURES, Trajectory.from_json)
         failed = {trajectory.question.id for trajectory in lost if not trajectory.sample}
     for trajectory in read_records(folder / PREDICTIONS, Trajectory.from_json):
-        record = of_trajectory(trajectory, tuple(passed.get(trajectory.question.id, ())))
+        question_id = trajectory.question.id
+        record = of_trajectory(trajectory, tuple(passed.get(question_id, ())))
+        record = replace(record, samples=tuple(drawn.get(question_id, ())))
         failed = failed | {record.id} if record.failed else failed - {record.id}
         yield record
     if failed:

@@ -11,7 +11,7 @@ from eval.score.predictions import Predicted, Prediction
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity
 from graphwalker.question import Answer
-from graphwalker.scoring import GoldSet, compare, is_right, pass_at_k
+from graphwalker.scoring import GoldSet, compare, is_right, normalise, pass_at_k
 
 Scores = dict[str, float]
 OWN = ("em", "f1", "precision", "recall", "hits1", "hit_any")
@@ -43,6 +43,20 @@ def pass_scores(record: Prediction, ks: Iterable[int] = ()) -> Scores:
     n, c = len(right), sum(right)
     powers = (1 << i for i in range(n.bit_length()))
     return {f"pass@{k}": pass_at_k(n, c, k) for k in {*powers, *ks} if k <= n}
+
+
+def _majority(record: Prediction) -> Scores:
+    """Self-consistency (Wang et al., 2023): the answer set that most samples give; of equally
+    frequent ones the first. A sample without an answer has no vote."""
+    votes: dict[frozenset[str], list[Predicted]] = {}
+    for sample in record.samples:
+        if sample is not None:
+            votes.setdefault(frozenset(normalise(e.name or e.id) for e in sample), []).append(
+                sample
+            )
+    winner = max(votes.values(), key=len)[0] if votes else None
+    scores = compare(winner, record.answers)
+    return {f"self_consistency_{name}": scores[name] for name in ("em", "hits1")}
 
 
 def _episode(record: Prediction) -> Scores:
@@ -156,6 +170,12 @@ def _predicts(record: Prediction) -> bool:
 FAMILIES: tuple[Family, ...] = (
     Family("predictions", _predicts, _own, OWN),
     Family("samples", lambda r: bool(r.samples or r.passed), pass_scores, ("pass@k",)),
+    Family(
+        "samples",
+        lambda r: len(r.samples) > 1,
+        _majority,
+        ("self_consistency_em", "self_consistency_hits1"),
+    ),
     Family(
         "a run of `graphwalker eval`",
         lambda r: bool(r.scored),

@@ -102,6 +102,8 @@ ARK = Preset(
     prompts={"ark-v1": PROMPT},
     options=ArkOptions,
     oracle=ORACLE,
+    calls=tuple(FORMS),
+    graphs="any graph with names; it walks outgoing relations alone",
 )
 ARK_CODE = Preset(
     name="ark-v1-code",
@@ -114,4 +116,6 @@ ARK_CODE = Preset(
     prompts=ARK.prompts,
     options=ArkOptions,
     oracle=ORACLE,
+    calls=tuple(FORMS),
+    graphs="any graph with names; it walks outgoing relations alone",
 )

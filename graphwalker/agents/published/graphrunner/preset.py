@@ -93,4 +93,6 @@ GRAPHRUNNER = Preset(
     prompts={"graphrunner": PROMPT},
     options=RunnerOptions,
     oracle=ORACLE,
+    calls=tuple(FORMS),
+    graphs="property graphs, and others of at most 200,000 named nodes",
 )

@@ -17,7 +17,11 @@ from graphwalker.agents.published.graphrunner.plans import (
     standing_types,
     verify,
 )
-from graphwalker.agents.published.graphrunner.schema import TraversalSchema, types_of
+from graphwalker.agents.published.graphrunner.schema import (
+    UNTYPED,
+    TraversalSchema,
+    types_of,
+)
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side, Step
 from graphwalker.graphs.literals import is_literal
 from graphwalker.graphs.properties import PropertyGraph
@@ -121,10 +125,15 @@ class RunnerTools:
 
     def _hits(self, hint: str, types: Iterable[str], found: _Found) -> list[Entity]:
         found.graph_calls += 1
+        most, share = self._limits.hits, self._limits.share
         hits = [
             hit
             for node_type in types
-            for hit in self._index.nearest(hint, node_type, self._limits.hits, self._limits.share)
+            # Nodes without a type have no label that the index could look for.
+            for hit in self._index.nearest(
+                hint, "" if node_type == UNTYPED else node_type, most, share
+            )
+            if node_type in types_of(self._graph, hit.entity)
         ]
         best = max((hit.score for hit in hits), default=0.0)
         kept = [hit.entity for hit in hits if hit.score >= self._limits.share * best]

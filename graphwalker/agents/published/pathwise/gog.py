@@ -69,7 +69,7 @@ class GogAgent:
 
     def _run(self, tools: PathTools, call: Call) -> Observation:
         if call.tool == "generate":
-            return _generated(call.arguments["generate"])
+            return _generated(call.arguments["generate"], tools)
         entity = tools.find(call.arguments["search"])
         if entity is None:
             name = quote(call.arguments["search"][:200])
@@ -83,9 +83,15 @@ class GogAgent:
         return seen
 
 
-def _generated(rows: list[list[str]]) -> Observation:
+def _generated(rows: list[list[str]], tools: PathTools) -> Observation:
+    """The model's own triples, said to be so. Each begins or ends at an entity of the episode."""
     if not rows or any(len(row) != 3 or not all(part.strip() for part in row) for row in rows):
         kind = ErrorKind.BAD_ARGUMENTS
         return Observation(f"Error {kind}: each triple is [head, relation, tail]", kind)
+    for row in rows:
+        if not tools.entity_id(row[0].strip()) and not tools.entity_id(row[2].strip()):
+            kind = ErrorKind.UNKNOWN_ENTITY
+            what = f"neither {quote(row[0][:100])} nor {quote(row[2][:100])} was shown"
+            return Observation(f"Error {kind}: {what}; generate from an entity shown", kind)
     lines = [f"({', '.join(quote(part.strip()) for part in row)})" for row in rows]
     return Observation("Generated, not in the graph:\n" + "\n".join(lines))

@@ -114,6 +114,7 @@ TOG = Preset(
     prompts={"tog": TOG_PROMPT},
     options=TogOptions,
     oracle=TOG_ORACLE,
+    calls=tuple(tog.FORMS),
 )
 ROG = Preset(
     name="rog",
@@ -126,6 +127,7 @@ ROG = Preset(
     prompts={"rog": ROG_PROMPT},
     options=RogOptions,
     oracle=ROG_ORACLE,
+    calls=tuple(rog.FORMS),
 )
 GOG = Preset(
     name="gog",
@@ -138,4 +140,5 @@ GOG = Preset(
     prompts={"gog": GOG_PROMPT},
     options=GogOptions,
     oracle=GOG_ORACLE,
+    calls=tuple(gog.FORMS),
 )

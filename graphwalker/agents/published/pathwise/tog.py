@@ -24,7 +24,7 @@ from graphwalker.policies.base import Completion
 from graphwalker.protocols.base import ActionProtocol
 from graphwalker.query.query import Hop
 from graphwalker.question import Question
-from graphwalker.tools.base import Call, Observation, ToolBox
+from graphwalker.tools.base import Call, ErrorKind, Observation, ToolBox
 from graphwalker.tools.namebook import quote
 
 FORMS: Mapping[str, Mapping[str, Any]] = {
@@ -143,6 +143,9 @@ class TogAgent:
 
         def run(call: Call) -> Observation:
             hops = [hop for hop, _ in chosen_hops(call.arguments, listed.hops, self.width)]
+            if call.arguments["relations"] and not hops:
+                kind = ErrorKind.UNKNOWN_RELATION
+                return Observation(f"Error {kind}: none of these relations was listed", kind)
             return tools.triples(path.tail, hops)
 
         call = yield from talk.decide(("relations",), run)

@@ -117,6 +117,8 @@ GRAPH_COT = Preset(
     prompts={"graph-cot": GRAPH_COT_PROMPT},
     options=GraphCotOptions,
     oracle=GRAPH_COT_ORACLE,
+    calls=tuple(FORMS),
+    graphs="graphs that list their nodes",
 )
 TEXT_RAG = Preset(
     name="text-rag",
@@ -129,6 +131,7 @@ TEXT_RAG = Preset(
     prompts={"rag": RAG_PROMPT},
     options=TextRagOptions,
     oracle=RETRIEVAL_ORACLE,
+    graphs="graphs that list their nodes",
 )
 GRAPH_RAG = Preset(
     name="graph-rag",
@@ -141,4 +144,5 @@ GRAPH_RAG = Preset(
     prompts={"rag": RAG_PROMPT},
     options=GraphRagOptions,
     oracle=RETRIEVAL_ORACLE,
+    graphs="graphs that list their nodes",
 )

@@ -1,7 +1,7 @@
 """GraphRunner: plans verified before anything runs, replanning, execution, toy GRBench graphs."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
@@ -46,7 +46,7 @@ from support.toy import toy_graph
 @dataclass(frozen=True)
 class Toy:
     folder: Path
-    questions: list[Question]
+    questions: list[Question] = field(compare=False)
 
     def environment(self, **settings):
         graph = open_graph(self.folder / "graph")
