@@ -6,8 +6,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from graphwalker.agents.base import Log
+from graphwalker.agents.environment import Environment
 from graphwalker.files import read_records, write_jsonl
-from graphwalker.trajectory import Trajectory
+from graphwalker.question import Question
+from graphwalker.tools.base import Call
+from graphwalker.trajectory import StopReason, Trajectory, Turn
 
 
 def balanced(
@@ -65,3 +69,45 @@ def ways_back(source: Path, out: Path, latest: int = 4) -> dict[str, int]:
 
     write_jsonl(out, (walk.to_json() for walk in led_back()))
     return counts
+
+
+def first_looks(
+    questions: Path, environment: Environment, count: int, seed: int, out: Path
+) -> dict[str, int]:
+    """Write walks of one turn, the look at the topic: questions of the file with any entity of the
+    graph in place of their own. A first call that misspells its topic loses the question, and the
+    topics of a few thousand questions do not teach how names are copied. Returns the counts."""
+    graph = environment.graph
+    asked = [
+        question
+        for question in read_records(questions, Question.from_json)
+        if question.text.count(question.topic_entities[0].name) == 1
+    ]
+    rng, provenance = random.Random(seed), environment.provenance
+
+    def looks() -> Iterator[Trajectory]:
+        for number in range(count):
+            model, topic = rng.choice(asked), graph.entity_at(rng.randrange(graph.size))
+            text = model.text.replace(model.topic_entities[0].name, topic.name)
+            walk = _first_look(environment, Question(f"look/{number}", text, (topic,)))
+            yield replace(walk, provenance=provenance)
+
+    write_jsonl(out, (walk.to_json() for walk in looks()))
+    return {"looks": count}
+
+
+def _first_look(environment: Environment, question: Question) -> Trajectory:
+    tools = environment.toolbox(question)
+    episode = environment.agent(question, tools, Log())
+    context = next(episode).messages
+    episode.close()
+    call = Call("get_relations", {"entity": tools.topic_names()[0]})
+    turn = Turn(context, environment.protocol.render("", call))
+    return Trajectory(
+        question,
+        environment.name,
+        "first-look",
+        (turn,),
+        None,
+        StopReason.MAX_TURNS,
+    )

@@ -22,9 +22,10 @@ from typing import Any, Literal
 from pydantic import Field
 
 from benchmarks.record import ROOT, record
-from benchmarks.webqsp_demonstrations import balanced, ways_back
+from benchmarks.webqsp_demonstrations import balanced, first_looks, ways_back
 from benchmarks.webqsp_questions import Sources
 from benchmarks.webqsp_results import results, table
+from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.cli import console
 from graphwalker.config import Config, load_config
 from graphwalker.errors import UserError
@@ -59,6 +60,8 @@ class RowConfig(Config):
     left out for that. 0: all are trained on."""
     deepest: int = Field(default=8, ge=1)
     """Where `first_share` is set: demonstrations take one of the first so many relations."""
+    looks: int = Field(default=0, ge=0)
+    """Further demonstrations, of the first call alone, at any entities of the graph."""
     mistakes: dict[str, int] = {}
     """Question sets, and of how many questions, that the agent (of the first seed) plays when it
     is trained: what it gets wrong, with the oracle's way back, is added to a second round."""
@@ -141,6 +144,8 @@ class Rows:
         for name, row in config.rows.items():
             self._make_ranker(name, row)
             self._demonstrate(name, row)
+            if row.looks:
+                self._once(f"looks-{name}", partial(self._make_looks, name, row.looks))
             self._baselines(name)
         self._once("model", self._make_model)
 
@@ -171,6 +176,12 @@ class Rows:
                 choice = (row.first_share, row.deepest, self.config.seed)
                 balance = partial(balanced, every, self._walks(name, kind), *choice)
                 self._once(f"balanced-{name}-{kind}", balance)
+
+    def _make_looks(self, name: str, count: int) -> None:
+        settings = EnvironmentConfig(**self._environment(name))
+        environment = Environment(open_graph(self.graph), settings)
+        source = self.questions(SYNTHESIS)
+        first_looks(source, environment, count, self.config.seed, self._looks(name))
 
     def _lead_back(self, name: str) -> None:
         """What the agent of the first round gets wrong, with the way back."""
@@ -241,6 +252,7 @@ class Rows:
             for kind in row.demonstrations
             for _ in range(row.repeats.get(kind, 1))
         ]
+        data += [self._looks(name)] if row.looks else []
         if not row.mistakes:
             self._sft(self._agent(name, seed), start, data, seed, row.sft)
             return
@@ -284,6 +296,9 @@ class Rows:
         """What is trained on."""
         chosen = self.config.rows[name].first_share and kind == SYNTHESIS
         return self.out / f"walks-{name}-{kind}" / ("balanced.jsonl" if chosen else GRAPHROLL)
+
+    def _looks(self, name: str) -> Path:
+        return self.out / f"looks-{name}.jsonl"
 
     def _led_back(self, name: str, kind: str) -> Path:
         return self.out / f"mistakes-{name}-{kind}" / "led-back.jsonl"
