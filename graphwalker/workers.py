@@ -3,10 +3,12 @@
 import os
 import signal
 import threading
+import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from multiprocessing import get_context, parent_process
@@ -20,6 +22,27 @@ R = TypeVar("R")
 
 Taken = Callable[[], list[Any]]
 """Waits for the results of a chunk of jobs and gives them. Raises what the worker raised."""
+
+
+_waits: dict[int, tuple[float, str]] = {}
+"""By thread: since when it waits, and for what."""
+
+
+@contextmanager
+def waiting_for(what: str) -> Generator[None, None, None]:
+    """While the block runs, `what` is what a watchdog names if nothing else happens."""
+    thread = threading.get_ident()
+    _waits[thread] = time.monotonic(), what
+    try:
+        yield
+    finally:
+        _waits.pop(thread, None)
+
+
+def longest_wait() -> tuple[str, float] | None:
+    """What is waited for longest, and for how many seconds; `None` where nothing is."""
+    since, what = min(_waits.copy().values(), default=(0.0, ""))
+    return (what, time.monotonic() - since) if what else None
 
 
 class Backend(Protocol):
@@ -142,7 +165,8 @@ class Processes:
 
 def _from_process(future: Future[list[Any]]) -> list[Any]:
     try:
-        return future.result()
+        with waiting_for("a worker process"):
+            return future.result()
     except BrokenProcessPool:
         raise GraphWalkerError(
             "a worker process was killed (out of memory?); what is made so far is kept: "

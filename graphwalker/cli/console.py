@@ -1,6 +1,7 @@
 """What a person sees in the terminal: notes, tables, progress bars, and an agent's turns."""
 
 import textwrap
+import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -22,6 +23,7 @@ from rich.table import Table
 from rich.text import Text
 
 from graphwalker.api.terminal import PrintableConsole, printable
+from graphwalker.workers import longest_wait
 
 if TYPE_CHECKING:
     from graphwalker.trajectory import Trajectory, Turn
@@ -58,7 +60,46 @@ class _Figures(ProgressColumn):
 
 @contextmanager
 def progress(label: str, every_s: float = LINE_EVERY_S) -> Generator[ProgressTick]:
-    """A bar with rate, figures and remaining time on a terminal; a line a minute elsewhere."""
+    """A bar with rate, figures and remaining time on a terminal; a line a minute elsewhere.
+
+    Where nothing happens for a minute, a line says what is waited for.
+    """
+    with _progress(label, every_s) as shown, _watchdog(label, every_s) as alive:
+
+        def tick(*args: Any, **figures: Any) -> None:
+            alive()
+            shown(*args, **figures)
+
+        yield tick
+
+
+@contextmanager
+def _watchdog(label: str, every_s: float) -> Generator[Callable[[], None]]:
+    done, last = threading.Event(), [time.monotonic()]
+
+    def alive() -> None:
+        last[0] = time.monotonic()
+
+    def watch() -> None:
+        while not done.wait(every_s):
+            idle = time.monotonic() - last[0]
+            if idle < every_s:
+                continue
+            wait = longest_wait()
+            what = (
+                f"waiting for {wait[0]} since {clock(wait[1])}" if wait else "at work, no request"
+            )
+            note(f"{label}: nothing new for {clock(idle)}; {what}")
+
+    threading.Thread(target=watch, daemon=True, name=f"watchdog of {label}").start()
+    try:
+        yield alive
+    finally:
+        done.set()
+
+
+@contextmanager
+def _progress(label: str, every_s: float) -> Generator[ProgressTick]:
     if not err.is_terminal:
         yield _lines(label, every_s)
         return

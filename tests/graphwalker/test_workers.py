@@ -6,8 +6,17 @@ import time
 
 import pytest
 
+from graphwalker.cli import console
 from graphwalker.errors import GraphWalkerError, UserError
-from graphwalker.workers import InLine, Pool, Processes, Threads, worker_number
+from graphwalker.workers import (
+    InLine,
+    Pool,
+    Processes,
+    Threads,
+    longest_wait,
+    waiting_for,
+    worker_number,
+)
 
 
 def square(job: int) -> int:
@@ -116,3 +125,40 @@ def test_a_frugal_pool_begins_no_job_that_may_not_be_wanted():
             next(found)
             kept += 1
     assert sorted(begun) == [0, 1, 2, 3, 4]
+
+
+def test_what_is_waited_for_longest_is_known():
+    assert longest_wait() is None
+    started = threading.Event(), threading.Event()
+
+    def other():
+        with waiting_for("the other one"):
+            started[0].set()
+            started[1].wait(5)
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    started[0].wait(5)
+    with waiting_for("an answer"):
+        found = longest_wait()
+        assert found is not None and found[0] == "the other one"
+    started[1].set()
+    thread.join()
+    assert longest_wait() is None
+
+
+def test_a_watchdog_says_what_is_waited_for(capsys):
+    with console.progress("synth", every_s=0.05) as tick, waiting_for("an answer of http://x"):
+        tick(1, 10)
+        time.sleep(0.3)
+    assert (
+        "synth: nothing new for 0 s; waiting for an answer of http://x" in capsys.readouterr().err
+    )
+
+
+def test_no_watchdog_barks_while_work_goes_on(capsys):
+    with console.progress("synth", every_s=0.4) as tick:
+        for done in range(8):
+            tick(done, 10)
+            time.sleep(0.1)
+    assert "nothing new" not in capsys.readouterr().err

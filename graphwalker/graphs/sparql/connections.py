@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from graphwalker.errors import GraphError, UserError
+from graphwalker.workers import waiting_for
 
 _QUICK_ACK = getattr(socket, "TCP_QUICKACK", None)
 _CHUNK = 1 << 16
@@ -82,9 +83,10 @@ class Connections:
         sock: Any = connection.sock
         sock.deadline = time.monotonic() + self._answer_s
         try:
-            connection.request("POST", self._path, request.body, dict(request.headers))
-            answer = connection.getresponse()
-            body = self._read(answer)
+            with waiting_for(f"an answer of {self.address}"):
+                connection.request("POST", self._path, request.body, dict(request.headers))
+                answer = connection.getresponse()
+                body = self._read(answer)
         except BaseException:
             connection.close()
             raise

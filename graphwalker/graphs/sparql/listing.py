@@ -19,7 +19,7 @@ from graphwalker.graphs.sparql.patterns import CVTS_LOOKED_AT, Patterns
 from graphwalker.graphs.sparql.reading import RowReader, is_nameless
 from graphwalker.graphs.sparql.terms import Vocabulary
 
-EDGES = 10_000
+EDGES = 1_000
 """Edges of a side among which CVT nodes are looked for right away."""
 ORDERED = 10_000
 """Ends of one relation up to which "the first n" are those of the least ids; of more, any n."""

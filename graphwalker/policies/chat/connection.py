@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from graphwalker.errors import HopelessError, PolicyError, UserError
 from graphwalker.policies.chat.budget import Rate
 from graphwalker.policies.chat.config import ChatApiConfig, api_key
+from graphwalker.workers import waiting_for
 
 if TYPE_CHECKING:
     import httpx
@@ -203,7 +204,8 @@ class Connection:
             return self._failed(request, call)
         call.attempts += 1
         try:
-            response = self._exchange(request, send, call.largest)
+            with waiting_for(f"an answer of {self._config.base_url}"):
+                response = self._exchange(request, send, call.largest)
         except ChatError as error:
             call.error = error
             return self._failed(request, call)
