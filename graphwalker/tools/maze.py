@@ -16,7 +16,7 @@ NEXT, NEXT_TOO, PATH = (
     "get_connected_path",
 )
 """The paper writes the first one in both ways."""
-_CELL = Parameter(("string", "integer"), "The key of an open cell.", "0")
+_CELL = Parameter(("string", "integer"), "The key of an open cell.", "45")
 FUNCTIONS = (
     Function(
         NEXT,

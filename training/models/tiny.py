@@ -40,12 +40,14 @@ def make_tiny(
     out: Path,
     names: Iterable[str] = (),
     environment: EnvironmentConfig | None = None,
+    pieces: Iterable[str] = (),
 ) -> Path:
     """Write tokenizer and model to the folder `out` (whole or not at all; kept if it is there).
 
     `names` are those of the graph's entities: the tokenizer learns their words, or takes each name
     for one token where `atomic_names` is set. `environment` is what the model will be trained in,
-    which its `graphwalker.json` then says.
+    which its `graphwalker.json` then says. `pieces` are texts that its protocol and tools write
+    again and again: one token for each.
     """
     if out.is_dir():
         return out
@@ -59,7 +61,7 @@ def make_tiny(
     if not config.atomic_names:
         texts = chain(texts, known, known)  # twice, so that a word of one rare name is learned too
     whole = known if config.atomic_names else ()
-    tokenizer = make_tokenizer(texts, relations, config.vocab_size, partial, whole)
+    tokenizer = make_tokenizer(texts, relations, config.vocab_size, partial, whole, pieces)
     make_model(config, tokenizer).save_pretrained(partial)
     if environment is not None:
         write_environment(partial, environment, format="inline")
@@ -73,6 +75,7 @@ def make_tokenizer(
     vocab_size: int,
     out: Path | None = None,
     names: Iterable[str] = (),
+    pieces: Iterable[str] = (),
 ) -> Any:
     """Train a lossless byte-level BPE; tags, relation ids and `names` are single tokens.
 
@@ -86,9 +89,10 @@ def make_tokenizer(
     learned = vocab_size - len(relations) - len(entities)
     if entities and learned < 600:
         raise UserError(f"vocab_size {vocab_size} is too small for {len(entities)} entity names")
-    tokenizer = _train(_between(texts, [*TAGS, *PIECES, *relations], entities), learned)
+    atoms = [*TAGS, *PIECES, *pieces]
+    tokenizer = _train(_between(texts, [*atoms, *relations], entities), learned)
     tokenizer.add_special_tokens([PAD, END_OF_TURN])
-    tokenizer.add_tokens([AddedToken(tag, normalized=False) for tag in (*TAGS, *PIECES)])
+    tokenizer.add_tokens([AddedToken(atom, normalized=False) for atom in atoms])
     # `single_word`: a word right after a relation id would read as if a space stood between.
     whole = [*relations, *entities]
     tokenizer.add_tokens([AddedToken(w, normalized=False, single_word=True) for w in whole])

@@ -77,7 +77,8 @@ def test_malformed_completions_in_a_row_end_it_and_each_is_told_what_to_write(pr
 def test_unknown_names_are_the_models_mistake_and_not_a_failure(preset: str) -> None:
     world = world_of(preset)
     environment = environment_of(preset, world.graph, max_turns=3)
-    hints = [environment.protocol.hint(tool) for tool in presets()[preset].calls]
+    calls = [tool for tool in presets()[preset].calls if tool != "think"]  # it names nothing
+    hints = [environment.protocol.hint(tool) for tool in calls]
     for hint in filter(None, hints):
         text = environment.protocol.parse(hint)
         assert text[1] is not None

@@ -36,6 +36,9 @@ class MazeOptions(Config):
 
     tools: bool = True
     """false: the baseline without tools; the whole maze stands in the prompt."""
+    parallel: bool = True
+    """A message may hold several calls. false: it ends at its first call, which formats with inline
+    observations need (tiny models)."""
 
 
 class GraphWalkOptions(Config):
@@ -43,6 +46,9 @@ class GraphWalkOptions(Config):
 
     tools: bool = True
     """false: the baseline without tools; the whole graph stands in the prompt."""
+    parallel: bool = True
+    """A message may hold several calls. false: it ends at its first call, which formats with inline
+    observations need (tiny models)."""
     system_time: str = "2026-01-01 12:00:00"
     """The time that the prompt tells, always the same, so that runs can be repeated."""
     extractor: ExtractorConfig = ExtractorConfig()
@@ -75,12 +81,13 @@ def _protocol(settings: AgentSettings) -> ActionProtocol:
     options = _options(settings)
     extract = Extractor(options.extractor) if options.extractor.chats else None
     functions = properties.FUNCTIONS if options.tools else ()
-    return FunctionProtocol(functions, RowsForm(extract=extract))
+    return FunctionProtocol(functions, RowsForm(extract=extract), parallel=options.parallel)
 
 
 def _maze_protocol(settings: AgentSettings) -> ActionProtocol:
-    functions = maze.FUNCTIONS if _maze_options(settings).tools else ()
-    return FunctionProtocol(functions, PathForm())
+    options = _maze_options(settings)
+    functions = maze.FUNCTIONS if options.tools else ()
+    return FunctionProtocol(functions, PathForm(), parallel=options.parallel)
 
 
 def _agent(protocol: ActionProtocol, prompt: Prompt, settings: AgentSettings) -> Agent:
@@ -129,6 +136,8 @@ GRAPHWALK = Preset(
     defaults={"max_turns": 30},
     prompts={"graphwalk": prompts.TOOLS},
     options=GraphWalkOptions,
+    calls=tuple(function.name for function in properties.FUNCTIONS),
+    graphs="property graphs: compiled, in Neo4j, or a set (`graph synthetic`)",
     oracle=ORACLE,
 )
 GRAPHWALK_MAZE = Preset(
@@ -141,5 +150,7 @@ GRAPHWALK_MAZE = Preset(
     defaults={"max_turns": 60},
     prompts={"graphwalk-maze": prompts.MAZE},
     options=MazeOptions,
+    calls=tuple(function.name for function in maze.FUNCTIONS),
+    graphs="mazes (`graph mazes`)",
     oracle=MAZE_ORACLE,
 )
