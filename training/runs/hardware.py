@@ -30,12 +30,12 @@ def _cuda() -> bool:
 
 def _allowed(path: str | None, overrides: Sequence[str]) -> bool:
     """The setting, from the command line or else the file; other faults of the file come later."""
-    from omegaconf import OmegaConf
+    from graphwalker.config import read_settings
 
     given = [word.partition("=")[2] for word in overrides if word.startswith("allow_cpu=")]
     if not given and path is not None:
         try:
-            loaded = OmegaConf.to_container(OmegaConf.load(path))
+            loaded: object = read_settings(path)
         except Exception:
             return False
         given = [str(loaded.get("allow_cpu", ""))] if isinstance(loaded, dict) else []

@@ -50,6 +50,9 @@ def test_the_setting_overrides_from_the_command_line_and_from_the_file(promised,
     file.write_text("allow_cpu: true\nlr: 1\n")
     check_gpus(str(file), [])
     check_gpus(None, ["lr=1", "allow_cpu=true"])
+    sections = tmp_path / "sections.yaml"
+    sections.write_text("run: runs/x\nsft1:\n  allow_cpu: true\n  output_dir: ${run}/sft1\n")
+    check_gpus(f"{sections}#sft1", [])
     for path, words in ((str(file), ["allow_cpu=false"]), ("missing.yaml", []), (None, ["lr=1"])):
         with pytest.raises(UserError, match=r"SLURM_GPUS_ON_NODE=2 promises GPUs.*allow_cpu=true"):
             check_gpus(path, words)
