@@ -125,6 +125,9 @@ class SamplingConfig(Config):
     """Number of worker processes. The files are the same for any number."""
     engine: Literal["processes", "ray"] = "processes"
     """Where workers run: on this machine, or as actors of a Ray cluster. The files are the same."""
+    ray_address: str = ""
+    """Address of the Ray cluster, such as `node1:6379` or `auto`. Empty: `RAY_ADDRESS`, else Ray is
+    started on this machine."""
 
     @field_validator("styles")
     @classmethod
@@ -282,6 +285,9 @@ class ExpertConfig(Config):
     """Number of worker processes. The file is the same for any number."""
     engine: Literal["processes", "ray"] = "processes"
     """Where workers run: on this machine, or as actors of a Ray cluster. The file is the same."""
+    ray_address: str = ""
+    """Address of the Ray cluster, such as `node1:6379` or `auto`. Empty: `RAY_ADDRESS`, else Ray is
+    started on this machine."""
 
     @model_validator(mode="after")
     def _known_structures(self) -> Self:

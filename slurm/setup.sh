@@ -1,20 +1,13 @@
-# Shared by the job scripts (sourced): the environment, a place for logs, the first node's address.
-# GRAPHWALKER_VENV chooses another environment than .venv of the submit folder.
+# Shared by the job scripts (sourced): the environment, marks of the stage, requeueing, launching.
 set -euo pipefail
 cd "${SLURM_SUBMIT_DIR:-.}"
-
-venv=${GRAPHWALKER_VENV:-.venv}
+source slurm/site.sh
 if [ ! -x "$venv/bin/graphwalker" ]; then
-  echo "no environment in $venv: run 'make setup' on the login node, or set GRAPHWALKER_VENV" >&2
+  echo "no environment in $venv: run 'make setup CLUSTER=1' on the login node, or set GRAPHWALKER_VENV" >&2
   exit 2
 fi
 source "$venv/bin/activate"
-
-# Compute nodes often have no network; models and data come from local folders or a filled cache.
-export HF_HUB_OFFLINE=${HF_HUB_OFFLINE:-1}
-export HF_HUB_DISABLE_TELEMETRY=1
-export HF_HUB_DISABLE_PROGRESS_BARS=1
-export TOKENIZERS_PARALLELISM=false
+export HF_HUB_DISABLE_TELEMETRY=1 HF_HUB_DISABLE_PROGRESS_BARS=1 TOKENIZERS_PARALLELISM=false
 export SRUN_CPUS_PER_TASK=${SLURM_CPUS_PER_TASK:-1} # since Slurm 22.05 srun does not inherit it
 
 nodes=${SLURM_JOB_NUM_NODES:-1}
@@ -22,21 +15,56 @@ gpus=${SLURM_GPUS_ON_NODE:-0}
 per_node=$((gpus > 0 ? gpus : 1))
 threads=$((SRUN_CPUS_PER_TASK / per_node))
 export OMP_NUM_THREADS=$((threads > 0 ? threads : 1))
-if [ "$nodes" -gt 1 ]; then
-  first=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
-  head_node=$(scontrol show node "$first" | sed -n 's/.*NodeAddr=\([^ ]*\).*/\1/p')
-else
-  head_node=127.0.0.1
-fi
-# Jobs that share a node need different ports.
-port=$((20000 + SLURM_JOB_ID % 20000))
+job=${SLURM_JOB_ID:-0}
+port=$((20000 + job % 20000)) # jobs that share a node need different ports
 
-# launch CONFIG_OF_ACCELERATE SCRIPT ARGUMENTS...: one process per GPU on every node, one without GPUs.
+cleanup() { :; } # a script's own; run when it ends
+trap cleanup EXIT
+# A stage of `graphwalker jobs`: its inputs are whole, and its mark says how it went.
+if [ -n "${GRAPHWALKER_STAGE:-}" ]; then
+  mark=$GRAPHWALKER_RUN/stages/$GRAPHWALKER_STAGE.${SLURM_ARRAY_TASK_ID:-0}
+  mkdir -p "$GRAPHWALKER_RUN/stages"
+  echo "started job $job on ${SLURMD_NODENAME:-$(hostname)} restart ${SLURM_RESTART_COUNT:-0}" >>"$mark"
+  trap 'echo "ended $?" >>"$mark"; cleanup' EXIT
+  graphwalker jobs ready "$GRAPHWALKER_RUN" "$GRAPHWALKER_STAGE"
+fi
+
+# address_of NODE: where other nodes reach it.
+address_of() { scontrol show node "$1" | sed -n 's/.*NodeAddr=\([^ ]*\).*/\1/p'; }
+
+# step COMMAND...: run it. Before the time limit Slurm sends USR1 to this script, which hands it on:
+# training saves a checkpoint, other commands end and resume from their records. Then the job goes
+# back to the queue, in any case before the limit.
+step() {
+  local code=0 notice=""
+  "$@" &
+  step_pid=$!
+  trap 'notice=1; kill -USR1 $step_pid 2>/dev/null; (sleep "$grace"; kill -KILL $step_pid 2>/dev/null) & reaper=$!' USR1
+  while true; do
+    code=0
+    wait "$step_pid" || code=$?
+    kill -0 "$step_pid" 2>/dev/null || break # a trapped signal ends `wait` before the step does
+  done
+  trap - USR1
+  [ -z "${reaper:-}" ] || kill "$reaper" 2>/dev/null || true
+  if [ -n "$notice" ] && [ "$code" -ne 0 ]; then
+    echo "job $job: the time limit is near: back to the queue, to resume"
+    scontrol requeue "$job" && sleep 300
+  fi
+  return "$code"
+}
+
+# launch LAYOUT SCRIPT ARGUMENTS...: one process per GPU on every node, one without GPUs. `train_nodes`
+# leaves nodes to servers. The launcher ignores USR1, its processes save a checkpoint.
 launch() {
-  local accelerate_config=$1
+  local layout=$1 count=${train_nodes:-$nodes} head=127.0.0.1
   shift
-  srun --kill-on-bad-exit=1 bash -c '
+  [ "$nodes" -eq 1 ] || head=$(address_of "$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)")
+  step srun --kill-on-bad-exit=1 --nodes="$count" --ntasks="$count" --relative=0 bash -c '
+    trap "" USR1
     exec accelerate launch --config_file "$1" --num_machines "$2" --num_processes "$3" \
-      --machine_rank "$SLURM_NODEID" --main_process_ip "$4" --main_process_port "$5" "${@:6}"
-  ' launch "$accelerate_config" "$nodes" "$((nodes * per_node))" "$head_node" "$port" "$@"
+      --machine_rank "$SLURM_PROCID" --main_process_ip "$4" --main_process_port "$5" \
+      --log_dir "$6" --tee 3 "${@:7}"
+  ' launch "$layout" "$count" "$((count * per_node))" "$head" "$port" \
+    "${GRAPHWALKER_RUN:-runs}/logs/ranks-$job" "$@"
 }

@@ -294,7 +294,7 @@ ROADS = sorted([*(ROOT / "configs").glob("demo*.yaml"), *ABLATIONS])
 def test_no_config_is_left_unread() -> None:
     names = {path.name for path in (ROOT / "configs").glob("*.yaml")}
     stages = {"sft.yaml", "sft-stage2.yaml", "grpo.yaml"}
-    assert names - {path.name for path in ROADS} == {*stages, "metaqa.yaml"}
+    assert names - {path.name for path in ROADS} == {*stages, "metaqa.yaml", "cluster.yaml"}
 
 
 def test_the_config_of_metaqa_loads(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from graphwalker.ranking.load import trained_ranker
 from graphwalker.runs import claim, locked
 
 RUN, DROPPED = "run.json", "dropped.jsonl"
-IRRELEVANT = ("workers", "engine", "force_environment")
+IRRELEVANT = ("workers", "engine", "ray_address", "force_environment")
 """Settings that do not change what is made."""
 
 Unit = list[tuple[str, dict[str, Any]]]

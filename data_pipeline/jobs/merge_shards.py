@@ -7,9 +7,9 @@ from typing import Any
 
 from data_pipeline.jobs.goals import Attempts, Goal, Streams, made
 from data_pipeline.jobs.ledger import RUN, Unit, unit_of
-from data_pipeline.jobs.shards import FOLDER
 from graphwalker.errors import UserError
 from graphwalker.files import read_json, read_jsonl
+from graphwalker.jobs.shard import shard_folders
 from graphwalker.workers import Pool
 
 CARD = "datacard.json"
@@ -22,7 +22,7 @@ class Shards:
 
     def __init__(self, out: Path) -> None:
         """Raises `UserError` naming a shard that is missing, unfinished or of another making."""
-        self.folders = _folders(out)
+        self.folders = shard_folders(out, CARD)
         self._tried = [_tried(folder) for folder in self.folders]
         runs = [read_json(folder / RUN, AGAIN) for folder in self.folders]
         self.run = {key: value for key, value in runs[0].items() if key != "shard"}
@@ -83,28 +83,6 @@ class Lane:
                 "shard again"
             )
         return unit
-
-
-def _folders(out: Path) -> list[Path]:
-    """The shards' folders in order; every one must be there and finished."""
-    folders = [path for path in (out / FOLDER).glob("*-of-*") if path.is_dir()]
-    if not folders:
-        raise UserError(f"{out / FOLDER}: no shards here; make them with --shard i/n --out {out}")
-    numbers = {path.name.partition("-of-")[2] for path in folders}
-    if len(numbers) > 1:
-        raise UserError(
-            f"{out / FOLDER} holds shards of {' and of '.join(sorted(numbers))}: "
-            "remove those of one array"
-        )
-    of = int(numbers.pop())
-    wanted = [out / FOLDER / f"{k}-of-{of}" for k in range(of)]
-    lacking = [str(k) for k, path in enumerate(wanted) if not (path / CARD).is_file()]
-    if lacking:
-        raise UserError(
-            f"{out / FOLDER}: {len(lacking)} of {of} shards are missing or unfinished: "
-            f"{','.join(lacking)}; run them again (sbatch --array={','.join(lacking)})"
-        )
-    return wanted
 
 
 def _tried(folder: Path) -> dict[str, int]:

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from data_pipeline.config import ExpertConfig, SamplingConfig
-from data_pipeline.jobs.ray import RayActors
 from data_pipeline.teacher.client import Chats
 from graphwalker.graphs.open import is_endpoint
+from graphwalker.jobs.ray import RayActors
 from graphwalker.workers import Backend, InLine, Pool, Processes, Threads
 
 CHUNK = 16
@@ -54,5 +54,7 @@ def open_pool(
 
 def _processes(build: Build, graph: Path | str, config: SamplingConfig | ExpertConfig) -> Backend:
     if config.engine == "ray":
-        return RayActors(build, graph, config, config.workers)
+        path = Path(graph)
+        graph = path.resolve() if path.exists() else graph
+        return RayActors(build, (graph, config), config.workers, address=config.ray_address)
     return Processes(build, (graph, config), config.workers)

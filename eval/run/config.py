@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field
 
 from eval.run.beside import Beside, left_out, write_beside
 from eval.run.evaluate import Progress, evaluate_with
-from eval.run.workers import ThisProcess, WorkerProcesses, Workers
+from eval.run.shards import has_shards
+from eval.run.workers import Later, ThisProcess, WorkerProcesses, Workers, worker_maker
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.io_prompt import IOPromptAgent
 from graphwalker.agents.model_environment import with_model_settings
@@ -17,6 +19,8 @@ from graphwalker.datasets.base import load_questions
 from graphwalker.datasets.grounding import ground, refuse_unknown_topics
 from graphwalker.errors import GraphError, IncompleteError, PolicyError, UserError
 from graphwalker.graphs.open import is_endpoint, open_graph
+from graphwalker.jobs.ray import RayActors
+from graphwalker.jobs.shard import Shard
 from graphwalker.policies.chat.policy import ChatPolicy
 from graphwalker.policies.config import PolicyConfig, policy_identity, policy_name
 from graphwalker.policies.load import WITHOUT_MODEL, check_questions, load_policy
@@ -65,6 +69,16 @@ class EvalConfig(Config):
     """Number of worker processes, each with the model on a device of its own (GPUs in turn). The
     files are the same for any number. For local models only: an API has
     `policy.api.concurrency`."""
+    shard: str = ""
+    """Part i of n of the questions, as `0/8`, for job arrays. The same command without it joins
+    the parts, runs what is missing, and writes the report."""
+    engine: Literal["processes", "ray"] = "processes"
+    """Where workers run: on this machine, or as actors of a Ray cluster. The files are the same."""
+    ray_address: str = ""
+    """Address of the Ray cluster, such as `node1:6379` or `auto`. Empty: `RAY_ADDRESS`, else Ray is
+    started on this machine."""
+    ray_gpus: float = Field(default=0.0, ge=0)
+    """GPUs, or the share of one, of each worker on the Ray cluster."""
     retries: int = Field(default=1, ge=0)
     """Number of further tries after an infrastructure failure, before the episode is set aside."""
     failures_in_a_row: int = Field(default=10, ge=0)
@@ -80,9 +94,16 @@ class EvalConfig(Config):
     """Seed of the sampling and of the bootstrap."""
 
 
+def run_folder(config: EvalConfig) -> Path:
+    """Where the run's files lie: of a shard, below its run's folder."""
+    out = Path(config.output_dir)
+    return Shard.parse(config.shard).folder(out) if config.shard else out
+
+
 def run_eval(config: EvalConfig, progress: Progress | None = None) -> Path:
     """Evaluate by the config; returns the folder of the run. Raises as `evaluate_with` does."""
     config = with_model_settings(config)
+    shard = Shard.parse(config.shard) if config.shard else None
     out = Path(config.output_dir)
     loaded = load_questions(config.questions, config.limit or None, config.questions_format)
     environment = _environment(config)
@@ -92,7 +113,7 @@ def run_eval(config: EvalConfig, progress: Progress | None = None) -> Path:
         refuse_unknown_topics(questions, environment.graph, config.graph)
     with ExitStack() as stack:
         workers = _workers(config, environment, out, stack)
-        evaluate_with(
+        folder = evaluate_with(
             workers,
             questions,
             out,
@@ -104,7 +125,10 @@ def run_eval(config: EvalConfig, progress: Progress | None = None) -> Path:
             failures_in_a_row=config.failures_in_a_row,
             identity=policy_identity(config.policy),
             progress=progress,
+            shard=shard,
         )
+    if shard:
+        return folder
     _beside(config, questions, environment, progress)
     return out
 
@@ -149,7 +173,7 @@ def _environment(config: EvalConfig) -> Environment:
 
 
 def _workers(config: EvalConfig, environment: Environment, out: Path, stack: ExitStack) -> Workers:
-    if config.workers > 1:
+    if config.workers > 1 or config.engine == "ray":
         if config.policy.api is not None:
             raise UserError("workers is for local models: raise policy.api.concurrency instead")
         if config.policy.engine == "vllm":
@@ -159,9 +183,42 @@ def _workers(config: EvalConfig, environment: Environment, out: Path, stack: Exi
             )
         name = policy_name(config.policy)
         workers = WorkerProcesses(
-            build_worker, config, config.workers, environment, name, chunk=config.concurrency
+            build_worker,
+            config,
+            config.workers,
+            environment,
+            name,
+            chunk=config.concurrency,
+            backend=_ray_backend(config) if config.engine == "ray" else None,
         )
         return stack.enter_context(workers)
+    if not config.shard and has_shards(out):
+        name = policy_name(config.policy)
+        return Later(environment, name, lambda: _this_process(config, environment, out, stack))
+    return _this_process(config, environment, out, stack)
+
+
+def _ray_backend(config: EvalConfig) -> RayActors:
+    """Workers on other machines find graph and model by whole paths."""
+    model, graph = Path(config.policy.model), Path(config.graph)
+    policy = config.policy
+    if model.is_dir():
+        policy = policy.model_copy(update={"model": str(model.resolve())})
+    if graph.exists():
+        config = config.model_copy(update={"graph": str(graph.resolve())})
+    config = config.model_copy(update={"policy": policy})
+    return RayActors(
+        worker_maker,
+        (build_worker, config, config.workers),
+        config.workers,
+        address=config.ray_address,
+        gpus=config.ray_gpus,
+    )
+
+
+def _this_process(
+    config: EvalConfig, environment: Environment, out: Path, stack: ExitStack
+) -> ThisProcess:
     policy = load_policy(config.policy, out, environment=environment)
     if isinstance(policy, ChatPolicy):
         stack.callback(policy.close)

@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from eval.run.records import CONFIG, FAILURES, PREDICTIONS, SAMPLES, Sampled
+from eval.run.shards import adopt, has_shards, mark_complete
 from eval.run.usage import USAGE, usage_record
 from eval.run.workers import ThisProcess, Workers
 from graphwalker.agents.environment import Environment
 from graphwalker.agents.rollout import untimed
 from graphwalker.errors import HopelessError, IncompleteError, UserError
 from graphwalker.files import JsonlAppender, dumps, read_jsonl, write_jsonl
+from graphwalker.jobs.shard import Shard
 from graphwalker.policies.base import Policy, Sampling
 from graphwalker.question import Question
 from graphwalker.runs import claim, locked
@@ -87,6 +89,7 @@ def evaluate_with(
     failures_in_a_row: int = 10,
     identity: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
+    shard: Shard | None = None,
 ) -> Path:
     """Run every question greedily (sample 0) and `samples` more times at `temperature`, or only
     `sampled_questions` of them, evenly spread.
@@ -98,6 +101,9 @@ def evaluate_with(
     resume, such as the checksum of the weights. Raises `UserError` over another run's folder, and
     `IncompleteError` where to continue is of no use: after `failures_in_a_row` infrastructure
     failures (0: never), or one that every request would meet. What was done stands, and is resumed.
+
+    With `shard`, every n-th question is run, in a folder of its own below `out`, which is returned.
+    Without, what the shards below `out` have done is taken over, and the rest run.
     """
     distinct = _distinct(questions)
     greedy = Sampling(temperature=0.0, max_tokens=max_tokens, seed=seed)
@@ -117,9 +123,14 @@ def evaluate_with(
         "whole_samples": whole_samples,
         **(identity or {}),
     }
-    total, done = len(distinct) + len(chosen) * samples, 0
+    out, passes = _shared_out(shard, out, passes)
+    total, done = sum(len(part) * len(which.numbers) for which, part in passes), 0
     with locked(out):
-        claim(out, facts, CONFIG, foreign=PREDICTIONS)
+        claim(
+            out, {**facts, **({"shard": str(shard)} if shard else {})}, CONFIG, foreign=PREDICTIONS
+        )
+        if shard is None and has_shards(out):
+            adopt(out, facts, [which.path.name for which, _ in passes])
         # Its episodes are not in the other files, so they run again; kept, they would count twice.
         (out / FAILURES).unlink(missing_ok=True)
         for part, questions_of_part in passes:
@@ -135,7 +146,22 @@ def evaluate_with(
                     progress(base + n, total, **figures) if progress else None
                 ),
             )
+        if shard and not any(read_jsonl(out / FAILURES)):
+            mark_complete(out, len(passes[0][1]))
     return out
+
+
+def _shared_out(
+    shard: Shard | None, out: Path, passes: list[tuple[_Pass, list[Question]]]
+) -> tuple[Path, list[tuple[_Pass, list[Question]]]]:
+    """The folder and the passes of a shard: its part of the questions, in order."""
+    if shard is None:
+        return out, passes
+    folder, mine = shard.folder(out), {question.id for question in shard.part(passes[0][1])}
+    return folder, [
+        (replace(which, path=folder / which.path.name), [q for q in part if q.id in mine])
+        for which, part in passes
+    ]
 
 
 def spread(questions: Sequence[Question], count: int) -> list[Question]:

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any, Protocol
 
 from graphwalker.agents.environment import Environment
@@ -11,7 +11,7 @@ from graphwalker.agents.rollout import rollout
 from graphwalker.policies.base import Policy, Sampling
 from graphwalker.question import Question
 from graphwalker.trajectory import Trajectory
-from graphwalker.workers import Pool, Processes
+from graphwalker.workers import Backend, Pool, Processes
 
 
 class Workers(Protocol):
@@ -56,6 +56,21 @@ class ThisProcess:
         )
 
 
+class Later:
+    """A `ThisProcess` that is made with the first episode: joining shards needs no model."""
+
+    def __init__(
+        self, environment: Environment, policy_name: str, make: Callable[[], ThisProcess]
+    ) -> None:
+        self.environment, self.policy_name = environment, policy_name
+        self._make = cache(make)
+
+    def run(
+        self, questions: Sequence[Question], sampling: Sampling, samples: int, first_sample: int
+    ) -> Iterator[Trajectory]:
+        return self._make().run(questions, sampling, samples, first_sample)
+
+
 _Part = tuple[Sequence[Question], Sampling, int, int]
 """What `ThisProcess.run` is called with."""
 
@@ -74,11 +89,13 @@ class WorkerProcesses:
         environment: Environment,
         policy_name: str,
         chunk: int = 256,
+        backend: Backend | None = None,
     ) -> None:
-        """`chunk`: most episodes handed to a worker at once."""
+        """`chunk`: most episodes handed to a worker at once; `backend`: workers elsewhere
+        than in processes of this machine, made by `worker_maker(build, config, workers)`."""
         self.environment, self.policy_name = environment, policy_name
         self._workers, self._chunk = workers, chunk
-        backend = Processes(_worker, (build, config, workers), workers)
+        backend = backend or Processes(worker_maker, (build, config, workers), workers)
         self._pool = Pool[_Part, list[Trajectory]](backend, ahead=workers + 1)
 
     def run(
@@ -97,9 +114,10 @@ class WorkerProcesses:
         self._pool.__exit__()
 
 
-def _worker(
+def worker_maker(
     build: Callable[[Any], ThisProcess], config: Any, workers: int
 ) -> Callable[[_Part], list[Trajectory]]:
+    """For a backend: what runs parts in a worker of its own."""
     # Before torch is loaded: workers that each take every core stand in each other's way.
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // workers)))
     return partial(_run, build(config))

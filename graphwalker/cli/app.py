@@ -15,7 +15,7 @@ from graphwalker.api.terminal import PrintableFormatter
 from graphwalker.cli import config, console
 from graphwalker.cli.data import data, dataset, ranker, verify
 from graphwalker.cli.graphs import graph, virtuoso
-from graphwalker.cli.runs import agents, compare, doctor, results
+from graphwalker.cli.runs import agents, compare, doctor, jobs, results
 from graphwalker.errors import GraphWalkerError, IncompleteError, UserError
 
 NOT_OURS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EFBIG)
@@ -77,6 +77,7 @@ app.add_typer(graph.app, name="graph", rich_help_panel="Graphs")
 app.add_typer(virtuoso.app, name="virtuoso", rich_help_panel="Graphs")
 app.add_typer(dataset.app, name="dataset", rich_help_panel="Checks of data")
 app.add_typer(ranker.app, name="ranker", rich_help_panel="Data")
+app.add_typer(jobs.app, name="jobs", rich_help_panel="Before a run")
 
 
 def _version(wanted: bool) -> None:

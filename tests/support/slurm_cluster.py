@@ -4,6 +4,7 @@ import getpass
 import os
 import shutil
 import socket
+import stat
 import subprocess
 import time
 from collections.abc import Callable, Sequence
@@ -47,8 +48,8 @@ ReturnToService=2
 KillWait=2
 SchedulerParameters=bf_interval=1,sched_min_interval=1
 GresTypes=gpu
-NodeName=n1 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[1]} CPUs=2 RealMemory=4000
-NodeName=n2 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[2]} CPUs=2 RealMemory=4000
+NodeName=n1 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[1]} CPUs=2 RealMemory=4000 Gres=gpu:2
+NodeName=n2 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[2]} CPUs=2 RealMemory=4000 Gres=gpu:2
 PartitionName=low Nodes=n1,n2 Default=YES PriorityTier=1 MaxTime=INFINITE State=UP
 PartitionName=high Nodes=n1,n2 PriorityTier=2 MaxTime=INFINITE State=UP
 """
@@ -73,6 +74,11 @@ class Cluster:
             f"--socket={self.folder}/munge.sock", f"--pid-file={self.folder}/munged.pid",
             f"--log-file={self.folder}/munged.log", f"--seed-file={self.folder}/munge.seed",
         )  # fmt: skip
+        # Two GPUs a node, as far as Slurm can tell: it wants character devices.
+        os.mknod(self.folder / "nvidia0", 0o600 | stat.S_IFCHR, os.makedev(1, 3))
+        os.mknod(self.folder / "nvidia1", 0o600 | stat.S_IFCHR, os.makedev(1, 5))
+        gpus = f"NodeName=n1,n2 Name=gpu File={self.folder}/nvidia[0-1] Flags=nvidia_gpu_env\n"
+        (self.folder / "gres.conf").write_text(gpus)
         config = self.folder / "slurm.conf"
         facts = {"host": socket.gethostname().partition(".")[0], "user": getpass.getuser()}
         config.write_text(CONFIG.format(folder=self.folder, ports=free_ports(3), **facts))

@@ -58,7 +58,7 @@ def test_an_array_of_shards_merges_into_the_run_without_shards(cluster, tmp_path
     make_world(1000, 0, tmp_path)
     graph, count = tmp_path / "graph", "18"
     options = ("--array=0-2", "--cpus-per-task=1", f"--output={tmp_path}/%a.log")
-    arguments = (str(graph), str(tmp_path / "parts"), count)
+    arguments = ("--graph", str(graph), "--out", str(tmp_path / "parts"), "--count", count)
     job = cluster.submit(ROOT, script("synth.sbatch"), *arguments, options=options)
     assert set(cluster.wait(job).split()) == {"COMPLETED"}
     run = [str(VENV / "bin" / "graphwalker")]
@@ -106,6 +106,22 @@ def test_a_job_with_a_bad_setting_fails_and_its_log_says_which(cluster, tmp_path
     job = train(cluster, "grpo.sbatch", config, "cpu")
     assert cluster.wait(job) == "FAILED"
     assert "did you mean samples" in config.with_suffix(".log").read_text()
+
+
+def test_a_job_with_gpus_whose_torch_is_for_cpus_is_refused(cluster, tmp_path):
+    import torch
+
+    if torch.cuda.is_available():
+        pytest.skip("this machine has GPUs")
+    place = make_sft_place(tmp_path)
+    config = write_config(sft_config(place, tmp_path / "run"), tmp_path / "run.json")
+    log = f"--output={tmp_path / 'run.log'}"
+    options = ("--gpus-per-node=2", "--cpus-per-task=1", log)
+    cluster.environment["ACCELERATE"] = "configs/accelerate/ddp.yaml"
+    job = cluster.submit(ROOT, script("sft.sbatch"), str(config), options=options)
+    assert cluster.wait(job) == "FAILED"
+    assert "promises GPUs, but PyTorch sees none" in (tmp_path / "run.log").read_text()
+    assert not (tmp_path / "run").exists()
 
 
 def reached(cluster: Cluster, job: str, run: Path, step: int) -> None:

@@ -43,7 +43,7 @@ def demo(
 
 @verb(
     app, "graph!", "questions!", "model!", "format", "api", "out!", "count", "seed", "workers",
-    "force_environment", name="eval", count="limit",
+    "shard", "force_environment", name="eval", count="limit",
 )  # fmt: skip
 def evaluate(given: Given) -> None:
     """Run an agent on questions, score its answers and write a report.
@@ -54,19 +54,22 @@ def evaluate(given: Given) -> None:
     Example: graphwalker eval --graph runs/graph --questions q.jsonl --model runs/sft/final
     --format inline --out runs/eval samples=8
     """
-    from eval.run.config import EvalConfig, run_eval
+    from eval.run.config import EvalConfig, run_eval, run_folder
     from eval.run.records import failure_reason, has_predictions
     from eval.tables import missing_note
     from graphwalker.cli.runs.results import write_report
 
     config, why = given.settings(EvalConfig), ""
-    folder = Path(config.output_dir)
+    folder = run_folder(config)
     try:
         with console.progress("evaluate") as tick:
             run_eval(config, tick)
     except IncompleteError as error:
         why = str(error)
     why = why or failure_reason(folder)
+    if config.shard and not why:
+        console.note(f"written: {folder}; without the shard, the same command joins all of them")
+        return
     if not has_predictions(folder):
         raise GraphWalkerError(f"no question was scored: {why}; {RESUMES}")
     made = write_report([folder], folder, seed=config.seed)

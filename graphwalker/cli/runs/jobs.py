@@ -1,0 +1,112 @@
+"""`graphwalker jobs`: the chain of Slurm jobs of a run: how it stands, and what to run again."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from typer import Argument, Option
+
+from graphwalker.cli import console
+from graphwalker.cli.shared import JsonFlag
+from graphwalker.errors import IncompleteError
+
+app = typer.Typer(help="The Slurm jobs of a run: submit, status, retry.", no_args_is_help=True)
+
+RunFolder = Annotated[Path, Argument(help="The run's folder.")]
+Name = Annotated[str, Argument(help="The stage's name.")]
+
+
+@app.command()
+def status(run: RunFolder, as_json: JsonFlag = False) -> None:
+    """Show which stages and shards are done, running, waiting, failed, killed or missing.
+
+    Exit code: 0 when all are done, 3 when some are not.
+
+    Example: graphwalker jobs status runs/qwen
+    """
+    import json
+
+    from graphwalker.jobs.chain import states
+
+    found = states(run)
+    if as_json:
+        keys = ("stage", "part", "state", "why")
+        print(json.dumps([{key: getattr(one, key) for key in keys} for one in found]))
+    else:
+        _show(run)
+    left = sum(one.state != "done" for one in found)
+    if left:
+        raise IncompleteError(f"{left} of {len(found)} parts are not done")
+
+
+@app.command()
+def retry(run: RunFolder) -> None:
+    """Submit again what failed, was killed, or is missing; what is done or queued is left.
+
+    Example: graphwalker jobs retry runs/qwen
+    """
+    from graphwalker.jobs.chain import retry as again
+
+    done = again(run)
+    for name, job, parts in done:
+        console.note(
+            f"{name}: job {job}" + (f", parts {_numbers(parts)}" if len(parts) > 1 else "")
+        )
+    if not done:
+        console.note("nothing to submit: every part is done or in the queue")
+
+
+@app.command()
+def submit(
+    run: RunFolder,
+    stage: Name,
+    command: Annotated[
+        list[str], Argument(help="After `--`: options of sbatch, script, arguments.")
+    ],
+    makes: Annotated[str, Option(help="What is there when it is done; {part}: a shard's number.")],
+    after: Annotated[list[str] | None, Option(help="A stage before it; repeatable.")] = None,
+    parts: Annotated[int, Option(min=0, help="Jobs of an array; 0: one job.")] = 0,
+) -> None:
+    """Submit a stage behind those that it rests on, and keep how; slurm/pipeline.sh does it.
+
+    Example: graphwalker jobs submit runs/q sft1 --makes runs/q/sft1/final --
+    slurm/sft.sbatch configs/cluster.yaml#sft1
+    """
+    from graphwalker.jobs.chain import new_stage
+    from graphwalker.jobs.stages import JobStage
+
+    new = JobStage(stage, tuple(command), makes, tuple(after or ()), parts, str(Path.cwd()))
+    job = new_stage(run, new)
+    console.note(f"{stage}: job {job}" if job else f"{stage}: done already")
+
+
+@app.command()
+def ready(run: RunFolder, stage: Name) -> None:
+    """Whether the stages before this one are whole; the job scripts ask before they start."""
+    from graphwalker.jobs.stages import check_ready
+
+    check_ready(run, stage)
+
+
+def _show(run: Path) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    from graphwalker.jobs.chain import log_of, states
+
+    table = Table("stage", "state", "parts", "why", "log", highlight=False)
+    groups: dict[tuple[str, str, str], list[int]] = {}
+    logs: dict[tuple[str, str, str], str] = {}
+    for one in states(run):
+        key = (one.stage, one.state, one.why)
+        groups.setdefault(key, []).append(one.part)
+        if one.state in ("failed", "killed") and (log := log_of(run, one)):
+            logs[key] = str(log)
+    for (stage, state, why), parts in groups.items():
+        shown = _numbers(parts) if parts != [0] else ""
+        table.add_row(stage, state, shown, escape(why), escape(logs.get((stage, state, why), "")))
+    console.out.print(table)
+
+
+def _numbers(parts: list[int]) -> str:
+    return ",".join(map(str, parts))

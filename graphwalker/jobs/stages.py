@@ -1,0 +1,98 @@
+"""The stages of a chain of jobs: how each was submitted, what it makes, after which others."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from graphwalker.errors import UserError
+from graphwalker.files import dumps, read_jsonl
+
+FILE = "jobs.jsonl"
+MARKS = "stages"
+"""Folder of the marks that jobs leave: `STAGE.PART`, lines `started ...` and `ended CODE`."""
+LOGS = "logs"
+
+
+@dataclass(frozen=True, slots=True)
+class JobStage:
+    """One stage: a job, or an array of `parts` jobs (0: no array)."""
+
+    name: str
+    command: tuple[str, ...]
+    """What follows `sbatch`: options, the script, its arguments."""
+    makes: str
+    """The file or folder that is there when it is done; `{part}` stands for the part's number."""
+    after: tuple[str, ...] = ()
+    parts: int = 0
+    folder: str = "."
+    """Where it is submitted from."""
+    jobs: tuple[str, ...] = ()
+    """Its job numbers, the last one that of the last submission."""
+
+    def numbers(self) -> range:
+        return range(max(1, self.parts))
+
+    def product(self, part: int) -> Path:
+        return Path(self.folder) / self.makes.replace("{part}", str(part))
+
+    def mark(self, run: Path, part: int) -> Path:
+        return run / MARKS / f"{self.name}.{part}"
+
+
+def read_stages(run: Path) -> dict[str, JobStage]:
+    """The stages of a run in the order of their first submission, as they were submitted last."""
+    path = run / FILE
+    if not path.is_file():
+        raise UserError(f"{run}: no jobs were submitted here; see slurm/pipeline.sh")
+    return {stage.name: stage for stage in map(_parsed, read_jsonl(path))}
+
+
+def append_stage(run: Path, stage: JobStage) -> None:
+    run.mkdir(parents=True, exist_ok=True)
+    with (run / FILE).open("a", encoding="utf-8") as lines:
+        lines.write(dumps(asdict(stage)) + "\n")
+
+
+def submitted(stage: JobStage, job: str, alive: Sequence[str]) -> JobStage:
+    """The stage after another submission; of its earlier jobs those that are still in the queue."""
+    return replace(stage, jobs=(*alive, job))
+
+
+def last_mark(run: Path, stage: JobStage, part: int) -> str:
+    """The last line of the part's mark, `""` where it never started."""
+    path = stage.mark(run, part)
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    return lines[-1] if lines else ""
+
+
+def is_done(run: Path, stage: JobStage, part: int) -> bool:
+    """Its product is there, and its last job did not end badly."""
+    mark = last_mark(run, stage, part)
+    failed = mark.startswith("ended") and mark != "ended 0"
+    return stage.product(part).exists() and not failed
+
+
+def check_ready(run: Path, name: str) -> None:
+    """Raises `UserError` naming what is missing of the stages that stage `name` rests on."""
+    stages = read_stages(run)
+    if name not in stages:
+        raise UserError(f"{run}: no stage {name} here; known: {', '.join(stages)}")
+    for before in stages[name].after:
+        stage = stages[before]
+        lacking = [part for part in stage.numbers() if not is_done(run, stage, part)]
+        if lacking:
+            numbers = ",".join(map(str, lacking))
+            what = f"parts {numbers} of {stage.parts} are" if stage.parts else "it is"
+            raise UserError(
+                f"{name} does not start: stage {before} is incomplete, {what} not done "
+                f"({stage.product(lacking[0])}); graphwalker jobs retry {run}"
+            )
+
+
+def _parsed(record: Mapping[str, Any]) -> JobStage:
+    try:
+        lists = {key: tuple(record[key]) for key in ("command", "after", "jobs")}
+        return JobStage(**{**record, **lists})
+    except (KeyError, TypeError) as error:
+        raise UserError(f"{FILE}: a line that is no stage ({error})") from None

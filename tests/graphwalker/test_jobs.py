@@ -1,0 +1,113 @@
+"""A chain of jobs: how its parts stand, what is submitted again, and what does not start."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from graphwalker.errors import UserError
+from graphwalker.jobs import chain
+from graphwalker.jobs.stages import JobStage, append_stage, check_ready, read_stages
+
+SBATCH = """#!/bin/bash
+echo "$GRAPHWALKER_STAGE: $*" >>"$SLURM_TOY/submitted"
+wc -l <"$SLURM_TOY/submitted"
+"""
+SQUEUE = '#!/bin/bash\ncat "$SLURM_TOY/queue"\n'
+
+
+@pytest.fixture
+def slurm(tmp_path, monkeypatch):
+    """Stand-ins of Slurm's commands: what was submitted is in `submitted`, `queue` is what runs."""
+    for name, text in (("sbatch", SBATCH), ("squeue", SQUEUE)):
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+    (tmp_path / "queue").write_text("")
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setenv("SLURM_TOY", str(tmp_path))
+    return tmp_path
+
+
+def make(run: Path, name: str, *after: str, parts: int = 0) -> JobStage:
+    makes = f"{run}/{name}/{{part}}" if parts else f"{run}/{name}"
+    return JobStage(name, ("--time=1", f"{name}.sh"), makes, after, parts)
+
+
+def mark(run: Path, name: str, text: str) -> None:
+    (run / "stages").mkdir(parents=True, exist_ok=True)
+    (run / "stages" / name).write_text(text)
+
+
+def states(run: Path) -> dict[tuple[str, int], str]:
+    return {(one.stage, one.part): one.state for one in chain.states(run)}
+
+
+def test_parts_are_done_running_failed_killed_or_missing(slurm, tmp_path):
+    run = tmp_path / "run"
+    assert chain.new_stage(run, make(run, "synth", parts=5)) == "1"
+    (run / "synth").mkdir()
+    for part in (0, 2):
+        (run / "synth" / str(part)).touch()
+    mark(run, "synth.0", "started job 1\nended 0\n")
+    mark(run, "synth.1", "started job 1\nended 2\n")
+    mark(run, "synth.2", "started job 1\nended 3\n")  # its product is there, and incomplete
+    mark(run, "synth.3", "started job 1 on n2\n")
+    (slurm / "queue").write_text("1_4 RUNNING None\n")
+    found = states(run)
+    assert [found["synth", part] for part in range(5)] == [
+        "done", "failed", "failed", "killed", "running",
+    ]  # fmt: skip
+    assert next(s.why for s in chain.states(run) if s.part == 3) == "job 1 on n2"
+
+
+def test_a_retry_submits_the_missing_parts_and_what_rests_on_them(slurm, tmp_path):
+    run = tmp_path / "run"
+    chain.new_stage(run, make(run, "synth", parts=3))
+    chain.new_stage(run, make(run, "merge", "synth"))
+    chain.new_stage(run, make(run, "test"))
+    (run / "test").touch()
+    (run / "synth").mkdir()
+    (run / "synth" / "1").touch()
+    (slurm / "queue").write_text("9 RUNNING None\n2 PENDING DependencyNeverSatisfied\n")
+    assert [(name, parts) for name, _, parts in chain.retry(run)] == [
+        ("synth", [0, 2]), ("merge", [0]),
+    ]  # fmt: skip
+    said = (slurm / "submitted").read_text().splitlines()
+    assert "--array=0,2" in said[3] and said[3].endswith("--time=1 synth.sh")
+    assert "--kill-on-invalid-dep=yes" in said[4]
+    (slurm / "queue").write_text("4_0 PENDING None\n4_2 RUNNING None\n5 PENDING Dependency\n")
+    assert chain.retry(run) == []
+
+
+def test_a_stage_waits_for_those_before_it_that_are_not_done(slurm, tmp_path):
+    run = tmp_path / "run"
+    chain.new_stage(run, make(run, "synth", parts=2))
+    (slurm / "queue").write_text("1_0 RUNNING None\n1_1 PENDING None\n")
+    chain.new_stage(run, make(run, "merge", "synth"))
+    assert "--dependency=afterok:1 " in (slurm / "submitted").read_text().splitlines()[1]
+    with pytest.raises(UserError, match="sft: no stage mrge was submitted before it"):
+        chain.new_stage(run, make(run, "sft", "mrge"))
+    with pytest.raises(UserError, match="stage merge was submitted"):
+        chain.new_stage(run, make(run, "merge"))
+
+
+def test_a_stage_with_incomplete_input_does_not_start(tmp_path):
+    run = tmp_path / "run"
+    append_stage(run, make(run, "synth", parts=2))
+    append_stage(run, make(run, "merge", "synth"))
+    (run / "synth").mkdir()
+    (run / "synth" / "0").touch()
+    with pytest.raises(UserError, match="synth is incomplete, parts 1 of 2 are not done"):
+        check_ready(run, "merge")
+    (run / "synth" / "1").touch()
+    check_ready(run, "merge")
+    mark(run, "synth.1", "started job 7\nended 1\n")
+    with pytest.raises(UserError, match="parts 1 of 2"):
+        check_ready(run, "merge")
+    with pytest.raises(UserError, match="no stage mrge here; known: synth, merge"):
+        check_ready(run, "mrge")
+
+
+def test_a_folder_without_jobs_says_what_submits_them(tmp_path):
+    with pytest.raises(UserError, match=r"slurm/pipeline\.sh"):
+        read_stages(tmp_path)

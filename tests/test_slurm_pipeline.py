@@ -1,0 +1,238 @@
+"""The whole road as Slurm jobs: a chain of stages, and the same chain cut short again and again."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("trl")
+
+from graphwalker.files import read_jsonl
+from graphwalker.world.generate import make_world
+from support.paths import ROOT
+from support.slurm_cluster import Cluster, missing
+
+pytestmark = [
+    pytest.mark.slurm,
+    pytest.mark.skipif(bool(missing()), reason=f"apt-get install slurm-wlm munge ({missing()})"),
+    pytest.mark.skipif(os.geteuid() != 0, reason="the daemons of these tests run as root"),
+]
+
+VENV = Path(sys.prefix)
+STAGES = {
+    "synth": 4, "synth-merge": 1, "rl": 4, "rl-merge": 1, "test": 1, "experts": 4,
+    "experts-merge": 1, "sft1": 1, "sft2": 1, "grpo": 1, "eval": 2, "report": 1,
+}  # fmt: skip
+FILES = (
+    "synth/graphsynth.jsonl", "rl/questions.jsonl", "test/questions.jsonl", "roll/graphroll.jsonl",
+    "sft1/final/model.safetensors", "sft2/final/model.safetensors", "grpo/final/model.safetensors",
+    "eval/predictions.jsonl", "eval/samples.jsonl",
+)  # fmt: skip
+SMALL = "{prompt: compact, top_relations: 5}"
+DATA = f"graph: ${{graph}}\n  mix: {{1-hop: 70, 2-hop: 30}}\n  environment: {SMALL}"
+TRAINING = "format: inline\n  allow_cpu: true\n  save_steps: 3\n  progress: false\n  log_steps: 1"
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A small world and a tiny model for its conversations."""
+    from data_pipeline.config import SynthConfig
+    from data_pipeline.synthesize import synthesize
+    from graphwalker.agents.environment import EnvironmentConfig
+    from graphwalker.files import read_records
+    from graphwalker.graphs.open import open_graph
+    from graphwalker.graphs.relations import shown_relations
+    from graphwalker.trajectory import Trajectory
+    from support.run_toys import SHAPE
+    from training.models.tiny import conversation_texts, make_tiny
+
+    folder = tmp_path_factory.mktemp("road")
+    make_world(1000, 0, folder)
+    environment = EnvironmentConfig(prompt="compact", top_relations=5)
+    config = SynthConfig(count=20, mix={"1-hop": 70, "2-hop": 30}, environment=environment)
+    synthesize(folder / "graph", config, folder / "texts")
+    walks = read_records(folder / "texts" / "graphsynth.jsonl", Trajectory.from_json)
+    graph = open_graph(folder / "graph")
+    names = (graph.entity_at(i).name for i in range(graph.size))
+    texts = conversation_texts(islice(walks, 20))
+    make_tiny(SHAPE, texts, shown_relations(graph), folder / "model", names, environment)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    with Cluster(tmp_path_factory.mktemp("slurm")) as running:
+        own = {"GRAPHWALKER_VENV": str(VENV), "PYTHONPATH": str(ROOT), "SHARDS": "4"}
+        small = "--cpus-per-task=1"
+        running.environment |= own | {
+            "EVAL_SHARDS": "2",
+            "DATA": small,
+            "TRAIN": f"{small} --gpus-per-node=0 --nodes=2",
+            "EVAL": f"{small} --gpus-per-node=0",
+            "ACCELERATE": "configs/accelerate/ddp.yaml",
+        }
+        yield running
+
+
+def write_road(place: Path, run: Path) -> Path:
+    config = run.with_suffix(".yaml")
+    config.write_text(f"""\
+run: {run}
+graph: {place}/graph
+synth:
+  {DATA}
+  output_dir: ${{run}}/synth
+  count: 24
+rl:
+  {DATA}
+  output_dir: ${{run}}/rl
+  count: 16
+  seed: 1
+test:
+  {DATA}
+  output_dir: ${{run}}/test
+  count: 4
+  seed: 2
+  split: test-entity
+experts:
+  {DATA}
+  questions: ${{run}}/rl/questions.jsonl
+  output_dir: ${{run}}/roll
+  count: 8
+sft1:
+  {TRAINING}
+  model: {place}/model
+  data: ["${{run}}/synth/graphsynth.jsonl"]
+  output_dir: ${{run}}/sft1
+  tokens_per_step: 2048
+  max_steps: 8
+sft2:
+  {TRAINING}
+  model: ${{run}}/sft1/final
+  data: ["${{run}}/roll/graphroll.jsonl"]
+  output_dir: ${{run}}/sft2
+  tokens_per_step: 2048
+  max_steps: 4
+grpo:
+  {TRAINING}
+  model: ${{run}}/sft2/final
+  questions: ${{run}}/rl/questions.jsonl
+  graph: ${{graph}}
+  output_dir: ${{run}}/grpo
+  environment: {SMALL}
+  prompts_per_step: 2
+  samples: 2
+  steps: 3
+  micro_batch: 2
+  max_turn_tokens: 16
+  max_prompt_tokens: 384
+  max_response_tokens: 600
+eval:
+  graph: ${{graph}}
+  questions: ${{run}}/test/questions.jsonl
+  output_dir: ${{run}}/eval
+  policy: {{model: "${{run}}/grpo/final", format: inline, max_context: 900}}
+  environment: {SMALL}
+  max_tokens: 16
+  samples: 2
+""")
+    return config
+
+
+def submit(cluster: Cluster, config: Path) -> None:
+    command = [str(ROOT / "slurm" / "pipeline.sh"), str(config)]
+    done = subprocess.run(
+        command, cwd=ROOT, env=cluster.environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def jobs(cluster: Cluster, *words: str) -> tuple[int, str]:
+    command = [str(VENV / "bin" / "graphwalker"), "jobs", *words]
+    done = subprocess.run(
+        command, cwd=ROOT, env=cluster.environment, capture_output=True, text=True
+    )
+    return done.returncode, done.stdout
+
+
+def states(cluster: Cluster, run: Path) -> list[tuple[str, int, str]]:
+    rows = json.loads(jobs(cluster, "status", str(run), "--json")[1])
+    return [(row["stage"], row["part"], row["state"]) for row in rows]
+
+
+def idle(cluster: Cluster, timeout_s: float) -> None:
+    deadline = time.monotonic() + timeout_s
+    while cluster.say("squeue", "-h").strip():
+        assert time.monotonic() < deadline, cluster.say("squeue")
+        time.sleep(1)
+
+
+def logs(run: Path) -> str:
+    return "\n".join(
+        f"== {path.name}\n{path.read_text(errors='replace')[-1500:]}"
+        for path in sorted((run / "logs").glob("*.log"))
+    )
+
+
+@pytest.fixture(scope="module")
+def whole(cluster, place):
+    run = place / "whole"
+    submit(cluster, write_road(place, run))
+    idle(cluster, 3600)
+    return run
+
+
+def test_the_whole_road_runs_as_a_chain_of_jobs(cluster, whole):
+    code, _ = jobs(cluster, "status", str(whole))
+    assert code == 0, logs(whole)
+    assert len(states(cluster, whole)) == sum(STAGES.values())
+    assert all((whole / name).stat().st_size for name in FILES)
+    assert "<html" in (whole / "eval" / "report.html").read_text()
+    assert len(list(read_jsonl(whole / "eval" / "predictions.jsonl"))) == 4
+    steps = [line["step"] for line in read_jsonl(whole / "grpo" / "metrics.jsonl")]
+    assert steps == [1, 2, 3]
+    assert jobs(cluster, "retry", str(whole))[0] == 0 and not cluster.say("squeue", "-h").strip()
+
+
+def test_short_time_limits_and_a_cancelled_job_end_in_the_same_files(cluster, place, whole):
+    run, limits = place / "short", os.environ.get("ROAD_TIME", "1")
+    cluster.environment |= {
+        "SBATCH_TIMELIMIT": limits, "SBATCH_SIGNAL": "B:USR1@15", "GRAPHWALKER_GRACE": "10",
+    }  # fmt: skip
+    submit(cluster, write_road(place, run))
+    deadline, cancelled = time.monotonic() + 3600, False
+    while time.monotonic() < deadline:
+        now = states(cluster, run)
+        if not cancelled and ("sft1", 0, "running") in now:
+            cluster.say("scancel", "--name=sft1")
+            cancelled = True
+        if cancelled and not cluster.say("squeue", "-h").strip():
+            if all(state == "done" for _, _, state in now):
+                break
+            assert jobs(cluster, "retry", str(run))[0] == 0
+        time.sleep(2)
+    assert all(state == "done" for _, _, state in states(cluster, run)), logs(run)
+    for name in FILES:
+        assert (run / name).read_bytes() == (whole / name).read_bytes(), name
+
+
+def test_a_stage_after_a_failed_one_does_not_start(cluster, place):
+    run = place / "failing"
+    config = write_road(place, run)
+    config.write_text(config.read_text().replace("  count: 24\n", "  cuont: 24\n"))
+    submit(cluster, config)
+    deadline = time.monotonic() + 300
+    while any(stage == "synth" and state in ("running", "waiting") for stage, _, state in
+              states(cluster, run)):  # fmt: skip
+        assert time.monotonic() < deadline
+        time.sleep(1)
+    cluster.say("scancel", "--state=PENDING", *cluster.say("squeue", "-h", "-o", "%A").split())
+    found = {(stage, state) for stage, _, state in states(cluster, run)}
+    assert ("synth", "failed") in found and ("sft1", "missing") in found
+    assert not (run / "sft1").exists()
+    assert "did you mean count" in logs(run)
