@@ -55,14 +55,35 @@ def _extra(
     return ok(what, there)
 
 
+def vllm_faults(versions: Versions = installed) -> list[Diagnosis]:
+    """What is wrong with the vLLM that is installed, beside the other packages; none where it is
+    not there."""
+    version = versions("vllm")
+    if not version:
+        return []
+    faults = list(_pins_of_vllm(versions))
+    if fault := unsupported("vllm", version):
+        faults.insert(0, wrong("vLLM", fault, "make setup CLUSTER=1"))
+    return faults
+
+
+def unsupported(name: str, version: str) -> str:
+    """Why a version of a package that an extra brings is not supported, `""` where it is."""
+    for wanted in requirements(DISTRIBUTION).values():
+        for one in wanted:
+            if one.name == name and not one.specifier.contains(version, prereleases=True):
+                return f"{name} {version} is not supported ({one.specifier})"
+    return ""
+
+
 def _pins_of_vllm(versions: Versions) -> Iterator[Diagnosis]:
     """vLLM is built against one torch: another one fails when it is first used."""
-    if not versions("vllm") or not versions("torch"):
+    if not versions("vllm"):
         return
-    pins = [one for one in requirements("vllm").get("", ()) if one.name == "torch"]
-    have = versions("torch")
-    for pin in pins:
-        if not pin.specifier.contains(have, prereleases=True):
-            advice = f"pip install 'torch{pin.specifier}', or another vllm"
-            yield wrong("vLLM's torch", f"vllm {versions('vllm')} needs torch{pin.specifier}, "
-                        f"{have} is installed", advice)  # fmt: skip
+    pinned = ("torch", "transformers", "numpy")
+    for pin in requirements("vllm").get("", ()):
+        have = versions(pin.name) if pin.name in pinned else ""
+        if have and not pin.specifier.contains(have, prereleases=True):
+            advice = f"make setup CLUSTER=1, or pip install '{pin.name}{pin.specifier}'"
+            yield wrong(f"vLLM's {pin.name}", f"vllm {versions('vllm')} needs {pin.name}"
+                        f"{pin.specifier}, {have} is installed", advice)  # fmt: skip

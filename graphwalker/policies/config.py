@@ -57,6 +57,8 @@ def policy_identity(config: PolicyConfig) -> dict[str, Any]:
     not where they run or how many at once."""
     if config.api is None:
         engine = {} if config.engine == "transformers" else {"engine": config.engine}
+        if config.engine == "vllm" and config.vllm.lora:
+            engine |= {"lora": weights_checksum(config.vllm.lora)}
         return {
             "weights": weights_checksum(config.model),
             "format": config.format,

@@ -167,6 +167,11 @@ def engine_arguments(config: "GrpoConfig") -> dict[str, Any]:
             "vllm.tensor_parallel is for evaluations; to train with an engine over several GPUs "
             "use engine=vllm-server"
         )
+    if vllm.replicas:
+        raise UserError(
+            "vllm.replicas is for evaluations: weights are sent to one server; start it with "
+            "--data-parallel-size for several GPUs"
+        )
     if config.engine == "vllm-server":
         check_server(vllm, config.temperature)
     return {

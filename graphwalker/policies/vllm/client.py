@@ -8,8 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+from graphwalker.doctor.software import unsupported
 from graphwalker.errors import PolicyError, UserError
 from graphwalker.policies.vllm.config import VllmConfig
+from graphwalker.policies.vllm.replicas import Replicas
 
 if TYPE_CHECKING:
     import httpx
@@ -38,42 +40,69 @@ class Served:
 
 
 class TokenClient:
-    """Sends the requests of one policy. All of it runs in one event loop."""
+    """Sends the requests of one policy to one server or its replicas. All of it runs in one event
+    loop."""
 
     def __init__(self, config: VllmConfig, served_model: str, concurrency: int) -> None:
         library = _library()
         self._config, self._model = config, served_model
-        self._http: httpx.AsyncClient = library.AsyncClient(
-            base_url=config.base_url,
-            timeout=library.Timeout(config.timeout_s, pool=None),
-            limits=library.Limits(max_connections=concurrency),
-        )
+        self._http: dict[str, httpx.AsyncClient] = {
+            url: library.AsyncClient(
+                base_url=url,
+                timeout=library.Timeout(config.timeout_s, pool=None),
+                limits=library.Limits(max_connections=concurrency),
+            )
+            for url in config.addresses
+        }
+        self._replicas = Replicas(config.addresses, config.rest_s)
 
-    async def draw(self, ids: Sequence[int], settings: Mapping[str, Any]) -> Drawn | PolicyError:
-        """One turn. Failures that further attempts do not mend are returned."""
+    async def draw(
+        self, ids: Sequence[int], settings: Mapping[str, Any], key: str = ""
+    ) -> Drawn | PolicyError:
+        """One turn of the episode `key`. Failures that further attempts do not mend are returned.
+
+        A replica that fails is left at once where another is there; else the same one is asked
+        again, after a wait.
+        """
         body = {"model": self._model, "prompt": list(ids), **settings, **_FIELDS}
         problem = PolicyError("no attempt was made")
-        for attempt in range(self._config.retries + 1):
+        tried: set[str] = set()
+        attempts = self._config.retries + len(self._http)
+        for attempt in range(attempts):
+            fresh = bool(set(self._http) - tried)
             if attempt:
                 log.info("vLLM: %s; trying again", problem)
-                await asyncio.sleep(self._config.backoff_s * 2 ** (attempt - 1))
-            answer = await self._attempt(body)
-            if not isinstance(answer, Passing):
+                if not fresh:
+                    waits = attempt - len(self._http)
+                    await asyncio.sleep(self._config.backoff_s * 2**waits)
+            url = self._replicas.take(key, tried if fresh else set())
+            try:
+                answer = await self._attempt(url, body)
+            finally:
+                self._replicas.give_back(url)
+            others = len(self._http) > len(tried | {url})
+            if not isinstance(answer, Passing) and not (others and isinstance(answer, Silent)):
                 return answer
+            tried.add(url)
+            self._replicas.failed(url)
             problem = answer
-        return PolicyError(f"{problem} (after {self._config.retries + 1} attempts)")
+        return PolicyError(f"{problem} (after {attempts} attempts)")
+
+    def forget(self, key: str) -> None:
+        """The episode has ended: no replica needs to be kept for it."""
+        self._replicas.forget(key)
 
     async def close(self) -> None:
-        await self._http.aclose()
+        for http in self._http.values():
+            await http.aclose()
 
-    async def _attempt(self, body: Mapping[str, Any]) -> "Drawn | PolicyError":
+    async def _attempt(self, url: str, body: Mapping[str, Any]) -> "Drawn | PolicyError":
         import httpx
 
-        url = self._config.base_url
         try:
-            response = await self._http.post("/v1/completions", json=body)
+            response = await self._http[url].post("/v1/completions", json=body)
         except httpx.TimeoutException:
-            return PolicyError(f"{url}: no answer in {self._config.timeout_s:g} s")
+            return Silent(f"{url}: no answer in {self._config.timeout_s:g} s")
         except httpx.TransportError as error:
             return Passing(f"{url}: no connection ({_line(error)})")
         if response.status_code != 200:
@@ -87,6 +116,10 @@ class TokenClient:
 
 class Passing(PolicyError):
     """A failure that another attempt may mend."""
+
+
+class Silent(PolicyError):
+    """No answer in time, which the same server would not give to a second attempt either."""
 
 
 def drawn(answer: Any, prompt: Sequence[int]) -> Drawn:
@@ -113,13 +146,27 @@ def drawn(answer: Any, prompt: Sequence[int]) -> Drawn:
 
 
 def served_model(config: VllmConfig) -> Served:
-    """The model that the server has. Raises `UserError` where there is no such server or model."""
+    """The model that all servers have, with the smallest of their contexts. Raises `UserError`
+    where one does not answer, has another model, or is of a version that does not go with ours."""
+    found = [_served_at(url, config) for url in config.addresses]
+    for url, one in zip(config.addresses, found, strict=True):
+        if one.name != found[0].name:
+            raise UserError(
+                f"{url} serves {one.name!r}, {config.addresses[0]} {found[0].name!r}: replicas "
+                "serve one model; name it in vllm.served_model"
+            )
+    return Served(found[0].name, min(one.max_context for one in found))
+
+
+def _served_at(url: str, config: VllmConfig) -> Served:
     library = _library()
-    url, deadline = config.base_url, time.monotonic() + config.wait_s
+    deadline = time.monotonic() + config.wait_s
     while True:
         try:
             response = library.get(f"{url}/v1/models", timeout=min(30.0, config.timeout_s))
-            return _chosen(response.json(), config)
+            served = _chosen(response.json(), url, config)
+            _check_version(library, url)
+            return served
         except (library.TransportError, ValueError) as error:
             if isinstance(error, UserError):
                 raise
@@ -132,15 +179,27 @@ def served_model(config: VllmConfig) -> Served:
         time.sleep(2)
 
 
-def _chosen(answer: Any, config: VllmConfig) -> Served:
+def _chosen(answer: Any, url: str, config: VllmConfig) -> Served:
     try:
-        models = {str(m["id"]): int(m["max_model_len"]) for m in answer["data"]}
+        lengths = {str(m["id"]): m["max_model_len"] for m in answer["data"]}
+        # An adapter has the context of its base model, which the list gives for that alone.
+        longest = max(int(length) for length in lengths.values() if length is not None)
+        models = {name: int(length or longest) for name, length in lengths.items()}
         name = config.served_model or next(iter(models))
-    except (KeyError, TypeError, StopIteration):
+    except (KeyError, TypeError, ValueError, StopIteration):
         raise ValueError("its list of models is not vLLM's") from None
     if name not in models:
-        raise UserError(f"{config.base_url}: serves {', '.join(models)}, not {name!r}")
+        raise UserError(f"{url}: serves {', '.join(models)}, not {name!r}")
     return Served(name, models[name])
+
+
+def _check_version(library: Any, url: str) -> None:
+    """Raises `UserError` for a server whose version is outside what we support."""
+    answer = library.get(f"{url}/version", timeout=30.0)
+    facts: Any = answer.json() if answer.status_code == 200 else {}
+    version = cast("dict[str, Any]", facts).get("version") if isinstance(facts, dict) else None
+    if isinstance(version, str) and (fault := unsupported("vllm", version)):
+        raise UserError(f"{url}: {fault}")
 
 
 def _library() -> Any:

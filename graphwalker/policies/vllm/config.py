@@ -17,6 +17,12 @@ class VllmConfig(Config):
 
     base_url: str = "http://127.0.0.1:8000"
     """`vllm-server`: address of the server, up to and without `/v1`."""
+    replicas: tuple[str, ...] = ()
+    """`vllm-server`, in evaluations: further servers of the same model. An episode stays with one,
+    whose prefix cache holds its earlier turns; the work of one that fails goes to the others."""
+    rest_s: float = Field(default=30.0, ge=0)
+    """`vllm-server`: seconds for which a replica that failed is given no work while others are
+    there."""
     served_model: str = ""
     """`vllm-server`: the model's name there. Empty: the first that the server lists."""
     wait_s: float = Field(default=0.0, ge=0)
@@ -36,6 +42,12 @@ class VllmConfig(Config):
     """`vllm`, beside a trainer: give the memory back between rollouts, for some seconds a step."""
     tensor_parallel: int = Field(default=1, ge=1)
     """`vllm`, in evaluations: GPUs that share the model."""
+    prefix_caching: bool = True
+    """`vllm`, in evaluations: keep the keys and values of earlier turns. Off: each turn reads its
+    whole episode again."""
+    lora: str = ""
+    """`vllm`, in evaluations: folder of a LoRA adapter of the model. A server is started with
+    `--lora-modules NAME=FOLDER`, and NAME is its `served_model`."""
     enforce_eager: bool = False
     """`vllm`, in evaluations: no compiled graphs. Starts sooner, decodes slower."""
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
@@ -48,7 +60,17 @@ class VllmConfig(Config):
     """GRPO: each token's weight is the ratio of its probability in training to that in sampling,
     at most this; it corrects for engines that round differently. 0: no correction."""
 
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """Of all servers, each once."""
+        return tuple(dict.fromkeys((self.base_url, *self.replicas)))
+
     @field_validator("base_url")
     @classmethod
     def _is_plain_http_address(cls, value: str) -> str:
         return plain_http_address(value, "http://127.0.0.1:8000").removesuffix("/v1")
+
+    @field_validator("replicas")
+    @classmethod
+    def _are_plain_http_addresses(cls, values: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(map(cls._is_plain_http_address, values))

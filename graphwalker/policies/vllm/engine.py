@@ -8,9 +8,12 @@ own, and the prefix cache keeps the keys and values of the turns before it.
 import logging
 from importlib import import_module
 from itertools import count
+from pathlib import Path
 from typing import Any
 
+from graphwalker.doctor.software import vllm_faults
 from graphwalker.errors import PolicyError, UserError
+from graphwalker.files import read_json
 from graphwalker.policies.base import Completion, Request
 from graphwalker.policies.token_record import Transcripts
 from graphwalker.policies.vllm.request import sampling_settings
@@ -18,6 +21,8 @@ from graphwalker.policies.vllm.request import sampling_settings
 log = logging.getLogger(__name__)
 
 Result = tuple[str, Completion | PolicyError]
+RANKS = (8, 16, 32, 64, 128, 256, 320, 512)
+"""Ranks for which vLLM has room: an adapter is given the next one."""
 
 
 class VllmPolicy:
@@ -28,9 +33,17 @@ class VllmPolicy:
     """
 
     def __init__(
-        self, engine: Any, book: Transcripts, *, seeded: bool = True, name: str = "vllm"
+        self,
+        engine: Any,
+        book: Transcripts,
+        *,
+        seeded: bool = True,
+        name: str = "vllm",
+        lora: str = "",
     ) -> None:
+        """`lora`: folder of an adapter that every request is drawn with."""
         self.engine, self.name = engine, name
+        self._lora = lora_request(lora) if lora else {}
         self._book, self._seeded = book, seeded
         self._pending: dict[str, tuple[str, Request]] = {}
         self._ready: list[Result] = []
@@ -44,7 +57,8 @@ class VllmPolicy:
         if budget > 0:
             try:
                 settings = sampling_settings(request, budget, self._book, self._seeded)
-                self.engine.add_request(ticket, {"prompt_token_ids": ids}, _params(settings))
+                prompt = {"prompt_token_ids": ids}
+                self.engine.add_request(ticket, prompt, _params(settings), **self._lora)
             except _failures() as error:
                 raise PolicyError(f"vLLM refused a request: {_line(error)}") from error
         else:
@@ -109,8 +123,11 @@ class VllmPolicy:
 def load_engine(model: str, **settings: Any) -> Any:
     """A `vllm.LLM` of that folder; its `llm_engine` is what a policy steps.
 
-    Raises `UserError` where vLLM is not installed or will not start with these settings.
+    Raises `UserError` where vLLM is not installed, does not go with the other packages here, or
+    will not start with these settings.
     """
+    for fault in vllm_faults():
+        raise UserError(f"engine: vllm cannot run here: {fault.found}; {fault.next}")
     try:
         vllm: Any = import_module("vllm")
     except ImportError as error:
@@ -120,7 +137,6 @@ def load_engine(model: str, **settings: Any) -> Any:
             model=model,
             logprobs_mode="processed_logprobs",
             generation_config="vllm",
-            enable_prefix_caching=True,
             **settings,
         )
     except (OSError, ValueError, RuntimeError) as error:
@@ -131,6 +147,24 @@ def missing(error: ImportError | None = None) -> UserError:
     """What to do where vLLM cannot be imported."""
     why = "" if error is None or getattr(error, "name", "") == "vllm" else f" ({error})"
     return UserError(f"engine: vllm needs vLLM: pip install 'graphwalker-kgqa[vllm]'{why}")
+
+
+def lora_request(folder: str) -> dict[str, Any]:
+    """The argument with which vLLM draws with an adapter."""
+    module: Any = import_module("vllm.lora.request")
+    return {"lora_request": module.LoRARequest("adapter", 1, folder)}
+
+
+def lora_settings(folder: str) -> dict[str, Any]:
+    """What vLLM is started with for an adapter. Raises `UserError` where the folder is none."""
+    path = Path(folder) / "adapter_config.json"
+    if not path.is_file():
+        raise UserError(f"vllm.lora: {folder} holds no LoRA adapter (no adapter_config.json)")
+    rank = read_json(path, "give the folder of a LoRA run's adapter").get("r")
+    fitting = [allowed for allowed in RANKS if isinstance(rank, int) and rank <= allowed]
+    if not fitting:
+        raise UserError(f"vllm.lora: {folder}: rank {rank}; vLLM takes 1 to {RANKS[-1]}")
+    return {"enable_lora": True, "max_lora_rank": fitting[0]}
 
 
 def _params(settings: dict[str, Any]) -> Any:

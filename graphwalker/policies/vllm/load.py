@@ -23,7 +23,7 @@ def load_vllm(config: "PolicyConfig", name: str) -> Policy:
     if config.engine == "vllm-server":
         parts = _tokenizer(config.model)
         return server_policy(config.vllm, *parts, fmt, config.max_context, config.batch_size, name)
-    from graphwalker.policies.vllm.engine import VllmPolicy, load_engine
+    from graphwalker.policies.vllm.engine import VllmPolicy, load_engine, lora_settings
 
     llm = load_engine(
         config.model,
@@ -33,11 +33,14 @@ def load_vllm(config: "PolicyConfig", name: str) -> Policy:
         gpu_memory_utilization=config.vllm.gpu_memory or 0.9,
         enforce_eager=config.vllm.enforce_eager,
         dtype=config.vllm.dtype,
+        enable_prefix_caching=config.vllm.prefix_caching,
+        **(lora_settings(config.vllm.lora) if config.vllm.lora else {}),
     )
     tokenizer, generation = _tokenizer(config.model)
     ends = TurnEnds.of(tokenizer, fmt, generation)
     book = Transcripts(tokenizer, fmt, ends, int(llm.llm_engine.model_config.max_model_len))
-    return VllmPolicy(llm.llm_engine, book, seeded=config.vllm.seeded, name=name)
+    more = {"seeded": config.vllm.seeded, "lora": config.vllm.lora}
+    return VllmPolicy(llm.llm_engine, book, name=name, **more)
 
 
 def server_policy(

@@ -55,7 +55,7 @@ class VllmServerPolicy:
         ids, budget = self._book.prompt(request)
         if budget > 0:
             body = sampling_settings(request, budget, self._book, self._config.seeded)
-            work = self._client.draw(ids, body)
+            work = self._client.draw(ids, body, request.key)
         else:
             work = _no_room(len(ids))
         ticket, key = next(self._tickets), request.key
@@ -76,6 +76,7 @@ class VllmServerPolicy:
         pending = self._pending.pop(key, None)
         if pending is not None:
             pending[2].cancel()
+        self._loop.call_soon_threadsafe(self._client.forget, key)
         self._book.release(key)
 
     def close(self) -> None:
