@@ -92,9 +92,10 @@ def _open(
         from graphwalker.graphs.property.sets import PropertyGraphSet
 
         return PropertyGraphSet(Path(spec))
+    from graphwalker.graphs.compiled.local import local_copy
     from graphwalker.graphs.compiled.open import open_compiled
 
-    return open_compiled(Path(spec))
+    return open_compiled(local_copy(Path(spec)))
 
 
 def _cached_endpoint(

@@ -53,6 +53,9 @@ def build(
     namespace: Annotated[Texts, Option(help="Keep only IRIs that begin so; repeatable.")] = None,
     memory_limit: Annotated[str, Option(help="Memory of the build.")] = "2GB",
     disk_limit: Annotated[str | None, Option(help="Temporary files of the build.")] = None,
+    workers: Annotated[
+        int | None, Option(min=1, help="Processes that read. [default: one a core]")
+    ] = None,
     max_malformed: Annotated[
         int | None, Option(min=0, help="Malformed lines that are skipped.")
     ] = None,
@@ -94,6 +97,7 @@ def build(
         max_malformed=usual if max_malformed is None else max_malformed,
         rejects=rejects,
         progress=console.note,
+        workers=workers,
     )
     show(str(out), built)
 
@@ -124,6 +128,26 @@ def grbench(
         records.unlink(missing_ok=True)
     kinds = ", ".join(f"{name}: {count:,}" for name, count in counts.nodes.items())
     show(str(out), {**built, "node types": kinds, "relationships": counts.relationships})
+
+
+@app.command()
+def get(
+    what: Annotated[str, Argument(help="An address, a file, or a name of the index.")],
+    out: Out,
+    sha256: Annotated[
+        str, Option(help="Its digest. Default: the index's, or ADDRESS.sha256.")
+    ] = "",
+) -> None:
+    """Bring a ready-made graph here: fetched, its digest checked, nothing kept that differs.
+
+    Names are looked up in the JSON file or address that GRAPHWALKER_GRAPHS gives. A download that
+    was cut short resumes when the same command is typed again.
+
+    Example: graphwalker graph get https://example.org/freebase.gwk --sha256 9f86... --out freebase
+    """
+    from graphwalker.graphs.compiled.fetch import fetch_graph
+
+    show(str(out), fetch_graph(what, out, sha256, console.note))
 
 
 @app.command()

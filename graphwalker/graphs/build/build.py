@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 import shutil
 import time
 from collections.abc import Callable, Sequence
@@ -14,10 +15,11 @@ from graphwalker.graphs.build.compiler import Compiler
 from graphwalker.graphs.format.layout import FILE_NAME, Layout
 from graphwalker.graphs.intake.filters import Filters
 from graphwalker.graphs.intake.intake import Intake
+from graphwalker.graphs.intake.parallel import MEMORY
 from graphwalker.graphs.intake.phases import LimitError, Phases, plan, workplace
 from graphwalker.graphs.intake.rejects import REJECT_LIMIT, Rejects
 from graphwalker.graphs.intake.rows import Source
-from graphwalker.graphs.intake.sorter import Sorter
+from graphwalker.graphs.intake.sorter import Sorter, size_of
 from graphwalker.runs import locked_file
 
 log = logging.getLogger(__name__)
@@ -42,6 +44,7 @@ def build_graph(
     rejects: Path | None = None,
     disk_limit: str | None = None,
     property_files: Sequence[Path] = (),
+    workers: int | None = None,
 ) -> dict[str, Any]:
     """Compile files of triples into the folder `out`; returns the graph's `info` and the cost.
 
@@ -50,6 +53,9 @@ def build_graph(
     names file and without names among the triples, an id that is not a Freebase MID names
     itself. Malformed lines are skipped, counted, and written to `rejects` (`out`/rejects.tsv);
     more than `max_malformed` stop the build. Nothing appears at `out` before it is whole.
+
+    Large files are read by `workers` processes (by default one for each core, as many as the
+    memory allows), small ones and the rest of the build by this one; the bytes are the same.
 
     Memory stays near `memory_limit`, temporary files below `disk_limit`. A build that was
     killed, or that ran out of disk, resumes where it was when it is called again with the same
@@ -65,7 +71,7 @@ def build_graph(
             say("resuming the build that was stopped")
         record = Rejects(rejects or work / REJECTS_NAME, max_malformed)
         with Sorter(work / "sort", memory_limit, disk_limit, kept) as sorter:
-            intake = Intake(sorter, phases, filters, record, say)
+            intake = Intake(sorter, phases, filters, record, say, _readers(workers, memory_limit))
             intake.read(sources)
             compiler = Compiler(sorter, phases, say)
             compiler.write(work / FILE_NAME, names is None, properties=bool(property_files))
@@ -74,6 +80,12 @@ def build_graph(
         _publish(work, out, {"inputs": [str(s.path) for s in sources], **facts})
     counted = {"malformed": record.count, "filtered": facts["filtered"], "seconds": seconds}
     return {**Layout(out).info(), **counted}
+
+
+def _readers(workers: int | None, memory_limit: str) -> int:
+    """Processes that read, beside the one that stores."""
+    most = size_of("memory_limit", memory_limit) // MEMORY
+    return max(1, min(workers or len(os.sched_getaffinity(0)), most))
 
 
 def _sources(

@@ -6,6 +6,7 @@ from typing import Any
 
 from graphwalker.graphs.intake.blocks import Block
 from graphwalker.graphs.intake.filters import Filters
+from graphwalker.graphs.intake.parallel import ParallelReader, suits
 from graphwalker.graphs.intake.phases import Phases
 from graphwalker.graphs.intake.readers import check_read, open_reader
 from graphwalker.graphs.intake.rejects import Rejects
@@ -32,8 +33,10 @@ class Intake:
         filters: Filters,
         rejects: Rejects,
         say: Callable[[str], None],
+        workers: int = 1,
     ) -> None:
         self._sorter, self._phases, self._say = sorter, phases, say
+        self._workers = workers
         self._filters, self._rejects = filters, rejects
         self._tables: dict[str, Table] = {}
         self._stored_relations = 0
@@ -59,7 +62,7 @@ class Intake:
     def _read_one(self, source: Source, relations: Relations, after: int) -> None:
         self._say(f"reading {source.path}" + (f" from line {after + 1:,}" if after else ""))
         rejected, reported = self._rejects.count, time.monotonic()
-        reader = open_reader(source, self._filters, relations, self._rejects)
+        reader = self._reader(source, relations)
         line = after
         for block, rows in reader.blocks(after):
             self._store(rows, relations)
@@ -71,6 +74,12 @@ class Intake:
         if not after:
             check_read(reader, source, self._rejects.count - rejected)
         self._note((source.number + 1, 0), 0, reader)
+
+    def _reader(self, source: Source, relations: Relations) -> FileReader:
+        given = source, self._filters, relations, self._rejects
+        if self._workers > 1 and suits(source):
+            return ParallelReader(*given, self._workers)
+        return open_reader(*given)
 
     def _store(self, rows: IntakeRows, relations: Relations) -> None:
         known = self._stored_relations

@@ -79,12 +79,16 @@ class FileReader(ABC):
     def blocks(self, after: int) -> Iterator[tuple[Block, IntakeRows]]:
         """Each block with its rows; the lines up to `after` are skipped."""
         for block in read_blocks(self.path, after):
-            rows = IntakeRows()
-            if block.broken:
-                self._read_around(block, rows)
-            else:
-                self.read(block.first, block.text.split("\n"), rows)
-            yield block, rows
+            yield block, self.rows_of(block)
+
+    def rows_of(self, block: Block) -> IntakeRows:
+        """The rows of one block."""
+        rows = IntakeRows()
+        if block.broken:
+            self._read_around(block, rows)
+        else:
+            self.read(block.first, block.text.split("\n"), rows)
+        return rows
 
     @abstractmethod
     def read(self, first: int, lines: list[str], rows: IntakeRows) -> None:

@@ -1,0 +1,190 @@
+"""Builds of a file with the shape of the Freebase dump, measured: seconds, bytes a triple, memory.
+
+    python -m benchmarks.freebase_build --lines 3000000 --workers 1 2 --work WORK
+
+The file is made from a seed, with the shares of the real dump: most lines are type assignments in
+three spellings, keys, other languages and links, which `--freebase` drops; the rest are facts with
+their inverses, CVT nodes, dates, English names and descriptions. `--against REPO` also builds with
+the code of another checkout, in the same run.
+"""
+
+import argparse
+import gzip
+import json
+import os
+import random
+import resource
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from benchmarks.record import ROOT, record
+
+NS, KEY = "http://rdf.freebase.com/ns/", "http://rdf.freebase.com/key/"
+RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
+DATE = "http://www.w3.org/2001/XMLSchema#date"
+WORDS = [
+    "river",
+    "war",
+    "north",
+    "film",
+    "school",
+    "poet",
+    "saint",
+    "house",
+    "green",
+    "king",
+    "of",
+    "the",
+    "and",
+    "in",
+    "was",
+    "born",
+    "family",
+    "city",
+    "county",
+    "first",
+    "album",
+    "team",
+    "member",
+    "season",
+    "station",
+    "road",
+    "church",
+    "battle",
+    "district",
+]
+LANGUAGES = ("de", "fr", "es", "it", "pl", "nl", "ru", "ja", "pt", "sv", "zh", "tr")
+DOMAINS = ("people.person", "film.film", "music.album", "location.location", "book.book",
+           "sports.team", "organization.organization", "tv.program")  # fmt: skip
+
+
+def lines_of(number: int, draws: random.Random, most: int) -> Iterator[str]:
+    """The lines of one topic, about sixty."""
+    me = f"<{NS}m.0{number:x}>"
+
+    def fact(head: str, relation: str, tail: str) -> str:
+        return f"{head}\t<{relation}>\t{tail}\t."
+
+    def words(count: int) -> str:
+        return " ".join(draws.choices(WORDS, k=count))
+
+    domain = draws.choice(DOMAINS)
+    types = ["common.topic", domain, *draws.sample(DOMAINS, draws.randint(1, 5))]
+    for kind in types:
+        yield fact(me, f"{NS}type.object.type", f"<{NS}{kind}>")
+        yield fact(me, RDF_TYPE, f"<{NS}{kind}>")
+        yield fact(f"<{NS}{kind}>", f"{NS}type.type.instance", me)
+    yield fact(me, f"{NS}type.object.name", f'"{words(2).title()} {number}"@en')
+    for tag in draws.sample(LANGUAGES, draws.randint(0, 3)):
+        yield fact(me, f"{NS}type.object.name", f'"{words(2)} {number}"@{tag}')
+    if draws.random() < 0.35:
+        for tag in ("en", *draws.sample(LANGUAGES, draws.randint(0, 2))):
+            yield fact(
+                me, f"{NS}common.topic.description", f'"{words(draws.randint(20, 90))}"@{tag}'
+            )
+    for key in range(draws.randint(3, 9)):
+        yield fact(me, f"{NS}type.object.key", f'"/wikipedia/en/{number}_{key}"')
+        yield fact(me, f"{KEY}wikipedia.en_{key % 3}", f'"{words(1)}$0028{number}"')
+    for page in range(draws.randint(1, 4)):
+        yield fact(
+            me, f"{NS}common.topic.topic_equivalent_webpage", f"<http://en.org/{number}/{page}>"
+        )
+    yield fact(me, f"{NS}common.topic.topical_webpage", f"<http://w{number % 999}.com/{number}>")
+    yield fact(me, f"{NS}freebase.valuenotation.has_no_value", f"<{NS}{domain}.parents>")
+    for _ in range(draws.randint(2, 6)):
+        other = f"<{NS}m.0{draws.randrange(most):x}>"
+        relation = draws.randrange(60)
+        yield fact(me, f"{NS}{domain}.relation_{relation}", other)
+        yield fact(other, f"{NS}{domain}.inverse_{relation}", me)
+    if draws.random() < 0.5:
+        day = f"{draws.randint(1800, 2015)}-{draws.randint(1, 12):02}-{draws.randint(1, 28):02}"
+        yield fact(me, f"{NS}{domain}.date_of_birth", f'"{day}"^^<{DATE}>')
+    for role in range(draws.randint(0, 2)):
+        node = f"<{NS}m.1{number:x}{role}>"
+        yield fact(me, f"{NS}{domain}.performance", node)
+        yield fact(node, f"{NS}film.performance.actor", f"<{NS}m.0{draws.randrange(most):x}>")
+        yield fact(node, f"{NS}film.performance.character", f'"{words(2)}"@en')
+        yield fact(node, f"{NS}type.object.type", f"<{NS}film.performance>")
+        yield fact(node, RDF_TYPE, f"<{NS}film.performance>")
+    if draws.random() < 1e-4:
+        yield f"{me}\t<{NS}common.topic.official_website>\t<http://a b.com>\t."
+
+
+def make(path: Path, lines: int, seed: int) -> None:
+    """A gzip file of about that many lines."""
+    if path.is_file():
+        return
+    partial, written, number = path.with_suffix(".partial"), 0, 0
+    draws = random.Random(seed)
+    with partial.open("wb") as raw, gzip.GzipFile("", "wb", 6, raw, mtime=0) as out:
+        while written < lines:
+            found = list(lines_of(number, draws, max(1, lines // 45)))
+            out.write(("\n".join(found) + "\n").encode())
+            written, number = written + len(found), number + 1
+    partial.rename(path)
+
+
+def build_once(repo: Path, source: Path, out: Path, workers: int, memory: str) -> dict[str, Any]:
+    """One build in a process of its own: seconds, CPU seconds, largest process, bytes a triple."""
+    shutil.rmtree(out, ignore_errors=True)
+    words = ["-m", "graphwalker", "graph", "build", "--freebase", "--triples", str(source)]
+    words += ["--out", str(out), "--memory-limit", memory]
+    words += ["--workers", str(workers)] if workers else []
+    before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    environment = os.environ | {"PYTHONPATH": str(repo)}
+    subprocess.run([sys.executable, *words], cwd=repo, env=environment, check=True,
+                   capture_output=True)  # fmt: skip
+    seconds = time.perf_counter() - started
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    words = ["-m", "graphwalker", "graph", "info", str(out), "--json"]
+    told = subprocess.run([sys.executable, *words], cwd=repo, env=environment, check=True,
+                          capture_output=True, text=True)  # fmt: skip
+    info = json.loads(told.stdout)
+    size = sum(file.stat().st_size for file in out.iterdir() if file.name != "rejects.tsv")
+    return {
+        "seconds": round(seconds, 2),
+        "cpu_seconds": round(cpu, 2),
+        "largest_process_mib": round(after.ru_maxrss / 1024),
+        "triples": info["triples"],
+        "nodes": info["nodes"],
+        "bytes_per_triple": round(size / info["triples"], 2),
+        "checksum": info["checksum"],
+    }
+
+
+def main() -> None:
+    """Make the file, build it each way in turn, write the record."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--lines", type=int, default=3_000_000)
+    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--memory-limit", default="2GB")
+    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--against", type=Path, help="another checkout, built first")
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    given.work.mkdir(parents=True, exist_ok=True)
+    source = given.work / f"dump-{given.lines}-{given.seed}.nt.gz"
+    make(source, given.lines, given.seed)
+    found: dict[str, Any] = {}
+    if given.against:
+        found["against"] = build_once(
+            given.against.resolve(), source, given.work / "against", 0, given.memory_limit
+        )
+        print(json.dumps(found["against"]), flush=True)
+    for workers in given.workers:
+        name, out = f"workers_{workers}", given.work / f"graph-{workers}"
+        found[name] = build_once(ROOT, source, out, workers, given.memory_limit)
+        print(json.dumps(found[name]), flush=True)
+    figures = {"lines": given.lines, "builds": found, "memory_limit": given.memory_limit}
+    command = f"python -m benchmarks.freebase_build --lines {given.lines}"
+    print(record(f"freebase_build_{given.lines}", figures, command, given.seed))
+
+
+if __name__ == "__main__":
+    main()
