@@ -7,12 +7,21 @@ import pytest
 pytest.importorskip("trl")
 
 from graphwalker.files import read_jsonl, write_jsonl
+from graphwalker.graphs.virtuoso.load import load
+from graphwalker.graphs.virtuoso.server import down, up
 from graphwalker.trajectory import Trajectory
 from support.backends import compiled, write
 from support.grpo_batches import environment_of
 from support.grpo_toy import played
 from support.oxigraph import load_store
-from support.run_toys import curve, grpo_config, lines, make_grpo_world, sft_config
+from support.run_toys import (
+    curve,
+    grpo_config,
+    largest_difference,
+    lines,
+    make_grpo_world,
+    sft_config,
+)
 from support.sparql_endpoint import serve
 from support.toy import TOY_NAMES, TOY_TRIPLES, TOY_TYPES
 from training.dry_run import dry_run
@@ -76,6 +85,34 @@ def test_grpo_runs_the_episodes_of_the_compiled_graph(world, other, tmp_path):
     assert curve(tmp_path / "compiled", *keys) == curve(tmp_path / "other", *keys)
     assert lines(tmp_path / "other")[0]["em"] > 0
     assert dry_run(grpo_config(world, tmp_path / "dry", graph=other))["questions"] == 8
+
+
+@pytest.fixture(scope="module")
+def virtuoso(world, tmp_path_factory):
+    """The same graph on a real server."""
+    place = tmp_path_factory.mktemp("virtuoso")
+    up(place, "300MB")
+    yield load(place, [world / "nt" / "graph.nt"], graph="urn:test:training")["address"]
+    down(place)
+
+
+@pytest.mark.virtuoso
+def test_five_grpo_steps_on_virtuoso_end_in_the_weights_of_the_compiled_graph(
+    world, virtuoso, tmp_path, capsys
+):
+    graphs = {"compiled": str(world / "nt" / "graph"), "virtuoso": virtuoso}
+    for name, graph in graphs.items():
+        run_grpo(grpo_config(world, tmp_path / name, graph=graph, steps=5, samples=8))
+    ours, theirs = (episodes(tmp_path / name) for name in graphs)
+    assert len(ours) > 100 and ours == theirs
+    assert largest_difference(tmp_path / "compiled", tmp_path / "virtuoso") == 0
+    assert curve(tmp_path / "compiled", "em") == curve(tmp_path / "virtuoso", "em")
+    for name in graphs:
+        done = [Trajectory.from_json(t) for t in read_jsonl(tmp_path / name / "trajectories.jsonl")]
+        waited = sum(turn.milliseconds for t in done for turn in t.turns) / 1000 / 5
+        seconds = lines(tmp_path / name)[-1]["seconds"] / 5
+        with capsys.disabled():
+            print(f"\n{name}: {seconds:.3f} s a step, of which its graph {waited:.3f}")
 
 
 def test_sft_evaluates_on_it(world, other, tmp_path):
