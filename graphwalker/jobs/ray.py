@@ -60,7 +60,10 @@ class RayActors:
     def _take(self, chunk: list[Any], actor: Any, reference: Any) -> list[Any]:
         errors = self._ray.exceptions
         lost = "a worker"
-        for _ in range(TRIES):
+        for tried in range(TRIES):
+            if tried:
+                actor = self._next()
+                reference = actor.run.remote(chunk)
             try:
                 return self._ray.get(reference)
             except errors.RayTaskError as error:
@@ -68,8 +71,6 @@ class RayActors:
             except errors.RayError as error:
                 lost = next(iter(str(error).splitlines()), type(error).__name__)
                 self._replace(actor)
-                actor = self._next()
-                reference = actor.run.remote(chunk)
         raise GraphWalkerError(
             f"Ray lost {TRIES} workers with the same jobs: {lost} What is made so far is kept: run "
             "the same command again"

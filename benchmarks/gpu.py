@@ -1,0 +1,147 @@
+"""One command for a GPU: its figures in order of worth, each part in a process with a time limit.
+
+    benchmarks/gpu.sh 30      (python -m benchmarks.gpu --minutes 30 --out runs/gpu)
+
+A part writes OUT/parts/NAME.json; one that fails or runs out of its time says so, and the next one
+starts. With `--dry` the shapes are tiny and run on the CPU.
+"""
+
+import argparse
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.record import ROOT, record
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of the measurement."""
+
+    name: str
+    share: float
+    """Of the minutes, at most; a part that is done early leaves its rest to the next ones."""
+    command: tuple[str, ...]
+    """After the interpreter; `{out}` is the working folder."""
+
+
+def figures(name: str, *words: str) -> tuple[str, ...]:
+    return ("-m", "benchmarks.gpu_parts", name, "{out}", *words)
+
+
+CONTRACT = "tests/graphwalker/policies/test_engine_contract.py"
+PARTS = (
+    Part("doctor", 0.05, ("-m", "graphwalker", "doctor", "--json")),
+    Part("data", 0.15, figures("data")),
+    Part("sft-0.5b", 0.12, figures("sft", "0.5B")),
+    Part("grpo-0.5b", 0.15, figures("grpo", "0.5B")),
+    Part("rollouts-0.5b", 0.12, figures("rollouts", "0.5B")),
+    Part("contract", 0.12, ("-m", "pytest", "-q", CONTRACT)),
+    Part("grpo-vllm-0.5b", 0.15, figures("grpo", "0.5B", "engine=vllm", "vllm.sleep=true")),
+    Part("contract-vllm", 0.15, ("-m", "pytest", "-q", "-m", "vllm", CONTRACT)),
+    Part("flash-0.5b", 0.10, figures("sft", "0.5B", "attention=flash_attention_2")),
+    Part("sft-1.5b", 0.15, figures("sft", "1.5B")),
+    Part("grpo-1.5b", 0.20, figures("grpo", "1.5B")),
+    Part("push", 0.15, figures("push", "0.5B")),
+    Part("demo", 1.0, ("-m", "graphwalker", "demo", "--quick", "--out", "{out}/demo",
+                       "sft1.tokens_per_step=20480", "sft2.tokens_per_step=20480")),
+)  # fmt: skip
+DRY_FREE = ("contract-vllm", "demo", "push", "flash-0.5b", "grpo-vllm-0.5b", "contract")
+"""Parts that `--dry` leaves: they need a GPU, or are run by the default tests."""
+
+
+def main() -> None:
+    """Run the parts and write the record."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--minutes", type=float, default=30.0, help="time for all of it")
+    parser.add_argument("--out", type=Path, default=ROOT / "runs" / "gpu", help="working folder")
+    parser.add_argument("--dry", action="store_true", help="tiny shapes on the CPU")
+    options = parser.parse_args()
+    deadline = time.monotonic() + 60 * options.minutes
+    parts = [part for part in PARTS if not (options.dry and part.name in DRY_FREE)]
+    for part in parts:
+        left = deadline - time.monotonic()
+        limit = min(left, max(60.0, part.share * 60 * options.minutes))
+        say(f"{part.name}: {_run(part, options.out, limit, options.dry)}")
+        _write(options, parts)
+
+
+def say(text: str) -> None:
+    print(f"gpu: {text}", flush=True)
+
+
+def _run(part: Part, out: Path, limit: float, dry: bool) -> str:
+    """One line on how the part went; its record is in OUT/parts."""
+    place = out / "parts" / f"{part.name}.json"
+    if place.is_file() and json.loads(place.read_text()).get("verdict") == "done":
+        return "done before"
+    if limit <= 5:
+        return "no time left"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    words = [word.replace("{out}", str(out)) for word in part.command]
+    environment = (
+        os.environ | {"GPU_DRY": "1" if dry else ""} | ({"CUDA_VISIBLE_DEVICES": ""} if dry else {})
+    )
+    log, started = out / "parts" / f"{part.name}.log", time.monotonic()
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, *words], cwd=ROOT, env=environment, stdout=output,
+            stderr=subprocess.STDOUT, start_new_session=True,
+        )  # fmt: skip
+        try:
+            code = process.wait(timeout=limit)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)  # its workers and servers with it
+            process.wait()
+            code = -1
+    seconds = round(time.monotonic() - started, 1)
+    verdict = "done" if code == 0 else "out of time" if code == -1 else f"failed, exit code {code}"
+    entry = {"verdict": verdict, "seconds": seconds, "command": " ".join(words)}
+    place.write_text(json.dumps(entry | _found(log.read_text(errors="replace")), indent=1))
+    return f"{verdict}, {seconds} s" + ("" if code == 0 else f"; see {log}")
+
+
+def _found(text: str) -> dict[str, Any]:
+    """What a part printed: its last line of JSON, else its last lines."""
+    for line in reversed(text.splitlines()):
+        if line.startswith(("{", "[")):
+            try:
+                return {"figures": json.loads(line)}
+            except ValueError:
+                continue
+    return {"said": [line[:300] for line in text.splitlines()[-5:]]}
+
+
+def _write(options: argparse.Namespace, parts: list[Part]) -> None:
+    """The record so far: a machine that is taken away leaves what was measured."""
+    found: dict[str, Any] = {}
+    for part in parts:
+        place = options.out / "parts" / f"{part.name}.json"
+        if place.is_file():
+            found[part.name] = json.loads(place.read_text())
+    devices = _devices(options.dry)
+    folder = options.out if options.dry else ROOT / "benchmarks" / "results"
+    name = "gpu-" + re.sub(r"[^a-z0-9]+", "-", (devices[0] if devices else "cpu").lower())
+    facts: Mapping[str, Any] = {"devices": devices, "minutes": options.minutes, "parts": found}
+    say(f"written: {record(name, facts, f'benchmarks/gpu.sh {options.minutes:g}', 0, folder)}")
+
+
+def _devices(dry: bool) -> list[str]:
+    """The names of the GPUs, asked in a process of its own: this one takes no memory of theirs."""
+    if dry:
+        return []
+    code = "import torch.cuda as c\nfor i in range(c.device_count()): print(c.get_device_name(i))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    return done.stdout.splitlines()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# Every figure that needs a GPU, in order of worth, each part within its time:
+#   benchmarks/gpu.sh [MINUTES]          (30; results: benchmarks/results/gpu-NAME-OF-THE-GPU.json)
+#   benchmarks/gpu.sh --dry [MINUTES]    the same code with tiny shapes on the CPU: does it run here?
+# The same command resumes: parts that are done are left. OUT=DIR is where it works (runs/gpu).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+venv=${GRAPHWALKER_VENV:-.venv}
+python=$venv/bin/python
+[ -x "$python" ] || python=$(command -v python3)
+dry=()
+if [ "${1:-}" = --dry ]; then dry=(--dry) && shift; fi
+export HF_HUB_OFFLINE=1 TOKENIZERS_PARALLELISM=false HF_HUB_DISABLE_PROGRESS_BARS=1
+exec "$python" -m benchmarks.gpu "${dry[@]}" --minutes "${1:-30}" --out "${OUT:-runs/gpu}"
