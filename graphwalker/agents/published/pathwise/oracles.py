@@ -96,8 +96,8 @@ class RogOracle(DecisionOracle):
 
 
 class GogOracle(DecisionOracle):
-    """Searches each entity on the way; where the graph shows nothing for the last hop, it generates
-    the gold triples, as a model that knows the fact would."""
+    """Searches each entity on the way; gold triples of the last hop that the graph lacks it
+    generates, as a model that knows the fact would."""
 
     def plan(self, key: str, question: Question) -> Plan:
         query, view = query_of(question), View(self.graph, question.topic_entities)
@@ -121,6 +121,9 @@ class GogOracle(DecisionOracle):
                 ends = [] if turn.error else _ends_of(turn.triples, entity, hop)
                 found.update((end.id, end) for end in ends)
             gold = [Entity(a.id, a.name) for a in question.answers if a.id not in found]
+            # What the graph has and the search did not show is lost: only what it lacks is made.
+            has = {end.id for here in frontier for end in _walked(self.graph, here, [hop])}
+            gold = [entity for entity in gold if entity.id not in has]
             if gold and frontier and last and number == len(hops) - 1:
                 head = view.name(frontier[0])
                 rows = [[head, str(hop), entity.name] for entity in gold]
