@@ -219,7 +219,12 @@ def _read(path: str) -> Any:
     from omegaconf import OmegaConf
 
     file, _, section = path.partition("#")
-    loaded: Any = OmegaConf.load(config_file(file))
+    try:
+        loaded: Any = OmegaConf.load(config_file(file))
+    except OSError as error:
+        if error.errno is not None:
+            raise
+        raise UserError(f"{path}: a config must be a mapping of keys to values") from None
     if not section:
         return loaded
     _refuse_resolvers(loaded)

@@ -104,7 +104,7 @@ class Question:
             )
         except KeyError as error:
             raise UserError(f"question record has no field {error.args[0]!r}") from None
-        except (TypeError, AttributeError, ValueError) as error:
+        except (TypeError, AttributeError, ValueError, OverflowError) as error:
             raise UserError(
                 f"question record {record.get('id', '?')!r} is malformed: {error}"
             ) from None

@@ -60,7 +60,7 @@ class Sampled:
             )
         except KeyError as error:
             raise UserError(f"sampled record has no field {error.args[0]!r}") from None
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise UserError(f"sampled record {record.get('id', '?')!r}: {error}") from None
 
 

@@ -16,6 +16,7 @@ from graphwalker.files import read_json, read_jsonl
 from graphwalker.loose_json import string_list
 from graphwalker.protocols.base import FinalAnswer
 from graphwalker.protocols.tags import TagProtocol
+from graphwalker.question import Question
 
 ESCAPES = {
     "a title": "\x1b]0;owned\x07",
@@ -185,3 +186,18 @@ def test_a_model_that_stutters_is_read_in_linear_time(stutter):
 def test_an_action_behind_many_thoughts_is_found():
     thoughts, answer = "<think>no <answer> here</think>" * 500, '<answer> ["Oslo"] </answer>'
     assert PROTOCOL.parse(thoughts + answer)[1] == FinalAnswer(("Oslo",))
+
+
+@pytest.mark.parametrize("field", ["hops", "answers", "topic_entities", "query", "facets", "gold"])
+@pytest.mark.parametrize("value", [1e999, [None], {"a": None}, "x", -1, [[]], True])
+def test_a_question_with_an_odd_field_is_read_or_refused(field, value):
+    record = {
+        "id": "q1",
+        "question": "Who?",
+        "topic_entities": [{"id": "m.1", "name": "Ada"}],
+        "answers": [{"id": "m.2", "name": "Oslo"}],
+    }
+    try:
+        Question.from_json({**record, field: value})
+    except UserError as error:
+        assert "q1" in str(error) or "no field" in str(error)
