@@ -6,7 +6,7 @@ Intervals are those of `eval.intervals`; several episodes of one question count 
 import math
 import re
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -57,6 +57,7 @@ def summarise(
     for name, values in _costs(kept).items():
         _put(summary, name, kept, values, seed, share=False)
     put_passes(summary, own_curve(kept, passes, seed))
+    summary |= _of_kinds(kept)
 
     def row(group: Sequence[Trajectory]) -> dict[str, Any]:
         found: dict[str, Any] = {"questions": len(group)}
@@ -65,6 +66,17 @@ def summarise(
         return found
 
     return summary | {f"by_{name}": by_group(kept, group, row) for name, group in GROUPS.items()}
+
+
+def _of_kinds(kept: Sequence[Trajectory]) -> dict[str, Any]:
+    """What only answers of rows and paths have: false positives summed, the mean ratio to the
+    shortest path, and how often each way of reading an answer was needed."""
+    wrong = [t.scores["false_positives"] for t in kept if "false_positives" in t.scores]
+    ratios = [t.scores["path_ratio"] for t in kept if "path_ratio" in t.scores]
+    read = Counter(t.turns[-1].action.get("read", "none") for t in kept if t.question.gold)
+    found: dict[str, Any] = {"false_positives": sum(wrong)} if wrong else {}
+    found |= {"path_ratio": sum(ratios) / len(ratios)} if ratios else {}
+    return {**found, "answers_read": dict(sorted(read.items()))} if read else found
 
 
 def by_group(

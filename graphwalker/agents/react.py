@@ -166,7 +166,11 @@ _FORCED_ERRORS = {"Call": _AFTER_BUDGET, "Calls": _AFTER_BUDGET, "Malformed": "m
 def _resolved(answer: FinalAnswer, tools: ToolBox) -> tuple[FinalAnswer, Observation]:
     """The answer by the names that it means, where the tools let it point at what they showed."""
     meant = tools.resolve(answer.names) if isinstance(tools, References) else answer.names
-    return (answer, meant) if isinstance(meant, Observation) else (FinalAnswer(meant), _NOTHING)
+    return (
+        (answer, meant)
+        if isinstance(meant, Observation)
+        else (replace(answer, names=meant), _NOTHING)
+    )
 
 
 def _complaint(action: Malformed, completion: Completion) -> str:

@@ -14,7 +14,7 @@ class KuzuGraph:
     """The same nodes and relationships, one label a node."""
 
     def __init__(self, graph: MemoryPropertyGraph, folder: Path) -> None:
-        self._db = kuzu.Database(str(folder / "kuzu"), buffer_pool_size=1 << 26)
+        self._db = kuzu.Database(str(folder / "kuzu"), buffer_pool_size=1 << 28)
         self._connection = kuzu.Connection(self._db, num_threads=1)
         for label in graph.schema().labels:
             keys = ", ".join(f"{key} {_kind(graph.values(label.name, key))}" for key in label.keys)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from graphwalker.agents.environment import Environment, EnvironmentConfig
@@ -152,6 +152,7 @@ def test_paths_are_read_from_lists_and_objects() -> None:
 CELLS = st.one_of(st.text(max_size=12), st.integers(), st.booleans(), st.none(), st.just(HOSTILE))
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(
     st.text(max_size=20).filter(lambda t: "[" not in t and "{" not in t and "`" not in t),
     st.lists(st.dictionaries(st.text(max_size=4), CELLS, min_size=1), max_size=3),

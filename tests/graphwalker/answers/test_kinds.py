@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from eval.analysis.summary import summarise
 from eval.score.files import of_trajectory
 from eval.score.metrics import FAMILIES
 from graphwalker.answers.kinds import Names, PathAnswer, Rows, Text, read_gold
@@ -72,6 +73,7 @@ ROW = st.dictionaries(
 )
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(st.lists(ROW, max_size=5), st.booleans())
 def test_rows_equal_themselves_through_json(rows: list[Any], repeats: bool) -> None:
     gold = Rows(tuple(rows), repeats=repeats)
@@ -159,6 +161,13 @@ def test_an_answer_is_grounded_where_its_texts_were_shown() -> None:
     assert (scores["grounded"], scores["retrieval_any"], scores["retrieval_all"]) == (1, 1, 1)
     assert score(episode(ROWS, ('{"node_key": "zz"}',), seen))["grounded"] == 0
     assert score(episode(PATH, PATH.texts(), "next: 1, 2"))["grounded"] == 1
+
+
+def test_a_summary_counts_what_only_rows_and_paths_have() -> None:
+    rows = replace(episode(ROWS, ('{"node_key": "x"}',)), sample=0)
+    summary = summarise([rows, episode(PATH, ("0", "1", "0", "1", "2"))])
+    assert (summary["false_positives"], summary["path_ratio"]) == (1.0, 2.0)
+    assert summary["answers_read"] == {"none": 2}
 
 
 def test_the_papers_metrics_of_rows_read_our_own_runs() -> None:
