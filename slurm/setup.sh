@@ -39,7 +39,7 @@ step() {
   local code=0 notice=""
   "$@" &
   step_pid=$!
-  trap 'notice=1; kill -USR1 $step_pid 2>/dev/null; (sleep "$grace"; kill -KILL $step_pid 2>/dev/null) & reaper=$!' USR1
+  trap 'notice=1; kill -USR1 $step_pid 2>/dev/null; (sleep "$grace"; kill -KILL $step_pid) >/dev/null 2>&1 & reaper=$!' USR1
   while true; do
     code=0
     wait "$step_pid" || code=$?

@@ -79,9 +79,9 @@ class RayActors:
     def _next(self) -> Any:
         """The actor whose turn it is; those that replace a lost one join once they are there."""
         waiting = list(self._coming)
-        ready, _ = self._ray.wait(waiting, timeout=0) if waiting else ([], [])
+        ready: list[Any] = self._ray.wait(waiting, timeout=0)[0] if waiting else []
         if not self._actors and not ready:  # all were lost: wait for the first of the new ones
-            ready, _ = self._ray.wait(waiting, timeout=None)
+            ready = self._ray.wait(waiting, timeout=None)[0]
         self._actors += [self._coming.pop(reference) for reference in ready]
         self._turn += 1
         return self._actors[self._turn % len(self._actors)]

@@ -93,6 +93,7 @@ def check_ready(run: Path, name: str) -> None:
 def _parsed(record: Mapping[str, Any]) -> JobStage:
     try:
         lists = {key: tuple(record[key]) for key in ("command", "after", "jobs")}
-        return JobStage(**{**record, **lists})
+        values: dict[str, Any] = {**record, **lists}
+        return JobStage(**values)
     except (KeyError, TypeError) as error:
         raise UserError(f"{FILE}: a line that is no stage ({error})") from None

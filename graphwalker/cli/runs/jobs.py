@@ -31,7 +31,7 @@ def status(run: RunFolder, as_json: JsonFlag = False) -> None:
     found = states(run)
     if as_json:
         keys = ("stage", "part", "state", "why")
-        print(json.dumps([{key: getattr(one, key) for key in keys} for one in found]))
+        console.echo(json.dumps([{key: getattr(one, key) for key in keys} for one in found]))
     else:
         _show(run)
     left = sum(one.state != "done" for one in found)

@@ -70,8 +70,9 @@ def _located(what: str) -> tuple[str, str]:
             f"{INDEX_VARIABLE} gives (a JSON file or its address), which is not set"
         )
     index = _index(place)
-    entry = index.get(what)
-    if not isinstance(entry, dict) or not isinstance(entry.get("url"), str):
+    found = index.get(what)
+    entry = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+    if not isinstance(entry.get("url"), str):
         raise UserError(f"{what}: not in the index {place}; it has: {', '.join(sorted(index))}")
     return str(entry["url"]), str(entry.get("sha256") or "")
 

@@ -113,7 +113,7 @@ def _parser(source: Source, filters: Filters) -> Callable[[Block], tuple[int, _P
         rows: Any = reader.rows_of(block)
         used, places = np.unique(np.array(rows.relations, dtype=np.int64), return_inverse=True)
         rows.relations = places.astype(np.int32)
-        names = [relations.listed[number] for number in used]
+        names: list[str] = [relations.listed[int(number)] for number in used]
         return block.last, _Parsed(rows, names, reader.kept, reader.dropped, noted.lines)
 
     return parse

@@ -39,8 +39,8 @@ def load_vllm(config: "PolicyConfig", name: str) -> Policy:
     tokenizer, generation = _tokenizer(config.model)
     ends = TurnEnds.of(tokenizer, fmt, generation)
     book = Transcripts(tokenizer, fmt, ends, int(llm.llm_engine.model_config.max_model_len))
-    more = {"seeded": config.vllm.seeded, "lora": config.vllm.lora}
-    return VllmPolicy(llm.llm_engine, book, name=name, **more)
+    seeded, lora = config.vllm.seeded, config.vllm.lora
+    return VllmPolicy(llm.llm_engine, book, seeded=seeded, name=name, lora=lora)
 
 
 def server_policy(

@@ -1,0 +1,96 @@
+"""The job scripts without a Slurm: the notice before the time limit, marks, and their size."""
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from support.paths import ROOT
+
+SCRIPTS = sorted((ROOT / "slurm").glob("*.sbatch"))
+
+
+@pytest.fixture
+def place(tmp_path):
+    """A submit folder with our scripts, an environment that does nothing, and a fake `scontrol`."""
+    (tmp_path / "slurm").symlink_to(ROOT / "slurm")
+    for name, text in {
+        ".venv/bin/graphwalker": "exit 0",
+        ".venv/bin/scontrol": 'echo "$*" >>requeued; kill -KILL $PPID',
+        ".venv/bin/activate": f"export PATH={tmp_path}/.venv/bin:$PATH",
+    }.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"#!/bin/bash\n{text}\n")
+        path.chmod(0o755)
+    return tmp_path
+
+
+def begin(place: Path, body: str, **environment: str) -> subprocess.Popen[str]:
+    script = place / "job.sh"
+    script.write_text(f"source slurm/setup.sh\n{body}\n")
+    own = {"SLURM_SUBMIT_DIR": str(place), "SLURM_JOB_ID": "7", "SLURMD_NODENAME": "n1"}
+    return subprocess.Popen(
+        ["bash", str(script)], cwd=place, env=os.environ | own | environment, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+
+
+def told_once_there(process: subprocess.Popen[str], file: Path) -> None:
+    """Send the notice that Slurm sends, once the step has begun."""
+    deadline = time.monotonic() + 60
+    while not file.exists():
+        assert process.poll() is None and time.monotonic() < deadline, process.communicate()
+        time.sleep(0.05)
+    process.send_signal(signal.SIGUSR1)
+
+
+SAVES = """trap 'touch saved; exit 138' USR1; touch begun; while :; do sleep 0.1; done"""
+DEAF = """trap '' USR1; touch begun; exec sleep 60"""
+ENDS = """trap 'exit 0' USR1; touch begun; while :; do sleep 0.1; done"""
+
+
+@pytest.mark.parametrize(("step", "saved"), [(SAVES, True), (DEAF, False)], ids=["saves", "deaf"])
+def test_a_notice_stops_the_step_and_requeues_the_job(place, step, saved):
+    job = begin(place, f'step bash -c "{step}"', GRAPHWALKER_GRACE="1")
+    told_once_there(job, place / "begun")
+    output, _ = job.communicate(timeout=60)
+    assert (place / "requeued").read_text() == "requeue 7\n", output
+    assert (place / "saved").exists() == saved
+
+
+def test_a_step_that_is_done_when_the_notice_comes_is_not_requeued(place):
+    job = begin(place, f'step bash -c "{ENDS}"', GRAPHWALKER_GRACE="30")
+    told_once_there(job, place / "begun")
+    output, _ = job.communicate(timeout=60)
+    assert job.returncode == 0 and not (place / "requeued").exists(), output
+
+
+@pytest.mark.parametrize("code", [0, 3])
+def test_a_stage_leaves_a_mark_of_how_it_ended(place, code):
+    facts = {"GRAPHWALKER_RUN": str(place / "run"), "GRAPHWALKER_STAGE": "synth"}
+    job = begin(place, f"step bash -c 'exit {code}'", **facts, SLURM_ARRAY_TASK_ID="2")
+    output, _ = job.communicate(timeout=60)
+    assert job.returncode == code, output
+    mark = (place / "run" / "stages" / "synth.2").read_text().splitlines()
+    assert mark[0].startswith("started job 7 on n1") and mark[-1] == f"ended {code}"
+
+
+def test_without_an_environment_the_next_move_is_named(place):
+    job = begin(place, "true", GRAPHWALKER_VENV="none")
+    output, _ = job.communicate(timeout=60)
+    assert job.returncode == 2 and "make setup CLUSTER=1" in output
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
+def test_a_script_is_short_requeues_and_is_told_before_its_limit(script):
+    text = script.read_text()
+    assert text.count("\n") < 60
+    assert "#SBATCH --requeue" in text and "#SBATCH --signal=B:USR1@" in text
+    assert "#SBATCH --open-mode=append" in text
+    subprocess.run(["bash", "-n", str(script)], check=True)
+    without = subprocess.run(["bash", "-n", str(ROOT / "slurm" / "setup.sh")])
+    assert without.returncode == 0
