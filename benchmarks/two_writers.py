@@ -105,7 +105,7 @@ def _trainings(work: Path, data: Path, corpus: str, questions: str) -> Iterator[
     place = work / "grpo"
     grpo = (
         f"questions={questions}", f"graph={data / 'world' / 'graph'}", f"output_dir={place}",
-        "steps=1", "prompts_per_step=2", "samples=2", "max_turn_tokens=16", *tiny,
+        "steps=1", "prompts_per_step=2", "samples=2", "micro_batch=4", "max_turn_tokens=16", *tiny,
     )  # fmt: skip
     yield Command("GRPO", ("training.grpo", "--config", str(_empty(data)), *grpo), place)
 

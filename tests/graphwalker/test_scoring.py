@@ -164,3 +164,14 @@ def test_a_hit_is_the_same_id_or_without_one_the_same_name(predictions, gold):
     all_right = all(map(any, hits))
     all_found = all(any(row[i] for row in hits) for i in range(len(first)))
     assert found["em"] == (all_right and all_found)
+
+
+@pytest.mark.parametrize(("n", "c", "k"), [(8, 0, 0), (8, 4, 9), (8, 9, 1), (8, -1, 1), (8, 4, -1)])
+def test_pass_at_k_is_not_defined_outside_its_samples(n, c, k):
+    with pytest.raises(ValueError, match=f"pass@{k} is not defined"):
+        pass_at_k(n, c, k)
+
+
+def test_wrong_entities_of_one_name_are_wrong_one_by_one():
+    predictions = [Entity("m.1", "Al"), Entity("m.8", "Bo"), Entity("m.9", "Bo")]
+    assert compare(predictions, [Answer("Al", "m.1")])["precision"] == 1 / 3

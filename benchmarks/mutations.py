@@ -1,0 +1,228 @@
+"""Mutation check: each small change of meaning must be caught by the tests nearest to it.
+
+python -m benchmarks.mutations                  # all; --only scoring, --list, --copy FOLDER
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from graphwalker.errors import UserError
+
+ROOT = Path(__file__).resolve().parent.parent
+T = "tests/graphwalker"
+D = "tests/data_pipeline"
+E = "tests/eval"
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """A text that stands once in a file, what is put in its place, and the tests that must fail."""
+
+    file: str
+    old: str
+    new: str
+    tests: str
+
+    @property
+    def name(self) -> str:
+        return f"{Path(self.file).stem}: {self.old.strip()[:44]!r} -> {self.new.strip()[:44]!r}"
+
+
+SCORING, METRICS = f"{T}/test_scoring.py", f"{E}/test_eval_metrics.py"
+INTERVALS = f"{E}/test_eval_metrics.py {E}/test_compare.py {E}/score/test_score_clusters.py"
+WALKS = f"{D}/walks {D}/verification/test_verify.py"
+FLATTEN = f"{T}/graphs/views/test_graphs_flatten.py {T}/graphs/endpoints/test_conformance.py"
+SPARQL = f"{T}/graphs/endpoints"
+MUTATIONS = (
+    # Those that survived the default tests when they were first tried.
+    Mutation(
+        "graphwalker/graphs/open.py",
+        'name = f"{spec} {endpoint.get(\'default_graph\', \'\')} {graph.vocabulary}"',
+        "name = spec",
+        f"{T}/graphs/test_open_graph.py",
+    ),
+    Mutation(
+        "graphwalker/graphs/sparql/answers.py",
+        "rows >= int(limit)",
+        "rows > int(limit)",
+        f"{SPARQL}/test_sparql.py",
+    ),
+    Mutation(
+        "training/reinforce/trainer.py",
+        "logits.float() / temperature",
+        "logits.float()",
+        "tests/training/reinforce/test_grpo_loss.py",
+    ),
+    Mutation("eval/intervals.py", "ends = (0.025, 0.975)", "ends = (0.05, 0.95)", INTERVALS),
+    Mutation("eval/intervals.py", "return (level(-Z95), level(Z95))",
+             "return (level(-1.645), level(1.645))", INTERVALS),
+    Mutation("eval/intervals.py", "Z95 = 1.959963984540054", "Z95 = 1.6448536269514722", INTERVALS),
+    Mutation(
+        "data_pipeline/contamination/ngrams.py",
+        "max(1, len(words) - WORDS + 1)",
+        "max(1, len(words) - WORDS)",
+        f"{D}/contamination/test_contamination.py",
+    ),
+    Mutation("data_pipeline/certificates.py", "len(answers) > max_answers",
+             "len(answers) >= max_answers", WALKS),
+    Mutation("data_pipeline/certificates.py", "run.widest > max_frontier",
+             "run.widest >= max_frontier", WALKS),
+    Mutation("data_pipeline/walks/sampler.py", "max(2, self.rules.min_degree)",
+             "max(1, self.rules.min_degree)", WALKS),
+    Mutation("data_pipeline/jobs/shards.py", "self._shard.numbers(self.tried[structure])",
+             "self._shard.numbers(self.tried[structure] + 1)", f"{D}/test_shards.py"),
+    Mutation("graphwalker/policies/chat/connection.py",
+             '{"x-should-retry", "retry-after", "retry-after-ms"}', '{"x-should-retry"}',
+             f"{T}/policies/test_chat_api.py"),
+    # Scoring.
+    Mutation("graphwalker/scoring.py", "if not 0 < k <= n", "if not 0 <= k <= n", SCORING),
+    Mutation("graphwalker/scoring.py", "comb(n - c, k) / comb(n, k)", "(1 - c / n) ** k", SCORING),
+    Mutation("graphwalker/scoring.py", '"hit_any": float(match.found > 0)',
+             '"hit_any": float(match.found > 1)', SCORING),
+    Mutation("graphwalker/scoring.py", "self.wrong == 0 and self.found == self.gold",
+             "self.found == self.gold", SCORING),
+    Mutation("graphwalker/scoring.py", "if predicted else float(self.gold == 0)",
+             "if predicted else 0.0", SCORING),
+    Mutation("graphwalker/scoring.py", "if self.gold else float(self.wrong == 0)",
+             "if self.gold else 1.0", SCORING),
+    Mutation("graphwalker/scoring.py", "hits = [i for i in hits if not gold.ids[i]]", "pass",
+             SCORING),
+    Mutation("graphwalker/scoring.py", "elif rank == 0:", "else:", SCORING),
+    Mutation("graphwalker/scoring.py", "wrong.add(id_ or name)", "wrong.add(name)", SCORING),
+    Mutation("graphwalker/scoring.py", "(answer.name, *answer.aliases)", "(answer.name,)", SCORING),
+    Mutation("graphwalker/scoring.py", '"" if entity_id.startswith(\'"\') else entity_id',
+             "entity_id", SCORING),
+    Mutation("graphwalker/scoring.py", 'float(had_error and scores["em"] == 1.0)',
+             'float(scores["em"] == 1.0)', SCORING),
+    # Intervals and paired tests.
+    Mutation("eval/intervals.py", "low = 0.0 if successes == 0 else max(0.0, centre - half)",
+             "low = max(0.0, centre - half) + 1e-6", INTERVALS),
+    Mutation("eval/intervals.py", "scale = 1 + Z95**2 / n", "scale = 1 + Z95 / n", INTERVALS),
+    Mutation("eval/intervals.py", "c = -lost * difference * (1 - difference)",
+             "c = -won * difference * (1 - difference)", INTERVALS),
+    Mutation("eval/intervals.py", "binary and groups == len(values)", "binary", INTERVALS),
+    Mutation("eval/intervals.py", "len(set(clusters)) < len(data)", "len(set(clusters)) < 0",
+             INTERVALS),
+    Mutation("eval/intervals.py", "(6 * spread**1.5)", "(3 * spread**1.5)", INTERVALS),
+    Mutation("eval/analysis/summary.py", "2 * math.exp(tail)", "math.exp(tail)", INTERVALS),
+    Mutation("eval/analysis/summary.py", "if 2 * fewer >= n - 1:", "if 2 * fewer >= n - 3:",
+             INTERVALS),
+    # Flattened hops.
+    Mutation("graphwalker/graphs/cvt.py", "other.id == side.entity_id or FLATTENED in pair[0]",
+             "FLATTENED in pair[0]", FLATTEN),
+    Mutation("graphwalker/graphs/cvt.py", "if pair not in plain:", "if True:", FLATTEN),
+    Mutation("graphwalker/graphs/cvt.py", "listed[relation] = count - len(mediators)",
+             "listed[relation] = count", FLATTEN),
+    Mutation("graphwalker/graphs/compiled/hops.py", "found.discard(node)", "pass", FLATTEN),
+    Mutation("graphwalker/graphs/compiled/hops.py", "if other == node or is_cvt[other]:",
+             "if is_cvt[other]:", FLATTEN),
+    # Certificates.
+    Mutation("data_pipeline/certificates.py", "if any(entity.id in topics for entity in answers):",
+             "if all(entity.id in topics for entity in answers):", WALKS),
+    Mutation("data_pipeline/certificates.py", "if any(_ids(end) == gold for end in",
+             "if all(_ids(end) == gold for end in", WALKS),
+    Mutation("data_pipeline/certificates.py", "for k in range(len(query.tail)):",
+             "for k in range(1, len(query.tail)):", WALKS),
+    # Doors, stores, locks.
+    Mutation("graphwalker/graphs/sparql/answers.py", "len(value) <= _DIGITS", "True",
+             f"{SPARQL}/test_endpoint_answers.py"),
+    Mutation("graphwalker/graphs/sparql/batch.py", "if not first <= place < last:",
+             "if not place < last:", f"{SPARQL}/test_endpoint_answers.py"),
+    Mutation("graphwalker/graphs/sparql/proof.py", "known.fingerprint != shown.fingerprint",
+             "False", f"{SPARQL}/test_endpoint_proofs.py"),
+    Mutation("graphwalker/graphs/sparql/client.py", "self.failures + 1, False",
+             "self.failures + 1, self.proven", f"{SPARQL}/test_endpoint_proofs.py"),
+    Mutation("graphwalker/graphs/format/stamps.py", " {found.st_ctime_ns}", "",
+             f"{T}/graphs/files/test_graphs_damage.py"),
+    Mutation("graphwalker/graphs/format/header.py", "if unknown := sorted(set(fields) - known):",
+             "if unknown := []:", f"{T}/graphs/files/test_graphs_damage.py"),
+    Mutation("graphwalker/graphs/format/layout.py", "(self._header.blocks and size > end)", "False",
+             f"{T}/graphs/files/test_graphs_damage.py"),
+    Mutation("graphwalker/runs.py", "fcntl.LOCK_EX | fcntl.LOCK_NB",
+             "fcntl.LOCK_SH | fcntl.LOCK_NB", f"{T}/test_runs.py"),
+    Mutation("graphwalker/protocols/tags.py",
+             "if action is not None and action.start() < position:", "if False:",
+             f"{T}/protocols {T}/test_doors.py"),
+    Mutation("graphwalker/config.py", "or name not in PLACES", "", f"{T}/test_doors.py"),
+    Mutation("data_pipeline/jobs/ledger.py", "if kept and not products.add",
+             "if False and products.add", f"{D}/test_doubled.py"),
+)  # fmt: skip
+
+
+def check() -> list[str]:
+    """The mutations that no longer fit the code."""
+    return [m.name for m in MUTATIONS if (ROOT / m.file).read_text().count(m.old) != 1]
+
+
+def make_copy(folder: Path) -> None:
+    """The tracked files, so that nothing here is changed."""
+    listed = subprocess.run(
+        ["git", "-C", str(ROOT), "ls-files", "-z"], capture_output=True, check=True
+    )
+    for name in filter(None, listed.stdout.decode().split("\0")):
+        if (ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / name, folder / name)
+
+
+def is_caught(mutation: Mutation, copy: Path, patience_s: float) -> bool:
+    """Whether a test near it fails. A change that makes tests hang is caught by the clock."""
+    path = copy / mutation.file
+    sound = path.read_text(encoding="utf-8")
+    path.write_text(sound.replace(mutation.old, mutation.new), encoding="utf-8")
+    try:
+        return _fails(mutation.tests, copy, patience_s)
+    finally:
+        path.write_text(sound, encoding="utf-8")
+
+
+def _fails(tests: str, copy: Path, patience_s: float) -> bool:
+    line = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests.split()]
+    environment = {**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
+    try:
+        done = subprocess.run(
+            line, cwd=copy, env=environment, capture_output=True, timeout=patience_s, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return True
+    if done.returncode not in (0, 1):
+        raise UserError(f"pytest {tests}: {done.stdout.decode()[-400:]}")
+    return done.returncode == 1
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", default="", help="mutations whose file has this in its name")
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--patience", type=float, default=900.0, help="seconds for one")
+    parser.add_argument("--list", action="store_true")
+    given = parser.parse_args()
+    if stale := check():
+        raise UserError(f"no longer fits the code: {stale[0]} (and {len(stale) - 1} others)")
+    chosen = [m for m in MUTATIONS if given.only in m.file][given.first :]
+    if given.list:
+        print("\n".join(m.name for m in chosen))
+        return 0
+    survivors = 0
+    with tempfile.TemporaryDirectory() as name:
+        copy = Path(name)
+        make_copy(copy)
+        for mutation in chosen:
+            started = time.monotonic()
+            caught = is_caught(mutation, copy, given.patience)
+            survivors += not caught
+            word = "caught" if caught else "SURVIVED"
+            print(f"{word:9} {time.monotonic() - started:5.0f} s  {mutation.name}", flush=True)
+    print(f"{len(chosen) - survivors} of {len(chosen)} caught")
+    return 1 if survivors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
