@@ -83,7 +83,7 @@ class PropertyGraph(KnowledgeGraph, Protocol):
     def relationship_properties(
         self, start_id: str, relation: str, end_id: str
     ) -> list[dict[str, Any]]:
-        """The properties of each relationship of that type between two nodes that has any."""
+        """What each relationship of that type between two nodes has, if anything; keys in order."""
         ...
 
     def neighborhood(self, entity_id: str, hops: int = 1, limit: int = 100) -> list[Triple]:

@@ -154,7 +154,7 @@ class Neo4jGraph(PropertyGraph):
 
     def node_properties(self, entity_id: str) -> dict[str, Any]:
         node = self._node(entity_id)
-        return dict(sorted(node.properties.items())) if node else {}
+        return dict(node.properties) if node else {}
 
     def find(self, label: str, key: str, value: Value, limit: int | None = None) -> list[Entity]:
         if not self._has(label, key):
@@ -284,7 +284,7 @@ def _counts(rows: list[dict[str, Any]]) -> Counter[str]:
 
 
 def _plain_map(properties: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: _plain(value) for key, value in properties.items()}
+    return {key: _plain(value) for key, value in sorted(properties.items())}
 
 
 def _plain(value: Any) -> Any:

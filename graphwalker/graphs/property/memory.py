@@ -73,7 +73,8 @@ class MemoryPropertyGraph(MemoryGraph, PropertyGraph):
         self._between: dict[tuple[str, str, str], list[dict[str, Any]]] = defaultdict(list)
         for edge in self.edges:
             if edge.properties:
-                self._between[edge.start, edge.type, edge.end].append(dict(edge.properties))
+                known = dict(sorted(edge.properties.items()))
+                self._between[edge.start, edge.type, edge.end].append(known)
         self._schema = self._made_schema()
         self._known: dict[str, dict[str, Any]] = {}
 

@@ -17,6 +17,7 @@ from graphwalker.answers.rows import row_texts
 from graphwalker.datasets.base import load_questions
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity
+from graphwalker.graphs.build.build import build_graph
 from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.graphs.open import open_graph
 from graphwalker.graphs.property.memory import Edge, MemoryPropertyGraph, Node
@@ -197,6 +198,22 @@ def test_the_oracle_answers_every_template_through_the_tools(folder: Path) -> No
     assert "2026-01-01 12:00:00" in first and "Cypher pattern" in first
     again = run(environment, questions, GraphWalkOracle(environment.graph, environment.protocol))
     assert [t.conversation() for t in again] == [t.conversation() for t in made]
+
+
+def test_a_compiled_graph_shows_the_same_to_the_letter(tmp_path: Path) -> None:
+    make_graph_set(size_of(40), 1, 3, tmp_path / "set", export=True)
+    build_graph([], tmp_path / "graph", property_files=[tmp_path / "set/neo4j/g0000.jsonl"])
+    questions = load_questions(tmp_path / "set" / QUESTIONS)
+    made: list[list[Trajectory]] = []
+    for folder in ("set", "graph"):
+        environment = Environment(
+            open_graph(tmp_path / folder), EnvironmentConfig(preset="graphwalk")
+        )
+        made.append(
+            run(environment, questions, GraphWalkOracle(environment.graph, environment.protocol))
+        )
+    assert [t.conversation() for t in made[0]] == [t.conversation() for t in made[1]]
+    assert all(score(t)["em"] == 1.0 for t in made[1])
 
 
 def test_a_set_is_asked_in_the_graph_that_the_question_names(folder: Path) -> None:
