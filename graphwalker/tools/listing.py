@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from graphwalker.errors import UserError
-from graphwalker.graphs.base import FLATTENED, Direction, KnowledgeGraph, Side
+from graphwalker.graphs.base import FLATTENED, Direction, KnowledgeGraph, Side, Step
 from graphwalker.query.query import Hop
 from graphwalker.tools.settings import WalkerSettings
+
+COMPARED = 1000
+"""Entities of a relation up to which it is compared with its inverse."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +59,25 @@ def lister(graph: KnowledgeGraph, settings: WalkerSettings, remembered: int = 1 
             for listed in graph.flat_relations_many(sides)
         )
         if settings.hide_inverse:
-            into = {r: n for r, n in into.items() if out.get(graph.inverse_of(r), 0) < n}
+            into = _without_said_twice(graph, entity_id, out, into)
         return Listing(out, into)
 
     return list_relations
+
+
+def _without_said_twice(
+    graph: KnowledgeGraph, entity_id: str, out: dict[str, int], into: dict[str, int]
+) -> dict[str, int]:
+    """The incoming relations whose entities the inverse relation does not all have, too: two of
+    one count may have other members. More than `COMPARED` are not compared, and stay."""
+    inverses = {r: graph.inverse_of(r) for r in into}
+    pairs = [(r, i) for r, i in inverses.items() if COMPARED >= out.get(i, 0) >= into[r]]
+    own = [Step(entity_id, relation, Direction.IN) for relation, _ in pairs]
+    other = [Step(entity_id, inverse, Direction.OUT) for _, inverse in pairs]
+    ends = [{end.id for end in found} for found in graph.step_many([*own, *other])]
+    halves = zip(pairs, ends[: len(pairs)], ends[len(pairs) :], strict=True)
+    twice = {relation for (relation, _), here, there in halves if here <= there}
+    return {r: n for r, n in into.items() if r not in twice}
 
 
 def namer(graph: KnowledgeGraph, settings: WalkerSettings) -> Namer:

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import random
 
 import pytest
 
@@ -229,3 +230,11 @@ def test_the_paired_test_neither_underflows_nor_grows_slow() -> None:
     assert mcnemar(30_000, 31_000) == pytest.approx(5.2e-5, rel=0.05)
     assert 0 < mcnemar(0, 5_000) < 1e-300
     assert mcnemar(0, 0) == mcnemar(3, 3) == mcnemar(3, 4) == 1
+
+
+def test_the_bootstrap_of_many_questions_is_as_wide_as_95_percent_is():
+    rng = random.Random(0)
+    values = [rng.gauss(0.5, 0.1) for _ in range(1500)]  # more than are corrected for skewness
+    low, high = bootstrap(values, 0)
+    expected = 2 * 1.96 * 0.1 / 1500**0.5
+    assert abs((high - low) / expected - 1) < 0.06

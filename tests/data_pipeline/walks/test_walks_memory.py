@@ -84,6 +84,10 @@ def test_hidden_inverse_relations_are_not_named():
 
     graph = Inverses([("a", "children", "b"), ("b", "parents", "a")], {"a": "A", "b": "B"})
     assert namer(graph, WalkerSettings(hide_inverse=True))("a") == (["children"], [])
+    # As many, but others: nothing is said twice.
+    facts = [("a", "children", "b"), ("c", "parents", "a")]
+    graph = Inverses(facts, {"a": "A", "b": "B", "c": "C"})
+    assert namer(graph, WalkerSettings(hide_inverse=True))("a") == (["children"], ["parents"])
 
 
 STEPS = st.lists(
