@@ -2,8 +2,9 @@
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
+from typing import Any
 
 from graphwalker.errors import UserError
 from graphwalker.graphs.property.memory import Edge, MemoryPropertyGraph, Node
@@ -40,10 +41,10 @@ LARGE = GraphSize(nodes=150, classes=8, relationships=4, properties=6, pool=10)
 """The smallest of GraphWalk's Table 4; the others have 200 and 500 nodes."""
 
 
-def size_of(nodes: int) -> GraphSize:
-    """The paper's other numbers for that many nodes: Table 2's up to 100, Table 4's above."""
+def size_of(nodes: int, **others: Any) -> GraphSize:
+    """That many nodes; what `others` leave out is Table 2's up to 100, Table 4's above."""
     base = SMALL if nodes <= SMALL.nodes else LARGE
-    return GraphSize(nodes, base.classes, base.relationships, base.properties, base.pool)
+    return replace(base, nodes=nodes, **others)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,23 +16,32 @@ def synthetic(
     nodes: Annotated[int, Option(min=2, help="Nodes of a graph.")] = 100,
     graphs: Annotated[int, Option(min=1, help="Graphs.")] = 10,
     each: Annotated[int, Option(min=1, help="Questions of each template a graph.")] = 1,
-    density: Annotated[float, Option(help="Relationships for each node.")] = 1.5,
+    classes: Annotated[int | None, Option(min=1, help="Node labels.")] = None,
+    types: Annotated[int | None, Option(min=1, help="Types of relationship.")] = None,
+    properties: Annotated[int | None, Option(min=1, help="Mean properties of a class.")] = None,
+    values: Annotated[int | None, Option(min=1, help="Values of a property.")] = None,
+    density: Annotated[float | None, Option(help="Relationships for each node.")] = None,
     export: Annotated[bool, Option("--export", help="Also as Neo4j exports them.")] = False,
     seed: Seed = 0,
 ) -> None:
     """Make random property graphs and GraphWalk's 12 kinds of questions.
 
-    Up to 100 nodes they have 4 classes, 2 types of relationship, 3 properties and 5 values a
-    property, above 8, 4, 6 and 10, as in the paper.
+    What is not given is as in the paper: up to 100 nodes 4 classes, 2 types of relationship, 3
+    properties and 5 values a property, above 8, 4, 6 and 10; and 1.5 relationships for each node.
 
     Example: graphwalker graph synthetic --nodes 100 --graphs 10 --out runs/synthetic-100
     """
-    from dataclasses import replace
-
     from graphwalker.synthetic.graphs import size_of
     from graphwalker.synthetic.sets import make_graph_set
 
-    size = replace(size_of(nodes), density=density)
+    given = {
+        "classes": classes,
+        "relationships": types,
+        "properties": properties,
+        "pool": values,
+        "density": density,
+    }
+    size = size_of(nodes, **{name: value for name, value in given.items() if value is not None})
     show(str(out), make_graph_set(size, graphs, seed, out, each, export))
 
 
