@@ -16,7 +16,7 @@ from data_pipeline.walks.sampler import STRUCTURES
 from data_pipeline.wording.vocabulary import lexicon_of
 from graphwalker.errors import UserError
 from graphwalker.files import digest
-from graphwalker.graphs.base import FLATTENED, Entity, KnowledgeGraph
+from graphwalker.graphs.base import FLATTENED, Direction, Entity, KnowledgeGraph, Side
 from graphwalker.graphs.literals import is_literal
 from graphwalker.query.constraint import CONSTRAINED, constraint_fault
 from graphwalker.query.query import Execution, Query, execute
@@ -214,9 +214,14 @@ class Verifier:
     def _turns(self, trajectory: Trajectory) -> Iterator[Flaw]:
         """Whether the graph knows what the turns show, and what their calls name with success."""
         shown = list(dict.fromkeys(e.id for turn in trajectory.turns for e in turn.shown))
-        for identifier, name in zip(shown, self.graph.names_many(shown), strict=True):
-            if not name and not is_literal(identifier):
-                yield "shown entity unknown", identifier
+        names = zip(shown, self.graph.names_many(shown), strict=True)
+        unnamed = [one for one, name in names if not name and not is_literal(one)]
+        # Agents that walk CVT nodes are shown them by their ids.
+        sides = [Side(one, direction) for one in unnamed for direction in Direction]
+        found = self.graph.relations_many(sides) if sides else []
+        for one, out, into in zip(unnamed, found[::2], found[1::2], strict=True):
+            if not (out or into):
+                yield "shown entity unknown", one
         calls = [turn.action.get("arguments", {}) for turn in trajectory.turns if not turn.error]
         for relation in dict.fromkeys(r for call in calls for r in call.get("relations", ())):
             if not self._knows(relation):
