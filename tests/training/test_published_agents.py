@@ -32,7 +32,7 @@ def run(*words: str) -> str:
 @pytest.mark.parametrize("preset", sorted(PROMPTS))
 def test_from_the_oracle_to_a_model_that_plays_its_preset(preset: str, tmp_path: Path) -> None:
     prompt = PROMPTS[preset]
-    make_world(600, 0, tmp_path / "world")
+    make_world(1000, 0, tmp_path / "world")
     graph = ["--graph", str(tmp_path / "world/graph")]
     synth = ["--count", "8", "--out", str(tmp_path / "synth"), "mix={1-hop: 1}"]
     own = [f"environment.preset={preset}", f"environment.prompt={prompt}"]
