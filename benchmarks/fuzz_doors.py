@@ -25,9 +25,10 @@ from graphwalker.graphs.ntriples import parse_line
 from graphwalker.graphs.sparql.answers import Fault, read_rows
 from graphwalker.graphs.sparql.connections import Response
 from graphwalker.loose_json import string_list, without_reasoning
-from graphwalker.protocols.base import Malformed
+from graphwalker.protocols.base import FinalAnswer
 from graphwalker.protocols.tags import TagProtocol
 from graphwalker.question import Question, read_worded
+from graphwalker.tools.base import Call
 from graphwalker.trajectory import Trajectory
 
 Door = Callable[[bytes], object]
@@ -88,7 +89,7 @@ def doors(folder: Path) -> dict[str, Door]:
 
     def actions(data: bytes) -> None:
         thought, action = PROTOCOL.parse(text(data))
-        if isinstance(action, Malformed):
+        if not isinstance(action, Call | FinalAnswer):
             return
         with suppress(ValueError):  # a call of another tool is not written
             assert PROTOCOL.parse(PROTOCOL.render(thought, action))[1] == action

@@ -208,7 +208,9 @@ def main() -> None:
     topics = [compiled.entity_at(place) for place in drawn]
     topics = [topic for topic in topics if topic.id != given.hub]
     compare(topics[given.calls :], graphs, meter, "warming up")
-    figures = {"any entity": compare(topics[: given.calls], graphs, meter, "any entity")}
+    figures: dict[str, Any] = {
+        "any entity": compare(topics[: given.calls], graphs, meter, "any entity")
+    }
     if given.hub:
         hub = [Entity(given.hub, compiled.name(given.hub))]
         figures["hub"] = compare(hub * 3, graphs, meter, "hub")

@@ -238,3 +238,19 @@ def test_the_bootstrap_of_many_questions_is_as_wide_as_95_percent_is():
     low, high = bootstrap(values, 0)
     expected = 2 * 1.96 * 0.1 / 1500**0.5
     assert abs((high - low) / expected - 1) < 0.06
+
+
+@pytest.mark.parametrize(
+    ("won", "lost", "p"),
+    [
+        (0, 0, 1.0),
+        (0, 1, 1.0),
+        (0, 2, 0.5),
+        (0, 3, 0.25),
+        (1, 3, 0.625),
+        (3, 1, 0.625),
+        (2, 3, 1.0),
+    ],
+)
+def test_mcnemar_of_few_pairs_is_what_a_coin_gives(won, lost, p):
+    assert mcnemar(won, lost) == pytest.approx(p)

@@ -141,3 +141,16 @@ def test_a_relation_that_was_counted_and_leads_nowhere_is_a_fault(store):
         with pytest.raises(GraphError, match=f"{relation} of {ADA} was counted and has no end"):
             graph.step_many([Step(ADA, relation, Direction.OUT, 5)])
         assert graph.step(ADA, "no.such.relation", Direction.OUT, 5) == []
+
+
+def test_an_answer_of_exactly_the_endpoints_limit_is_not_believed(store):
+    answer = rows(*({"k": K, "s": uri(f"http://x/{n}"), "xn": N} for n in range(3)))
+    with faulty(store) as endpoint:
+        for limit, whole in ((4, True), (3, False), (2, False)):
+            endpoint.faults = [(200, {"X-SPARQL-MaxRows": str(limit)}, answer)]
+            graph = SparqlGraph(endpoint.address, **QUICK)
+            if whole:
+                assert graph.names_many(["http://x/1"]) == ["3"]
+                continue
+            with pytest.raises(GraphError, match=f"cut at {limit} rows"):
+                graph.names_many(["http://x/1"])
