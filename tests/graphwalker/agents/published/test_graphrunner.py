@@ -9,6 +9,7 @@ import pytest
 
 from eval.score.compat_papers import graphrunner_rouge_l
 from graphwalker.agents.environment import Environment, EnvironmentConfig
+from graphwalker.agents.published.graphrunner.errors import error_class
 from graphwalker.agents.published.graphrunner.plans import (
     PlanFault,
     read_plan,
@@ -208,6 +209,20 @@ def test_queries_of_every_structure_are_plans(branches, tail, names):
     env = Environment(graph, EnvironmentConfig(preset="graphrunner"))
     (done,) = rollout([question], env, load_policy(PolicyConfig(model="oracle"), environment=env))
     assert set(done.answer or ()) == names
+
+
+@pytest.mark.parametrize(
+    "lines, settings, found",
+    [
+        ([BAD, BAD, BAD, BAD, DONE], {}, "hallucination"),
+        ([GOOD, '{"answer": ["No such title"]}'], {}, "hallucination"),
+        ([GOOD, '{"answer": ["We study"]}'], {}, "reasoning"),
+        ([GOOD, DONE], {"options": {"answer_tokens": 50}}, "context_window"),
+    ],
+)
+def test_errors_are_told_apart_as_in_the_papers_table(toys, lines, settings, found):
+    done = play(toys["dblp"], *lines, **settings)
+    assert error_class(done, right=False) == found and error_class(done, right=True) == ""
 
 
 def test_a_graph_that_lists_no_nodes_is_refused():
