@@ -154,3 +154,14 @@ def test_an_answer_of_exactly_the_endpoints_limit_is_not_believed(store):
                 continue
             with pytest.raises(GraphError, match=f"cut at {limit} rows"):
                 graph.names_many(["http://x/1"])
+
+
+def test_a_row_of_a_question_of_the_request_before_is_refused(store):
+    """More questions than one request holds: the second one's answer speaks of the first's."""
+    steps = [Step(f"m.{number}", FILM, Direction.IN, 3) for number in range(45)]
+    early = rows({"k": K, "x": uri("http://x/y")})
+    with faulty(store) as endpoint:
+        endpoint.faults = [None, None, (200, {}, early), (200, {}, early)]  # the proof is second
+        graph = SparqlGraph(endpoint.address, **QUICK)
+        with pytest.raises(GraphError, match=r"a row of a question that was not asked \(0\)"):
+            graph.neighbors_many(steps)
