@@ -3,13 +3,22 @@
 import os
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 
 from support.paths import ROOT
 
+SCONTROL = """\
+if [ "$1" = show ]; then echo "NodeName=n1 NodeAddr=127.0.0.1 Port=1"; exit; fi
+echo "$*" >>requeued; kill -KILL $PPID"""
+VLLM = """\
+echo "$*" >served
+mkdir -p web && touch web/health && cd web
+exec python -m http.server "$6" --bind 127.0.0.1"""
 SCRIPTS = sorted((ROOT / "slurm").glob("*.sbatch"))
 
 
@@ -19,7 +28,10 @@ def place(tmp_path):
     (tmp_path / "slurm").symlink_to(ROOT / "slurm")
     for name, text in {
         ".venv/bin/graphwalker": "exit 0",
-        ".venv/bin/scontrol": 'echo "$*" >>requeued; kill -KILL $PPID',
+        ".venv/bin/scontrol": SCONTROL,
+        ".venv/bin/srun": 'exec "$@"',
+        ".venv/bin/vllm": VLLM,
+        ".venv/bin/python": f'exec {sys.executable} "$@"',
         ".venv/bin/activate": f"export PATH={tmp_path}/.venv/bin:$PATH",
     }.items():
         path = tmp_path / name
@@ -77,6 +89,27 @@ def test_a_stage_leaves_a_mark_of_how_it_ended(place, code):
     assert job.returncode == code, output
     mark = (place / "run" / "stages" / "synth.2").read_text().splitlines()
     assert mark[0].startswith("started job 7 on n1") and mark[-1] == f"ended {code}"
+
+
+def test_a_servers_address_is_there_while_it_is_healthy(place):
+    words = ["bash", str(ROOT / "slurm" / "teacher.sbatch"), "runs/m", "teacher.address"]
+    own = {"SLURM_SUBMIT_DIR": str(place), "SLURM_JOB_ID": str(os.getpid())}
+    job = subprocess.Popen(
+        [*words, "--tensor-parallel-size", "2"], cwd=place, text=True,
+        env=os.environ | own | {"SLURMD_NODENAME": "n1"}, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )  # fmt: skip
+    address, deadline = place / "teacher.address", time.monotonic() + 60
+    while not address.exists():
+        assert job.poll() is None and time.monotonic() < deadline, job.communicate()
+        time.sleep(0.1)
+    url = address.read_text().strip()
+    assert urlopen(f"{url}/health").status == 200
+    said = (place / "served").read_text()
+    assert said.startswith("serve runs/m --host 0.0.0.0") and "--tensor-parallel-size 2" in said
+    job.send_signal(signal.SIGUSR1)  # the time limit is near: it ends, and the job is requeued
+    job.communicate(timeout=60)
+    assert (place / "requeued").exists()
 
 
 def test_without_an_environment_the_next_move_is_named(place):
