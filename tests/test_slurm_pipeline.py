@@ -35,7 +35,7 @@ FILES = (
 )  # fmt: skip
 SMALL = "{prompt: compact, top_relations: 5}"
 DATA = f"graph: ${{graph}}\n  mix: {{1-hop: 70, 2-hop: 30}}\n  environment: {SMALL}"
-TRAINING = "format: inline\n  allow_cpu: true\n  save_steps: 3\n  progress: false\n  log_steps: 1"
+TRAINING = "format: inline\n  allow_cpu: true\n  save_steps: 3"
 
 
 @pytest.fixture(scope="module")
