@@ -17,7 +17,7 @@ from graphwalker.question import Question
 from graphwalker.tools.base import Call
 from graphwalker.trajectory import Turn
 
-Walked = Generator[Move, Turn, list[Entity]]
+NodesFound = Generator[Move, Turn, list[Entity]]
 
 
 class GraphCotOracle(DecisionOracle):
@@ -87,12 +87,12 @@ def _written(name: str) -> str:
     return neutral(quote(name))
 
 
-def _retrieved(name: str) -> Walked:
+def _retrieved(name: str) -> NodesFound:
     turn = yield "Look it up.", Call("calls", {"calls": [[RETRIEVE, name]]})
     return list(turn.shown)
 
 
-def _walk(frontier: list[Entity], hops: Sequence[Hop]) -> Walked:
+def _walk(frontier: list[Entity], hops: Sequence[Hop]) -> NodesFound:
     for hop in hops:
         if not frontier:
             return []
