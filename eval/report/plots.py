@@ -48,7 +48,7 @@ def stage_bars(stages: Sequence[Mapping[str, Any]], metrics: Mapping[str, str]) 
     if not shown:
         return None
     series = [(label, [_bar(stage, key) for stage in stages]) for key, label in shown.items()]
-    names = [_plain(stage["name"]) for stage in stages]
+    names = [plain(stage["name"]) for stage in stages]
     svg = _bars("stages", names, series, "share of questions")
     return svg.finish("Scores of each stage with 95 % intervals")
 
@@ -60,10 +60,10 @@ def group_bars(stages: Sequence[Mapping[str, Any]], key: str, metric: str = "em"
     if len(groups) < 2:
         return None
     series = [
-        (_plain(stage["name"]), [_bar(stage.get(key, {}).get(g, {}), metric) for g in groups])
+        (plain(stage["name"]), [_bar(stage.get(key, {}).get(g, {}), metric) for g in groups])
         for stage in stages
     ]
-    svg = _bars("structures", [_plain(g) for g in groups], series, "EM")
+    svg = _bars("structures", [plain(g) for g in groups], series, "EM")
     return svg.finish("EM of each stage by structure with 95 % intervals")
 
 
@@ -85,8 +85,8 @@ def _bars(
     """Grouped bars: a group per place, a hatch per series; the figure stands over each bar."""
     width = 0.8 / len(series)
     figure_width = min(10.5, max(6.4, 1.1 + 0.55 * len(places) * (len(series) + 1)))
-    with _figure(name, figure_width, 3.6) as (figure, svg):
-        axes = figure.subplots()
+    with figure(name, figure_width, 3.6) as (canvas, svg):
+        axes = canvas.subplots()
         for i, (label, bars) in enumerate(series):
             drawn = [(x - 0.4 + width * (i + 0.5), bar) for x, bar in enumerate(bars) if bar]
             axes.bar(
@@ -104,7 +104,7 @@ def _bars(
                 axes.plot([x, x], [low, high], color=INK, linewidth=1.2, solid_capstyle="butt")
                 if len(places) * len(series) <= MOST_FIGURES:
                     axes.text(x, high + 0.02, f"{y:.2f}", ha="center", color=INK, fontsize=9)
-        _dress(axes, what, top=1.12)
+        dress(axes, what, top=1.12)
         axes.set_xticks(range(len(places)), [fill(place, 12) for place in places])
         _legend(axes, min(4, len(series)))
     return svg
@@ -116,20 +116,20 @@ def pass_curves(stages: Sequence[Mapping[str, Any]]) -> Markup | None:
     lines = [(name, points) for name, points in lines if len(points) > 1]
     if not lines:
         return None
-    with _figure("pass", 7.2, 3.6) as (figure, svg):
-        axes = figure.subplots()
+    with figure("pass", 7.2, 3.6) as (canvas, svg):
+        axes = canvas.subplots()
         for i, (name, points) in enumerate(lines):
             axes.plot(
                 [k for k, _ in points],
                 [y for _, y in points],
-                label=_plain(name),
+                label=plain(name),
                 color=SERIES[i % len(SERIES)],
                 marker=MARKERS[i % len(MARKERS)],
                 linestyle=DASHES[i % len(DASHES)],
                 linewidth=1.8,
                 clip_on=False,
             )
-        _dress(axes, "Pass@k", top=1.05)
+        dress(axes, "Pass@k", top=1.05)
         ticks = sorted({k for _, points in lines for k, _ in points})
         axes.set_xscale("log", base=2)
         axes.set_xticks(ticks, [str(k) for k in ticks])
@@ -145,8 +145,8 @@ def training_curves(curves: Sequence[Curve]) -> Markup | None:
         return None
     columns = min(3, len(curves))
     rows = math.ceil(len(curves) / columns)
-    with _figure("training", 3.6 * columns, 2.6 * rows) as (figure, svg):
-        panels = figure.subplots(rows, columns, squeeze=False)
+    with figure("training", 3.6 * columns, 2.6 * rows) as (canvas, svg):
+        panels = canvas.subplots(rows, columns, squeeze=False)
         for place, axes in enumerate(panels.flat):
             if place >= len(curves):
                 axes.set_axis_off()
@@ -156,10 +156,10 @@ def training_curves(curves: Sequence[Curve]) -> Markup | None:
             raw = 0.35 if smooth != list(curve.values) else 0.0
             axes.plot(curve.steps, curve.values, color=SERIES[0], linewidth=0.9, alpha=raw)
             axes.plot(curve.steps, smooth, color=SERIES[0], linewidth=1.8)
-            _dress(axes, "", top=None)
-            axes.set_title(f"{_plain(curve.title)}: {_plain(curve.label)}", fontsize=10, color=INK)
+            dress(axes, "", top=None)
+            axes.set_title(f"{plain(curve.title)}: {plain(curve.label)}", fontsize=10, color=INK)
             axes.set_xlabel("step")
-        figure.tight_layout()
+        canvas.tight_layout()
     return svg.finish("Training curves")
 
 
@@ -195,7 +195,7 @@ class _Svg:
 
 
 @contextmanager
-def _figure(name: str, width: float, height: float) -> Any:
+def figure(name: str, width: float, height: float) -> Any:
     """A figure and its `_Svg`, drawn on leaving; nothing global of matplotlib is changed."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
@@ -213,10 +213,10 @@ def _figure(name: str, width: float, height: float) -> Any:
     with rc_context(style), warnings.catch_warnings():
         # The browser's fonts draw the text; that matplotlib's own lacks a glyph is no matter.
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
-        figure = Figure(figsize=(width, height))
-        yield figure, svg
+        canvas = Figure(figsize=(width, height))
+        yield canvas, svg
         out = io.StringIO()
-        figure.savefig(
+        canvas.savefig(
             out,
             format="svg",
             transparent=True,
@@ -226,7 +226,7 @@ def _figure(name: str, width: float, height: float) -> Any:
         svg.text = out.getvalue()
 
 
-def _dress(axes: "Axes", label: str, top: float | None) -> None:
+def dress(axes: "Axes", label: str, top: float | None) -> None:
     axes.set_ylabel(label, color=INK)
     axes.xaxis.label.set_color(INK)
     if top is not None:
@@ -259,7 +259,7 @@ def _passes(stage: Mapping[str, Any]) -> list[tuple[int, float]]:
     return sorted((k, float(value)) for k, value in found if value is not None)
 
 
-def _plain(name: object) -> str:
+def plain(name: object) -> str:
     """A label that fits: control characters would break the SVG, long names the layout."""
     text = "".join(c if c.isprintable() else " " for c in str(name))
     return text if len(text) <= 28 else text[:27] + "…"

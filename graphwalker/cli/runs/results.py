@@ -87,7 +87,9 @@ def judge(
 
 @app.command()
 def report(
-    runs: Annotated[list[Path], Argument(help="Folders of evaluation runs, first to last.")],
+    runs: Annotated[
+        list[Path], Argument(help="Folders of evaluation runs, or of training runs, first to last.")
+    ],
     out: Out,
     title: Annotated[str, Option(help="Heading of the page.")] = TITLE,
     seed: Seed = 0,
@@ -95,11 +97,30 @@ def report(
         list[str] | None, Option(help="A paper's table beside the runs; repeatable.")
     ] = None,
 ) -> None:
-    """Make tables and one self-contained HTML page from evaluation runs.
+    """Make tables and one self-contained HTML page from evaluation runs, or from training runs.
 
     Example: graphwalker report runs/a runs/b --out runs/report --published graphwalker-table2
     """
-    write_report(runs, out, title, seed, published or ())
+    from eval.report.training import is_training_run
+
+    training = [run for run in runs if is_training_run(run)]
+    if training and len(training) < len(runs):
+        raise UserError(f"{training[0]}: a training run among evaluation runs: report them apart")
+    if training:
+        write_training_report(training, out, title)
+    else:
+        write_report(runs, out, title, seed, published or ())
+
+
+def write_training_report(runs: Sequence[Path], out: Path, title: str = TITLE) -> None:
+    """The page of training runs, and its table in the terminal."""
+    from eval.report import training
+    from graphwalker.runs import locked
+
+    with locked(out):
+        table = training.write_training_report(runs, out, title)
+    console.out.print(training.console_table(table, title))
+    console.out.print(f"Report: {(out / 'training.html').resolve()}", soft_wrap=True)
 
 
 def write_report(

@@ -1,0 +1,182 @@
+"""The page of training runs: what metrics.jsonl and evaluations.jsonl hold, as panels, a table."""
+
+import json
+import logging
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from eval.report.assets import templates
+from eval.report.panels import Line, Panel, draw_panels
+from eval.tables import Cell, FigureTable, as_terminal, brackets, number
+from graphwalker.errors import UserError
+from graphwalker.files import read_jsonl, whole_file
+
+log = logging.getLogger(__name__)
+
+METRICS, EVALUATIONS = "metrics.jsonl", "evaluations.jsonl"
+PANELS = (
+    ("Dev questions", {"em": "greedy EM", "sampled_em": "sampled EM"}, EVALUATIONS),
+    ("Training episodes", {"reward": "reward", "em": "EM", "f1": "F1"}, METRICS),
+    ("Loss", {"loss": "loss", "replay_loss": "of replayed demonstrations"}, METRICS),
+    ("Groups that teach", {"informative_groups": "groups"}, METRICS),
+    (
+        "Groups without variance, share",
+        {
+            "always_right": "always right",
+            "always_wrong": "always wrong",
+            "unwinnable": "unwinnable",
+        },
+        METRICS,
+    ),
+    (
+        "Advantage by length",
+        {"advantage_short": "short", "advantage_middle": "middle", "advantage_long": "long"},
+        METRICS,
+    ),
+    ("Tokens an episode", {"tokens_right": "right", "tokens_wrong": "wrong"}, METRICS),
+    (
+        "Shares to watch",
+        {"ungrounded": "rewarded, not shown", "cut_turns": "turns cut", "answered": "answered"},
+        METRICS,
+    ),
+    ("Entropy, nats a token", {"entropy": "entropy"}, METRICS),
+    ("KL from the reference", {"kl": "KL"}, METRICS),
+    ("Weights moved", {"weights_moved": "from the start", "step_moved": "by a step"}, METRICS),
+    ("Gradient norm", {"grad_norm": "norm"}, METRICS),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingRun:
+    """The record of a run, a line a step; of a step that was logged twice, the last one."""
+
+    name: str
+    metrics: Mapping[int, Mapping[str, Any]]
+    evaluations: Mapping[int, Mapping[str, Any]]
+    best: Mapping[str, Any]
+
+
+def is_training_run(folder: Path) -> bool:
+    """A folder that SFT or GRPO wrote."""
+    return (folder / METRICS).is_file() and (folder / "config.yaml").is_file()
+
+
+def read_training(folder: Path) -> TrainingRun:
+    """Raises `UserError` where no step was logged."""
+    metrics = _by_step(folder / METRICS)
+    if not metrics:
+        raise UserError(f"{folder / METRICS}: no step was logged yet")
+    best = folder / "best.json"
+    return TrainingRun(
+        folder.resolve().name,
+        metrics,
+        _by_step(folder / EVALUATIONS),
+        json.loads(best.read_text(encoding="utf-8")) if best.is_file() else {},
+    )
+
+
+def write_training_report(
+    folders: Sequence[Path], out: Path, title: str = "Training"
+) -> FigureTable:
+    """OUT/training.html and training.json; returns the table of the evaluations or last steps."""
+    runs = [read_training(folder) for folder in folders]
+    table = evaluation_table(runs)
+    sections = [(run.name, _drawn(place, run)) for place, run in enumerate(runs)]
+    pages = templates()
+    pages.filters["plain"] = str
+    page = pages.get_template("training.html")
+    out.mkdir(parents=True, exist_ok=True)
+    with whole_file(out / "training.html", errors="replace") as file:
+        file.writelines(page.generate(title=title, table=table, sections=sections))
+    record = [
+        {
+            "name": run.name,
+            "best": run.best,
+            "evaluations": [_lean(line) for line in run.evaluations.values()],
+            "steps": list(run.metrics.values()),
+        }
+        for run in runs
+    ]
+    with whole_file(out / "training.json") as file:
+        file.write(json.dumps({"title": title, "runs": record}, indent=1) + "\n")
+    return table
+
+
+def evaluation_table(runs: Sequence[TrainingRun]) -> FigureTable:
+    """A row for each evaluation on dev questions; where a run has none, its last step."""
+    head = ("Step", "Dev EM", "Gain over the start", "Sampled EM", "Training EM", "Weights moved")
+    rows: list[tuple[Cell, ...]] = []
+    for run in runs:
+        for step in [*run.evaluations] or [max(run.metrics)]:
+            line = {**run.metrics.get(step, {}), **_as_eval(run.evaluations.get(step, {}))}
+            mark = "best" if run.best.get("step") == step else ""
+            rows.append(
+                (
+                    Cell(f"{run.name}, {step}", mark),
+                    _cell(line, "eval_em"),
+                    _cell(line, "eval_gain", sign=True),
+                    _cell(line, "eval_sampled_em"),
+                    _cell(line, "em"),
+                    _cell(line, "weights_moved", digits=5),
+                )
+            )
+    return FigureTable(tuple(map(Cell, head)), tuple(rows), "In brackets the 95 % interval.")
+
+
+def console_table(table: FigureTable, title: str) -> Any:
+    return as_terminal(table, title)
+
+
+def _cell(line: Mapping[str, Any], key: str, digits: int = 3, sign: bool = False) -> Cell:
+    value = line.get(key)
+    if not _finite(value):
+        return Cell("–")
+    ends = [line.get(f"{key}_low"), line.get(f"{key}_high")]
+    small = brackets(ends, digits, sign) if all(map(_finite, ends)) else ""
+    return Cell(f"{value:+.{digits}f}" if sign else number(value, digits), small)
+
+
+def _drawn(place: int, run: TrainingRun) -> Any:
+    if find_spec("matplotlib") is None:
+        log.warning("no plots: pip install 'graphwalker-kgqa[report]' brings matplotlib")
+        return None
+    panels: list[Panel] = []
+    for title, keys, file in PANELS:
+        lines = run.evaluations if file == EVALUATIONS else run.metrics
+        drawn = [
+            Line(label, points, _band(lines, key))
+            for key, label in keys.items()
+            if len(points := [(s, v[key]) for s, v in lines.items() if _finite(v.get(key))]) > 1
+        ]
+        if drawn:
+            panels.append(Panel(title, drawn))
+    return draw_panels(f"training-{place}", panels)
+
+
+def _band(lines: Mapping[int, Mapping[str, Any]], key: str) -> list[tuple[float, float]]:
+    """The interval at each point, where the record has it."""
+    ends = [(v.get(f"{key}_low"), v.get(f"{key}_high")) for v in lines.values() if key in v]
+    return ends if ends and all(_finite(a) and _finite(b) for a, b in ends) else []
+
+
+def _as_eval(line: Mapping[str, Any]) -> dict[str, Any]:
+    return {f"eval_{key}": value for key, value in line.items()}
+
+
+def _lean(line: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in line.items() if key != "em_by_question"}
+
+
+def _by_step(path: Path) -> dict[int, dict[str, Any]]:
+    if not path.is_file():
+        return {}
+    found = {line["step"]: line for line in read_jsonl(path) if _finite(line.get("step"))}
+    return {step: found[step] for step in sorted(found)}
+
+
+def _finite(value: object) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)
