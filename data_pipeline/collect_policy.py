@@ -8,6 +8,7 @@ from typing import Any
 
 from data_pipeline.config import ExpertConfig
 from data_pipeline.demonstrators.error_labels import labelled
+from data_pipeline.demonstrators.referenced import referenced
 from data_pipeline.demonstrators.rejection import ByStructure, ExpertGoal, ending, fault
 from data_pipeline.demonstrators.way_back import ways_back
 from data_pipeline.jobs.ledger import JobProgress, Ledger
@@ -100,14 +101,24 @@ class Expert:
         """The scored episode of each question; its provenance lists what went wrong in it."""
         config = self._config
         sampling = Sampling(config.temperature, 1.0, config.max_tokens, config.seed)
-        run = rollout(
-            questions,
-            self._environment,
-            self._policy,
-            sampling,
-            concurrency=config.concurrency,
-            first_sample=sample,
-        )
+        if config.referenced:
+            run = referenced(
+                questions,
+                self._environment,
+                self._policy,
+                sampling,
+                sample=sample,
+                plain=config.plain_thoughts,
+            )
+        else:
+            run = rollout(
+                questions,
+                self._environment,
+                self._policy,
+                sampling,
+                concurrency=config.concurrency,
+                first_sample=sample,
+            )
         for trajectory in map(untimed, run):
             yield self._scored(trajectory)
 

@@ -253,6 +253,10 @@ class ExpertConfig(Config):
     """Whether a question whose tries all failed is kept with the oracle's way back: the turns of
     the last try up to some point, then the oracle from where they stand. For a policy, and
     questions with a query."""
+    referenced: bool = False
+    """Whether the policy is shown the gold actions and writes the thoughts that lead to them. A
+    thought is kept only where the policy takes that action from it without the reference; elsewhere
+    the oracle's stands. For a policy, and questions with a query."""
     policy: PolicyConfig | None = None
     """The model that is the expert, local or behind an API (`policy.api.base_url`), on questions of
     any dataset. None: the built-in expert, on certified questions."""
@@ -295,6 +299,8 @@ class ExpertConfig(Config):
             checked_mix(self.mix, any_types=self.policy is not None)
         if self.winnable and self.policy is None:
             raise ValueError("winnable is for a policy: certified questions can all be answered")
+        if self.referenced and (self.policy is None or self.way_back):
+            raise ValueError("referenced is for a policy, and has no way back")
         return self
 
     @field_validator("mix")

@@ -118,7 +118,10 @@ def fault(trajectory: Trajectory) -> str:
         return trajectory.stop.value
     if trajectory.scores["em"] != 1.0:
         return "wrong_answer" if trajectory.answer else "gave_up"
-    return "" if trajectory.scores["grounded"] == 1.0 else "not_grounded"
+    if trajectory.scores["grounded"] != 1.0:
+        return "not_grounded"
+    # Of `referenced` episodes: none of the policy's thoughts leads to the gold actions unaided.
+    return "no_thought" if trajectory.provenance.get("referenced") == [] else ""
 
 
 def ending(trajectory: Trajectory, reason: str, rejected: Sequence[str] = ()) -> Unit:

@@ -72,7 +72,7 @@ class _Steps:
         self._numbers = dict(enumerate(readable, start=1))
         self._good: dict[int, str] = {}
         self._spare: dict[int, str] = {}
-        self._hidden = {number: _Hidden(trajectory, k) for number, k in self._numbers.items()}
+        self._hidden = {number: Hidden(trajectory, k) for number, k in self._numbers.items()}
         self._names = [entity.name for turn in trajectory.turns for entity in turn.shown]
         self._names += [entity.name for entity in trajectory.question.topic_entities]
 
@@ -104,7 +104,7 @@ class _Steps:
         assert action is not None
         if name := self._hidden[number].named(thought):
             return f"names what has not been shown yet ({name})"
-        if not _fits(self._protocol, thought, action):
+        if not fits(self._protocol, thought, action):
             return "holds a tag or a step"
         if self._english and not is_english(thought, self._names):
             return "is not in English"
@@ -144,7 +144,7 @@ class _Steps:
         return "\n".join(lines)
 
 
-class _Hidden:
+class Hidden:
     """What is first shown by a step or after it: its thought must not name that."""
 
     def __init__(self, trajectory: Trajectory, number: int) -> None:
@@ -177,7 +177,8 @@ def _stands(name: str, folded: str) -> bool:
     return name.strip().casefold() in folded and mentions(folded, name)
 
 
-def _fits(protocol: ActionProtocol, thought: str, action: Call | FinalAnswer) -> bool:
+def fits(protocol: ActionProtocol, thought: str, action: Call | FinalAnswer) -> bool:
+    """Whether the protocol reads the thought and the action back as they are."""
     return "<" not in thought and protocol.parse(protocol.render(thought, action)) == (
         thought,
         action,
