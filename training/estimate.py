@@ -49,7 +49,8 @@ def estimate(
 
 
 def peak(parts: Sequence[Part]) -> int:
-    """Bytes of the larger phase: a step's rollouts (their cache) are over before its update."""
+    """Bytes of the larger phase: a step's rollouts are over, and their cache is freed, before its
+    update."""
     sizes = {part.name: part.bytes for part in parts}
     rollouts = sizes.pop(CACHE, 0)
     update = sum(sizes.pop(name) for name in (ACTIVATIONS, LOGITS))
@@ -165,8 +166,11 @@ def _rollouts(
         raise UserError(f"{episodes} episodes per step are not a multiple of {gpus} GPUs")
     at_once = min(config.engine_batch, episodes // gpus)
     length = config.max_prompt_tokens + config.max_response_tokens
-    cache = at_once * length * cache_bytes(shape, half)
-    parts = [Part(CACHE, cache, f"{at_once} episodes x {length:,} tokens, if all are so long")]
+    token = cache_bytes(shape, half)
+    # Where it grows, one layer's keys or values are there twice.
+    grown = at_once * length * token * (1 + 1 / (2 * shape.num_hidden_layers))
+    how = f"{at_once} episodes x {length:,} tokens, if all are so long, and one layer's copy"
+    parts = [Part(CACHE, int(grown), how)]
     if config.beta and config.lora is None:  # else it is the model without its adapter
         size = (2 if half and layout != "ddp" else 4) * count // (gpus if layout == "zero3" else 1)
         parts.append(Part("reference model", size, f"beta = {config.beta}"))

@@ -150,6 +150,4 @@ class GrpoConfig(TrainingConfig):
         for name in ("steps", "save_steps"):
             if getattr(self, name) % self.iterations:
                 raise ValueError(f"{name} must be a multiple of iterations ({self.iterations})")
-        if self.lora and self.engine != "transformers":
-            raise ValueError("lora draws with engine=transformers: vLLM is sent whole weights")
         return self

@@ -9,6 +9,8 @@ from torch.autograd.graph import saved_tensors_hooks
 from transformers import AutoModelForCausalLM
 
 from graphwalker.errors import UserError
+from graphwalker.policies.local.kv_cache import Placement
+from support.grpo_batches import first_batch
 from training.config import SftConfig
 from training.estimate import Part, cache_bytes, estimate, peak, trained
 from training.grpo_config import GrpoConfig
@@ -153,7 +155,17 @@ def test_grpo_counts_the_rollouts_and_the_reference():
     told = sizes(estimate(config, 8, "zero2"))
     free = sizes(estimate(config.model_copy(update={"beta": 0.0}), 8, "zero2"))
     assert told["reference model"] == told["weights"] and "reference model" not in free
-    assert told["KV cache"] == 64 * (4096 + 8192) * 2 * 28 * 4 * 128 * 2
+    whole = 64 * (4096 + 8192) * 2 * 28 * 4 * 128 * 2
+    assert told["KV cache"] == whole + whole // 56  # one layer's keys or values are copied
+
+
+def test_the_rollouts_cache_is_no_longer_than_a_context_and_is_freed(grpo_world, tmp_path):
+    trainer, _ = first_batch(grpo_world, tmp_path / "run")
+    policy = trainer.rollouts.engine._policy
+    assert policy is not None and all(layer.keys is None for layer in policy._cache.slot_layers)
+    grown = Placement(None, torch.zeros(2, 1, dtype=torch.long), None, 90, (2, 90), 100)
+    assert grown.grown(torch.zeros(2, 1, 70, 4)).shape[2] == 100
+    assert grown.grown(torch.zeros(2, 1, 99, 4)).shape[2] == 99
 
 
 def test_the_peak_is_that_of_the_larger_phase():

@@ -1,7 +1,8 @@
 """The engines of GRPO's rollouts: each lends a policy that draws with the weights as they stand.
 
 With vLLM, TRL starts the engine (or joins the server) and pushes the weights to it after every
-optimizer step, gathered from ZeRO shards where need be. It never draws: its `generate` would let
+optimizer step, gathered from ZeRO shards where need be; adapters (`lora`) are merged into what is
+pushed, so vLLM needs no support for them. TRL never draws: its `generate` would let
 all episodes wait for the slowest one, and is a collective in server mode, where episodes that end
 at different turns would hang it. We step the engine, or ask the server, turn by turn.
 """
@@ -57,7 +58,10 @@ class TransformersRollouts:
                     max_context=self.max_context,
                     name="training",
                 )
-            yield self._policy
+            try:
+                yield self._policy
+            finally:
+                self._policy.free()  # its room is the update's now
 
 
 class VllmRollouts:

@@ -62,9 +62,12 @@ class Placement:
         valid: Tensor | None,
         width: int,
         size: tuple[int, int],
+        most: int,
     ) -> None:
-        """`slots` and `valid` are (batch, tokens); the batch attends to slots `0 .. width - 1`."""
+        """`slots` and `valid` are (batch, tokens); the batch attends to slots `0 .. width - 1`;
+        no row will ever have more than `most` slots."""
         self.rows, self.valid, self.width, self.size = rows, valid, width, size
+        self.most = most
         self.count = slots.shape[0]
         index = torch.arange(self.count, device=slots.device) if rows is None else rows
         if valid is None:
@@ -79,7 +82,8 @@ class Placement:
         if rows <= buffer.shape[0] and slots <= buffer.shape[2]:
             return buffer
         rows = max(rows, buffer.shape[0])
-        slots = slots if slots <= buffer.shape[2] else -(-slots * 5 // 4 // 64) * 64
+        if slots > buffer.shape[2]:
+            slots = max(slots, min(-(-slots * 5 // 4 // 64) * 64, self.most))
         larger = buffer.new_zeros(
             (rows, buffer.shape[1], max(slots, buffer.shape[2]), buffer.shape[3])
         )

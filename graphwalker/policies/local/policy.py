@@ -82,6 +82,13 @@ class TransformersPolicy:
         if episode is not None:
             self._owners[episode.row] = None
 
+    def free(self) -> None:
+        """Give the memory of the cache back; episodes that were not released are forgotten."""
+        self._episodes.clear()
+        self._owners.clear()
+        self._cache = RowCache(self.model.config.num_hidden_layers)
+        self._mask = torch.empty(0)
+
     # --- one batch of requests
 
     def _complete(self, requests: Sequence[Request]) -> list[Result]:
@@ -159,11 +166,17 @@ class TransformersPolicy:
         width = max(e.cached + count for e, count in zip(episodes, counts, strict=True))
         rows = torch.tensor([e.row for e in episodes], device=device)
         valid = offset < torch.tensor(counts, device=device)[:, None]
-        self._cache.place(Placement(rows, position, valid, width, (len(self._owners), width)))
+        self._cache.place(self._placed(rows, position, valid, width))
         mask = self._hidden(torch.arange(width, device=device) > position[:, :, None])
         self._forward(torch.as_tensor(ids, device=device), position, mask[:, None])
         for episode, count in zip(episodes, counts, strict=True):
             episode.cached += count
+
+    def _placed(
+        self, rows: Tensor | None, slots: Tensor, valid: Tensor | None, width: int
+    ) -> Placement:
+        size = (len(self._owners), width)
+        return Placement(rows, slots, valid, width, size, self.max_context)
 
     def _forward(self, ids: Tensor, position: Tensor, mask: Tensor) -> Tensor:
         output = self.model(
@@ -223,9 +236,10 @@ class TransformersPolicy:
         rows = torch.arange(len(batch.jobs), device=batch.token.device)
         width = int(batch.position.max()) + 1
         self._mask[rows, batch.position] = 0
-        position, size = batch.position[:, None], (len(self._owners), width)
-        self._cache.place(Placement(None, position, None, width, size))
-        return self._forward(batch.token[:, None], position, self._mask[:, None, None, :width])
+        self._cache.place(self._placed(None, batch.position[:, None], None, width))
+        return self._forward(
+            batch.token[:, None], batch.position[:, None], self._mask[:, None, None, :width]
+        )
 
     def _compact(self, batch: DecodingBatch) -> DecodingBatch:
         """Only the unfinished rows, moved to the front of the cache."""
