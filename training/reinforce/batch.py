@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 from graphwalker.question import Question
 from graphwalker.trajectory import StopReason, Trajectory
-from training.reinforce.episode_tokens import EpisodeTokens
 from training.reinforce.groups import (
     ZERO_VARIANCE,
     TurnReward,
@@ -17,6 +16,8 @@ from training.reinforce.groups import (
     why_no_variance,
 )
 from training.reinforce.rewards.answers import Reward, em
+from training.reinforce.rows.contexts import Context, further_contexts
+from training.reinforce.rows.episode_tokens import EpisodeTokens
 from training.runs.distributed import gathered
 
 Groups = list[list[Trajectory]]
@@ -76,7 +77,10 @@ class Batch:
     kept: Sequence[bool] = ()
     """Which of them are in the loss."""
     credits: Sequence[Sequence[float]] = ()
-    """Advantage of each token besides that of the episode; empty without turn credit."""
+    """Advantage of each token besides that of the episode, a row for the first context of each
+    episode, then those of `contexts`; empty without turn credit."""
+    contexts: Sequence[Context] = ()
+    """Where an agent began its conversation anew: the contexts after the first one."""
     facts: Sequence[EpisodeFacts] = ()
     """Of the episodes of all processes."""
     shown: Sequence[Trajectory] = ()
@@ -116,7 +120,7 @@ def make_batch(
             tokens.drop()
     # Episodes without a mask are counted as the others: the record is of what was played.
     facts = [
-        facts_of(trajectory, sum(turn < 0 for turn in tokens.turns), rules.max_turn_tokens)
+        facts_of(trajectory, _observation_tokens(tokens), rules.max_turn_tokens)
         for trajectory, tokens in zip(trajectories, episodes, strict=True)
     ]
     can_win = [_can_win(group, winnable) for group in groups for _ in group]
@@ -129,6 +133,7 @@ def make_batch(
         kept=kept,
         credits=_credits(trajectories, episodes, len(groups[0]), rules),
         facts=gathered(facts),
+        contexts=further_contexts(episodes),
         shown=_shown(groups, rules.shown),
         resampled=sum(count for count, _ in counts),
         filtered=sum(count for _, count in counts),
@@ -225,10 +230,16 @@ def _credits(
     if not (weight := rules.turn_credit):
         return []
     credits = turn_credit(trajectories, samples, rules.turn_reward)
+    rows = [(tokens, credit) for tokens, credit in zip(episodes, credits, strict=True)]
+    rows += [(c.tokens, credits[c.episode]) for c in further_contexts(episodes)]
     return [
         [weight * credit[turn] if turn >= 0 else 0.0 for turn in tokens.turns]
-        for credit, tokens in zip(credits, episodes, strict=True)
+        for tokens, credit in rows
     ]
+
+
+def _observation_tokens(tokens: EpisodeTokens) -> int:
+    return sum(turn < 0 for context in tokens.contexts for turn in context.turns)
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -19,10 +19,10 @@ from graphwalker.question import Question
 from graphwalker.tokens.segments import ChatFormat
 from training.reinforce.batch import Batch, Groups, RolloutRules, make_batch, rewards
 from training.reinforce.engines import BudgetPolicy, RolloutEngine, TransformersRollouts
-from training.reinforce.episode_tokens import EpisodeTokens, episode_tokens
 from training.reinforce.groups import Winnable, chunks, grouped, has_no_variance, substitutes
 from training.reinforce.pool import QuestionPool, Visit, visit
 from training.reinforce.rewards.mix import scored
+from training.reinforce.rows.episode_tokens import EpisodeTokens, episode_tokens
 from training.runs.distributed import gathered
 
 log = logging.getLogger(__name__)

@@ -16,6 +16,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 from trl.trainer.grpo_trainer import GRPOTrainer
 
+from graphwalker.errors import UserError
 from training.evaluation.callback import RolloutEvaluation
 from training.models.average import AveragedWeights
 from training.models.heads import add_selective_head, has_plain_head
@@ -23,6 +24,7 @@ from training.reinforce.embeddings import set_embedding_lr
 from training.reinforce.instruments import Movement
 from training.reinforce.log import Drift, StepLog
 from training.reinforce.rollout import Rollouts
+from training.reinforce.rows.contexts import with_contexts
 from training.runs.distributed import gathered
 from training.runs.saving import WholeCheckpoints
 from training.supervised.replay import Replay, replay_loss
@@ -87,10 +89,53 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
         if self._training:
             device, batch = self.accelerator.device, self.rollouts.batch
             output["kept"] = torch.tensor(batch.kept, device=device)
+            output = self._with_contexts(output)
             if batch.credits:
                 credit = _padded(batch.credits, torch.float32).to(device)
-                output["advantages"] = output["advantages"][:, None] + credit
+                width, rows = output["completion_ids"].shape[1], len(output["advantages"])
+                whole = credit.new_zeros((rows, width))
+                whole[: len(credit), : credit.shape[1]] = credit
+                output["advantages"] = output["advantages"][:, None] + whole
         return output
+
+    def _with_contexts(self, output: dict[str, Any]) -> dict[str, Any]:
+        """The batch with rows for the contexts that an agent began anew; as many in all processes,
+        and as many as its micro-batches can share. A collective."""
+        contexts, passes = self.rollouts.batch.contexts, self.args.steps_per_generation or 1
+        count = -(-max(gathered([len(contexts)])) // passes) * passes
+        if not count:
+            return output
+        if "importance_sampling_ratio" in output:
+            raise UserError(
+                "this agent begins its conversation anew, for which the correction of vLLM's "
+                "log-probabilities is not made: set vllm.ratio_cap=0, or engine=transformers"
+            )
+        pad, before = int(self._tokenizer.pad_token_id or 0), len(output["advantages"])
+        score = {"old_per_token_logps": self._logps_now, "ref_per_token_logps": self._logps_before}
+        output = with_contexts(output, contexts, count, pad, score)
+        mask = output["completion_mask"] * output["tool_mask"]
+        more = self.accelerator.gather(mask[before:].sum()).sum()
+        output["num_items_in_batch"] = output["num_items_in_batch"] + more
+        return output
+
+    @torch.no_grad()
+    def _logps_now(self, rows: dict[str, Any], model: Any = None) -> Tensor:
+        """Log-probabilities of the policy in training, or of another model."""
+        mask = rows["completion_mask"] * rows["tool_mask"]
+        self._scored = mask
+        ids = torch.cat([rows["prompt_ids"], rows["completion_ids"]], 1)
+        attention = torch.cat([rows["prompt_mask"], rows["completion_mask"]], 1)
+        size = self.args.per_device_train_batch_size
+        return self._get_per_token_logps_and_entropies(
+            self.model if model is None else model, ids, attention, mask.shape[1], size
+        )[0]
+
+    def _logps_before(self, rows: dict[str, Any]) -> Tensor:
+        """Log-probabilities of the reference: a model of its own, or this one without adapters."""
+        if self.ref_model is not None:
+            return self._logps_now(rows, self.ref_model)
+        with self.accelerator.unwrap_model(self.model).disable_adapter():
+            return self._logps_now(rows)
 
     def _prepare_inputs(self, generation_batch: Any) -> Any:
         # TRL buffers a step's micro-batches, split as the rows came; ours take their place.

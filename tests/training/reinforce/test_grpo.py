@@ -24,10 +24,10 @@ from support.grpo_toy import questions  # noqa: E402
 from support.run_toys import grpo_config, largest_difference, lines, write_config  # noqa: E402
 from training.grpo import run_grpo  # noqa: E402
 from training.grpo_config import GrpoConfig  # noqa: E402
-from training.reinforce.episode_tokens import episode_tokens  # noqa: E402
 from training.reinforce.groups import grouped  # noqa: E402
 from training.reinforce.rewards.mix import scored  # noqa: E402
 from training.reinforce.rollout import step_seed  # noqa: E402
+from training.reinforce.rows.episode_tokens import episode_tokens  # noqa: E402
 from training.runs.command import run_command  # noqa: E402
 
 FORMAT = FORMATS["inline"]

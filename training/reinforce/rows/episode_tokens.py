@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from graphwalker.errors import UserError
 from graphwalker.tokens.segments import (
     ChatFormat,
     Tokenizer,
@@ -27,6 +26,13 @@ class EpisodeTokens:
     mask: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
     turns: list[int] = field(default_factory=list)
+    more: list["EpisodeTokens"] = field(default_factory=list)
+    """Of an agent that began its conversation anew: the contexts after the first one."""
+
+    @property
+    def contexts(self) -> "list[EpisodeTokens]":
+        """All of them, each a row of its own."""
+        return [self, *self.more]
 
     def add(self, ids: Sequence[int], logprobs: Sequence[float] = (), turn: int = -1) -> None:
         """Append ids; those beyond the given log-probabilities were not drawn."""
@@ -38,7 +44,8 @@ class EpisodeTokens:
 
     def drop(self) -> None:
         """Leave the episode out of the loss."""
-        self.mask[:] = [0] * len(self.mask)
+        for context in self.contexts:
+            context.mask[:] = [0] * len(context.mask)
 
 
 def episode_tokens(
@@ -46,30 +53,26 @@ def episode_tokens(
 ) -> EpisodeTokens:
     """The very ids that the engine read and drew; an infrastructure failure has no mask.
 
-    An engine without room leaves a turn without ids: the episode ends before it. An answered
-    episode ends with one of `end_ids`, added and masked where need be, so that TRL does not count
-    it as truncated.
+    A turn that restarts the conversation begins a context of its own (`more`). An engine without
+    room leaves a turn without ids: the episode ends before it. An answered episode ends with one of
+    `end_ids`, added and masked where need be, so that TRL does not count it as truncated.
     """
     turn_end = end_of_turn_id(fmt, tokenizer)
-    tokens: EpisodeTokens | None = None
+    contexts: list[EpisodeTokens] = []
     for number, turn in enumerate(trajectory.turns):
-        if turn.restart:
-            raise UserError(
-                f"trajectory {trajectory.id!r} restarts its context: GRPO needs an agent whose "
-                "context only grows"
-            )
         if turn.token_ids is None or turn.logprobs is None:
             break
-        if tokens is None:
-            tokens = EpisodeTokens(prompt_ids(turn.context, fmt, tokenizer))
+        if turn.restart or not contexts:
+            contexts.append(EpisodeTokens(prompt_ids(turn.context, fmt, tokenizer)))
         else:
-            tokens.add(extension_ids(turn.context, fmt, tokenizer))
-        tokens.add(turn.token_ids, turn.logprobs, number)
-    if tokens is None:
-        tokens = EpisodeTokens([turn_end])
+            contexts[-1].add(extension_ids(turn.context, fmt, tokenizer))
+        contexts[-1].add(turn.token_ids, turn.logprobs, number)
+    first, *rest = contexts or [EpisodeTokens([turn_end])]
+    first.more.extend(rest)
+    last = first.contexts[-1]
     answered = trajectory.stop in (StopReason.ANSWERED, StopReason.FORCED)
-    if not tokens.completion or (answered and tokens.completion[-1] not in end_ids):
-        tokens.add([end_ids[0]])
+    if not last.completion or (answered and last.completion[-1] not in end_ids):
+        last.add([end_ids[0]])
     if trajectory.stop.infrastructure_failure:
-        tokens.drop()
-    return tokens
+        first.drop()
+    return first

@@ -1,0 +1,86 @@
+"""Agents that begin their conversation anew: each context is a row with its episode's advantage."""
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("trl")
+
+from support.forgetful_agent import ForgetfulAgent  # noqa: E402
+from support.grpo_batches import (  # noqa: E402
+    environment_of,
+    first_batch,
+    gradients,
+    loss_mask,
+    our_loss,
+    plain_logps,
+)
+from support.grpo_toy import questions  # noqa: E402
+from support.run_toys import grpo_config, lines  # noqa: E402
+from training.grpo import make_trainer  # noqa: E402
+from training.reinforce.groups import turn_credit  # noqa: E402
+
+
+def forgetful(world, contexts: int = 2):
+    environment = environment_of(world)
+    environment.agent = ForgetfulAgent(environment.protocol, contexts)
+    return environment
+
+
+def test_every_context_is_a_row_with_the_advantage_of_its_episode(grpo_world, tmp_path) -> None:
+    settings = {"rewards": {"em": 1.0, "answered": 0.5}, "temperature": 1.5}
+    trainer, inputs = first_batch(grpo_world, tmp_path / "r", forgetful(grpo_world), **settings)
+    batch = trainer.rollouts.batch
+    contexts = [context.episode for context in batch.contexts]
+    assert len(contexts) > 0
+    rows = len(inputs["advantages"])
+    assert rows % 2 == 0 and 16 + len(contexts) <= rows <= 17 + len(contexts)
+    more = inputs["advantages"][16 : 16 + len(contexts)]
+    assert torch.equal(more, inputs["advantages"][contexts])
+    assert (
+        inputs["kept"][: 16 + len(contexts)].all()
+        and not inputs["kept"][16 + len(contexts) :].any()
+    )
+    drawn = sum(len(t.logprobs or ()) for e in batch.trajectories for t in e.turns)
+    assert int(loss_mask(inputs).sum()) == drawn == int(inputs["num_items_in_batch"])
+
+
+def test_a_context_is_read_as_it_was_drawn_and_trained_as_by_hand(grpo_world, tmp_path) -> None:
+    trainer, inputs = first_batch(
+        grpo_world, tmp_path / "r", forgetful(grpo_world), rewards={"em": 1.0, "answered": 0.5}
+    )
+    mask, logps = loss_mask(inputs), plain_logps(trainer.model, inputs)
+    kept = inputs["kept"]
+    gap = (logps.detach() - inputs["sampling_per_token_logps"]).abs() * mask
+    assert float(gap.max()) < 1e-4
+    terms = -(logps - logps.detach()).exp() * inputs["advantages"][:, None] * mask
+    by_hand = (terms.sum(1)[kept] / mask.sum(1)[kept].clamp(min=1)).mean()
+    ours = gradients(trainer, our_loss(trainer, inputs))
+    for one, two in zip(ours, gradients(trainer, by_hand), strict=True):
+        assert torch.allclose(one, two, atol=1e-6)
+
+
+def test_a_turns_credit_reaches_its_tokens_in_every_context(grpo_world, tmp_path) -> None:
+    trainer, inputs = first_batch(
+        grpo_world, tmp_path / "r", forgetful(grpo_world), turn_credit=0.5, scale_rewards="none"
+    )
+    batch = trainer.rollouts.batch
+    credits = turn_credit(batch.trajectories, 4)
+    rewards = torch.tensor([t.scores["reward"] for t in batch.trajectories]).view(-1, 4)
+    plain = (rewards - rewards.mean(1, keepdim=True)).flatten()
+    for place, context in enumerate(batch.contexts):
+        row, mask = inputs["advantages"][16 + place], loss_mask(inputs)[16 + place].bool()
+        expected = [
+            float(plain[context.episode]) + 0.5 * credits[context.episode][turn]
+            for turn in context.tokens.turns
+            if turn >= 0
+        ]
+        assert row[mask].tolist() == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.parametrize("settings", [{"beta": 0.1}, {"iterations": 2}])
+def test_a_run_trains_on_agents_that_begin_anew(grpo_world, tmp_path, settings) -> None:
+    config = grpo_config(grpo_world, tmp_path / "r", steps=2, **settings)
+    make_trainer(config, questions(), forgetful(grpo_world, 3)).train()
+    first = lines(tmp_path / "r")[0]
+    assert first["mismatch_max"] < 1e-4 and first["grad_norm"] >= 0
+    assert first["kl"] is None or first["kl"] == pytest.approx(0, abs=1e-6)
