@@ -23,7 +23,7 @@ from graphwalker.runs import one_writer
 from graphwalker.tokens.segments import chat_format
 from training.grpo_config import GrpoConfig
 from training.models.lora import refuse_adapter
-from training.runs.checkpoints import claim_run, digest, last_checkpoint
+from training.runs.checkpoints import digest, last_checkpoint
 from training.runs.command import run_command
 from training.runs.distributed import check_layout, rank, set_threads
 from training.runs.environment import (
@@ -32,6 +32,7 @@ from training.runs.environment import (
     short_cap,
     write_grpo_environment,
 )
+from training.runs.resuming import claim_run, record_length
 
 log = logging.getLogger(__name__)
 
@@ -45,10 +46,13 @@ FREE_KEYS = (
     "max_kl",
     "max_mismatch",
     "max_seconds",
+    "micro_batch",
     "min_answered",
     "min_entropy",
     "min_valid_actions",
     "report_to",
+    "save_steps",
+    "steps",
     "threads",
     "vllm",
 )
@@ -64,7 +68,6 @@ def run_grpo(config: GrpoConfig) -> Path:
     many infrastructure failures in a step.
     """
     from training.reinforce.rewards.mix import reward_mix
-    from training.runs.saving import save_final
     from training.runs.stopping import train
 
     check_layout()
@@ -82,6 +85,15 @@ def run_grpo(config: GrpoConfig) -> Path:
     start = last_checkpoint(out)
     trainer = make_trainer(config, questions, environment, start)
     train(trainer, start, config.iterations)
+    final = _final(config, trainer, out)
+    record_length(config, FREE_KEYS)
+    return final
+
+
+def _final(config: GrpoConfig, trainer: Any, out: Path) -> Path:
+    """The best model on dev questions where it is asked for, else the last one, or its average."""
+    from training.runs.saving import save_final
+
     best = trainer.evaluation and trainer.evaluation.best
     if config.evaluation and config.evaluation.choose_best and best and best.found:
         log.info("the final model is that of step %d, with %.3f", best.step, best.score)

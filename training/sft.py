@@ -12,10 +12,11 @@ from graphwalker.files import write_json
 from graphwalker.runs import one_writer
 from training.config import SftConfig
 from training.models.lora import refuse_adapter
-from training.runs.checkpoints import claim_facts, claim_run, digest, last_checkpoint
+from training.runs.checkpoints import claim_facts, digest, last_checkpoint
 from training.runs.command import run_command
 from training.runs.distributed import check_layout, processes, rank, set_threads
 from training.runs.environment import check_evaluation, in_their_environment, write_sft_environment
+from training.runs.resuming import claim_run, record_length
 from training.supervised.data import plan_steps, read_rows
 
 log = logging.getLogger(__name__)
@@ -23,11 +24,15 @@ log = logging.getLogger(__name__)
 FREE_KEYS = (
     "allow_cpu",
     "environment",
+    "epochs",
     "force_environment",
+    "gradient_accumulation",
     "keep_checkpoints",
     "log_steps",
+    "max_steps",
     "progress",
     "report_to",
+    "save_steps",
     "threads",
 )
 """Settings that may differ when a run resumes."""
@@ -44,7 +49,9 @@ def run_sft(config: SftConfig) -> Path:
     out = Path(config.output_dir)
     if claim_run(config, _inputs(config), FREE_KEYS):
         return out / "final"
-    return _train(config, out)
+    final = _train(config, out)
+    record_length(config, FREE_KEYS)
+    return final
 
 
 def _train(config: SftConfig, out: Path) -> Path:

@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from training.runs.checkpoints import publish
+from training.runs.checkpoints import publish, publish_final
 from training.runs.distributed import rank
 
 
@@ -55,7 +55,7 @@ class BestModel:
         if rank() == 0:
             shutil.rmtree(partial, ignore_errors=True)
             shutil.copytree(self._place(self.step), partial)
-            publish(partial, final)
+            publish_final(partial, self._folder)
         trainer.accelerator.wait_for_everyone()
         return final
 

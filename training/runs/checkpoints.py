@@ -1,40 +1,20 @@
 """Run folders: claimed by one config, checkpoints whole or not there, metrics without repeats."""
 
 import hashlib
-import logging
 import os
 import shutil
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 from graphwalker.files import JsonlAppender, read_jsonl, write_jsonl
 from graphwalker.runs import claim
-from training.config import TrainingConfig
-from training.runs.distributed import rank
-
-log = logging.getLogger(__name__)
 
 _MARK = "complete"
 _SAMPLE = 1 << 22
 _PICKLES = "training_args.bin"
 """What the Trainer pickles beside every model; nothing reads it, so it is removed."""
-
-
-def claim_run(config: TrainingConfig, inputs: Mapping[str, str], free: Collection[str]) -> bool:
-    """Claim the run folder for this config and these inputs; True where the run is finished.
-
-    `free` names settings that may differ when a run resumes. Raises `UserError` for another run.
-    """
-    folder = Path(config.output_dir)
-    if rank() == 0:
-        claim(folder, config, "config.yaml", free=free, foreign="*")
-        claim_facts(folder, "inputs", inputs)
-    if not finished(folder):
-        return False
-    log.info("%s is finished", folder / "final")
-    return True
 
 
 def claim_facts(folder: Path, name: str, facts: Mapping[str, Any]) -> None:
@@ -75,6 +55,16 @@ def publish_checkpoint(folder: Path, step: int, keep: int) -> None:
     publish(written, place)
     mark_complete(folder, step, keep)
     shutil.rmtree(staging(folder), ignore_errors=True)
+
+
+def publish_final(written: Path, folder: Path) -> None:
+    """Move the written model to `final/`; the one from before the run was prolonged moves to
+    `final-before/`."""
+    final, before = folder / "final", folder / "final-before"
+    if final.is_dir():
+        shutil.rmtree(before, ignore_errors=True)
+        final.rename(before)
+    publish(written, final)
 
 
 def publish(written: Path, place: Path) -> None:

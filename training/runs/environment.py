@@ -4,7 +4,7 @@ import logging
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from graphwalker.agents.environment import EnvironmentConfig
 from graphwalker.agents.model_environment import read_environment, settings_for, write_environment
@@ -14,8 +14,11 @@ from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl
 from training.config import SftConfig
 from training.grpo_config import GrpoConfig
+from training.rft_config import RftConfig
 
 log = logging.getLogger(__name__)
+
+C = TypeVar("C", GrpoConfig, RftConfig)
 
 
 def demonstrated(config: SftConfig) -> EnvironmentConfig:
@@ -61,7 +64,7 @@ def merged(base: EnvironmentConfig, wanted: EnvironmentConfig, name: str) -> Env
     return chosen
 
 
-def in_its_environment(config: GrpoConfig) -> GrpoConfig:
+def in_its_environment(config: C) -> C:
     """The config, with the settings of its model's `graphwalker.json` where the user set nothing.
 
     Raises `UserError` for another preset than the model's, unless `force_environment` is set.

@@ -8,7 +8,7 @@ from safetensors import SafetensorError
 
 from graphwalker.agents.model_environment import copy_environment
 from graphwalker.errors import GraphWalkerError
-from training.runs.checkpoints import last_checkpoint, publish, publish_checkpoint, staging
+from training.runs.checkpoints import last_checkpoint, publish_checkpoint, publish_final, staging
 
 _NO_ROOM = (
     "No space left", "Disk quota exceeded", "File too large",
@@ -83,7 +83,7 @@ def save_final(trainer: Any, folder: Path) -> Path:
         trainer.save_model(str(partial))
         trainer.accelerator.wait_for_everyone()
         if trainer.is_world_process_zero():
-            publish(partial, final)
+            publish_final(partial, folder)
     except (OSError, RuntimeError, SafetensorError) as error:
         if _disk_is_full(error):
             raise _no_room(folder, "final") from error

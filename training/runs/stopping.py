@@ -11,6 +11,7 @@ from transformers import TrainerCallback, TrainerControl, TrainerState
 from graphwalker.errors import GraphWalkerError
 from graphwalker.files import write_json
 from training.runs.distributed import gathered, rank
+from training.runs.resuming import NewSettings
 
 SIGNALS = (signal.SIGTERM, signal.SIGUSR1)
 """Slurm sends SIGTERM before it kills a job, and with `--signal=USR1@300` a notice before that."""
@@ -80,6 +81,7 @@ def train(trainer: Any, start: int, iterations: int = 1) -> None:
     Raises `StoppedError` once a signal has come and the step at hand is saved.
     """
     folder = Path(trainer.args.output_dir)
+    trainer.add_callback(NewSettings())
     with StopSignals(folder, iterations) as signals:
         trainer.add_callback(signals)  # last: an evaluation at this step could outlast the notice
         trainer.train(resume_from_checkpoint=str(folder / f"checkpoint-{start}") if start else None)

@@ -180,7 +180,7 @@ def test_a_folder_of_another_run_is_refused_by_key(place, trained) -> None:
 
 
 def test_a_setting_that_came_after_a_run_folder_counts_as_its_default(place, tmp_path) -> None:
-    from training.runs.checkpoints import claim_run
+    from training.runs.resuming import claim_run
 
     now = settings(place, output_dir=str(tmp_path))
     claim_run(now, {}, ())

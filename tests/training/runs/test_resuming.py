@@ -1,0 +1,90 @@
+"""What may change when a run resumes: its length, its checkpoints, how a step is cut up."""
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("trl")
+
+from graphwalker.config import load_config
+from graphwalker.errors import UserError
+from support.run_toys import (
+    curve,
+    grpo_config,
+    largest_difference,
+    lines,
+    make_sft_place,
+    sft_config,
+    stop_after,
+)
+from training.config import SftConfig
+from training.grpo import run_grpo
+from training.sft import run_sft
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory) -> Path:
+    return make_sft_place(tmp_path_factory.mktemp("sft"))
+
+
+def test_a_finished_run_is_prolonged_and_ends_as_a_longer_one(place, tmp_path) -> None:
+    settings = {"schedule": "constant", "warmup_ratio": 0.0, "save_steps": 3}
+    run_sft(sft_config(place, tmp_path / "whole", max_steps=6, **settings))
+    run_sft(sft_config(place, tmp_path / "long", max_steps=3, **settings))
+    longer = sft_config(place, tmp_path / "long", max_steps=6, **settings)
+    run_sft(longer)
+    assert largest_difference(tmp_path / "long", tmp_path / "whole") == 0
+    assert curve(tmp_path / "long") == curve(tmp_path / "whole")
+    assert (tmp_path / "long" / "final-before" / "model.safetensors").is_file()
+    stored = load_config(SftConfig, tmp_path / "long" / "config.yaml")
+    assert stored.max_steps == 6
+    before = (tmp_path / "long" / "final" / "model.safetensors").stat().st_mtime_ns
+    run_sft(longer)  # finished
+    assert (tmp_path / "long" / "final" / "model.safetensors").stat().st_mtime_ns == before
+
+
+def test_a_longer_schedule_counts_from_the_first_step_that_is_resumed(place, tmp_path) -> None:
+    settings = {"schedule": "linear", "warmup_ratio": 0.0, "save_steps": 3}
+    run_sft(sft_config(place, tmp_path / "whole", max_steps=6, **settings))
+    run_sft(sft_config(place, tmp_path / "r", max_steps=3, **settings))
+    run_sft(sft_config(place, tmp_path / "r", max_steps=6, **settings))
+    whole, prolonged = ([line["lr"] for line in lines(tmp_path / name)] for name in ("whole", "r"))
+    assert prolonged[3:] == whole[3:] and prolonged[:3] != whole[:3]
+
+
+def test_checkpoints_come_as_often_as_the_settings_say_now(place, tmp_path) -> None:
+    values = {"max_steps": 8, "save_steps": 4, "keep_checkpoints": 9}
+    run_sft(sft_config(place, tmp_path / "whole", **values))
+    config = sft_config(place, tmp_path / "r", **{**values, "save_steps": 1, "log_steps": 2})
+    run = stop_after(tmp_path / "whole", sft_config(place, tmp_path / "r", **values), 4)
+    run_sft(config)
+    assert sorted(path.name for path in run.glob("checkpoint-*")) == [
+        f"checkpoint-{step}" for step in (4, 5, 6, 7, 8)
+    ]
+    assert largest_difference(run, tmp_path / "whole") == 0
+
+
+def test_a_step_may_be_cut_into_smaller_passes(place, grpo_world, tmp_path) -> None:
+    """After an out-of-memory: the same steps, the same weights but for the order of sums."""
+    settings = {"max_steps": 4, "save_steps": 2, "keep_checkpoints": 9}
+    run_sft(sft_config(place, tmp_path / "sft", **settings))
+    stop_after(tmp_path / "sft", sft_config(place, tmp_path / "sft2", **settings), 2)
+    run_sft(sft_config(place, tmp_path / "sft2", gradient_accumulation=2, **settings))
+    assert largest_difference(tmp_path / "sft2", tmp_path / "sft") < 1e-4
+    settings = {"steps": 2, "save_steps": 1, "keep_checkpoints": 9}
+    run_grpo(grpo_config(grpo_world, tmp_path / "grpo", **settings))
+    stop_after(tmp_path / "grpo", grpo_config(grpo_world, tmp_path / "grpo2", **settings), 1)
+    run_grpo(grpo_config(grpo_world, tmp_path / "grpo2", micro_batch=4, **settings))
+    assert largest_difference(tmp_path / "grpo2", tmp_path / "grpo") < 1e-4
+    keys = ("em", "tokens", "reward")
+    now, before = (curve(tmp_path / name, *keys) for name in ("grpo2", "grpo"))
+    assert [line[3:] for line in now] == [line[3:] for line in before]
+
+
+def test_a_grpo_run_is_prolonged_on_the_same_questions(grpo_world, tmp_path) -> None:
+    run_grpo(grpo_config(grpo_world, tmp_path / "whole", steps=3, save_steps=1))
+    run_grpo(grpo_config(grpo_world, tmp_path / "long", steps=2, save_steps=2))
+    run_grpo(grpo_config(grpo_world, tmp_path / "long", steps=3, save_steps=1))
+    assert largest_difference(tmp_path / "long", tmp_path / "whole") == 0
+    with pytest.raises(UserError, match="checkpoint-3 is beyond the 1 steps"):
+        run_grpo(grpo_config(grpo_world, tmp_path / "long", steps=1, save_steps=1))

@@ -1,0 +1,104 @@
+"""Resuming with other settings: how long a run is and how it is cut up may change on the way."""
+
+import json
+import logging
+import math
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+from transformers import TrainerCallback, TrainerControl, TrainerState
+
+from graphwalker.config import write_config
+from graphwalker.errors import UserError
+from graphwalker.runs import claim
+from training.config import TrainingConfig
+from training.runs.checkpoints import claim_facts, finished, last_checkpoint
+from training.runs.distributed import rank
+
+LENGTHS = ("steps", "max_steps", "epochs")
+"""Settings that say how long a run is."""
+
+log = logging.getLogger(__name__)
+
+
+class NewSettings(TrainerCallback):
+    """Where a run resumes, what the settings say now counts, not what the checkpoint was made with.
+
+    transformers takes the intervals from the checkpoint, and the optimizer's next learning rate,
+    which a schedule of another length would not have.
+    """
+
+    def on_train_begin(
+        self, args: Any, state: TrainerState, control: TrainerControl, **more: Any
+    ) -> None:
+        if not state.global_step:
+            return
+        state.compute_steps(args, state.max_steps)
+        checkpoint = Path(args.output_dir) / f"checkpoint-{state.global_step}"
+        before = json.loads((checkpoint / "trainer_state.json").read_text(encoding="utf-8"))
+        if before["max_steps"] == state.max_steps:
+            return
+        log.info("the run has %d steps now, not %d", state.max_steps, before["max_steps"])
+        schedule = getattr(more["lr_scheduler"], "scheduler", more["lr_scheduler"])
+        if hasattr(schedule, "lr_lambdas"):
+            pairs = zip(schedule.base_lrs, schedule.lr_lambdas, strict=True)
+            rates = [base * factor(schedule.last_epoch) for base, factor in pairs]
+            for group, rate in zip(more["optimizer"].param_groups, rates, strict=True):
+                group["lr"] = rate
+
+
+def claim_run(config: TrainingConfig, inputs: Mapping[str, str], free: Collection[str]) -> bool:
+    """Claim the run folder for this config and these inputs; True where the run is finished.
+
+    `free` names settings that may differ when a run resumes; one that asks for more steps than a
+    finished run had resumes it. Raises `UserError` for another run.
+    """
+    folder, differences = Path(config.output_dir), changed(config, free)
+    if rank() == 0:
+        claim(folder, config, "config.yaml", free=free, foreign="*")
+        claim_facts(folder, "inputs", inputs)
+        check_length(config)
+        for key, (before, now) in differences.items():
+            log.info("resumes with %s = %s (%s before)", key, now, before)
+    if not finished(folder) or is_longer(differences):
+        return False
+    log.info("%s is finished", folder / "final")
+    return True
+
+
+def record_length(config: TrainingConfig, free: Collection[str]) -> None:
+    """At the end of a run: its config is the one that it ended with."""
+    if rank() == 0 and changed(config, free):
+        write_config(config, Path(config.output_dir))
+
+
+def changed(config: TrainingConfig, free: Collection[str]) -> dict[str, tuple[Any, Any]]:
+    """The settings among `free` that differ from those that the run was begun with: then, now."""
+    path = Path(config.output_dir) / "config.yaml"
+    if not path.is_file():
+        return {}
+    from omegaconf import OmegaConf
+
+    stored: Any = OmegaConf.to_container(OmegaConf.load(path))
+    now = config.model_dump(mode="json")
+    both = sorted(set(free) & stored.keys() & now.keys())
+    return {key: (stored[key], now[key]) for key in both if stored[key] != now[key]}
+
+
+def is_longer(differences: Mapping[str, tuple[Any, Any]]) -> bool:
+    """Whether more steps are asked for than before (`max_steps` 0 is as many as `epochs` has)."""
+    pairs = [differences[key] for key in LENGTHS if key in differences]
+    return any((now or math.inf) > (before or math.inf) for before, now in pairs)
+
+
+def check_length(config: TrainingConfig) -> None:
+    """Raises `UserError` for a run that is further already than its config asks for."""
+    folder = Path(config.output_dir)
+    steps = getattr(config, "steps", 0) or getattr(config, "max_steps", 0)
+    done = last_checkpoint(folder)
+    if steps and done > steps:
+        raise UserError(
+            f"{folder}: checkpoint-{done} is beyond the {steps} steps that are asked for: ask for "
+            f"{done} or more, or choose another folder"
+        )
