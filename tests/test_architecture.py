@@ -293,7 +293,7 @@ ROADS = sorted([*(ROOT / "configs").glob("demo*.yaml"), *ABLATIONS])
 
 def test_no_config_is_left_unread() -> None:
     names = {path.name for path in (ROOT / "configs").glob("*.yaml")}
-    stages = {"sft.yaml", "sft-stage2.yaml", "grpo.yaml"}
+    stages = {"sft.yaml", "sft-stage2.yaml", "grpo.yaml", "rft.yaml"}
     assert names - {path.name for path in ROADS} == {*stages, "metaqa.yaml", "cluster.yaml"}
 
 

@@ -46,6 +46,7 @@ def config_models() -> dict[str, type[Config]]:
     from graphwalker.pipeline import DemoConfig
     from training.config import SftConfig, TinyModelConfig
     from training.grpo_config import GrpoConfig
+    from training.rft_config import RftConfig
 
     return {
         "environment": EnvironmentConfig,
@@ -56,6 +57,7 @@ def config_models() -> dict[str, type[Config]]:
         "model": TinyModelConfig,
         "sft": SftConfig,
         "grpo": GrpoConfig,
+        "rft": RftConfig,
         "eval": EvalConfig,
         "judge": AnswerJudgeConfig,
         "ask": AskConfig,
