@@ -76,7 +76,7 @@ def test_embeddings_of_a_model_on_disk_find_what_words_do_not(tmp_path):
     models = pytest.importorskip("sentence_transformers")
     words = pytest.importorskip("sentence_transformers.sentence_transformer.modules")
     vocabulary = ["deep", "walks", "on", "graphs", "valleys", "garden", "rivers", "carve"]
-    bag = words.BoW(vocab=vocabulary, word_weights={}, unknown_word_weight=0)
+    bag = words.BoW(vocab=vocabulary)
     models.SentenceTransformer(modules=[bag], device="cpu").save(str(tmp_path / "model"))
     index = open_node_index(GRAPH, f"embed:{tmp_path / 'model'}", tmp_path / "kept")
     assert index.search("rivers carve")[0].entity.id == "p2"

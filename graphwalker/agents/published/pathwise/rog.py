@@ -52,7 +52,7 @@ class RogAgent:
         seen = Observation("no path was retrieved")
         try:
             talk.begin(*self._opening(question, tools))
-            words = "\n".join(tools.relation_words(self.relations))
+            words = self.protocol.observe("\n".join(tools.relation_words(self.relations)))
             talk.say(PLANNING.format(beams=self.beams, relations=words))
             while True:
                 action = yield from talk.decide(("paths",), lambda call: self._run(tools, call))

@@ -139,7 +139,8 @@ class TogAgent:
             return []
         self._open(talk, question, tools)
         entity = self.protocol.observe(quote(path.tail.name))
-        talk.say(RELATIONS.format(entity=entity, width=self.width, listing=listing))
+        shown = self.protocol.observe(listing)
+        talk.say(RELATIONS.format(entity=entity, width=self.width, listing=shown))
 
         def run(call: Call) -> Observation:
             hops = [hop for hop, _ in chosen_hops(call.arguments, listed.hops, self.width)]
@@ -164,7 +165,7 @@ class TogAgent:
         self._open(talk, question, tools)
         talk.say(
             ENTITIES.format(
-                relation=one.hop,
+                relation=self.protocol.observe(str(one.hop)),
                 entity=self.protocol.observe(quote(one.path.tail.name)),
                 listing=self.protocol.observe("\n".join(quote(end.name) for end in one.ends)),
             )
