@@ -1,0 +1,124 @@
+"""A maze agent from nothing: demonstrations by the oracle, a tiny model with tokens made for them.
+
+    python -m benchmarks.graphwalk_maze --mazes 3000 --out runs/maze
+    python -m training.sft --config runs/maze/sft.yaml
+    python -m graphwalker eval graph=runs/maze/test questions=runs/maze/test/questions.jsonl \\
+        output_dir=runs/maze/eval policy.model=runs/maze/sft/final policy.format=inline \\
+        max_tokens=60
+
+Writes OUT/demos.jsonl, OUT/tiny, OUT/sft.yaml and OUT/test, a set of unseen mazes.
+"""
+
+import argparse
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from omegaconf import OmegaConf
+
+from graphwalker.agents.environment import Environment, EnvironmentConfig
+from graphwalker.agents.rollout import rollout
+from graphwalker.datasets.base import load_questions
+from graphwalker.files import read_records, write_jsonl, write_text
+from graphwalker.graphs.open import open_graph
+from graphwalker.policies.config import PolicyConfig
+from graphwalker.policies.load import load_policy
+from graphwalker.synthetic.sets import QUESTIONS, make_maze_set
+from graphwalker.trajectory import Trajectory
+from training.config import TinyModelConfig
+from training.models.tiny import conversation_texts, make_tiny
+
+_CALL = '<tool_call>\n{"name": "get_possible_next_cells", "arguments": {"node_id": "'
+_PATH_CALL = '<tool_call>\n{"name": "get_connected_path", "arguments": {}}\n</tool_call>'
+PIECES = (
+    "Find the shortest path from cell ",
+    " to cell ",
+    f"I begin at the start.\n{_CALL}",
+    f".\n{_CALL}",
+    '"}}\n</tool_call>',
+    "<tool_response>\nOpen cells beside ",
+    " (euclidean_distance ",
+    ", marked false, mark_order -1)",
+    ", marked true, mark_order ",
+    "\n</tool_response>",
+    "Next ",
+    ". Left: ",
+    "none",
+    f"The goal. Which of these cells make the path?\n{_PATH_CALL}",
+    "<tool_response>\nShortest path from cell ",
+    " over visited cells: [",
+    "That is the path.\n[",
+    *(", ", ": ", "]", "), ", ")"),
+)
+"""What the tools and the oracle write again and again: one token for each."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--mazes", type=int, default=3000)
+    parser.add_argument("--test", type=int, default=100)
+    parser.add_argument("--size", type=int, default=10)
+    parser.add_argument("--out", type=Path, default=Path("runs/maze"))
+    given = parser.parse_args(arguments)
+    out: Path = given.out
+    make_maze_set(given.size, given.mazes, 100, out / "train")
+    make_maze_set(given.size, given.test, 7, out / "test")
+    write_text(out / "prompt.md", "{question}\n")
+    config = environment(out)
+    write_jsonl(out / "demos.jsonl", (one.to_json() for one in demonstrations(out, config)))
+    make_tiny(
+        TinyModelConfig(
+            vocab_size=900, layers=3, hidden=128, heads=2, intermediate=384, induction=True
+        ),
+        conversation_texts(read_records(out / "demos.jsonl", Trajectory.from_json)),
+        [],
+        out / "tiny",
+        environment=config,
+        pieces=[*PIECES, *numbers(given.size)],
+    )
+    write_text(out / "sft.yaml", OmegaConf.to_yaml(OmegaConf.create(settings(out))))
+    print(f"python -m training.sft --config {out / 'sft.yaml'}")
+
+
+def environment(out: Path) -> EnvironmentConfig:
+    """The shortest prompt, and a message that ends at its call, as the inline format needs."""
+    prompt, options = str(out / "prompt.md"), {"parallel": False}
+    return EnvironmentConfig(preset="graphwalk-maze", prompt=prompt, options=options)
+
+
+def demonstrations(out: Path, config: EnvironmentConfig) -> Iterator[Trajectory]:
+    """The oracle's runs through the mazes of OUT/train."""
+    world = Environment(open_graph(out / "train"), config)
+    policy = load_policy(PolicyConfig(model="oracle"), environment=world)
+    yield from rollout(load_questions(out / "train" / QUESTIONS), world, policy)
+
+
+def numbers(size: int) -> list[str]:
+    """Every cell and every distance as tools write them."""
+    distances = {str(round(math.hypot(a, b), 2)) for a in range(size) for b in range(size)}
+    return [*sorted(distances), *map(str, range(size**2))]
+
+
+def settings(out: Path) -> dict[str, Any]:
+    """Of the training: ten minutes of one core."""
+    return {
+        "model": str(out / "tiny"),
+        "output_dir": str(out / "sft"),
+        "data": [str(out / "demos.jsonl")],
+        "format": "inline",
+        "environment": environment(out).model_dump(include={"preset", "prompt", "options"}),
+        "optimizer": "muon",
+        "tokens_per_step": 4096,
+        "max_length": 1200,
+        "max_seconds": 560,
+        "max_steps": 420,
+        "lr": 8.0e-3,
+        "muon_lr": 0.01,
+        "epsilon": 1.0e-5,
+        "schedule": "linear",
+    }
+
+
+if __name__ == "__main__":
+    main()
