@@ -12,6 +12,7 @@ from typing import Any
 
 from graphwalker.errors import UserError
 from graphwalker.graphs.build.compiler import Compiler
+from graphwalker.graphs.build.foreign import refuse_foreign
 from graphwalker.graphs.format.layout import FILE_NAME, Layout
 from graphwalker.graphs.intake.filters import Filters
 from graphwalker.graphs.intake.intake import Intake
@@ -103,6 +104,8 @@ def _sources(
         ("triples", triples),
     )
     files = [(Path(path), kind) for kind, paths in kinds for path in paths]
+    for path, _ in files:
+        refuse_foreign(path)
     return [Source(path, kind, number) for number, (path, kind) in enumerate(files)]
 
 

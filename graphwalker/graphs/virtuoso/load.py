@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from graphwalker.errors import GraphError, UserError
+from graphwalker.graphs.build.foreign import refuse_foreign
 from graphwalker.graphs.intake.rejects import REJECT_LIMIT, Rejects
 from graphwalker.graphs.sparql.proof import FINGERPRINT, MARKED, TRIPLES, marks
 from graphwalker.graphs.sparql.terms import Vocabulary
@@ -67,6 +68,8 @@ def _load(
         given = {"files": _link(*files, place)}
     else:
         say("writing clean N-Triples")
+        for path in (path for some in files for path in some):
+            refuse_foreign(path)
         rejects = Rejects(Path(server.folder) / "rejects.tsv", max_malformed)
         prepared = prepare(*files, place / "all.nt", Vocabulary(), rejects)
         rejects.close()

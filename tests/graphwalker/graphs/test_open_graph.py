@@ -12,6 +12,10 @@ from graphwalker.graphs.adapters.networkx import from_networkx
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
 from graphwalker.graphs.conformance import check_graph
 from graphwalker.graphs.open import open_graph
+from support.backends import to_ntriples
+from support.oxigraph import load_store
+from support.sparql_endpoint import serve
+from support.toy import TOY_NAMES, TOY_TRIPLES, TOY_TYPES
 
 MODULE = """
 import networkx
@@ -121,3 +125,15 @@ def test_info_and_search_take_any_graph(module):
     assert json.loads(described.output)["entities"] == 4
     found = CliRunner().invoke(app, ["graph", "search", f"{module}:make", "ada lovelace"])
     assert found.output == "1.00\tada\tAda Lovelace\n"
+
+
+def test_two_views_of_one_endpoint_share_no_answers(tmp_path):
+    """The same address and folder of the cache, but other vocabularies: other names."""
+    (tmp_path / "toy.nt").write_text(
+        to_ntriples(TOY_TRIPLES, TOY_NAMES, TOY_TYPES), encoding="utf-8"
+    )
+    with serve(load_store([tmp_path / "toy.nt"])) as address:
+        cache = tmp_path / "cache"
+        assert open_graph(address, cache_dir=cache).name("m.0ada") == TOY_NAMES["m.0ada"]
+        assert open_graph(address, cache_dir=cache, wikidata=True).name("m.0ada") == ""
+        assert open_graph(address, cache_dir=cache).name("m.0ada") == TOY_NAMES["m.0ada"]
