@@ -114,7 +114,7 @@ def _opened(path: Path, name: str) -> tuple[Contents, RecordForm, str]:
         contents = open_file(path)
     except UserError as error:
         contents = salvaged(path) if path.is_file() else None
-        if contents is None:
+        if contents is None or not contents.head:
             raise
         try:
             form, found = recognise(contents, name)
