@@ -38,7 +38,7 @@ _SHORT = {
 
 
 @dataclass(frozen=True, slots=True)
-class AgentRun:
+class NamedRun:
     """One run as the comparison names it."""
 
     name: str
@@ -52,17 +52,17 @@ class AgentRun:
         return [scored(one) for one in every if not one.stop.infrastructure_failure]
 
 
-def read_runs(folders: Sequence[Path], names: Sequence[str] = ()) -> list[AgentRun]:
+def read_runs(folders: Sequence[Path], names: Sequence[str] = ()) -> list[NamedRun]:
     """The runs, each under its given name, else its agent's, else its folder's. Raises `UserError`
     where one is no run."""
     runs = [read_run(folder) for folder in folders]
     found = list(names) or [_name(run, folder) for run, folder in zip(runs, folders, strict=True)]
     if len(set(found)) < len(found):
         found = [f"{name} ({folder})" for name, folder in zip(found, folders, strict=True)]
-    return [AgentRun(*one) for one in zip(found, runs, folders, strict=True)]
+    return [NamedRun(*one) for one in zip(found, runs, folders, strict=True)]
 
 
-def compared(runs: Sequence[AgentRun], seed: int = 0) -> dict[str, Any]:
+def compared(runs: Sequence[NamedRun], seed: int = 0) -> dict[str, Any]:
     """The figures of each run, and each pair's paired difference over the questions that both have.
 
     Raises `UserError` where no two runs share a question.
@@ -116,7 +116,7 @@ def pairs_table(result: dict[str, Any], *, brief: bool = False) -> FigureTable:
     return FigureTable(head, tuple(body), "Intervals of paired differences; McNemar's exact p.")
 
 
-def _row(one: AgentRun, seed: int) -> dict[str, Any]:
+def _row(one: NamedRun, seed: int) -> dict[str, Any]:
     run, kept = one.run, one.kept
     failures = sum(t.stop.infrastructure_failure for t in (*run.trajectories, *run.failures))
     row: dict[str, Any] = {
@@ -141,7 +141,7 @@ def _row(one: AgentRun, seed: int) -> dict[str, Any]:
     return row
 
 
-def _costs(one: AgentRun, kept: Sequence[Trajectory]) -> dict[str, list[float]]:
+def _costs(one: NamedRun, kept: Sequence[Trajectory]) -> dict[str, list[float]]:
     """What each scored episode cost; tokens and money only where the policy counted any."""
     own = {str(record["id"]): record for record in read_usage(one.folder)}
     used = [{**own.get(t.id, {}), **t.usage} for t in kept]

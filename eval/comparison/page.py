@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from eval.comparison.figures import AgentRun, figures_table, pairs_table
+from eval.comparison.figures import NamedRun, figures_table, pairs_table
 from eval.report.assets import templates
 from eval.viewer.pages import ENDS, written
 from graphwalker.question import Question
@@ -44,7 +44,7 @@ class SideBySide(NamedTuple):
     episodes: tuple[ShownEpisode, ...]
 
 
-def write_page(path: Path, runs: Sequence[AgentRun], result: dict[str, Any], most: int) -> None:
+def write_page(path: Path, runs: Sequence[NamedRun], result: dict[str, Any], most: int) -> None:
     """Write the page with the walks on `most` questions: those first that some agents have right
     and others wrong. Every name and every word of a model is escaped."""
     pages = templates()
@@ -62,7 +62,7 @@ def write_page(path: Path, runs: Sequence[AgentRun], result: dict[str, Any], mos
     path.write_text(text, encoding="utf-8", errors="replace")
 
 
-def side_by_side(runs: Sequence[AgentRun], most: int) -> Iterator[SideBySide]:
+def side_by_side(runs: Sequence[NamedRun], most: int) -> Iterator[SideBySide]:
     """The questions to look at, those on which the agents differ first, in the runs' order."""
     walks = [{t.question.id: t for t in reversed(run.kept)} for run in runs]
     questions = {t.question.id: t.question for run in runs for t in run.kept}

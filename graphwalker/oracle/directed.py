@@ -12,7 +12,7 @@ from graphwalker.oracle.speakers import Directed
 from graphwalker.query.query import Hop
 from graphwalker.trajectory import Turn
 
-Found = Generator[Any, Turn, dict[str, list[Entity]]]
+EndsByStart = Generator[Any, Turn, dict[str, list[Entity]]]
 """The ends that were shown, by the id of the entity that they were reached from."""
 
 
@@ -35,7 +35,7 @@ def directed_hop(
     phrase: str,
     why: str,
     rng: thoughts.Choice,
-) -> Found:
+) -> EndsByStart:
     """What a hop leads to from each entity of the frontier; nothing where it was never listed."""
     speaker = view.speaker
     assert isinstance(speaker, Directed)
@@ -66,7 +66,7 @@ def _step(
     phrase: str,
     why: str,
     rng: thoughts.Choice,
-) -> Found:
+) -> EndsByStart:
     """Looks at entities until one shows the relation, then asks the others for it alone."""
     found: dict[str, list[Entity]] = {}
     speaker, listed = view.speaker, False

@@ -77,8 +77,8 @@ class ReleasedSpeaker:
         return self.relations(entity)
 
     def triples(self, entity: str, relation: str, direction: Direction | None = None) -> Call:
-        asked = self.listed_as(Hop(relation, direction or Direction.OUT)).relation
-        return Call("get_triples", {"entity": entity, "relations": [asked]})
+        half = self.listed_as(Hop(relation, direction or Direction.OUT)).relation
+        return Call("get_triples", {"entity": entity, "relations": [half]})
 
     def listed_as(self, hop: Hop) -> Hop:
         first, flat, second = hop.relation.partition(FLATTENED)

@@ -13,7 +13,7 @@ from graphwalker.cli.shared import Given, JsonFlag, show, verb
 from graphwalker.errors import GraphWalkerError, IncompleteError, UserError
 
 if TYPE_CHECKING:
-    from eval.comparison.figures import AgentRun
+    from eval.comparison.figures import NamedRun
 
 app = typer.Typer()
 
@@ -143,7 +143,7 @@ def _run(given: Given, named: Sequence[Named]) -> tuple[list[Path], list[str]]:
 
 
 def _show(
-    runs: "Sequence[AgentRun]", out: Path | None, most: int, as_json: bool, seed: int
+    runs: "Sequence[NamedRun]", out: Path | None, most: int, as_json: bool, seed: int
 ) -> None:
     """The tables in the terminal, or JSON, and the page where a folder for it is known."""
     from eval.analysis.compare import changes, changes_table

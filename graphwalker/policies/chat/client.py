@@ -227,8 +227,8 @@ def _size(body: Json) -> int:
     """Bytes of all that the model reads."""
     size = sum(len((message.get("content") or "").encode()) for message in body["messages"])
     called = [message["tool_calls"] for message in body["messages"] if "tool_calls" in message]
-    told = [*called, *body.get("tools", ())]
-    return size + (len(dumps(told).encode()) if told else 0)
+    described = [*called, *body.get("tools", ())]
+    return size + (len(dumps(described).encode()) if described else 0)
 
 
 def _keys(body: Json, seed: int) -> tuple[str, ...]:

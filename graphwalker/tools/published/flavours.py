@@ -6,7 +6,7 @@ from typing import Literal
 
 from graphwalker.graphs.base import Direction, KnowledgeGraph, Side
 
-Kind = Literal["freebase", "wikidata"]
+FlavourName = Literal["freebase", "wikidata"]
 _QID = re.compile(r"[QPL][1-9][0-9]*")
 _PROPERTY = re.compile(r"(wdt|p|ps|pq)\.(P[1-9][0-9]*)(?:\.(\w*))?")
 
@@ -23,7 +23,7 @@ class Flavour:
     ('wdt:P19', 'place of birth')
     """
 
-    kind: Kind
+    kind: FlavourName
 
     def shown(self, entity_id: str) -> str:
         """The id as tables and calls write it."""

@@ -19,7 +19,7 @@ from graphwalker.tools.published.flavours import Flavour, exists
 from graphwalker.tools.published.tables import (
     PROPERTIES,
     ROWS,
-    Cell,
+    TableCell,
     id_cell,
     markdown,
     sparql_json,
@@ -120,12 +120,12 @@ class SearchTools:
             unknown = call.tool != self._function.name
             kind = ErrorKind.UNKNOWN_TOOL if unknown else ErrorKind.BAD_ARGUMENTS
             return self._error(kind, problem)
-        asked, side = str(call.arguments["entity"]), SIDES[str(call.arguments["direction"])]
-        entity_id = self._flavour.entity_id(asked)
+        given, side = str(call.arguments["entity"]), SIDES[str(call.arguments["direction"])]
+        entity_id = self._flavour.entity_id(given)
         if is_literal(entity_id):
-            return self._error(ErrorKind.NO_RELATIONS, f"{asked[:200]} is a value; search an id")
+            return self._error(ErrorKind.NO_RELATIONS, f"{given[:200]} is a value; search an id")
         if entity_id not in self._ids and not exists(self._graph, entity_id):
-            return self._unknown(asked)
+            return self._unknown(given)
         wanted = [str(item) for item in call.arguments.get(FILTER) or ()]
         return self._search(entity_id, side, wanted)
 
@@ -169,7 +169,7 @@ class SearchTools:
         self._calls += len(steps)
         ends = self._graph.neighbors_many(steps)
         here = self._show(Entity(entity_id, self._graph.name(entity_id)))
-        rows: list[tuple[Cell, ...]] = []
+        rows: list[tuple[TableCell, ...]] = []
         triples: list[ShownTriple] = []
         for step, found in zip(steps, ends, strict=True):
             first = self._property_cells(step.relation)
@@ -197,33 +197,33 @@ class SearchTools:
         what = "property" if count == 1 else "properties"
         return f"{note}\n{count:,} {what}:{_more(hidden)}\n{table}"
 
-    def _table(self, columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
+    def _table(self, columns: Sequence[str], rows: Sequence[Sequence[TableCell]]) -> str:
         write = markdown if self._options.output == "markdown" else sparql_json
         return write(columns, rows)
 
-    def _property_cells(self, relation: str) -> tuple[Cell, Cell]:
+    def _property_cells(self, relation: str) -> tuple[TableCell, TableCell]:
         shown, label = self._flavour.relation(relation)
-        return id_cell(shown), Cell(label or self._graph.name(relation))
+        return id_cell(shown), TableCell(label or self._graph.name(relation))
 
-    def _value_cells(self, end: Entity, shown: Entity) -> tuple[Cell, Cell]:
+    def _value_cells(self, end: Entity, shown: Entity) -> tuple[TableCell, TableCell]:
         if is_literal(end.id):
-            return Cell(shown.name), Cell("")
+            return TableCell(shown.name), TableCell("")
         unnamed = names_nothing(end.name)
-        return id_cell(self._flavour.shown(end.id)), Cell("" if unnamed else shown.name)
+        return id_cell(self._flavour.shown(end.id)), TableCell("" if unnamed else shown.name)
 
     def _show(self, entity: Entity) -> Entity:
         """The entity under the name that this episode shows."""
         self._ids.add(entity.id)
         return Entity(entity.id, self._book.show(entity))
 
-    def _unknown(self, asked: str) -> Observation:
-        by_name = self._book.entity_id(asked)
+    def _unknown(self, given: str) -> Observation:
+        by_name = self._book.entity_id(given)
         known = [f"{self._flavour.shown(t.id)!r} ({t.name})" for t in self._topics if t.id]
         if by_name:
             move = f"that is a name; its id is {self._flavour.shown(by_name)!r}"
         else:
             move = f"search an id that was shown, such as {known[0]}" if known else "no such id"
-        return self._error(ErrorKind.UNKNOWN_ENTITY, f"no entity {asked[:200]!r}: {move}")
+        return self._error(ErrorKind.UNKNOWN_ENTITY, f"no entity {given[:200]!r}: {move}")
 
     def _no_such_property(
         self, entity_id: str, side: Direction, counts: dict[str, int], wanted: Sequence[str]

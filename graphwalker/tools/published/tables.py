@@ -10,22 +10,22 @@ ROWS = ("property", "propertyLabel", "value", "valueLabel")
 PROPERTIES = ROWS[:2]
 
 
-class Cell(NamedTuple):
+class TableCell(NamedTuple):
     """A value of a table; `kind` is `uri`, or `literal` for labels and values."""
 
     text: str
     kind: str = "literal"
 
 
-def id_cell(shown: str) -> Cell:
+def id_cell(shown: str) -> TableCell:
     """An id, or a value, whose id is its N-Triples form."""
-    return Cell(shown, "literal" if is_literal(shown) else "uri")
+    return TableCell(shown, "literal" if is_literal(shown) else "uri")
 
 
-def markdown(columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
+def markdown(columns: Sequence[str], rows: Sequence[Sequence[TableCell]]) -> str:
     """Columns by `|`. A text that would break a row stands in JSON quotes, `|` as its escape.
 
-    >>> print(markdown(PROPERTIES, [[Cell("a.b"), Cell('one|"two"')]]))
+    >>> print(markdown(PROPERTIES, [[TableCell("a.b"), TableCell('one|"two"')]]))
     property|propertyLabel
     --|--
     a.b|"one\\u007c\\"two\\""
@@ -34,7 +34,7 @@ def markdown(columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
     return "\n".join([*lines, *("|".join(_bare(cell.text) for cell in row) for row in rows)])
 
 
-def sparql_json(columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
+def sparql_json(columns: Sequence[str], rows: Sequence[Sequence[TableCell]]) -> str:
     """The same as a SPARQL server's JSON; empty cells are left out, as servers do."""
     bindings = [
         {name: {"type": cell.kind, "value": cell.text} for name, cell in named if cell.text}

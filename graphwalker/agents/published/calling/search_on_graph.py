@@ -27,13 +27,13 @@ from graphwalker.tools.published.search import FILTER, SearchOptions, SearchTool
 from graphwalker.tools.published.tables import (
     PROPERTIES,
     ROWS,
-    Cell,
+    TableCell,
     id_cell,
     markdown,
     sparql_json,
 )
 
-Dataset = Literal["simpleqa", "webqsp", "cwq", "grailqa", "qald"]
+ExemplarSet = Literal["simpleqa", "webqsp", "cwq", "grailqa", "qald"]
 EXEMPLARS = Path(__file__).with_name("exemplars.toml")
 
 
@@ -42,7 +42,7 @@ class SearchOnGraphOptions(SearchOptions):
 
     exemplars: int = Field(default=5, ge=0, le=5)
     """Worked examples in the prompt (Figure 2 of the paper: 0, 1, 3, 5)."""
-    exemplars_of: Literal["auto", Dataset] = "auto"
+    exemplars_of: Literal["auto", ExemplarSet] = "auto"
     """The dataset that the examples are like: `simpleqa`, `webqsp`, `cwq`, `grailqa`, `qald`.
     `auto`: `qald` for Wikidata, else `webqsp`."""
     parallel: bool = False
@@ -101,7 +101,7 @@ def exemplars(protocol: ActionProtocol, settings: AgentSettings) -> Iterator[str
 
 def _shown(step: Mapping[str, Any], options: SearchOptions) -> str:
     """What the tool would show: its own words, and its own table."""
-    rows = [[id_cell(c) if k % 2 == 0 else Cell(c) for k, c in enumerate(row.split("|"))]
+    rows = [[id_cell(c) if k % 2 == 0 else TableCell(c) for k, c in enumerate(row.split("|"))]
             for row in step["rows"]]  # fmt: skip
     columns = PROPERTIES if "total" in step else ROWS
     write = markdown if options.output == "markdown" else sparql_json
