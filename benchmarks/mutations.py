@@ -52,7 +52,7 @@ MUTATIONS = (
         "graphwalker/graphs/sparql/answers.py",
         "rows >= int(limit)",
         "rows > int(limit)",
-        f"{SPARQL}/test_sparql.py",
+        f"{SPARQL}/test_endpoint_answers.py",
     ),
     Mutation(
         "training/reinforce/trainer.py",

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 from typer.testing import CliRunner
 
-from data_pipeline.certificates import has_shortcut
+from data_pipeline.certificates import has_shortcut, walk_fault
 from data_pipeline.config import SynthConfig
 from data_pipeline.synthesize import make_walks
 from data_pipeline.verification.verify import verify_file
@@ -240,3 +240,17 @@ def test_records_that_stand_twice_do_not_hold(made, world, tmp_path):
     write_jsonl(tmp_path / "doubled.jsonl", [*records, *records[:4]])
     verdict = verify_file(open_graph(world / "graph"), tmp_path / "doubled.jsonl")
     assert (verdict.failed, dict(verdict.reasons)) == (4, {"id again": 4})
+
+
+@pytest.mark.parametrize(
+    ("answers", "frontier", "fault"),
+    [(3, 3, ""), (2, 3, "too_many_answers"), (3, 2, "frontier_too_wide")],
+)
+def test_quotas_of_a_walk_hold_at_their_bounds(answers, frontier, fault):
+    facts = [("m.t", "p.p.p", f"m.u{n}") for n in range(3)]
+    facts += [(f"m.u{n}", "q.q.q", f"m.y{n}") for n in range(3)]
+    names = {node: node[2:].upper() for fact in facts for node in (fact[0], fact[2])}
+    graph = in_memory(facts, names, {})
+    query = Query((Branch(Entity("m.t", "T"), (Hop("p.p.p"), Hop("q.q.q"))),))
+    run = execute(graph, query)
+    assert walk_fault(graph, query, run, answers, frontier) == fault

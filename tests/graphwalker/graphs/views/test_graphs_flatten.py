@@ -82,3 +82,14 @@ def test_a_flattened_hop_can_be_walked_back(facts: list[tuple[str, str, str]]) -
     for here in "abc":
         for there in graph.step(here, "r..s", Direction.OUT):
             assert here in ids(graph.step(there.id, "r..s", Direction.IN))
+
+
+def test_a_stored_flattened_relation_keeps_its_own_count():
+    """Freebase slices store `a..b` beside the CVT nodes that it stands for."""
+    facts = [("m.e", "a.b", "m.c"), ("m.c", "c.d", "m.x"), ("m.c", "c.d", "m.y")]
+    facts.append(("m.e", "a.b..c.d", "m.z"))
+    names = {"m.e": "E", "m.x": "X", "m.y": "Y", "m.z": "Z"}
+    graph = MemoryGraph(facts, names)
+    assert graph.flat_relations("m.e", Direction.OUT) == [("a.b..c.d", 1)]
+    ends = graph.step("m.e", "a.b..c.d", Direction.OUT)
+    assert [end.name for end in ends] == ["Z"]
