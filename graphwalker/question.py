@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from graphwalker.answers.kinds import Gold, read_gold
+from graphwalker.answers.kinds import GoldAnswer, read_gold
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity
 from graphwalker.query.draft import Draft
@@ -44,7 +44,7 @@ class Question:
     """What else its record holds under `query`: `sparql`, WebQSP's `parses`, a judge's `scores`."""
     facets: dict[str, str] = field(default_factory=dict[str, str])
     """What else a benchmark groups its questions by: `level`, `function`, `domain`."""
-    gold: Gold | None = None
+    gold: GoldAnswer | None = None
     """The answer where it is no set of names: `Rows`, a `PathAnswer`, a `Text`. `answers` then hold
     its texts, for people; scores go by this."""
 

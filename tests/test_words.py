@@ -61,7 +61,10 @@ ALLOWED_PROSE = {
 ROOT_PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
 PAGES = [*(ROOT / name for name in ROOT_PAGES), *sorted((ROOT / "docs").glob("*.md"))]
 
-TWO_MEANINGS: dict[str, str] = {}
+TWO_MEANINGS: dict[str, str] = {
+    "Rows": "a kind of answer, and what SFT trains on",
+    "Text": "a kind of answer, and a field of a dataset that is not empty",
+}
 """Type names that stand twice on purpose, and why."""
 
 

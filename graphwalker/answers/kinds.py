@@ -14,12 +14,12 @@ from graphwalker.answers.rows import Rows
 from graphwalker.answers.text import Text
 from graphwalker.errors import UserError
 
-__all__ = ["KINDS", "Gold", "Names", "PathAnswer", "Rows", "Text", "read_gold"]
+__all__ = ["KINDS", "GoldAnswer", "Names", "PathAnswer", "Rows", "Text", "read_gold"]
 
-Given = Sequence[str] | None
+_Given = Sequence[str] | None
 
 
-class Gold(Protocol):
+class GoldAnswer(Protocol):
     """What a question's answer is to be, where it is more than a set of names."""
 
     kind: ClassVar[str]
@@ -29,7 +29,7 @@ class Gold(Protocol):
         """The gold answer as an answer that is given would be written."""
         ...
 
-    def compare(self, given: Given) -> dict[str, float]:
+    def compare(self, given: _Given) -> dict[str, float]:
         """`em`, `f1`, `precision`, `recall`, `hits1`, `hit_any` and what the kind has besides."""
         ...
 
@@ -37,7 +37,7 @@ class Gold(Protocol):
         """Whether the observations showed some, and all, of what the answer is made of."""
         ...
 
-    def grounded(self, given: Given, observations: Sequence[str]) -> bool:
+    def grounded(self, given: _Given, observations: Sequence[str]) -> bool:
         """Whether everything that a given answer names was shown."""
         ...
 
@@ -47,7 +47,7 @@ class Gold(Protocol):
 KINDS: Mapping[str, Any] = {kind.kind: kind for kind in (Names, Rows, PathAnswer, Text)}
 
 
-def read_gold(record: object) -> Gold | None:
+def read_gold(record: object) -> GoldAnswer | None:
     """The gold of a question's record, `None` for none. Raises `UserError` naming the field."""
     if record is None:
         return None

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from typing import Any, NamedTuple, cast
 
-from graphwalker.answers.rows import Cell, Row
+from graphwalker.answers.rows import AnswerRow, RowCell
 
 Fits = Callable[[object], bool]
 _JSON = json.JSONDecoder(strict=False)
@@ -12,7 +12,7 @@ MOST_STARTS = 200
 """Brackets of a text that are tried as the beginning of the answer."""
 
 
-class Found(NamedTuple):
+class FoundAnswer(NamedTuple):
     """What was read, the text before it, and how: `plain` (nothing else in the message), `fenced`
     (in a code fence), `embedded` (between other words), `object` (one row without a list)."""
 
@@ -21,7 +21,7 @@ class Found(NamedTuple):
     how: str
 
 
-def read_rows(text: str) -> tuple[list[Row], Found] | None:
+def read_rows(text: str) -> tuple[list[AnswerRow], FoundAnswer] | None:
     """The rows of a message: its last JSON list of objects, or its last object; `None` without.
 
     >>> read_rows('So it is ```json\\n[{"count": 3}]\\n```')[1].how
@@ -35,10 +35,10 @@ def read_rows(text: str) -> tuple[list[Row], Found] | None:
     rows: list[Any] = found.value
     if found.how == "object" and _all(_only_list(rows[0]), _is_row):  # {"rows": [...]}
         rows = _only_list(rows[0]) or []
-    return [cast("dict[str, Cell]", row) for row in rows], found
+    return [cast("dict[str, RowCell]", row) for row in rows], found
 
 
-def read_path(text: str) -> tuple[list[str], Found] | None:
+def read_path(text: str) -> tuple[list[str], FoundAnswer] | None:
     """The nodes of a path: the last JSON list of texts or whole numbers, alone or as the only
     list in an object.
 
@@ -52,7 +52,7 @@ def read_path(text: str) -> tuple[list[str], Found] | None:
     return [str(node) for node in nodes or ()], found
 
 
-def _found(text: str, fits: Fits) -> Found | None:
+def _found(text: str, fits: Fits) -> FoundAnswer | None:
     """The last JSON value of the text that fits and stands in no other one that does."""
     last: tuple[Any, int, int] | None = None
     at = 0
@@ -77,16 +77,16 @@ def _found(text: str, fits: Fits) -> Found | None:
     return _described(text, value, start, end)
 
 
-def _described(text: str, value: Any, start: int, end: int) -> Found:
+def _described(text: str, value: Any, start: int, end: int) -> FoundAnswer:
     before, after = text[:start], text[end:].strip()
     fence = before.rstrip().rpartition("```")
     fenced = bool(fence[1]) and len(fence[2].split()) <= 1 and after.startswith("```")
     if fenced:
         before = fence[0]
     if isinstance(value, dict):
-        return Found([value], before.strip(), "object")
+        return FoundAnswer([value], before.strip(), "object")
     how = "fenced" if fenced else "embedded" if before.strip() or after else "plain"
-    return Found(cast("list[Any]", value), before.strip(), how)
+    return FoundAnswer(cast("list[Any]", value), before.strip(), how)
 
 
 def _are_rows(value: object) -> bool:

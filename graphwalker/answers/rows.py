@@ -10,8 +10,8 @@ from typing import Any, ClassVar, cast
 from graphwalker.answers.measures import measures, nothing
 from graphwalker.files import dumps
 
-Cell = str | int | float | bool | None
-Row = Mapping[str, Cell]
+RowCell = str | int | float | bool | None
+AnswerRow = Mapping[str, RowCell]
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d{1,3})?")
 """As JSON writes them: a text such as "007" is none."""
 _LONGEST_NUMBER = 40
@@ -34,8 +34,8 @@ class Rows:
     """
 
     kind: ClassVar[str] = "rows"
-    rows: tuple[Row, ...]
-    ties: tuple[Row, ...] = ()
+    rows: tuple[AnswerRow, ...]
+    ties: tuple[AnswerRow, ...] = ()
     pick: int = 0
     repeats: bool = False
     """Whether it counts how often a row stands there (a multiset), or only whether (a set)."""
@@ -64,7 +64,7 @@ class Rows:
         scores = measures(found, answer.total(), size, first)
         return {**scores, "false_positives": float(answer.total() - found)}
 
-    def nearest(self, given: Sequence[str] | None) -> tuple[Row, ...]:
+    def nearest(self, given: Sequence[str] | None) -> tuple[AnswerRow, ...]:
         """The gold rows as a metric without ties wants them: those ties that were given."""
         answer = {_key(read_row(text)) for text in given or ()}
         best = sorted(self.ties, key=lambda row: _key(row) not in answer)
@@ -100,26 +100,26 @@ class Rows:
         return Counter(keys) if self.repeats else Counter(set(keys))
 
 
-def row_text(row: Row) -> str:
+def row_text(row: AnswerRow) -> str:
     """A row as an answer holds it: one JSON object."""
     return dumps(dict(row))
 
 
-def read_row(text: str) -> Row:
+def read_row(text: str) -> AnswerRow:
     """A row of an answer; what is no JSON object is a row of one unnamed column."""
     try:
         value: Any = json.loads(text)
     except (ValueError, RecursionError):
         value = text
-    return cast("dict[str, Cell]", value) if isinstance(value, dict) else {"": text}
+    return cast("dict[str, RowCell]", value) if isinstance(value, dict) else {"": text}
 
 
-def row_texts(rows: Iterable[Row]) -> tuple[str, ...]:
+def row_texts(rows: Iterable[AnswerRow]) -> tuple[str, ...]:
     """Rows as an answer holds them."""
     return tuple(map(row_text, rows))
 
 
-def _key(row: Row) -> frozenset[tuple[str, str]]:
+def _key(row: AnswerRow) -> frozenset[tuple[str, str]]:
     return frozenset((column, _cell(value)) for column, value in row.items())
 
 
@@ -142,13 +142,13 @@ def _number(text: str) -> str:
         return f"{float(text) + 0.0:.12g}"
 
 
-def _stands_in(row: Row, text: str) -> bool:
+def _stands_in(row: AnswerRow, text: str) -> bool:
     """Whether each text of the row stands there, as JSON; numbers may be counted, not read."""
     cells = [value for value in row.values() if isinstance(value, str)]
     return all(json.dumps(value, ensure_ascii=False) in text for value in cells)
 
 
-def _row(value: object) -> Row:
+def _row(value: object) -> AnswerRow:
     if not isinstance(value, dict):
         raise ValueError(f"rows are JSON objects, not {json.dumps(value)[:40]}")
-    return cast("dict[str, Cell]", value)
+    return cast("dict[str, RowCell]", value)

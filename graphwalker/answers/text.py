@@ -28,8 +28,8 @@ class Text:
     def compare(self, given: Sequence[str] | None) -> dict[str, float]:
         if given is None:
             return nothing()
-        said = fold("\n".join(given))
-        scores = [_words(said, fold(text)) for text in (self.text, *self.others)]
+        words = fold("\n".join(given))
+        scores = [_words(words, fold(text)) for text in (self.text, *self.others)]
         best = max(scores, key=lambda found: (found["em"], found["f1"]))
         return {**best, "hits1": best["em"]}
 
@@ -50,7 +50,7 @@ class Text:
         return cls(str(record["text"]), tuple(map(str, record.get("others", ()))))
 
 
-def _words(said: str, gold: str) -> dict[str, float]:
-    given, wanted = Counter(said.split()), Counter(gold.split())
+def _words(words: str, gold: str) -> dict[str, float]:
+    given, wanted = Counter(words.split()), Counter(gold.split())
     scores = measures((given & wanted).total(), given.total(), wanted.total(), False)
-    return {**scores, "em": float(said == gold)}
+    return {**scores, "em": float(words == gold)}

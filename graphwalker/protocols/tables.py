@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from graphwalker.answers.reading import Found, read_path, read_rows
+from graphwalker.answers.reading import FoundAnswer, read_path, read_rows
 from graphwalker.answers.rows import read_row, row_texts
 from graphwalker.files import dumps
 from graphwalker.protocols.base import FinalAnswer, Malformed
@@ -59,7 +59,7 @@ class PathForm:
 
 
 def _read(
-    text: str, names: tuple[str, ...], kind: str, found: Found
+    text: str, names: tuple[str, ...], kind: str, found: FoundAnswer
 ) -> tuple[str, FinalAnswer | Malformed]:
     if any("\ud800" <= letter <= "\udfff" for name in names for letter in name):
         return text, Malformed("a \\u escape stands for half a character: copy what was shown")

@@ -18,7 +18,7 @@ def nonword(rng: random.Random) -> str:
     """One of about ten million.
 
     >>> nonword(random.Random(3))
-    'uvxuni'
+    'rufzir'
     """
     return "".join(_letters(kind, rng) for kind in rng.choice(_SHAPES))
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from graphwalker.answers.rows import Row
+from graphwalker.answers.rows import AnswerRow
 from graphwalker.graphs.property.memory import Edge, MemoryPropertyGraph, Node
 
 
@@ -50,20 +50,20 @@ class Pattern:
 
 
 Values = dict[str, str | int | float | bool]
-Execute = Callable[[Pattern, Values], list[Row]]
+Execute = Callable[[Pattern, Values], list[AnswerRow]]
 
 
-def node_count(p: Pattern, v: Values) -> list[Row]:
+def node_count(p: Pattern, v: Values) -> list[AnswerRow]:
     found = sum(bool(p.ends(a.id, str(v["target"]))) for a in p.labelled(str(v["source"])))
     return [{"count": found}] if found else []
 
 
-def relationship_count(p: Pattern, v: Values) -> list[Row]:
+def relationship_count(p: Pattern, v: Values) -> list[AnswerRow]:
     found = sum(edge.type == v["relationship"] for edge in p.graph.edges)
     return [{"count": found}] if found else []
 
 
-def most_relationships(p: Pattern, v: Values) -> list[Row]:
+def most_relationships(p: Pattern, v: Values) -> list[AnswerRow]:
     """Every node of the highest count."""
     counts = Counter(
         node.id
@@ -75,12 +75,12 @@ def most_relationships(p: Pattern, v: Values) -> list[Row]:
     return [{"node_key": key, "rel_count": n} for key, n in counts.items() if n == most]
 
 
-def node_by_property(p: Pattern, v: Values) -> list[Row]:
+def node_by_property(p: Pattern, v: Values) -> list[AnswerRow]:
     nodes = p.labelled(str(v["source"]))
     return _keys(n.id for n in nodes if n.properties.get(str(v["property"])) == v["value"])
 
 
-def relationship_by_property(p: Pattern, v: Values) -> list[Row]:
+def relationship_by_property(p: Pattern, v: Values) -> list[AnswerRow]:
     return [
         {"source_key": edge.start, "target_key": edge.end, **edge.properties}
         for edge in p.graph.edges
@@ -88,7 +88,7 @@ def relationship_by_property(p: Pattern, v: Values) -> list[Row]:
     ]
 
 
-def path_finding(p: Pattern, v: Values) -> list[Row]:
+def path_finding(p: Pattern, v: Values) -> list[AnswerRow]:
     source, middle, target = (str(v[name]) for name in ("source", "middle", "target"))
     return _pairs(
         (a.id, c)
@@ -98,7 +98,7 @@ def path_finding(p: Pattern, v: Values) -> list[Row]:
     )
 
 
-def variable_hop(p: Pattern, v: Values) -> list[Row]:
+def variable_hop(p: Pattern, v: Values) -> list[AnswerRow]:
     return _pairs(
         (a.id, way[-1].end)
         for a in p.labelled(str(v["source"]))
@@ -109,13 +109,13 @@ def variable_hop(p: Pattern, v: Values) -> list[Row]:
     )
 
 
-def from_node(p: Pattern, v: Values) -> list[Row]:
+def from_node(p: Pattern, v: Values) -> list[AnswerRow]:
     ways = p.trails(str(v["key"]), 1, int(v["hops"]))
     ends = dict.fromkeys(way[-1].end for way in ways if p.has(way[-1].end, str(v["target"])))
     return [{"target_node_key": end} for end in ends]
 
 
-def remote_property(p: Pattern, v: Values) -> list[Row]:
+def remote_property(p: Pattern, v: Values) -> list[AnswerRow]:
     near, key = set(p.ends(str(v["key"]))), str(v["property"])
     ways = p.trails(str(v["key"]), 2, int(v["hops"]))
     ends = {way[-1].end for way in ways if p.has(way[-1].end, str(v["target"]))} - near
@@ -123,19 +123,19 @@ def remote_property(p: Pattern, v: Values) -> list[Row]:
     return [{"value": value} for value in sorted(values - {None}, key=str)]
 
 
-def intersection(p: Pattern, v: Values) -> list[Row]:
+def intersection(p: Pattern, v: Values) -> list[AnswerRow]:
     one, other = str(v["first"]), str(v["second"])
     nodes = p.labelled(str(v["source"]))
     return _keys(n.id for n in nodes if p.ends(n.id, one) and p.ends(n.id, other))
 
 
-def negation(p: Pattern, v: Values) -> list[Row]:
+def negation(p: Pattern, v: Values) -> list[AnswerRow]:
     one, other = str(v["first"]), str(v["second"])
     nodes = p.labelled(str(v["source"]))
     return _keys(n.id for n in nodes if p.ends(n.id, one) and not p.ends(n.id, other))
 
 
-def relationship_negation(p: Pattern, v: Values) -> list[Row]:
+def relationship_negation(p: Pattern, v: Values) -> list[AnswerRow]:
     key, unwanted = str(v["relationship_property"]), v["unwanted"]
     return _keys(
         node.id
@@ -148,9 +148,9 @@ def relationship_negation(p: Pattern, v: Values) -> list[Row]:
     )
 
 
-def _keys(keys: Iterator[str]) -> list[Row]:
+def _keys(keys: Iterator[str]) -> list[AnswerRow]:
     return [{"node_key": key} for key in dict.fromkeys(keys)]
 
 
-def _pairs(pairs: Iterator[tuple[str, str]]) -> list[Row]:
+def _pairs(pairs: Iterator[tuple[str, str]]) -> list[AnswerRow]:
     return [{"source_node_key": a, "target_node_key": b} for a, b in dict.fromkeys(pairs)]

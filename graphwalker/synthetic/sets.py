@@ -1,7 +1,7 @@
 """Sets of synthetic graphs or mazes on disk, each with the questions about it."""
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,6 @@ from graphwalker.synthetic.templates import TEMPLATES, Instance
 QUESTIONS = "questions.jsonl"
 DRAWS = 50
 """Graphs drawn in one place until each template has a question with an answer."""
-Progress = Callable[[str], None]
 Member = tuple[dict[str, Any], list[Question]]
 
 
@@ -106,10 +105,10 @@ def _is_scarce(template: str, each: int, found: int) -> bool:
 
 def _write(out: Path, members: Iterator[Member]) -> dict[str, int]:
     graphs = questions = 0
-    with whole_file(out / SET_FILE) as kept, whole_file(out / QUESTIONS) as asked:
+    with whole_file(out / SET_FILE) as kept, whole_file(out / QUESTIONS) as kept_questions:
         for record, found in members:
             kept.write(dumps(record) + "\n")
-            asked.writelines(dumps(question.to_json()) + "\n" for question in found)
+            kept_questions.writelines(dumps(question.to_json()) + "\n" for question in found)
             graphs, questions = graphs + 1, questions + len(found)
     return {"graphs": graphs, "questions": questions}
 

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from graphwalker.answers.rows import Row, Rows
+from graphwalker.answers.rows import AnswerRow, Rows
 from graphwalker.graphs.base import Entity
 from graphwalker.question import Question
 from graphwalker.synthetic import patterns
 from graphwalker.synthetic.patterns import Execute, Pattern, Values
 
 Draw = Callable[[Pattern, random.Random], Values]
-Wanted = Literal["all", "one"]
+_Wanted = Literal["all", "one"]
 MOST_HOPS = 3
 """Longest path that a question asks for (GraphWalk's section 5.2 says three)."""
 TRIES = 300
@@ -30,7 +30,7 @@ class Template:
     cypher: str
     draw: Draw
     execute: Execute
-    wanted: Wanted = "all"
+    wanted: _Wanted = "all"
     """`one`: any single row of those found is a right answer."""
 
     def instance(self, pattern: Pattern, rng: random.Random) -> "Instance | None":
@@ -48,7 +48,7 @@ class Instance:
 
     template: Template
     values: Values
-    rows: tuple[Row, ...]
+    rows: tuple[AnswerRow, ...]
 
     @property
     def gold(self) -> Rows:
@@ -59,12 +59,12 @@ class Instance:
 
     def question(self, question_id: str, facets: dict[str, str]) -> Question:
         kind, values = self.template, self.values
-        told = {k: v if k == "hops" else json.dumps(v) for k, v in values.items()}
+        shown = {k: v if k == "hops" else json.dumps(v) for k, v in values.items()}
         key = values.get("key")
         gold = self.gold
         return Question(
             id=question_id,
-            text=f"{kind.text.format(**told)} {_form(self)}",
+            text=f"{kind.text.format(**shown)} {_form(self)}",
             topic_entities=(Entity(str(key), str(key)),) if key else (),
             dataset="graphwalk",
             structure=kind.name,
@@ -77,8 +77,8 @@ class Instance:
     def cypher(self) -> str:
         """The query whose result the rows are; names are letters alone, so none is quoted."""
         names = ("value", "unwanted", "key")
-        told = {k: json.dumps(v) if k in names else v for k, v in self.values.items()}
-        return self.template.cypher.format(**told)
+        shown = {k: json.dumps(v) if k in names else v for k, v in self.values.items()}
+        return self.template.cypher.format(**shown)
 
 
 def _form(instance: Instance) -> str:

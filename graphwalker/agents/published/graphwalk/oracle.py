@@ -22,8 +22,9 @@ from graphwalker.tools.properties import AROUND, FIND, VALUES, graph_of
 from graphwalker.trajectory import Turn
 
 _BY_NAME = {template.name: template for template in TEMPLATES}
-Move = tuple[str, Call | Calls | FinalAnswer]
-Steps = Generator[Move, Turn, None]
+_Move = tuple[str, Call | Calls | FinalAnswer]
+_ResultRows = list[dict[str, Any]]
+_Steps = Generator[_Move, Turn, None]
 
 
 class GraphWalkOracle(PlannedPolicy):
@@ -94,9 +95,9 @@ def _answer(template: Template, view: _View) -> FinalAnswer:
     return FinalAnswer(row_texts(rows[:1] if template.wanted == "one" else rows), "rows")
 
 
-def _call_all(why: str, calls: Sequence[Call]) -> Generator[Move, Turn, list[list[dict[str, Any]]]]:
+def _call_all(why: str, calls: Sequence[Call]) -> Generator[_Move, Turn, list[_ResultRows]]:
     """Results of the calls, as many in a message as it may hold; of a call that failed, none."""
-    found: list[list[dict[str, Any]]] = []
+    found: list[_ResultRows] = []
     for first in range(0, len(calls), MOST_CALLS):
         some = tuple(calls[first : first + MOST_CALLS])
         turn = yield why, some[0] if len(some) == 1 else Calls(some)
@@ -104,7 +105,7 @@ def _call_all(why: str, calls: Sequence[Call]) -> Generator[Move, Turn, list[lis
     return found
 
 
-def _rows(text: str) -> list[dict[str, Any]]:
+def _rows(text: str) -> _ResultRows:
     try:
         value = json.JSONDecoder().raw_decode(text)[0]
     except ValueError:
@@ -116,15 +117,15 @@ def _around(label: str, key: str, value: object) -> Call:
     return Call(AROUND, {"label": label, "property_name": key, "property_value": value})
 
 
-def _sweep(view: _View, labels: Iterable[str]) -> Steps:
+def _sweep(view: _View, labels: Iterable[str]) -> _Steps:
     """See all nodes of the labels with all that they are joined to."""
     wanted = [label for label in dict.fromkeys(labels) if label not in view.swept]
     keys = {label: view.sweeping_property(label) for label in wanted}
-    asked = [
+    lists = [
         Call(VALUES, {"property_name": key, "entity_name": label, "entity_type": "node"})
         for label, key in keys.items()
     ]
-    listed = yield from _call_all("The values of a property lead to all of its nodes.", asked)
+    listed = yield from _call_all("The values of a property lead to all of its nodes.", lists)
     calls = [
         _around(label, keys[label], row["values"])
         for label, rows in zip(wanted, listed, strict=True)
@@ -136,15 +137,15 @@ def _sweep(view: _View, labels: Iterable[str]) -> Steps:
     view.swept.update(wanted)
 
 
-def _sweep_source(view: _View) -> Steps:
+def _sweep_source(view: _View) -> _Steps:
     yield from _sweep(view, [view.text("source")])
 
 
-def _sweep_starts(view: _View) -> Steps:
+def _sweep_starts(view: _View) -> _Steps:
     yield from _sweep(view, view.starts(view.text("relationship")))
 
 
-def _find(view: _View) -> Steps:
+def _find(view: _View) -> _Steps:
     about = {"property_name": view.text("property"), "property_value": view.values["value"]}
     call = Call(FIND, {"label": view.text("source"), **about})
     (rows,) = yield from _call_all("One look is enough.", [call])
@@ -152,15 +153,15 @@ def _find(view: _View) -> Steps:
         view.see_node(view.text("source"), row)
 
 
-def _path(view: _View) -> Steps:
+def _path(view: _View) -> _Steps:
     yield from _sweep(view, [view.text("source"), view.text("middle")])
 
 
-def _variable(view: _View) -> Steps:
+def _variable(view: _View) -> _Steps:
     yield from _sweep(view, view.labels_within(view.text("source"), int(view.values["hops"])))
 
 
-def _ring(view: _View) -> Steps:
+def _ring(view: _View) -> _Steps:
     """See around every node on a way from the start that was not looked around yet."""
     start = view.text("key")
     ends = {start, *(edge.end for edge in view.edges.values() if edge.start in view.expanded)}
@@ -174,12 +175,12 @@ def _ring(view: _View) -> Steps:
     view.expanded.update(wanted)
 
 
-def _from_node(view: _View) -> Steps:
+def _from_node(view: _View) -> _Steps:
     for _ in range(int(view.values["hops"])):
         yield from _ring(view)
 
 
-def _remote(view: _View) -> Steps:
+def _remote(view: _View) -> _Steps:
     """Ring after ring, until a node is found that will do."""
     for step in range(int(view.values["hops"])):
         yield from _ring(view)
@@ -187,7 +188,7 @@ def _remote(view: _View) -> Steps:
             return
 
 
-def _relationship_negation(view: _View) -> Steps:
+def _relationship_negation(view: _View) -> _Steps:
     call = _around(view.text("source"), view.text("property"), view.values["value"])
     (rows,) = yield from _call_all("Their relationships say it.", [call])
     view.see_around(view.text("source"), rows)
