@@ -41,7 +41,8 @@ class DemoConfig(Config):
     sft2: Settings = {}
     """SFT stage 2 on GraphRoll."""
     grpo: Settings = {}
-    """GRPO (see `graphwalker config grpo`)."""
+    """GRPO (see `graphwalker config grpo`). The demonstrations of `replay` are the run's own of
+    stage 2, unless it names others."""
     eval: Settings = {}
     """Evaluation of each stage (see `graphwalker config eval`)."""
     benchmarks: dict[str, str] = {}

@@ -210,6 +210,9 @@ class Demo:
         from training.grpo_config import GrpoConfig
 
         own = {"questions": str(self.grpo_file), "graph": self.graph}
+        if values.get("replay"):
+            shown = [str(self.out / "graphroll" / "graphroll.jsonl")]
+            values = {**values, "replay": {"data": shown, **values["replay"]}}
         config = self._parsed(GrpoConfig, "grpo", {**own, **values})
         self.run_stage(Stage("GRPO", lambda _: run_grpo(config), own_bar=True))
 
