@@ -323,6 +323,8 @@ def test_every_demo_config_loads_with_the_settings_of_each_stage(path: Path) -> 
         given = {key: value for key, value in PATHS.items() if key in required}
         if "policy" in model.model_fields:
             values = {**values, "policy": {"model": "m", **values.get("policy", {})}}
+        if "replay" in values:  # the demo names its own demonstrations
+            values = {**values, "replay": {"data": ["roll.jsonl"], **values["replay"]}}
         parse_config(model, {**given, **values}, f"{path.name}, {name}")
     Demo(Path("runs/demo"), demo).check_settings()
 
