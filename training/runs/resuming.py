@@ -46,6 +46,7 @@ class NewSettings(TrainerCallback):
             rates = [base * factor(schedule.last_epoch) for base, factor in pairs]
             for group, rate in zip(more["optimizer"].param_groups, rates, strict=True):
                 group["lr"] = rate
+            schedule._last_lr = rates  # what is logged
 
 
 def claim_run(config: TrainingConfig, inputs: Mapping[str, str], free: Collection[str]) -> bool:
