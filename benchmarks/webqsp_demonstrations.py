@@ -39,7 +39,7 @@ def balanced(
 
 def deepest_place(walk: Trajectory) -> int | None:
     """The last place, from 0 on, at which one of its relations stood in the list that it was taken
-    from; `None` where a further page of relations was asked for."""
+    from; `None` where a further page of relations was called for."""
     listed: list[str] = []
     places = [0]
     for turn in walk.turns:
@@ -78,7 +78,7 @@ def first_looks(
     graph in place of their own. A first call that misspells its topic loses the question, and the
     topics of a few thousand questions do not teach how names are copied. Returns the counts."""
     graph = environment.graph
-    asked = [
+    templates = [
         question
         for question in read_records(questions, Question.from_json)
         if question.text.count(question.topic_entities[0].name) == 1
@@ -87,8 +87,8 @@ def first_looks(
 
     def looks() -> Iterator[Trajectory]:
         for number in range(count):
-            model, topic = rng.choice(asked), graph.entity_at(rng.randrange(graph.size))
-            text = model.text.replace(model.topic_entities[0].name, topic.name)
+            template, topic = rng.choice(templates), graph.entity_at(rng.randrange(graph.size))
+            text = template.text.replace(template.topic_entities[0].name, topic.name)
             walk = _first_look(environment, Question(f"look/{number}", text, (topic,)))
             yield replace(walk, provenance=provenance)
 

@@ -123,8 +123,8 @@ class View:
         if not turn.error:
             self.listed.update(listed_in(turn))
         if isinstance(self.speaker, Numbers) and turn.triples:
-            number, asked = self.speaker.number(turn.observation), turn.shown[0].id
-            found = ends(turn.triples, asked, self._topics)
+            number, subject = self.speaker.number(turn.observation), turn.shown[0].id
+            found = ends(turn.triples, subject, self._topics)
             self._results.setdefault(number, set()).update(found)
 
     def name(self, entity: Entity) -> str:

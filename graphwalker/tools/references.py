@@ -35,8 +35,8 @@ def result_number(observation: str) -> int:
 def ends(
     triples: Iterable[ShownTriple], entity_id: str, topics: frozenset[str]
 ) -> dict[str, Entity]:
-    """Where an entity's triples lead, in the order shown, by id. The topic entities are left out: a
-    question hardly ever asks for the entities that it names."""
+    """Where an entity's triples lead, in the order shown, by id; not to the topic entities: a
+    question hardly ever asks for those that it names."""
     both = (end for triple in triples for end in (triple.head, triple.tail))
     return {end.id: end for end in both if end.id != entity_id and end.id not in topics}
 
