@@ -199,3 +199,17 @@ def test_the_loss_does_not_depend_on_what_an_environment_token_is_scored_as(
     if beta:
         inputs["ref_per_token_logps"][theirs] = -50.0
     assert float(our_loss(trainer, inputs).detach()) == loss
+
+
+@pytest.mark.parametrize("temperature", [0.5, 1.0, 2.0])
+def test_log_probabilities_are_those_at_the_temperature_of_the_draws(temperature):
+    torch.manual_seed(0)
+    scores = torch.randn(2, 5, 7)  # (rows, tokens, vocabulary), each of the next token
+    ids, mask = torch.randint(0, 7, (2, 5)), torch.tensor([[1, 0, 1], [1, 1, 0]])
+
+    def model(score_at, **_):
+        return scores[score_at]
+
+    found = token_logps(model, ids, torch.ones_like(ids), mask, temperature)
+    drawn = (scores / temperature).log_softmax(-1)[:, 1:4].gather(-1, ids[:, 2:, None])[..., 0]
+    assert torch.allclose(found, drawn * mask, atol=1e-5)
