@@ -150,7 +150,8 @@ def test_null_among_predictions_is_an_empty_prediction(tmp_path):
 def test_pass_at_k_is_unbiased_over_samples(tmp_path):
     samples = [["Oslo"], ["Rome"], None, ["oslo"]]
     scored = score_of(tmp_path, {"id": 1, "samples": samples, "answers": ["Oslo"]})
-    assert list(scored.metrics) == ["pass@1", "pass@2", "pass@4"]
+    named = [name for name in scored.metrics if name.startswith("pass@")]
+    assert named == ["pass@1", "pass@2", "pass@4"]
     assert scored.metrics["pass@1"] == 0.5
     assert scored.metrics["pass@2"] == pytest.approx(1 - 1 / 6)
 
