@@ -2,6 +2,7 @@
 again by another."""
 
 import os
+import socket
 from collections.abc import Callable
 from functools import cache, partial
 from importlib import import_module
@@ -121,6 +122,14 @@ def _start(ray: Any, workers: int, address: str) -> None:
     address = address or os.environ.get("RAY_ADDRESS", "")
     own = {} if address else {"num_cpus": workers, "include_dashboard": False}
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if host and port.isdigit():  # Ray's core ends this process where nothing listens
+        try:
+            socket.create_connection((host, int(port)), timeout=10).close()
+        except OSError as error:
+            raise UserError(
+                f"ray_address={address}: no Ray cluster answers here ({error.strerror or error})"
+            ) from None
     try:
         ray.init(address=address or "local", log_to_driver=False, logging_level="WARNING", **own)
     except (ConnectionError, ValueError) as error:
