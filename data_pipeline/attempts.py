@@ -340,8 +340,8 @@ class Maker:
         speaker, wording = self._environment.speaker, question.wording
         oracle = OraclePolicy(self.graph, protocol, config.seed, config.plain_thoughts, speaker)
         spoken = replace(question, wording=wording and self._plain_words(wording))
-        asked = spoken if config.plain_words else question
-        run = rollout([asked], self._environment, oracle, Sampling(), concurrency=1)
+        played = spoken if config.plain_words else question
+        run = rollout([played], self._environment, oracle, Sampling(), concurrency=1)
         trajectory = replace(untimed(next(run)), question=question)
         if trajectory.stop is StopReason.GRAPH_ERROR:
             # An outage is no fault of the question: dropped for it, it would be missing from the

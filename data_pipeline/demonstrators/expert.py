@@ -6,7 +6,7 @@ from typing import Any
 
 from data_pipeline.demonstrators.injected_errors import INJECTED_ERRORS, ErringSearch, places
 from data_pipeline.demonstrators.search import OutOfTurns, PhrasedHop, Search
-from data_pipeline.wording.plain_words import PlainWords
+from data_pipeline.wording.plain_words import Rewording
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity, KnowledgeGraph
 from graphwalker.oracle.constraint_steps import weigh
@@ -43,7 +43,7 @@ class ExpertPolicy(PlannedPolicy):
         plain: bool = False,
         inverse: Inverse = lambda hop: None,
         speaker: Speaker | None = WALKER,
-        words: PlainWords | None = None,
+        words: Rewording | None = None,
     ) -> None:
         """`plain`: every kind of thought has one form; `inverse`: a hop's, which says the same;
         `words`: what thoughts call a step, in place of the question's words."""

@@ -71,17 +71,17 @@ class _Writer:
     def turn(self, episodes: Sequence[Trajectory], number: int) -> list[Trajectory]:
         """The episodes, with that turn's thought replaced where the policy's is kept."""
         actions = {e.id: action for e in episodes if (action := self._action(e, number))}
-        asked = [e for e in episodes if e.id in actions]
+        aided = [e for e in episodes if e.id in actions]
         notes = {
             e.id: AIDED.format(action=_without_thought(self._protocol.render("", actions[e.id])))
-            for e in asked
+            for e in aided
         }
         thoughts = {
             e.id: thought
-            for e, text in zip(asked, self._complete(asked, number, notes, "aided"), strict=True)
+            for e, text in zip(aided, self._complete(aided, number, notes, "aided"), strict=True)
             if (thought := self._thought(e, number, text, actions[e.id]))
         }
-        tried = [e for e in asked if e.id in thoughts]
+        tried = [e for e in aided if e.id in thoughts]
         notes = {e.id: UNAIDED.format(thought=thoughts[e.id]) for e in tried}
         texts = self._complete(tried, number, notes, "unaided")
         kept = {

@@ -7,21 +7,21 @@ from data_pipeline.wording.lexicon import Lexicon
 from graphwalker.query.draft import Draft
 from graphwalker.query.query import Hop
 
-PlainWords = Callable[[Draft], Draft]
+Rewording = Callable[[Draft], Draft]
 
 
-def plain_words(lexicon: Lexicon) -> PlainWords:
+def plain_words(lexicon: Lexicon) -> Rewording:
     """What thoughts are made of, so that an agent says in known words what it reads in others. A
     phrase that may mean several relations stays: nobody knows yet which one it is."""
 
-    def phrase(said: str, readings: Sequence[Hop]) -> str:
+    def phrase(worded: str, readings: Sequence[Hop]) -> str:
         plainest = {
-            next((p.text for p in lexicon.phrases(hop) if not p.vague), said) for hop in readings
+            next((p.text for p in lexicon.phrases(hop) if not p.vague), worded) for hop in readings
         }
-        return plainest.pop() if len(plainest) == 1 else said
+        return plainest.pop() if len(plainest) == 1 else worded
 
-    def phrases(said: Sequence[str], readings: Sequence[Sequence[Hop]]) -> tuple[str, ...]:
-        return tuple(map(phrase, said, readings))
+    def phrases(worded: Sequence[str], readings: Sequence[Sequence[Hop]]) -> tuple[str, ...]:
+        return tuple(map(phrase, worded, readings))
 
     def put(draft: Draft) -> Draft:
         return replace(

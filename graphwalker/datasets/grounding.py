@@ -29,11 +29,11 @@ def refuse_unknown_topics(questions: Sequence[Question], graph: KnowledgeGraph, 
     some = [with_topics[i * len(with_topics) // count] for i in range(count)]
     # A topic that is the end of triples alone counts as well.
     sides = [[Side(t.id, d) for t in q.topic_entities if t.id for d in Direction] for q in some]
-    asked = list(dict.fromkeys(side for own in sides for side in own))
-    relations = dict(zip(asked, graph.relations_many(asked), strict=True))
+    needed = list(dict.fromkeys(side for own in sides for side in own))
+    relations = dict(zip(needed, graph.relations_many(needed), strict=True))
     known = [any(relations[side] for side in own) for own in sides]
     if questions and not any(known):
-        looked_for = asked[0].entity_id if asked else "no topic entity has an id"
+        looked_for = needed[0].entity_id if needed else "no topic entity has an id"
         raise UserError(
             f"{name}: has no triple of the topic entities of these questions ({count} looked for, "
             f"the first {looked_for!r}): is it their graph, and is it loaded?"

@@ -230,8 +230,8 @@ class Demo:
         config = self._parsed(TinyModelConfig, "model", values)
         walks = read_records(self.out / "synth" / "graphsynth.jsonl", Trajectory.from_json)
         # As the tokenizer of a pretrained model knows the words that people ask in.
-        asked = [question.text for question in load_questions(self.grpo_file)]
-        texts = chain(conversation_texts(islice(walks, TEXTS)), asked)
+        questions = [question.text for question in load_questions(self.grpo_file)]
+        texts = chain(conversation_texts(islice(walks, TEXTS)), questions)
         graph = open_graph(self.graph)
         names = (graph.entity_at(i).name for i in range(graph.size))
         environment = self._parsed(EnvironmentConfig, "environment", self.config.environment)

@@ -39,7 +39,7 @@ class Listing:
 
 
 Lister = Callable[[str], Listing]
-Hidden = Callable[[str], bool]
+HiddenTest = Callable[[str], bool]
 """Whether a relation is never shown."""
 Namer = Callable[[str], tuple[list[str], list[str]]]
 """Outgoing and incoming relations of an entity, by relation id."""
@@ -59,13 +59,13 @@ def lister(graph: KnowledgeGraph, settings: WalkerSettings, remembered: int = 1 
             for listed in graph.flat_relations_many(sides)
         )
         if settings.hide_inverse:
-            into = _without_said_twice(graph, entity_id, out, into)
+            into = _without_inverses(graph, entity_id, out, into)
         return Listing(out, into)
 
     return list_relations
 
 
-def _without_said_twice(
+def _without_inverses(
     graph: KnowledgeGraph, entity_id: str, out: dict[str, int], into: dict[str, int]
 ) -> dict[str, int]:
     """The incoming relations whose entities the inverse relation does not all have, too: two of
@@ -87,7 +87,7 @@ def namer(graph: KnowledgeGraph, settings: WalkerSettings) -> Namer:
 
 
 @lru_cache(maxsize=64)
-def hidden_test(patterns: tuple[str, ...]) -> Hidden:
+def hidden_test(patterns: tuple[str, ...]) -> HiddenTest:
     """Whether a relation is one that `skip_relations` names."""
     if not patterns:
         return lambda relation: False

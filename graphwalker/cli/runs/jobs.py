@@ -12,12 +12,12 @@ from graphwalker.errors import IncompleteError
 
 app = typer.Typer(help="The Slurm jobs of a run: submit, status, retry.", no_args_is_help=True)
 
-RunFolder = Annotated[Path, Argument(help="The run's folder.")]
+JobsFolder = Annotated[Path, Argument(help="The run's folder.")]
 Name = Annotated[str, Argument(help="The stage's name.")]
 
 
 @app.command()
-def status(run: RunFolder, as_json: JsonFlag = False) -> None:
+def status(run: JobsFolder, as_json: JsonFlag = False) -> None:
     """Show which stages and shards are done, running, waiting, failed, killed or missing.
 
     Exit code: 0 when all are done, 3 when some are not.
@@ -40,7 +40,7 @@ def status(run: RunFolder, as_json: JsonFlag = False) -> None:
 
 
 @app.command()
-def retry(run: RunFolder) -> None:
+def retry(run: JobsFolder) -> None:
     """Submit again what failed, was killed, or is missing; what is done or queued is left.
 
     Example: graphwalker jobs retry runs/qwen
@@ -58,7 +58,7 @@ def retry(run: RunFolder) -> None:
 
 @app.command()
 def submit(
-    run: RunFolder,
+    run: JobsFolder,
     stage: Name,
     command: Annotated[
         list[str], Argument(help="After `--`: options of sbatch, script, arguments.")
@@ -81,7 +81,7 @@ def submit(
 
 
 @app.command()
-def ready(run: RunFolder, stage: Name) -> None:
+def ready(run: JobsFolder, stage: Name) -> None:
     """Whether the stages before this one are whole; the job scripts ask before they start."""
     from graphwalker.jobs.stages import check_ready
 

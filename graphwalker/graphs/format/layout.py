@@ -26,7 +26,7 @@ FILE_NAME = "graph.gwk"
 CHECKED_BYTES = 4 << 20
 """Files up to this size have every byte checked at each opening; of larger ones a stamp says that
 they were."""
-TOLD_BYTES = 1 << 30
+LOGGED_BYTES = 1 << 30
 """Checking a file of this size takes long enough to be told."""
 
 _COPIED = 1 << 20
@@ -121,7 +121,7 @@ class Layout:
         stamp = stamp_of(self.path, self.checksum)
         if is_kept(stamp):
             return
-        if size >= TOLD_BYTES:
+        if size >= LOGGED_BYTES:
             log.warning("%s: checking %.1f GB, once on this machine", self.path, size / 1e9)
         self.verify()
         keep(stamp)

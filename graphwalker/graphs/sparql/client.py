@@ -17,7 +17,7 @@ from graphwalker.graphs.sparql.request import Form, check_installed, write_reque
 log = logging.getLogger(__name__)
 
 _NO_VALUES: Mapping[str, str] = MappingProxyType({})
-Check = Callable[[list[ResultRow]], None]
+RowsCheck = Callable[[list[ResultRow]], None]
 
 
 class Endpoint:
@@ -77,7 +77,7 @@ class SparqlClient:
         """Since the start: `queries`, `requests`, `retries`, `probes`, `rows`, `bytes`."""
 
     def rows(
-        self, query: str, values: Mapping[str, str] = _NO_VALUES, check: Check | None = None
+        self, query: str, values: Mapping[str, str] = _NO_VALUES, check: RowsCheck | None = None
     ) -> list[ResultRow]:
         """The solutions of a SELECT; `values` are terms for its `{name}`s. Raises `GraphError`.
 

@@ -70,7 +70,7 @@ class Stepper:
         """The steps over plain relations with more ends than are put into order."""
         counts: dict[Step, int] = {}
         batch = BranchBatch(self._client)
-        asked: dict[Step, int] = {}
+        places: dict[Step, int] = {}
         for step in dict.fromkeys(steps):
             if step.limit is None or not self._is_askable(step, step.relation):
                 continue
@@ -82,9 +82,9 @@ class Stepper:
             relation = batch.term(self._iri(step.relation))
             most = self._ordered + 1
             branch = self._patterns.count_up_to(entity, relation, step.direction, most)
-            asked[step] = batch.add(branch)
+            places[step] = batch.add(branch)
         found = batch.run()
-        counts |= {step: sum(count_in(r, "n") for r in found[at]) for step, at in asked.items()}
+        counts |= {step: sum(count_in(r, "n") for r in found[at]) for step, at in places.items()}
         return {step for step, count in counts.items() if count > self._ordered}
 
     def _hops(

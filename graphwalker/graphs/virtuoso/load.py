@@ -105,8 +105,8 @@ def count(server: Server, graph: str) -> int:
 
 def _take_marks(server: Server, graph: str) -> str:
     """Remove the marks of an earlier load, which will not hold any more; its fingerprint."""
-    asked = f"from <{graph}> {{ <{MARKED}> <{FINGERPRINT}> ?f }}"
-    found = sql(server, f"sparql select ?f {asked};")
+    pattern = f"from <{graph}> {{ <{MARKED}> <{FINGERPRINT}> ?f }}"
+    found = sql(server, f"sparql select ?f {pattern};")
     marked = f"{{ <{MARKED}> ?p ?o }}"
     sql(server, f"sparql delete from <{graph}> {marked} where {{ graph <{graph}> {marked} }};")
     return found[-1] if found else ""

@@ -13,7 +13,7 @@ from graphwalker.query.query import Hop
 from graphwalker.question import Question
 from graphwalker.tools.base import Call, ErrorKind, Listed, Observation, ShownTriple
 from graphwalker.tools.functions import Function, Parameter, problem_of
-from graphwalker.tools.listing import Hidden
+from graphwalker.tools.listing import HiddenTest
 from graphwalker.tools.namebook import NameBook
 from graphwalker.tools.published.flavours import Flavour, exists
 from graphwalker.tools.published.tables import (
@@ -79,7 +79,7 @@ class SearchTools:
         question: Question,
         options: SearchOptions,
         flavour: Flavour,
-        hidden: Hidden,
+        hidden: HiddenTest,
     ) -> None:
         self._graph = graph
         self._options = options

@@ -39,8 +39,8 @@ def relaxed_em(trajectory: Trajectory, question: Question, scores: Mapping[str, 
     within one. One right letter is enough, and so is one right name of many: policies find that
     out. `grounded_relaxed_em` asks that the tools showed what was answered."""
     golds = [_released(gold.name) for gold in question.answers]
-    said = [_released(name) for name in trajectory.answer or () if name.strip()]
-    return float(any(g in s or (s and s in g) for s in said for g in golds))
+    named = [_released(name) for name in trajectory.answer or () if name.strip()]
+    return float(any(g in s or (s and s in g) for s in named for g in golds))
 
 
 def grounded_relaxed_em(

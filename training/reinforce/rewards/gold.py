@@ -15,7 +15,7 @@ LIMIT = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class GoldStep:
     """One hop of the query."""
 
     relations: frozenset[str]
@@ -31,9 +31,9 @@ class GoldWalks:
 
     def __init__(self, graph: KnowledgeGraph) -> None:
         self._graph = graph
-        self._found: dict[str, tuple[Step, ...]] = {}
+        self._found: dict[str, tuple[GoldStep, ...]] = {}
 
-    def steps(self, question: Question) -> tuple[Step, ...]:
+    def steps(self, question: Question) -> tuple[GoldStep, ...]:
         """Empty for a question without a query. Raises `GraphError` when the graph fails."""
         if question.query is None:
             return ()
@@ -57,7 +57,7 @@ def check_queries(questions: Iterable[Question], names: Sequence[str]) -> int:
     return without
 
 
-def potentials(trajectory: Trajectory, steps: Sequence[Step]) -> list[float]:
+def potentials(trajectory: Trajectory, steps: Sequence[GoldStep]) -> list[float]:
     """After each turn: the share of what the gold steps find that the tools have shown so far,
     averaged over the steps. 0 without steps."""
     seen: set[str] = set()
@@ -79,12 +79,12 @@ def progress(walks: GoldWalks) -> Callable[[Trajectory], list[float]]:
     return earned
 
 
-def frontier(trajectory: Trajectory, steps: Sequence[Step]) -> float:
+def frontier(trajectory: Trajectory, steps: Sequence[GoldStep]) -> float:
     """The potential at the end: the share of the gold walk's entities that the tools showed."""
     return (potentials(trajectory, steps) or [0.0])[-1]
 
 
-def path_overlap(trajectory: Trajectory, steps: Sequence[Step]) -> float:
+def path_overlap(trajectory: Trajectory, steps: Sequence[GoldStep]) -> float:
     """F1 of the relations walked and the gold ones (after Explore-on-Graph, arXiv:2602.21728).
 
     A gold step counts as walked where a triple was shown that leads from what it is taken from to
@@ -100,7 +100,7 @@ def path_overlap(trajectory: Trajectory, steps: Sequence[Step]) -> float:
     return 2 * precision * recall / (precision + recall)
 
 
-def _leads(step: Step, triple: ShownTriple) -> bool:
+def _leads(step: GoldStep, triple: ShownTriple) -> bool:
     if triple.relation not in step.relations:
         return False
     ends = (triple.head.id, triple.tail.id)
@@ -111,15 +111,15 @@ GOLD_REWARDS = {function.__name__: function for function in (frontier, path_over
 """Of the gold walk: functions of (trajectory, the steps of its question's query)."""
 
 
-def _steps(graph: KnowledgeGraph, question: Question, query: Query) -> tuple[Step, ...]:
+def _steps(graph: KnowledgeGraph, question: Question, query: Query) -> tuple[GoldStep, ...]:
     run = execute(graph, query, LIMIT)
     ways = [*((b.hops, f) for b, f in zip(query.branches, run.frontiers, strict=True))]
     ways.append((query.tail, run.tail_frontiers))
-    steps: list[Step] = []
+    steps: list[GoldStep] = []
     for (_, frontiers), hops in zip(ways, spellings(query, question.relation_path), strict=True):
         for place, same in enumerate(hops):
             relations = frozenset(hop.relation for hop in same)
-            steps.append(Step(relations, _ids(frontiers[place]), _ids(frontiers[place + 1])))
+            steps.append(GoldStep(relations, _ids(frontiers[place]), _ids(frontiers[place + 1])))
     return tuple(steps)
 
 

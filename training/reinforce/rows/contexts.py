@@ -9,8 +9,8 @@ from torch import Tensor
 
 from training.reinforce.rows.episode_tokens import EpisodeTokens
 
-Batch = dict[str, Any]
-LogProbabilities = Callable[[Batch], Tensor]
+Columns = dict[str, Any]
+LogProbabilities = Callable[[Columns], Tensor]
 """Of the completion tokens of rows: (rows, completion tokens)."""
 
 LEFT = ("prompt_ids", "prompt_mask")
@@ -31,12 +31,12 @@ def further_contexts(episodes: Sequence[EpisodeTokens]) -> list[Context]:
 
 
 def with_contexts(
-    batch: Batch,
+    batch: Columns,
     contexts: Sequence[Context],
     count: int,
     pad_id: int,
     score: dict[str, LogProbabilities],
-) -> Batch:
+) -> Columns:
     """The batch with `count` rows more: each context has the advantage of its episode, and is in
     the loss where that is. Rows beyond the contexts are there to make the number whole: they are
     not kept. `score` computes the log-probabilities that the batch has of its own rows, by name."""
@@ -44,7 +44,7 @@ def with_contexts(
     empty = EpisodeTokens([pad_id], [pad_id], [0], [0.0], [-1])
     tokens = [*(c.tokens for c in contexts), *[empty] * (count - len(contexts))]
     owners = torch.tensor([*(c.episode for c in contexts), *[0] * (count - len(contexts))])
-    more: Batch = {
+    more: Columns = {
         "prompt_ids": _left([t.prompt for t in tokens], pad_id),
         "prompt_mask": _left([[1] * len(t.prompt) for t in tokens], 0),
         "completion_ids": _right([t.completion for t in tokens], pad_id),
