@@ -9,7 +9,7 @@ from data_pipeline.teacher.client import TeacherClient, Unusable
 from data_pipeline.teacher.parse import Unreadable, is_english, read_thoughts
 from data_pipeline.teacher.paths import one_line
 from data_pipeline.wording.quality import mentions
-from graphwalker.protocols.base import ActionProtocol, FinalAnswer, Malformed
+from graphwalker.protocols.base import ActionProtocol, Calls, FinalAnswer, Malformed
 from graphwalker.tools.base import Call
 from graphwalker.trajectory import Trajectory, Turn
 
@@ -67,7 +67,10 @@ class _Steps:
     def __init__(self, protocol: ActionProtocol, trajectory: Trajectory, english: bool) -> None:
         self._protocol, self._trajectory, self._english = protocol, trajectory, english
         parsed = (protocol.parse(turn.completion)[1] for turn in trajectory.turns)
-        self._actions = [None if isinstance(action, Malformed) else action for action in parsed]
+        # Several calls at once share one thought, which stays as it is.
+        self._actions = [
+            None if isinstance(action, Malformed | Calls) else action for action in parsed
+        ]
         readable = (k for k, action in enumerate(self._actions) if action is not None)
         self._numbers = dict(enumerate(readable, start=1))
         self._good: dict[int, str] = {}
@@ -134,8 +137,8 @@ class _Steps:
         numbers = {k: number for number, k in self._numbers.items()}
         for k, turn in enumerate(self._trajectory.turns):
             action = self._actions[k]
-            if action is None:  # a call that cannot be read: its thought stays as it is
-                lines.append(f"(a call that could not be read) {turn.observation}")
+            if action is None:  # its thought stays as it is
+                lines.append(f"(another message) {turn.observation}")
                 continue
             written = self._protocol.render("", action).rpartition("</think>")[2].strip()
             lines.append(f"Step {numbers[k]}: {written}")

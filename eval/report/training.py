@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from eval.report.assets import templates
 from eval.report.panels import Line, Panel, draw_panels
@@ -135,8 +135,8 @@ def _cell(line: Mapping[str, Any], key: str, digits: int = 3, sign: bool = False
     value = line.get(key)
     if not _finite(value):
         return Cell("–")
-    ends = [line.get(f"{key}_low"), line.get(f"{key}_high")]
-    small = brackets(ends, digits, sign) if all(map(_finite, ends)) else ""
+    ends = [end for side in ("low", "high") if _finite(end := line.get(f"{key}_{side}"))]
+    small = brackets(ends, digits, sign) if len(ends) == 2 else ""
     return Cell(f"{value:+.{digits}f}" if sign else number(value, digits), small)
 
 
@@ -160,7 +160,8 @@ def _drawn(place: int, run: TrainingRun) -> Any:
 def _band(lines: Mapping[int, Mapping[str, Any]], key: str) -> list[tuple[float, float]]:
     """The interval at each point, where the record has it."""
     ends = [(v.get(f"{key}_low"), v.get(f"{key}_high")) for v in lines.values() if key in v]
-    return ends if ends and all(_finite(a) and _finite(b) for a, b in ends) else []
+    both = [(a, b) for a, b in ends if _finite(a) and _finite(b)]
+    return both if len(both) == len(ends) else []
 
 
 def _as_eval(line: Mapping[str, Any]) -> dict[str, Any]:
@@ -178,5 +179,5 @@ def _by_step(path: Path) -> dict[int, dict[str, Any]]:
     return {step: found[step] for step in sorted(found)}
 
 
-def _finite(value: object) -> bool:
+def _finite(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and math.isfinite(value)

@@ -17,7 +17,9 @@ class ScriptedPolicy:
 
     name = "scripted"
 
-    def __init__(self, script: Mapping[str, Sequence[ScriptedLine]], *, latest_first: bool = False) -> None:
+    def __init__(
+        self, script: Mapping[str, Sequence[ScriptedLine]], *, latest_first: bool = False
+    ) -> None:
         self._script = script
         self._latest_first = latest_first
         self._pending: dict[str, Request] = {}

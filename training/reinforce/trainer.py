@@ -9,7 +9,7 @@ needs them. On GPUs TRL's own kernels score; the rest holds there too. Rows that
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -50,7 +50,7 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
         self.replay: Replay | None = None
         self.average: AveragedWeights | None = None
         self.evaluation: RolloutEvaluation | None = None
-        self._movement = Movement(self.model)
+        self._movement = Movement(cast(torch.nn.Module, self.model))
         self.add_callback(self._movement)
         self.embedding_lr = 0.0
         """0: that of all weights."""
@@ -101,7 +101,8 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
     def _with_contexts(self, output: dict[str, Any]) -> dict[str, Any]:
         """The batch with rows for the contexts that an agent began anew; as many in all processes,
         and as many as its micro-batches can share. A collective."""
-        contexts, passes = self.rollouts.batch.contexts, self.args.steps_per_generation or 1
+        passes: int = getattr(self.args, "steps_per_generation", None) or 1
+        contexts = self.rollouts.batch.contexts
         count = -(-max(gathered([len(contexts)])) // passes) * passes
         if not count:
             return output
@@ -110,11 +111,11 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
                 "this agent begins its conversation anew, for which the correction of vLLM's "
                 "log-probabilities is not made: set vllm.ratio_cap=0, or engine=transformers"
             )
-        pad, before = int(self._tokenizer.pad_token_id or 0), len(output["advantages"])
+        pad, before = cast(int, self._tokenizer.pad_token_id or 0), len(output["advantages"])
         score = {"old_per_token_logps": self._logps_now, "ref_per_token_logps": self._logps_before}
         output = with_contexts(output, contexts, count, pad, score)
         mask = output["completion_mask"] * output["tool_mask"]
-        more = self.accelerator.gather(mask[before:].sum()).sum()
+        more = cast(Tensor, self.accelerator.gather(mask[before:].sum())).sum()
         output["num_items_in_batch"] = output["num_items_in_batch"] + more
         return output
 
@@ -134,7 +135,7 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
         """Log-probabilities of the reference: a model of its own, or this one without adapters."""
         if self.ref_model is not None:
             return self._logps_now(rows, self.ref_model)
-        with self.accelerator.unwrap_model(self.model).disable_adapter():
+        with cast(Any, self.accelerator.unwrap_model(self.model)).disable_adapter():
             return self._logps_now(rows)
 
     def _prepare_inputs(self, generation_batch: Any) -> Any:
@@ -246,7 +247,11 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
 
     def averaged(self) -> AbstractContextManager[None]:
         """The model has the average as its weights meanwhile, where one is kept."""
-        return nullcontext() if self.average is None else self.average.lent(self.model)
+        return (
+            nullcontext()
+            if self.average is None
+            else self.average.lent(cast(torch.nn.Module, self.model))
+        )
 
     def save_model(self, output_dir: str | None = None, _internal_call: bool = False) -> None:
         super().save_model(output_dir, _internal_call)
