@@ -127,20 +127,21 @@ def open_text(path: Path | str) -> Generator[TextIOWrapper, None, None]:
         raise UserError(f"{path}: damaged gzip file ({error})") from None
 
 
-def read_jsonl(path: Path | str) -> Iterator[dict[str, Any]]:
-    """Records of a `.jsonl` or `.jsonl.gz` file. Raises `UserError` naming file and line."""
+def read_jsonl(path: Path | str, nan: bool = False) -> Iterator[dict[str, Any]]:
+    """Records of a `.jsonl` or `.jsonl.gz` file. Raises `UserError` naming file and line. `nan`: a
+    log of training may hold NaN and Infinity, which are no JSON elsewhere."""
     with open_text(path) as lines:
-        for _, record in parse_lines(lines, path):
+        for _, record in parse_lines(lines, path, nan=nan):
             yield record
 
 
 def parse_lines(
-    lines: Iterable[str], path: Path | str, first: int = 1
+    lines: Iterable[str], path: Path | str, first: int = 1, nan: bool = False
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """(line number, record) of the lines of a file that hold one; the first is line `first`."""
     for number, line in enumerate(lines, start=first):
         if line.strip():
-            yield number, _parse(line, path, number)
+            yield number, _parse(line, path, number, nan)
 
 
 def read_records(path: Path | str, parse: Callable[[dict[str, Any]], T]) -> Iterator[T]:
@@ -231,9 +232,9 @@ def _refuse_utf16(path: Path) -> None:
         )
 
 
-def _parse(line: str, path: Path | str, number: int) -> dict[str, Any]:
+def _parse(line: str, path: Path | str, number: int, nan: bool = False) -> dict[str, Any]:
     try:
-        record = json.loads(line, parse_constant=_refuse_constant)
+        record = json.loads(line, parse_constant=None if nan else _refuse_constant)
     except json.JSONDecodeError as error:
         why = "holds a NUL character" if "\0" in line else f"{error.msg} at column {error.colno}"
         raise UserError(f"{path}:{number}: not JSON ({why})") from None

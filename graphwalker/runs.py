@@ -76,9 +76,18 @@ def locked(folder: Path) -> Generator[None, None, None]:
 
     The kernel frees the lock of a process that has ended, however it ended.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    with _held(folder / LOCK, folder):
-        yield
+    made = not folder.exists()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise UserError(f"{folder}: is a file; choose a folder") from None
+    try:
+        with _held(folder / LOCK, folder):
+            yield
+    finally:
+        # A command that fails before it writes anything leaves no folder behind.
+        if made and folder.is_dir() and not any(folder.iterdir()):
+            folder.rmdir()
 
 
 @contextmanager

@@ -13,7 +13,7 @@ Points = Sequence[tuple[float, float]]
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class DrawnLine:
     """Points by step; `band` holds the ends of an interval at each, or nothing."""
 
     label: str
@@ -26,7 +26,7 @@ class Panel:
     """A title over its lines."""
 
     title: str
-    lines: Sequence[Line]
+    lines: Sequence[DrawnLine]
 
 
 def draw_panels(name: str, panels: Sequence[Panel]) -> Markup | None:

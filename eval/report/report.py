@@ -183,7 +183,11 @@ def read_curves(stages: Sequence[StageResult]) -> list[Curve]:
         if stage.train_metrics is None or not stage.train_metrics.is_file():
             continue
         # A resumed run may have logged a step twice: the last record of a step stands.
-        records = {r["step"]: r for r in read_jsonl(stage.train_metrics) if _finite(r.get("step"))}
+        records = {
+            r["step"]: r
+            for r in read_jsonl(stage.train_metrics, nan=True)
+            if _finite(r.get("step"))
+        }
         found: list[Curve] = []
         for key, label in (RL_CURVES if _holds(records, "reward") else SFT_CURVES).items():
             points = [(s, records[s][key]) for s in sorted(records) if _finite(records[s].get(key))]

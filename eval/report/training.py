@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from eval.report.assets import templates
-from eval.report.panels import Line, Panel, draw_panels
+from eval.report.panels import DrawnLine, Panel, draw_panels
 from eval.tables import Cell, FigureTable, as_terminal, brackets, number
 from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl, whole_file
@@ -148,7 +148,7 @@ def _drawn(place: int, run: TrainingRun) -> Any:
     for title, keys, file in PANELS:
         lines = run.evaluations if file == EVALUATIONS else run.metrics
         drawn = [
-            Line(label, points, _band(lines, key))
+            DrawnLine(label, points, _band(lines, key))
             for key, label in keys.items()
             if len(points := [(s, v[key]) for s, v in lines.items() if _finite(v.get(key))]) > 1
         ]
@@ -175,7 +175,7 @@ def _lean(line: Mapping[str, Any]) -> dict[str, Any]:
 def _by_step(path: Path) -> dict[int, dict[str, Any]]:
     if not path.is_file():
         return {}
-    found = {line["step"]: line for line in read_jsonl(path) if _finite(line.get("step"))}
+    found = {line["step"]: line for line in read_jsonl(path, nan=True) if _finite(line.get("step"))}
     return {step: found[step] for step in sorted(found)}
 
 

@@ -88,20 +88,6 @@ IO_PROMPT = Preset(
     defaults={"prompt": "io"},
     graphs="none: the graph only scores its answers",
 )
-CHAIN_OF_THOUGHT_PROMPT = """Answer the question from what you know. You have no tools and one \
-message.
-
-Reason step by step first: break the question into parts, settle one part after the other, and \
-check what you found against every condition of the question. Then give the answer as a JSON list \
-of names:
-
-<think> step 1 ... step 2 ... </think>
-<answer> ["Name", "Other name"] </answer>
-
-Give every name that answers the question, in its usual English form, and nothing else. A question \
-of yes or no has the answer ["True"] or ["False"]. Always give your best answer.
----
-Question: {question}"""
 CHAIN_OF_THOUGHT = Preset(
     name="chain-of-thought",
     version=1,
@@ -110,7 +96,7 @@ CHAIN_OF_THOUGHT = Preset(
     tools=walker_tools,
     protocol=_answers_alone,
     agent=_single_completion,
-    prompts={"chain-of-thought": CHAIN_OF_THOUGHT_PROMPT},
+    defaults={"prompt": "chain-of-thought"},
     graphs="none: the graph only scores its answers",
 )
 SHIPPED = (

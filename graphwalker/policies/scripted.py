@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from graphwalker.errors import PolicyError
 from graphwalker.policies.base import Completion, Request
 
-ScriptedLine = str | Completion | PolicyError
+Line = str | Completion | PolicyError
 
 
 class ScriptedPolicy:
@@ -17,9 +17,7 @@ class ScriptedPolicy:
 
     name = "scripted"
 
-    def __init__(
-        self, script: Mapping[str, Sequence[ScriptedLine]], *, latest_first: bool = False
-    ) -> None:
+    def __init__(self, script: Mapping[str, Sequence[Line]], *, latest_first: bool = False) -> None:
         self._script = script
         self._latest_first = latest_first
         self._pending: dict[str, Request] = {}

@@ -169,11 +169,13 @@ def test_memory_is_estimated_for_a_chain_of_which_nothing_is_made_yet(tmp_path):
 
 
 def test_progress_in_a_log_is_a_line_with_figures_rate_and_remaining_time(capsys, monkeypatch):
-    now = iter([0.0, 61.0, 70.0])
-    monkeypatch.setattr(console.time, "monotonic", lambda: next(now))
+    now = [0.0]
+    monkeypatch.setattr(console.time, "monotonic", lambda: now[0])
     with console.progress("SFT") as tick:
         tick(0, 1000)
+        now[0] = 61.0
         tick(61, 1000, loss=0.51234)
+        now[0] = 70.0
         tick(70, 1000, loss=0.5)
     assert capsys.readouterr().err == "SFT: 61 of 1,000, 60/min, loss 0.5123, 16 min left\n"
 

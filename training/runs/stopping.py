@@ -11,7 +11,7 @@ from transformers import TrainerCallback, TrainerControl, TrainerState
 from graphwalker.errors import GraphWalkerError
 from graphwalker.files import write_json
 from training.runs.distributed import gathered, rank
-from training.runs.resuming import NewSettings
+from training.runs.new_settings import NewSettings
 
 SIGNALS = (signal.SIGTERM, signal.SIGUSR1)
 """Slurm sends SIGTERM before it kills a job, and with `--signal=USR1@300` a notice before that."""

@@ -273,7 +273,7 @@ def test_a_bad_record_gives_one_line_with_file_line_and_field(tmp_path, capsys, 
     [
         (b"", "holds no records"),
         (b"\n  \n", "holds no records"),
-        (b"\xff\xfe{}", "not UTF-8"),
+        (b"\xff\xfe{}", "UTF-16"),
         (b"[]", "holds no records"),
         (b'[{"id": "1"}]', "record 1: field 'answers' is missing"),
         (b"[1,", "not JSON"),
