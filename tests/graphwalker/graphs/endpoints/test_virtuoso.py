@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from graphwalker.cli.app import app, run
 from graphwalker.errors import GraphError, UserError
-from graphwalker.graphs.base import Direction, Entity
+from graphwalker.graphs.base import Entity
 from graphwalker.graphs.build.build import build_graph
 from graphwalker.graphs.compiled.open import open_compiled
 from graphwalker.graphs.conformance import check_graph
@@ -152,9 +152,9 @@ def test_an_answer_that_virtuoso_cuts_is_an_error(tmp_path):
     try:
         load(place, [write(tmp_path, TOY)])
         graph = SparqlGraph(server.endpoint, default_graph="http://rdf.freebase.com")
-        assert graph.name("m.0ada") == TOY[1]["m.0ada"]
+        # Already the proof that the store holds the graph has as many rows.
         with pytest.raises(GraphError, match="cut at 10 rows"):
-            graph.neighbors("m.0land", "people.person.nationality", Direction.IN)
+            graph.name("m.0ada")
     finally:
         assert down(place)
     assert status(place) is None
