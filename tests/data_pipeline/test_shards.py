@@ -135,6 +135,7 @@ def test_a_shard_that_is_none_is_refused(text):
         Shard.parse(text)
 
 
+@pytest.mark.slow
 def test_ray_actors_make_the_same_bytes(graph, whole, tmp_path):
     pytest.importorskip("ray", reason="the extra `ray` is not installed")
     config = CONFIG.model_copy(update={"engine": "ray", "workers": 2})

@@ -191,6 +191,7 @@ def test_values_that_json_does_not_have_are_texts() -> None:
     assert adapter._plain([Date(2020, 1, 2), None, 1]) == ["2020-01-02", None, 1]
 
 
+@pytest.mark.slow
 def test_a_server_that_does_not_answer_is_a_graph_error() -> None:
     graph = open_graph("bolt://127.0.0.1:1")
     with pytest.raises(GraphError, match=r"bolt://127\.0\.0\.1:1: .*127\.0\.0\.1"):

@@ -43,6 +43,7 @@ def test_a_finished_run_is_prolonged_and_ends_as_a_longer_one(place, tmp_path) -
     assert (tmp_path / "long" / "final" / "model.safetensors").stat().st_mtime_ns == before
 
 
+@pytest.mark.slow
 def test_a_longer_schedule_counts_from_the_first_step_that_is_resumed(place, tmp_path) -> None:
     settings = {"schedule": "linear", "warmup_ratio": 0.0, "save_steps": 3}
     run_sft(sft_config(place, tmp_path / "whole", max_steps=6, **settings))
