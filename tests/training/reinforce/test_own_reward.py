@@ -43,6 +43,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_grpo_trains_on_a_reward_from_a_file_outside_the_package(world, folder):
     config = grpo_config(world, folder / "run", steps=2)
     path = write_config(config, folder / "grpo.json")

@@ -68,6 +68,7 @@ def both(world: Path, out: Path, command: str, *arguments: object) -> None:
         assert file.read_bytes() == (out / "endpoint" / command / file.name).read_bytes(), file
 
 
+@pytest.mark.slow
 def test_every_data_command_gives_the_bytes_of_the_compiled_graph(world, tmp_path):
     seeds = [f"{name}_file={world / name}.txt" for name in ("seeds", "predicates")]
     both(world, tmp_path, "synth", "--count", 6, *seeds)
