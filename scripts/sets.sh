@@ -1,6 +1,6 @@
 # The sets of packages that are known to resolve together (sourced by setup.sh and locks.sh).
 # A set: its constraints file, the extras it installs, the Pythons that it is for.
-common=train,lora,tensorboard,report,sparql,api,networkx,serve,docs,dev
+common=train,lora,tensorboard,report,sparql,api,networkx,neo4j,serve,docs,dev
 choose_set() {
   case "$1" in
     cpu | cuda) constraints=constraints.txt extras=$common pythons="3.11" ;;

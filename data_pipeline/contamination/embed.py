@@ -5,12 +5,12 @@ import math
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from importlib.util import find_spec
 from itertools import pairwise
 from typing import Any, Protocol
 
 from data_pipeline.contamination.ngrams import normal
 from graphwalker.errors import UserError
+from graphwalker.ranking.nodes.embeddings import sentence_model
 
 log = logging.getLogger(__name__)
 
@@ -73,22 +73,10 @@ class SentenceModel:
     semantic = True
 
     def __init__(self, name: str) -> None:
-        if find_spec("sentence_transformers") is None:
-            raise UserError(
-                f"--embedding {name} needs sentence-transformers: "
-                "pip install 'graphwalker-kgqa[embed]', or take --embedding tfidf"
-            )
-        from sentence_transformers import (  # pyright: ignore[reportMissingImports]
-            SentenceTransformer,
-        )
-
         try:
-            self._model: Any = SentenceTransformer(name, local_files_only=True)
-        except (OSError, ValueError) as error:
-            line = (str(error).strip().splitlines() or [type(error).__name__])[0]
-            raise UserError(
-                f"--embedding {name}: no model could be loaded from here ({line})"
-            ) from None
+            self._model = sentence_model(name)
+        except UserError as error:
+            raise UserError(f"--embedding {error}, or take --embedding tfidf") from None
         self.name = name
 
     def fit(self, texts: Sequence[str]) -> None:

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, Self
 
 import numpy as np
@@ -36,19 +38,22 @@ class Embeddings:
 
 
 def _encoded(texts: Sequence[str], model: str) -> NDArray[np.float32]:
-    return _loaded(model).encode(
+    return sentence_model(model).encode(
         list(texts), normalize_embeddings=True, show_progress_bar=False, convert_to_numpy=True
     )
 
 
 @lru_cache(maxsize=2)
-def _loaded(model: str) -> Any:
-    from sentence_transformers import SentenceTransformer
-
+def sentence_model(model: str) -> Any:
+    """A model of sentence-transformers, from a folder or the local cache; nothing is downloaded.
+    Raises `UserError` where it, or the package, is not there."""
+    if find_spec("sentence_transformers") is None:
+        raise UserError(
+            f"{model} needs sentence-transformers: pip install 'graphwalker-kgqa[embed]'"
+        )
+    library: Any = import_module("sentence_transformers")
     try:
-        return SentenceTransformer(model)
+        return library.SentenceTransformer(model, local_files_only=True)
     except (OSError, ValueError) as error:
         line = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise UserError(
-            f"{model}: no sentence-transformers model could be loaded from here ({line})"
-        ) from None
+        raise UserError(f"{model}: no model could be loaded from here ({line})") from None
