@@ -48,7 +48,6 @@ def write_page(path: Path, runs: Sequence[NamedRun], result: dict[str, Any], mos
     """Write the page with the walks on `most` questions: those first that some agents have right
     and others wrong. Every name and every word of a model is escaped."""
     pages = templates()
-    pages.filters["plain"] = str  # of a macro that this page does not use
     page = pages.get_template("compare.html")
     names = [run.name for run in runs]
     text = page.render(

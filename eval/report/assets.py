@@ -27,6 +27,7 @@ def templates() -> Environment:
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
+    found.filters["plain"] = str  # of a macro that not every page uses
     found.globals |= {"policy": policy, "styles": styles}
     return found
 

@@ -53,6 +53,7 @@ def render_page(
     stages = report["stages"]
     seconds = {name: f"{value:,.1f}" for name, value in report["seconds"].items()}
     return pages.get_template("page.html").generate(
+        title=report["title"],
         report=report,
         headline=headline(report),
         scores=score_table(stages),

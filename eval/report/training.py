@@ -87,7 +87,6 @@ def write_training_report(
     table = evaluation_table(runs)
     sections = [(run.name, _drawn(place, run)) for place, run in enumerate(runs)]
     pages = templates()
-    pages.filters["plain"] = str
     page = pages.get_template("training.html")
     out.mkdir(parents=True, exist_ok=True)
     with whole_file(out / "training.html", errors="replace") as file:

@@ -7,6 +7,7 @@ from graphwalker.agents.prompt import Prompt
 from graphwalker.protocols.base import ActionProtocol, FinalAnswer, Malformed
 from graphwalker.question import Question
 from graphwalker.tools.base import Observation, ToolBox
+from graphwalker.trajectory import Message
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +21,19 @@ class IOPromptAgent:
         messages = self.prompt.messages(
             {"question": question.text, "entities": "", "tools": "", "max_turns": "1"}
         )
-        completion = yield Ask(messages, self.protocol.stop)
-        if completion.context_full:
-            return None
-        thought, action = self.protocol.parse(completion.text)
-        error = "malformed" if isinstance(action, Malformed) else ""
-        log.turns.append(
-            record_turn(messages, completion, thought, action, Observation("", error), 0.0)
-        )
-        return action if isinstance(action, FinalAnswer) else None
+        return single_completion(messages, self.protocol, log)
+
+
+def single_completion(
+    messages: tuple[Message, ...], protocol: ActionProtocol, log: Log
+) -> AgentRun:
+    """Asks once; anything but an answer is recorded as malformed."""
+    completion = yield Ask(messages, protocol.stop)
+    if completion.context_full:
+        return None
+    thought, action = protocol.parse(completion.text)
+    error = "malformed" if isinstance(action, Malformed) else ""
+    log.turns.append(
+        record_turn(messages, completion, thought, action, Observation("", error), 0.0)
+    )
+    return action if isinstance(action, FinalAnswer) else None

@@ -94,6 +94,11 @@ def together(seen: Sequence[Observation]) -> Observation:
     )
 
 
+def mistake(kind: ErrorKind, text: str, calls: int = 0) -> Observation:
+    """What a call shows that cannot be run; `calls` of the graph told so."""
+    return Observation(f"Error {kind}: {text}", kind, graph_calls=calls)
+
+
 class ToolBox(Protocol):
     """The tools of one episode with its name book (shown name -> entity id). Built per question."""
 

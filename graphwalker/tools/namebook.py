@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from graphwalker.graphs.base import Entity, KnowledgeGraph
 from graphwalker.graphs.literals import is_literal
 from graphwalker.graphs.names import fold
+from graphwalker.question import Question
 
 _SPECIAL = frozenset('[]",\\<')
 _NEAR_AMONG = 500
@@ -102,3 +103,22 @@ class NameBook:
             return name
         same = self._folded.get(fold(name), ())
         return next(iter(same)) if len(same) == 1 else None
+
+
+class NamedTopics:
+    """What tool boxes share that show entities by name: an episode's name book, in which the topic
+    entities stand first."""
+
+    def __init__(self, graph: KnowledgeGraph, question: Question) -> None:
+        self._graph = graph
+        self._question = question
+        self._book = NameBook(graph)
+        self._topics = tuple(
+            self._book.show(topic) if topic.id else topic.name for topic in question.topic_entities
+        )
+
+    def entity_id(self, name: str) -> str:
+        return self._book.entity_id(name)
+
+    def topic_names(self) -> tuple[str, ...]:
+        return self._topics

@@ -9,7 +9,7 @@ from graphwalker.question import Question
 from graphwalker.ranking.bm25 import Ranker, bm25, rank_relations, words
 from graphwalker.tools.base import Call, ErrorKind, Listed, Observation
 from graphwalker.tools.listing import Lister, Listing, lister
-from graphwalker.tools.namebook import NameBook, quote
+from graphwalker.tools.namebook import NamedTopics, quote
 from graphwalker.tools.page import Page, more
 from graphwalker.tools.settings import WalkerSettings
 
@@ -24,7 +24,7 @@ NAMESAKES_NAMED = 3
 """Namesakes that an observation names when a name meant several entities."""
 
 
-class WalkerTools:
+class WalkerTools(NamedTopics):
     """The toolbox of one episode: its name book and the relations that it has shown so far."""
 
     def __init__(
@@ -35,21 +35,16 @@ class WalkerTools:
         list_relations: Lister | None = None,
         rank: Ranker = bm25,
     ) -> None:
-        self._graph = graph
-        self._question = question
+        super().__init__(graph, question)
         self._settings = settings or WalkerSettings()
         self._list = list_relations or lister(graph, self._settings)
         self._rank = rank
-        self._book = NameBook(graph)
         # Relations seen in any list may be followed from every entity: an agent that crosses a
         # frontier of twenty need not list each one. `_listed` are the entities that were listed.
         self._seen: set[str] = set()
         self._listed: set[str] = set()
         self._graph_calls: int = 0
         self._found: Entity | None = None
-        self._topics = tuple(
-            self._book.show(topic) if topic.id else topic.name for topic in question.topic_entities
-        )
 
     def call(self, call: Call) -> Observation:
         self._graph_calls = 0
@@ -69,12 +64,6 @@ class WalkerTools:
         if not isinstance(relations, list | tuple) or not relations:
             return self._error(ErrorKind.BAD_ARGUMENTS, f"write {FORMS[call.tool]}")
         return self._get_triples(entity, [str(relation) for relation in relations])  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-
-    def entity_id(self, name: str) -> str:
-        return self._book.entity_id(name)
-
-    def topic_names(self) -> tuple[str, ...]:
-        return self._topics
 
     def signatures(self) -> str:
         settings = self._settings
@@ -159,6 +148,10 @@ class WalkerTools:
             # Beyond CVTS_PER_RELATION `total` is a lower bound, so more ends may come than were
             # counted.
             page.add(entity, relation, direction, ends, max(total, len(ends)))
+        return self._observed(page, entity)
+
+    def _observed(self, page: Page, entity: Entity) -> Observation:
+        """The page as an observation of the entity's triples."""
         if not page.shown:
             return self._no_named(entity)
         return Observation(

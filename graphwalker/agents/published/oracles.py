@@ -5,7 +5,7 @@ from collections.abc import Generator
 from graphwalker.errors import PolicyError
 from graphwalker.graphs.base import Entity
 from graphwalker.oracle.own import OracleWorld
-from graphwalker.oracle.plan import Move, Plan, PlannedPolicy
+from graphwalker.oracle.plan import Move, PlannedPolicy
 from graphwalker.policies.base import Completion, Request
 from graphwalker.protocols.base import FinalAnswer
 from graphwalker.query.query import Query
@@ -24,9 +24,6 @@ class DecisionOracle(PlannedPolicy):
         super().__init__(world.graph, world.protocol)
         self._protocol = world.protocol
         self.settings = world.config
-
-    def plan(self, key: str, question: Question) -> Plan:
-        raise NotImplementedError
 
     def submit(self, request: Request) -> None:
         if request.turns and request.messages[-1].content.endswith(self._protocol.force()):

@@ -10,7 +10,7 @@ from graphwalker.graphs.intake.parallel import ParallelReader, suits
 from graphwalker.graphs.intake.phases import Phases
 from graphwalker.graphs.intake.readers import check_read, open_reader
 from graphwalker.graphs.intake.rejects import Rejects
-from graphwalker.graphs.intake.rows import FileReader, IntakeRows, Relations, Source
+from graphwalker.graphs.intake.rows import BlockReader, IntakeRows, Relations, Source
 from graphwalker.graphs.intake.sorter import Sorter, Table
 
 _SAY_EVERY_S = 5.0
@@ -75,7 +75,7 @@ class Intake:
             check_read(reader, source, self._rejects.count - rejected)
         self._note((source.number + 1, 0), 0, reader)
 
-    def _reader(self, source: Source, relations: Relations) -> FileReader:
+    def _reader(self, source: Source, relations: Relations) -> BlockReader:
         given = source, self._filters, relations, self._rejects
         if self._workers > 1 and suits(source):
             return ParallelReader(*given, self._workers)
@@ -92,7 +92,7 @@ class Intake:
             if listed:
                 self._tables[name].extend(list(zip(*listed, strict=True)))
 
-    def _note(self, reading: tuple[int, int], lines: int, reader: FileReader) -> None:
+    def _note(self, reading: tuple[int, int], lines: int, reader: BlockReader) -> None:
         """Where to resume: the number of a source, and its last line that is stored."""
         self._counts["lines"] += lines
         self._counts["filtered"] += reader.dropped

@@ -11,7 +11,7 @@ from graphwalker.graphs.intake.blocks import Block, read_blocks
 from graphwalker.graphs.intake.filters import Filters
 from graphwalker.graphs.intake.readers import open_reader
 from graphwalker.graphs.intake.rejects import Rejects
-from graphwalker.graphs.intake.rows import FileReader, IntakeRows, Relations, Source
+from graphwalker.graphs.intake.rows import BlockReader, IntakeRows, Relations, Source
 from graphwalker.workers import Pool, Processes
 
 LEAST_BYTES = 32 << 20
@@ -33,14 +33,14 @@ class _Parsed:
     )
 
 
-class ParallelReader(FileReader):
+class ParallelReader(BlockReader):
     """A reader of triples whose blocks are parsed by processes; they come back in their order, so
     that the rows, the numbers of relations and the rejected lines are those of one process."""
 
     def __init__(
         self, source: Source, filters: Filters, relations: Relations, rejects: Rejects, workers: int
     ) -> None:
-        super().__init__(source, filters, rejects)
+        super().__init__(source, rejects)
         self._source, self._filters, self._workers = source, filters, workers
         self._numbers = relations
 
@@ -57,9 +57,6 @@ class ParallelReader(FileReader):
             for last, parsed in pool.results(jobs()):
                 block = under_way.pop(0)
                 yield Read(block.first, "", block.position, block.size, (), last), self._own(parsed)
-
-    def read(self, first: int, lines: list[str], rows: IntakeRows) -> None:
-        raise NotImplementedError("its blocks are read elsewhere")
 
     def _own(self, parsed: _Parsed) -> IntakeRows:
         """The rows with our numbers of relations."""

@@ -10,6 +10,7 @@ from graphwalker.graphs.intake.rows import (
     DROPPED,
     NAMES,
     TYPES,
+    BlockReader,
     FileReader,
     IntakeRows,
     Relations,
@@ -193,7 +194,7 @@ class _Routes(dict[str, int]):
         return found
 
 
-def check_read(reader: FileReader, source: Source, rejected: int) -> None:
+def check_read(reader: BlockReader, source: Source, rejected: int) -> None:
     """Raises `UserError` for a file of triples that had none; `rejected` lines were malformed."""
     if source.kind in ("triples", "property") and not reader.kept and not reader.dropped:
         why = f"; {reader.rejects.first}" if rejected else ""

@@ -65,19 +65,29 @@ class Source:
     number: int
 
 
-class FileReader(ABC):
-    """Turns the blocks of one file into rows. `dropped` counts what the filters dropped."""
+class BlockReader(ABC):
+    """Gives the blocks of one file with their rows. `dropped` counts what the filters dropped."""
 
-    def __init__(self, source: Source, filters: Filters, rejects: Rejects) -> None:
+    def __init__(self, source: Source, rejects: Rejects) -> None:
         self.path, self.rejects = source.path, rejects
         self.kept: int = 0
         self.dropped: int = 0
+
+    @abstractmethod
+    def blocks(self, after: int) -> Iterator[tuple[Block, IntakeRows]]:
+        """Each block with its rows; the lines up to `after` are skipped."""
+
+
+class FileReader(BlockReader):
+    """Turns the lines of one file into rows, in this process."""
+
+    def __init__(self, source: Source, filters: Filters, rejects: Rejects) -> None:
+        super().__init__(source, rejects)
         self._line_base = source.number << 40
         self._keeps_node = filters.node_test()
         self._keeps_language = filters.language_test()
 
     def blocks(self, after: int) -> Iterator[tuple[Block, IntakeRows]]:
-        """Each block with its rows; the lines up to `after` are skipped."""
         for block in read_blocks(self.path, after):
             yield block, self.rows_of(block)
 

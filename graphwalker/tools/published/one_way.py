@@ -9,7 +9,7 @@ from graphwalker.question import Question
 from graphwalker.ranking.bm25 import words
 from graphwalker.tools.base import Call, ErrorKind, Listed, Observation, ShownTriple
 from graphwalker.tools.listing import Lister
-from graphwalker.tools.namebook import NameBook, quote
+from graphwalker.tools.namebook import NamedTopics, quote
 from graphwalker.tools.page import more
 from graphwalker.tools.settings import WalkerSettings
 
@@ -24,7 +24,7 @@ _SIDES = {"tail": Direction.OUT, "head": Direction.IN}
 _NEAR = 5
 
 
-class OneWayTools:
+class OneWayTools(NamedTopics):
     """The tool box of one episode. Relations through CVT nodes are shown flattened: a node without
     a name could not be named in the next call."""
 
@@ -35,20 +35,10 @@ class OneWayTools:
         settings: WalkerSettings,
         list_relations: Lister,
     ) -> None:
-        self._graph = graph
+        super().__init__(graph, question)
         self._settings = settings
         self._list = list_relations
-        self._book = NameBook(graph)
         self._calls = 0
-        self._topics = tuple(
-            self._book.show(topic) if topic.id else topic.name for topic in question.topic_entities
-        )
-
-    def topic_names(self) -> tuple[str, ...]:
-        return self._topics
-
-    def entity_id(self, name: str) -> str:
-        return self._book.entity_id(name)
 
     def signatures(self) -> str:
         return (

@@ -72,15 +72,7 @@ class ReleasedTools(WalkerTools):
             totals = behind.out if step.direction is Direction.OUT else behind.into
             total = max(len(ends), totals.get(step.relation, 0))
             page.add(entity, step.relation, step.direction, ends, total)
-        if not page.shown:
-            return self._no_named(entity)
-        return Observation(
-            page.text,
-            shown=tuple(page.shown.values()),
-            triples=tuple(page.triples),
-            hidden=page.hidden,
-            graph_calls=self._graph_calls,
-        )
+        return self._observed(page, entity)
 
     def _steps(self, entity: Entity, listing: Listing, relation: str) -> list[Step]:
         """The relation itself, and the most relevant ways through its CVT nodes."""

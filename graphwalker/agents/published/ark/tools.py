@@ -7,9 +7,9 @@ from typing import Any
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Step
 from graphwalker.graphs.properties import PropertyGraph
 from graphwalker.question import Question
-from graphwalker.tools.base import Call, ErrorKind, Listed, Observation, ShownTriple
+from graphwalker.tools.base import Call, ErrorKind, Listed, Observation, ShownTriple, mistake
 from graphwalker.tools.listing import Lister
-from graphwalker.tools.namebook import NameBook, quote
+from graphwalker.tools.namebook import NamedTopics, quote
 
 NEAR_ENTITIES, NEAR_RELATIONS = 5, 2
 """Proposals after a wrong name, as in the released code."""
@@ -17,7 +17,7 @@ KEY_LENGTH = 4
 Nearest = Callable[[str, int], list[Entity]]
 
 
-class ArkTools:
+class ArkTools(NamedTopics):
     """The tools of one episode. `anchor` and `relation` look up, `reason` checks keys."""
 
     def __init__(
@@ -29,14 +29,10 @@ class ArkTools:
         limits: tuple[int, int],
     ) -> None:
         """`limits`: most relations and most triples that one look shows."""
-        self._graph = graph
+        super().__init__(graph, question)
         self._list = listed
         self._nearest = nearest
         self._most_relations, self._most_triples = limits
-        self._book = NameBook(graph)
-        self._topics = tuple(
-            self._book.show(topic) if topic.id else topic.name for topic in question.topic_entities
-        )
         self._anchor: Entity | None = None
         self._triples: dict[str, ShownTriple] = {}
 
@@ -51,13 +47,7 @@ class ArkTools:
             return self._check_keys([str(key) for key in values.get("triples") or ()])
         if call.tool == "summary":
             return Observation("")
-        return _mistake(ErrorKind.UNKNOWN_TOOL, f"there is no {call.tool}")
-
-    def entity_id(self, name: str) -> str:
-        return self._book.entity_id(name)
-
-    def topic_names(self) -> tuple[str, ...]:
-        return self._topics
+        return mistake(ErrorKind.UNKNOWN_TOOL, f"there is no {call.tool}")
 
     def signatures(self) -> str:
         return "anchor, relation, triples: chosen one after the other, along outgoing relations."
@@ -68,7 +58,7 @@ class ArkTools:
         out = self._list(entity.id).out if entity else {}
         if entity is None or not out:
             what = f"{quote(name[:200])} is the head of no triple"
-            return _mistake(ErrorKind.UNKNOWN_ENTITY, f"{what}{self._near(name)}", calls=2)
+            return mistake(ErrorKind.UNKNOWN_ENTITY, f"{what}{self._near(name)}", calls=2)
         self._anchor = entity
         shown = list(out)[: self._most_relations]
         hidden = len(out) - len(shown)
@@ -90,7 +80,7 @@ class ArkTools:
         if relation not in out:
             near = self._near_relations(relation, list(out))
             copy = f"; nearest are {', '.join(near)}" if near else ""
-            return _mistake(ErrorKind.UNKNOWN_RELATION, f"no {quote(relation[:200])} here{copy}")
+            return mistake(ErrorKind.UNKNOWN_RELATION, f"no {quote(relation[:200])} here{copy}")
         step = Step(anchor.id, relation, Direction.OUT, self._most_triples)
         ends = self._graph.step_many([step])[0]
         hidden = max(0, out[relation] - len(ends))
@@ -112,7 +102,7 @@ class ArkTools:
         if not unknown:
             return Observation("")
         wrong, known = ", ".join(map(quote, unknown[:5])), ", ".join(self._triples)
-        return _mistake(ErrorKind.BAD_ARGUMENTS, f"no triple has the key {wrong}; keys are {known}")
+        return mistake(ErrorKind.BAD_ARGUMENTS, f"no triple has the key {wrong}; keys are {known}")
 
     def evidence(self, keys: Sequence[str]) -> str:
         """The triples of those keys in words, for the notes."""
@@ -158,7 +148,3 @@ def _digest(text: str) -> str:
 
 def _pairs(properties: Mapping[str, Any]) -> str:
     return "{" + ", ".join(f"{key}: {value}" for key, value in sorted(properties.items())) + "}"
-
-
-def _mistake(kind: ErrorKind, text: str, calls: int = 0) -> Observation:
-    return Observation(f"Error {kind}: {text}", kind, graph_calls=calls)

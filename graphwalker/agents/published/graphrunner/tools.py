@@ -27,8 +27,8 @@ from graphwalker.graphs.literals import is_literal
 from graphwalker.graphs.properties import PropertyGraph
 from graphwalker.question import Question
 from graphwalker.ranking.nodes.index import NodeIndex
-from graphwalker.tools.base import Call, ErrorKind, Observation
-from graphwalker.tools.namebook import NameBook, quote
+from graphwalker.tools.base import Call, ErrorKind, Observation, mistake
+from graphwalker.tools.namebook import NamedTopics, quote
 
 CHARS_PER_TOKEN = 4
 """A bound for budgets of text that no tokenizer has seen yet."""
@@ -54,7 +54,7 @@ class _Found:
     graph_calls: int = 0
 
 
-class RunnerTools:
+class RunnerTools(NamedTopics):
     """The tools of one episode: `plan` verifies a plan and, where it is sound, executes it."""
 
     def __init__(
@@ -65,17 +65,13 @@ class RunnerTools:
         index: NodeIndex,
         limits: RunnerLimits,
     ) -> None:
+        super().__init__(graph, question)
         self.schema = schema
-        self._graph, self._index, self._limits = graph, index, limits
-        self._question = question
-        self._book = NameBook(graph)
-        self._topics = tuple(
-            self._book.show(topic) if topic.id else topic.name for topic in question.topic_entities
-        )
+        self._index, self._limits = index, limits
 
     def call(self, call: Call) -> Observation:
         if call.tool != "plan":
-            return _mistake(ErrorKind.UNKNOWN_TOOL, f"there is no {call.tool}")
+            return mistake(ErrorKind.UNKNOWN_TOOL, f"there is no {call.tool}")
         plan = self.verified(list(call.arguments.get("plan") or ()))
         if isinstance(plan, PlanFault):
             # The kind of the fault, so that the classes of errors can be counted.
@@ -88,12 +84,6 @@ class RunnerTools:
         if isinstance(plan, PlanFault):
             return plan
         return verify(plan, self.schema) or plan
-
-    def entity_id(self, name: str) -> str:
-        return self._book.entity_id(name)
-
-    def topic_names(self) -> tuple[str, ...]:
-        return self._topics
 
     def signatures(self) -> str:
         return self.schema.describe(self._question.text, self._limits.schema_edges)
@@ -225,7 +215,3 @@ def _is_value(node: Entity) -> bool:
 
 def _distinct(nodes: Iterable[Entity]) -> list[Entity]:
     return list({node.id: node for node in nodes}.values())
-
-
-def _mistake(kind: ErrorKind, text: str) -> Observation:
-    return Observation(f"Error {kind}: {text}", kind)

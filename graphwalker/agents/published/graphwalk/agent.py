@@ -4,7 +4,8 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from graphwalker.agents.base import AgentRun, Ask, Log, record_turn
+from graphwalker.agents.base import AgentRun, Log
+from graphwalker.agents.io_prompt import single_completion
 from graphwalker.agents.prompt import Prompt
 from graphwalker.agents.react import ReActAgent
 from graphwalker.errors import UserError
@@ -12,10 +13,10 @@ from graphwalker.graphs.base import Direction
 from graphwalker.graphs.literals import is_literal
 from graphwalker.graphs.properties import PropertyGraph
 from graphwalker.graphs.property.mazes import Maze
-from graphwalker.protocols.base import ActionProtocol, FinalAnswer, Malformed, WithSchemas
+from graphwalker.protocols.base import ActionProtocol, WithSchemas
 from graphwalker.question import Question
 from graphwalker.tokens.tool_calls import block_of_tools
-from graphwalker.tools.base import Observation, ToolBox
+from graphwalker.tools.base import ToolBox
 from graphwalker.tools.maze import MazeTools
 from graphwalker.tools.properties import PropertyTools
 from graphwalker.trajectory import Message
@@ -54,15 +55,7 @@ class WholeGraphAgent:
         messages = self.prompt.messages(
             {"question": question.text, "tools": "", "entities": "", "schema": "", **values}
         )
-        completion = yield Ask(messages, self.protocol.stop)
-        if completion.context_full:
-            return None
-        thought, action = self.protocol.parse(completion.text)
-        error = "malformed" if isinstance(action, Malformed) else ""
-        log.turns.append(
-            record_turn(messages, completion, thought, action, Observation("", error), 0.0)
-        )
-        return action if isinstance(action, FinalAnswer) else None
+        return single_completion(messages, self.protocol, log)
 
 
 def whole_graph(tools: PropertyTools | MazeTools, question: Question) -> str:

@@ -8,10 +8,10 @@ from graphwalker.question import Question
 from graphwalker.ranking.bm25 import Ranker
 from graphwalker.tools.base import Call, Listed, Observation, ShownTriple
 from graphwalker.tools.listing import Lister
-from graphwalker.tools.namebook import NameBook, quote
+from graphwalker.tools.namebook import NamedTopics, quote
 
 
-class PathTools:
+class PathTools(NamedTopics):
     """The tools of one episode. An incoming relation is written `~relation`."""
 
     def __init__(
@@ -23,24 +23,14 @@ class PathTools:
         limits: tuple[int, int],
     ) -> None:
         """`limits`: most hops of an entity that are listed, most ends of a hop that are shown."""
+        super().__init__(graph, question)
         self.graph = graph
         self._list, self._rank = listed, rank
         self.most_hops, self.most_ends = limits
-        self._question = question
-        self._book = NameBook(graph)
-        self._topics = tuple(
-            self._book.show(topic) if topic.id else topic.name for topic in question.topic_entities
-        )
 
     def call(self, call: Call) -> Observation:
         """Nothing but decisions is called; each agent runs them by the functions below."""
         return Observation("")
-
-    def entity_id(self, name: str) -> str:
-        return self._book.entity_id(name)
-
-    def topic_names(self) -> tuple[str, ...]:
-        return self._topics
 
     def signatures(self) -> str:
         return ""

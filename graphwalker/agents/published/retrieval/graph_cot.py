@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from graphwalker.agents.base import AgentRun, Log
@@ -20,9 +21,9 @@ from graphwalker.protocols.base import ActionProtocol, FinalAnswer
 from graphwalker.query.query import Hop
 from graphwalker.question import Question
 from graphwalker.ranking.nodes.index import NodeIndex
-from graphwalker.tools.base import Call, ErrorKind, Observation, ToolBox
+from graphwalker.tools.base import Call, ErrorKind, Observation, ToolBox, mistake
 from graphwalker.tools.listing import Lister
-from graphwalker.tools.namebook import NameBook, quote
+from graphwalker.tools.namebook import NamedTopics, quote
 
 FORMS: Mapping[str, Mapping[str, Any]] = {"calls": {"calls": [["RetrieveNode", "text"]]}}
 RETRIEVE, FEATURE, DEGREE, NEIGHBORS = (
@@ -44,8 +45,10 @@ ACTIONS = (
 MOST_CALLS = 20
 """Calls that one message may hold; further ones are not run, and that is said."""
 
+_mistake = partial(mistake, calls=1)
 
-class GraphCotTools:
+
+class GraphCotTools(NamedTopics):
     """The functions of one episode. Nodes are named by their ids, as in GRBench."""
 
     def __init__(
@@ -56,11 +59,8 @@ class GraphCotTools:
         index: Callable[[], NodeIndex],
         most: int,
     ) -> None:
-        self._graph, self._list, self._index, self._most = graph, listed, index, most
-        self._book = NameBook(graph)
-        self._topics = tuple(
-            self._book.show(topic) if topic.id else topic.name for topic in question.topic_entities
-        )
+        super().__init__(graph, question)
+        self._list, self._index, self._most = listed, index, most
 
     def call(self, call: Call) -> Observation:
         """Every call of the message; a mistake in one does not stop the others."""
@@ -79,12 +79,6 @@ class GraphCotTools:
             hidden=sum(one.hidden for one in seen),
             graph_calls=sum(one.graph_calls for one in seen),
         )
-
-    def entity_id(self, name: str) -> str:
-        return self._book.entity_id(name)
-
-    def topic_names(self) -> tuple[str, ...]:
-        return self._topics
 
     def signatures(self) -> str:
         return ACTIONS
@@ -117,7 +111,7 @@ class GraphCotTools:
         ends = self._graph.neighbors(entity.id, key, Direction.OUT, self._most)
         values = [end for end in ends if is_literal(end.id)]
         if not values:
-            return _mistake(
+            return mistake(
                 ErrorKind.NO_TRIPLES, f"{quote(entity.id)} has no attribute {quote(key[:100])}"
             )
         text = ", ".join(quote(value.name) for value in values)
@@ -179,7 +173,3 @@ class GraphCotAgent:
             return (yield from talk.answer("No further call is run."))
         except WritesNoAction:
             return None
-
-
-def _mistake(kind: ErrorKind, text: str) -> Observation:
-    return Observation(f"Error {kind}: {text}", kind, graph_calls=1)

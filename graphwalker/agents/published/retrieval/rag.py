@@ -17,7 +17,7 @@ from graphwalker.protocols.base import ActionProtocol
 from graphwalker.question import Question
 from graphwalker.ranking.nodes.index import NodeIndex
 from graphwalker.tools.base import Call, Observation, ShownTriple, ToolBox
-from graphwalker.tools.namebook import NameBook, quote
+from graphwalker.tools.namebook import NamedTopics, quote
 
 CHARS_PER_TOKEN = 4
 FINAL = (
@@ -37,7 +37,7 @@ class RagLimits:
     each: int
 
 
-class RagTools:
+class RagTools(NamedTopics):
     """The retrieval of one episode; nothing else is called."""
 
     def __init__(
@@ -47,20 +47,11 @@ class RagTools:
         index: Callable[[], NodeIndex],
         limits: RagLimits,
     ) -> None:
-        self._graph, self._question, self._index, self._limits = graph, question, index, limits
-        self._book = NameBook(graph)
-        self._topics = tuple(
-            self._book.show(topic) if topic.id else topic.name for topic in question.topic_entities
-        )
+        super().__init__(graph, question)
+        self._index, self._limits = index, limits
 
     def call(self, call: Call) -> Observation:
         return Observation("")
-
-    def entity_id(self, name: str) -> str:
-        return self._book.entity_id(name)
-
-    def topic_names(self) -> tuple[str, ...]:
-        return self._topics
 
     def signatures(self) -> str:
         return ""
