@@ -28,8 +28,8 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Relationship:
-    """A type of relationship between two labels, how many there are, and how many of them have
-    each key."""
+    """A type of relationship between two labels, how many there are, parallel ones counted each,
+    and how many of them have each key."""
 
     start: str
     type: str
@@ -83,7 +83,8 @@ class PropertyGraph(KnowledgeGraph, Protocol):
     def relationship_properties(
         self, start_id: str, relation: str, end_id: str
     ) -> list[dict[str, Any]]:
-        """What each relationship of that type between two nodes has, if anything; keys in order."""
+        """What each relationship of that type between two nodes has, keys in order: one for each
+        where they are several, none for a single one without properties."""
         ...
 
     def neighborhood(self, entity_id: str, hops: int = 1, limit: int = 100) -> list[Triple]:

@@ -69,7 +69,7 @@ KEYS = (
 )
 PATTERNS = (
     "MATCH (a)-[r]->(b) UNWIND labels(a) AS start UNWIND labels(b) AS end "
-    "RETURN start, type(r) AS type, end, count(DISTINCT [elementId(a), elementId(b)]) AS count"
+    "RETURN start, type(r) AS type, end, count(r) AS count"
 )
 PATTERN_KEYS = (
     "MATCH (a)-[r]->(b) UNWIND labels(a) AS start UNWIND labels(b) AS end UNWIND keys(r) AS key "
@@ -182,8 +182,8 @@ class Neo4jGraph(PropertyGraph):
         self, start_id: str, relation: str, end_id: str
     ) -> list[dict[str, Any]]:
         rows = self._ask(BETWEEN, start=start_id, end=end_id, type=relation)
-        known = [_plain_map(row["properties"]) for row in rows if row["properties"]]
-        return sorted(known, key=lambda one: repr(sorted(one.items())))
+        known = [_plain_map(row["properties"]) for row in rows]
+        return [] if known == [{}] else sorted(known, key=lambda one: repr(sorted(one.items())))
 
     def info(self) -> dict[str, int | str]:
         return {"address": self._address, "entities": self.size}

@@ -10,7 +10,13 @@ from graphwalker.graphs.intake.parallel import ParallelReader, suits
 from graphwalker.graphs.intake.phases import Phases
 from graphwalker.graphs.intake.readers import check_read, open_reader
 from graphwalker.graphs.intake.rejects import Rejects
-from graphwalker.graphs.intake.rows import BlockReader, IntakeRows, Relations, Source
+from graphwalker.graphs.intake.rows import (
+    LINE_BITS,
+    BlockReader,
+    IntakeRows,
+    Relations,
+    Source,
+)
 from graphwalker.graphs.intake.sorter import Sorter, Table
 
 _SAY_EVERY_S = 5.0
@@ -19,7 +25,13 @@ _TABLES = {
     "relation_number": {"r": "VARCHAR", "k": "UINTEGER"},
     "name": {"id": "VARCHAR", "name": "VARCHAR", "rank": "BIGINT", "line": "BIGINT"},
     "type": {"id": "VARCHAR", "type": "VARCHAR"},
-    "edge_property": {"h": "VARCHAR", "r": "UINTEGER", "t": "VARCHAR", "json": "VARCHAR"},
+    "edge_property": {
+        "h": "VARCHAR",
+        "r": "UINTEGER",
+        "t": "VARCHAR",
+        "json": "VARCHAR",
+        "line": "BIGINT",
+    },
 }
 
 
@@ -52,6 +64,8 @@ class Intake:
         reading, after = self._phases.get("reading", (0, 0))
         for source in sources[reading:]:
             self._read_one(source, relations, after if source.number == reading else 0)
+        if all(source.kind != "triples" for source in sources):
+            self._drop_strays(sources)
         self._rejects.close()
         self._phases.finish("read", {"relations": len(relations.listed)})
 
@@ -74,6 +88,26 @@ class Intake:
         if not after:
             check_read(reader, source, self._rejects.count - rejected)
         self._note((source.number + 1, 0), 0, reader)
+
+    def _drop_strays(self, sources: Sequence[Source]) -> None:
+        """Reject the relationships of property-graph files whose ends no record has as a node."""
+        records = self._sorter.records
+        stray = "(SELECT e.line FROM edge_property e WHERE NOT (h IN {0} AND t IN {0}))"
+        stray = stray.format("(SELECT id FROM name)")
+        if not self._phases.get("strays", False):
+            for line, h, t, h_known in records(
+                "SELECT DISTINCT line, h, t, h IN (SELECT id FROM name) FROM edge_property"
+                f" WHERE line IN {stray} ORDER BY line LIMIT {self._rejects.limit + 1}"
+            ):
+                source, number = sources[int(line) >> LINE_BITS], int(line) % (1 << LINE_BITS)
+                why = f"no record is the node {t if h_known else h}"
+                self._rejects.add(source.path, number, why)
+            self._phases.put(strays=True, rejects=self._rejects.save())
+        self._sorter.run(
+            "DELETE FROM fact WHERE NOT starts_with(t, '\"')"
+            " AND NOT (h IN (SELECT id FROM name) AND t IN (SELECT id FROM name))"
+        )
+        self._sorter.run(f"DELETE FROM edge_property WHERE line IN {stray}")
 
     def _reader(self, source: Source, relations: Relations) -> BlockReader:
         given = source, self._filters, relations, self._rejects

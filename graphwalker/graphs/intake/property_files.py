@@ -1,17 +1,15 @@
 """Files of property graphs: JSON lines as Neo4j exports them, CSV as it imports them."""
 
-import csv
 import json
-from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 from graphwalker.errors import UserError
-from graphwalker.graphs.intake.blocks import read_blocks
 from graphwalker.graphs.intake.filters import Filters
 from graphwalker.graphs.intake.rejects import Rejects
 from graphwalker.graphs.intake.rows import FileReader, IntakeRows, Relations, Source
+from graphwalker.graphs.intake.tables.records import CsvFile, header_of
 from graphwalker.graphs.properties import NAME_KEYS, Value, facts_of, value_literal
 
 _TRUE = {"true": True, "false": False}
@@ -44,18 +42,6 @@ class PropertyReader(FileReader):
         super().__init__(source, filters, rejects)
         self._relations = relations
 
-    def read(self, first: int, lines: list[str], rows: IntakeRows) -> None:
-        for number, line in enumerate(lines, start=first):
-            if not line.strip():
-                continue
-            try:
-                self._read_line(number, line, rows)
-            except UserError as error:
-                self._reject(number, str(error), line)
-
-    @abstractmethod
-    def _read_line(self, number: int, line: str, rows: IntakeRows) -> None: ...
-
     def _node(
         self,
         number: int,
@@ -74,14 +60,21 @@ class PropertyReader(FileReader):
         self.kept += 1
 
     def _relationship(
-        self, start: str, kind: str, end: str, properties: Mapping[str, Any], rows: IntakeRows
+        self,
+        number: int,
+        start: str,
+        kind: str,
+        end: str,
+        properties: Mapping[str, Any],
+        rows: IntakeRows,
     ) -> None:
         start, end = _node_id(start), _node_id(end)
         if not kind:
             raise UserError("a relationship without a type")
-        if self._add(rows, start, kind, end) and properties:
+        if self._add(rows, start, kind, end):
             text = json.dumps(properties, ensure_ascii=False, sort_keys=True)
-            rows.edges.append((start, self._relations[kind], end, text))
+            line = self._line_base + number
+            rows.edges.append((start, self._relations[kind], end, text, line))
 
     def _add(self, rows: IntakeRows, head: str, relation: str, tail: str) -> bool:
         number = self._relations[relation]
@@ -96,6 +89,15 @@ class PropertyReader(FileReader):
 class JsonReader(PropertyReader):
     """One JSON object a line: `{"type": "node", "id", "labels", "properties"}` or
     `{"type": "relationship", "label", "start": {"id"}, "end": {"id"}, "properties"}`."""
+
+    def read(self, first: int, lines: list[str], rows: IntakeRows) -> None:
+        for number, line in enumerate(lines, start=first):
+            if not line.strip():
+                continue
+            try:
+                self._read_line(number, line, rows)
+            except UserError as error:
+                self._reject(number, str(error), line)
 
     def _read_line(self, number: int, line: str, rows: IntakeRows) -> None:
         try:
@@ -114,14 +116,15 @@ class JsonReader(PropertyReader):
             self._node(number, str(fields.get("id", "")), labels, known, rows)
         elif fields.get("type") == "relationship":
             start, end = (_end(fields.get(which)) for which in ("start", "end"))
-            self._relationship(start, str(fields.get("label") or ""), end, known, rows)
+            kind = str(fields.get("label") or "")
+            self._relationship(number, start, kind, end, known, rows)
         else:
             raise UserError('"type" is neither "node" nor "relationship"')
 
 
-class CsvReader(PropertyReader):
+class CsvReader(CsvFile, PropertyReader):
     """CSV whose header names `:ID` and `:LABEL`, or `:START_ID`, `:END_ID` and `:TYPE`; other
-    columns are properties, `born:int` or `tags:string[]` with a type. One record a line."""
+    columns are properties, `born:int` or `tags:string[]` with a type."""
 
     def __init__(
         self, source: Source, filters: Filters, rejects: Rejects, relations: Relations
@@ -129,15 +132,11 @@ class CsvReader(PropertyReader):
         super().__init__(source, filters, rejects, relations)
         self._columns = _header(source.path)
 
-    def _read_line(self, number: int, line: str, rows: IntakeRows) -> None:
-        try:
-            (fields,) = csv.reader([line], strict=True)
-        except (csv.Error, ValueError):
-            raise UserError("not a CSV record on one line") from None
-        if number == 1:
-            return
-        if len(fields) != len(self._columns):
-            raise UserError(f"expected {len(self._columns)} columns, found {len(fields)}")
+    @property
+    def columns(self) -> Sequence[str]:
+        return self._columns
+
+    def record(self, number: int, fields: list[str], rows: IntakeRows) -> None:
         roles: dict[str, str] = {}
         properties: dict[str, Any] = {}
         for column, text in zip(self._columns, fields, strict=True):
@@ -153,14 +152,12 @@ class CsvReader(PropertyReader):
             self._node(number, roles["ID"], labels, properties, rows)
         else:
             start, end = roles.get("START_ID", ""), roles.get("END_ID", "")
-            self._relationship(start, roles.get("TYPE", ""), end, properties, rows)
+            self._relationship(number, start, roles.get("TYPE", ""), end, properties, rows)
 
 
 def _header(path: Path) -> list[str]:
     """The columns of a CSV file. Raises `UserError` for one without a header of that kind."""
-    block = next(read_blocks(path), None)
-    line = block.text.partition("\n")[0] if block else ""
-    columns = next(csv.reader([line]), list[str]())
+    columns = header_of(path)
     if not any(_role(column)[0] in ("ID", "START_ID") for column in columns):
         raise UserError(f"{path}:1: the header has neither an :ID nor a :START_ID column")
     return columns

@@ -37,7 +37,7 @@ def open_reader(
 
         return property_reader(source, filters, rejects, relations)
     if source.path.name.removesuffix(".gz").endswith(".csv"):
-        from graphwalker.graphs.intake.tables import TableReader
+        from graphwalker.graphs.intake.tables.entities import TableReader
 
         return TableReader(source, filters, rejects, relations)
     if _is_ntriples(source.path):

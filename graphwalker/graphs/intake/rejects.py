@@ -25,7 +25,7 @@ class Rejects:
     def __init__(self, path: Path | None = None, limit: int = REJECT_LIMIT) -> None:
         self.count = 0
         self.first = ""
-        self._path, self._limit = path, limit
+        self._path, self.limit = path, limit
         self._file: BinaryIO | None = None
 
     def add(self, path: Path, number: int, why: str, text: str | bytes = "") -> None:
@@ -34,10 +34,10 @@ class Rejects:
         where = f"{path}:{number}: {why}"
         self.first = self.first or where
         self._write(path, number, why, text)
-        if self.count > self._limit:
+        if self.count > self.limit:
             self.close()
             raise UserError(
-                f"{where}; more than {self._limit} malformed lines, the first {self.first}"
+                f"{where}; more than {self.limit} malformed lines, the first {self.first}"
             )
         if self.count <= SHOWN:
             log.warning("skipped %s", where)

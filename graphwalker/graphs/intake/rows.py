@@ -11,6 +11,8 @@ from graphwalker.graphs.intake.rejects import Rejects
 from graphwalker.graphs.literals import is_literal
 from graphwalker.graphs.ntriples import language
 
+LINE_BITS = 40
+"""A line's number among all files: that of its file, and behind it as many bits for its place."""
 NAMES, TYPES, DROPPED = -1, -2, -3
 """What happens to a line whose relation is no edge: it names, it types, or it is dropped."""
 
@@ -25,8 +27,11 @@ class IntakeRows:
     names: list[tuple[str, str, int, int]] = field(default_factory=list[tuple[str, str, int, int]])
     """Id, name, rank (the lowest wins), and a number that grows from line to line."""
     types: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
-    edges: list[tuple[str, int, str, str]] = field(default_factory=list[tuple[str, int, str, str]])
-    """The properties of relationships: head, relation, tail, and the properties as JSON."""
+    edges: list[tuple[str, int, str, str, int]] = field(
+        default_factory=list[tuple[str, int, str, str, int]]
+    )
+    """Relationships of property graphs: head, relation, tail, properties as JSON, and a number that
+    grows from line to line."""
 
     def appends(self) -> tuple[Callable[[str], None], Callable[[int], None], Callable[[str], None]]:
         """What adds a head, a relation and a tail, for the loops that cannot wait for `add`."""
@@ -83,7 +88,7 @@ class FileReader(BlockReader):
 
     def __init__(self, source: Source, filters: Filters, rejects: Rejects) -> None:
         super().__init__(source, rejects)
-        self._line_base = source.number << 40
+        self._line_base = source.number << LINE_BITS
         self._keeps_node = filters.node_test()
         self._keeps_language = filters.language_test()
 

@@ -72,9 +72,8 @@ class MemoryPropertyGraph(MemoryGraph, PropertyGraph):
             self._by_value[key, literal].append(node_id)
         self._between: dict[tuple[str, str, str], list[dict[str, Any]]] = defaultdict(list)
         for edge in self.edges:
-            if edge.properties:
-                known = dict(sorted(edge.properties.items()))
-                self._between[edge.start, edge.type, edge.end].append(known)
+            known = dict(sorted(edge.properties.items()))
+            self._between[edge.start, edge.type, edge.end].append(known)
         self._schema = self._made_schema()
         self._known: dict[str, dict[str, Any]] = {}
 
@@ -104,12 +103,13 @@ class MemoryPropertyGraph(MemoryGraph, PropertyGraph):
     def relationship_properties(
         self, start_id: str, relation: str, end_id: str
     ) -> list[dict[str, Any]]:
-        return sorted(self._between.get((start_id, relation, end_id), ()), key=_text)
+        found = self._between.get((start_id, relation, end_id), [])
+        return [] if found == [{}] else sorted(found, key=_text)
 
     def _made_schema(self) -> Schema:
         keys: dict[str, Counter[str]] = defaultdict(Counter)
         kinds: dict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
-        pairs: dict[tuple[str, str, str], set[tuple[str, str]]] = defaultdict(set)
+        counts: Counter[tuple[str, str, str]] = Counter()
         sizes = Counter(label for node in self.nodes.values() for label in node.labels)
         for node in self.nodes.values():
             for label in node.labels:
@@ -118,12 +118,12 @@ class MemoryPropertyGraph(MemoryGraph, PropertyGraph):
             for start in self.nodes[edge.start].labels:
                 for end in self.nodes[edge.end].labels:
                     kind = (start, edge.type, end)
-                    pairs[kind].add((edge.start, edge.end))
+                    counts[kind] += 1
                     kinds[kind].update({key for key, _ in facts_of(edge.properties)})
         labels = (Label(n, sizes[n], dict(sorted(keys[n].items()))) for n in sorted(sizes))
         found = (
-            Relationship(*kind, len(pairs[kind]), dict(sorted(kinds[kind].items())))
-            for kind in sorted(pairs)
+            Relationship(*kind, counts[kind], dict(sorted(kinds[kind].items())))
+            for kind in sorted(counts)
         )
         return Schema(tuple(labels), tuple(found))
 

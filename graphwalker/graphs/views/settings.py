@@ -12,6 +12,10 @@ class GraphLayers(Config):
 
     wikidata: bool = False
     """The graph holds Wikidata's IRIs: show QIDs, readable properties, qualifiers."""
+    statements: bool = False
+    """With `wikidata`: statements are nodes named after what they say (`educated at: St John's
+    College`), so a qualifier is found at its own statement. Otherwise `p..pq` leads from the entity
+    to the qualifiers of all its statements."""
     aliases: str = ""
     """An index of names (`graphwalker graph index`): names resolve by alias, too."""
     hidden_share: float = Field(default=0.0, ge=0, le=1)
@@ -41,12 +45,15 @@ def with_layers(graph: KnowledgeGraph, layers: GraphLayers) -> KnowledgeGraph:
         load_schema,
     )
     from graphwalker.graphs.views.hidden import HiddenGraph, read_facts
-    from graphwalker.graphs.views.wikidata import WikidataGraph
+    from graphwalker.graphs.views.wikidata import SHOWN, WikidataGraph
 
     if layers.wikidata and (layers.freebase_schema or layers.predicates):
         raise UserError("layers: wikidata goes with neither freebase_schema nor predicates")
+    if layers.statements and not layers.wikidata:
+        raise UserError("layers: statements are Wikidata's: set wikidata=true, too")
     if layers.wikidata:
-        graph = WikidataGraph(graph)
+        shown = (*SHOWN, "ps") if layers.statements else SHOWN
+        graph = WikidataGraph(graph, shown, statements=layers.statements)
     if layers.aliases:
         graph = _with_aliases(graph, layers.aliases)
     schema = load_schema(layers.freebase_schema) if layers.freebase_schema else FreebaseSchema()

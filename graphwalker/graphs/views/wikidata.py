@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side, Step, Triple
 from graphwalker.graphs.batched import BatchedGraph, OverGraph
 from graphwalker.graphs.views.filtered import FilteredGraph
+from graphwalker.graphs.views.statements import ENTITY, StatementGraph
 
 if TYPE_CHECKING:
     from graphwalker.graphs.sparql.terms import Vocabulary
 
-ENTITY = "http://www.wikidata.org/entity/"
 PROPERTIES = {
     "wdt": "http://www.wikidata.org/prop/direct/",
     "p": "http://www.wikidata.org/prop/",
@@ -25,7 +25,6 @@ SHOWN = ("wdt", "p", "pq")
 INSTANCE_OF = f"{PROPERTIES['wdt']}P31"
 
 _ITEM = re.compile(r"[QPL][1-9][0-9]*")
-_STATEMENT = f"{ENTITY}statement/"
 _RELATION = re.compile(r"(wdt|p|ps|pq)\.(P[1-9][0-9]*)(?:\.\w*)?")
 _IRI = re.compile(r"http://www\.wikidata\.org/prop/(direct/|statement/|qualifier/|)(P[1-9][0-9]*)")
 _KINDS = {iri.removeprefix(PROPERTIES["p"]): kind for kind, iri in PROPERTIES.items()}
@@ -39,6 +38,8 @@ class WikidataGraph(OverGraph, BatchedGraph):
 
     `shown` are the kinds of properties listed: `wdt`, `p`, `ps`, `pq`. With `ps` all statements
     are shown, the deprecated and outdated ones too, where `wdt` holds the best ranked only.
+    `statements` are walked to instead of flattened: `p.P39.position_held` leads to nodes such as
+    `position held: senator`, each with its own `pq.P580.start_time`.
     `labels` are property labels by PID; those missing are asked of the graph, once each.
     Entities of one relation come in the order of their IRIs.
     """
@@ -48,8 +49,10 @@ class WikidataGraph(OverGraph, BatchedGraph):
         graph: KnowledgeGraph,
         shown: Sequence[str] = SHOWN,
         labels: Mapping[str, str] = _NO_LABELS,
+        statements: bool = False,
     ) -> None:
-        super().__init__(_Statements(graph, shown))
+        under = StatementGraph(graph) if statements else graph
+        super().__init__(_Statements(under, shown, mediators=not statements))
         self._labels = dict(labels)
 
     def leads_to_cvts(self, relation: str, direction: Direction) -> bool:
@@ -57,7 +60,7 @@ class WikidataGraph(OverGraph, BatchedGraph):
         return self.graph.leads_to_cvts(inner_relation(relation), direction)
 
     def is_cvt_end(self, end: Entity, relation: str, direction: Direction) -> bool:
-        """As `leads_to_cvts`: a statement is always a mediator, an entity never."""
+        """As `leads_to_cvts`: a statement is a mediator unless it is walked to, an entity never."""
         return self.graph.is_cvt_end(end, inner_relation(relation), direction)
 
     def entity_at(self, index: int) -> Entity:
@@ -130,15 +133,15 @@ class WikidataGraph(OverGraph, BatchedGraph):
 class _Statements(FilteredGraph):
     """The graph of IRIs, with the wanted kinds of properties and with statements as mediators."""
 
-    def __init__(self, graph: KnowledgeGraph, shown: Sequence[str]) -> None:
+    def __init__(self, graph: KnowledgeGraph, shown: Sequence[str], mediators: bool) -> None:
         super().__init__(graph)
-        self._shown = frozenset(shown)
+        self._shown, self._mediators = frozenset(shown), mediators
 
     def keeps_relation(self, relation: str) -> bool:
         return _kind(relation) in self._shown
 
     def leads_to_cvts(self, relation: str, direction: Direction) -> bool:
-        kind = _kind(relation)
+        kind = _kind(relation) if self._mediators else ""
         return kind == "p" if direction == Direction.OUT else kind in ("ps", "pq")
 
     def is_cvt_end(self, end: Entity, relation: str, direction: Direction) -> bool:

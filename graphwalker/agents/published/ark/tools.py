@@ -117,7 +117,7 @@ class ArkTools(NamedTopics):
         if not isinstance(self._graph, PropertyGraph):
             return ""
         found = self._graph.relationship_properties(triple.head.id, triple.relation, triple.tail.id)
-        return "".join(f" {_pairs(properties)}" for properties in found)
+        return "".join(f" {_pairs(properties)}" for properties in found if properties)
 
     def _near(self, name: str) -> str:
         known = self._book.near(name, NEAR_ENTITIES)

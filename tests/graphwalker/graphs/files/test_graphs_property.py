@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -94,6 +95,7 @@ def test_relationships_are_triples_with_their_properties_beside(
     assert graph.relationship_properties(KEANU, "KNOWS", CARRIE) == [
         {"since": 1998},
         {"since": 2003},
+        {},
     ]
     assert graph.relationship_properties(CARRIE, "KNOWS", KEANU) == []
     assert graph.relationship_properties("nobody", "NOTHING", KEANU) == []
@@ -109,9 +111,9 @@ def test_the_schema_says_what_joins_what(graph: CompiledPropertyGraph) -> None:
     assert schema.labels[2].keys == {"born": 2, "name": 2}
     assert schema.relationships == (
         Relationship("Actor", "ACTED_IN", "Movie", 1, {"roles": 1}),
-        Relationship("Actor", "KNOWS", "Person", 1, {"since": 2}),
+        Relationship("Actor", "KNOWS", "Person", 3, {"since": 2}),
         Relationship("Person", "ACTED_IN", "Movie", 2, {"roles": 2}),
-        Relationship("Person", "KNOWS", "Person", 1, {"since": 2}),
+        Relationship("Person", "KNOWS", "Person", 3, {"since": 2}),
     )
 
 
@@ -160,10 +162,9 @@ def test_the_graph_in_memory_says_the_same(graph: CompiledPropertyGraph) -> None
         assert memory.values(label, key) == graph.values(label, key)
     for kind, key in [("KNOWS", "since"), ("ACTED_IN", "roles"), ("KNOWS", "no")]:
         assert memory.relationship_values(kind, key) == graph.relationship_values(kind, key)
-    assert memory.relationship_properties(KEANU, "KNOWS", CARRIE) == [
-        {"since": 1998},
-        {"since": 2003},
-    ]
+    for start, kind, end in {edge[:3] for edge in EDGES} | {(CARRIE, "KNOWS", KEANU)}:
+        between = memory.relationship_properties(start, kind, end)
+        assert between == graph.relationship_properties(start, kind, end)
     entities = [Entity(i, memory.name(i)) for i in (KEANU, CARRIE, MATRIX, "x")]
     assert list(check_conformance(memory, entities)) == []
 
@@ -263,3 +264,60 @@ def test_a_graph_of_triples_is_no_property_graph(tmp_path: Path) -> None:
     (tmp_path / "t.tsv").write_text("a\tr\tb\n")
     build_graph([tmp_path / "t.tsv"], tmp_path / "graph")
     assert type(open_compiled(tmp_path / "graph")) is CompiledGraph
+
+
+def csv_graph(folder: Path, nodes: str, edges: str) -> tuple[CompiledGraph, dict[str, Any], str]:
+    """A graph of two CSV files, its info, and what was rejected."""
+    (folder / "nodes.csv").write_text(nodes)
+    (folder / "edges.csv").write_text(edges)
+    files = [folder / "edges.csv", folder / "nodes.csv"]
+    info = build_graph([], folder / "graph", property_files=files)
+    rejects = folder / "graph" / "rejects.tsv"
+    return open_compiled(folder / "graph"), info, rejects.read_text() if rejects.exists() else ""
+
+
+def test_a_relationship_whose_node_no_record_has_is_rejected_with_its_line(tmp_path: Path) -> None:
+    edges = ":START_ID,:END_ID,:TYPE\na,b,KNOWS\na,ghost,KNOWS\nghost,b,KNOWS\n"
+    graph, info, rejects = csv_graph(tmp_path, ":ID,name\na,Ann\nb,Bob\n", edges)
+    assert (info["malformed"], info["entities"], info["nodes"]) == (2, 2, 4)
+    assert graph.neighbors("a", "KNOWS", Direction.OUT) == [Entity("b", "Bob")]
+    assert "edges.csv\t3\tno record is the node ghost" in rejects
+    assert "edges.csv\t4\tno record is the node ghost" in rejects
+
+
+def test_too_many_relationships_without_nodes_stop_the_build(tmp_path: Path) -> None:
+    edges = ":START_ID,:END_ID,:TYPE\n" + "".join(f"a,g{n},KNOWS\n" for n in range(101))
+    with pytest.raises(UserError, match=r"edges.csv:102: no record is the node g100; more than"):
+        csv_graph(tmp_path, ":ID,name\na,Ann\n", edges)
+
+
+def test_a_field_may_hold_line_breaks(tmp_path: Path) -> None:
+    nodes = ':ID,name,about\r\na,Ann,"two\r\nlines, and ""more"""\r\n\r\nb,Bob,\r\n'
+    edges = ':START_ID,:END_ID,:TYPE,note\na,b,KNOWS,"since\n\nlong"\n'
+    graph, info, _ = csv_graph(tmp_path, nodes, edges)
+    assert isinstance(graph, CompiledPropertyGraph)
+    assert info["malformed"] == 0
+    assert graph.properties("a")["about"] == ['two\nlines, and "more"']
+    assert graph.relationship_properties("a", "KNOWS", "b") == [{"note": "since\n\nlong"}]
+
+
+@pytest.mark.parametrize("block", [1, 7, 20, 1 << 20])
+def test_records_over_the_edge_of_blocks_are_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int
+) -> None:
+    monkeypatch.setattr("graphwalker.graphs.intake.blocks.BLOCK_BYTES", block)
+    texts = {f"n{i}": "\n".join(["x" * (i % 5)] * (i % 4 + 1)) for i in range(60)}
+    nodes = ":ID,about\n" + "".join(f'{node},"{text}"\n' for node, text in texts.items())
+    graph, info, _ = csv_graph(tmp_path, nodes, ":START_ID,:END_ID,:TYPE\nn1,n2,TO\n")
+    assert isinstance(graph, CompiledPropertyGraph)
+    assert info["malformed"] == 0
+    found = {node: graph.properties(node).get("about", [""])[0] for node in texts}
+    assert found == texts
+
+
+def test_a_quotation_mark_that_is_not_closed_costs_its_own_line_only(tmp_path: Path) -> None:
+    nodes = ':ID,name\na,Ann\nb,"Bob\nc,Cid\nd,"Dan "the" man"\ne,"Eve"\nf,5" pipe\n'
+    graph, info, rejects = csv_graph(tmp_path, nodes, ":START_ID,:END_ID,:TYPE\na,c,TO\n")
+    assert (info["malformed"], info["entities"]) == (2, 4)
+    assert [line.split("\t")[1] for line in rejects.splitlines()[1:]] == ["3", "5"]
+    assert [graph.name(node) for node in "ace"] == ["Ann", "Cid", "Eve"]

@@ -42,7 +42,7 @@ def test_a_bad_line_is_skipped_and_named(tmp_path: Path) -> None:
     graph = built(tmp_path, 'person,knows\nAna,Ben\nAna\n"Ana,Ben\n,Ben\n')
     assert ends(graph, "Ana", "knows") == ["Ben"]
     rejects = (tmp_path / "graph" / "rejects.tsv").read_text()
-    assert "expected 2 columns, found 1" in rejects and "not a CSV record on one line" in rejects
+    assert "expected 2 columns, found 1" in rejects and "not a CSV record" in rejects
     assert "no value in the first column, person" in rejects
 
 

@@ -1,13 +1,13 @@
 """CSV tables as people keep them: one row an entity, or one row a triple."""
 
-import csv
+from collections.abc import Sequence
 from pathlib import Path
 
 from graphwalker.errors import UserError
-from graphwalker.graphs.intake.blocks import read_blocks
 from graphwalker.graphs.intake.filters import Filters
 from graphwalker.graphs.intake.rejects import Rejects
 from graphwalker.graphs.intake.rows import IntakeRows, Relations, Source, TripleReader
+from graphwalker.graphs.intake.tables.records import CsvFile, header_of
 from graphwalker.graphs.literals import is_literal
 from graphwalker.graphs.ntriples import parse_literal
 
@@ -21,8 +21,8 @@ SEPARATOR = ";"
 """Between several values in one cell."""
 
 
-class TableReader(TripleReader):
-    """Triples from CSV with a header, one record a line.
+class TableReader(CsvFile, TripleReader):
+    """Triples from CSV with a header.
 
     Three columns called head, relation, tail (or subject, predicate, object, ...) hold triples.
     Anything else is a table of entities: the first column names the entity and its header is the
@@ -39,20 +39,16 @@ class TableReader(TripleReader):
             column in known for column, known in zip(lowered, TRIPLE, strict=True)
         )
 
+    @property
+    def columns(self) -> Sequence[str]:
+        return self._columns
+
     def read(self, first: int, lines: list[str], rows: IntakeRows) -> None:
         before = len(rows.heads)
-        for number, line in enumerate(lines, start=first):
-            if number > 1 and line.strip():
-                try:
-                    self._read_line(line, rows)
-                except UserError as error:
-                    self._reject(number, str(error), line)
+        super().read(first, lines, rows)
         self.kept += len(rows.heads) - before
 
-    def _read_line(self, line: str, rows: IntakeRows) -> None:
-        fields = _fields(line)
-        if len(fields) != len(self._columns):
-            raise UserError(f"expected {len(self._columns)} columns, found {len(fields)}")
+    def record(self, number: int, fields: list[str], rows: IntakeRows) -> None:
         head, *cells = (field.strip() for field in fields)
         if not head:
             raise UserError(f"no value in the first column, {self._columns[0]}")
@@ -75,19 +71,9 @@ class TableReader(TripleReader):
         self._add(rows, head, self._relations[relation], tail)
 
 
-def _fields(line: str) -> list[str]:
-    try:
-        (fields,) = csv.reader([line], strict=True)
-    except (csv.Error, ValueError):
-        raise UserError("not a CSV record on one line") from None
-    return fields
-
-
 def _header(path: Path) -> list[str]:
     """The names of the columns. Raises `UserError` where they name no relation."""
-    block = next(read_blocks(path), None)
-    line = block.text.partition("\n")[0] if block else ""
-    columns = [column.strip().removeprefix("\ufeff").strip() for column in _fields(line or ",")]
+    columns = [column.strip().removeprefix("\ufeff").strip() for column in header_of(path)]
     if len(columns) < 2 or not all(columns) or len(set(columns)) < len(columns):
         raise UserError(
             f"{path}:1: a header of two columns or more, each with a name of its own, is needed: "
