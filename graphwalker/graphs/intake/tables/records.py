@@ -14,7 +14,7 @@ MALFORMED = "not a CSV record (a quotation mark that is not closed, or stands in
 
 class CsvFile(FileReader, ABC):
     """A reader of CSV with a header of one line. A record that does not fit is rejected with its
-    first line, and reading goes on with the next line, so one stray mark costs no other record."""
+    first line, and reading continues with the next line, so one stray mark costs no other record."""
 
     def blocks(self, after: int) -> Iterator[tuple[Block, IntakeRows]]:
         """As they are read; those between which a record lies are one."""
@@ -87,7 +87,7 @@ def _records(lines: Sequence[str], columns: int) -> Iterator[tuple[int, int, lis
 
 
 def _ends_inside(text: str) -> bool:
-    """Whether the last record may go on behind the text."""
+    """Whether the last record may continue behind the text."""
     lines, at = text.split("\n"), 0
     while at < len(lines):
         begun, fed = at, _Fed(lines, at)
