@@ -13,6 +13,7 @@ from typing import Any
 from graphwalker.agents.environment import Environment
 from graphwalker.ceilings.ceiling import winnable_questions
 from graphwalker.datasets.base import load_questions
+from graphwalker.datasets.grounding import refuse_unknown_topics
 from graphwalker.datasets.queries import gold_path, resolve_one
 from graphwalker.errors import UserError
 from graphwalker.graphs.open import open_graph
@@ -236,6 +237,8 @@ def question_order(config: GrpoConfig, questions: list[Question]) -> list[str]:
 
 def open_world(config: GrpoConfig) -> tuple[list[Question], Environment]:
     """The questions of a run and the environment over its graph. Raises `UserError`."""
+    from training.evaluation.dev_set import dev_questions
+
     questions = load_questions(config.questions)
     _enough(questions, config)
     if not Path(config.model).is_dir() and Path(config.model).is_absolute():
@@ -246,6 +249,10 @@ def open_world(config: GrpoConfig) -> tuple[list[Question], Environment]:
     environment = Environment(
         open_graph(config.graph, wikidata=config.environment.layers.wikidata), config.environment
     )
+    refuse_unknown_topics(questions, environment.graph, config.graph)
+    if config.evaluation:
+        dev = dev_questions(config.evaluation.questions, config.evaluation.limit)
+        refuse_unknown_topics(dev, environment.graph, f"{config.graph} (evaluation.questions)")
     if config.asks_gold_walk:
         questions = _with_queries(questions, environment, config)
     if config.winnable:

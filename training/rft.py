@@ -10,6 +10,7 @@ from pathlib import Path
 from graphwalker.agents.environment import Environment
 from graphwalker.ceilings.ceiling import winnable_questions
 from graphwalker.datasets.base import load_questions
+from graphwalker.datasets.grounding import refuse_unknown_topics
 from graphwalker.errors import UserError
 from graphwalker.files import write_json
 from graphwalker.graphs.open import open_graph
@@ -117,6 +118,7 @@ def _open(config: RftConfig) -> tuple[list[Question], Environment]:
     questions = load_questions(config.questions, config.limit or None)
     wikidata = config.environment.layers.wikidata
     environment = Environment(open_graph(config.graph, wikidata=wikidata), config.environment)
+    refuse_unknown_topics(questions, environment.graph, config.graph)
     if config.winnable:
         questions = winnable_questions(questions, environment, config.questions)
     return questions, environment

@@ -13,6 +13,7 @@ from eval.viewer.record import walk_record  # noqa: E402
 from graphwalker.agents.environment import Environment, EnvironmentConfig  # noqa: E402
 from graphwalker.errors import UserError  # noqa: E402
 from graphwalker.files import read_jsonl, write_jsonl  # noqa: E402
+from graphwalker.graphs.base import Entity  # noqa: E402
 from graphwalker.question import Answer  # noqa: E402
 from graphwalker.trajectory import Trajectory  # noqa: E402
 from support.grpo_batches import environment_of, first_batch  # noqa: E402
@@ -270,6 +271,20 @@ def test_a_run_without_winnable_questions_says_what_to_change(grpo_world, tmp_pa
     config = grpo_config(grpo_world, tmp_path / "run", questions=str(path), winnable=True)
     with pytest.raises(UserError, match=r"none of its \d+ questions is winnable.*triples_per"):
         open_world(config)
+
+
+@pytest.mark.parametrize("which", ["questions", "evaluation"])
+def test_questions_of_another_graph_do_not_start_a_run(grpo_world, tmp_path, which):
+    path, elsewhere = tmp_path / "q.jsonl", (Entity("m.elsewhere", "Elsewhere"),)
+    foreign = [replace(q, topic_entities=elsewhere) for q in questions()]
+    write_jsonl(path, [question.to_json() for question in foreign])
+    settings = {"questions": str(path)}
+    if which == "evaluation":
+        settings = {"evaluation": {"questions": str(path)}}
+    config = grpo_config(grpo_world, tmp_path / "run", **settings)
+    with pytest.raises(UserError, match=r"no triple of the topic entities.*m\.elsewhere"):
+        run_grpo(config)
+    assert not (tmp_path / "run").exists()
 
 
 # --- instruments

@@ -14,7 +14,7 @@ MALFORMED = "not a CSV record (a quotation mark that is not closed, or stands in
 
 class CsvFile(FileReader, ABC):
     """A reader of CSV with a header of one line. A record that does not fit is rejected with its
-    first line, and reading continues with the next line, so one stray mark costs no other record."""
+    first line, and reading continues with the next line, so a stray mark costs no other one."""
 
     def blocks(self, after: int) -> Iterator[tuple[Block, IntakeRows]]:
         """As they are read; those between which a record lies are one."""
