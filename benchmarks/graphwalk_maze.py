@@ -31,25 +31,28 @@ from training.models.tiny import conversation_texts, make_tiny
 
 _CALL = '<tool_call>\n{"name": "get_possible_next_cells", "arguments": {"node_id": "'
 _PATH_CALL = '<tool_call>\n{"name": "get_connected_path", "arguments": {}}\n</tool_call>'
+_UNVISITED = ", marked false, mark_order -1)"
 PIECES = (
     "Find the shortest path from cell ",
     " to cell ",
     f"I begin at the start.\n{_CALL}",
-    f".\n{_CALL}",
     '"}}\n</tool_call>',
     "<tool_response>\nOpen cells beside ",
-    " (euclidean_distance ",
-    ", marked false, mark_order -1)",
-    ", marked true, mark_order ",
+    _UNVISITED,
+    f"{_UNVISITED}, ",
     "\n</tool_response>",
-    "Next ",
-    ". Left: ",
-    "none",
+    "Not visited: ",
+    " and ",
+    ". Next is ",
+    f".\n{_CALL}",
+    f", the goal.\n{_CALL}",
+    "Not visited: none. I came to ",
+    f", so back.\n{_CALL}",
     f"The goal. Which of these cells make the path?\n{_PATH_CALL}",
     "<tool_response>\nShortest path from cell ",
     " over visited cells: [",
     "That is the path.\n[",
-    *(", ", ": ", "]", "), ", ")"),
+    *(": ", "]"),
 )
 """What the tools and the oracle write again and again: one token for each."""
 
@@ -75,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         [],
         out / "tiny",
         environment=config,
-        pieces=[*PIECES, *numbers(given.size)],
+        pieces=[*PIECES, *numbered(given.size)],
     )
     write_text(out / "sft.yaml", OmegaConf.to_yaml(OmegaConf.create(settings(out))))
     print(f"python -m training.sft --config {out / 'sft.yaml'}")
@@ -94,14 +97,24 @@ def demonstrations(out: Path, config: EnvironmentConfig) -> Iterator[Trajectory]
     yield from rollout(load_questions(out / "train" / QUESTIONS), world, policy)
 
 
-def numbers(size: int) -> list[str]:
-    """Every cell and every distance as tools write them."""
+def numbered(size: int) -> list[str]:
+    """What is written with a number in it. A cell has a token of its own where its parent follows,
+    and where a path continues with it: what followed it there is then found by one look."""
+    cells = range(size**2)
     distances = {str(round(math.hypot(a, b), 2)) for a in range(size) for b in range(size)}
-    return [*sorted(distances), *map(str, range(size**2))]
+    marked = [f", marked true, mark_order {order})" for order in cells]
+    return [
+        *map(str, cells),
+        *(f"{cell} from " for cell in cells),
+        *(f", {cell}" for cell in cells),
+        *(f" (euclidean_distance {distance}" for distance in sorted(distances)),
+        *marked,
+        *(f"{mark}, " for mark in marked),
+    ]
 
 
 def settings(out: Path) -> dict[str, Any]:
-    """Of the training: ten minutes of one core."""
+    """Of the training: twelve minutes of one core."""
     return {
         "model": str(out / "tiny"),
         "output_dir": str(out / "sft"),
@@ -109,10 +122,10 @@ def settings(out: Path) -> dict[str, Any]:
         "format": "inline",
         "environment": environment(out).model_dump(include={"preset", "prompt", "options"}),
         "optimizer": "muon",
-        "tokens_per_step": 4096,
-        "max_length": 1200,
-        "max_seconds": 560,
-        "max_steps": 420,
+        "tokens_per_step": 2048,
+        "max_length": 1600,
+        "max_seconds": 700,
+        "max_steps": 1500,
         "lr": 8.0e-3,
         "muon_lr": 0.01,
         "epsilon": 1.0e-5,

@@ -1,4 +1,5 @@
-"""The maze's oracle: depth first, the nearest cell to the goal first, back where a way ends."""
+"""The maze's oracle: depth first, the nearest cell to the goal first, back step by step where a way
+ends."""
 
 import re
 
@@ -15,26 +16,31 @@ _PATH = re.compile(r"visited cells: \[([\d, ]+)\]")
 
 
 class MazeOracle(PlannedPolicy):
-    """Knows no more than the tools show. Its thoughts carry what is left to visit, the best last
-    found first, so that a choice depends on the turn before it alone."""
+    """Knows no more than the tools show. Each thought reads off the unvisited cells and says from
+    which cell the next one is entered; it goes back by what it said then. So every choice is a look
+    at the last message, or at the one place where a cell was entered: a small model can make it."""
 
     name = "oracle"
 
     def plan(self, key: str, question: Question) -> Plan:
         here, goal = (topic.name for topic in question.topic_entities[:2])
-        left: list[str] = []
+        entered: dict[str, str] = {}
         thought = "I begin at the start."
         while True:
             turn = yield thought, Call(NEXT, {"node_id": here})
             if here == goal:
                 break
-            fresh = _unmarked(turn.observation)
-            left = [*fresh, *(cell for cell in left if cell not in fresh)]
-            if not left:
+            if fresh := _unmarked(turn.observation):
+                entered[fresh[0]], here = here, fresh[0]
+                thought = f"Not visited: {' and '.join(fresh)}. Next is {here} from {entered[here]}"
+                thought += ", the goal." if here == goal else "."
+            elif here in entered:
+                back = entered[here]
+                thought = f"Not visited: none. I came to {here} from {back}, so back."
+                here = back
+            else:
                 yield "Nothing is left: there is no way.", FinalAnswer((), "path")
                 return
-            here = left.pop(0)
-            thought = f"Next {here}. Left: {', '.join(left) or 'none'}."
         turn = yield "The goal. Which of these cells make the path?", Call(PATH)
         cells = _PATH.search(turn.observation)
         yield "That is the path.", FinalAnswer(tuple(cells[1].split(", ")) if cells else (), "path")

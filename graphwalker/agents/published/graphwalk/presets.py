@@ -142,12 +142,13 @@ GRAPHWALK = Preset(
 )
 GRAPHWALK_MAZE = Preset(
     name="graphwalk-maze",
-    version=1,
+    version=2,
     source=f"{SOURCE}, section 3",
     tools=_maze_tools,
     protocol=_maze_protocol,
     agent=_maze_agent,
-    defaults={"max_turns": 60},
+    # Of 100 cells half are open: each is entered once, and left once by those that go back.
+    defaults={"max_turns": 100},
     prompts={"graphwalk-maze": prompts.MAZE},
     options=MazeOptions,
     calls=tuple(function.name for function in maze.FUNCTIONS),
