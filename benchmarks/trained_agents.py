@@ -2,12 +2,12 @@
 
     python -m benchmarks.trained_agents [--seeds 0 1 2] [--out runs/trained-agents]
 
-Each seed has a world, questions, weights and an order of rows of its own. In it every agent gets its
-oracle's walks through the same questions, in its own tools and words, a tiny model with a tokenizer
-made of them, as many optimizer steps of as many tokens, and the same test questions about entities
-that no training question begins at. Beside each: its oracle (what its limits let it win), the first
-relation that it is shown, and a model that answers without tools. The settings are those of
-configs/trained-agents.yaml. A killed run resumes. Writes benchmarks/results/trained_agents.json.
+Each seed has a world, questions, weights and an order of rows of its own. In it every agent gets
+its oracle's walks through the same questions, in its own tools and words, a tiny model with a
+tokenizer made of them, as many optimizer steps of as many tokens, and the same test questions about
+entities that no training question begins at. Beside each: its oracle (what its limits let it win),
+the first relation that it is shown, and a model that answers without tools. The settings are those
+of configs/trained-agents.yaml. A killed run resumes. Writes benchmarks/results/trained_agents.json.
 """
 
 import argparse
@@ -49,8 +49,8 @@ class TrainedAgentsConfig(Config):
     no_tools: Settings = {}
     """The environment of the model without tools."""
     pieces: dict[str, tuple[str, ...]] = {}
-    """What an agent's protocol and tools write again and again, one token for each; the tag protocol
-    knows its own."""
+    """What an agent's protocol and tools write again and again, one token for each; the tag
+    protocol knows its own."""
     model: Settings = {}
     """The tiny model (`graphwalker config model`)."""
     sft: Settings = {}

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -61,6 +61,12 @@ class EvalConfig(Config):
     """Number of questions to sample for, evenly spread over the file. 0: all."""
     temperature: float = Field(default=1.0, gt=0)
     """Temperature of the sampled episodes."""
+    top_p: float = Field(default=1.0, gt=0, le=1)
+    """Sampled tokens are drawn from the likeliest ones that make up this share. 1: from all."""
+    top_k: int = Field(default=0, ge=0)
+    """Sampled tokens are drawn from so many of the likeliest ones. 0: from all."""
+    min_p: float = Field(default=0.0, ge=0, lt=1)
+    """A token less likely than this share of the likeliest one is never drawn."""
     max_tokens: int = Field(default=512, ge=1)
     """Most completion tokens of a turn."""
     concurrency: int = Field(default=256, ge=1)
@@ -120,6 +126,7 @@ def run_eval(config: EvalConfig, progress: Progress | None = None) -> Path:
             samples=config.samples,
             sampled_questions=config.sampled_questions,
             temperature=config.temperature,
+            cuts=_cuts(config),
             seed=config.seed,
             max_tokens=config.max_tokens,
             failures_in_a_row=config.failures_in_a_row,
@@ -131,6 +138,15 @@ def run_eval(config: EvalConfig, progress: Progress | None = None) -> Path:
         return folder
     _beside(config, questions, environment, progress)
     return out
+
+
+def _cuts(config: EvalConfig) -> dict[str, Any]:
+    """What is set of top_p, top_k and min_p: a run that sets none resumes an older one."""
+    return {
+        name: value
+        for name in ("top_p", "top_k", "min_p")
+        if (value := getattr(config, name)) != EvalConfig.model_fields[name].default
+    }
 
 
 def _beside(

@@ -49,6 +49,7 @@ def evaluate(
     samples: int = 0,
     sampled_questions: int = 0,
     temperature: float = 1.0,
+    cuts: Mapping[str, Any] | None = None,
     seed: int = 0,
     concurrency: int = 64,
     max_tokens: int = 512,
@@ -66,6 +67,7 @@ def evaluate(
         samples=samples,
         sampled_questions=sampled_questions,
         temperature=temperature,
+        cuts=cuts,
         seed=seed,
         max_tokens=max_tokens,
         whole_samples=whole_samples,
@@ -83,6 +85,7 @@ def evaluate_with(
     samples: int = 0,
     sampled_questions: int = 0,
     temperature: float = 1.0,
+    cuts: Mapping[str, Any] | None = None,
     seed: int = 0,
     max_tokens: int = 512,
     whole_samples: bool = False,
@@ -92,7 +95,7 @@ def evaluate_with(
     shard: Shard | None = None,
 ) -> Path:
     """Run every question greedily (sample 0) and `samples` more times at `temperature`, or only
-    `sampled_questions` of them, evenly spread.
+    `sampled_questions` of them, evenly spread. `cuts` are `Sampling`'s top_p, top_k and min_p.
 
     OUT/predictions.jsonl holds the greedy trajectories, OUT/samples.jsonl the sampled episodes
     (small records, or whole ones with `whole_samples`), OUT/usage.jsonl what each episode cost,
@@ -107,7 +110,7 @@ def evaluate_with(
     """
     distinct = _distinct(questions)
     greedy = Sampling(temperature=0.0, max_tokens=max_tokens, seed=seed)
-    drawn = Sampling(temperature=temperature, max_tokens=max_tokens, seed=seed)
+    drawn = replace(greedy, temperature=temperature, **(cuts or {}))
     chosen = spread(distinct, sampled_questions) if sampled_questions else distinct
     passes = [(_Pass(out / PREDICTIONS, greedy, 0, 0, True), distinct)]
     if samples:
@@ -118,6 +121,7 @@ def evaluate_with(
         # Named only where set: folders of runs that began before this setting still resume.
         **({"sampled_questions": sampled_questions} if sampled_questions else {}),
         "temperature": temperature if samples else 0.0,
+        **(cuts or {} if samples else {}),
         "max_tokens": max_tokens,
         "seed": seed,
         "whole_samples": whole_samples,

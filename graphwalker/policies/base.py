@@ -22,6 +22,15 @@ class Sampling:
     max_tokens: int = 512
     """Completion tokens per turn."""
     seed: int = 0
+    top_k: int = 0
+    """Draw from so many of the likeliest tokens. 0: from all."""
+    min_p: float = 0.0
+    """Draw no token that is less likely than this share of the likeliest one."""
+
+    @property
+    def cuts(self) -> bool:
+        """Whether unlikely tokens are never drawn."""
+        return self.top_p < 1 or self.top_k > 0 or self.min_p > 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,6 +120,9 @@ class ChatPolicy:
             "seed": turn_seed(request),
             "purpose": "turn",
         }
+        # No fields of OpenAI's own API: sent where they are set, to servers such as vLLM's.
+        settings |= {"top_k": sampling.top_k} if sampling.top_k else {}
+        settings |= {"min_p": sampling.min_p} if sampling.min_p else {}
         on_wire = bool(request.tools) and self.config.tools == "wire"
         if on_wire:
             settings["tools"] = list(request.tools)

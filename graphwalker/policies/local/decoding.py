@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from graphwalker.policies.base import Request
-from graphwalker.policies.local.sampling import ENDS, MAY_END, StopTokens, draw, uniforms
+from graphwalker.policies.local.sampling import ENDS, MAY_END, Cut, StopTokens, draw, uniforms
 from graphwalker.trajectory import Message
 
 STOP_TAIL = 32
@@ -55,6 +55,8 @@ class DecodingBatch:
     budget: Tensor
     temperature: Tensor
     top_p: Tensor
+    top_k: Tensor
+    min_p: Tensor
     draws: Tensor
     stops: Tensor
     """Which stop table holds for the row."""
@@ -65,7 +67,7 @@ class DecodingBatch:
     logprobs: Tensor
     greedy: bool
     whole: bool
-    """No row cuts its distribution with `top_p`."""
+    """No row cuts its distribution with `top_p`, `top_k` or `min_p`."""
 
     @classmethod
     def start(
@@ -93,6 +95,8 @@ class DecodingBatch:
             # In double precision, as the cumulative sum over the vocabulary that it is compared
             # with.
             top_p=each([s.top_p for s in samplings], torch.float64),
+            top_k=each([s.top_k for s in samplings]),
+            min_p=each([s.min_p for s in samplings], torch.float32),
             draws=torch.as_tensor(draws, device=device),
             stops=each([stops.index(job.request.stop) for job in jobs]),
             alive=torch.ones(count, dtype=torch.bool, device=device),
@@ -100,9 +104,9 @@ class DecodingBatch:
             ids=torch.zeros((count, columns), dtype=torch.long, device=device),
             logprobs=torch.zeros((count, columns), device=device),
             # Known once per batch: a greedy batch needs no cumulative sum at each step, and one
-            # without `top_p` no sort of the vocabulary.
+            # without cuts no sort of the vocabulary.
             greedy=not any(s.temperature for s in samplings),
-            whole=all(s.top_p >= 1 for s in samplings),
+            whole=not any(s.cuts for s in samplings),
         )
 
     def take(self, order: Tensor) -> "DecodingBatch":
@@ -121,8 +125,8 @@ class DecodingBatch:
         """
         rows = torch.arange(len(self.jobs), device=logits.device)
         draws = None if self.greedy else self.draws[rows, self.count]
-        top_p = None if self.whole else self.top_p
-        self.token, logprob = draw(logits, draws, self.temperature, top_p)
+        cut = None if self.whole else Cut(self.top_p, self.top_k, self.min_p)
+        self.token, logprob = draw(logits, draws, self.temperature, cut)
         self.ids[rows, self.count] = self.token
         self.logprobs[rows, self.count] = logprob
         # In this order: `count` and `position` now include the token, and a row that ends below

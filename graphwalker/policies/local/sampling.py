@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -21,15 +21,24 @@ def uniforms(request: Request, count: int) -> "np.ndarray[Any, Any]":
     return np.random.Generator(np.random.PCG64(int.from_bytes(digest.digest()))).random(count)
 
 
+class Cut(NamedTuple):
+    """Which unlikely tokens are never drawn, as `Sampling` says it, each (rows,)."""
+
+    top_p: Tensor
+    top_k: Tensor
+    min_p: Tensor
+
+
 def draw(
-    logits: Tensor, draws: Tensor | None, temperatures: Tensor, top_p: Tensor | None
+    logits: Tensor, draws: Tensor | None, temperatures: Tensor, cut: Cut | None
 ) -> tuple[Tensor, Tensor]:
     """(token, log-probability) of each row; a row of temperature 0 takes the likeliest token.
 
     logits: (rows, vocab); `draws` (uniform from 0 to 1), the others and both results: (rows,).
 
     Log-probabilities are of the distribution at that temperature (at 1 for greedy rows), before
-    `top_p` cuts it: what a trainer computes again. `draws=None` means that every row is greedy.
+    `cut` takes part of it away: what a trainer computes again. `draws=None` means that every row is
+    greedy.
     """
     greedy = temperatures == 0
     scaled = logits.float() / torch.where(greedy, 1.0, temperatures)[:, None]
@@ -40,8 +49,8 @@ def draw(
     else:
         cumulative = weights.cumsum(dim=-1, dtype=torch.float64)
         total = cumulative[:, -1]
-        if top_p is not None:
-            weights = _nucleus(weights, total, top_p)
+        if cut is not None:
+            weights = _kept(weights, cut)
             cumulative = weights.cumsum(dim=-1, dtype=torch.float64)
         wanted = draws * cumulative[:, -1]
         token = torch.searchsorted(cumulative, wanted[:, None], right=True).squeeze(1)
@@ -50,11 +59,16 @@ def draw(
     return token, (chosen - best).double().sub_(total.log()).float()
 
 
-def _nucleus(weights: Tensor, total: Tensor, top_p: Tensor) -> Tensor:
-    """`weights`, (rows, vocab), without the unlikely ones past the share `top_p` of `total`."""
+def _kept(weights: Tensor, cut: Cut) -> Tensor:
+    """`weights`, (rows, vocab), without the unlikely ones: the `top_k` likeliest, of these those of
+    `min_p` of the likeliest, of these the likeliest up to the share `top_p` of what they weigh."""
     ordered, index = weights.sort(dim=-1, descending=True)
-    before = ordered.cumsum(dim=-1, dtype=torch.float64) - ordered
-    ordered = ordered.masked_fill(before >= (top_p * total)[:, None], 0.0)
+    rank = torch.arange(ordered.shape[-1], device=ordered.device)
+    beyond = (rank >= cut.top_k[:, None]) & (cut.top_k[:, None] > 0)
+    ordered = ordered.masked_fill(beyond | (ordered < cut.min_p[:, None] * ordered[:, :1]), 0.0)
+    up_to = ordered.cumsum(dim=-1, dtype=torch.float64)
+    whole = cut.top_p[:, None] * up_to[:, -1:]
+    ordered = ordered.masked_fill(up_to - ordered >= whole, 0.0)
     return torch.zeros_like(weights).scatter_(1, index, ordered)
 
 

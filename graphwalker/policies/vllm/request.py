@@ -16,8 +16,8 @@ def sampling_settings(
     return {
         "temperature": sampling.temperature,
         "top_p": sampling.top_p,
-        "top_k": 0,
-        "min_p": 0.0,
+        "top_k": sampling.top_k,
+        "min_p": sampling.min_p,
         "repetition_penalty": 1.0,
         "presence_penalty": 0.0,
         "frequency_penalty": 0.0,

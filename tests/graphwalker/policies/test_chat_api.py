@@ -80,6 +80,15 @@ def test_a_request_says_all_that_makes_it_repeatable():
     assert 0 <= seed < 2**31
 
 
+def test_cuts_that_openai_does_not_know_are_sent_where_they_are_set():
+    warm = Sampling(temperature=0.6, top_p=0.95, max_tokens=20, top_k=20, min_p=0.1)
+    with serve(Act()) as server, asking(server) as policy:
+        policy.submit(request(sampling=warm))
+        policy.collect()
+        (body,) = server.requests
+    assert (body["top_p"], body["top_k"], body["min_p"]) == (0.95, 20, 0.1)
+
+
 def test_seeds_differ_by_episode_and_by_seed_and_by_nothing_else():
     other = request(sampling=Sampling(seed=1))
     assert len({turn_seed(r) for r in (request(), request(), request("q#1"), other)}) == 3

@@ -14,6 +14,7 @@ from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM 
 from graphwalker.errors import PolicyError, UserError  # noqa: E402
 from graphwalker.policies.base import Completion, Request, Sampling  # noqa: E402
 from graphwalker.policies.local.policy import TransformersPolicy  # noqa: E402
+from graphwalker.policies.local.sampling import Cut, draw  # noqa: E402
 from graphwalker.question import Question  # noqa: E402
 from graphwalker.tokens.segments import FORMATS, extension_ids, prompt_ids  # noqa: E402
 from graphwalker.trajectory import Message, Turn  # noqa: E402
@@ -275,6 +276,31 @@ def test_small_top_p_is_greedy(model, tokenizer):
     sampling = Sampling(temperature=1.0, top_p=1e-6, max_tokens=12)
     nucleus = play(engine(model, tokenizer), 4, sampling=sampling)
     assert ids_of(nucleus) == ids_of(play(engine(model, tokenizer), 4))
+
+
+@pytest.mark.parametrize("cut", [{"top_k": 1}, {"min_p": 0.999999}])
+def test_one_token_left_is_greedy(model, tokenizer, cut):
+    sampling = Sampling(temperature=1.0, max_tokens=12, **cut)
+    assert ids_of(play(engine(model, tokenizer), 4, sampling=sampling)) == ids_of(
+        play(engine(model, tokenizer), 4)
+    )
+
+
+def test_cuts_leave_the_likeliest_tokens_of_each_row_alone():
+    shares = torch.tensor([0.5, 0.3, 0.15, 0.05])
+    settings = [(1.0, 2, 0.0), (1.0, 0, 0.4), (0.75, 0, 0.0), (0.6, 3, 0.0), (1.0, 0, 0.0)]
+    cut = Cut(
+        torch.tensor([s[0] for s in settings], dtype=torch.float64),
+        torch.tensor([s[1] for s in settings]),
+        torch.tensor([s[2] for s in settings]),
+    )
+    rows, found = len(settings), [set() for _ in settings]
+    for u in torch.linspace(0, 0.999, 200, dtype=torch.float64):
+        token, logprob = draw(shares.log().expand(rows, -1), u.expand(rows), torch.ones(rows), cut)
+        assert torch.allclose(logprob, shares[token].log())  # of what was there before the cut
+        for row, drawn in enumerate(token.tolist()):
+            found[row].add(drawn)
+    assert found == [{0, 1}, {0, 1}, {0, 1}, {0, 1}, {0, 1, 2, 3}]
 
 
 def test_nothing_pending_collects_nothing(model, tokenizer):
