@@ -6,6 +6,7 @@ from typing import Any
 
 from data_pipeline.collect_policy import Expert, any_questions, collect_with_policy
 from data_pipeline.config import ExpertConfig
+from data_pipeline.demonstrators.erring_oracle import DIRECTED_ERRORS, ErringOracle
 from data_pipeline.demonstrators.expert import ExpertPolicy
 from data_pipeline.demonstrators.rejection import (
     GRAPHROLL,
@@ -31,12 +32,24 @@ from graphwalker.datasets.grounding import refuse_unknown_topics
 from graphwalker.errors import UserError
 from graphwalker.files import digest, read_records
 from graphwalker.graphs.base import KnowledgeGraph
+from graphwalker.oracle.speakers import Directed
 from graphwalker.question import Question, read_worded
 
 
 def built_in(graph: KnowledgeGraph, config: ExpertConfig) -> Expert:
     """The expert that needs no model: it reads phrases, errs, and recovers."""
     environment = Environment(graph, config.environment)
+    if isinstance(environment.speaker, Directed):
+        erring = ErringOracle(
+            graph,
+            environment.protocol,
+            error_rate=config.error_rate,
+            injected_errors=_kinds(config),
+            seed=config.seed,
+            plain=config.plain_thoughts,
+            speaker=environment.speaker,
+        )
+        return Expert(environment, erring, config, lambda done: erring.errors(done.id))
     policy = ExpertPolicy(
         graph,
         environment.protocol,
@@ -50,6 +63,19 @@ def built_in(graph: KnowledgeGraph, config: ExpertConfig) -> Expert:
         words=plain_words(lexicon_of(graph)) if config.plain_words else None,
     )
     return Expert(environment, policy, config, lambda done: policy.errors(done.id))
+
+
+def _kinds(config: ExpertConfig) -> tuple[str, ...]:
+    """The errors to inject with tools that look one way. Raises `UserError` for none of them."""
+    if "injected_errors" not in config.model_fields_set:
+        return DIRECTED_ERRORS
+    found = tuple(kind for kind in config.injected_errors if kind in DIRECTED_ERRORS)
+    if not found and config.error_rate:
+        raise UserError(
+            f"injected_errors: the tools of {config.environment.preset} allow none of "
+            f"{', '.join(config.injected_errors)}; these can be made: {', '.join(DIRECTED_ERRORS)}"
+        )
+    return found
 
 
 def collect_experts(

@@ -13,7 +13,7 @@ from pydantic import (
 )
 
 from data_pipeline.contamination.config import ContaminationConfig
-from data_pipeline.demonstrators.injected_errors import INJECTED_ERRORS
+from data_pipeline.demonstrators.injected_errors import INJECTED_ERRORS, WRONG_SIDE
 from data_pipeline.reading.config import ReaderConfig
 from data_pipeline.teacher.config import JudgeConfig, TeacherConfig, written
 from data_pipeline.walks.plausibility import PlausibilityConfig
@@ -277,7 +277,9 @@ class ExpertConfig(Config):
     """Share of the built-in expert's episodes with an injected error, on top of its honest wrong
     readings."""
     injected_errors: tuple[str, ...] = INJECTED_ERRORS
-    """Kinds of injected errors to draw from. A kind named twice is drawn twice as often."""
+    """Kinds of injected errors to draw from. A kind named twice is drawn twice as often. With tools
+    that look one way (`search-on-graph`, `kg-r1`, `graphwalker-code`) the oracle errs, by default
+    in every kind that they allow, `wrong_side` among them."""
     plain_thoughts: bool = False
     """Whether every kind of thought has one wording only, which is less for a tiny model to
     learn."""
@@ -317,8 +319,9 @@ class ExpertConfig(Config):
     @field_validator("injected_errors")
     @classmethod
     def _known_errors(cls, kinds: tuple[str, ...]) -> tuple[str, ...]:
-        if unknown := sorted(set(kinds) - set(INJECTED_ERRORS)):
-            raise ValueError(f"unknown error {unknown[0]!r}; known: {', '.join(INJECTED_ERRORS)}")
+        known = (*INJECTED_ERRORS, WRONG_SIDE)
+        if unknown := sorted(set(kinds) - set(known)):
+            raise ValueError(f"unknown error {unknown[0]!r}; known: {', '.join(known)}")
         if not kinds:
             raise ValueError("no error is named; for an expert without any set error_rate to 0")
         return kinds

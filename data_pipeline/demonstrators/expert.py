@@ -49,8 +49,8 @@ class ExpertPolicy(PlannedPolicy):
         `words`: what thoughts call a step, in place of the question's words."""
         if isinstance(speaker, Directed):
             raise UserError(
-                "the expert errs with tools that look both ways; this preset's look one way: let "
-                "the oracle play (policy.model=oracle) or a model"
+                "this expert reads phrases with tools that look both ways; this preset's look one "
+                "way: the oracle errs with them (demonstrators/erring_oracle.py)"
             )
         super().__init__(graph, protocol, speaker)
         self._plain, self._inverse, self._words = plain, inverse, words

@@ -20,6 +20,9 @@ INJECTED_ERRORS = (
 )
 """Their kinds; wrong readings of vague phrases come on top of them by themselves."""
 
+WRONG_SIDE = "wrong_side"
+"""One more, of tools that look in one direction: a look at the other side of an entity."""
+
 INSISTS = 0.5
 """Share of dead ends at which a stubborn expert first asks for what is not listed."""
 

@@ -1,0 +1,66 @@
+"""Demonstrations with an injected error for agents whose tools look in one direction."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from data_pipeline.collect import collect_experts
+from data_pipeline.config import ExpertConfig, SynthConfig
+from data_pipeline.demonstrators.erring_oracle import DIRECTED_ERRORS
+from data_pipeline.synthesize import make_questions
+from graphwalker.config import parse_config
+from graphwalker.errors import UserError
+from graphwalker.files import read_records
+from graphwalker.trajectory import Trajectory
+from graphwalker.world.generate import make_world
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory) -> Path:
+    out = tmp_path_factory.mktemp("world")
+    make_world(1000, 0, out)
+    config = SynthConfig(count=60, seed=1, mix={"1-hop": 1, "2-hop": 2})
+    make_questions(out / "graph", config, out / "questions")
+    return out
+
+
+def collect(world: Path, out: Path, preset: str, **settings) -> list[Trajectory]:
+    values = {
+        "count": 40,
+        "mix": {},
+        "environment": {"preset": preset, "max_turns": 12},
+        **settings,
+    }
+    config = parse_config(ExpertConfig, values, "t")
+    collect_experts(world / "graph", config, world / "questions" / "questions.jsonl", out)
+    return list(read_records(out / "graphroll.jsonl", Trajectory.from_json))
+
+
+@pytest.mark.parametrize("preset", ["search-on-graph", "kg-r1", "graphwalker-code"])
+def test_an_error_is_made_marked_and_put_right_by_the_next_turn(world, tmp_path, preset):
+    kept = collect(world, tmp_path, preset, error_rate=1.0)
+    kinds = Counter(error["kind"] for one in kept for error in one.provenance["errors"])
+    assert len(kinds) >= 3 and set(kinds) <= set(DIRECTED_ERRORS)
+    for one in kept:
+        assert one.agent == preset and one.scores["em"] == 1.0
+        for error in one.provenance["errors"]:
+            wrong, right = one.turns[error["turn"]], one.turns[error["recovered_at"]]
+            assert error["slip"] and not right.error and wrong.action != right.action
+            if error["kind"] == "misspelled_name":
+                assert wrong.error == "unknown_entity"
+            if wrong.error:
+                assert wrong.error in right.thought  # says what was wrong
+
+
+def test_without_errors_it_is_the_oracle_and_a_seed_repeats_it(world, tmp_path):
+    plain = {"error_rate": 0.0, "plain_thoughts": True}
+    honest = collect(world, tmp_path / "a", "kg-r1", **plain)
+    assert not any(one.provenance["errors"] for one in honest)
+    twice = [collect(world, tmp_path / name, "kg-r1", seed=3) for name in "bc"]
+    assert twice[0] == twice[1] != honest
+
+
+def test_errors_that_the_tools_do_not_allow_are_refused_by_name(world, tmp_path):
+    with pytest.raises(UserError, match="kg-r1 allow none of dead_end; these can be made: wrong_s"):
+        collect(world, tmp_path, "kg-r1", injected_errors=["dead_end"])
