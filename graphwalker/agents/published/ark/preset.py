@@ -9,8 +9,9 @@ from pydantic import Field
 from graphwalker.agents.base import Agent
 from graphwalker.agents.preset import AgentSettings, Preset
 from graphwalker.agents.prompt import Prompt
-from graphwalker.agents.published.ark.agent import FORMS, ArkAgent
+from graphwalker.agents.published.ark.agent import ArkAgent
 from graphwalker.agents.published.ark.oracle import ORACLE
+from graphwalker.agents.published.ark.prompts import FORMS
 from graphwalker.agents.published.ark.tools import ArkTools, Nearest
 from graphwalker.agents.published.dialogue import EpisodeBudget
 from graphwalker.config import Config, parse_config
