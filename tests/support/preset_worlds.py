@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from eval.run.workers import ThisProcess
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.errors import PolicyError
 from graphwalker.graphs.base import Direction, Entity
@@ -124,6 +125,12 @@ class Kept:
 
     def release(self, key: str) -> None:
         self._policy.release(key)
+
+
+def playing(preset: str) -> ThisProcess:
+    """For worker processes: the preset in its world."""
+    environment = environment_of(preset)
+    return ThisProcess(environment, player(environment))
 
 
 def player(environment: Environment) -> Policy:

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from eval.run.evaluate import evaluate
+from eval.run.evaluate import evaluate, evaluate_with
+from eval.run.workers import WorkerProcesses, worker_maker
 from graphwalker.agents.environment import Environment
 from graphwalker.agents.registry import presets
 from graphwalker.agents.rollout import rollout, untimed
@@ -22,8 +23,17 @@ from graphwalker.question import Answer, Question
 from graphwalker.scoring import score
 from graphwalker.tokens.segments import IGNORED, chat_format, training_rows
 from graphwalker.trajectory import Message, StopReason, Trajectory
+from graphwalker.workers import Processes
 from support.hostile_names import HOSTILE_NAMES
-from support.preset_worlds import WORLDS, Kept, Saying, environment_of, player, world_of
+from support.preset_worlds import (
+    WORLDS,
+    Kept,
+    Saying,
+    environment_of,
+    player,
+    playing,
+    world_of,
+)
 
 every_preset = pytest.mark.parametrize("preset", sorted(presets()))
 NONSENSE = (
@@ -217,6 +227,22 @@ def test_one_episode_at_once_or_eight_are_the_same(preset: str) -> None:
     assert played(environment, world.questions, backwards, concurrency=8) == played(
         environment, world.questions, forwards, concurrency=1
     )
+
+
+@pytest.mark.slow
+@every_preset
+def test_one_worker_process_or_eight_write_the_same_bytes(preset: str, tmp_path: Path) -> None:
+    world = world_of(preset)
+    environment = environment_of(preset, world.graph)
+    name = player(environment).name
+    for count in (1, 8):
+        # Forked, as eight fresh interpreters for each preset would take minutes.
+        forked = Processes(worker_maker, (playing, preset, count), count, start="fork")
+        with WorkerProcesses(playing, preset, count, environment, name, 2, forked) as workers:
+            evaluate_with(workers, world.questions, tmp_path / str(count), samples=2)
+    for file in ("predictions.jsonl", "samples.jsonl"):
+        one, eight = ((tmp_path / count / file).read_bytes() for count in ("1", "8"))
+        assert one == eight and one.count(b"\n") in (len(world.questions), 2 * len(world.questions))
 
 
 def hostile_world() -> tuple[MemoryGraph, list[Question]]:

@@ -3,14 +3,14 @@
 from collections.abc import Generator, Sequence
 
 from graphwalker.agents.published.oracles import DecisionOracle, DecisionTurn, meant, query_of
-from graphwalker.agents.published.pathwise.rog import query_paths
-from graphwalker.agents.published.pathwise.tog import (
+from graphwalker.agents.published.pathwise.beam import (
     BeamPath,
     Branching,
     best_branchings,
     best_paths,
     extended,
 )
+from graphwalker.agents.published.pathwise.rog import query_paths
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
 from graphwalker.oracle.oracle import shared
 from graphwalker.oracle.own import OwnOracle
