@@ -40,6 +40,7 @@ class EnvironmentConfig(AgentSettings):
             "ranker": self.ranker != self._default_ranker(),
             "reranker": self.reranker.chats,
             "options": bool(self.options),
+            "constrained": self.constrained,
         }
         return {key: value for key, value in data.items() if kept.get(key, True)}
 

@@ -36,6 +36,10 @@ class AgentSettings(WalkerSettings):
     action is not asked for an answer. 0: only the turn budget ends it, as in the released code."""
     stop_repeats: int = Field(default=0, ge=0)
     """Ask for the answer early once the same call was repeated so many times in a row. 0: off."""
+    constrained: bool = False
+    """Constrained decoding: a call or an answer names only entities and relations that the episode
+    has shown, no list repeats itself, and a call whose whole result was shown is not made again.
+    For local models (`engine: transformers`) and agents that think, query and read."""
     options: dict[str, Any] = Field(default_factory=dict)
     """Settings that only this preset has, such as `options.rows=50`."""
     layers: GraphLayers = GraphLayers()

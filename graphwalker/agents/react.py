@@ -8,6 +8,7 @@ from typing import Any
 from graphwalker.agents.base import Agent, AgentRun, Ask, Log, record_turn
 from graphwalker.agents.preset import AgentSettings
 from graphwalker.agents.prompt import Prompt
+from graphwalker.errors import UserError
 from graphwalker.policies.base import Completion
 from graphwalker.protocols.base import (
     Action,
@@ -18,6 +19,7 @@ from graphwalker.protocols.base import (
     WithSchemas,
     calls_of,
 )
+from graphwalker.protocols.grammar import Shown, WithGrammar
 from graphwalker.question import Question
 from graphwalker.tokens.tool_calls import block_of_tools
 from graphwalker.tools.base import (
@@ -29,6 +31,7 @@ from graphwalker.tools.base import (
     together,
 )
 from graphwalker.tools.namebook import quote
+from graphwalker.tools.references import result_number
 from graphwalker.trajectory import Message, Turn
 
 _NOTHING = Observation("")
@@ -48,13 +51,22 @@ class ReActAgent:
     """So many malformed turns in a row end the episode, no answer asked for. 0: never."""
     stop_repeats: int = 0
     """Ask for the answer once a call was repeated so many times in a row. 0: never."""
+    constrained: bool = False
+    """Completions name only what was shown. Raises `UserError` where the protocol cannot."""
+
+    def __post_init__(self) -> None:
+        if self.constrained and not isinstance(self.protocol, WithGrammar):
+            raise UserError(
+                f"environment.constrained: completions of the protocol {self.protocol.name} cannot "
+                "be constrained; set constrained=false, or take a preset of the tags protocol"
+            )
 
     def __call__(self, question: Question, tools: ToolBox, log: Log) -> AgentRun:
         context = self._opening(question, tools)
         messages = context
         actions: list[Action] = []
         for turns_left in range(self.max_turns - 1, -1, -1):
-            completion = yield Ask(messages, self.protocol.stop, tools=self._schemas)
+            completion = yield self._ask(messages, tools, log)
             if completion.context_full:
                 return None
             turn, action, shown = self._turn(context, completion, tools)
@@ -70,7 +82,7 @@ class ReActAgent:
             messages = (*messages, Message("assistant", completion.text), *context)
             if last:
                 break
-        completion = yield Ask(messages, self.protocol.stop, forced=True, tools=self._schemas)
+        completion = yield self._ask(messages, tools, log, forced=True)
         if completion.context_full:
             return None
         return self._forced(context, completion, tools, log)
@@ -84,6 +96,20 @@ class ReActAgent:
                 "max_turns": str(self.max_turns),
             }
         )
+
+    def _ask(
+        self, messages: tuple[Message, ...], tools: ToolBox, log: Log, forced: bool = False
+    ) -> Ask:
+        grammar = None
+        if self.constrained and isinstance(self.protocol, WithGrammar):
+            shown = Shown({name: tools.entity_id(name) for name in tools.topic_names()})
+            for turn in log.turns:
+                shown.add(turn)
+                if isinstance(tools, References):
+                    number = result_number(turn.observation)
+                    shown.references = max(shown.references, number)
+            grammar = self.protocol.grammar(shown)
+        return Ask(messages, self.protocol.stop, False, forced, self._schemas, grammar)
 
     @property
     def _schemas(self) -> tuple[Mapping[str, Any], ...]:
@@ -149,6 +175,7 @@ def react(protocol: ActionProtocol, prompt: Prompt, settings: AgentSettings) -> 
         settings.max_context_tokens,
         settings.max_malformed,
         settings.stop_repeats,
+        settings.constrained,
     )
 
 

@@ -167,6 +167,7 @@ class _Run:
                 stop=episode.ask.stop,
                 restart=episode.ask.restart,
                 tools=episode.ask.tools,
+                grammar=episode.ask.grammar,
             )
             try:
                 self._policy.submit(request)

@@ -8,10 +8,11 @@ answers are JSON. A tag inside a name or a thought is escaped, so that it can ne
 import json
 import re
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 from graphwalker.protocols.base import Action, FinalAnswer, Malformed
+from graphwalker.protocols.grammar import Shown, TagGrammar
 from graphwalker.tools.base import Call
 
 CALL_TAG = "kg-query"
@@ -117,6 +118,12 @@ class TagProtocol:
     def hint(self, tool: str) -> str:
         """An example call, such as `get_relations("Name")`; `""` for an unknown tool."""
         return self._written(self._examples[tool]) if tool in self._examples else ""
+
+    def grammar(self, shown: Shown) -> TagGrammar:
+        """What the next call or answer may name, for constrained decoding."""
+        keys = {tool: tuple(example.arguments) for tool, example in self._examples.items()}
+        written = partial(neutral, call_tag=self._tag)
+        return TagGrammar(shown, keys, self._tag, written, bool(self._numbers))
 
     def pieces(self) -> tuple[str, ...]:
         """What the protocol itself writes between thoughts, names and relations, in the longest

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from graphwalker.errors import HopelessError, PolicyError
-from graphwalker.policies.base import Completion, Request
+from graphwalker.policies.base import Completion, Request, refuse_grammar
 from graphwalker.policies.chat.client import Completions
 from graphwalker.policies.chat.config import ChatApiConfig
 from graphwalker.policies.chat.connection import ContextFull
@@ -55,6 +55,7 @@ class ChatPolicy:
         return self._completions.spent
 
     def submit(self, request: Request) -> None:
+        refuse_grammar(request)
         if request.key in self._pending:
             raise PolicyError(f"episode {request.key!r} already waits for a completion")
         if self._completions.refusal is not None:

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from graphwalker.policies.base import Request
+from graphwalker.policies.local.constraint import Written
 from graphwalker.policies.local.sampling import ENDS, MAY_END, Cut, StopTokens, draw, uniforms
 from graphwalker.trajectory import Message
 
@@ -68,10 +69,16 @@ class DecodingBatch:
     greedy: bool
     whole: bool
     """No row cuts its distribution with `top_p`, `top_k` or `min_p`."""
+    written: list[Written | None]
+    """What is written in rows that a grammar constrains."""
 
     @classmethod
     def start(
-        cls, jobs: list[Job], stops: Sequence[tuple[str, ...]], device: Any
+        cls,
+        jobs: list[Job],
+        stops: Sequence[tuple[str, ...]],
+        device: Any,
+        written: Sequence[Written | None] = (),
     ) -> "DecodingBatch":
         """The rows before their first token; `stops` lists the tables."""
         count, columns = len(jobs), 1 + max(job.budget for job in jobs)
@@ -107,6 +114,7 @@ class DecodingBatch:
             # without cuts no sort of the vocabulary.
             greedy=not any(s.temperature for s in samplings),
             whole=not any(s.cuts for s in samplings),
+            written=list(written) or [None] * count,
         )
 
     def take(self, order: Tensor) -> "DecodingBatch":
@@ -116,7 +124,9 @@ class DecodingBatch:
             for name in self.__slots__
             if isinstance(value := getattr(self, name), Tensor)
         }
-        return replace(self, jobs=[self.jobs[i] for i in listed(order)], **tensors)
+        places = listed(order)
+        written: list[Written | None] = [self.written[i] for i in places]
+        return replace(self, jobs=[self.jobs[i] for i in places], written=written, **tensors)
 
     def advance(self, logits: Tensor, tables: Tensor, stop_tokens: StopTokens) -> None:
         """Draw the next token of every row from `logits`, (rows, vocab); note which rows are done.
@@ -126,7 +136,7 @@ class DecodingBatch:
         rows = torch.arange(len(self.jobs), device=logits.device)
         draws = None if self.greedy else self.draws[rows, self.count]
         cut = None if self.whole else Cut(self.top_p, self.top_k, self.min_p)
-        self.token, logprob = draw(logits, draws, self.temperature, cut)
+        self.token, logprob = draw(logits, draws, self.temperature, cut, self._barred(logits))
         self.ids[rows, self.count] = self.token
         self.logprobs[rows, self.count] = logprob
         # In this order: `count` and `position` now include the token, and a row that ends below
@@ -145,6 +155,28 @@ class DecodingBatch:
                 # token.
                 done[row] |= stop_tokens.reached(self._tail(row), job.request.stop)
         self.alive &= ~done
+        if any(self.written):
+            self._write(listed(self.token), listed(self.alive))
+
+    def _write(self, tokens: Sequence[int], alive: Sequence[bool]) -> None:
+        """Add what was drawn to the constrained rows; one that is done needs no grammar."""
+        for row, one in enumerate(self.written):
+            if one is not None and alive[row]:
+                one.add(tokens[row])
+            else:
+                self.written[row] = None
+
+    def _barred(self, logits: Tensor) -> Tensor | None:
+        """(rows, vocab): tokens that the grammars of the rows forbid; None where none does."""
+        barred = None
+        for row, one in enumerate(self.written):
+            allowed = one.allowed() if one is not None else None
+            if allowed is not None:
+                if barred is None:
+                    barred = torch.zeros_like(logits, dtype=torch.bool)
+                barred[row] = True
+                barred[row, allowed] = False
+        return barred
 
     def drawn(self, alive: bool) -> list[tuple[Job, int, list[int], tuple[float, ...]]]:
         """(job, position, ids, log-probabilities) of the rows that are (not) alive."""

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from graphwalker.errors import PolicyError, UserError
 from graphwalker.policies.base import Completion, Request
+from graphwalker.policies.local.constraint import TokenTexts, Written
 from graphwalker.policies.local.decoding import CachedEpisode, DecodingBatch, Job
 from graphwalker.policies.local.kv_cache import Placement, RowCache, shared_heads_read_once
 from graphwalker.policies.local.sampling import StopTokens
@@ -52,6 +53,7 @@ class TransformersPolicy:
         self.generated_tokens = 0
         self._ends = TurnEnds.of(tokenizer, fmt, getattr(model, "generation_config", None))
         self._stops = StopTokens(tokenizer, self._ends.end_ids, model.config.vocab_size)
+        self._texts: TokenTexts | None = None
         self._waiting: dict[str, Request] = {}
         self._episodes: dict[str, CachedEpisode] = {}
         self._owners: list[CachedEpisode | None] = []
@@ -195,7 +197,9 @@ class TransformersPolicy:
         results: list[Result] = []
         stops = list(dict.fromkeys(job.request.stop for job in jobs))
         tables = torch.stack([self._stops.table(stop) for stop in stops]).to(self.model.device)
-        batch = DecodingBatch.start(self._arrange(jobs), stops, self.model.device)
+        jobs = self._arrange(jobs)
+        written = [self._written(job) for job in jobs]
+        batch = DecodingBatch.start(jobs, stops, self.model.device, written)
         self._hide_after(batch)
         while True:
             batch.advance(self._next_logits(batch), tables, self._stops)
@@ -205,6 +209,13 @@ class TransformersPolicy:
                 if not alive:
                     return results
                 batch = self._compact(batch)
+
+    def _written(self, job: Job) -> Written | None:
+        if job.request.grammar is None:
+            return None
+        if self._texts is None:
+            self._texts = TokenTexts(self.tokenizer, self.model.config.vocab_size)
+        return Written(job.request.grammar, self._texts)
 
     def _arrange(self, jobs: list[Job]) -> list[Job]:
         """Move the jobs' rows to the front of the cache; returns the jobs in row order."""

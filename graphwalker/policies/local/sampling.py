@@ -30,25 +30,37 @@ class Cut(NamedTuple):
 
 
 def draw(
-    logits: Tensor, draws: Tensor | None, temperatures: Tensor, cut: Cut | None
+    logits: Tensor,
+    draws: Tensor | None,
+    temperatures: Tensor,
+    cut: Cut | None,
+    barred: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """(token, log-probability) of each row; a row of temperature 0 takes the likeliest token.
 
-    logits: (rows, vocab); `draws` (uniform from 0 to 1), the others and both results: (rows,).
+    logits: (rows, vocab), as is `barred`, which marks tokens that may not be drawn; `draws`
+    (uniform from 0 to 1), the others and both results: (rows,).
 
     Log-probabilities are of the distribution at that temperature (at 1 for greedy rows), before
-    `cut` takes part of it away: what a trainer computes again. `draws=None` means that every row is
-    greedy.
+    `barred` and `cut` take part of it away: what a trainer computes again. `draws=None` means that
+    every row is greedy.
     """
     greedy = temperatures == 0
     scaled = logits.float() / torch.where(greedy, 1.0, temperatures)[:, None]
     best, best_token = scaled.max(dim=-1)
     weights = (scaled - best[:, None]).exp_()
+    allowed = scaled
+    if barred is not None:
+        allowed = scaled.masked_fill(barred, -torch.inf)
+        best_token = allowed.argmax(dim=-1)
     if draws is None:
         token, total = best_token, weights.sum(dim=-1, dtype=torch.float64)
     else:
         cumulative = weights.cumsum(dim=-1, dtype=torch.float64)
         total = cumulative[:, -1]
+        if barred is not None:  # relative to the best that is left, however unlikely it is
+            weights = (allowed - allowed.gather(1, best_token[:, None])).exp_()
+            cumulative = weights.cumsum(dim=-1, dtype=torch.float64)
         if cut is not None:
             weights = _kept(weights, cut)
             cumulative = weights.cumsum(dim=-1, dtype=torch.float64)

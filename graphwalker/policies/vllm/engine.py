@@ -14,7 +14,7 @@ from typing import Any
 from graphwalker.doctor.software import vllm_faults
 from graphwalker.errors import PolicyError, UserError
 from graphwalker.files import read_json
-from graphwalker.policies.base import Completion, Request
+from graphwalker.policies.base import Completion, Request, refuse_grammar
 from graphwalker.policies.token_record import Transcripts
 from graphwalker.policies.vllm.request import sampling_settings
 
@@ -50,6 +50,7 @@ class VllmPolicy:
         self._tickets = count()
 
     def submit(self, request: Request) -> None:
+        refuse_grammar(request)
         if request.key in self._pending:
             raise PolicyError(f"episode {request.key!r} already waits for a completion")
         ids, budget = self._book.prompt(request)

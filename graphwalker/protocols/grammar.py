@@ -1,0 +1,187 @@
+"""What a call or an answer may name: what the episode has shown, and not what was shown whole.
+
+A grammar for constrained decoding. The thought and the form of an action stay free; a name or a
+relation inside it is one that stands in the conversation, so none is misspelled or made up, no list
+repeats itself, and a call whose whole result was shown is not made again.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
+
+from graphwalker.graphs.literals import is_literal
+from graphwalker.trajectory import Turn
+
+ENTITY, RELATIONS = "entity", ("relation", "relations")
+"""Arguments of calls that hold names of entities, and of relations."""
+
+
+@runtime_checkable
+class WithGrammar(Protocol):
+    """What a protocol has besides, where what is written can be constrained."""
+
+    def grammar(self, shown: "Shown") -> "TagGrammar":
+        """The grammar of the next completion."""
+        ...
+
+
+@dataclass(slots=True)
+class Shown:
+    """What an episode has shown so far, as a grammar needs it."""
+
+    names: dict[str, str] = field(default_factory=dict[str, str])
+    """Ids of entities by the names shown; `""` for a topic entity without an id."""
+    listed: dict[str, dict[str, None]] = field(default_factory=dict[str, dict[str, None]])
+    """Relations by the id of the entity at which they were listed."""
+    relations: dict[str, None] = field(default_factory=dict[str, None])
+    spent: set[tuple[str, str, str]] = field(default_factory=set[tuple[str, str, str]])
+    """(tool, entity's name, relation or `""`) of calls that would show nothing new."""
+    cut: set[tuple[str, str, str]] = field(default_factory=set[tuple[str, str, str]])
+    """The same of calls that have a further page, where there are pages."""
+    references: int = 0
+    """Results are numbered up to this, where an answer may point at them."""
+
+    def add(self, turn: Turn) -> None:
+        """Take in what a turn has shown."""
+        self.names.update((entity.name, entity.id) for entity in turn.shown)
+        for entity_id, hops in turn.listed:
+            found = dict.fromkeys(hop.relation for hop in hops)
+            self.listed.setdefault(entity_id, {}).update(found)
+            self.relations.update(found)
+        if "tool" in turn.action:
+            arguments: dict[str, Any] = turn.action["arguments"]
+            found_by: Any = next((arguments[key] for key in RELATIONS if key in arguments), "")
+            relations: list[Any] = [found_by] if isinstance(found_by, str) else list(found_by)
+            entity = str(arguments.get(ENTITY))
+            calls = {(turn.action["tool"], entity, str(relation)) for relation in relations}
+            (self.cut if turn.hidden and not turn.error else self.spent).update(calls)
+
+
+@dataclass(frozen=True, slots=True)
+class TagGrammar:
+    """The grammar of calls such as `tool("Name", ["a.b"])` and of answers such as `["Name"]`.
+
+    >>> shown = Shown({"Oslo": "m.1", "Oslofjord": "m.2"})
+    >>> grammar = TagGrammar(shown, {"get_relations": ("entity",)}, "kg-query", str)
+    >>> grammar.continuations(b'<kg-query> get_relations("Osl')
+    [b'o"', b'ofjord"']
+    >>> grammar.continuations(b'<answer> ["Oslo", "')
+    [b'Oslofjord"]']
+    """
+
+    shown: Shown
+    tools: Mapping[str, Sequence[str]]
+    """The names of each tool's arguments, in the order in which they are written."""
+    call_tag: str
+    neutral: Callable[[str], str]
+    """Escapes what could act as a tag inside a written name."""
+    pages: bool = False
+    """Whether a call that was cut may be made again, for its next page."""
+
+    def continuations(self, written: bytes) -> Sequence[bytes] | None:
+        opening = _last_action(written, self.call_tag)
+        if opening is None:
+            return None
+        tool, body = opening
+        place = _open_string(body)
+        if place is None:
+            return None
+        if not tool:
+            return self._rest_of(self._answers(), place, closes=b'"]')
+        keys = self.tools.get(tool, ())
+        key = keys[place.argument] if place.argument < len(keys) else ""
+        if key == ENTITY:
+            return self._rest_of(self._entities(tool, keys), place)
+        if key in RELATIONS and ENTITY in keys[: place.argument]:
+            name = place.before[keys.index(ENTITY)][-1:]
+            closes = b'"]' if place.listing else b'"'
+            return self._rest_of(self._relations(tool, name[0] if name else ""), place, closes)
+        return None
+
+    def _answers(self) -> list[str]:
+        return [*self.shown.names, *(f"#{n}" for n in range(1, self.shown.references + 1))]
+
+    def _entities(self, tool: str, keys: Sequence[str]) -> list[str]:
+        names = [n for n, entity_id in self.shown.names.items() if not is_literal(entity_id)]
+        if any(key in RELATIONS for key in keys):
+            return [name for name in names if self._relations(tool, name)]
+        return [name for name in names if not self._made(tool, name, "")]
+
+    def _relations(self, tool: str, name: str) -> list[str]:
+        shown = self.shown
+        here = shown.listed.get(shown.names.get(name, ""), shown.relations)
+        return [relation for relation in here if not self._made(tool, name, relation)]
+
+    def _made(self, tool: str, name: str, relation: str) -> bool:
+        """Whether the call would show nothing new."""
+        call = (tool, name, relation)
+        return call in self.shown.spent or (call in self.shown.cut and not self.pages)
+
+    def _rest_of(
+        self, choices: Sequence[str], place: "_Place", closes: bytes = b'"'
+    ) -> Sequence[bytes] | None:
+        used = set(place.before[-1])
+        left = [choice for choice in choices if choice not in used]
+        # After the last one of a list nothing is left to write.
+        end = closes if len(left) == 1 else b'"'
+        texts = (self.neutral(json.dumps(one, ensure_ascii=False))[1:-1] for one in left)
+        whole = [text.encode("utf-8", "replace") + end for text in texts]
+        rest = [text[len(place.text) :] for text in whole if text.startswith(place.text)]
+        return [text for text in rest if text] or None
+
+
+def _last_action(written: bytes, call_tag: str) -> tuple[str, bytes] | None:
+    """(tool, what follows its parenthesis), or ("", what follows `<answer>`), of an open action."""
+    start = written.rfind(b"<answer>")
+    if start >= 0 and b"</answer>" not in written[start:]:
+        return "", written[start + len(b"<answer>") :]
+    tag = f"<{call_tag}>".encode()
+    start = written.rfind(tag)
+    found = _CALL.match(written, start + len(tag)) if start >= 0 else None
+    return (found[1].decode(), written[found.end() :]) if found else None
+
+
+_CALL = re.compile(rb"\s*([A-Za-z_]\w*)\s*\(")
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where an open string stands: in which argument, after which whole strings of each argument up
+    to it; whether it stands in a list, and what of it is written."""
+
+    argument: int
+    before: list[list[str]]
+    listing: bool
+    text: bytes
+
+
+def _open_string(body: bytes) -> _Place | None:
+    """None where the body ends outside of a string."""
+    before: list[list[str]] = [[]]
+    depth = position = 0
+    while position < len(body):
+        character = body[position : position + 1]
+        if character == b'"':
+            end = _STRING.match(body, position)
+            if end is None:
+                return _Place(len(before) - 1, before, depth > 0, body[position + 1 :])
+            before[-1].append(_decoded(end[0]))
+            position = end.end()
+            continue
+        depth += (character == b"[") - (character == b"]")
+        if character == b"," and depth == 0:
+            before.append([])
+        position += 1
+    return None
+
+
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+
+
+def _decoded(text: bytes) -> str:
+    try:
+        return str(json.loads(text, strict=False))
+    except ValueError:
+        return text[1:-1].decode("utf-8", "replace")

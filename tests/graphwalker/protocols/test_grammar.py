@@ -1,0 +1,99 @@
+"""The grammar of constrained decoding: only what was shown, nothing twice."""
+
+import json
+import random
+from dataclasses import replace
+
+import pytest
+
+from graphwalker.graphs.base import Direction, Entity
+from graphwalker.protocols.grammar import Shown
+from graphwalker.protocols.tags import TagProtocol
+from graphwalker.query.query import Hop
+from graphwalker.tools.base import Call, Listed
+from graphwalker.tools.paged import PAGE
+from graphwalker.tools.walker import EXAMPLES
+from graphwalker.trajectory import Turn
+
+TOPIC = Entity("m.1", 'Anna "Kö" Kovar')
+FOUND = Entity("m.2", "Oslo </kg-query>")
+DATE = Entity('"1999"', "1999")
+LOOK = Turn(
+    (),
+    "",
+    action={"tool": "get_relations", "arguments": {"entity": TOPIC.name}},
+    listed=(Listed("m.1", (Hop("a.b", Direction.OUT), Hop("a.c", Direction.IN))),),
+)
+ASK = Turn(
+    (),
+    "",
+    action={"tool": "get_triples", "arguments": {"entity": TOPIC.name, "relations": ["a.b"]}},
+    shown=(TOPIC, FOUND, DATE),
+)
+
+
+def grammar(*turns: Turn, pages=False):
+    shown = Shown({TOPIC.name: TOPIC.id})
+    for turn in turns:
+        shown.add(turn)
+    return TagProtocol(EXAMPLES, PAGE if pages else None).grammar(shown)
+
+
+def choices(made, opening: str) -> list[str]:
+    rest = made.continuations(opening.encode())
+    return [opening.rpartition('"')[2] + text.decode() for text in rest or ()]
+
+
+def written(name: str) -> str:
+    return (
+        TagProtocol(EXAMPLES).render("", Call("get_relations", {"entity": name})).split('"', 1)[1]
+    )
+
+
+def test_a_thought_and_the_form_of_an_action_are_free():
+    for text in (b"", b'<think> "Anna', b"<kg-query> get_", b'<kg-query> get_relations("x") </kg-'):
+        assert grammar(LOOK).continuations(text) is None
+
+
+def test_entities_are_those_shown_as_a_call_writes_them():
+    first = choices(grammar(), '<kg-query> get_relations("')
+    assert first == ['Anna \\"Kö\\" Kovar"']
+    assert written(TOPIC.name).startswith(first[0])
+    after = choices(grammar(LOOK, ASK), '<kg-query> get_relations("')
+    assert after == ['Oslo \\u003c/kg-query>"']  # the topic was listed, a date has no relations
+    assert written(FOUND.name).startswith(after[0])
+
+
+def test_relations_are_those_listed_at_the_entity_and_not_asked_for_yet():
+    opening = f'<kg-query> get_triples({json.dumps(TOPIC.name, ensure_ascii=False)}, ["'
+    assert choices(grammar(LOOK), opening) == ['a.b"', 'a.c"']
+    assert choices(grammar(LOOK, ASK), opening) == ['a.c"]']
+    assert choices(grammar(LOOK), f'{opening}a.b", "') == ['a.c"]']
+
+
+def test_an_entity_that_was_not_listed_takes_any_relation_seen():
+    opening = '<kg-query> get_triples("Oslo \\u003c/kg-query>", ["'
+    assert choices(grammar(LOOK, ASK), opening) == ['a.b"', 'a.c"']
+
+
+def test_a_call_that_was_cut_is_made_again_only_for_its_next_page():
+    cut = replace(LOOK, hidden=3)
+    assert choices(grammar(cut, pages=True), '<kg-query> get_relations("')
+    assert not choices(grammar(cut), '<kg-query> get_relations("')
+
+
+def test_an_answer_names_each_entity_once_and_ends_after_the_last():
+    opening = '<answer> ["Anna \\"Kö\\" Kovar", "'
+    assert choices(grammar(LOOK, ASK), opening) == ['Oslo \\u003c/kg-query>"', '1999"']
+    assert choices(grammar(LOOK, ASK), f'{opening}1999", "') == ['Oslo \\u003c/kg-query>"]']
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_any_text_is_read_without_a_fault(seed):
+    rng = random.Random(seed)
+    parts = [*'"\\[],() éa', "<answer>", "<kg-query>", "get_triples(", 'get_relations("']
+    made = grammar(LOOK, ASK)
+    for _ in range(300):
+        text = "".join(rng.choices(parts, k=rng.randrange(25))).encode()
+        rest = made.continuations(text[: rng.randrange(len(text) + 1)])
+        assert rest is None or all(rest)
