@@ -1,5 +1,6 @@
 """The environment of an agent: a graph, its tools, and the agent that a preset makes."""
 
+from functools import cached_property
 from typing import Any, Self
 
 from pydantic import SerializerFunctionWrapHandler, model_serializer, model_validator
@@ -82,7 +83,7 @@ class Environment:
         """Fresh tools for one episode."""
         return self._toolbox(question)
 
-    @property
+    @cached_property
     def provenance(self) -> dict[str, Any]:
         """What a trajectory says about where it was made."""
         about: dict[str, Any] = {

@@ -1,5 +1,6 @@
 """Constrained decoding: the tokens with which a completion may continue, by its grammar."""
 
+import json
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -102,6 +103,12 @@ def _texts(tokenizer: Any, count: int) -> tuple[list[bytes], list[bytes]]:
     """What each token adds: elsewhere, and after a word."""
     from transformers.convert_slow_tokenizer import bytes_to_unicode
 
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is None or "ByteLevel" not in str(json.loads(backend.to_str())["decoder"]):
+        raise UserError(
+            "environment.constrained: this model's tokens are not pieces of bytes; constrained "
+            "decoding needs a byte-level tokenizer (Qwen, Llama 3, our tiny ones)"
+        )
     table: dict[str, int] = {letter: byte for byte, letter in bytes_to_unicode().items()}
     whole = {int(token): str(text) for token, text in tokenizer.added_tokens_decoder.items()}
     pieces: list[str | None] = tokenizer.convert_ids_to_tokens(list(range(count)))
@@ -115,13 +122,7 @@ def _texts(tokenizer: Any, count: int) -> tuple[list[bytes], list[bytes]]:
             joins = joins or any(letter.isspace() for letter in whole[token])
         elif piece is not None:
             joins = joins or piece.startswith(CONTINUES)
-            try:
-                text = bytes(table[letter] for letter in piece.removeprefix(CONTINUES))
-            except KeyError:
-                raise UserError(
-                    f"environment.constrained: token {token} ({piece[:40]!r}) is no piece of "
-                    "bytes; constrained decoding needs a byte-level tokenizer (Qwen, Llama 3, ours)"
-                ) from None
+            text = bytes(table[letter] for letter in piece.removeprefix(CONTINUES))
         if not joins and text and 0x80 <= text[0] < 0xC0:
             text = b""  # the rest of a character stands in a word, and would not begin one
         texts.append(text)
