@@ -16,7 +16,7 @@ from graphwalker.trajectory import Trajectory
 
 SHARES = ("em", "f1", "hits1", "retrieval_all", "grounded")
 COSTS = ("turns", "tool_calls", "prompt_tokens", "completion_tokens", "cost", "seconds")
-_LABELS = {
+LABELS = {
     "em": "EM",
     "f1": "F1",
     "hits1": "Hits@1",
@@ -82,7 +82,7 @@ def figures_table(result: dict[str, Any], *, brief: bool = False) -> FigureTable
     """One row for each run: accuracy with intervals, then what an episode costs on average.
     `brief`: short heads, and EM's interval alone, as a terminal has room for."""
     rows = result["runs"]
-    labels = _LABELS | _SHORT if brief else _LABELS
+    labels = LABELS | _SHORT if brief else LABELS
     every = [key for key in (*SHARES, *COSTS) if not (brief and key == "retrieval_all")]
     shown = [key for key in every if any(row.get(key) is not None for row in rows)]
     body = [
@@ -112,7 +112,7 @@ def pairs_table(result: dict[str, Any], *, brief: bool = False) -> FigureTable:
         )
         for pair in result["pairs"]
     ]
-    head = tuple(map(Cell, ("Difference", "EM", *(_LABELS[key] for key in more), "Right alone")))
+    head = tuple(map(Cell, ("Difference", "EM", *(LABELS[key] for key in more), "Right alone")))
     return FigureTable(head, tuple(body), "Intervals of paired differences; McNemar's exact p.")
 
 
@@ -134,14 +134,14 @@ def _row(one: NamedRun, seed: int) -> dict[str, Any]:
     for key in SHARES:
         values = [t.scores[key] for t in kept]
         row[key], row[f"{key}_interval"] = mean_interval(values, seed, True, questions)
-    costs = _costs(one, kept)
+    costs = episode_costs(one, kept)
     for key, values in costs.items():
         row[key], row[f"{key}_interval"] = mean_interval(values, seed, False, questions)
         row[f"{key}_total"] = sum(values)
     return row
 
 
-def _costs(one: NamedRun, kept: Sequence[Trajectory]) -> dict[str, list[float]]:
+def episode_costs(one: NamedRun, kept: Sequence[Trajectory]) -> dict[str, list[float]]:
     """What each scored episode cost; tokens and money only where the policy counted any."""
     own = {str(record["id"]): record for record in read_usage(one.folder)}
     used = [{**own.get(t.id, {}), **t.usage} for t in kept]

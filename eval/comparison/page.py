@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from eval.comparison.figures import NamedRun, figures_table, pairs_table
+from eval.comparison.ratios import ratios_table
 from eval.report.assets import templates
 from eval.viewer.pages import ENDS, written
 from graphwalker.question import Question
@@ -54,6 +55,7 @@ def write_page(path: Path, runs: Sequence[NamedRun], result: dict[str, Any], mos
         title=" against ".join(names),
         figures=figures_table(result),
         pairs=pairs_table(result),
+        ratios=ratios_table(result.get("ratios", ())),
         questions=list(side_by_side(runs, most)),
         total=len({t.question.id for run in runs for t in run.kept}),
     )

@@ -69,6 +69,30 @@ def test_one_table_holds_accuracy_costs_and_failures(files: list[Path]) -> None:
     assert pair["em_interval"][0] <= -0.99
 
 
+def test_costs_are_set_against_those_of_another_agent_by_domain_and_level(tmp_path: Path) -> None:
+    for name, cost, seconds in (("graphrunner", 0.25, 1.0), ("graph-cot", 1.0, 5.0)):
+        usage = {"cost": cost, "seconds": seconds, "prompt_tokens": 0.0}
+        walks = [walk(name, "Springfield", f"q{k}", usage=usage) for k in range(2)]
+        levels = [{"domain": "legal", "level": level} for level in ("easy", "hard")]
+        asked = zip(walks, levels, strict=True)
+        walks = [replace(w, question=replace(w.question, facets=level)) for w, level in asked]
+        write_jsonl(tmp_path / f"{name}.jsonl", (one.to_json() for one in walks))
+    files = [str(tmp_path / f"{name}.jsonl") for name in ("graphrunner", "graph-cot")]
+    rows = json.loads(told("compare", *files, "--json"))["ratios"]
+    assert [row["group"] for row in rows] == ["all", "domain legal", "level easy", "level hard"]
+    assert all((row["cost"], row["seconds"], row["turns"]) == (4.0, 5.0, 1.0) for row in rows)
+    assert rows[0]["prompt_tokens"] is None and rows[0]["base"] == "graph-cot"
+    assert "4.00 ×" in told("compare", *files, "--out", str(tmp_path / "out"))
+    assert "4.00 ×" in (tmp_path / "out/compare.html").read_text(encoding="utf-8")
+    turned = json.loads(told("compare", *files, "--base", "graphrunner", "--json"))["ratios"]
+    assert turned[0]["cost"] == 0.25
+
+
+def test_an_agent_to_set_costs_against_is_one_of_those_compared(files: list[Path]) -> None:
+    result = CliRunner().invoke(app, ["compare", *map(str, files), "--base", "c"])
+    assert "--base c: compared are a, b" in str(result.exception)
+
+
 def test_calls_of_one_message_are_counted_one_by_one() -> None:
     assert tool_calls(walk("a", "x")) == 2
 

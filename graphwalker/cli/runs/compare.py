@@ -39,6 +39,9 @@ def compare(
     agents: Annotated[
         str, Option(help="Run these first, by commas: presets, or PRESET=MODEL each.")
     ] = "",
+    base: Annotated[
+        str, Option(help="Set costs against this agent's (default: graph-cot, if compared).")
+    ] = "",
     most: Annotated[int, Option("--list", min=0, help="Questions shown with all walks.")] = 10,
     as_json: JsonFlag = False,
 ) -> None:
@@ -70,7 +73,7 @@ def compare(
             raise UserError("give two or more runs to compare, or --agents to run them first")
         runs = read_runs([Path(word) for word in words])
     _show(runs, Path(given.get("output_dir") or "") if given.get("output_dir") else None,
-          most, as_json, seed)  # fmt: skip
+          base, most, as_json, seed)  # fmt: skip
     if missing:
         raise IncompleteError(f"{'; '.join(missing)}; the same command resumes the runs")
 
@@ -143,15 +146,18 @@ def _run(given: Given, named: Sequence[Named]) -> tuple[list[Path], list[str]]:
 
 
 def _show(
-    runs: "Sequence[NamedRun]", out: Path | None, most: int, as_json: bool, seed: int
+    runs: "Sequence[NamedRun]", out: Path | None, base: str, most: int, as_json: bool, seed: int
 ) -> None:
     """The tables in the terminal, or JSON, and the page where a folder for it is known."""
     from eval.analysis.compare import changes, changes_table
     from eval.comparison.figures import compared, figures_table, pairs_table
     from eval.comparison.page import write_page
+    from eval.comparison.ratios import ratios, ratios_table
     from eval.tables import as_terminal
 
-    result: dict[str, Any] = compared(runs, seed)
+    if base and base not in (run.name for run in runs):
+        raise UserError(f"--base {base}: compared are {', '.join(run.name for run in runs)}")
+    result: dict[str, Any] = {**compared(runs, seed), "ratios": ratios(runs, base)}
     if len(runs) == 2:
         first, second = runs
         wins_and_losses = changes(first.run.trajectories, second.run.trajectories)
@@ -165,6 +171,10 @@ def _show(
     console.out.print(as_terminal(figures_table(result, brief=True), "Agents"))
     if result["pairs"]:
         console.out.print(as_terminal(pairs_table(result, brief=True), "Paired tests"))
+    if result["ratios"]:
+        console.out.print(
+            as_terminal(ratios_table(result["ratios"]), "Costs against another agent")
+        )
     for title in ("wins", "losses") if most and len(runs) == 2 else ():
         console.out.print(changes_table(result[title], title, most))
     if out is not None:
