@@ -1,5 +1,7 @@
 # Shared by the job scripts (sourced): the environment, marks of the stage, requeueing, launching.
 set -euo pipefail
+notice="" step_pid="" reaper="" # from here on, so that an early notice is not lost
+trap 'notice=1; [ -z "$step_pid" ] || pass_on' USR1
 cd "${SLURM_SUBMIT_DIR:-.}"
 source slurm/site.sh
 if [ ! -x "$venv/bin/graphwalker" ]; then
@@ -36,22 +38,32 @@ address_of() { scontrol show node "$1" | sed -n 's/.*NodeAddr=\([^ ]*\).*/\1/p';
 # training saves a checkpoint, other commands end and resume from their records. Then the job goes
 # back to the queue, in any case before the limit.
 step() {
-  local code=0 notice=""
+  local code=0
   "$@" &
   step_pid=$!
-  trap 'notice=1; kill -USR1 $step_pid 2>/dev/null; (sleep "$grace"; kill -KILL $step_pid) >/dev/null 2>&1 & reaper=$!' USR1
+  [ -z "$notice" ] || pass_on
   while true; do
     code=0
     wait "$step_pid" || code=$?
     kill -0 "$step_pid" 2>/dev/null || break # a trapped signal ends `wait` before the step does
   done
-  trap - USR1
-  [ -z "${reaper:-}" ] || kill "$reaper" 2>/dev/null || true
+  [ -z "$reaper" ] || kill "$reaper" 2>/dev/null || true
   if [ -n "$notice" ] && [ "$code" -ne 0 ]; then
     echo "job $job: the time limit is near: back to the queue, to resume"
     scontrol requeue "$job" && sleep 300
   fi
   return "$code"
+}
+
+# A step that is still starting does not hear the notice: it is told again every other second.
+pass_on() {
+  [ -z "$reaper" ] || return 0
+  (for ((second = 0; second < grace; second += 2)); do
+    kill -USR1 "$step_pid" || exit 0
+    sleep 2
+  done
+  kill -KILL "$step_pid") >/dev/null 2>&1 &
+  reaper=$!
 }
 
 # launch LAYOUT SCRIPT ARGUMENTS...: one process per GPU on every node, one without GPUs. `train_nodes`

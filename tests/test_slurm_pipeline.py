@@ -199,9 +199,9 @@ def test_the_whole_road_runs_as_a_chain_of_jobs(cluster, whole):
     assert jobs(cluster, "retry", str(whole))[0] == 0 and not cluster.say("squeue", "-h").strip()
 
 
-@pytest.mark.skipif("ROAD_TIME" not in os.environ, reason="long: set ROAD_TIME=2 (minutes a job)")
+@pytest.mark.skipif("ROAD_TIME" not in os.environ, reason="long: set ROAD_TIME=1 (minutes a job)")
 def test_short_time_limits_and_a_cancelled_job_end_in_the_same_files(cluster, place, whole):
-    # Minutes. Slurm gives its notice up to a minute early: with 1 a busy machine gets nowhere.
+    # Minutes. Slurm gives its notice up to half a minute early, so that jobs live for 15 to 45 s.
     run, limits = place / "short", os.environ["ROAD_TIME"]
     cluster.environment |= {
         "SBATCH_TIMELIMIT": limits, "SBATCH_SIGNAL": "B:USR1@15", "GRAPHWALKER_GRACE": "10",

@@ -62,6 +62,8 @@ def told_once_there(process: subprocess.Popen[str], file: Path) -> None:
 
 SAVES = """trap 'touch saved; exit 138' USR1; touch begun; while :; do sleep 0.1; done"""
 DEAF = """trap '' USR1; touch begun; exec sleep 60"""
+STARTS = "trap '' USR1; touch begun; sleep 3"
+LATE = f"{STARTS}; trap 'touch saved; exit 138' USR1; while :; do sleep 0.1; done"
 ENDS = """trap 'exit 0' USR1; touch begun; while :; do sleep 0.1; done"""
 
 
@@ -72,6 +74,13 @@ def test_a_notice_stops_the_step_and_requeues_the_job(place, step, saved):
     output, _ = job.communicate(timeout=60)
     assert (place / "requeued").read_text() == "requeue 7\n", output
     assert (place / "saved").exists() == saved
+
+
+def test_a_step_that_was_still_starting_hears_a_later_notice(place):
+    job = begin(place, f'step bash -c "{LATE}"', GRAPHWALKER_GRACE="60")
+    told_once_there(job, place / "begun")
+    output, _ = job.communicate(timeout=60)
+    assert (place / "saved").exists() and (place / "requeued").exists(), output
 
 
 def test_a_step_that_is_done_when_the_notice_comes_is_not_requeued(place):

@@ -1,6 +1,7 @@
 """N-Triples: one line to subject, predicate and object, with Freebase IRIs cut to their ids."""
 
 import re
+from collections.abc import Iterator
 
 from graphwalker.errors import UserError
 from graphwalker.graphs.literals import literal_id, unescape
@@ -27,6 +28,8 @@ _COMMON_LINES = re.compile(
     r"|^(.*)$",
     re.MULTILINE,
 )
+_AT_ONCE = 1 << 15
+"""Characters that are parsed in one pass: what they become stays in the processor's cache."""
 _COMMON_ONLY = re.compile(_COMMON_LITERAL)
 
 
@@ -51,13 +54,18 @@ def parse_line(line: str) -> tuple[str, str, str] | None:
     return blank or subject, predicate, tail_blank or tail
 
 
-def parse_lines(text: str) -> list[tuple[str, str, str, str, str]]:
-    """Each line as (subject, predicate, object, literal, line), all in one pass.
+def parse_lines(text: str) -> Iterator[tuple[str, str, str, str, str]]:
+    """Each line as (subject, predicate, object, literal, line).
 
     An empty object means a literal; a line that is anything but common, an empty one included,
     comes as text in the last place, for `parse_line`.
     """
-    return _COMMON_LINES.findall(text)
+    first, end = 0, len(text)
+    while first < end:
+        last = text.find("\n", first + _AT_ONCE)
+        last = end if last < 0 else last
+        yield from _COMMON_LINES.findall(text, first, last)
+        first = last + 1
 
 
 def parse_literal(text: str) -> str:

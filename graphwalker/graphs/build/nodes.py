@@ -10,9 +10,13 @@ from graphwalker.errors import GraphError
 from graphwalker.graphs.format.arrays import bucket_shift
 from graphwalker.graphs.format.layout import LayoutWriter
 from graphwalker.graphs.format.offsets import OffsetsWriter, StartsWriter, write_ints
+from graphwalker.graphs.format.texts import TextWriter
 from graphwalker.graphs.intake.sorter import STRING_ROWS, Sorter
 from graphwalker.graphs.literals import is_literal
 from graphwalker.graphs.names import fold, names_nothing
+
+PACKED_BYTES = 1 << 18
+"""Literals of less are not compressed."""
 
 
 @dataclass(slots=True)
@@ -55,11 +59,35 @@ class Strings:
         self._ends.close()
 
 
+class _Ids:
+    """The ids of the nodes; those of literals in compressed blocks, where they are long enough
+    altogether."""
+
+    def __init__(self, sorter: Sorter, writer: LayoutWriter, most_bytes: int) -> None:
+        literals = sorter.scalar("SELECT sum(strlen(id)) FROM label WHERE id[1] = '\"'")
+        packs = literals >= PACKED_BYTES
+        self._plain = Strings(writer, "id", most_bytes - literals if packs else most_bytes)
+        self._packed = TextWriter(writer, "literal") if packs else None
+        self._writer = writer
+
+    def write(self, ids: list[bytes]) -> None:
+        if self._packed is not None:
+            self._packed.write([one for one in ids if one.startswith(b'"')])
+            ids = [b"" if one.startswith(b'"') else one for one in ids]
+        self._plain.write(ids)
+
+    def close(self, first_literal: int) -> None:
+        self._plain.close()
+        if self._packed is not None:
+            self._packed.close()
+            write_ints(self._writer.section("literal_start", "Q"), np.array([first_literal]))
+
+
 def write_nodes(sorter: Sorter, writer: LayoutWriter, ids_are_names: bool) -> Nodes:
     """Write the rows of table `label` (id, name, types), which are in id order."""
     id_bytes = sorter.scalar("SELECT sum(strlen(id)) FROM label")
     name_bytes = sorter.scalar("SELECT sum(strlen(name)) FROM label")
-    ids = Strings(writer, "id", id_bytes)
+    ids = _Ids(sorter, writer, id_bytes)
     names = Strings(writer, "name", id_bytes + name_bytes)
     entities = writer.section("entities", "I")
     id_keys = sorter.table("id_key", key="UINTEGER", node="UINTEGER")
@@ -78,7 +106,7 @@ def write_nodes(sorter: Sorter, writer: LayoutWriter, ids_are_names: bool) -> No
         if chunk.name_keys:
             name_keys.extend(list(np.array(chunk.name_keys, dtype=np.uint32).T.copy()))
         first += len(chunk.ids)
-    ids.close()
+    ids.close(nodes.first_literal)
     names.close()
     writer.section("is_cvt", "B").write(nodes.is_cvt.tobytes())
     write_buckets(sorter, writer, "id", "key, node")

@@ -3,7 +3,6 @@
 import logging
 import time
 from collections.abc import Callable, Iterator
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 from graphwalker.errors import GraphError
 from graphwalker.graphs.base import Direction
 from graphwalker.graphs.compiled.graph import CompiledGraph
+from graphwalker.graphs.format.arrays import raw_ids
 from graphwalker.graphs.format.layout import Layout
 from graphwalker.graphs.format.offsets import read_offsets
 from graphwalker.graphs.literals import is_literal
@@ -72,12 +72,11 @@ class _Check:
             self._offsets(f"{name}_bucket_starts", buckets, len(items))
             in_range = not len(items) or int(items.max()) < nodes
             self._hold(in_range, f"{name}_bucket_items out of range")
-        base, before = self._layout.section("id").offset, b""
-        for first, ends in self._chunks("id_ends", nodes):
-            for number, (start, end) in enumerate(pairwise(ends.tolist()), first):
-                entity_id = self._layout.map[base + start : base + end]
-                self._hold(before < entity_id or not number, f"id {number} out of order")
-                before = entity_id
+        read, before = raw_ids(self._layout), b""
+        for number in range(nodes):
+            entity_id = read(number)
+            self._hold(before < entity_id or not number, f"id {number} out of order")
+            before = entity_id
         entities = np.asarray(self._layout.array("entities")).astype(np.int64)
         self._hold(len(entities) == self._counts["entities"], "number of entities")
         self._hold(bool((np.diff(entities) > 0).all()), "entities out of order")

@@ -12,7 +12,8 @@ from graphwalker.graphs.format.arrays import (
     EdgeSide,
     Lists,
     all_strings,
-    raw_strings,
+    ids,
+    raw_ids,
     strings,
 )
 from graphwalker.graphs.format.layout import Layout
@@ -39,9 +40,9 @@ class CompiledGraph(KnowledgeGraph):
         self.path = layout.path
         self.checksum = layout.checksum
         self.size = layout.counts["entities"]
-        self._id = strings(layout, "id")
+        self._id = ids(layout)
         self._name = strings(layout, "name")
-        self._raw_id = raw_strings(layout, "id")
+        self._raw_id = raw_ids(layout)
         self._by_id = Buckets(layout, "id")
         self._by_name = Buckets(layout, "name")
         self._entities = layout.array("entities")
@@ -132,11 +133,11 @@ class CompiledGraph(KnowledgeGraph):
         node = self._find(entity_id)
         if node < 0:
             return []
-        side, ids = self._sides[direction], self._relation_ids
+        side, names = self._sides[direction], self._relation_ids
         first, last = side.groups.span(node)
         runs = pairwise(side.starts.between(first, last + 1))
         numbers = side.relations[first:last]
-        return [(ids[r], end - start) for r, (start, end) in zip(numbers, runs, strict=True)]
+        return [(names[r], end - start) for r, (start, end) in zip(numbers, runs, strict=True)]
 
     @decoding
     def count(self, entity_id: str, relation: str, direction: Direction) -> int:

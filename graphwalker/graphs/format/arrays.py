@@ -6,6 +6,7 @@ from zlib import crc32
 
 from graphwalker.graphs.format.layout import Layout
 from graphwalker.graphs.format.offsets import read_offsets
+from graphwalker.graphs.format.texts import Texts
 
 
 class EdgeSide:
@@ -69,6 +70,28 @@ def raw_strings(layout: Layout, name: str) -> Callable[[int], bytes]:
         return data[base + start : base + end]
 
     return read
+
+
+def raw_ids(layout: Layout) -> Callable[[int], bytes]:
+    """Reads the id of a node, as UTF-8 bytes. Literals may stand in compressed blocks."""
+    plain = raw_strings(layout, "id")
+    if not layout.has("literal_blocks"):
+        return plain
+    literals, first = Texts(layout, "literal"), layout.array("literal_start")[0]
+    end = first + len(literals)
+
+    def read(index: int) -> bytes:
+        return literals[index - first] if first <= index < end else plain(index)
+
+    return read
+
+
+def ids(layout: Layout) -> Callable[[int], str]:
+    """Reads the id of a node."""
+    if not layout.has("literal_blocks"):
+        return strings(layout, "id")
+    raw = raw_ids(layout)
+    return lambda index: raw(index).decode()
 
 
 def strings(layout: Layout, name: str) -> Callable[[int], str]:

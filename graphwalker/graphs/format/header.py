@@ -17,7 +17,8 @@ FORMAT_VERSION = 3
 OLDEST_VERSION = 1
 """1: offsets are plain integers, which is still how small graphs have them. 2: packed ones.
 1 and 2 have a digest for each section, 3 one for each block of the file."""
-FEATURES: frozenset[str] = frozenset()
+NARROW, TEXTS = "offsets in steps of one byte", "literals in compressed blocks"
+FEATURES = frozenset({NARROW, TEXTS})
 """What a file may say that its reader must know (`requires`): how a format grows without a new
 version. A section that readers may leave alone needs no such word."""
 HEADER_SPACE = 1 << 15
@@ -91,6 +92,16 @@ def header_bytes(header: Mapping[str, Any], path: Path) -> bytes:
     if _PREFIX.size + len(text) > HEADER_SPACE:
         raise GraphError(f"{path}: header of {len(text)} bytes is too long")
     return _PREFIX.pack(MAGIC, FORMAT_VERSION, len(text), _digest(text)) + text
+
+
+def needed_features(sections: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """What a reader of these sections must know."""
+    narrow = any(n.endswith("_steps") and s["typecode"] == "B" for n, s in sections.items())
+    return [
+        feature
+        for feature, used in ((NARROW, narrow), (TEXTS, "literal_blocks" in sections))
+        if used
+    ]
 
 
 def damaged(path: Path, why: str) -> GraphError:

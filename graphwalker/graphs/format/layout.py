@@ -16,6 +16,7 @@ from graphwalker.graphs.format.header import (
     Section,
     damaged,
     header_bytes,
+    needed_features,
     read_header,
 )
 from graphwalker.graphs.format.stamps import is_kept, keep, stamp_of
@@ -165,6 +166,18 @@ class LayoutWriter:
         self._sections[name] = writer
         return writer
 
+    def rename(self, name: str, new: str) -> None:
+        """Give an open section another name."""
+        section = self._sections[new] = self._sections.pop(name)
+        section.write(b"")
+        section.path = section.path.replace(self._folder / f"{new}.section")
+
+    def drop(self, name: str) -> None:
+        """Forget an open section."""
+        section = self._sections.pop(name)
+        section.close()
+        section.path.unlink()
+
     def close_sections(self) -> dict[str, tuple[str, int]]:
         """Close the sections so far: typecodes and sizes by name, for `adopt` in a later run."""
         for name, writer in self._sections.items():
@@ -192,6 +205,8 @@ class LayoutWriter:
             blocks.write(bytes(-blocks.tell() % 64))
             table = blocks.write_table()
             header = {"counts": dict(counts), "sections": sections, "blocks": table.to_json()}
+            if features := needed_features(sections):
+                header["requires"] = features
             out.seek(0)
             out.write(header_bytes(header, path))
             out.flush()

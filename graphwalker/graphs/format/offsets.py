@@ -1,17 +1,19 @@
-"""Offsets: ascending numbers in two bytes each, as steps from a base that 16 of them share."""
+"""Offsets: ascending numbers in a byte or two each, as steps from a base that several share."""
 
 from bisect import bisect_left
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
+from graphwalker.graphs.format.header import WIDTHS, damaged
 from graphwalker.graphs.format.layout import Layout, LayoutWriter, SectionWriter, typecode
 
-BLOCK_BITS = 4
-FAR = 0xFFFF
-"""The step of an offset that is too far from its base: it stands in a list of its own."""
 PLAIN_BELOW = 1 << 16
 """Offsets below this need two bytes as they are."""
+FAR_SHARE = 1 / 64
+"""Steps of one byte are taken where at most this share of them is too far: each such costs 16
+bytes, and a search."""
 
 Array = np.ndarray[Any, Any]
 
@@ -59,89 +61,155 @@ class _Plain:
         return np.asarray(self._values)[indices].astype(np.int64)
 
 
+@dataclass(frozen=True, slots=True)
+class _Packing:
+    """Steps of that type from a base that `1 << bits` offsets share. A step that is too far is
+    `far`, and its offset stands in a list of its own."""
+
+    code: str
+    bits: int
+
+    @property
+    def far(self) -> int:
+        return (1 << 8 * WIDTHS[self.code]) - 1
+
+
+_PACKINGS = (_Packing("B", 6), _Packing("B", 4), _Packing("H", 4))
+"""From the smallest one on. Up to format 3 without features, only the last one was used."""
+
+
 class _Packed:
     def __init__(self, layout: Layout, name: str) -> None:
         self._steps = layout.array(f"{name}_steps")
         self._bases = layout.array(f"{name}_bases")
         self._far = layout.array(f"{name}_far")
         self._far_values = layout.array(f"{name}_far_values")
+        count, code = len(self._steps), layout.section(f"{name}_steps").typecode
+        # Where two packings have the same number of bases, there is one, and they read the same.
+        packing = next(
+            (p for p in _PACKINGS if p.code == code and len(self._bases) == -(-count >> p.bits)),
+            None,
+        )
+        if packing is None:
+            raise damaged(layout.path, f"{name}_bases has another length than {name}_steps needs")
+        self._bits, self._mark = packing.bits, packing.far
 
     def __len__(self) -> int:
         return len(self._steps)
 
     def __getitem__(self, index: int) -> int:
         step = self._steps[index]
-        return self._bases[index >> BLOCK_BITS] + step if step != FAR else self._at_far(index)
+        return self._bases[index >> self._bits] + step if step != self._mark else self._at(index)
 
     def span(self, index: int) -> tuple[int, int]:
-        last = index + 1
-        start, end = self._steps[index], self._steps[last]
-        if start == FAR or end == FAR:
+        last, steps, mark = index + 1, self._steps, self._mark
+        start, end = steps[index], steps[last]
+        if start == mark or end == mark:
             return self[index], self[last]
-        bases = self._bases
-        return bases[index >> BLOCK_BITS] + start, bases[last >> BLOCK_BITS] + end
+        bases, bits = self._bases, self._bits
+        return bases[index >> bits] + start, bases[last >> bits] + end
 
     def between(self, first: int, last: int) -> list[int]:
-        steps, bases = self._steps[first:last].tolist(), self._bases
-        if FAR in steps:
+        steps, bases, bits = self._steps[first:last].tolist(), self._bases, self._bits
+        if self._mark in steps:
             return [self[index] for index in range(first, last)]
-        block = first >> BLOCK_BITS
-        if block == (last - 1) >> BLOCK_BITS:
+        block = first >> bits
+        if block == (last - 1) >> bits:
             base = bases[block]
             return [base + step for step in steps]
-        return [bases[i >> BLOCK_BITS] + step for i, step in enumerate(steps, start=first)]
+        return [bases[i >> bits] + step for i, step in enumerate(steps, start=first)]
 
     def at(self, indices: Array) -> Array:
         steps = np.asarray(self._steps)[indices].astype(np.int64)
-        values = np.asarray(self._bases)[indices >> BLOCK_BITS].astype(np.int64) + steps
-        far = steps == FAR
+        values = np.asarray(self._bases)[indices >> self._bits].astype(np.int64) + steps
+        far = steps == self._mark
         if far.any():
             places = np.searchsorted(np.asarray(self._far), indices[far].astype(np.uint64))
             values[far] = np.asarray(self._far_values)[places].astype(np.int64)
         return values
 
-    def _at_far(self, index: int) -> int:
+    def _at(self, index: int) -> int:
         return self._far_values[bisect_left(self._far, index)]
 
 
 class OffsetsWriter:
-    """Takes ascending offsets in pieces; `most` bounds the largest of them."""
+    """Takes ascending offsets in pieces; `most` bounds the largest of them.
+
+    How far apart they are is known at the end: each packing is written, and the smallest that
+    suits them stays.
+    """
 
     def __init__(self, writer: LayoutWriter, name: str, most: int) -> None:
+        self._writer, self._name = writer, name
         self._plain = writer.section(name, typecode(most)) if most < PLAIN_BELOW else None
-        if self._plain is None:
-            self._steps = writer.section(f"{name}_steps", "H")
-            self._bases = writer.section(f"{name}_bases", typecode(most))
-            self._far = writer.section(f"{name}_far", "Q")
-            self._far_values = writer.section(f"{name}_far_values", "Q")
-        self._rest: Array = np.zeros(0, dtype=np.int64)
-        self._written = 0
+        packings = () if self._plain else _PACKINGS
+        self._packed = [_Packer(writer, name, packing, typecode(most)) for packing in packings]
 
     def write(self, values: Array) -> None:
         if self._plain is not None:
             write_ints(self._plain, values)
-            return
-        waiting = np.concatenate([self._rest, values.astype(np.int64)])
-        whole = len(waiting) >> BLOCK_BITS << BLOCK_BITS
+        for packer in self._packed:
+            packer.write(values.astype(np.int64))
+
+    def close(self) -> None:
+        """Keep the packing that suits the offsets."""
+        for packer in self._packed:
+            packer.flush()
+        chosen = next((p for p in self._packed if p.suits), None) or (self._packed or [None])[-1]
+        for packer in self._packed:
+            packer.drop() if packer is not chosen else packer.keep()
+
+
+class _Packer:
+    """Writes offsets in one packing, in sections of its own."""
+
+    PARTS = ("steps", "bases", "far", "far_values")
+
+    def __init__(self, writer: LayoutWriter, name: str, packing: _Packing, widest: str) -> None:
+        self._writer, self._name, self._packing = writer, name, packing
+        self._own = f"{name}_{packing.code}{packing.bits}"
+        codes = (packing.code, widest, "Q", "Q")
+        self._parts = [
+            writer.section(f"{self._own}_{part}", code)
+            for part, code in zip(self.PARTS, codes, strict=True)
+        ]
+        self._rest: Array = np.zeros(0, dtype=np.int64)
+        self._written = self._too_far = 0
+
+    @property
+    def suits(self) -> bool:
+        return self._too_far <= self._written * FAR_SHARE
+
+    def write(self, values: Array) -> None:
+        waiting = np.concatenate([self._rest, values])
+        whole = len(waiting) >> self._packing.bits << self._packing.bits
         self._pack(waiting[:whole])
         self._rest = waiting[whole:]
 
-    def close(self) -> None:
+    def flush(self) -> None:
         """Write what is left of the last block."""
-        if self._plain is None:
-            self._pack(self._rest)
-            self._rest = self._rest[:0]
+        self._pack(self._rest)
+        self._rest = self._rest[:0]
+
+    def keep(self) -> None:
+        for part in self.PARTS:
+            self._writer.rename(f"{self._own}_{part}", f"{self._name}_{part}")
+
+    def drop(self) -> None:
+        for part in self.PARTS:
+            self._writer.drop(f"{self._own}_{part}")
 
     def _pack(self, values: Array) -> None:
-        bases = values[:: 1 << BLOCK_BITS]
-        steps = values - np.repeat(bases, 1 << BLOCK_BITS)[: len(values)]
-        (far,) = np.nonzero(steps >= FAR)
-        steps[far] = FAR
-        write_ints(self._bases, bases)
-        write_ints(self._steps, steps)
-        write_ints(self._far, far + self._written)
-        write_ints(self._far_values, values[far])
+        step, far_mark = 1 << self._packing.bits, self._packing.far
+        bases = values[::step]
+        steps = values - np.repeat(bases, step)[: len(values)]
+        (far,) = np.nonzero(steps >= far_mark)
+        steps[far] = far_mark
+        parts = (steps, bases, far + self._written, values[far])
+        for section, part in zip(self._parts, parts, strict=True):
+            write_ints(section, part)
         self._written += len(values)
+        self._too_far += len(far)
 
 
 class StartsWriter:

@@ -1,5 +1,6 @@
 """Reading in parallel: one process unpacks and stores, others turn blocks of lines into rows."""
 
+import gc
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -101,6 +102,7 @@ def suits(source: Source) -> bool:
 
 
 def _parser(source: Source, filters: Filters) -> Callable[[Block], tuple[int, _Parsed]]:
+    gc.disable()  # rows are many small objects, none of them in a cycle
     relations, noted = Relations(filters, []), _Noted()
     reader = open_reader(source, filters, relations, noted)
 

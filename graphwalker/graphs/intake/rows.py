@@ -124,13 +124,17 @@ class FileReader(BlockReader):
     def _keeps(self, head: str, tail: str) -> bool:
         """Whether the ends of a triple pass the filters of namespaces and languages."""
         if is_literal(tail):
-            if self._keeps_language is not None:
-                tag = language(tail)
-                if tag is not None and not self._keeps_language(tag):
-                    return False
+            if not self._keeps_text(tail):
+                return False
         elif self._keeps_node is not None and not self._keeps_node(tail):
             return False
         return self._keeps_node is None or self._keeps_node(head)
+
+    def _keeps_text(self, literal: str) -> bool:
+        if self._keeps_language is None:
+            return True
+        tag = language(literal)
+        return tag is None or self._keeps_language(tag)
 
 
 class TripleReader(FileReader):

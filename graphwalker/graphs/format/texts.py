@@ -1,0 +1,79 @@
+"""Texts in compressed blocks: sorted strings, some kilobytes at a time, unpacked when asked for."""
+
+import zlib
+from bisect import bisect_right
+from functools import lru_cache
+from itertools import accumulate, pairwise
+
+import numpy as np
+
+from graphwalker.graphs.format.layout import Layout, LayoutWriter
+from graphwalker.graphs.format.offsets import write_ints
+
+BLOCK_BYTES = 1 << 12
+"""Of a block before it is compressed; a longer text is a block of its own. Larger blocks are
+smaller on disk and slower to look into: 4 KiB take some 15 µs."""
+LEVEL = 9
+RECENT_BLOCKS = 512
+"""Blocks that stay unpacked."""
+
+
+class TextWriter:
+    """Takes byte strings in order; they are read by their number."""
+
+    def __init__(self, writer: LayoutWriter, name: str) -> None:
+        self._data = writer.section(f"{name}_blocks", "B")
+        self._places = writer.section(f"{name}_places", "Q")
+        self._firsts = writer.section(f"{name}_firsts", "I")
+        self._waiting: list[bytes] = []
+        self._bytes = self._written = self._place = 0
+
+    def write(self, strings: list[bytes]) -> None:
+        for one in strings:
+            if self._waiting and self._bytes + len(one) > BLOCK_BYTES:
+                self._write_block()
+            self._waiting.append(one)
+            self._bytes += len(one)
+
+    def close(self) -> None:
+        if self._waiting:
+            self._write_block()
+        write_ints(self._places, np.array([self._place]))
+        write_ints(self._firsts, np.array([self._written]))
+
+    def _write_block(self) -> None:
+        sizes = np.array(list(map(len, self._waiting)), dtype="<u4").tobytes()
+        packed = zlib.compress(sizes + b"".join(self._waiting), LEVEL)
+        write_ints(self._places, np.array([self._place]))
+        write_ints(self._firsts, np.array([self._written]))
+        self._data.write(packed)
+        self._place += len(packed)
+        self._written += len(self._waiting)
+        self._waiting, self._bytes = [], 0
+
+
+class Texts:
+    """The strings that a `TextWriter` of that name wrote."""
+
+    def __init__(self, layout: Layout, name: str) -> None:
+        self._base, self._map = layout.section(f"{name}_blocks").offset, layout.map
+        self._places, self._firsts = layout.array(f"{name}_places"), layout.array(f"{name}_firsts")
+        self._block = lru_cache(RECENT_BLOCKS)(self._unpack)
+
+    def __len__(self) -> int:
+        return self._firsts[-1]
+
+    def __getitem__(self, number: int) -> bytes:
+        block = bisect_right(self._firsts, number) - 1
+        return self._block(block)[number - self._firsts[block]]
+
+    def _unpack(self, block: int) -> list[bytes]:
+        start, end = self._places[block], self._places[block + 1]
+        try:
+            data = zlib.decompress(self._map[self._base + start : self._base + end])
+        except zlib.error as error:
+            raise ValueError(f"block {block} of texts: {error}") from None
+        count = self._firsts[block + 1] - self._firsts[block]
+        sizes = np.frombuffer(data, "<u4", count).tolist()
+        ends = accumulate(sizes, initial=4 * count)
+        return [data[first:last] for first, last in pairwise(ends)]

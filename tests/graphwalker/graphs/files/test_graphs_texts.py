@@ -1,0 +1,108 @@
+"""Literals in compressed blocks: what is read is what was written."""
+
+import random
+from pathlib import Path
+
+import pytest
+
+from graphwalker.errors import GraphError
+from graphwalker.graphs.base import Direction
+from graphwalker.graphs.build import nodes
+from graphwalker.graphs.build.build import build_graph
+from graphwalker.graphs.compiled.check import check_graph
+from graphwalker.graphs.compiled.graph import CompiledGraph
+from graphwalker.graphs.compiled.open import open_compiled
+from graphwalker.graphs.format import texts
+from graphwalker.graphs.format.header import TEXTS
+from graphwalker.graphs.format.layout import FILE_NAME, Layout, LayoutWriter
+from graphwalker.graphs.format.texts import Texts, TextWriter
+
+STRINGS = [b"", b"a", "schön".encode(), b"x\n\x00y" * 900, b"", b"long " * 5_000, b"end"]
+
+
+def written(folder: Path, strings: list[bytes]) -> Path:
+    writer = LayoutWriter(folder)
+    out = TextWriter(writer, "literal")
+    out.write(strings[:3])
+    out.write(strings[3:])
+    out.close()
+    writer.finish(folder / FILE_NAME, {})
+    return folder
+
+
+def test_texts_read_what_was_written(tmp_path: Path) -> None:
+    found = Texts(Layout(written(tmp_path, STRINGS)), "literal")
+    assert len(found) == len(STRINGS)
+    places = [*range(len(STRINGS)), 3, 0, 6]
+    assert [found[place] for place in places] == [STRINGS[place] for place in places]
+
+
+def test_no_texts_are_none(tmp_path: Path) -> None:
+    assert len(Texts(Layout(written(tmp_path, [])), "literal")) == 0
+
+
+def test_a_block_that_cannot_be_unpacked_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(texts.zlib, "compress", lambda data, _: b"no" + data)
+        folder = written(tmp_path, STRINGS)
+    with pytest.raises(ValueError, match="block 0 of texts"):
+        Texts(Layout(folder), "literal")[0]
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    draws, path = random.Random(0), tmp_path_factory.mktemp("source") / "t.nt"
+    ns = "http://rdf.freebase.com/ns/"
+    with path.open("w") as out:
+        for n in range(400):
+            me = f"<{ns}m.0{n:x}>"
+            told = " ".join(draws.choices(("river", "war", "\\n", "k\u00f6nig", "1"), k=40))
+            out.write(f'{me} <{ns}type.object.name> "Name {n % 390}"@en .\n')
+            out.write(f'{me} <{ns}common.topic.description> "{told} {n}"@en .\n')
+            out.write(f'{me} <{ns}a.year> "{1800 + n % 90}" .\n')
+            out.write(f"{me} <{ns}a.next> <{ns}m.0{draws.randrange(400):x}> .\n")
+    return path
+
+
+def built(source: Path, out: Path) -> CompiledGraph:
+    build_graph([source], out)
+    return open_compiled(out)
+
+
+def test_a_graph_with_compressed_literals_answers_as_one_without(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = built(source, tmp_path / "plain")
+    monkeypatch.setattr(nodes, "PACKED_BYTES", 0)
+    packed = built(source, tmp_path / "packed")
+    layout = Layout(packed.path)
+    assert layout.has("literal_blocks") and not Layout(plain.path).has("literal_blocks")
+    assert layout.section("id").bytes < Layout(plain.path).section("id").bytes / 5
+    for number in range(plain.info()["nodes"]):  # type: ignore[arg-type]
+        entity = plain.node_at(number)
+        assert packed.node_at(number) == entity
+        assert packed.node_number(entity.id) == number
+        for relation, _ in plain.relations(entity.id, Direction.OUT):
+            asked = entity.id, relation, Direction.OUT
+            assert packed.neighbors(*asked) == plain.neighbors(*asked)
+    assert check_graph(packed.path)["triples"] == 1_200
+
+
+def test_an_older_reader_refuses_them_by_name(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nodes, "PACKED_BYTES", 0)
+    packed = built(source, tmp_path / "packed")
+    assert TEXTS.encode() in packed.path.read_bytes()[:20_000]
+
+
+def test_literals_that_are_no_texts_are_damage(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nodes, "PACKED_BYTES", 0)
+    monkeypatch.setattr(texts.zlib, "compress", lambda data, _: b"no" + data)
+    packed = built(source, tmp_path / "packed")
+    with pytest.raises(GraphError, match="damaged graph file"):
+        packed.node_at(0)
