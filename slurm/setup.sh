@@ -50,6 +50,8 @@ step() {
   [ -z "$reaper" ] || kill "$reaper" 2>/dev/null || true
   if [ -n "$notice" ] && [ "$code" -ne 0 ]; then
     echo "job $job: the time limit is near: back to the queue, to resume"
+    cleanup # here and not when Slurm ends this script, which leaves it half a minute
+    cleanup() { :; }
     scontrol requeue "$job" && sleep 300
   fi
   return "$code"

@@ -10,13 +10,15 @@ from graphwalker.errors import GraphError
 from graphwalker.graphs.format.arrays import bucket_shift
 from graphwalker.graphs.format.layout import LayoutWriter
 from graphwalker.graphs.format.offsets import OffsetsWriter, StartsWriter, write_ints
-from graphwalker.graphs.format.texts import TextWriter
+from graphwalker.graphs.format.texts import SAMPLE_BYTES, TextBlockWriter
 from graphwalker.graphs.intake.sorter import STRING_ROWS, Sorter
 from graphwalker.graphs.literals import is_literal
 from graphwalker.graphs.names import fold, names_nothing
 
 PACKED_BYTES = 1 << 18
 """Literals of less are not compressed."""
+SAMPLED = 256
+"""Literals in the sample that their compression begins with."""
 
 
 @dataclass(slots=True)
@@ -64,10 +66,10 @@ class _Ids:
     altogether."""
 
     def __init__(self, sorter: Sorter, writer: LayoutWriter, most_bytes: int) -> None:
-        literals = sorter.scalar("SELECT sum(strlen(id)) FROM label WHERE id[1] = '\"'")
+        literals = sorter.scalar(f"SELECT sum(strlen(id)) FROM {_LITERALS}")
         packs = literals >= PACKED_BYTES
         self._plain = Strings(writer, "id", most_bytes - literals if packs else most_bytes)
-        self._packed = TextWriter(writer, "literal") if packs else None
+        self._packed = TextBlockWriter(writer, "literal", _sample(sorter)) if packs else None
         self._writer = writer
 
     def write(self, ids: list[bytes]) -> None:
@@ -81,6 +83,19 @@ class _Ids:
         if self._packed is not None:
             self._packed.close()
             write_ints(self._writer.section("literal_start", "Q"), np.array([first_literal]))
+
+
+_LITERALS = "label WHERE id[1] = '\"'"
+
+
+def _sample(sorter: Sorter) -> bytes:
+    """Literals from all over, as much of each as one has room for."""
+    step = 1 + sorter.rows(_LITERALS) // SAMPLED
+    found = sorter.strings(
+        f"SELECT id[:{SAMPLE_BYTES // SAMPLED}] FROM {_LITERALS} AND rowid % {step} = 0"
+        " ORDER BY rowid"
+    )
+    return "".join(found).encode()
 
 
 def write_nodes(sorter: Sorter, writer: LayoutWriter, ids_are_names: bool) -> Nodes:

@@ -6,7 +6,7 @@ from zlib import crc32
 
 from graphwalker.graphs.format.layout import Layout
 from graphwalker.graphs.format.offsets import read_offsets
-from graphwalker.graphs.format.texts import Texts
+from graphwalker.graphs.format.texts import TextBlocks
 
 
 class EdgeSide:
@@ -77,7 +77,7 @@ def raw_ids(layout: Layout) -> Callable[[int], bytes]:
     plain = raw_strings(layout, "id")
     if not layout.has("literal_blocks"):
         return plain
-    literals, first = Texts(layout, "literal"), layout.array("literal_start")[0]
+    literals, first = TextBlocks(layout, "literal"), layout.array("literal_start")[0]
     end = first + len(literals)
 
     def read(index: int) -> bytes:

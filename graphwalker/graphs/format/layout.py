@@ -204,7 +204,8 @@ class LayoutWriter:
                 sections[name] = _copy_section(self._folder / f"{name}.section", code, blocks)
             blocks.write(bytes(-blocks.tell() % 64))
             table = blocks.write_table()
-            header = {"counts": dict(counts), "sections": sections, "blocks": table.to_json()}
+            header: dict[str, Any] = {"counts": dict(counts), "sections": sections}
+            header["blocks"] = table.to_json()
             if features := needed_features(sections):
                 header["requires"] = features
             out.seek(0)

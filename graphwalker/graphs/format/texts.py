@@ -13,15 +13,23 @@ from graphwalker.graphs.format.offsets import write_ints
 BLOCK_BYTES = 1 << 12
 """Of a block before it is compressed; a longer text is a block of its own. Larger blocks are
 smaller on disk and slower to look into: 4 KiB take some 15 µs."""
-LEVEL = 9
+SAMPLE_BYTES = 1 << 15
+"""What zlib can look back."""
+RAW = -15
+"""zlib's word for blocks without a header and a checksum: the file has its own."""
 RECENT_BLOCKS = 512
 """Blocks that stay unpacked."""
 
 
-class TextWriter:
-    """Takes byte strings in order; they are read by their number."""
+class TextBlockWriter:
+    """Takes byte strings in order; they are read by their number.
 
-    def __init__(self, writer: LayoutWriter, name: str) -> None:
+    `sample` are some of them: what they have in common is not stored in each block again.
+    """
+
+    def __init__(self, writer: LayoutWriter, name: str, sample: bytes = b"") -> None:
+        self._sample = sample[-SAMPLE_BYTES:]
+        writer.section(f"{name}_sample", "B").write(self._sample)
         self._data = writer.section(f"{name}_blocks", "B")
         self._places = writer.section(f"{name}_places", "Q")
         self._firsts = writer.section(f"{name}_firsts", "I")
@@ -43,7 +51,7 @@ class TextWriter:
 
     def _write_block(self) -> None:
         sizes = np.array(list(map(len, self._waiting)), dtype="<u4").tobytes()
-        packed = zlib.compress(sizes + b"".join(self._waiting), LEVEL)
+        packed = _packed(sizes + b"".join(self._waiting), self._sample)
         write_ints(self._places, np.array([self._place]))
         write_ints(self._firsts, np.array([self._written]))
         self._data.write(packed)
@@ -52,12 +60,18 @@ class TextWriter:
         self._waiting, self._bytes = [], 0
 
 
-class Texts:
-    """The strings that a `TextWriter` of that name wrote."""
+def _packed(data: bytes, sample: bytes) -> bytes:
+    packer = zlib.compressobj(9, zlib.DEFLATED, RAW, 9, zlib.Z_DEFAULT_STRATEGY, sample)
+    return packer.compress(data) + packer.flush()
+
+
+class TextBlocks:
+    """The strings that a `TextBlockWriter` of that name wrote."""
 
     def __init__(self, layout: Layout, name: str) -> None:
         self._base, self._map = layout.section(f"{name}_blocks").offset, layout.map
         self._places, self._firsts = layout.array(f"{name}_places"), layout.array(f"{name}_firsts")
+        self._sample = bytes(layout.array(f"{name}_sample"))
         self._block = lru_cache(RECENT_BLOCKS)(self._unpack)
 
     def __len__(self) -> int:
@@ -70,7 +84,8 @@ class Texts:
     def _unpack(self, block: int) -> list[bytes]:
         start, end = self._places[block], self._places[block + 1]
         try:
-            data = zlib.decompress(self._map[self._base + start : self._base + end])
+            unpacker = zlib.decompressobj(RAW, zdict=self._sample)
+            data = unpacker.decompress(self._map[self._base + start : self._base + end])
         except zlib.error as error:
             raise ValueError(f"block {block} of texts: {error}") from None
         count = self._firsts[block + 1] - self._firsts[block]

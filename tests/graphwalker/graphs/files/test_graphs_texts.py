@@ -15,14 +15,14 @@ from graphwalker.graphs.compiled.open import open_compiled
 from graphwalker.graphs.format import texts
 from graphwalker.graphs.format.header import TEXTS
 from graphwalker.graphs.format.layout import FILE_NAME, Layout, LayoutWriter
-from graphwalker.graphs.format.texts import Texts, TextWriter
+from graphwalker.graphs.format.texts import TextBlocks, TextBlockWriter
 
 STRINGS = [b"", b"a", "schön".encode(), b"x\n\x00y" * 900, b"", b"long " * 5_000, b"end"]
 
 
 def written(folder: Path, strings: list[bytes]) -> Path:
     writer = LayoutWriter(folder)
-    out = TextWriter(writer, "literal")
+    out = TextBlockWriter(writer, "literal")
     out.write(strings[:3])
     out.write(strings[3:])
     out.close()
@@ -31,24 +31,24 @@ def written(folder: Path, strings: list[bytes]) -> Path:
 
 
 def test_texts_read_what_was_written(tmp_path: Path) -> None:
-    found = Texts(Layout(written(tmp_path, STRINGS)), "literal")
+    found = TextBlocks(Layout(written(tmp_path, STRINGS)), "literal")
     assert len(found) == len(STRINGS)
     places = [*range(len(STRINGS)), 3, 0, 6]
     assert [found[place] for place in places] == [STRINGS[place] for place in places]
 
 
 def test_no_texts_are_none(tmp_path: Path) -> None:
-    assert len(Texts(Layout(written(tmp_path, [])), "literal")) == 0
+    assert len(TextBlocks(Layout(written(tmp_path, [])), "literal")) == 0
 
 
 def test_a_block_that_cannot_be_unpacked_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr(texts.zlib, "compress", lambda data, _: b"no" + data)
+        patched.setattr(texts, "_packed", lambda data, _: b"no" + data)
         folder = written(tmp_path, STRINGS)
     with pytest.raises(ValueError, match="block 0 of texts"):
-        Texts(Layout(folder), "literal")[0]
+        TextBlocks(Layout(folder), "literal")[0]
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +102,7 @@ def test_literals_that_are_no_texts_are_damage(
     source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(nodes, "PACKED_BYTES", 0)
-    monkeypatch.setattr(texts.zlib, "compress", lambda data, _: b"no" + data)
+    monkeypatch.setattr(texts, "_packed", lambda data, _: b"no" + data)
     packed = built(source, tmp_path / "packed")
     with pytest.raises(GraphError, match="damaged graph file"):
         packed.node_at(0)
