@@ -19,22 +19,28 @@ def balanced(
 ) -> dict[str, int]:
     """Write the walks whose relations stand among the first `deepest` of their lists, without
     further pages; of those that take another than the first as many, drawn by seed, as leave
-    `first_share` to the first. Returns the counts."""
+    `first_share` to the first. Walks of several hops are all kept: few have such relations at each
+    hop, and an agent that hardly sees them answers after the first. Returns the counts."""
     first: list[Trajectory] = []
     later: list[Trajectory] = []
+    several: list[Trajectory] = []
     dropped = 0
     for walk in read_records(source, Trajectory.from_json):
         place = deepest_place(walk)
-        if place is None or place >= deepest:
+        if place is not None and walk.question.structure != "1-hop":
+            several.append(walk)
+        elif place is None or place >= deepest:
             dropped += 1
         else:
             (later if place else first).append(walk)
     rng = random.Random(seed)
     rng.shuffle(later)
-    kept = first + later[: round(len(first) * (1 - first_share) / first_share)]
+    later = later[: round(len(first) * (1 - first_share) / first_share)]
+    kept = [*first, *later, *several]
     rng.shuffle(kept)
     write_jsonl(out, (walk.to_json() for walk in kept))
-    return {"first": len(first), "later": len(kept) - len(first), "dropped": dropped}
+    counts = {"first": len(first), "later": len(later), "several_hops": len(several)}
+    return {**counts, "dropped": dropped}
 
 
 def deepest_place(walk: Trajectory) -> int | None:
