@@ -55,7 +55,7 @@ MUTATIONS = (
         f"{SPARQL}/test_endpoint_answers.py",
     ),
     Mutation(
-        "training/reinforce/trainer.py",
+        "training/reinforce/rows/logps.py",
         "logits.float() / temperature",
         "logits.float()",
         "tests/training/reinforce/test_grpo_loss.py",

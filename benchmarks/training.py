@@ -3,7 +3,8 @@
     python -m benchmarks.training [--out runs/bench-training] [--steps 40]
 
 A tiny agent is made and trained a little on a made world; then SFT is set beside a plain
-`SFTTrainer`, rollouts beside `generate`, and a GRPO step is taken apart.
+`SFTTrainer`, and rollouts beside `generate`. A GRPO step is taken apart by
+`python -m benchmarks.training_grpo`, from a whole demo's stage 2.
 """
 
 import argparse
@@ -43,7 +44,6 @@ def measure(out: Path, steps: int, overrides: list[str]) -> dict[str, Any]:
     """All figures, after making what they are measured on in `out`."""
     import torch
 
-    from benchmarks.training_grpo import grpo_figures
     from benchmarks.training_rollouts import rollout_figures
     from benchmarks.training_sft import sft_figures
 
@@ -53,7 +53,6 @@ def measure(out: Path, steps: int, overrides: list[str]) -> dict[str, Any]:
         "threads": torch.get_num_threads(),
         "sft": sft_figures(demo, steps),
         "rollouts": rollout_figures(demo),
-        "grpo": grpo_figures(demo),
     }
 
 

@@ -1,94 +1,201 @@
-"""A GRPO step taken apart: generation, tools, reward, log-probabilities, update; trim on and off.
+"""A GRPO step of the demo taken apart: generation, tools, reward, update; and each saving alone.
 
-Every variant starts from the same agent and draws the same first episodes.
+    python -m benchmarks.training_grpo [--demo runs/demo] [--steps 4]
+
+It starts from a finished demo's stage 2, with that demo's settings and questions, so groups are as
+informative as they are there. On the very batches that are trained on, the loss and its gradients
+are computed in each way, timed, and compared: all ways are the same gradient.
 """
 
+import argparse
+import json
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from graphwalker.agents.environment import Environment
-from graphwalker.config import parse_config
-from graphwalker.datasets.base import load_questions
-from graphwalker.graphs.open import open_graph
-from graphwalker.pipeline import Demo
+from benchmarks.record import ROOT, record
+from graphwalker.config import load_config
+from graphwalker.errors import UserError
 from training.grpo_config import GrpoConfig
 
-STEPS = 4
 WARM = 1
 """Steps at the start that no clock counts."""
+BUDGET = 4096
+"""Tokens of a pass where passes are cut by tokens."""
+ALONE = ("drawn_tokens_alone", "sorted_and_trimmed", "without_idle_rows")
+"""Savings against TRL's own way, each alone; `ours` has all of them."""
+
+Parts = list[dict[str, Any]]
 
 
-def grpo_figures(demo: Demo) -> dict[str, Any]:
-    """Seconds a step by part, their shares, and the update's seconds without what we cut."""
-    from training.reinforce.trainer import trimmed
+def main() -> None:
+    """Measure and write benchmarks/results/grpo-step.json."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--demo", type=Path, default=Path("runs/demo"), help="a finished demo")
+    parser.add_argument("--steps", type=int, default=4, help="steps, the first of which warms up")
+    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results")
+    parser.add_argument("--set", nargs="*", default=[], help="settings, such as staleness=1")
+    options = parser.parse_args()
+    figures = measure(options.demo, options.steps, options.set)
+    print(json.dumps(figures, indent=2))
+    command = f"python -m benchmarks.training_grpo --steps {options.steps}"
+    print(record("grpo-step", figures, command, 0, folder=options.out))
 
-    whole = _run(demo, None)
-    padded = _run(demo, list)
-    trim = _run(demo, lambda batches: [trimmed(batch) for batch in batches])
-    parts = whole["parts"]
+
+def measure(demo: Path, steps: int, overrides: Sequence[str] = ()) -> dict[str, Any]:
+    """Seconds a step by part, their shares, and the update's seconds with each saving alone."""
+    import torch
+
+    with tempfile.TemporaryDirectory() as folder:
+        trainer, clock, savings = _prepared(_config(demo, folder, steps, overrides))
+        started = time.perf_counter()
+        trainer.train()
+        lines = [line for line in trainer.state.log_history if "loss" in line][WARM:]
+    parts = clock.means()
     total = sum(parts.values())
-    update = {
-        "ours": parts["log_probabilities"] + parts["update"],
-        "trim_alone": trim["parts"]["log_probabilities"] + trim["parts"]["update"],
-        "padded": padded["parts"]["log_probabilities"] + padded["parts"]["update"],
-    }
+    informative = [line["agent/informative_groups"] for line in lines]
     return {
-        "episodes_per_step": demo.config.grpo["prompts_per_step"] * demo.config.grpo["samples"],
-        "steps": STEPS - WARM,
+        "device": torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu",
+        "threads": torch.get_num_threads(),
+        "episodes_per_step": len(trainer.rollouts.batch.trajectories),
+        "steps": len(lines),
+        "informative_groups": sum(informative) / len(informative),
+        "largest_loss": max(abs(line["loss"]) for line in lines),
+        "drawn_tokens_per_s": round(
+            sum(line["agent/tokens"] for line in lines) / (len(lines) * parts["generation"]), 1
+        ),
+        "steps_per_minute": round(60 / total, 2),
         "seconds_per_step": {name: round(value, 3) for name, value in parts.items()},
         "shares": {name: round(value / total, 4) for name, value in parts.items()},
-        "graph_share_target": 0.02,
-        "update_seconds": {name: round(value, 3) for name, value in update.items()},
-        "ratio_trim": round(update["padded"] / update["trim_alone"], 2),
-        "ratio_trim_and_sort": round(update["padded"] / update["ours"], 2),
-        "first_loss": {"ours": whole["loss"], "trim": trim["loss"], "padded": padded["loss"]},
+        "update": savings.figures(),
+        "seconds": round(time.perf_counter() - started, 1),
     }
 
 
-def _run(demo: Demo, micro_batches: Callable[[Any], Any] | None) -> dict[str, Any]:
-    """A few steps with a clock in every part; `micro_batches` in place of our own."""
+def _config(demo: Path, folder: str, steps: int, overrides: Sequence[str]) -> GrpoConfig:
+    """The demo's GRPO, from its stage 2, in a folder of its own."""
+    if not (demo / "sft2" / "final").is_dir():
+        raise UserError(f"{demo}: no finished demo; make one: make demo OUT={demo}")
+    paths = {
+        "model": demo / "sft2" / "final",
+        "questions": demo / "questions" / "grpo" / "questions.jsonl",
+        "graph": demo / "world" / "graph",
+        "output_dir": Path(folder) / "run",
+    }
+    given = [f"{name}={path}" for name, path in paths.items()]
+    given += [f"replay.data=[{demo / 'graphroll' / 'graphroll.jsonl'}]", f"steps={steps}"]
+    given += ["schedule=constant", "warmup_steps=0", "save_steps=1000000", *overrides]
+    return load_config(GrpoConfig, demo / "grpo" / "config.yaml", given)
+
+
+def _prepared(config: GrpoConfig) -> "tuple[Any, Clock, Savings]":
+    """The trainer with a clock in every part of its steps."""
     import training.reinforce.rollout as rollout_module
-    from training.grpo import make_trainer
+    from training.grpo import make_trainer, open_world
 
-    clock = Clock()
-    with tempfile.TemporaryDirectory() as folder:
-        config = parse_config(GrpoConfig, _settings(demo, folder), "benchmark, grpo")
-        environment = Environment(open_graph(demo.graph), config.environment)
-        trainer = make_trainer(config, load_questions(demo.fresh_file), environment)
-        if micro_batches is not None:
-            trainer._micro_batches = micro_batches
-        trainer.rollouts = clock.tools(trainer.rollouts)
-        trainer.rollout_func = trainer.rollouts
-        trainer._compute_loss = clock.timed("log_probabilities", trainer._compute_loss)
-        trainer.accelerator.backward = clock.timed("update", trainer.accelerator.backward)
-        trainer.create_optimizer()
-        trainer.optimizer.step = clock.timed("update", trainer.optimizer.step)
-        original = rollout_module.scored
-        rollout_module.scored = clock.timed("reward", original)
-        try:
-            trainer.train()
-        finally:
-            rollout_module.scored = original
-        losses = [line["loss"] for line in trainer.state.log_history if "loss" in line]
-    return {"parts": clock.means(), "loss": losses[0]}
+    trainer, clock = make_trainer(config, *open_world(config)), Clock()
+    savings = Savings(trainer)
+    trainer.rollouts = clock.tools(trainer.rollouts)
+    trainer.rollout_func = trainer.rollouts
+    trainer._compute_loss = clock.timed("log_probabilities", trainer._compute_loss)
+    trainer.accelerator.backward = clock.timed("update", trainer.accelerator.backward)
+    trainer.create_optimizer()
+    trainer.optimizer.step = clock.timed("update", trainer.optimizer.step)
+    rollout_module.scored = clock.timed("reward", rollout_module.scored)
+    cut = trainer._micro_batches
+
+    def micro_batches(batches: Any) -> Parts:
+        if clock.counting:
+            savings.measure(batches, cut)
+        return cut(batches)
+
+    trainer._micro_batches = micro_batches
+    return trainer, clock, savings
 
 
-def _settings(demo: Demo, folder: str) -> dict[str, Any]:
-    return {
-        "model": str(demo.out / "sft1" / "final"),
-        "questions": str(demo.fresh_file),
-        "graph": str(demo.graph),
-        "environment": demo.config.environment,
-        "output_dir": str(Path(folder) / "run"),
-        "seed": demo.config.seed,
-        **demo.config.grpo,
-        "steps": STEPS,
-        "save_steps": 10**6,
-    }
+class Savings:
+    """Seconds of the loss and its gradients, computed in several ways on the same batch."""
+
+    def __init__(self, trainer: Any) -> None:
+        self._trainer, self._loss = trainer, trainer._compute_loss
+        self._seconds: Counter[str] = Counter()
+        self._gap: dict[str, float] = {}
+        self._batches = 0
+
+    def measure(self, batches: Parts, ours: Callable[[Any], Parts]) -> None:
+        """Each way on this batch; gradients are compared to those of TRL's own way."""
+        from training.reinforce.rows.passes import regroup, trimmed
+
+        trainer = self._trainer
+        selective, replay, trainer.replay = trainer._selective, trainer.replay, None
+        ordered = regroup([_all_kept(batch) for batch in batches], drop_idle=False)
+        ways: dict[str, tuple[Parts, bool, int]] = {
+            "plain": (list(batches), False, 0),
+            "drawn_tokens_alone": (list(batches), True, 0),
+            "sorted_and_trimmed": ([trimmed(part) for part in ordered], False, 0),
+            "without_idle_rows": (without_idle(batches), False, 0),
+            "ours": (ours(batches), True, 0),
+            "ours_by_tokens": (regroup(batches, True, None, False, BUDGET), True, BUDGET),
+        }
+        plain: list[Any] = []
+        for name, (parts, at_drawn, budget) in ways.items():
+            trainer._selective, trainer.pass_tokens = at_drawn and selective, budget
+            trainer.model.zero_grad()
+            started = time.perf_counter()
+            for part in parts:
+                self._loss(trainer.model, part).backward()
+            self._seconds[name] += time.perf_counter() - started
+            found = [p.grad.clone() for p in trainer.model.parameters() if p.grad is not None]
+            plain = plain or found
+            largest = max(float(p.abs().max()) for p in plain)
+            gap = max(float((a - b).abs().max()) for a, b in zip(found, plain, strict=True))
+            self._gap[name] = max(self._gap.get(name, 0.0), gap / max(largest, 1e-12))
+        trainer.model.zero_grad()
+        trainer._selective, trainer.pass_tokens, trainer.replay = selective, 0, replay
+        trainer._drift = type(trainer._drift)()
+        for figures in trainer._metrics["train"].values():  # those of the trials are no figures
+            figures[:] = figures[:1]
+        self._batches += 1
+
+    def figures(self) -> dict[str, Any]:
+        """Seconds a batch, how many times faster than the plain way, and how far the gradients are
+        from its own, relative to their largest entry."""
+        seconds = {name: value / self._batches for name, value in self._seconds.items()}
+        return {
+            "seconds": {name: round(value, 3) for name, value in seconds.items()},
+            "times_faster": {
+                name: round(seconds["plain"] / value, 2) for name, value in seconds.items()
+            },
+            "largest_difference_of_gradients": self._gap,
+        }
+
+
+def _all_kept(batch: dict[str, Any]) -> dict[str, Any]:
+    import torch
+
+    return {**batch, "kept": torch.ones_like(batch["kept"])}
+
+
+def without_idle(batches: Parts) -> Parts:
+    """The rows that have an advantage, as they came and padded as they are, in as many passes."""
+    import torch
+
+    rows = {k: torch.cat([b[k] for b in batches]) for k, v in batches[0].items() if v.ndim}
+    scalars = {k: v for k, v in batches[0].items() if k not in rows}
+    total = len(rows["advantages"])
+    busy = rows["advantages"].reshape(total, -1).any(1).nonzero()[:, 0]
+    return [
+        {
+            **scalars,
+            **{key: value[chosen] for key, value in rows.items()},
+            "share": len(chosen) * len(batches) / total,
+        }
+        for chosen in busy.tensor_split(len(batches))
+        if len(chosen)
+    ]
 
 
 class Clock:
@@ -96,6 +203,11 @@ class Clock:
 
     def __init__(self) -> None:
         self._steps: list[Counter[str]] = []
+
+    @property
+    def counting(self) -> bool:
+        """Whether the step under way is one that counts."""
+        return len(self._steps) > WARM
 
     def timed(self, part: str, function: Callable[..., Any]) -> Callable[..., Any]:
         """The function, its seconds added to `part` of the step under way."""
@@ -146,3 +258,7 @@ class _Rollouts:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._rollouts, name)
+
+
+if __name__ == "__main__":
+    main()

@@ -11,6 +11,7 @@ from training.models.shapes import empty_model, head_size, model_shape
 
 GIB = 2**30
 CACHE, ACTIVATIONS, LOGITS = "KV cache", "activations", "logits"
+KEPT_CACHE = "KV cache, beside the update"
 LOGIT_ROWS = 1024
 """Positions whose logits exist at once: TRL's fused head scores a long row in such parts."""
 
@@ -73,7 +74,9 @@ def trained(config: SftConfig | GrpoConfig, model: Any) -> int:
 def pass_shape(config: SftConfig | GrpoConfig, gpus: int) -> tuple[int, int]:
     """Rows and padded tokens per row of the largest forward pass of one process."""
     if isinstance(config, GrpoConfig):
-        return config.micro_batch, config.max_prompt_tokens + config.max_response_tokens
+        length = config.max_prompt_tokens + config.max_response_tokens
+        by_tokens = config.micro_batch_tokens
+        return (1, max(by_tokens, length)) if by_tokens else (config.micro_batch, length)
     passes = gpus * config.gradient_accumulation
     if config.tokens_per_step:
         return 1, max(config.max_length, -(-config.tokens_per_step // passes))
@@ -166,11 +169,15 @@ def _rollouts(
         raise UserError(f"{episodes} episodes per step are not a multiple of {gpus} GPUs")
     at_once = min(config.engine_batch, episodes // gpus)
     length = config.max_prompt_tokens + config.max_response_tokens
-    token = cache_bytes(shape, half)
+    token = cache_bytes(shape, half or config.rollout_dtype == "bfloat16")
     # Where it grows, one layer's keys or values are there twice.
     grown = at_once * length * token * (1 + 1 / (2 * shape.num_hidden_layers))
     how = f"{at_once} episodes x {length:,} tokens, if all are so long, and one layer's copy"
-    parts = [Part(CACHE, int(grown), how)]
+    parts = [Part(KEPT_CACHE if config.staleness else CACHE, int(grown), how)]
+    if config.draws_with_copy:
+        wide = not half if config.rollout_dtype == "same" else config.rollout_dtype == "float32"
+        size = 4 if wide else 2
+        parts.append(Part("weights that draw", size * count, f"{size} bytes x {count:,}, a copy"))
     if config.beta and config.lora is None:  # else it is the model without its adapter
         size = (2 if half and layout != "ddp" else 4) * count // (gpus if layout == "zero3" else 1)
         parts.append(Part("reference model", size, f"beta = {config.beta}"))

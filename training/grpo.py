@@ -48,6 +48,7 @@ FREE_KEYS = (
     "max_mismatch",
     "max_seconds",
     "micro_batch",
+    "micro_batch_tokens",
     "min_answered",
     "min_entropy",
     "min_valid_actions",
@@ -71,7 +72,7 @@ def run_grpo(config: GrpoConfig) -> Path:
     from training.reinforce.rewards.mix import reward_mix
     from training.runs.stopping import train
 
-    check_layout()
+    check_layout(whole="GRPO, whose rollouts draw with it,")
     config, out = in_its_environment(config), Path(config.output_dir)
     reward_mix(config.rewards)  # a misspelt reward must not claim the folder
     questions, environment = open_world(config)
@@ -111,6 +112,7 @@ def make_trainer(
     from transformers import AutoTokenizer, PrinterCallback
 
     from training.models.lora import lora_config
+    from training.reinforce.ahead import Settle
     from training.reinforce.arguments import trl_arguments
     from training.reinforce.batch import RolloutRules
     from training.reinforce.engines import rollout_engine
@@ -150,6 +152,7 @@ def make_trainer(
         pool=QuestionPool([q.id for q in questions], Path(config.output_dir), start, config.seed)
         if config.drop_solved
         else None,
+        ahead=rollouts_ahead(config, questions, start) if config.staleness else None,
     )
     trainer = EpisodeTrainer(
         rollouts,
@@ -160,13 +163,24 @@ def make_trainer(
         args=arguments,
         train_dataset=Dataset.from_dict({"prompt": question_order(config, questions)}),
         processing_class=tokenizer,
-        callbacks=[Clock(record, config.max_seconds)],
+        callbacks=[Settle(rollouts.ahead), Clock(record, config.max_seconds)],
         peft_config=lora_config(config.lora) if config.lora else None,
     )
     trainer.remove_callback(PrinterCallback)
     add_parts(trainer, config, environment)
-    trainer.embedding_lr = config.embedding_lr
+    trainer.embedding_lr, trainer.pass_tokens = config.embedding_lr, config.micro_batch_tokens
+    trainer.off_policy = config.draws_with_copy
     return trainer
+
+
+def rollouts_ahead(config: GrpoConfig, questions: list[Question], start: int) -> Any:
+    """Batches one step ahead; the one that waited when the run stopped after step `start`."""
+    from training.reinforce.ahead import Ahead
+
+    ahead = Ahead(question_order(config, questions), config.prompts_per_step, config.steps)
+    if start:
+        ahead.load(Path(config.output_dir) / f"checkpoint-{start}")
+    return ahead
 
 
 def add_parts(trainer: Any, config: GrpoConfig, environment: Environment) -> None:

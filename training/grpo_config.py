@@ -108,6 +108,11 @@ class GrpoConfig(TrainingConfig):
     both. It begins as the model that the run starts from. 0: off."""
     micro_batch: int = Field(default=8, ge=1)
     """Episodes per forward and backward pass of one process."""
+    micro_batch_tokens: int = Field(default=0, ge=0)
+    """Tokens per forward and backward pass of one process instead of `micro_batch` episodes: rows
+    are laid end to end without padding, each sees itself alone, and a step has as many passes as
+    that takes. A longer row is a pass of its own. With flash-attn on a GPU its cost is that of the
+    real tokens; without, a pass of n tokens costs n * n. 0: by episodes."""
     engine_batch: int = Field(default=256, ge=1)
     """Episodes that are decoded together."""
     engine: Engine = "transformers"
@@ -115,6 +120,17 @@ class GrpoConfig(TrainingConfig):
     `vllm-server` (on GPUs of its own)."""
     vllm: VllmConfig = VllmConfig()
     """Settings of the two vLLM engines."""
+    staleness: Literal[0, 1] = 0
+    """Optimizer steps that the weights which draw a batch may be behind. 1: the next batch is drawn
+    while this one's update runs, by a copy of the weights (`transformers`) or by `vllm-server`.
+    0: strictly in turn."""
+    rollout_dtype: Literal["same", "float32", "bfloat16"] = "same"
+    """Engine `transformers`: precision of the weights that draw. `bfloat16` draws with a copy of
+    half the size, which is faster on GPUs; `same` as they are trained."""
+    ratio_cap: float = Field(default=3.0, gt=1)
+    """With `staleness` or a `rollout_dtype` of its own, the loss's probability ratio is that to the
+    policy that drew, clipped as ever; and where an advantage is negative, which the clips leave
+    open, it counts this at most. (Engines of vLLM have `vllm.ratio_cap`.)"""
 
     min_answered: float = Field(default=0.2, ge=0, le=1)
     """Lower limit for the share of episodes that end with an answer."""
@@ -139,6 +155,12 @@ class GrpoConfig(TrainingConfig):
     """Episodes of each step that are written to trajectories.jsonl, to be read."""
 
     @property
+    def draws_with_copy(self) -> bool:
+        """Whether the weights that draw are not those in training."""
+        own = self.staleness > 0 or self.rollout_dtype != "same"
+        return self.engine == "transformers" and own
+
+    @property
     def asks_gold_walk(self) -> list[str]:
         """The settings that need the query of a question."""
         named = [f"rewards.{name}" for name in self.rewards if name in GOLD_REWARDS]
@@ -150,4 +172,28 @@ class GrpoConfig(TrainingConfig):
         for name in ("steps", "save_steps"):
             if getattr(self, name) % self.iterations:
                 raise ValueError(f"{name} must be a multiple of iterations ({self.iterations})")
+        return self
+
+    @model_validator(mode="after")
+    def _engine_can_do_it(self) -> "GrpoConfig":
+        own = [name for name in ("staleness", "rollout_dtype") if name in self.model_fields_set]
+        own = [name for name in own if getattr(self, name) not in (0, "same")]
+        if own and self.iterations > 1:
+            raise ValueError(f"{own[0]} needs iterations: 1, one update for each batch of episodes")
+        if self.rollout_dtype != "same" and self.engine != "transformers":
+            raise ValueError("rollout_dtype is of engine: transformers; vLLM serves its own dtype")
+        if self.staleness and self.engine == "vllm":
+            raise ValueError(
+                "staleness: 1 draws beside the update, which engine: vllm cannot do on the GPU of "
+                "the trainer; take vllm-server or transformers"
+            )
+        if self.staleness and self.engine == "vllm-server" and not self.vllm.ratio_cap:
+            raise ValueError("staleness: 1 needs vllm.ratio_cap, which corrects for older weights")
+        if self.micro_batch_tokens and self.loss_type == "bnpo":
+            raise ValueError(
+                "micro_batch_tokens cuts a step anew each time, and bnpo is a mean of each pass: "
+                "take loss_type: dapo, the mean over all tokens"
+            )
+        if self.ratio_cap <= 1 + self.clip_high:
+            raise ValueError("ratio_cap must be above 1 + clip_high, or nothing is left to cap")
         return self

@@ -76,12 +76,14 @@ FORMATS: dict[str, ChatFormat] = {
         _CHATML, name="qwen2.5", default_system=f"<|im_start|>system\n{_QWEN_SYSTEM}<|im_end|>\n"
     ),
     # Qwen3's template drops the thoughts before the last user message. It keeps them where what
-    # follows is a tool response, so this is what observations are.
+    # follows is a tool response, so this is what observations are. It writes a thought on lines of
+    # its own, and opens a turn without one by an empty block.
     "qwen3": replace(
         _CHATML,
         name="qwen3",
         prefixes={**_CHATML.prefixes, "observation": "<|im_start|>user\n<tool_response>\n"},
         suffixes={**_CHATML.suffixes, "observation": "\n</tool_response><|im_end|>\n"},
+        thought="<think>\n{thought}\n</think>\n\n",
     ),
     "llama3": _LLAMA3,
     "llama3.1": replace(  # and 3.2, whose template writes the day of the run instead

@@ -137,7 +137,7 @@ def completion_ids(
     (an observation follows) has no such token."""
     # Encoded alone, without the header before it and the observation behind it: across a border a
     # tokenizer may merge characters into tokens that no policy drew.
-    ids = _content(text, fmt, tokenizer)
+    ids = _content(fmt.written(text), fmt, tokenizer)
     if continues and fmt.inline_observations:
         return ids
     return [*ids, end_of_turn_id(fmt, tokenizer)]

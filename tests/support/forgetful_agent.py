@@ -1,8 +1,9 @@
 """An agent that reads, then begins its conversation anew with what it remembers, and answers."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from graphwalker.agents.base import AgentRun, Ask, Log, record_turn
+from graphwalker.agents.presets import GRAPHWALKER
 from graphwalker.protocols.base import ActionProtocol, FinalAnswer
 from graphwalker.question import Question
 from graphwalker.tools.base import Call, Observation, ToolBox
@@ -35,3 +36,12 @@ class ForgetfulAgent:
                 asked = (Message("user", self.protocol.observe(seen.text)),)
                 messages = (*messages, Message("assistant", completion.text), *asked)
         return None
+
+
+FORGETFUL = replace(
+    GRAPHWALKER,
+    name="support.forgetful_agent:FORGETFUL",
+    agent=lambda protocol, prompt, settings: ForgetfulAgent(protocol),
+    speaker=None,
+)
+"""As a preset, for runs in processes of their own."""

@@ -23,7 +23,7 @@ from graphwalker.trajectory import Message, StopReason, Trajectory, Turn
 from support.grpo_toy import SMALL, played, questions
 from support.paths import ROOT
 from support.toy import TOY_NAMES, TOY_TRIPLES
-from training.config import SftConfig, TinyModelConfig
+from training.config import SftConfig, TinyModelConfig, TrainingConfig
 from training.grpo_config import GrpoConfig
 from training.models.tiny import conversation_texts, make_tiny
 
@@ -187,7 +187,7 @@ def kill_after(script: str, config: SftConfig | GrpoConfig, step: int) -> None:
     assert not (out / "final").exists()
 
 
-def launch(script: str, config: SftConfig | GrpoConfig, layout: str, **environment: str) -> None:
+def launch(script: str, config: TrainingConfig, layout: str, **environment: str) -> None:
     """`accelerate launch` of two processes without a GPU, as a user would."""
     config = config.model_copy(update={"allow_cpu": True})
     path = write_config(config, Path(config.output_dir).with_suffix(".json"))

@@ -9,6 +9,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("trl")
 
 from graphwalker.errors import UserError  # noqa: E402
+from support.paths import ROOT  # noqa: E402
 from support.run_toys import (  # noqa: E402
     curve,
     grpo_config,
@@ -69,17 +70,46 @@ def close(left: Path, right: Path, keys: tuple[str, ...]) -> bool:
 # --- what the layout must allow
 
 
-def test_fsdp_is_refused_and_zero3_named(monkeypatch):
+def fsdp(monkeypatch, version: str = "2") -> None:
     monkeypatch.setenv("ACCELERATE_USE_FSDP", "true")
-    with pytest.raises(UserError, match=r"FSDP is not supported.*zero3"):
+    monkeypatch.setenv("FSDP_VERSION", version)
+
+
+def test_fsdp_is_for_sft_and_zero3_is_named(monkeypatch):
+    fsdp(monkeypatch)
+    check_layout()
+    with pytest.raises(UserError, match=r"FSDP2 is for SFT alone: evaluation .*zero3"):
+        check_layout(whole="evaluation")
+    with pytest.raises(UserError, match="optimizer=muon"):
+        check_layout("muon")
+    fsdp(monkeypatch, "1")
+    with pytest.raises(UserError, match=r"only version 2 works.*fsdp2\.yaml"):
         check_layout()
 
 
-def test_an_sft_run_under_fsdp_is_refused_before_it_writes(place, tmp_path, monkeypatch):
-    monkeypatch.setenv("ACCELERATE_USE_FSDP", "true")
-    with pytest.raises(UserError, match="FSDP"):
-        run_sft(sft_config(place, tmp_path / "run"))
+def test_a_grpo_run_under_fsdp_is_refused_before_it_writes(world, tmp_path, monkeypatch):
+    fsdp(monkeypatch)
+    with pytest.raises(UserError, match="GRPO"):
+        run_grpo(grpo_config(world, tmp_path / "run"))
     assert not (tmp_path / "run").exists()
+
+
+def test_the_layout_of_fsdp2_is_what_accelerate_is_told(monkeypatch):
+    """Up to the door: accelerate shards on accelerators alone, so no process starts here."""
+    from accelerate.commands.launch import _validate_launch_command, launch_command_parser
+    from accelerate.utils import FullyShardedDataParallelPlugin
+    from accelerate.utils.launch import prepare_multi_gpu_env
+
+    file = str(ROOT / "configs" / "accelerate" / "fsdp2.yaml")
+    given = ["--config_file", file, "--num_processes", "2", "training/sft.py"]
+    args, _, _ = _validate_launch_command(launch_command_parser().parse_args(given))
+    told = {k: v for k, v in prepare_multi_gpu_env(args).items() if k not in os.environ}
+    for name, value in told.items():
+        monkeypatch.setenv(name, value)
+    check_layout()
+    plugin = FullyShardedDataParallelPlugin()
+    assert plugin.fsdp_version == 2 and plugin.reshard_after_forward is True
+    assert "FULL_STATE_DICT" in str(plugin.state_dict_type)  # a checkpoint is one whole model
 
 
 def test_muon_is_refused_where_deepspeed_cuts_up_the_matrices(monkeypatch):

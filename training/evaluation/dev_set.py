@@ -46,7 +46,7 @@ class DevSet:
 
         with (
             unwrap_model_for_generation(trainer.model_wrapped, trainer.accelerator) as model,
-            _attention_of_engine(model),
+            attention_of_engine(model),
         ):
             policy = TransformersPolicy(
                 model,
@@ -84,7 +84,7 @@ def dev_questions(path: str, limit: int) -> list[Question]:
 
 
 @contextmanager
-def _attention_of_engine(model: Any) -> Generator[None]:
+def attention_of_engine(model: Any) -> Generator[None]:
     """The engine keeps its own cache and masks, which flash attention does not take."""
     before = model.config._attn_implementation
     if before in ("sdpa", "eager"):

@@ -19,6 +19,9 @@ from graphwalker.policies.local.policy import TransformersPolicy
 from graphwalker.policies.token_record import Transcripts, TurnEnds
 from graphwalker.policies.vllm.config import VllmConfig
 from graphwalker.tokens.segments import ChatFormat
+from training.evaluation.dev_set import attention_of_engine
+from training.models.copies import ModelCopy, refuse_sharded_copy
+from training.runs.distributed import uses_bfloat16
 
 if TYPE_CHECKING:
     from training.grpo_config import GrpoConfig
@@ -38,30 +41,46 @@ class RolloutEngine(Protocol):
 
 
 class TransformersRollouts:
-    """Our own loop over the model in training, gathered where it is sharded."""
+    """Our own loop over the model in training, gathered where it is sharded; or over a copy of it,
+    where rollouts have a precision or a time of their own."""
 
-    def __init__(self, fmt: ChatFormat, max_context: int, batch_size: int) -> None:
+    def __init__(
+        self, fmt: ChatFormat, max_context: int, batch_size: int, copied: ModelCopy | None = None
+    ) -> None:
         self.fmt, self.max_context, self.batch_size = fmt, max_context, batch_size
+        self._copy = copied
         self._policy: TransformersPolicy | None = None
 
     @contextmanager
     def open(self, trainer: Any) -> Iterator[Policy]:
         from trl.models.utils import unwrap_model_for_generation
 
-        with unwrap_model_for_generation(trainer.model_wrapped, trainer.accelerator) as model:
-            if self._policy is None or self._policy.model is not model:
-                self._policy = TransformersPolicy(
-                    model,
-                    trainer.processing_class,
-                    self.fmt,
-                    batch_size=self.batch_size,
-                    max_context=self.max_context,
-                    name="training",
-                )
-            try:
-                yield self._policy
-            finally:
-                self._policy.free()  # its room is the update's now
+        unwrapped = unwrap_model_for_generation(trainer.model_wrapped, trainer.accelerator)
+        if self._copy is not None:
+            refuse_sharded_copy(trainer.accelerator, "staleness or rollout_dtype")
+            with unwrapped as model:
+                copied = self._copy.update(model)
+            with self._lent(copied, trainer) as policy:
+                yield policy
+            return
+        with unwrapped as model, attention_of_engine(model), self._lent(model, trainer) as policy:
+            yield policy
+
+    @contextmanager
+    def _lent(self, model: Any, trainer: Any) -> Iterator[Policy]:
+        if self._policy is None or self._policy.model is not model:
+            self._policy = TransformersPolicy(
+                model,
+                trainer.processing_class,
+                self.fmt,
+                batch_size=self.batch_size,
+                max_context=self.max_context,
+                name="training",
+            )
+        try:
+            yield self._policy
+        finally:
+            self._policy.free()  # its room is the update's now
 
 
 class VllmRollouts:
@@ -154,7 +173,17 @@ def rollout_engine(config: "GrpoConfig", fmt: ChatFormat) -> RolloutEngine:
         return VllmRollouts(config.vllm, fmt, max_context)
     if config.engine == "vllm-server":
         return VllmServerRollouts(config.vllm, fmt, max_context, config.engine_batch)
-    return TransformersRollouts(fmt, max_context, config.engine_batch)
+    copied = ModelCopy(rollout_dtype(config)) if config.draws_with_copy else None
+    return TransformersRollouts(fmt, max_context, config.engine_batch, copied)
+
+
+def rollout_dtype(config: "GrpoConfig") -> Any:
+    """The torch dtype of the weights that rollouts have of their own."""
+    import torch
+
+    same = config.rollout_dtype == "same"
+    half = uses_bfloat16(config.dtype) if same else config.rollout_dtype == "bfloat16"
+    return torch.bfloat16 if half else torch.float32
 
 
 def engine_arguments(config: "GrpoConfig") -> dict[str, Any]:

@@ -93,6 +93,8 @@ class StepLog:
         drawn = {"resampled": float(batch.resampled), "filtered": float(batch.filtered)}
         if self._config.drop_solved:
             drawn["exchanged"] = float(batch.exchanged)
+        if self._config.staleness:
+            drawn["staleness"] = float(batch.staleness)
         moved = drift.facts()
         if not self._config.beta:  # no reference
             moved["kl"] = None

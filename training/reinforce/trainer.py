@@ -6,26 +6,27 @@ needs them. On GPUs TRL's own kernels score; the rest holds there too. Rows that
 (infrastructure failures, or filtered out) count in no mean.
 """
 
-from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, cast
 
 import torch
+from accelerate.utils import DistributedType
 from torch import Tensor
-from torch.nn.functional import cross_entropy
 from trl.trainer.grpo_trainer import GRPOTrainer
 
 from graphwalker.errors import UserError
 from training.evaluation.callback import RolloutEvaluation
 from training.models.average import AveragedWeights
+from training.models.embeddings import set_embedding_lr
 from training.models.heads import add_selective_head, has_plain_head
-from training.reinforce.embeddings import set_embedding_lr
 from training.reinforce.instruments import Movement
 from training.reinforce.log import Drift, StepLog
 from training.reinforce.rollout import Rollouts
 from training.reinforce.rows.contexts import with_contexts
-from training.runs.distributed import gathered
+from training.reinforce.rows.logps import packed_logps, token_logps
+from training.reinforce.rows.passes import regroup, token_passes, trimmed
+from training.runs.distributed import gathered, processes
 from training.runs.saving import WholeCheckpoints
 from training.supervised.replay import Replay, replay_loss
 
@@ -54,6 +55,12 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
         self.add_callback(self._movement)
         self.embedding_lr = 0.0
         """0: that of all weights."""
+        self.pass_tokens = 0
+        """Tokens of a pass, rows end to end; 0: passes of so many rows, padded."""
+        self.off_policy = False
+        """Other weights than those in training draw: the loss's ratio is that to them."""
+        self._pass = -1
+        """The pass at hand, where a step is cut by tokens."""
         adapted = hasattr(self.model, "peft_config")
         on_cpu = self.accelerator.device.type == "cpu"
         self._selective = on_cpu and not adapted and has_plain_head(self.model)
@@ -90,6 +97,8 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
             device, batch = self.accelerator.device, self.rollouts.batch
             output["kept"] = torch.tensor(batch.kept, device=device)
             output = self._with_contexts(output)
+            if self.off_policy:
+                output["old_per_token_logps"] = output["sampling_per_token_logps"]
             if batch.credits:
                 credit = _padded(batch.credits, torch.float32).to(device)
                 width, rows = output["completion_ids"].shape[1], len(output["advantages"])
@@ -141,6 +150,8 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
     def _prepare_inputs(self, generation_batch: Any) -> Any:
         # TRL buffers a step's micro-batches, split as the rows came; ours take their place.
         before = self._buffered_inputs
+        if self._pass >= 0:
+            return self._buffered_inputs[self._pass]
         inputs = super()._prepare_inputs(generation_batch)
         if not self._training:
             return inputs
@@ -148,12 +159,30 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
             self._buffered_inputs = self._micro_batches(self._buffered_inputs)
         return self._buffered_inputs[self._step % len(self._buffered_inputs)]
 
+    def training_step(self, model: Any, inputs: Any, num_items_in_batch: Any = None) -> Tensor:
+        """As TRL's; where passes are cut by tokens, all of them, which TRL takes for one."""
+        if not self.pass_tokens:
+            return super().training_step(model, inputs, num_items_in_batch)
+        model.train()
+        self._prepare_inputs(inputs)
+        passes, losses = len(self._buffered_inputs or ()), list[Tensor]()
+        state: Any = self.accelerator.gradient_state
+        whole = self.accelerator.distributed_type == DistributedType.DEEPSPEED or processes() == 1
+        for number in range(passes):
+            self._pass, last = number, number == passes - 1
+            state._set_sync_gradients(last)  # DeepSpeed's boundary; the others' is `no_sync`
+            with nullcontext() if last or whole else self.accelerator.no_sync(model):
+                losses.append(super().training_step(model, inputs, num_items_in_batch))
+            self._step -= not last
+        self._pass = -1
+        return torch.stack(losses).sum()
+
     def _micro_batches(self, batches: Any) -> list[dict[str, Any]]:
         if self.loss_type not in (*ROW_MEANS, *SUMS):
             return [trimmed(batch) for batch in batches]
         kept = sum(int(batch["kept"].sum()) for batch in batches)
         total = sum(gathered([kept])) / self.accelerator.num_processes
-        return regroup(batches, self.beta == 0, total, self.loss_type in SUMS)
+        return regroup(batches, self.beta == 0, total, self.loss_type in SUMS, self.pass_tokens)
 
     # --- log-probabilities and loss
 
@@ -170,8 +199,8 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
     def _replay_term(self, model: Any, replay: Replay) -> Tensor:
         """What the demonstrations add to the loss of this micro-batch."""
         accelerator, passes = self.accelerator, len(self._buffered_inputs or ())
-        count = accelerator.num_processes
-        place = accelerator.process_index * passes + self._step % passes
+        count, number = accelerator.num_processes, self._pass if self._pass >= 0 else self._step
+        place = accelerator.process_index * passes + number % passes
         part = replay.part(self.state.global_step, place, passes * count)
         loss = replay_loss(model, part, self._selective)
         self._replayed += float(loss.detach())
@@ -182,7 +211,7 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
         if not mask.any():
             return
         drawn = inputs["sampling_per_token_logps"][mask]
-        old = inputs.get("old_per_token_logps")
+        old = None if self.off_policy else inputs.get("old_per_token_logps")
         gap = ((logps if old is None else old)[mask] - drawn).abs()
         ratio, kl = (logps[mask] - drawn).exp(), 0.0
         if "ref_per_token_logps" in inputs:
@@ -201,6 +230,10 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
         compute_aux_loss: bool = False,
         **images: Any,
     ) -> tuple[Tensor, Tensor | None, Tensor | None]:
+        if self.pass_tokens and not compute_aux_loss:
+            logps, entropies = self._packed(model, input_ids, attention_mask)
+            self._logps = logps.detach()
+            return logps, (entropies if compute_entropy else None), None
         if not self._selective or compute_aux_loss:
             outputs = super()._get_per_token_logps_and_entropies(
                 model,
@@ -225,6 +258,24 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
         self._logps = logps.detach()
         # On the policy's own draws, -log p is an unbiased estimate of the entropy, and free.
         return logps, (-self._logps if compute_entropy else None), None
+
+    def _packed(self, model: Any, ids: Tensor, attention: Tensor) -> tuple[Tensor, Tensor]:
+        """Log-probabilities and entropies, the rows laid end to end in passes of so many tokens."""
+        assert self._scored is not None
+        lengths = attention.sum(1)
+        order = lengths.argsort(descending=True, stable=True)
+        logps = torch.zeros(self._scored.shape, device=ids.device)
+        entropies = torch.zeros_like(logps)
+        for cut in token_passes(lengths[order].tolist(), self.pass_tokens):
+            rows = order[cut]
+            with self.accelerator.autocast():
+                found = packed_logps(
+                    model, ids[rows], attention[rows], self._scored[rows], self.temperature,
+                    self._selective,
+                )  # fmt: skip
+            logps = logps.index_copy(0, rows, found[0].float())
+            entropies = entropies.index_copy(0, rows, found[1].float())
+        return logps, entropies
 
     # --- the record
 
@@ -255,6 +306,8 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
 
     def save_model(self, output_dir: str | None = None, _internal_call: bool = False) -> None:
         super().save_model(output_dir, _internal_call)
+        if self._saving and self.rollouts.ahead is not None:
+            self.rollouts.ahead.save(Path(str(output_dir)))
         if self._saving and self.average is not None and self.args.should_save:
             self.average.save(Path(str(output_dir)))
 
@@ -267,83 +320,6 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
         step = self.state.global_step
         self.keep_checkpoints = self._keep if self._record.within_limits else step
         super()._save_checkpoint(model, trial)
-
-
-def regroup(
-    batches: Sequence[dict[str, Any]],
-    drop_idle: bool,
-    total: float | None = None,
-    sums: bool = False,
-) -> list[dict[str, Any]]:
-    """The same rows as micro-batches of about equal length, padding cut. Tensors of a batch are
-    (rows, tokens) or (rows,).
-
-    `share` weighs a micro-batch's mean so that the sum over all is the mean over all `total` rows
-    (none: as many as are kept); where the objective is a sum (`sums`), it is 1. Rows that are not
-    `kept` are dropped, and with `drop_idle` those without advantage, as their gradient is 0.
-    """
-    whole = {k: torch.cat([b[k] for b in batches]) for k, v in batches[0].items() if _rows(v)}
-    scalars = {k: v for k, v in batches[0].items() if k not in whole}
-    lengths = whole["prompt_mask"].sum(1) + whole["completion_mask"].sum(1)
-    order = lengths.argsort(descending=True, stable=True)
-    kept = whole.get("kept", torch.ones_like(lengths)).bool()
-    total = float(kept.sum()) if total is None else total
-    if drop_idle:
-        kept = kept & whole["advantages"].reshape(len(lengths), -1).any(1)
-    busy = kept[order]
-    # TRL gathers figures per row: a process with fewer busy rows keeps some idle ones.
-    count = max(gathered([int(busy.sum())]))
-    order = torch.cat([order[busy], order[~busy].flip(0)])[:count]
-    order = order[lengths[order].argsort(descending=True, stable=True)]
-    parts = []
-    for chosen in order.tensor_split(len(batches)):
-        share = float(len(chosen) > 0) if sums else len(chosen) * len(batches) / max(1.0, total)
-        chosen = chosen if len(chosen) else lengths.argmin()[None]
-        part = {key: value[chosen] for key, value in whole.items()}
-        parts.append({**trimmed({**scalars, **part}), "share": share})
-    return parts
-
-
-def _rows(value: Any) -> bool:
-    return isinstance(value, Tensor) and value.ndim > 0
-
-
-def trimmed(part: dict[str, Any]) -> dict[str, Any]:
-    """The micro-batch without the columns that are padding in all its rows."""
-    prompt = max(1, int(part["prompt_mask"].sum(1).max()))
-    completion = max(1, int(part["completion_mask"].sum(1).max()))
-    cut = dict(part)
-    for key, value in part.items():
-        if key.startswith("prompt"):
-            cut[key] = value[:, -prompt:]
-        elif isinstance(value, Tensor) and value.ndim == 2:
-            cut[key] = value[:, :completion]
-    return cut
-
-
-def token_logps(
-    model: Any, ids: Tensor, attention: Tensor, scored: Tensor, temperature: float
-) -> Tensor:
-    """Log-probabilities of the scored completion tokens, 0 elsewhere, shaped like `scored`.
-
-    ids, attention: (rows, prompt + completion tokens), the prompt padded on the left, the
-    completion on the right; scored: (rows, completion tokens).
-    """
-    columns = attention.any(0).nonzero()
-    first, last = int(columns[0]), int(columns[-1]) + 1
-    dropped = ids.shape[1] - last
-    keep = scored.shape[1] - dropped
-    ids, attention = ids[:, first:last], attention[:, first:last]
-    rows, places = scored[:, :keep].nonzero(as_tuple=True)
-    targets = places + ids.shape[1] - keep
-    logits = model(
-        input_ids=ids,
-        attention_mask=attention,
-        position_ids=(attention.cumsum(1) - 1).clamp(min=0),
-        score_at=(rows, targets - 1),
-    )
-    values = -cross_entropy(logits.float() / temperature, ids[rows, targets], reduction="none")
-    return torch.zeros(scored.shape, device=ids.device).index_put((rows, places), values)
 
 
 def _padded(rows: Any, dtype: torch.dtype = torch.long) -> Tensor:

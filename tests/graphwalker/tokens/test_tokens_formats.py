@@ -158,14 +158,36 @@ def test_a_prompt_reads_as_the_models_template_opens_a_turn(
     assert ours == rendered(template, messages, open_turn=True, tools=tools)
 
 
-def test_qwen3s_template_moves_white_space_around_our_thoughts_and_nothing_else(
-    chat_tokenizer,
-) -> None:
-    said = [Message("assistant", m.content.replace("\n\n", "\n")) for m in WALKED[2::2]]
-    messages = [*ASKED, said[0], WALKED[3], said[1]]
-    segments = segment_messages(messages, FORMATS["qwen3"], chat_tokenizer)
-    ours = text_of([i for s in segments for i in s.ids], chat_tokenizer)
-    assert ours.split() == rendered(QWEN3, messages, tools=True).split()
+def qwen3_text(messages, tokenizer) -> str:
+    segments = segment_messages(messages, FORMATS["qwen3"], tokenizer)
+    return text_of([i for s in segments for i in s.ids], tokenizer)
+
+
+def test_our_thoughts_are_written_as_qwen3s_template_writes_them(chat_tokenizer) -> None:
+    protocol = [
+        Message("assistant", f"<think> {thought} </think>\n{action}")
+        for thought, action in (
+            ("Anna has spouses.", '<kg-query> get_relations("Anna") </kg-query>'),
+            ("Bob.", '<answer> ["Bob"] </answer>'),
+        )
+    ]
+    ours = qwen3_text([*ASKED, protocol[0], WALKED[3], protocol[1]], chat_tokenizer)
+    assert ours + "\n" == rendered(QWEN3, WALKED, tools=True)
+
+
+def test_a_turn_without_a_thought_opens_with_qwen3s_empty_block(chat_tokenizer) -> None:
+    """As the template writes the turn that comes last; of earlier ones it drops the block again."""
+    messages = [*ASKED, Message("assistant", '<answer> ["Bob"] </answer>')]
+    ours = qwen3_text(messages, chat_tokenizer) + "\n"
+    assert ours == rendered(QWEN3, messages, tools=True)
+    assert ours.endswith('<think>\n\n</think>\n\n<answer> ["Bob"] </answer><|im_end|>\n')
+
+
+def test_a_text_in_qwen3s_form_stays_as_it_is() -> None:
+    written = FORMATS["qwen3"].written
+    for text in (THINKS, ANSWERS, "<think>\n\n</think>\n\nx", "x </think> y"):
+        assert written(text) == text
+    assert FORMATS["qwen2.5"].written("<think> x </think>\ny") == "<think> x </think>\ny"
 
 
 @pytest.mark.parametrize(("template", "end"), [(QWEN25, "<|im_end|>"), (LLAMA31, "<|eot_id|>")])
@@ -295,7 +317,9 @@ def test_trained_ids_decode_to_exactly_the_agents_turns(trajectory, setting, cha
     ends = [fmt.end_of_turn] * len(trajectory.turns)
     if fmt.inline_observations:
         ends[:-1] = [""] * (len(ends) - 1)
-    said = "".join(t.completion + end for t, end in zip(trajectory.turns, ends, strict=True))
+    said = "".join(
+        fmt.written(t.completion) + end for t, end in zip(trajectory.turns, ends, strict=True)
+    )
     assert text_of([i for i in row.labels if i != IGNORED], chat_tokenizer) == said
 
 

@@ -15,7 +15,8 @@ from support.grpo_batches import (  # noqa: E402
     our_loss,
     plain_logps,
 )
-from training.reinforce.trainer import token_logps, trimmed  # noqa: E402
+from training.reinforce.rows.logps import token_logps  # noqa: E402
+from training.reinforce.rows.passes import trimmed  # noqa: E402
 
 BETA, LOW, HIGH, RESPONSE = 0.1, 0.2, 0.28, 384
 

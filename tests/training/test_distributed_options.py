@@ -1,0 +1,170 @@
+"""What GRPO can do besides its paper, by two processes: each is the run of one."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("trl")
+
+from graphwalker.files import read_jsonl, write_jsonl
+from support.grpo_batches import environment_of
+from support.grpo_toy import SMALL, played
+from support.paths import ROOT
+from support.run_toys import (
+    curve,
+    grpo_config,
+    largest_difference,
+    launch,
+    lines,
+    stop_after,
+)
+from training.grpo import run_grpo
+from training.rft import run_rft
+from training.rft_config import RftConfig
+
+ROUNDING = 2e-4
+TESTS = {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")])}
+"""Where processes of their own find the preset of a test."""
+KEYS = ("em", "turns", "tokens", "entropy", "loss", "grad_norm")
+
+
+@pytest.fixture(scope="module")
+def shown(grpo_world) -> str:
+    """Demonstrations to replay: the first half of the questions, answered right."""
+    path = grpo_world / "shown.jsonl"
+    write_jsonl(path, [t.to_json() for t in played(environment_of(grpo_world), "Verria")[:5]])
+    return str(path)
+
+
+def both(world: Path, folder: Path, layout: str = "ddp", **settings: Any) -> tuple[Path, Path]:
+    """The run by one process, and by two; figures and final weights are checked to be equal."""
+    one, two = folder / "one", folder / "two"
+    run_grpo(grpo_config(world, one, **settings))
+    launch("grpo.py", grpo_config(world, two, **settings), layout, DS_ACCELERATOR="cpu", **TESTS)
+    for left, right in zip(lines(two), lines(one), strict=True):
+        for key in KEYS:
+            assert left[key] == pytest.approx(right[key], rel=1e-3, abs=1e-5), key
+    assert largest_difference(two, one) < ROUNDING
+    return one, two
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("objective", ["grpo", "dapo"])
+def test_contexts_that_begin_anew(grpo_world, tmp_path, objective) -> None:
+    """Each process has another number of them."""
+    preset = SMALL.model_copy(update={"preset": "support.forgetful_agent:FORGETFUL"})
+    settings = {"environment": preset, "force_environment": True, "loss_type": objective}
+    one, _ = both(grpo_world, tmp_path, beta=0.1, temperature=1.5, **settings)
+    episodes = list(read_jsonl(one / "trajectories.jsonl"))
+    assert any(turn.get("restart") for episode in episodes for turn in episode["turns"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("layout", ["ddp", "zero2"])
+def test_replay(grpo_world, shown, tmp_path, layout) -> None:
+    needs(layout)
+    replay = {"data": (shown,), "rows": 5, "weight": 0.2}  # five rows for four passes
+    one, two = both(grpo_world, tmp_path, layout, replay=replay)
+    replayed = [[line["replay_loss"] for line in lines(run)] for run in (one, two)]
+    assert replayed[0] == pytest.approx(replayed[1], rel=1e-4) and min(replayed[0]) > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("layout", ["ddp", "zero2"])
+def test_averaged_weights_with_evaluation(grpo_world, tmp_path, layout) -> None:
+    needs(layout)
+    dev = {"questions": str(grpo_world / "questions.jsonl"), "every_steps": 2, "samples": 2}
+    settings = {"average": 0.5, "evaluation": {**dev, "choose_best": False}}
+    one, two = both(grpo_world, tmp_path, layout, **settings)
+    keys = ("step", "em", "sampled_em", "em_by_question")
+    figures = [
+        [tuple(line[key] for key in keys) for line in read_jsonl(run / "evaluations.jsonl")]
+        for run in (one, two)
+    ]
+    assert figures[0] == figures[1] and len(figures[0]) == 3
+
+
+@pytest.mark.slow
+def test_solved_questions_are_dropped_and_groups_drawn_again(grpo_world, tmp_path) -> None:
+    settings = {"drop_solved": True, "zero_variance": "resample", "resample_tries": 1}
+    one, two = both(grpo_world, tmp_path, **settings)
+    assert (one / "visits.jsonl").read_bytes() == (two / "visits.jsonl").read_bytes()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("layout", ["ddp", "zero2"])
+def test_passes_by_a_budget_of_tokens(grpo_world, shown, tmp_path, layout) -> None:
+    needs(layout)
+    replay = {"data": (shown,), "rows": 5, "weight": 0.2}
+    both(grpo_world, tmp_path, layout, beta=0.1, micro_batch_tokens=250, replay=replay)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"staleness": 1},
+        {"staleness": 1, "drop_solved": True, "zero_variance": "resample", "resample_tries": 1},
+        {"staleness": 1, "lora": {"r": 8, "alpha": 16}, "lr": 1e-2, "beta": 0.1},
+        {"rollout_dtype": "bfloat16", "lora": {"r": 8, "alpha": 16}},
+    ],
+    ids=["ahead", "ahead-resample", "ahead-lora", "lora-bfloat16"],
+)
+def test_rollouts_by_a_copy(grpo_world, tmp_path, settings) -> None:
+    if "lora" in settings:
+        pytest.importorskip("peft")
+    one, two = both(grpo_world, tmp_path, **settings)
+    if "staleness" in settings:
+        assert [line["staleness"] for line in lines(two)] == [0, 1, 1, 1]
+    if "drop_solved" in settings:
+        assert (one / "visits.jsonl").read_bytes() == (two / "visits.jsonl").read_bytes()
+
+
+@pytest.mark.slow
+def test_two_processes_that_resume_with_a_batch_that_waited(grpo_world, tmp_path) -> None:
+    config = grpo_config(grpo_world, tmp_path / "whole", staleness=1, keep_checkpoints=9)
+    launch("grpo.py", config, "ddp")
+    again = config.model_copy(update={"output_dir": str(tmp_path / "cut")})
+    stop_after(tmp_path / "whole", again, step=2)
+    assert len(list((tmp_path / "cut" / "checkpoint-2").glob("ahead-*.jsonl"))) == 2
+    launch("grpo.py", again, "ddp")
+    assert curve(tmp_path / "cut", "em") == curve(tmp_path / "whole", "em")
+    assert largest_difference(tmp_path / "cut", tmp_path / "whole") == 0
+
+
+@pytest.mark.slow
+def test_rft(grpo_world, tmp_path) -> None:
+    """Drawn by one process, trained by two."""
+    config = RftConfig(
+        model=str(grpo_world / "model"),
+        questions=str(grpo_world / "questions.jsonl"),
+        graph=str(grpo_world / "graph"),
+        output_dir=str(tmp_path / "one"),
+        format="inline",
+        environment=SMALL,
+        samples=4,
+        max_turn_tokens=40,
+        max_length=512,
+        grounded=False,
+        batch_size=4,
+        max_steps=6,
+        lr=1e-3,
+        log_steps=1,
+        progress=False,
+    )
+    run_rft(config)
+    two = config.model_copy(update={"output_dir": str(tmp_path / "two")})
+    run_rft(two.model_copy(update={"draw_only": True}))
+    launch("rft.py", two, "ddp")
+    assert (tmp_path / "one/own.jsonl").read_bytes() == (tmp_path / "two/own.jsonl").read_bytes()
+    pairs = zip(curve(tmp_path / "two/sft"), curve(tmp_path / "one/sft"), strict=True)
+    assert all(a == pytest.approx(b, rel=1e-3, abs=1e-5) for a, b in pairs)
+    assert largest_difference(tmp_path / "two", tmp_path / "one") < ROUNDING
+
+
+def needs(layout: str) -> None:
+    if layout != "ddp":
+        pytest.importorskip("deepspeed", reason="pip install 'graphwalker-kgqa[deepspeed]'")
