@@ -5,11 +5,13 @@
 The file is made from a seed, with the shares of the real dump: most lines are type assignments in
 three spellings, keys, other languages and links, which `--freebase` drops; the rest are facts with
 their inverses, CVT nodes, dates, English names and descriptions. `--against REPO` also builds with
-the code of another checkout, in the same run.
+the code of another checkout, in the same run. `--long-ids N` builds N nodes whose ids have 400
+bytes instead: what it costs where the ids of the nodes are several times the memory limit.
 """
 
 import argparse
 import gzip
+import hashlib
 import json
 import os
 import random
@@ -24,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.record import ROOT, record
+from graphwalker.graphs.intake.sorter import size_of
 
 NS, KEY = "http://rdf.freebase.com/ns/", "http://rdf.freebase.com/key/"
 RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
@@ -116,16 +119,48 @@ def make(path: Path, lines: int, seed: int) -> None:
     partial.rename(path)
 
 
-def build_once(repo: Path, source: Path, out: Path, workers: int, memory: str) -> dict[str, Any]:
-    """One build in a process of its own: seconds, CPU seconds, largest process, bytes a triple."""
+def make_long_ids(path: Path, nodes: int, seed: int) -> None:
+    """A TSV file in which each of so many nodes, with ids of 400 bytes, has a triple."""
+    if path.is_file():
+        return
+    partial, draws = path.with_suffix(".partial"), random.Random(seed)
+
+    def node(number: int) -> str:
+        digest = hashlib.sha512(f"{seed} {number}".encode()).hexdigest()
+        return f"http://example.org/{3 * digest}"[:400]
+
+    with partial.open("w", encoding="ascii") as out:
+        for number in range(nodes):
+            other = node(draws.randrange(nodes))
+            out.write(f"{node(number)}\thttp://example.org/r{number % 50}\t{other}\n")
+    partial.rename(path)
+
+
+MEASURED = """
+import resource, runpy, sys
+try:
+    runpy.run_module("graphwalker", run_name="__main__")
+finally:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    print("main", used.ru_utime + used.ru_stime, used.ru_maxrss, file=sys.stderr)
+"""
+"""Runs GraphWalker's command line, and tells what its first process took."""
+
+
+def build_once(
+    repo: Path, source: Path, out: Path, workers: int, memory: str, *more: str
+) -> dict[str, Any]:
+    """One build in a process of its own: seconds, CPU seconds (of all processes, and of the one
+    that unpacks, stores and builds), memory, bytes a triple."""
     shutil.rmtree(out, ignore_errors=True)
-    words = ["-m", "graphwalker", "graph", "build", "--freebase", "--triples", str(source)]
+    words = ["-c", MEASURED, "graph", "build", "--triples", str(source), *more]
     words += ["--out", str(out), "--memory-limit", memory]
     words += ["--workers", str(workers)] if workers else []
     before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     environment = os.environ | {"PYTHONPATH": str(repo)}
-    subprocess.run([sys.executable, *words], cwd=repo, env=environment, check=True,
-                   capture_output=True)  # fmt: skip
+    built = subprocess.run([sys.executable, *words], cwd=repo, env=environment, check=True,
+                           capture_output=True, text=True)  # fmt: skip
+    main, resident = map(float, built.stderr.splitlines()[-1].split()[1:])
     seconds = time.perf_counter() - started
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
@@ -137,12 +172,30 @@ def build_once(repo: Path, source: Path, out: Path, workers: int, memory: str) -
     return {
         "seconds": round(seconds, 2),
         "cpu_seconds": round(cpu, 2),
-        "largest_process_mib": round(after.ru_maxrss / 1024),
+        "cpu_seconds_main_process": round(main, 2),
+        "main_process_mib": round(resident / 1024),
         "triples": info["triples"],
         "nodes": info["nodes"],
         "bytes_per_triple": round(size / info["triples"], 2),
         "checksum": info["checksum"],
     }
+
+
+def measure_long_ids(work: Path, nodes: int, memory: str, seed: int) -> None:
+    """One build whose nodes do not fit into the memory limit, with its record."""
+    source = work / f"long-{nodes}-{seed}.tsv"
+    make_long_ids(source, nodes, seed)
+    found = build_once(ROOT, source, work / "long", 1, memory)
+    ids = found["nodes"] * 400
+    times = round(ids / size_of("memory_limit", memory), 1)
+    figures = {**found, "id_bytes": ids, "memory_limit": memory, "times_the_limit": times}
+    command = f"python -m benchmarks.freebase_build --long-ids {nodes} --memory-limit {memory}"
+    print(record("freebase_build_long_ids", {**figures, "load": os.getloadavg()}, command, seed))
+
+
+def commit_of(repo: Path) -> str:
+    words = ["git", "rev-parse", "--short=12", "HEAD"]
+    return subprocess.run(words, cwd=repo, capture_output=True, text=True).stdout.strip()
 
 
 def main() -> None:
@@ -154,22 +207,29 @@ def main() -> None:
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--against", type=Path, help="another checkout, built first")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--long-ids", type=int, help="nodes with ids of 400 bytes, no dump")
     given = parser.parse_args()
     given.work.mkdir(parents=True, exist_ok=True)
+    if given.long_ids:
+        return measure_long_ids(given.work, given.long_ids, given.memory_limit, given.seed)
     source = given.work / f"dump-{given.lines}-{given.seed}.nt.gz"
     make(source, given.lines, given.seed)
     found: dict[str, Any] = {}
     if given.against:
         found["against"] = build_once(
-            given.against.resolve(), source, given.work / "against", 0, given.memory_limit
-        )
+            given.against.resolve(), source, given.work / "against", 0, given.memory_limit,
+            "--freebase",
+        )  # fmt: skip
         print(json.dumps(found["against"]), flush=True)
     for workers in given.workers:
         name, out = f"workers_{workers}", given.work / f"graph-{workers}"
-        found[name] = build_once(ROOT, source, out, workers, given.memory_limit)
+        found[name] = build_once(ROOT, source, out, workers, given.memory_limit, "--freebase")
         print(json.dumps(found[name]), flush=True)
     figures = {"lines": given.lines, "builds": found, "memory_limit": given.memory_limit}
-    command = f"python -m benchmarks.freebase_build --lines {given.lines}"
+    if given.against:
+        figures["against"] = commit_of(given.against)
+    command = "python -m benchmarks.freebase_build " + " ".join(sys.argv[1:])
+    figures["load"] = os.getloadavg()
     print(record(f"freebase_build_{given.lines}", figures, command, given.seed))
 
 

@@ -70,12 +70,15 @@ def test_an_array_of_shards_merges_into_the_run_without_shards(cluster, tmp_path
         assert merged == (tmp_path / "whole" / name).read_bytes() != b""
 
 
-def test_an_sft_job_over_two_nodes_is_the_run_of_one_process(cluster, tmp_path):
+@pytest.mark.parametrize("layout", ["ddp", "zero2", "zero3"])
+def test_an_sft_job_over_two_nodes_is_the_run_of_one_process(cluster, tmp_path, layout):
+    if layout != "ddp":
+        pytest.importorskip("deepspeed", reason="pip install 'graphwalker-kgqa[deepspeed]'")
     place = make_sft_place(tmp_path)
     run_sft(sft_config(place, tmp_path / "one"))
     two = sft_config(place, tmp_path / "two", allow_cpu=True)  # the layout is for GPUs
     config = write_config(two, tmp_path / "two.json")
-    job = train(cluster, "sft.sbatch", config, "ddp", "--nodes=2")
+    job = train(cluster, "sft.sbatch", config, layout, "--nodes=2")
     assert cluster.wait(job) == "COMPLETED", config.with_suffix(".log").read_text()
     assert largest_difference(tmp_path / "two", tmp_path / "one") < 2e-4
 
