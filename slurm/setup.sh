@@ -22,6 +22,7 @@ port=$((20000 + job % 20000)) # jobs that share a node need different ports
 
 cleanup() { :; } # a script's own; run when it ends
 trap cleanup EXIT
+trap 'exit 143' TERM # cancelled: without it the mark below would say that all went well
 # A stage of `graphwalker jobs`: its inputs are whole, and its mark says how it went.
 if [ -n "${GRAPHWALKER_STAGE:-}" ]; then
   mark=$GRAPHWALKER_RUN/stages/$GRAPHWALKER_STAGE.${SLURM_ARRAY_TASK_ID:-0}

@@ -51,13 +51,15 @@ def begin(place: Path, body: str, **environment: str) -> subprocess.Popen[str]:
     )  # fmt: skip
 
 
-def told_once_there(process: subprocess.Popen[str], file: Path) -> None:
+def told_once_there(
+    process: subprocess.Popen[str], file: Path, what: signal.Signals = signal.SIGUSR1
+) -> None:
     """Send the notice that Slurm sends, once the step has begun."""
     deadline = time.monotonic() + 60
     while not file.exists():
         assert process.poll() is None and time.monotonic() < deadline, process.communicate()
         time.sleep(0.05)
-    process.send_signal(signal.SIGUSR1)
+    process.send_signal(what)
 
 
 SAVES = """trap 'touch saved; exit 138' USR1; touch begun; while :; do sleep 0.1; done"""
@@ -98,6 +100,15 @@ def test_a_stage_leaves_a_mark_of_how_it_ended(place, code):
     assert job.returncode == code, output
     mark = (place / "run" / "stages" / "synth.2").read_text().splitlines()
     assert mark[0].startswith("started job 7 on n1") and mark[-1] == f"ended {code}"
+
+
+def test_a_cancelled_stage_is_not_marked_as_done(place):
+    facts = {"GRAPHWALKER_RUN": str(place / "run"), "GRAPHWALKER_STAGE": "synth"}
+    job = begin(place, "step bash -c 'touch begun; exec sleep 3'", **facts)
+    told_once_there(job, place / "begun", signal.SIGTERM)
+    assert job.wait(timeout=60) == 143
+    mark = (place / "run" / "stages" / "synth.0").read_text().splitlines()
+    assert mark[-1] == "ended 143"
 
 
 def test_a_servers_address_is_there_while_it_is_healthy(place):

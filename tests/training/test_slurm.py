@@ -1,6 +1,7 @@
 """The job scripts on a real Slurm: arrays of shards, training, two nodes, and preempted jobs."""
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -52,6 +53,21 @@ def train(cluster: Cluster, name: str, config: Path, layout: str, *options: str)
     cluster.environment["ACCELERATE"] = f"configs/accelerate/{layout}.yaml"
     log = f"--output={config.with_suffix('.log')}"
     return cluster.submit(ROOT, script(name), str(config), options=(*NO_GPU, log, *options))
+
+
+def test_the_first_job_of_the_page_runs_word_for_word_in_a_fresh_clone(cluster, tmp_path):
+    page = (ROOT / "docs" / "clusters.md").read_text()
+    (commands,) = re.findall(r"^A first job.*?^```bash\n(.*?)^```", page, re.S | re.M)
+    clone = tmp_path / "clone"
+    subprocess.run(["git", "clone", "-q", str(ROOT), str(clone)], check=True)
+    (clone / ".venv").symlink_to(VENV)
+    own = {key: word for key, word in cluster.environment.items() if key != "GRAPHWALKER_VENV"}
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", commands], cwd=clone, capture_output=True, text=True,
+        env=own | {"PYTHONPATH": str(clone)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.splitlines()[-1].startswith('{"version"'), done.stdout[-300:]
 
 
 def test_an_array_of_shards_merges_into_the_run_without_shards(cluster, tmp_path):
