@@ -4,6 +4,7 @@ Copies are the sound file with bits flipped, bytes overwritten, pages zeroed or 
 off or extended; each is opened as a user would and, where that is let through, asked.
 
 python -m benchmarks.damaged_graphs --graph runs/graph --work /dev/shm/damaged --copies 1000
+python -m benchmarks.damaged_graphs --size-mb 100 --work runs/damaged     # a graph of that size
 """
 
 import argparse
@@ -17,8 +18,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from benchmarks.big_world import make as make_world
+from benchmarks.record import record
 from graphwalker.errors import GraphError, UserError
 from graphwalker.graphs.base import Direction, Side, Step
+from graphwalker.graphs.build.build import build_graph
 from graphwalker.graphs.compiled.graph import CompiledGraph
 from graphwalker.graphs.compiled.open import open_compiled
 from graphwalker.graphs.format.layout import FILE_NAME
@@ -26,6 +30,9 @@ from graphwalker.graphs.format.layout import FILE_NAME
 PAGE = 4096
 ASKED = 400
 """Entities whose relations, neighbors and names are compared where a damaged copy opens."""
+
+BYTES_PER_TRIPLE = 20
+"""Of a big world's file, about."""
 
 Patch = tuple[int, bytes]
 """Where, and what is written there."""
@@ -128,14 +135,25 @@ def outcome(path: Path, sound: list[Any]) -> str:
         return f"untyped error: {type(error).__name__}"
 
 
+def made(size_mb: int, work: Path) -> Path:
+    """A graph of about that size, with CVT nodes, literals and a hub."""
+    place = work / f"world-{size_mb}"
+    if not (place / "graph").is_dir():
+        triples, names, types = make_world(size_mb * 1_000_000 // BYTES_PER_TRIPLE, place)
+        build_graph([triples], place / "graph", names, types)
+    return place / "graph"
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--graph", type=Path, required=True)
+    parser.add_argument("--graph", type=Path)
+    parser.add_argument("--size-mb", type=int, default=100, help="of a graph made without --graph")
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--copies", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path, help="a folder for the record of this run")
     arguments = parser.parse_args()
-    graph = open_compiled(arguments.graph)
+    graph = open_compiled(arguments.graph or made(arguments.size_mb, arguments.work))
     assert graph.path is not None
     copies, sound = Copies(graph.path, arguments.work), answers(graph)
     counts: Counter[tuple[str, str]] = Counter()
@@ -156,6 +174,11 @@ def main() -> int:
         f"{time.perf_counter() - started:.0f} s, {time.process_time() - cpu:.0f} CPU s, "
         f"the mended copy answers {'as before' if mended else 'WRONGLY'}"
     )
+    if arguments.out:
+        line = f"python -m benchmarks.damaged_graphs --size-mb {arguments.size_mb} --work FOLDER"
+        figures = {f"{kind}: {what}": count for (kind, what), count in sorted(counts.items())}
+        size = {"bytes": len(copies.sound), "copies": arguments.copies}
+        record("damaged_graphs", {**size, **figures}, line, arguments.seed, arguments.out)
     good = {"refused", "same answers", "error of the graph", "unchanged by chance"}
     return 0 if mended and all(what in good for _, what in counts) else 1
 

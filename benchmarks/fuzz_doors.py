@@ -13,7 +13,9 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
+from benchmarks.record import record
 from graphwalker.api.terminal import printable
 from graphwalker.config import Config, load_config
 from graphwalker.errors import GraphWalkerError, UserError
@@ -95,10 +97,10 @@ def doors(folder: Path) -> dict[str, Door]:
             assert PROTOCOL.parse(PROTOCOL.render(thought, action))[1] == action
 
     def question(data: bytes) -> None:
-        for record in read_jsonl(file(data, "q.jsonl")):
+        for one in read_jsonl(file(data, "q.jsonl")):
             for read in (Question.from_json, Trajectory.from_json, read_worded):
                 with suppress(GraphWalkerError):
-                    read(record)
+                    read(one)
 
     def graph(data: bytes) -> None:
         opened = CompiledGraph(Layout(file(data, FILE_NAME)))
@@ -185,8 +187,9 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=60.0, help="for each door")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--door", default="", help="only this one")
+    parser.add_argument("--out", type=Path, help="a folder for the record of this run")
     given = parser.parse_args()
-    failed = 0
+    failed, figures = 0, dict[str, Any]()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         first, known = seeds(make_world(folder)), doors(folder)
@@ -198,6 +201,10 @@ def main() -> int:
             for crash, count in crashes.most_common(5):
                 print(f"  {count:6,} {crash}")
             failed += len(crashes)
+            figures[door] = {"inputs": tried, "crashes": dict(crashes)}
+    if given.out:
+        line = f"python -m benchmarks.fuzz_doors --seconds {given.seconds:g} --out {given.out.name}"
+        record("fuzz_doors", figures, line, given.seed, given.out)
     return 1 if failed else 0
 
 

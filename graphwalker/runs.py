@@ -21,6 +21,7 @@ from graphwalker.files import read_json, write_json
 log = logging.getLogger(__name__)
 
 LOCK = ".lock"
+_REMEDY = "choose another output folder, or remove this one to start again"
 GRACE_S = 5.0
 """How long a new command waits for the children of a killed one, which hold its lock a moment."""
 
@@ -56,18 +57,28 @@ def claim(
         else:
             write_json(path, _plain(facts, free))
         return True
-    if isinstance(facts, Config):
-        found, now = {"": _stored(path)}, {"": facts}
-    else:
-        found, now = _stored(path), facts
+    stored = _stored(path)
+    found, now = ({"": stored}, {"": facts}) if isinstance(facts, Config) else (stored, facts)
     found = {key: _completed(value, now.get(key), free) for key, value in found.items()}
     difference = _difference(found, _plain(now, free))
     if difference:
-        raise UserError(
-            f"{folder}: {difference}; choose another output folder, or remove this one to start "
-            "again"
-        )
+        raise UserError(f"{folder}: {difference}; {_REMEDY}")
+    if isinstance(facts, Config):
+        mend_config(facts, folder, name, free)
     return False
+
+
+def mend_config(
+    config: Config, folder: Path, name: str = "config.yaml", free: Collection[str] = ()
+) -> None:
+    """Write the config into its folder where it is not there, was cut off, or is an earlier
+    release's; settings in `free` may differ."""
+    try:
+        stored = _stored(folder / name)
+    except UserError:
+        stored = dict[str, Any]()
+    if {key: value for key, value in stored.items() if key not in free} != _dumped(config, free):
+        write_config(config, folder, name)
 
 
 @contextmanager
@@ -206,11 +217,17 @@ def _is_dead(owner: str) -> bool:
 
 def _stored(path: Path) -> dict[str, Any]:
     if path.suffix == ".json":
-        return read_json(path, "choose another output folder, or remove this one to start again")
+        return read_json(path, _REMEDY)
     from omegaconf import OmegaConf
+    from yaml import YAMLError
 
-    loaded: Any = OmegaConf.to_container(OmegaConf.load(path))
-    return loaded
+    try:
+        loaded: Any = OmegaConf.to_container(OmegaConf.load(path))
+    except (OSError, ValueError, YAMLError) as error:
+        raise UserError(f"{path}: damaged ({str(error).splitlines()[0]}): {_REMEDY}") from None
+    if not isinstance(loaded, dict) or not loaded:
+        raise UserError(f"{path}: damaged (no settings): {_REMEDY}")
+    return cast(dict[str, Any], loaded)
 
 
 def _plain(facts: Facts, free: Collection[str]) -> dict[str, Any]:

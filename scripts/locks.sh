@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The constraints files: scripts/locks.sh check   each set still resolves, to what its file says
 #                        scripts/locks.sh renew   write constraints-cluster.txt again
+#                        scripts/locks.sh hashes  write locks/, for pip install --require-hashes
 # Resolving reads metadata alone: seconds, and no wheel is fetched. For Linux on x86-64.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -58,8 +59,26 @@ renew() {
   mv "$constraints.new" "$constraints"
 }
 
+# Each set with the digests of its packages, as the index gives them; no index is named in the files.
+hashes() {
+  local name
+  mkdir -p locks
+  for name in core light train gpu; do
+    choose_set "$name"
+    resolve 3.11 --constraint "$constraints" --generate-hashes
+    {
+      echo "# GraphWalker's packages with their digests: set $name (extras: ${extras:-none}), Python 3.11, Linux on x86-64."
+      echo "# pip install --require-hashes -r locks/$name.txt && pip install --no-deps graphwalker-kgqa"
+      echo "# Written by scripts/locks.sh hashes, from $constraints."
+      cat "$found"
+    } >"locks/$name.txt"
+    echo "locks/$name.txt: $(names "$found" | wc -l) packages, $(grep -c -- --hash= "$found") digests"
+  done
+}
+
 case "${1:-check}" in
   check) check ;;
   renew) renew ;;
-  *) echo "usage: scripts/locks.sh check|renew" >&2; exit 2 ;;
+  hashes) hashes ;;
+  *) echo "usage: scripts/locks.sh check|renew|hashes" >&2; exit 2 ;;
 esac

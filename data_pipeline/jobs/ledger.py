@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from data_pipeline.jobs.digests import sealed
+from data_pipeline.jobs.journal import Journal
 from data_pipeline.jobs.seen import Seen
-from graphwalker.config import Config, write_config
+from graphwalker.config import Config
 from graphwalker.errors import UserError
 from graphwalker.files import JsonlAppender, dumps, read_jsonl
 from graphwalker.ranking.load import trained_ranker
-from graphwalker.runs import claim, locked
+from graphwalker.runs import claim, locked, mend_config
 
 RUN, DROPPED = "run.json", "dropped.jsonl"
 IRRELEVANT = ("workers", "engine", "ray_address", "force_environment")
@@ -29,8 +30,8 @@ JobProgress = Callable[[int, int, str], None]
 class Ledger:
     """Appends the records of one attempt to several files, the one that ends it last.
 
-    An attempt counts once its ending stands: the product, or a line of dropped.jsonl. On opening,
-    records of an attempt in flight are cut away from the other files.
+    An attempt counts once the journal says how far it brought each file. On opening, records of an
+    attempt in flight are cut away, and so is what other files lost in a crash.
     """
 
     def __init__(self, out: Path, stage: str, files: Sequence[str]) -> None:
@@ -46,13 +47,21 @@ class Ledger:
                     f"{out / self.product}: holds {record['id']} twice, as two processes at once "
                     "leave it; remove the folder, or choose another one"
                 )
-        for name in files[:-1]:
-            self._trim(name, finished)
+        self._journal = Journal(out, self.files)
+        if self._journal.exists:
+            self._journal.restore()
+        else:  # a new folder, or one of a release without journals
+            for name in files[:-1]:
+                self._trim(name, finished)
+        self._journal.begin()
 
     def write(self, unit: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
+        added: dict[str, str] = {}
         for name, record in unit:
             line = dumps(record) if name == DROPPED else sealed(record)
             self._appenders[name].append_line(line)
+            added[name] = f"{added.get(name, '')}{line}\n"
+        self._journal.write(added)
 
     def records(self, name: str) -> Iterator[dict[str, Any]]:
         return read_jsonl(self.out / name)
@@ -66,6 +75,7 @@ class Ledger:
     def close(self) -> None:
         for appender in self._appenders.values():
             appender.close()
+        self._journal.close()
 
     def _trim(self, name: str, finished: Seen) -> None:
         path, kept = self.out / name, 0
@@ -88,8 +98,8 @@ def open_ledger(
     """
     with locked(out):
         about = {"stage": stage, **facts, **_ranker(config), "config": config}
-        if claim(out, about, RUN, free=IRRELEVANT):
-            write_config(config, out)
+        claim(out, about, RUN, free=IRRELEVANT)
+        mend_config(config, out, free=IRRELEVANT)
         ledger = Ledger(out, stage, files)
         try:
             yield ledger

@@ -1,6 +1,7 @@
 """The evaluation run: a greedy and a sampled pass, in files that a killed job resumes."""
 
 import hashlib
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,6 +21,8 @@ from graphwalker.question import Question
 from graphwalker.runs import claim, locked
 from graphwalker.scoring import score
 from graphwalker.trajectory import Trajectory
+
+log = logging.getLogger(__name__)
 
 Progress = Callable[..., None]
 """Called with (episodes done, episodes in all) after each episode, and `EM` of those just done."""
@@ -214,6 +217,10 @@ def _run_episodes(
     ):
         # After the appender has opened the file: that cut a half-written last line away.
         present = {str(record.get("id")) for record in read_jsonl(part.path)}
+        spent = {str(record.get("id")) for record in read_jsonl(out / USAGE)}
+        if lacking := len(present - spent):
+            lost_costs = "%s: lacks %d of the episodes: their tokens and costs are lost"
+            log.warning(lost_costs, out / USAGE, lacking)
         ended = len(present)
         tick(ended)
         for group, first, count in plan(questions, part.numbers, present):

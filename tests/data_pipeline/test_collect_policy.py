@@ -147,6 +147,7 @@ def test_a_question_in_flight_at_a_kill_is_finished_and_nothing_is_paid_twice(to
         path = tmp_path / "graphroll.jsonl"
         lines = path.read_bytes().splitlines(keepends=True)
         path.write_bytes(b"".join(lines[1:3]) + lines[3][:40])  # the first one was never written
+        (tmp_path / ".journal").unlink()  # which would say so
         collect(toy, tmp_path, config(server.url, tries=2))
         assert set(server.asked.values()) == {1}  # what it was answered before stood in the store
     assert set(kept(tmp_path)) == RIGHT

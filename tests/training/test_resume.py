@@ -14,6 +14,7 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("trl")
 
+from graphwalker.errors import UserError  # noqa: E402
 from support.run_toys import (  # noqa: E402
     ROOT,
     curve,
@@ -27,7 +28,13 @@ from support.run_toys import (  # noqa: E402
     write_config,
 )
 from training.grpo import run_grpo  # noqa: E402
-from training.runs.checkpoints import last_checkpoint, publish_checkpoint, staging  # noqa: E402
+from training.runs.checkpoints import (  # noqa: E402
+    check_files,
+    last_checkpoint,
+    publish_checkpoint,
+    publish_final,
+    staging,
+)
 from training.runs.saving import DiskFullError  # noqa: E402
 from training.sft import run_sft  # noqa: E402
 
@@ -74,6 +81,28 @@ def test_a_damaged_folder_of_the_same_step_is_replaced(tmp_path):
     written(tmp_path, 4)
     publish_checkpoint(tmp_path, 4, keep=2)
     assert last_checkpoint(tmp_path) == 4
+
+
+def test_a_checkpoint_that_was_cut_afterwards_is_not_resumed_from(tmp_path, caplog):
+    for step in (4, 8):
+        written(tmp_path, step)
+        publish_checkpoint(tmp_path, step, keep=2)
+    os.truncate(tmp_path / "checkpoint-8" / "model.safetensors", 3)
+    assert last_checkpoint(tmp_path) == 4
+    check_files(tmp_path)
+    assert "model.safetensors has 3 of 7 bytes" in caplog.text
+
+
+def test_a_final_model_that_was_cut_is_refused_in_one_line(tmp_path):
+    written(tmp_path, 4)
+    publish_checkpoint(tmp_path, 4, keep=2)
+    (tmp_path / "final.partial").mkdir()
+    (tmp_path / "final.partial" / "model.safetensors").write_bytes(b"weights")
+    publish_final(tmp_path / "final.partial", tmp_path)
+    check_files(tmp_path)
+    os.truncate(tmp_path / "final" / "model.safetensors", 0)
+    with pytest.raises(UserError, match=r"final: damaged: model.safetensors has 0 of 7.*point-4"):
+        check_files(tmp_path)
 
 
 # --- what a checkpoint holds

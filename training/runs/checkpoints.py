@@ -1,6 +1,7 @@
 """Run folders: claimed by one config, checkpoints whole or not there, metrics without repeats."""
 
 import hashlib
+import logging
 import os
 import shutil
 from collections.abc import Callable, Mapping
@@ -8,8 +9,12 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
+from graphwalker.errors import UserError
 from graphwalker.files import JsonlAppender, read_jsonl, write_jsonl
 from graphwalker.runs import claim
+from graphwalker.sizes import damage, note_sizes
+
+log = logging.getLogger(__name__)
 
 _MARK = "complete"
 _SAMPLE = 1 << 22
@@ -71,6 +76,7 @@ def publish(written: Path, place: Path) -> None:
     """Rename a written folder to its place, after its files have reached the disk."""
     for pickle in written.rglob(_PICKLES):
         pickle.unlink()
+    note_sizes(written)
     for path in (*written.rglob("*"), written):
         _sync(path)
     written.rename(place)
@@ -119,4 +125,18 @@ def _sync(path: Path) -> None:
 
 
 def _complete(folder: Path) -> list[int]:
-    return sorted(int(mark.parent.name.partition("-")[2]) for mark in folder.glob(f"*-*/{_MARK}"))
+    whole = (mark.parent for mark in folder.glob(f"*-*/{_MARK}") if not damage(mark.parent))
+    return sorted(int(checkpoint.name.partition("-")[2]) for checkpoint in whole)
+
+
+def check_files(folder: Path) -> None:
+    """Raises `UserError` for a final model whose files were cut off, as a machine that goes down
+    may leave them; warns of checkpoints and logs. A damaged checkpoint is not resumed from."""
+    if found := damage(folder / "final"):
+        raise UserError(
+            f"{folder / 'final'}: damaged: {found}; remove that folder, and the same command makes "
+            f"it again from checkpoint-{last_checkpoint(folder)}"
+        )
+    for place in (folder, *(mark.parent for mark in sorted(folder.glob(f"*-*/{_MARK}")))):
+        if found := damage(place):
+            log.warning("WARNING: %s: damaged: %s", place, found)

@@ -9,8 +9,9 @@ from typing import Any
 from graphwalker.config import write_config
 from graphwalker.errors import UserError
 from graphwalker.runs import claim
+from graphwalker.sizes import note_sizes
 from training.config import TrainingConfig
-from training.runs.checkpoints import claim_facts, finished, last_checkpoint
+from training.runs.checkpoints import check_files, claim_facts, finished, last_checkpoint
 from training.runs.distributed import rank
 
 LENGTHS = ("steps", "max_steps", "epochs")
@@ -29,6 +30,7 @@ def claim_run(config: TrainingConfig, inputs: Mapping[str, str], free: Collectio
     if rank() == 0:
         claim(folder, config, "config.yaml", free=free, foreign="*")
         claim_facts(folder, "inputs", inputs)
+        check_files(folder)
         check_length(config)
         for key, (before, now) in differences.items():
             log.info("resumes with %s = %s (%s before)", key, now, before)
@@ -39,9 +41,12 @@ def claim_run(config: TrainingConfig, inputs: Mapping[str, str], free: Collectio
 
 
 def record_length(config: TrainingConfig, free: Collection[str]) -> None:
-    """At the end of a run: its config is the one that it ended with."""
-    if rank() == 0 and changed(config, free):
-        write_config(config, Path(config.output_dir))
+    """At the end of a run: its config is the one that it ended with, its files are whole."""
+    if rank() == 0:
+        folder = Path(config.output_dir)
+        if changed(config, free):
+            write_config(config, folder)
+        note_sizes(folder, folder.iterdir())
 
 
 def changed(config: TrainingConfig, free: Collection[str]) -> dict[str, tuple[Any, Any]]:

@@ -1,0 +1,229 @@
+"""Mutations drawn at random by a public tool: what the tests of a module catch of them.
+
+    pip install cosmic-ray
+    python -m benchmarks.random_mutations --count 100 --seed 0
+
+cosmic-ray lists every change that its operators can make to the code that scores, masks tokens,
+rewards, flattens hops, certifies questions and makes intervals. As many are drawn, as evenly over
+these parts as they allow, and each is run against the tests nearest to it. A change of annotations
+alone is none. Survivors are named; `REASONS` holds why one changes nothing that could be tested.
+"""
+
+import argparse
+import ast
+import importlib
+import os
+import random
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.mutations import FLATTEN, INTERVALS, METRICS, ROOT, SCORING, WALKS, make_copy
+from benchmarks.record import RESULTS, record
+from graphwalker.errors import UserError
+
+TOKENS = "tests/graphwalker/tokens/test_tokens.py tests/graphwalker/tokens/test_tokens_formats.py"
+REWARDS = "tests/training/reinforce/test_rewards.py"
+PARTS: dict[str, tuple[tuple[str, ...], str]] = {
+    "scoring": (("graphwalker/scoring.py",), f"{SCORING} {METRICS}"),
+    "tokens": (("graphwalker/tokens/segments.py", "graphwalker/tokens/layout.py"), TOKENS),
+    "rewards": (
+        tuple(f"training/reinforce/rewards/{name}.py" for name in ("answers", "gold", "mix")),
+        REWARDS,
+    ),
+    "flatten": (("graphwalker/graphs/cvt.py", "graphwalker/graphs/compiled/hops.py"), FLATTEN),
+    "certificates": (("data_pipeline/certificates.py",), WALKS),
+    "intervals": (("eval/intervals.py",), INTERVALS),
+}
+"""The code that is changed, and the tests that must see it."""
+OURS = ("graphwalker", "data_pipeline", "training", "eval", "benchmarks", "support")
+HEAVY = ("numpy", "duckdb", "pydantic", "hypothesis", "pytest", "torch", "transformers")
+"""Loaded once, before the tests of each mutant run in a child of this process."""
+
+REASONS: dict[str, str] = {}
+"""Survivors that change no behavior, by `Mutant.name`, and why."""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One change that the tool can make, at its place."""
+
+    part: str
+    file: str
+    line: int
+    operator: str
+    occurrence: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.file}:{self.line} {self.operator} #{self.occurrence}"
+
+
+def all_mutants(part: str) -> Iterator[Mutant]:
+    from cosmic_ray import plugins
+    from cosmic_ray.ast import ast_nodes, get_ast
+
+    for file in PARTS[part][0]:
+        tree = get_ast((ROOT / file).read_text(encoding="utf-8"))
+        for name in plugins.operator_names():
+            kind = plugins.get_operator(name)
+            if kind.arguments():
+                continue
+            operator = kind()
+            places = (
+                start for node in ast_nodes(tree) for start, _ in operator.mutation_positions(node)
+            )
+            for occurrence, (line, _) in enumerate(places):
+                yield Mutant(part, file, line, name.removeprefix("core/"), occurrence)
+
+
+def mutated(mutant: Mutant) -> str:
+    """The file's text with the change; `""` where it changes no meaning."""
+    from cosmic_ray import plugins
+    from cosmic_ray.mutating import mutate_code
+
+    text = (ROOT / mutant.file).read_text(encoding="utf-8")
+    operator = plugins.get_operator(f"core/{mutant.operator}")()
+    changed = mutate_code(text, operator, mutant.occurrence)
+    return changed if changed and meaning(changed) != meaning(text) else ""
+
+
+def meaning(text: str) -> str:
+    """The code without annotations."""
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.arg):
+            node.annotation = None
+        elif isinstance(node, ast.FunctionDef):
+            node.returns = None
+        elif isinstance(node, ast.AnnAssign):
+            node.annotation = ast.Constant(None)
+    return ast.dump(tree)
+
+
+def drawn(count: int, seed: int, parts: list[str]) -> list[tuple[Mutant, str]]:
+    """So many of the parts' mutants, no two at one place of a file with one operator's family."""
+    chosen: list[tuple[Mutant, str]] = []
+    for number, part in enumerate(parts):
+        wanted = count // len(parts) + (number < count % len(parts))
+        listed = list(all_mutants(part))
+        random.Random(f"{seed} {part}").shuffle(listed)
+        places: set[tuple[str, int]] = set()
+        for mutant in listed:
+            if len(places) == wanted:
+                break
+            with suppress(SyntaxError):
+                if (mutant.file, mutant.line) not in places and (text := mutated(mutant)):
+                    places.add((mutant.file, mutant.line))
+                    chosen.append((mutant, text))
+    return chosen
+
+
+def fails(tests: str, copy: Path, patience_s: int) -> tuple[bool, str]:
+    """Whether a test fails, or hangs, in a child of this process; and the last of what it wrote."""
+    log = copy / "mutant.log"
+    child = os.fork()
+    if not child:
+        _run_tests(tests, copy, log, patience_s)
+    _, status = os.waitpid(child, 0)
+    code = os.waitstatus_to_exitcode(status)
+    end = log.read_text(encoding="utf-8", errors="replace")[-300:]
+    if code not in (0, 1, 2, -signal.SIGALRM):
+        raise UserError(f"pytest {tests}: exit code {code}: {end}")
+    return code != 0, end
+
+
+def _run_tests(tests: str, copy: Path, log: Path, patience_s: int) -> None:
+    import pytest
+
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.alarm(patience_s)
+    with log.open("wb") as out:
+        os.dup2(out.fileno(), 1)
+        os.dup2(out.fileno(), 2)
+    for name in [n for n in sys.modules if n.partition(".")[0] in OURS]:
+        del sys.modules[name]
+    sys.dont_write_bytecode = True
+    sys.path[:] = [str(copy), *(p for p in sys.path if Path(p or ".").resolve() != ROOT)]
+    importlib.invalidate_caches()
+    os.environ["PYTHONPATH"] = str(copy)
+    os.chdir(copy)
+    code = 3
+    with suppress(BaseException):
+        code = int(pytest.main(["-q", "-x", "-p", "no:cacheprovider", *tests.split()]))
+    os._exit(code)
+
+
+def measured(given: argparse.Namespace, parts: list[str]) -> dict[str, Any]:
+    chosen = drawn(given.count, given.seed, parts)
+    caught: dict[str, int] = dict.fromkeys(parts, 0)
+    tried: dict[str, int] = dict.fromkeys(parts, 0)
+    survivors: list[dict[str, Any]] = []
+    ends = time.monotonic() + given.minutes * 60
+    with tempfile.TemporaryDirectory() as name:
+        copy = Path(name)
+        make_copy(copy)
+        for part in parts:
+            if (failure := fails(PARTS[part][1], copy, given.patience))[0]:
+                raise UserError(f"{part}: the tests fail without a mutation: {failure[1]}")
+        random.Random(given.seed).shuffle(chosen)
+        for mutant, text in chosen:
+            if time.monotonic() > ends:
+                break
+            path = copy / mutant.file
+            sound = path.read_text(encoding="utf-8")
+            path.write_text(text, encoding="utf-8")
+            found, _ = fails(PARTS[mutant.part][1], copy, given.patience)
+            path.write_text(sound, encoding="utf-8")
+            tried[mutant.part] += 1
+            caught[mutant.part] += found
+            print(f"{'caught' if found else 'SURVIVED':9} {mutant.name}", flush=True)
+            if not found:
+                changed = text.splitlines()[mutant.line - 1].strip()
+                reason = REASONS.get(mutant.name, "")
+                survivors.append({**asdict(mutant), "changed": changed, "reason": reason})
+    return {
+        "drawn": len(chosen),
+        "tried": sum(tried.values()),
+        "caught": sum(caught.values()),
+        "of parts": {part: f"{caught[part]} of {tried[part]}" for part in parts},
+        "survivors": survivors,
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", default=",".join(PARTS), help="parts, by commas")
+    parser.add_argument("--patience", type=int, default=600, help="seconds for one")
+    parser.add_argument("--minutes", type=float, default=600.0, help="no new one after so long")
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    given = parser.parse_args()
+    parts = given.only.split(",")
+    if unknown := sorted(set(parts) - PARTS.keys()):
+        raise UserError(f"--only {unknown[0]}: known: {', '.join(PARTS)}")
+    try:
+        importlib.import_module("cosmic_ray")
+    except ModuleNotFoundError:
+        raise UserError("cosmic-ray is not here: pip install cosmic-ray") from None
+    for name in HEAVY:
+        with suppress(ModuleNotFoundError):
+            importlib.import_module(name)
+    figures = measured(given, parts)
+    line = f"python -m benchmarks.random_mutations --count {given.count} --seed {given.seed}"
+    record("mutations", figures, line, given.seed, given.out)
+    print(f"{figures['caught']} of {figures['tried']} caught")
+    return 1 if any(not one["reason"] for one in figures["survivors"]) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# The wheel in fresh environments, as its users install it: scripts/extras.sh [EXTRA ...]
+# Each light extra is installed beside the core, imported, and the command runs in an empty folder.
+# The heavy ones (gigabytes) are resolved only. PYTHON=/path/to/python chooses the interpreter.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+light=(core sparql api networkx neo4j serve report tensorboard)
+heavy=(train lora deepspeed vllm ray embed train,vllm)
+declare -A modules=(
+  [core]="graphwalker data_pipeline eval" [sparql]="SPARQLWrapper rdflib" [api]="openai httpx"
+  [networkx]=networkx [neo4j]=neo4j [serve]="starlette uvicorn" [report]=matplotlib
+  [tensorboard]=tensorboard
+)
+python=${PYTHON:-.venv/bin/python}
+uv=$(command -v .venv/bin/uv || command -v uv || true)
+[ -n "$uv" ] || { echo "uv is not here: pip install uv" >&2; exit 2; }
+chosen=("$@")
+[ $# -gt 0 ] || chosen=("${light[@]}" "${heavy[@]}")
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+"$python" -m pip wheel --quiet --no-deps --wheel-dir "$work/wheel" .
+wheel=$(echo "$work"/wheel/*.whl)
+
+install() {
+  local extra=$1 env=$work/env module
+  rm -rf "$env" "$work/empty"
+  mkdir "$work/empty"
+  "$uv" venv --quiet --python "$python" "$env"
+  "$uv" pip install --quiet --python "$env/bin/python" --constraint constraints.txt \
+    "graphwalker-kgqa${2} @ file://$wheel"
+  (
+    cd "$work/empty"
+    unset PYTHONPATH
+    for module in ${modules[$extra]}; do "$env/bin/python" -c "import $module"; done
+    "$env/bin/graphwalker" --version >/dev/null
+    "$env/bin/graphwalker" graph make --entities 60 --out world >/dev/null 2>&1
+    "$env/bin/graphwalker" synth --graph world/graph --count 4 --out synth >/dev/null 2>&1
+    "$env/bin/graphwalker" verify synth/graphsynth.jsonl --graph world/graph >/dev/null 2>&1
+  )
+  echo "$extra: installed, $("$uv" pip list --quiet --python "$env/bin/python" | tail -n +3 | wc -l) packages; world, data and verification made"
+}
+
+resolve() {
+  local found
+  found=$("$uv" pip install --dry-run --python "$work/bare/bin/python" "graphwalker-kgqa[$1] @ file://$wheel" 2>&1) ||
+    { echo "$1 does not resolve: $found" >&2; return 1; }
+  echo "$1: resolves, $(grep -c '^ + ' <<<"$found") packages"
+}
+
+"$uv" venv --quiet --python "$python" "$work/bare"
+for extra in "${chosen[@]}"; do
+  if [ "$extra" = core ]; then
+    install core ""
+  elif [[ " ${light[*]} " == *" $extra "* ]]; then
+    install "$extra" "[$extra]"
+  elif [[ " ${heavy[*]} " == *" $extra "* ]]; then
+    resolve "$extra"
+  else
+    echo "no such extra here: $extra (known: ${light[*]} ${heavy[*]})" >&2
+    exit 2
+  fi
+done
