@@ -5,6 +5,7 @@ python -m benchmarks.fuzz_doors --seconds 60 --seed 0
 
 import argparse
 import json
+import logging
 import random
 import sys
 import tempfile
@@ -22,6 +23,10 @@ from graphwalker.errors import GraphWalkerError, UserError
 from graphwalker.files import read_jsonl
 from graphwalker.graphs.compiled.graph import CompiledGraph
 from graphwalker.graphs.format.layout import FILE_NAME, Layout
+from graphwalker.graphs.intake.filters import Filters
+from graphwalker.graphs.intake.readers import open_reader
+from graphwalker.graphs.intake.rejects import Rejects
+from graphwalker.graphs.intake.rows import Relations, Source
 from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.graphs.ntriples import parse_line
 from graphwalker.graphs.sparql.answers import Fault, read_rows
@@ -41,7 +46,7 @@ PIECES = [
     b"\xed\xa0\x80",
     b"1e999", b"-0", b"9" * 400, b"null", b"true", b"NaN", b"${oc.env:HOME}", b"${a}", b": ", b"- ",
     b"<http://a/b>", b"_:x", b'"x"@en', b"^^", b" .\n", b"\t", b"\n", b"\r\n",
-    b"\x1b]52;c;", b"\xe2\x80\xae",
+    b",", b'""', b'",', b"\n\"", b"\x1b]52;c;", b"\xe2\x80\xae",
 ]  # fmt: skip
 
 
@@ -75,6 +80,12 @@ def seeds(world: Path) -> dict[str, list[bytes]]:
         "configs": [b"name: x\ncount: 3\nparts: [a, b]\nmore: {a: 1}\n"],
         "SPARQL answers": [json.dumps(rows).encode()],
         "graph files": [(world / FILE_NAME).read_bytes()],
+        "property CSV": [
+            b':ID,name,born:int\na,"Ada\n""x""",1964\nb,Bo,\n',
+            b":START_ID,:END_ID,:TYPE\na,b,R\n",
+        ],
+        "property JSON": [b'{"type": "node", "id": "a", "properties": {"k": [1]}}\n'],
+        "tables": [b'person,knows\nAda,"Bo;Cy"\n', b"head,relation,tail\na,r,b\n"],
         "terminal": [b"Ada \x1b[2J Oslo"],
     }  # fmt: skip
 
@@ -107,6 +118,12 @@ def doors(folder: Path) -> dict[str, Door]:
         for place in range(min(5, opened.size)):
             opened.entity_at(place)
 
+    def rows(data: bytes, name: str, kind: str) -> None:
+        source = Source(file(data, name), kind, 0)
+        reader = open_reader(source, Filters(), Relations(Filters(), []), Rejects(limit=1 << 40))
+        for block, found in reader.blocks(0):
+            assert block.last >= block.first and len(found.heads) == len(found.tails)
+
     def terminal(data: bytes) -> None:
         shown = printable(text(data))
         assert not any((ord(c) < 32 and c not in "\t\n") or 0x7F <= ord(c) < 0xA0 for c in shown)
@@ -121,6 +138,9 @@ def doors(folder: Path) -> dict[str, Door]:
         "configs": lambda data: load_config(Fuzzed, file(data, "c.yaml")),
         "SPARQL answers": lambda data: read_rows(Response(200, {}, data)),
         "graph files": graph,
+        "property CSV": lambda data: rows(data, "p.csv", "property"),
+        "property JSON": lambda data: rows(data, "p.json", "property"),
+        "tables": lambda data: rows(data, "t.csv", "triples"),
         "terminal": terminal,
     }
 
@@ -189,6 +209,7 @@ def main() -> int:
     parser.add_argument("--door", default="", help="only this one")
     parser.add_argument("--out", type=Path, help="a folder for the record of this run")
     given = parser.parse_args()
+    logging.disable(logging.WARNING)  # rejected lines are told, each by its own
     failed, figures = 0, dict[str, Any]()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

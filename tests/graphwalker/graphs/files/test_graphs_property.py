@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Direction, Entity
@@ -15,6 +17,10 @@ from graphwalker.graphs.compiled.open import open_compiled
 from graphwalker.graphs.compiled.properties import CompiledPropertyGraph
 from graphwalker.graphs.conformance import check_graph as check_conformance
 from graphwalker.graphs.format.layout import Layout
+from graphwalker.graphs.intake.filters import Filters
+from graphwalker.graphs.intake.property_files import CsvReader
+from graphwalker.graphs.intake.rejects import Rejects
+from graphwalker.graphs.intake.rows import Relations, Source
 from graphwalker.graphs.properties import PropertyGraph, Relationship
 from graphwalker.graphs.property.memory import Edge, MemoryPropertyGraph, Node
 
@@ -321,3 +327,26 @@ def test_a_quotation_mark_that_is_not_closed_costs_its_own_line_only(tmp_path: P
     assert (info["malformed"], info["entities"]) == (2, 4)
     assert [line.split("\t")[1] for line in rejects.splitlines()[1:]] == ["3", "5"]
     assert [graph.name(node) for node in "ace"] == ["Ann", "Cid", "Eve"]
+
+
+PIECES = ['a,"x', 'y"', "b,c", '"', ",", 'd,"e ""f"""', "g,h,i", "", 'j,"k"l', "m,n"]
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=14), st.integers(1, 30))
+@settings(max_examples=60, deadline=None)
+def test_blocks_change_nothing_of_what_is_read(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[str], block: int
+) -> None:
+    path = tmp_path_factory.mktemp("csv") / "x.csv"
+    path.write_text("\n".join([":ID,name", *lines]))
+    found: list[tuple[list[Any], int]] = []
+    for size in (block, 1 << 20):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("graphwalker.graphs.intake.blocks.BLOCK_BYTES", size)
+            rejects = Rejects(limit=1000)
+            filters = Filters()
+            source = Source(path, "property", 0)
+            reader = CsvReader(source, filters, rejects, Relations(filters, []))
+            rows = [row for _, some in reader.blocks(0) for row in some.names]
+            found.append((rows, rejects.count))
+    assert found[0] == found[1]
