@@ -1,30 +1,42 @@
 """Measures SPARQL beside the plan of the released client, request by request, on one server.
 
-    python -m benchmarks.official_plan --endpoint "http://localhost:8890/sparql#http://big" \
-        --graph runs/big/graph --hub m.00hub --pid 4711 --calls 60
+    python -m benchmarks.freebase_world --lines 3000000 --out runs/big
+    graphwalker graph build --triples runs/big/world.nt --out runs/big/graph
+    graphwalker virtuoso up runs/big/server --memory 2GB
+    graphwalker virtuoso load runs/big/server --triples runs/big/world.nt
+    python -m benchmarks.official_plan --server runs/big/server --graph runs/big/graph --label 3M
 
 The released client's requests (docs/freebase.md) are written anew and sent as it sends them:
-through SPARQLWrapper, one at a time. `--graph` is the same triples compiled, which says what ought
-to be seen; `--pid` is the server's process, whose CPU counts. Writes
-`benchmarks/results/official_plan.json`.
+through SPARQLWrapper, one at a time. Both sides are asked about the same entities in turns, ten at
+a time, after a warm-up with others: an entity is new to both, as in most calls of an agent. CPU is
+that of this process and of the server. The compiled graph, of the same triples, says what ought to
+be seen: the texts of both tools are compared. Adds to `benchmarks/results/official_plan.json`.
 """
 
 import argparse
+import json
 import random
 import resource
 import statistics
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from SPARQLWrapper import JSON, SPARQLWrapper
 
-from benchmarks.record import record
+from benchmarks.freebase_world import HUB
+from benchmarks.record import RESULTS, record
 from graphwalker.graphs.base import FLATTENED, Direction, Entity, KnowledgeGraph, Side, Step
 from graphwalker.graphs.compiled.open import open_compiled
-from graphwalker.graphs.open import open_endpoint
+from graphwalker.graphs.sparql.graph import SparqlGraph
+from graphwalker.graphs.virtuoso.load import GRAPH
+from graphwalker.graphs.virtuoso.server import status
+from graphwalker.question import Question
+from graphwalker.tools.base import Call
+from graphwalker.tools.walker import WalkerTools
 
 NS = "http://rdf.freebase.com/ns/"
 LISTED, PER_CVT, NAMES = 100, 50, 50
@@ -33,6 +45,8 @@ SHOWN = 20
 EXPANDED = 8
 """Relations behind one CVT node that it asks for."""
 TAKEN, LIMIT = 4, 5
+TURN = 10
+"""Entities that one side is asked about before the other one is."""
 
 Row = dict[str, dict[str, str]]
 
@@ -96,95 +110,106 @@ class Meter:
     """CPU of this process and of the server, and the clock."""
 
     def __init__(self, pid: int) -> None:
-        self._pid = pid
+        self._threads = Path(f"/proc/{pid}/task")
+        self._ms: dict[str, list[float]] = {}
+        self._client: defaultdict[str, float] = defaultdict(float)
+        self._server: defaultdict[str, float] = defaultdict(float)
 
-    def measure(self, calls: Sequence[Callable[[], object]]) -> dict[str, float]:
-        """Means of a whole round: Linux counts the server's CPU in hundredths of a second."""
-        times: list[float] = []
+    def measure(self, name: str, calls: Sequence[Callable[[], object]]) -> None:
         client, server = _client_ms(), self._server_ms()
         for call in calls:
             started = time.perf_counter()
             call()
-            times.append((time.perf_counter() - started) * 1e3)
-        client, server = _client_ms() - client, self._server_ms() - server
+            self._ms.setdefault(name, []).append((time.perf_counter() - started) * 1e3)
+        self._client[name] += _client_ms() - client
+        self._server[name] += self._server_ms() - server
+
+    def figures(self, name: str) -> dict[str, float]:
+        """Means of all calls of that name."""
+        times = self._ms[name]
+        client, server = self._client[name] / len(times), self._server[name] / len(times)
         return {
-            "calls": len(calls),
+            "calls": len(times),
             "ms_median": round(statistics.median(times), 3),
-            "ms_mean": round(statistics.fmean(times), 3),
-            "client_cpu_ms": round(client / len(calls), 3),
-            "server_cpu_ms": round(server / len(calls), 3),
-            "cpu_ms": round((client + server) / len(calls), 3),
+            "client_cpu_ms": round(client, 3),
+            "server_cpu_ms": round(server, 3),
+            "cpu_ms": round(client + server, 3),
         }
 
     def _server_ms(self) -> float:
-        if not self._pid:
-            return 0.0
-        stat = Path(f"/proc/{self._pid}/stat").read_text(encoding="utf-8").rpartition(")")[2]
-        fields = stat.split()
-        return (int(fields[11]) + int(fields[12])) * 10.0
+        """What the scheduler gave the server's threads, in nanoseconds; they outlive requests."""
+        return sum(_thread_ns(thread) for thread in self._threads.iterdir()) / 1e6
+
+
+def _thread_ns(thread: Path) -> int:
+    try:
+        return int((thread / "schedstat").read_text(encoding="ascii").split()[0])
+    except FileNotFoundError:
+        return 0
 
 
 def compare(
-    topics: Sequence[Entity], graphs: Any, meter: Meter, name: str
+    topics: Sequence[Entity], graphs: "Graphs", meter: Meter, turn: int = TURN
 ) -> dict[str, dict[str, Any]]:
     """Both calls on both sides, and on the compiled graph; texts compared on the way."""
-    endpoint, official, compiled = graphs
-    chosen = {t.id: _relations(compiled, t.id) for t in topics}
-    sides = {t.id: [Side(t.id, d) for d in Direction] for t in topics}
-    steps = {
-        i: [Step(i, r, d, LIMIT) for r in relations for d in Direction]
-        for i, relations in chosen.items()
-    }
-
-    def listing(graph: KnowledgeGraph) -> list[Callable[[], object]]:
-        return [lambda i=t.id: graph.flat_relations_many(sides[i]) for t in topics]
-
-    def stepping(graph: KnowledgeGraph) -> list[Callable[[], object]]:
-        return [lambda i=t.id: graph.step_many(steps[i]) for t in topics]
-
-    before = endpoint.client.counts["requests"], official.requests
+    ours, official, compiled = graphs
+    before = ours.client.counts["requests"], official.requests
+    for first in range(0, len(topics), turn):
+        some = topics[first : first + turn]
+        chosen = {t.id: _relations(compiled, t.id) for t in some}
+        steps = {i: _steps(compiled, i, relations) for i, relations in chosen.items()}
+        sides = {t.id: [Side(t.id, d) for d in Direction] for t in some}
+        for name, graph in (("graphwalker", ours), ("compiled", compiled)):
+            meter.measure(
+                f"get_relations {name}", [_call(graph.flat_relations_many, sides[i]) for i in sides]
+            )
+            meter.measure(f"get_triples {name}", [_call(graph.step_many, steps[i]) for i in steps])
+        meter.measure(
+            "get_relations official plan", [_call(official.get_relations, t.id) for t in some]
+        )
+        meter.measure(
+            "get_triples official plan",
+            [_call(official.get_triples, i, relations) for i, relations in chosen.items()],
+        )
+    asked = ours.client.counts["requests"] - before[0], official.requests - before[1]
+    requests = [round(number / len(topics), 2) for number in asked]
+    differing = sum(_texts(ours, t) != _texts(compiled, t) for t in topics)
     figures: dict[str, dict[str, Any]] = {
-        "get_relations": {
-            "graphwalker": meter.measure(listing(endpoint)),
-            "official plan": meter.measure(
-                [lambda i=t.id: official.get_relations(i) for t in topics]
-            ),
-            "compiled": meter.measure(listing(compiled)),
-        },
-        "get_triples": {
-            "graphwalker": meter.measure(stepping(endpoint)),
-            "official plan": meter.measure(
-                [lambda i=t.id: official.get_triples(i, chosen[i]) for t in topics]
-            ),
-            "compiled": meter.measure(stepping(compiled)),
-        },
-    }
-    asked = endpoint.client.counts["requests"] - before[0], official.requests - before[1]
-    figures["both"] = {
-        "requests a topic": round(asked[0] / len(topics), 2),
-        "requests a topic, official plan": round(asked[1] / len(topics), 2),
-        "answers that differ from the compiled graph": _differing(endpoint, compiled, sides, steps),
+        "requests a topic": dict(zip(SIDES, requests, strict=False))
     }
     for call in ("get_relations", "get_triples"):
-        sides_of = figures[call]
-        times = sides_of["official plan"]["cpu_ms"] / max(sides_of["graphwalker"]["cpu_ms"], 1e-9)
-        sides_of["official / graphwalker, by CPU"] = round(times, 2)
-        sys.stdout.write(f"{name} {call}: {sides_of}\n")
+        of_call: dict[str, Any] = {name: meter.figures(f"{call} {name}") for name in SIDES}
+        times = of_call["official plan"]["cpu_ms"] / of_call["graphwalker"]["cpu_ms"]
+        figures[call] = {**of_call, "official / graphwalker, by CPU": round(times, 2)}
+    figures["topics whose texts differ from the compiled graph's"] = {"count": differing}
     return figures
 
 
+Graphs = tuple[SparqlGraph, OfficialPlan, KnowledgeGraph]
+SIDES = ("graphwalker", "official plan", "compiled")
+
+
+def _call(function: Callable[..., object], *arguments: object) -> Callable[[], object]:
+    return lambda: function(*arguments)
+
+
 def _relations(compiled: KnowledgeGraph, entity_id: str) -> list[str]:
-    listed = [r for d in Direction for r, _ in compiled.flat_relations(entity_id, d)]
-    rng = random.Random(entity_id)
-    return rng.sample(listed, min(TAKEN, len(listed)))
+    listed = sorted({r for d in Direction for r, _ in compiled.flat_relations(entity_id, d)})
+    return random.Random(entity_id).sample(listed, min(TAKEN, len(listed)))
 
 
-def _differing(endpoint: Any, compiled: Any, sides: Any, steps: Any) -> int:
-    return sum(
-        (endpoint.flat_relations_many(sides[i]) != compiled.flat_relations_many(sides[i]))
-        + (endpoint.step_many(steps[i]) != compiled.step_many(steps[i]))
-        for i in sides
-    )
+def _steps(compiled: KnowledgeGraph, entity_id: str, relations: Sequence[str]) -> list[Step]:
+    """What the tool asks: each relation in the directions in which the entity has it."""
+    listed = {d: dict(compiled.flat_relations(entity_id, d)) for d in Direction}
+    return [Step(entity_id, r, d, LIMIT) for r in relations for d in Direction if r in listed[d]]
+
+
+def _texts(graph: KnowledgeGraph, topic: Entity) -> list[str]:
+    """What an agent reads of the entity: its relations, and the triples of the first four."""
+    tools = WalkerTools(graph, Question("q", "Who is related to whom?", (topic,)))
+    listed = tools.call(Call("get_relations", {"entity": topic.name}))
+    wanted = {"entity": topic.name, "relations": list(listed.relations)[:TAKEN]}
+    return [listed.text, tools.call(Call("get_triples", wanted)).text]
 
 
 def _client_ms() -> float:
@@ -194,28 +219,42 @@ def _client_ms() -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--endpoint", required=True)
+    parser.add_argument("--server", type=Path, required=True)
     parser.add_argument("--graph", type=Path, required=True)
-    parser.add_argument("--hub", default="")
-    parser.add_argument("--pid", type=int, default=0)
-    parser.add_argument("--calls", type=int, default=60)
+    parser.add_argument("--label", required=True)
+    parser.add_argument("--calls", type=int, default=100)
+    parser.add_argument("--warm", type=int, default=150)
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
-    compiled, endpoint = open_compiled(given.graph), open_endpoint(given.endpoint)
-    address, _, named = given.endpoint.partition("#")
-    graphs, meter = (endpoint, OfficialPlan(address, named), compiled), Meter(given.pid)
-    drawn = random.Random(given.seed).sample(range(compiled.size), 2 * given.calls)
+    server = status(given.server)
+    if server is None:
+        parser.error(f"{given.server}: no server runs here")
+    compiled = open_compiled(given.graph)
+    ours = SparqlGraph(server.endpoint, default_graph=GRAPH)
+    graphs = ours, OfficialPlan(server.endpoint, GRAPH), compiled
+    drawn = random.Random(given.seed).sample(range(compiled.size), given.warm + given.calls)
     topics = [compiled.entity_at(place) for place in drawn]
-    topics = [topic for topic in topics if topic.id != given.hub]
-    compare(topics[given.calls :], graphs, meter, "warming up")
+    topics = [topic for topic in topics if topic.id != HUB]
+    hub = Entity(HUB, compiled.name(HUB))
+    first = Meter(server.pid)
+    first.measure("hub", [_call(ours.flat_relations_many, [Side(HUB, d) for d in Direction])])
+    for topic in topics[: given.warm]:
+        _texts(ours, topic)
     figures: dict[str, Any] = {
-        "any entity": compare(topics[: given.calls], graphs, meter, "any entity")
+        "any entity": compare(topics[given.warm :], graphs, Meter(server.pid)),
+        "hub": compare([hub] * 3, graphs, Meter(server.pid), turn=1),
+        "hub, first listing of a process": first.figures("hub"),
+        "graph": compiled.info(),
     }
-    if given.hub:
-        hub = [Entity(given.hub, compiled.name(given.hub))]
-        figures["hub"] = compare(hub * 3, graphs, meter, "hub")
-    figures["graph"] = compiled.info()
-    command = f"python -m benchmarks.official_plan --calls {given.calls}"
+    path = RESULTS / "official_plan.json"
+    known = json.loads(path.read_text(encoding="utf-8"))["figures"] if path.exists() else {}
+    kept = {label: of_label for label, of_label in known.items() if "hub" in of_label}
+    sys.stdout.write(json.dumps(figures, indent=1) + "\n")
+    command = (
+        "python -m benchmarks.official_plan --server SERVER --graph GRAPH "
+        f"--label {given.label!r} --calls {given.calls} --warm {given.warm}"
+    )
+    figures = {**kept, given.label: figures}
     sys.stdout.write(f"{record('official_plan', figures, command, given.seed)}\n")
 
 

@@ -8,9 +8,27 @@ from typing import Protocol, runtime_checkable
 from graphwalker.graphs import cvt
 from graphwalker.graphs.literals import is_literal
 from graphwalker.graphs.names import names_nothing
-from graphwalker.graphs.triples import FLATTENED, Direction, Entity, Side, Step, Triple, triple
+from graphwalker.graphs.triples import (
+    FLATTENED,
+    AtLeast,
+    Direction,
+    Entity,
+    Side,
+    Step,
+    Triple,
+    triple,
+)
 
-__all__ = ["FLATTENED", "Direction", "Entity", "KnowledgeGraph", "Side", "Step", "Triple"]
+__all__ = [
+    "FLATTENED",
+    "AtLeast",
+    "Direction",
+    "Entity",
+    "KnowledgeGraph",
+    "Side",
+    "Step",
+    "Triple",
+]
 
 
 # Checked at run time by `open_graph`: a factory may give such a graph or a networkx one.
@@ -147,7 +165,8 @@ class KnowledgeGraph(Protocol):
 
         Plain relations that lead to entities or literals, and `r1..r2` for each way through a
         CVT node to another entity: outgoing `entity -r1-> cvt -r2-> x`, incoming `x -r1-> cvt
-        -r2-> entity`. Every one of them is accepted by `step`.
+        -r2-> entity`. Every one of them is accepted by `step`. A count that is an `AtLeast` was not
+        finished: an endpoint counts so far at hubs.
         """
         return self.flat_relations_many([Side(entity_id, direction)])[0]
 

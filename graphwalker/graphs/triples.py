@@ -46,6 +46,13 @@ class Triple:
     tail: Entity
 
 
+class AtLeast(int):
+    """A count that was not finished: there are so many, or more."""
+
+    def __sub__(self, other: int) -> "AtLeast":
+        return AtLeast(int(self) - other)
+
+
 class Side(NamedTuple):
     """One side of an entity: its outgoing or its incoming triples."""
 

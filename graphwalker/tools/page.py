@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 
-from graphwalker.graphs.base import Direction, Entity
+from graphwalker.graphs.base import AtLeast, Direction, Entity
 from graphwalker.tools.base import ShownTriple
 from graphwalker.tools.namebook import NameBook, quote
+
+_THOUSAND = 1000
 
 
 class Page:
@@ -62,5 +64,13 @@ class Page:
 
 
 def more(count: int) -> str:
-    """The mark of entries that are not shown."""
+    """The mark of entries that are not shown. A count that was not finished is said as such, past a
+    thousand in thousands.
+
+    >>> more(7), more(AtLeast(1496)), more(0)
+    (' (+7 more)', ' (+1,000 or more)', '')
+    """
+    if isinstance(count, AtLeast):
+        known = int(count) if count < _THOUSAND else count // _THOUSAND * _THOUSAND
+        return f" (+{known:,} or more)" if known > 0 else " (there may be more)"
     return f" (+{count} more)" if count > 0 else ""

@@ -147,7 +147,7 @@ class WalkerTools(NamedTopics):
         for (relation, direction, total), ends in zip(hops, found, strict=True):
             # Beyond CVTS_PER_RELATION `total` is a lower bound, so more ends may come than were
             # counted.
-            page.add(entity, relation, direction, ends, max(total, len(ends)))
+            page.add(entity, relation, direction, ends, type(total)(max(total, len(ends))))
         return self._observed(page, entity)
 
     def _observed(self, page: Page, entity: Entity) -> Observation:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from graphwalker.errors import GraphError
-from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side, Step, Triple
+from graphwalker.graphs.base import AtLeast, Direction, Entity, KnowledgeGraph, Side, Step, Triple
 from graphwalker.graphs.batched import BatchedGraph
 
 
@@ -90,6 +90,8 @@ class AnsweringGraph(BatchedGraph):
 
 
 Arguments = list[tuple[Any, ...]]
+_OR_MORE = "or more"
+"""Behind a count that was not finished."""
 
 
 def _triples(graph: KnowledgeGraph, calls: Arguments) -> list[list[Triple]]:
@@ -120,6 +122,11 @@ _ANSWERS: dict[str, Callable[[KnowledgeGraph, Arguments], list[Any]]] = {
 def _encode_item(item: Any) -> Any:
     if isinstance(item, Entity):
         return [item.id, item.name]
+    match item:
+        case (str() as relation, AtLeast() as count):
+            return [relation, int(count), _OR_MORE]
+        case _:
+            pass
     if isinstance(item, Triple):
         return [*_encode_item(item.head), item.relation, *_encode_item(item.tail)]
     return item
@@ -146,7 +153,13 @@ def _entities(data: Any) -> list[Entity]:
 
 
 def _counted(data: Any) -> list[tuple[str, int]]:
-    return [(_text(relation), int(count)) for relation, count in _listed(data)]
+    return [_count(*item) for item in _listed(data)]
+
+
+def _count(relation: Any, count: Any, mark: str = "") -> tuple[str, int]:
+    if mark not in ("", _OR_MORE):
+        raise ValueError(mark)
+    return _text(relation), AtLeast(count) if mark else int(count)
 
 
 def _decode_triples(data: Any) -> list[Triple]:

@@ -31,10 +31,12 @@ class SparqlGraph(BatchedGraph):
     `SparqlClient` (named graph, credentials, time-out, attempts) may be given by name.
     An answer that is missing, late or cut short raises `GraphError`, never an empty result.
 
-    `listed_edges`: of a side with more edges than that, CVT nodes take a second request.
+    `listed_edges`: a side with more edges than that is a hub. What its relations lead to is known
+    from probes of the relations, CVT nodes are looked for among any thousand ends of each, and
+    counts that were not finished are an `AtLeast`.
     `ordered_ends`: of a relation with more ends than that at one entity, `step` shows any, not
-    those of the least ids, and CVT nodes are looked for among any thousand: to put a million ends
-    into order takes a server seconds. `neighbors` keeps its order whatever that costs.
+    those of the least ids: to put a million ends into order takes a server seconds. `neighbors`
+    keeps its order whatever that costs.
 
     `resolve` finds names by case where the graph has an index of folded names
     (`graphwalker virtuoso load` adds one); without it only exact names, in the languages of the
@@ -56,12 +58,10 @@ class SparqlGraph(BatchedGraph):
         self.vocabulary = vocabulary
         self._patterns = Patterns(vocabulary, one_graph=bool(self.client.default_graph))
         self._read = RowReader(vocabulary)
-        self._lister = EndpointLister(
-            self.client, vocabulary, self._patterns, listed_edges, ordered_ends
-        )
+        self._lister = EndpointLister(self.client, vocabulary, self._patterns, listed_edges)
         self._counted = CountedRelations()
         self._stepper = Stepper(
-            self.client, vocabulary, self._patterns, ordered_ends, self._counted.count_of
+            self.client, vocabulary, self._patterns, ordered_ends, self._counted
         )
         self._warned = False
 
@@ -178,7 +178,7 @@ class SparqlGraph(BatchedGraph):
         askable = [side for side in dict.fromkeys(sides) if self._iri(side.entity_id) is not None]
         listed = dict(zip(askable, self._lister.flat_relations_many(askable), strict=True))
         self._counted.add(listed)
-        return [listed.get(side, []) for side in sides]
+        return [listed[side].relations if side in listed else [] for side in sides]
 
     def step_many(self, steps: Sequence[Step]) -> list[list[Entity]]:
         """`flatten.step_many`, in one request (more where nameless nodes fill a list)."""

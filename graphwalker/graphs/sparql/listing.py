@@ -1,32 +1,55 @@
 """Listings over SPARQL: the relations of an entity, CVT nodes crossed, in one request.
 
 A request counts the relations and brings along what stands behind CVT nodes among the first
-edges of a side. Sides with more edges than that (hubs) need a second one. What comes out is what
-`flatten.flat_relations` gives on any other graph.
+edges of a side; a side with more edges needs a second one. What comes out is what
+`cvt.flat_relations_many` gives on any other graph. A side with more than a thousand edges is a
+hub: what its relations lead to is known from probes of the relations, and counts are bounded.
 """
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
+from typing import NamedTuple
 
 from graphwalker.errors import GraphError
-from graphwalker.graphs.base import FLATTENED, Direction, Entity, Side, Step
+from graphwalker.graphs.base import FLATTENED, AtLeast, Direction, Entity, Side, Step
 from graphwalker.graphs.cvt import RELATIONS_PER_CVT
-from graphwalker.graphs.sparql.answers import ResultRow
-from graphwalker.graphs.sparql.batch import BranchBatch
+from graphwalker.graphs.sparql.answers import ResultRow, count_in
+from graphwalker.graphs.sparql.batch import BRANCHES, BranchBatch
 from graphwalker.graphs.sparql.client import SparqlClient
 from graphwalker.graphs.sparql.patterns import CVTS_LOOKED_AT, Patterns
 from graphwalker.graphs.sparql.reading import RowReader, is_nameless
 from graphwalker.graphs.sparql.terms import Vocabulary
 
-EDGES = 1_000
+FIRST = 20
 """Edges of a side among which CVT nodes are looked for right away."""
-ORDERED = 10_000
+EDGES = 1_000
+"""Edges of a side that are all looked at; a side with more is a hub."""
+COUNTED = 100_000
+"""Edges of a side that are all counted; of more, each relation is counted up to `COUNTED_EACH`."""
+COUNTED_EACH = 1_100
+ORDERED = 2_000
 """Ends of one relation up to which "the first n" are those of the least ids; of more, any n."""
 _SIDES = 8
 """Per request: each side may bring many rows."""
+_LEARNED = BRANCHES // 3
+"""Relations that one request probes."""
+_SHAPES = (2, 6, _LEARNED, 24, BRANCHES)
+"""Branches of a request about a hub, filled up: few texts for many hubs, each planned once."""
+_NONE = "<urn:graphwalker:none>"
+Chain = tuple[str, ...]
+"""One relation, or two around a CVT node."""
 REMEMBERED = 4096
 """Sides whose listed relations are remembered."""
+
+
+class ListedSide(NamedTuple):
+    """The relations of a side with their counts, and those `a..b` among them that are stored."""
+
+    relations: list[tuple[str, int]]
+    stored: frozenset[str]
 
 
 @dataclass(slots=True)
@@ -36,108 +59,162 @@ class _Look:
     side: Side
     counts: dict[str, int]
     behind: dict[str, list[ResultRow]] = field(default_factory=dict[str, list[ResultRow]])
+    hub: list[tuple[str, int]] | None = None
+    """The listing of a hub."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Mediated:
+    """A relation that leads to CVT nodes, and no other nodes where it is `pure`; relations behind
+    them, to entities and to literals."""
+
+    pure: bool
+    entities: tuple[str, ...]
+    literals: tuple[str, ...]
 
 
 class EndpointLister:
     """Lists sides, in the vocabulary of its reader."""
 
     def __init__(
-        self,
-        client: SparqlClient,
-        vocabulary: Vocabulary,
-        patterns: Patterns,
-        edges: int = EDGES,
-        ordered: int = ORDERED,
+        self, client: SparqlClient, vocabulary: Vocabulary, patterns: Patterns, edges: int = EDGES
     ) -> None:
         self._client, self._vocabulary, self._patterns = client, vocabulary, patterns
-        self._edges, self._ordered = edges, ordered
-        self._mediated: set[tuple[str, Direction]] = set()
-        """Relations that lead to CVT nodes, as probes have shown."""
+        self._edges, self._first = edges, min(edges, FIRST)
+        self._known: dict[tuple[str, Direction], _Mediated | None] = {}
+        """Relations of hubs; `None` for one that leads to no CVT nodes."""
         self._read = RowReader(vocabulary)
 
-    def flat_relations_many(self, sides: Sequence[Side]) -> list[list[tuple[str, int]]]:
-        """`flatten.flat_relations_many` of sides that have an IRI."""
+    def flat_relations_many(self, sides: Sequence[Side]) -> list[ListedSide]:
+        """`cvt.flat_relations_many` of sides that have an IRI."""
         return [
             listed
             for first in range(0, len(sides), _SIDES)
             for listed in self._some(sides[first : first + _SIDES])
         ]
 
-    def _some(self, sides: Sequence[Side]) -> Iterator[list[tuple[str, int]]]:
+    def _some(self, sides: Sequence[Side]) -> Iterator[ListedSide]:
         batch = BranchBatch(self._client)
         for entity_id, direction in sides:
             entity = batch.term(self._iri(entity_id))
-            batch.add(self._patterns.relations(entity, direction))
-            batch.add(self._patterns.behind(entity, direction, self._edges + 1))
+            batch.add(self._patterns.relations(entity, direction, COUNTED + 1))
+            batch.add(self._patterns.behind(entity, direction, self._first + 1))
         found = iter(batch.run())
         looks: list[_Look] = []
         for side in sides:
             counts = self._read.counts(next(found))
             looks.append(_Look(side, counts, self._read.by(next(found), "r")))
-        self._look_again(looks)
-        return map(self._listed, looks)
+        large = [look for look in looks if sum(look.counts.values()) > self._first]
+        hubs = [look for look in large if sum(look.counts.values()) > self._edges]
+        self._look_again([look for look in large if look not in hubs])
+        for look in hubs:
+            self._look_at_hub(look)
+        for look in looks:
+            relations = self._listed(look) if look.hub is None else look.hub
+            stored = frozenset(r for r, _ in relations if FLATTENED in r and r in look.counts)
+            yield ListedSide(relations, stored)
 
     def _look_again(self, looks: Sequence[_Look]) -> None:
-        """Ask again where the first edges were not all, or more than may be looked at."""
-        plain = self._without_cvts(looks)
+        """All edges, where the first ones were not all."""
         batch = BranchBatch(self._client)
-        places: list[tuple[_Look, str, int]] = []
         for look in looks:
-            entity, direction = batch.term(self._iri(look.side.entity_id)), look.side.direction
-            partly = sum(look.counts.values()) > self._edges
-            wanted = look.counts if partly else look.behind
-            wanted = [r for r in wanted if look.counts.get(r, 0) and not self._vocabulary.hides(r)]
-            large = [r for r in wanted if look.counts[r] > CVTS_LOOKED_AT]
-            for relation in large:
-                if (look.side, relation) in plain:
-                    continue
-                term = batch.term(self._iri(relation))
-                in_order = look.counts[relation] <= self._ordered
-                branch = self._patterns.behind_one(entity, direction, term, in_order)
-                places.append((look, relation, batch.add(branch)))
-            for some in self._portions(look, set(wanted) - set(large)) if partly else ():
-                terms = " ".join(map(self._iri, some))
-                branch = self._patterns.behind_some(entity, direction, terms)
-                places.append((look, "", batch.add(branch)))
-            if partly:
-                look.behind = {}
-        found = batch.run()
-        for look, relation, place in places:
-            rows = found[place]
-            look.behind.update({relation: rows} if relation else self._read.by(rows, "r"))
+            entity = batch.term(self._iri(look.side.entity_id))
+            batch.add(self._patterns.behind(entity, look.side.direction, self._edges + 1))
+        for look, rows in zip(looks, batch.run(), strict=True):
+            look.behind = self._read.by(rows, "r")
 
-    def _without_cvts(self, looks: Sequence[_Look]) -> set[tuple[Side, str]]:
-        """The relations of hubs among whose ends a probe finds no CVT node. To put a million ends
-        into order costs seconds, a probe a millisecond; that a relation leads to CVT nodes is
-        remembered, and not asked again."""
-        batch = BranchBatch(self._client)
-        probes: dict[tuple[Side, str], int] = {}
-        for look in looks:
-            side = look.side
+    def _look_at_hub(self, look: _Look) -> None:
+        """Its listing, from what its relations are known to lead to."""
+        side, direction = look.side, look.side.direction
+        if sum(look.counts.values()) > COUNTED:
+            look.counts = self._bounded_counts(side)
+        shown = {r: n for r, n in look.counts.items() if n and not self._vocabulary.hides(r)}
+        self._learn([r for r in shown if (r, direction) not in self._known], direction)
+        known = {r: k for r in shown if FLATTENED not in r and (k := self._known[r, direction])}
+        mixed = [(r,) for r, relation in known.items() if not relation.pure]
+
+        def branch(entity: str, relations: Chain) -> str:
+            return self._patterns.cvts(entity, relations[0], direction)
+
+        cvts = self._counts(side, mixed, branch)
+        listed = shown | dict.fromkeys(known, 0)
+        for (relation,), count in cvts.items():
+            if count < min(shown[relation], CVTS_LOOKED_AT):
+                listed[relation] = shown[relation] - count
+        for (near, far), count in self._pair_counts(side, known).items():
+            pair = (near, far) if direction == Direction.OUT else (far, near)
+            if count and FLATTENED not in pair[0]:
+                bounded = shown[near] > CVTS_LOOKED_AT
+                listed.setdefault(FLATTENED.join(pair), AtLeast(count) if bounded else count)
+        look.hub = sorted((r, n) for r, n in listed.items() if n)
+
+    def _pair_counts(self, side: Side, known: Mapping[str, _Mediated]) -> Counter[Chain]:
+        """How many entities and literals stand behind the CVT nodes of each relation."""
+        counts: Counter[Chain] = Counter()
+        for pure, literals in product((True, False), repeat=2):
+            pairs = [
+                (near, far)
+                for near, relation in known.items()
+                for far in (relation.literals if literals else relation.entities)
+                if relation.pure == pure
+            ]
+
+            def branch(e: str, pair: Chain, p: bool = pure, x: bool = literals) -> str:
+                return self._patterns.pairs(e, pair[0], pair[1], side.direction, p, x)
+
+            counts.update(self._counts(side, pairs, branch))
+        return counts
+
+    def _bounded_counts(self, side: Side) -> dict[str, int]:
+        """The relations of a side with very many edges, each counted up to `COUNTED_EACH`."""
+        batch, direction = BranchBatch(self._client), side.direction
+        entity = batch.term(self._iri(side.entity_id))
+        batch.add(self._patterns.relation_ids(entity, direction))
+        relations = [(self._read.id(row, "r"),) for row in batch.run()[0]]
+
+        def branch(entity: str, chain: Chain) -> str:
+            return self._patterns.count_up_to(entity, chain[0], direction, COUNTED_EACH)
+
+        found = self._counts(side, relations, branch)
+        return {r: AtLeast(n) if n >= COUNTED_EACH else n for (r,), n in found.items()}
+
+    def _learn(self, relations: Sequence[str], direction: Direction) -> None:
+        """Probe relations for CVT nodes, wherever they are: once for each relation of a store."""
+        patterns = self._patterns
+        for first in range(0, len(relations), _LEARNED):
+            batch, some = BranchBatch(self._client), relations[first : first + _LEARNED]
+            for (iri,) in _filled([(self._iri(relation),) for relation in some]):
+                term = batch.term(iri)
+                for branch in (patterns.probed, patterns.probed_cvts, patterns.probed_far):
+                    batch.add(branch(term, direction))
+            found = iter(batch.run())
+            for relation, ends, cvts, far in zip(some, found, found, found, strict=False):
+                looked, nameless = (sum(count_in(r, "n") for r in rows) for rows in (ends, cvts))
+                kinds = {(self._read.id(row, "q"), bool(count_in(row, "l"))) for row in far}
+                self._known[relation, direction] = (
+                    _Mediated(
+                        pure=nameless == looked,
+                        entities=tuple(sorted(q for q, literal in kinds if not literal)),
+                        literals=tuple(sorted(q for q, literal in kinds if literal)),
+                    )
+                    if nameless
+                    else None
+                )
+
+    def _counts(
+        self, side: Side, relations: Sequence[Chain], branch: Callable[[str, Chain], str]
+    ) -> dict[Chain, int]:
+        """What a branch counts around the entity, for each one or two relations."""
+        counts: dict[Chain, int] = {}
+        for first in range(0, len(relations), BRANCHES):
+            batch = BranchBatch(self._client)
             entity = batch.term(self._iri(side.entity_id))
-            for relation, count in look.counts.items():
-                known = (relation, side.direction) in self._mediated
-                if count <= CVTS_LOOKED_AT or known or self._vocabulary.hides(relation):
-                    continue
-                term = batch.term(self._iri(relation))
-                branch = self._patterns.leads_to_cvts(entity, side.direction, term)
-                probes[side, relation] = batch.add(branch)
-        found = batch.run()
-        self._mediated |= {(r, side.direction) for (side, r), at in probes.items() if found[at]}
-        return {one for one, at in probes.items() if not found[at]}
-
-    def _portions(self, look: _Look, relations: set[str]) -> Iterator[list[str]]:
-        """Relations with few edges, put together as long as the edges are not many."""
-        portion: list[str] = []
-        edges = 0
-        for relation in sorted(relations):
-            edges += look.counts[relation]
-            if portion and (edges > self._edges or len(portion) >= 200):
-                yield portion
-                portion, edges = [], look.counts[relation]
-            portion.append(relation)
-        if portion:
-            yield portion
+            some = relations[first : first + BRANCHES]
+            for iris in _filled([tuple(map(self._iri, chain)) for chain in some]):
+                batch.add(branch(entity, tuple(map(batch.term, iris))))
+            for chain, rows in zip(some, batch.run(), strict=False):
+                counts[chain] = sum(count_in(row, "n") for row in rows)
+        return counts
 
     def _listed(self, look: _Look) -> list[tuple[str, int]]:
         counts = {r: n for r, n in look.counts.items() if n and not self._vocabulary.hides(r)}
@@ -177,24 +254,37 @@ class EndpointLister:
         return iri
 
 
+def _filled(some: Sequence[Chain]) -> Iterator[Chain]:
+    """As many as the next shape has, filled up with relations that no graph has."""
+    yield from some
+    wanted = next(shape for shape in _SHAPES if shape >= len(some))
+    yield from [(_NONE,) * len(some[0])] * (wanted - len(some))
+
+
 class CountedRelations:
     """The relations that the last listings showed, by side: one that was counted a moment ago and
     comes back without ends is a fault. Safe among threads."""
 
     def __init__(self) -> None:
-        self._listed: dict[Side, dict[str, int]] = {}
+        self._listed: dict[Side, tuple[dict[str, int], frozenset[str]]] = {}
         self._lock = threading.Lock()
 
-    def add(self, listed: Mapping[Side, Sequence[tuple[str, int]]]) -> None:
+    def add(self, listed: Mapping[Side, ListedSide]) -> None:
         with self._lock:
             if len(self._listed) + len(listed) > REMEMBERED:
                 self._listed.clear()
-            for side, relations in listed.items():
-                self._listed[side] = dict(relations)
+            for side, (relations, stored) in listed.items():
+                self._listed[side] = dict(relations), stored
 
     def count_of(self, step: Step) -> int | None:
         """How many ends the relation was listed with; `None` where it was not listed."""
-        return self._listed.get(Side(step.entity_id, step.direction), {}).get(step.relation)
+        known = self._listed.get(Side(step.entity_id, step.direction))
+        return known[0].get(step.relation) if known else None
+
+    def is_stored(self, step: Step) -> bool | None:
+        """Whether a listed `a..b` is one relation of the graph; `None` where it was not listed."""
+        known = self._listed.get(Side(step.entity_id, step.direction))
+        return step.relation in known[1] if known and step.relation in known[0] else None
 
     def contradicted(self, steps: Sequence[Step], found: Sequence[list[Entity]]) -> list[Step]:
         """The steps that led nowhere though their relation was counted there."""

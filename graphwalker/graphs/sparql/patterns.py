@@ -12,6 +12,8 @@ from graphwalker.graphs.triples import direction_of
 
 CVTS_LOOKED_AT = 1000
 """Per relation, as in `flatten`."""
+PROBED, CVTS_PROBED = 200, 40
+"""Ends by which a relation of hubs is known, and CVT nodes among them that are looked behind."""
 
 
 class Patterns:
@@ -30,11 +32,21 @@ class Patterns:
         self._hidden = [iri for one in dict.fromkeys(hidden) if (iri := vocabulary.iri(one))]
         # Over several graphs one triple may stand in two of them.
         self._count = "COUNT(*)" if one_graph else "COUNT(DISTINCT ?x)"
+        self._each = "?x" if one_graph else "DISTINCT ?x"
 
-    def relations(self, entity: str, direction: Direction) -> str:
-        """`r`, `n`: every relation of the entity with its number of triples."""
-        edge = _edge(entity, "?r", "?x", direction)
-        return f"SELECT ?r ({self._count} AS ?n) WHERE {{ {edge} }} GROUP BY ?r"
+    def relations(self, entity: str, direction: Direction, edges: int) -> str:
+        """`r`, `n`: the relations of the entity among so many of its edges, each with its number of
+        triples there."""
+        # Each relation of an edge is a look-up of its own on Virtuoso: hidden ones are left out
+        # before it.
+        edge = _edge(entity, "?r", "?x", direction) + self._shown("?r")
+        some = f"SELECT ?r ?x WHERE {{ {edge} }} LIMIT {edges}"
+        return f"SELECT ?r ({self._count} AS ?n) WHERE {{ {{ {some} }} }} GROUP BY ?r"
+
+    def relation_ids(self, entity: str, direction: Direction) -> str:
+        """`r`: every relation of the entity."""
+        edge = _edge(entity, "?r", "?x", direction) + self._shown("?r")
+        return f"SELECT ?r WHERE {{ {{ SELECT DISTINCT ?r WHERE {{ {edge} }} }} }}"
 
     def count(self, entity: str, relation: str, direction: Direction) -> str:
         """`n`: the number of triples."""
@@ -53,10 +65,18 @@ class Patterns:
         """`s`, `xn` for each of the entities."""
         return f"SELECT ?s ?xn WHERE {{ VALUES ?s {{ {entities} }} ?s {self._name} ?xn }}"
 
-    def ends(self, entity: str, relation: str, direction: Direction, limit: int | None) -> str:
-        """`x`, `xn`: the first entities in id order along the relation."""
-        found = f"SELECT DISTINCT ?x WHERE {{ {_edge(entity, relation, '?x', direction)} }}"
-        return f"SELECT ?x ?xn WHERE {{ {{ {found}{self._first(limit)} }} {self._named()} }}"
+    def ends(
+        self,
+        entity: str,
+        relation: str,
+        direction: Direction,
+        limit: int | None,
+        in_order: bool = True,
+    ) -> str:
+        """`x`, `xn`: the first entities in id order along the relation; without an order any."""
+        found = f"SELECT {self._each} WHERE {{ {_edge(entity, relation, '?x', direction)} }}"
+        first = self._first(limit) if in_order else f" LIMIT {limit}"
+        return f"SELECT ?x ?xn WHERE {{ {{ {found}{first} }} {self._named()} }}"
 
     def ends_of(self, entities: str, relation: str, direction: Direction) -> str:
         """`s`, `x`, `xn`: all entities along the relation from each of the entities."""
@@ -82,28 +102,47 @@ class Patterns:
         near = f"SELECT ?r ?c WHERE {{ {edge} {shown} }} LIMIT {edges}"
         return self._behind(near, "?r ", direction)
 
-    def behind_some(self, entity: str, direction: Direction, relations: str) -> str:
-        """The same over some relations, all of their edges."""
-        edge = _edge(entity, "?r", "?c", direction)
-        near = f"SELECT ?r ?c WHERE {{ VALUES ?r {{ {relations} }} {edge} FILTER(!isLiteral(?c)) }}"
-        return self._behind(near, "?r ", direction)
+    def probed(self, relation: str, direction: Direction) -> str:
+        """`n`: how many ends of a relation a probe looks at, wherever they are. A probe without an
+        order costs the same for any relation."""
+        return f"SELECT (COUNT(*) AS ?n) WHERE {{ {{ {self._probe(relation, direction)} }} }}"
 
-    def behind_one(
-        self, entity: str, direction: Direction, relation: str, in_order: bool = True
+    def probed_cvts(self, relation: str, direction: Direction) -> str:
+        """`n`: how many of them are CVT nodes."""
+        probe = self._probe(relation, direction)
+        return f"SELECT (COUNT(*) AS ?n) WHERE {{ {{ {probe} }} {self._is_cvt('?c')} }}"
+
+    def probed_far(self, relation: str, direction: Direction) -> str:
+        """`q`, `l`: relations from some of these CVT nodes to entities (`l` is 0) and literals."""
+        probe = self._probe(relation, direction)
+        cvts = f"SELECT ?c WHERE {{ {{ {probe} }} {self._is_cvt('?c')} }} LIMIT {CVTS_PROBED}"
+        far = _edge("?c", "?q", "?x", direction) + self._shown("?q")
+        named = f"FILTER(isLiteral(?x) || EXISTS {{ {self._has_name('?x')} }})"
+        kinds = "SELECT DISTINCT ?q (IF(isLiteral(?x), 1, 0) AS ?l)"
+        return f"SELECT ?q ?l WHERE {{ {{ {kinds} WHERE {{ {{ {cvts} }} {far} {named} }} }} }}"
+
+    def cvts(self, entity: str, relation: str, direction: Direction) -> str:
+        """`n`: how many of any thousand ends of a relation are CVT nodes."""
+        some = self._some(_edge(entity, relation, "?c", direction))
+        return f"SELECT (COUNT(*) AS ?n) WHERE {{ {{ {some} }} {self._is_cvt('?c')} }}"
+
+    def pairs(
+        self, entity: str, near: str, far: str, direction: Direction, pure: bool, literals: bool
     ) -> str:
-        """`c`, `q`, `x`, `xn` over one relation, its first edges in id order, or any of them."""
-        edge = _edge(entity, relation, "?c", direction)
-        first = self._first(CVTS_LOOKED_AT, "?c") if in_order else f" LIMIT {CVTS_LOOKED_AT}"
-        return self._behind(f"SELECT ?c WHERE {{ {edge} }}{first}", "", direction)
+        """`n`: how many entities, or literals, stand over `far` behind any thousand ends of `near`,
+        of which all are CVT nodes (`pure`), or those that are one.
 
-    def leads_to_cvts(self, entity: str, direction: Direction, relation: str) -> str:
-        """`c`: one nameless node among some ends of a relation, no row where there is none. A probe
-        without an order, whose cost does not grow with the relation."""
-        edge = _edge(entity, relation, "?c", direction)
-        some = f"SELECT ?c WHERE {{ {edge} }} LIMIT {CVTS_LOOKED_AT}"
+        With both relations given, a thousand nodes take Virtuoso a millisecond; with `far` open
+        they take two hundred, and a look at the texts of their names thirty.
+        """
+        some = self._some(_edge(entity, near, "?c", direction))
+        mediator = "" if pure else self._is_cvt("?c")
+        end = (
+            "FILTER(isLiteral(?x))" if literals else f"?x {self._name} ?xn . FILTER(?x != {entity})"
+        )
         return (
-            f"SELECT ?c WHERE {{ {{ {some} }} FILTER(!isLiteral(?c)) {self._nameless('?c')} }}"
-            " LIMIT 1"
+            f"SELECT (COUNT(DISTINCT ?x) AS ?n) WHERE {{ {{ {some} }} {mediator}"
+            f" {_edge('?c', far, '?x', direction)} {end} }}"
         )
 
     def count_up_to(self, entity: str, relation: str, direction: Direction, most: int) -> str:
@@ -117,14 +156,25 @@ class Patterns:
         return f"SELECT ?x ?xn WHERE {{ {{ {found} }} {self._named()} }}"
 
     def across(
-        self, entity: str, near: str, far: str, direction: Direction, limit: int | None
+        self,
+        entity: str,
+        near: str,
+        far: str,
+        direction: Direction,
+        limit: int | None,
+        of_any: bool = False,
+        in_order: bool = True,
     ) -> str:
-        """`x`, `xn`: the first entities in id order behind the CVT nodes at the end of `near`."""
+        """`x`, `xn`: the first entities in id order behind the CVT nodes at the end of `near`, or
+        behind any thousand of them; without an order any so many."""
+        edge = _edge(entity, near, "?c", direction)
+        if of_any:
+            edge = f"{{ {self._some(edge)} }}"
+        first = self._first(limit) if in_order else f" LIMIT {limit}"
         return (
-            f"SELECT ?x ?xn WHERE {{ {{ SELECT DISTINCT ?x WHERE {{"
-            f" {_edge(entity, near, '?c', direction)} {self._nameless('?c')}"
-            f" {_edge('?c', far, '?x', direction)} FILTER(?x != {entity}) }}"
-            f"{self._first(limit)} }} {self._named()} }}"
+            f"SELECT ?x ?xn WHERE {{ {{ SELECT DISTINCT ?x WHERE {{ {edge} {self._nameless('?c')}"
+            f" {_edge('?c', far, '?x', direction)} FILTER(?x != {entity}) }}{first} }}"
+            f" {self._named()} }}"
         )
 
     def candidates(self, found: str) -> str:
@@ -161,10 +211,19 @@ class Patterns:
 
     def _nameless(self, node: str) -> str:
         """No name, or only an id in the place of one (`names.names_nothing`)."""
-        return (
-            f"FILTER NOT EXISTS {{ {node} {self._name} ?cn"
-            ' FILTER(!REGEX(STR(?cn), "^([mg][.][0-9a-z_]+)?$")) }'
-        )
+        return f"FILTER NOT EXISTS {{ {self._has_name(node)} }}"
+
+    def _is_cvt(self, node: str) -> str:
+        return f"FILTER(!isLiteral({node})) {self._nameless(node)}"
+
+    def _has_name(self, node: str) -> str:
+        return f'{node} {self._name} ?cn FILTER(!REGEX(STR(?cn), "^([mg][.][0-9a-z_]+)?$"))'
+
+    def _some(self, edge: str) -> str:
+        return f"SELECT ?c WHERE {{ {edge} }} LIMIT {CVTS_LOOKED_AT}"
+
+    def _probe(self, relation: str, direction: Direction) -> str:
+        return f"SELECT ?c WHERE {{ {_edge('?s', relation, '?c', direction)} }} LIMIT {PROBED}"
 
     def _first(self, limit: int | None, node: str = "?x") -> str:
         """The first ones by id, which is not the order of full IRIs, nor of literals."""

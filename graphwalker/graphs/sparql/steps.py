@@ -3,13 +3,15 @@
 What comes out is what `flatten.step` and `neighbors` give on any other graph.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from enum import IntEnum
 
-from graphwalker.graphs.base import FLATTENED, Direction, Entity, Step
+from graphwalker.graphs.base import FLATTENED, AtLeast, Direction, Entity, Step
 from graphwalker.graphs.literals import is_literal
 from graphwalker.graphs.sparql.answers import count_in
 from graphwalker.graphs.sparql.batch import BranchBatch
 from graphwalker.graphs.sparql.client import SparqlClient
+from graphwalker.graphs.sparql.listing import CountedRelations
 from graphwalker.graphs.sparql.patterns import Patterns
 from graphwalker.graphs.sparql.reading import RowReader, is_nameless
 from graphwalker.graphs.sparql.terms import Vocabulary
@@ -18,6 +20,18 @@ SPARE = 11
 """Entities asked for beyond a limit, in the place of nameless ones that are not shown."""
 TOGETHER = 150
 """Entities per branch that are asked about at once."""
+
+
+class _Take(IntEnum):
+    """Which ends a step takes."""
+
+    FEW = 0
+    """All of them, as they come: fewer than may be shown."""
+    FIRST = 1
+    """Those of the least ids."""
+    ANY = 2
+    """Any: they are too many to be put into order. Of a flattened hop the first ones behind any
+    thousand CVT nodes."""
 
 
 class Stepper:
@@ -29,12 +43,12 @@ class Stepper:
         vocabulary: Vocabulary,
         patterns: Patterns,
         ordered: int,
-        count_of: Callable[[Step], int | None],
+        counted: CountedRelations,
     ) -> None:
-        """Of a relation with more than `ordered` ends any are taken, not the first by id.
-        `count_of` gives how many it has, where that was listed a moment ago."""
+        """Of a relation with more than `ordered` ends any are taken, not the first by id. What was
+        listed a moment ago is known from `counted`."""
         self._client, self._vocabulary, self._patterns = client, vocabulary, patterns
-        self._ordered, self._count_of = ordered, count_of
+        self._ordered, self._counted = ordered, counted
         self._read = RowReader(vocabulary)
 
     def neighbors_many(self, steps: Sequence[Step]) -> list[list[Entity]]:
@@ -48,61 +62,86 @@ class Stepper:
         return [found.get(step, [])[: step.limit] for step in steps]
 
     def step_many(self, steps: Sequence[Step]) -> list[list[Entity]]:
-        """`flatten.step_many`: no CVT nodes among the ends, flattened hops across them."""
+        """`cvt.step_many`: no CVT nodes among the ends, flattened hops across them."""
         results: dict[Step, list[Entity]] = {}
         limits = {step: None if step.limit is None else step.limit + SPARE for step in steps}
-        large = self._larger_than_ordered(steps)
+        takes = self._takes(limits)
         while limits:
             more: dict[Step, int | None] = {}
-            for step, ends in self._hops(limits, large).items():
-                limit = limits[step]
+            for step, ends in self._hops(limits, takes).items():
+                limit, take = limits[step], takes[step]
                 kept = [end for end in ends if not is_nameless(end)]
-                if _order_is_unsure(ends, limit) and step not in large:
+                enough = limit is None or len(ends) < limit or len(kept) >= (step.limit or 0)
+                if take is _Take.ANY and FLATTENED in step.relation:
+                    enough = len(kept) >= (step.limit or 0)
+                if take is _Take.FEW and limit is not None and len(ends) >= limit:
+                    more[step], takes[step] = limit, _Take.FIRST
+                elif take is _Take.FIRST and _order_is_unsure(ends, limit):
                     more[step] = None
-                elif limit is None or len(ends) < limit or len(kept) >= (step.limit or 0):
+                elif enough:
                     results[step] = kept[: step.limit]
+                elif take is _Take.ANY and FLATTENED in step.relation:
+                    more[step], takes[step] = limit, _Take.FIRST
                 else:
-                    more[step] = max(64, limit * 4)
+                    more[step] = max(64, (limit or 0) * 4)
             limits = more
         return [results[step] for step in steps]
 
-    def _larger_than_ordered(self, steps: Sequence[Step]) -> set[Step]:
-        """The steps over plain relations with more ends than are put into order."""
-        counts: dict[Step, int] = {}
+    def _takes(self, limits: Mapping[Step, int | None]) -> dict[Step, _Take]:
+        """Which of its ends each step takes: by their number, as it was listed a moment ago. A
+        plain relation that was not listed is counted, as far as need be."""
+        takes: dict[Step, _Take] = {}
         batch = BranchBatch(self._client)
         places: dict[Step, int] = {}
-        for step in dict.fromkeys(steps):
-            if step.limit is None or not self._is_askable(step, step.relation):
+        for step, limit in limits.items():
+            takes[step], known = _Take.FIRST, self._counted.count_of(step)
+            if limit is None:
                 continue
-            known = self._count_of(step)
             if known is not None:
-                counts[step] = known
-                continue
-            entity = batch.term(self._iri(step.entity_id))
-            relation = batch.term(self._iri(step.relation))
-            most = self._ordered + 1
-            branch = self._patterns.count_up_to(entity, relation, step.direction, most)
-            places[step] = batch.add(branch)
+                takes[step] = self._take(known, limit)
+            elif self._is_askable(step, step.relation):
+                entity = batch.term(self._iri(step.entity_id))
+                relation = batch.term(self._iri(step.relation))
+                most = self._ordered + 1
+                branch = self._patterns.count_up_to(entity, relation, step.direction, most)
+                places[step] = batch.add(branch)
         found = batch.run()
-        counts |= {step: sum(count_in(r, "n") for r in found[at]) for step, at in places.items()}
-        return {step for step, count in counts.items() if count > self._ordered}
+        for step, place in places.items():
+            if sum(count_in(row, "n") for row in found[place]) > self._ordered:
+                takes[step] = _Take.ANY
+        return takes
+
+    def _take(self, count: int, limit: int) -> _Take:
+        if count > self._ordered or isinstance(count, AtLeast):
+            return _Take.ANY
+        return _Take.FEW if count < limit else _Take.FIRST
 
     def _hops(
-        self, limits: Mapping[Step, int | None], large: Collection[Step]
+        self, limits: Mapping[Step, int | None], takes: Mapping[Step, _Take]
     ) -> dict[Step, list[Entity]]:
         """The ends of each step, up to so many; a stored `a..b` wins over a crossing."""
         batch = BranchBatch(self._client)
         plain: dict[Step, int] = {}
         across: dict[Step, int] = {}
         # In an order of kinds: few texts for many calls, and each is planned once.
-        for step, limit in sorted(limits.items(), key=_kind):
-            if self._is_askable(step, step.relation):
-                plain[step] = self._add_ends(batch, step, limit, step not in large)
+        for step in sorted(limits, key=lambda s: _kind(s, limits[s], takes[s])):
+            limit, take = limits[step], takes[step]
             near, far = _halves(step)
-            if far and self._is_askable(step, near) and self._is_askable(step, far):
+            is_stored = self._counted.is_stored(step) if far else True
+            if is_stored is not False and self._is_askable(step, step.relation):
+                plain[step] = self._add_ends(batch, step, limit, take)
+            if (
+                far
+                and is_stored is not True
+                and self._is_askable(step, near)
+                and self._is_askable(step, far)
+            ):
                 first, second = batch.term(self._iri(near)), batch.term(self._iri(far))
                 here = batch.term(self._iri(step.entity_id))
-                branch = self._patterns.across(here, first, second, step.direction, limit)
+                of_any, in_order = take is _Take.ANY, take is not _Take.FEW
+                branch = self._patterns.across(
+                    here, first, second, step.direction, limit, of_any, in_order
+                )
                 across[step] = batch.add(branch)
         found = batch.run()
         ends = {step: self._read.entities(found[place]) for step, place in plain.items()}
@@ -112,7 +151,7 @@ class Stepper:
 
     def _ends(self, limits: Mapping[Step, int | None]) -> dict[Step, list[Entity]]:
         batch = BranchBatch(self._client)
-        places = {step: self._add_ends(batch, step, limit) for step, limit in limits.items()}
+        places = {s: self._add_ends(batch, s, limit, _Take.FIRST) for s, limit in limits.items()}
         found = batch.run()
         return {step: self._read.entities(found[place]) for step, place in places.items()}
 
@@ -137,14 +176,13 @@ class Stepper:
             results.update((s, self._read.entities(rows.get(s.entity_id, ()))) for s in some)
         return results
 
-    def _add_ends(
-        self, batch: BranchBatch, step: Step, limit: int | None, in_order: bool = True
-    ) -> int:
+    def _add_ends(self, batch: BranchBatch, step: Step, limit: int | None, take: _Take) -> int:
         entity = batch.term(self._iri(step.entity_id))
         relation = batch.term(self._iri(step.relation))
-        if not in_order and limit is not None:
+        if take is _Take.ANY and limit is not None:
             return batch.add(self._patterns.some_ends(entity, relation, step.direction, limit))
-        return batch.add(self._patterns.ends(entity, relation, step.direction, limit))
+        in_order = take is not _Take.FEW
+        return batch.add(self._patterns.ends(entity, relation, step.direction, limit, in_order))
 
     def _is_askable(self, step: Step, relation: str) -> bool:
         iri = self._vocabulary.iri
@@ -157,9 +195,8 @@ class Stepper:
         return iri
 
 
-def _kind(limited: tuple[Step, int | None]) -> tuple[bool, str, int]:
-    step, limit = limited
-    return FLATTENED in step.relation, str(step.direction), limit or 0
+def _kind(step: Step, limit: int | None, take: _Take) -> tuple[bool, str, int, int]:
+    return FLATTENED in step.relation, str(step.direction), take, limit or 0
 
 
 def _halves(step: Step) -> tuple[str, str]:

@@ -16,12 +16,15 @@ from graphwalker.graphs.intake.rejects import REJECT_LIMIT, Rejects
 from graphwalker.graphs.sparql.proof import FINGERPRINT, MARKED, TRIPLES, marks
 from graphwalker.graphs.sparql.terms import Vocabulary
 from graphwalker.graphs.virtuoso.files import Prepared, prepare
-from graphwalker.graphs.virtuoso.server import Server, sql, status
+from graphwalker.graphs.virtuoso.server import Server, restart, sql, status
 from graphwalker.runs import locked
 
 log = logging.getLogger(__name__)
 
 GRAPH = "http://rdf.freebase.com"
+OUTGROWN = 100_000
+"""Triples by which a graph must have grown, and to twice its size, for the server to be started
+again: it plans with what it saw of the graph when that was first asked about."""
 _SAFE_IRI = re.compile(r"[a-z][a-z0-9+.-]*:[A-Za-z0-9:/._~#%+-]+")
 
 
@@ -88,6 +91,9 @@ def _load(
         given = {key: value for key, value in given.items() if key != "sentinels"}
         given["fingerprint"] = fingerprint
     _empty(place)
+    if held - before > max(before, OUTGROWN):
+        say("starting the server again, to plan with statistics of the graph as it is now")
+        restart(server)
     return {
         "graph": graph,
         **given,

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from graphwalker.errors import GraphError, UserError
@@ -135,6 +135,22 @@ def down(folder: Path, wait_s: float = 600.0) -> bool:
             raise GraphError(f"{folder}: process {server.pid} is still shutting down")
         time.sleep(0.05)
     return True
+
+
+def restart(server: Server, wait_s: float = 600.0) -> Server:
+    """Stop a server and start it with the same settings, at the same address.
+
+    Virtuoso 7.2.5 plans with samples of its indices that it takes once for each graph and keeps
+    until it ends. Those of a graph that was empty, or much smaller, when it was first asked about
+    make it read all of the graph where a look-up would do.
+    """
+    folder = Path(server.folder)
+    down(folder, wait_s)
+    process = _start(BINARY, folder)
+    started = replace(server, pid=process.pid)
+    _write_state(folder, asdict(started))
+    _await(process, started, wait_s)
+    return started
 
 
 def status(folder: Path) -> Server | None:

@@ -165,6 +165,22 @@ def test_an_answer_that_virtuoso_cuts_is_an_error(tmp_path):
     assert not down(place)
 
 
+def test_a_graph_that_outgrew_its_statistics_is_served_anew_at_the_same_address(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr("graphwalker.graphs.virtuoso.load.OUTGROWN", 10)
+    place = tmp_path / "server"
+    before = up(place, "200MB")
+    try:
+        held = load(place, [write(tmp_path, TOY)])
+        after = status(place)
+        assert after is not None and after.pid != before.pid
+        assert after.endpoint == before.endpoint == held["endpoint"]
+        assert SparqlGraph(after.endpoint, default_graph=held["graph"]).name("m.0ada")
+    finally:
+        down(place)
+
+
 def test_a_server_that_is_up_is_not_started_twice(folder):
     assert up(folder) == status(folder)
 
