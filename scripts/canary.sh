@@ -12,8 +12,10 @@ cpu_index=https://download.pytorch.org/whl/cpu
 export PIP_DISABLE_PIP_VERSION_CHECK=1 OMP_NUM_THREADS=1 HF_HUB_OFFLINE=1
 
 rm -rf "$venv"
+own=()
 if [ -n "${BASE:-}" ]; then
   "$BASE" -m venv "$venv"
+  own=(--ignore-installed --no-deps) # what is borrowed is not touched
   "$BASE" -c 'import site; print(*site.getsitepackages(), sep="\n")' \
     > "$("$venv/bin/python" -c 'import site; print(site.getsitepackages()[0])')/borrowed.pth"
 else
@@ -21,7 +23,7 @@ else
   "$venv/bin/pip" install --quiet --constraint constraints.txt --extra-index-url "$cpu_index" '.[train,lora]' pytest hypothesis
 fi
 # pip warns that our own pin is passed over, which is what this is a trial of.
-"$venv/bin/pip" install --quiet --upgrade ${PRE:+--pre} "$wanted"
+"$venv/bin/pip" install --quiet --upgrade "${own[@]}" ${PRE:+--pre} "$wanted"
 "$venv/bin/python" -c 'import torch, transformers, trl
 print(f"canary: trl {trl.__version__}, transformers {transformers.__version__}, torch {torch.__version__}")'
 PYTHONPATH=$PWD "$venv/bin/python" -m pytest -q -p no:cacheprovider \

@@ -11,6 +11,7 @@ import pytest
 
 pytest.importorskip("trl")
 
+from accelerate.state import GradientState
 from transformers import Trainer, TrainerCallback
 from transformers.trainer_callback import TrainerState
 from trl.trainer.grpo_trainer import GRPOTrainer
@@ -66,6 +67,27 @@ def test_log_probabilities_come_with_entropies_and_an_auxiliary_loss() -> None:
     theirs = parameters(GRPOTrainer._get_per_token_logps_and_entropies)
     ours = parameters(EpisodeTrainer._get_per_token_logps_and_entropies)
     assert theirs[:8] == ours[:8]
+
+
+def test_a_pass_takes_its_inputs_from_prepare_inputs() -> None:
+    """Where a step is cut by tokens, each of its passes is one call of theirs."""
+    assert "super().training_step(model, inputs, num_items_in_batch)" in source(
+        GRPOTrainer.training_step
+    )
+    assert "inputs = self._prepare_inputs(inputs)" in source(Trainer.training_step)
+    assert parameters(GradientState._set_sync_gradients) == ["self", "sync_gradients"]
+
+
+def test_delta_caps_the_ratio_before_the_smaller_term_is_taken() -> None:
+    computed = source(GRPOTrainer._compute_loss)
+    assert "coef_1 = torch.clamp(coef_1, max=self.args.delta)" in computed
+    assert 'inputs.get("old_per_token_logps")' in computed
+
+
+def test_the_fused_head_gives_the_log_probability_of_a_label_one_place_earlier() -> None:
+    scored = source(GRPOTrainer._get_per_token_logps_and_entropies)
+    assert "model(**model_inputs, labels=labels, fused_lm_head=True)" in scored
+    assert "outputs.log_probs[:, -logits_to_keep:]" in scored
 
 
 def test_the_tokenizer_is_at_hand() -> None:
