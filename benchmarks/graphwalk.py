@@ -29,7 +29,7 @@ from graphwalker.synthetic.sets import QUESTIONS, make_graph_set, make_maze_set
 from graphwalker.trajectory import Trajectory
 
 SIZES = (100, 150, 200, 500)
-MAZES = {10: 60, 20: 220}
+MAZES = {10: 100, 20: 220}
 """Cells a side, and the turns that an episode may have."""
 SCORES = ("em", "precision", "recall", "f1", "false_positives")
 

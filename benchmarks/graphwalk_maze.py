@@ -1,30 +1,45 @@
 """A maze agent from nothing: demonstrations by the oracle, a tiny model with tokens made for them.
 
-    python -m benchmarks.graphwalk_maze --mazes 3000 --out runs/maze
+    python -m benchmarks.graphwalk_maze --mazes 1600 --out runs/maze
     python -m training.sft --config runs/maze/sft.yaml
     python -m graphwalker eval graph=runs/maze/test questions=runs/maze/test/questions.jsonl \\
         output_dir=runs/maze/eval policy.model=runs/maze/sft/final policy.format=inline \\
         max_tokens=60
+    python -m benchmarks.graphwalk_maze --out runs/maze --figures
 
-Writes OUT/demos.jsonl, OUT/tiny, OUT/sft.yaml and OUT/test, a set of unseen mazes.
+Writes OUT/demos.jsonl, OUT/tiny, OUT/sft.yaml and OUT/test, a set of unseen mazes; with --figures,
+once the model has played them, benchmarks/results/graphwalk_maze.json: the model, the oracle, and
+a walk that takes any open cell.
 """
 
 import argparse
 import math
+import random
+import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from omegaconf import OmegaConf
 
+from benchmarks.record import record
+from eval.intervals import mean_interval
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.rollout import rollout
 from graphwalker.datasets.base import load_questions
-from graphwalker.files import read_records, write_jsonl, write_text
+from graphwalker.files import read_json, read_jsonl, read_records, write_jsonl, write_text
 from graphwalker.graphs.open import open_graph
+from graphwalker.oracle.plan import Plan, PlannedPolicy
 from graphwalker.policies.config import PolicyConfig
 from graphwalker.policies.load import load_policy
+from graphwalker.protocols.base import FinalAnswer
+from graphwalker.question import Question
+from graphwalker.scoring import score
 from graphwalker.synthetic.sets import QUESTIONS, make_maze_set
+from graphwalker.tools.base import Call
+from graphwalker.tools.maze import NEXT, PATH
 from graphwalker.trajectory import Trajectory
 from training.config import TinyModelConfig
 from training.models.tiny import conversation_texts, make_tiny
@@ -59,12 +74,17 @@ PIECES = (
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--mazes", type=int, default=3000)
+    parser.add_argument("--mazes", type=int, default=1600)
     parser.add_argument("--test", type=int, default=100)
     parser.add_argument("--size", type=int, default=10)
     parser.add_argument("--out", type=Path, default=Path("runs/maze"))
+    parser.add_argument("--figures", action="store_true", help="of the evaluation in OUT/eval")
     given = parser.parse_args(arguments)
     out: Path = given.out
+    if given.figures:
+        command = "python -m benchmarks.graphwalk_maze --figures (its head says what to run before)"
+        print(record("graphwalk_maze", figures(out), command, seed=0))
+        return
     make_maze_set(given.size, given.mazes, 100, out / "train")
     make_maze_set(given.size, given.test, 7, out / "test")
     write_text(out / "prompt.md", "{question}\n")
@@ -114,7 +134,7 @@ def numbered(size: int) -> list[str]:
 
 
 def settings(out: Path) -> dict[str, Any]:
-    """Of the training: twelve minutes of one core."""
+    """Of the training: some four minutes of a core of one's own."""
     return {
         "model": str(out / "tiny"),
         "output_dir": str(out / "sft"),
@@ -124,12 +144,60 @@ def settings(out: Path) -> dict[str, Any]:
         "optimizer": "muon",
         "tokens_per_step": 2048,
         "max_length": 1600,
-        "max_seconds": 700,
-        "max_steps": 1500,
+        "max_steps": 900,
         "lr": 8.0e-3,
         "muon_lr": 0.01,
         "epsilon": 1.0e-5,
         "schedule": "linear",
+    }
+
+
+class AnyCell(PlannedPolicy):
+    """Takes any open cell that was shown, drawn by the maze's id, until it stands at the goal."""
+
+    name = "any-cell"
+
+    def plan(self, key: str, question: Question) -> Plan:
+        rng = random.Random(key)
+        here, goal = (topic.name for topic in question.topic_entities[:2])
+        turn = yield "", Call(NEXT, {"node_id": here})
+        while here != goal:
+            here = rng.choice([cell.name for cell in turn.shown if cell.name != here])
+            turn = yield "", Call(NEXT, {"node_id": here})
+        turn = yield "", Call(PATH)
+        yield "", FinalAnswer(tuple(re.findall(r"\d+", turn.observation.partition("[")[2])), "path")
+
+
+def figures(out: Path) -> dict[str, Any]:
+    """The model's on the unseen mazes of OUT/test, its oracle's there, and those of any cell."""
+    questions = load_questions(out / "test" / QUESTIONS)
+    seen = {str(q.annotations["maze"]) for q in load_questions(out / "train" / QUESTIONS)}
+    assert not seen.intersection(str(q.annotations["maze"]) for q in questions)
+    world = Environment(open_graph(out / "test"), environment(out))
+    oracle = load_policy(PolicyConfig(model="oracle"), environment=world)
+    walk = AnyCell(world.graph, world.protocol)
+    played = {
+        "trained": list(read_records(out / "eval" / "predictions.jsonl", Trajectory.from_json)),
+        "oracle": list(rollout(questions, world, oracle)),
+        "any open cell": list(rollout(questions, world, walk)),
+    }
+    *_, last = read_jsonl(out / "sft" / "metrics.jsonl")
+    training = {**read_json(out / "sft" / "data.json"), **last}
+    return {"training": training, **{name: _summary(done) for name, done in played.items()}}
+
+
+def _summary(played: Sequence[Trajectory]) -> dict[str, Any]:
+    scores = [score(one) for one in played]
+    solved, interval = mean_interval([one["em"] for one in scores], 0)
+    ratios = [ratio for one in scores if (ratio := one.get("path_ratio")) is not None]
+    return {
+        "mazes": len(played),
+        "solved": solved,
+        "solved_interval": interval,
+        "path_ratio": round(fmean(ratios), 4) if ratios else None,
+        "messages": fmean(len(one.turns) for one in played),
+        "messages_most": max(len(one.turns) for one in played),
+        "ends": dict(Counter(one.stop.value for one in played)),
     }
 
 
