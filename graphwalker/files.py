@@ -95,12 +95,17 @@ def read_json(path: Path | str, remedy: str = "make it again") -> dict[str, Any]
     return cast(dict[str, Any], record)
 
 
+def no_file(path: Path) -> UserError:
+    """What is said where a file is wanted and there is none."""
+    return UserError(f"{path}: {'a folder, not a file' if path.is_dir() else 'no such file'}")
+
+
 def digest(*files: Path | str, algorithm: str = "blake2b") -> str:
     """16 characters that tell the content of files, in this order, from any other."""
     hasher = hashlib.new(algorithm)
     for path in map(Path, files):
         if not path.is_file():
-            raise UserError(f"{path}: no such file")
+            raise no_file(path)
         with path.open("rb") as file:
             while block := file.read(1 << 20):
                 hasher.update(block)
@@ -112,7 +117,7 @@ def open_text(path: Path | str) -> Generator[TextIOWrapper, None, None]:
     """A UTF-8 text file, gzipped or not. Whatever is wrong with it is a `UserError`."""
     path = Path(path)
     if not path.is_file():
-        raise UserError(f"{path}: {'a folder, not a file' if path.is_dir() else 'no such file'}")
+        raise no_file(path)
     try:
         _refuse_utf16(path)
         if path.suffix == ".gz":

@@ -23,6 +23,9 @@ trap 'rm -rf "$work"' EXIT
 "$python" -m pip wheel --quiet --no-deps --wheel-dir "$work/wheel" .
 wheel=$(echo "$work"/wheel/*.whl)
 
+# Run a command; what it writes is shown where it fails.
+quiet() { "$@" >"$work/log" 2>&1 || { echo "$*:" >&2; tail -5 "$work/log" >&2; exit 1; }; }
+
 install() {
   local extra=$1 env=$work/env module
   rm -rf "$env" "$work/empty"
@@ -34,10 +37,11 @@ install() {
     cd "$work/empty"
     unset PYTHONPATH
     for module in ${modules[$extra]}; do "$env/bin/python" -c "import $module"; done
-    "$env/bin/graphwalker" --version >/dev/null
-    "$env/bin/graphwalker" graph make --entities 60 --out world >/dev/null 2>&1
-    "$env/bin/graphwalker" synth --graph world/graph --count 4 --out synth >/dev/null 2>&1
-    "$env/bin/graphwalker" verify synth/graphsynth.jsonl --graph world/graph >/dev/null 2>&1
+    PATH=$env/bin:$PATH
+    quiet graphwalker --version
+    quiet graphwalker graph make --entities 1000 --out world
+    quiet graphwalker synth --graph world/graph --count 4 --out synth
+    quiet graphwalker verify synth/graphsynth.jsonl --graph world/graph
   )
   echo "$extra: installed, $("$uv" pip list --quiet --python "$env/bin/python" | tail -n +3 | wc -l) packages; world, data and verification made"
 }

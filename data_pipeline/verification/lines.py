@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any, cast
 
 from graphwalker.errors import UserError
+from graphwalker.files import no_file
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """(line number, line) of those that are not blank. Raises `UserError` for a file that is not
     there, or not gzip as its name says."""
     if not path.is_file():
-        raise UserError(f"{path}: no such file")
+        raise no_file(path)
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
             for number, line in enumerate(file, start=1):

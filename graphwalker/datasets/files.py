@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from graphwalker.errors import UserError
+from graphwalker.files import no_file
 
 HEAD = 50
 """So many records are looked at to tell what a file holds."""
@@ -55,7 +56,7 @@ def open_file(path: Path | str) -> Contents:
     """
     path = Path(path)
     if not path.is_file():
-        raise UserError(f"{path}: no such file")
+        raise no_file(path)
     first = next(_lines(path), (0, ""))[1]
     if not first:
         raise UserError(f"{path}: holds no questions")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from graphwalker.errors import UserError
+from graphwalker.files import no_file
 
 BLOCK_BYTES = 8 << 20
 """Read, stored and noted at once; a killed build resumes behind the last whole block."""
@@ -70,7 +71,7 @@ def first_byte(path: Path) -> bytes:
 
 def open_input(path: Path) -> BinaryIO:
     if not path.is_file():
-        raise UserError(f"{path}: no such file")
+        raise no_file(path)
     return cast(BinaryIO, gzip.open(path) if path.suffix == ".gz" else path.open("rb"))
 
 
