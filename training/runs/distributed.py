@@ -52,9 +52,7 @@ def check_layout(optimizer: str = "adamw", whole: str = "") -> None:
     """
     if _flag("ACCELERATE_USE_FSDP"):
         if os.environ.get("FSDP_VERSION", "1") != "2":
-            raise UserError(
-                "of FSDP only version 2 is supported: use configs/accelerate/fsdp2.yaml"
-            )
+            raise UserError("of FSDP only version 2 works: use configs/accelerate/fsdp2.yaml")
         if whole:
             raise UserError(
                 f"FSDP2 is for SFT alone: {whole} needs a gathered model; "
