@@ -1,7 +1,7 @@
 """Figures of several runs side by side: how right each is, what it costs, and paired tests."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,8 @@ from graphwalker.trajectory import Trajectory
 
 SHARES = ("em", "f1", "hits1", "retrieval_all", "grounded")
 COSTS = ("turns", "tool_calls", "prompt_tokens", "completion_tokens", "cost", "seconds")
+MOST_COLUMNS = 9
+"""Of a brief table: with more, a terminal of 80 columns cuts the first one."""
 LABELS = {
     "em": "EM",
     "f1": "F1",
@@ -78,12 +80,23 @@ def compared(runs: Sequence[NamedRun], seed: int = 0) -> dict[str, Any]:
     return {"runs": rows, "pairs": pairs}
 
 
-def figures_table(result: dict[str, Any], *, brief: bool = False) -> FigureTable:
+def terminal_tables(result: dict[str, Any]) -> list[FigureTable]:
+    """The brief table, in two where a terminal of 80 columns would cut the agents' names."""
+    whole = figures_table(result, brief=True)
+    if len(whole.head) <= MOST_COLUMNS:
+        return [whole]
+    accuracy, costs = (figures_table(result, brief=True, keys=keys) for keys in (SHARES, COSTS))
+    return [replace(accuracy, note=""), costs]
+
+
+def figures_table(
+    result: dict[str, Any], *, brief: bool = False, keys: Sequence[str] = (*SHARES, *COSTS)
+) -> FigureTable:
     """One row for each run: accuracy with intervals, then what an episode costs on average.
     `brief`: short heads, and EM's interval alone, as a terminal has room for."""
     rows = result["runs"]
     labels = LABELS | _SHORT if brief else LABELS
-    every = [key for key in (*SHARES, *COSTS) if not (brief and key == "retrieval_all")]
+    every = [key for key in keys if not (brief and key == "retrieval_all")]
     shown = [key for key in every if any(row.get(key) is not None for row in rows)]
     body = [
         (

@@ -93,6 +93,13 @@ def test_an_agent_to_set_costs_against_is_one_of_those_compared(files: list[Path
     assert "--base c: compared are a, b" in str(result.exception)
 
 
+def test_a_terminal_shows_whole_names_beside_many_columns(files: list[Path]) -> None:
+    shown = told("compare", *map(str, files))
+    heads = [line.split() for line in shown.splitlines() if line.startswith("Agent ")]
+    assert [head[1] for head in heads] == ["EM", "Turns"] and "Prompt" in heads[1]
+    assert all(len(line) <= 80 for line in shown.splitlines())
+
+
 def test_calls_of_one_message_are_counted_one_by_one() -> None:
     assert tool_calls(walk("a", "x")) == 2
 

@@ -150,7 +150,7 @@ def _show(
 ) -> None:
     """The tables in the terminal, or JSON, and the page where a folder for it is known."""
     from eval.analysis.compare import changes, changes_table
-    from eval.comparison.figures import compared, figures_table, pairs_table
+    from eval.comparison.figures import compared, pairs_table, terminal_tables
     from eval.comparison.page import write_page
     from eval.comparison.ratios import ratios, ratios_table
     from eval.tables import as_terminal
@@ -168,7 +168,8 @@ def _show(
     if as_json:
         show("", result, as_json)
         return
-    console.out.print(as_terminal(figures_table(result, brief=True), "Agents"))
+    for number, table in enumerate(terminal_tables(result)):
+        console.out.print(as_terminal(table, "Costs" if number else "Agents"))
     if result["pairs"]:
         console.out.print(as_terminal(pairs_table(result, brief=True), "Paired tests"))
     if result["ratios"]:
