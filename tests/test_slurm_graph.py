@@ -26,6 +26,7 @@ pytestmark = [
 ]
 
 VENV = Path(sys.prefix)
+ENDED = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL")
 VLLM = """#!/bin/bash
 # Stands for vLLM: notes how it was called, and is reachable where it should be.
 echo "$@" >"$SERVED"
@@ -60,7 +61,7 @@ def until(cluster: Cluster, job: str, file: Path, log: Path) -> str:
     """What a running job writes to a file."""
     deadline = time.monotonic() + 300
     while not file.exists():
-        assert cluster.state(job) in ("PENDING", "CONFIGURING", "RUNNING"), log.read_text()
+        assert cluster.state(job) not in ENDED, log.read_text()
         assert time.monotonic() < deadline, log.read_text()
         time.sleep(0.2)
     return file.read_text().strip()

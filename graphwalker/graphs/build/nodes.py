@@ -17,7 +17,7 @@ from graphwalker.graphs.names import fold, names_nothing
 
 PACKED_BYTES = 1 << 18
 """Literals of less are not compressed."""
-SAMPLED = 256
+SAMPLED = 64
 """Literals in the sample that their compression begins with."""
 
 

@@ -13,6 +13,7 @@ from graphwalker.graphs.format.arrays import (
     Lists,
     all_strings,
     ids,
+    packed_literals,
     raw_ids,
     strings,
 )
@@ -42,7 +43,7 @@ class CompiledGraph(KnowledgeGraph):
         self.size = layout.counts["entities"]
         self._id = ids(layout)
         self._name = strings(layout, "name")
-        self._raw_id = raw_ids(layout)
+        self._raw_id, self._packed = raw_ids(layout), packed_literals(layout)
         self._by_id = Buckets(layout, "id")
         self._by_name = Buckets(layout, "name")
         self._entities = layout.array("entities")
@@ -197,7 +198,11 @@ class CompiledGraph(KnowledgeGraph):
 
     def _look_up(self, entity_id: str) -> int:
         raw = _bytes(entity_id)
+        packed = self._packed
         for node in self._by_id.find(raw):
+            # A literal of the same bucket is not unpacked to be told from an entity.
+            if node in packed and raw[:1] != b'"':
+                continue
             if self._raw_id(node) == raw:
                 return node
         return -1

@@ -72,13 +72,20 @@ def raw_strings(layout: Layout, name: str) -> Callable[[int], bytes]:
     return read
 
 
+def packed_literals(layout: Layout) -> range:
+    """The nodes whose ids stand in compressed blocks."""
+    if not layout.has("literal_blocks"):
+        return range(0)
+    first = layout.array("literal_start")[0]
+    return range(first, first + layout.array("literal_firsts")[-1])
+
+
 def raw_ids(layout: Layout) -> Callable[[int], bytes]:
     """Reads the id of a node, as UTF-8 bytes. Literals may stand in compressed blocks."""
-    plain = raw_strings(layout, "id")
-    if not layout.has("literal_blocks"):
+    plain, packed = raw_strings(layout, "id"), packed_literals(layout)
+    if not packed:
         return plain
-    literals, first = TextBlocks(layout, "literal"), layout.array("literal_start")[0]
-    end = first + len(literals)
+    literals, first, end = TextBlocks(layout, "literal"), packed.start, packed.stop
 
     def read(index: int) -> bytes:
         return literals[index - first] if first <= index < end else plain(index)

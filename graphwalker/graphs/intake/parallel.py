@@ -15,8 +15,10 @@ from graphwalker.graphs.intake.rejects import Rejects
 from graphwalker.graphs.intake.rows import BlockReader, IntakeRows, Relations, Source
 from graphwalker.workers import Pool, Processes
 
-LEAST_BYTES = 32 << 20
-"""Files of less are read before the processes would have started."""
+LEAST_BYTES = 64 << 20
+"""Files of less, unpacked, are read before the processes would have started."""
+UNPACKED = 8
+"""Bytes for each of a compressed file, as dumps have them at least."""
 MEMORY = 256 << 20
 """Of the build's limit for each process: its block as text, as fields, and as rows."""
 
@@ -97,8 +99,10 @@ class _Noted(Rejects):
 def suits(source: Source) -> bool:
     """Whether a file is worth several processes: lines of triples, and many of them."""
     table = source.path.name.removesuffix(".gz").endswith(".csv")
-    big = source.path.is_file() and source.path.stat().st_size >= LEAST_BYTES
-    return source.kind == "triples" and not table and big
+    if source.kind != "triples" or table or not source.path.is_file():
+        return False
+    times = UNPACKED if source.path.suffix == ".gz" else 1
+    return source.path.stat().st_size * times >= LEAST_BYTES
 
 
 def _parser(source: Source, filters: Filters) -> Callable[[Block], tuple[int, _Parsed]]:
