@@ -122,7 +122,8 @@ def _walker(
         settings.max_context_tokens,
         settings.max_malformed,
         settings.stop_repeats,
-        time,
+        settings.constrained,
+        time=time,
     )
 
 
