@@ -80,8 +80,6 @@ class Rollouts:
                 drawn = self._draw(plan, policy, step)
         if self._pool is not None:
             self._pool.note(step, drawn.visits)
-        if self.ahead is not None:
-            self._draw_ahead(self.ahead, step, trainer)
         episodes = self._tokens(drawn.groups, trainer.processing_class, trainer.eos_token_ids)
         self.batch = make_batch(
             step, drawn.groups, episodes, self.rules, drawn.resampled, started, self._winnable
@@ -89,6 +87,8 @@ class Rollouts:
         staleness, exchanged = step - drawn.drawn_by, drawn.plan.exchanged
         self.batch = replace(self.batch, exchanged=exchanged, staleness=staleness)
         self._check_failures()
+        if self.ahead is not None:  # last: the graph is one thread's from here on
+            self._draw_ahead(self.ahead, step, trainer)
         return {
             "prompt_ids": [e.prompt for e in episodes],
             "completion_ids": [e.completion for e in episodes],
