@@ -150,7 +150,10 @@ def fails(tests: str, copy: Path, patience_s: int) -> tuple[bool, str]:
 
 def _run_tests(tests: str, copy: Path, log: Path, patience_s: int) -> None:
     import pytest
+    from hypothesis import settings
 
+    settings.register_profile("mutants", deadline=None)  # a slow machine is no failure
+    settings.load_profile("mutants")
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.alarm(patience_s)
     with log.open("wb") as out:
