@@ -35,6 +35,7 @@ def test_plain_training_has_our_losses_and_generate_plays_our_episodes(tmp_path:
     assert set(equal.values()) == {figures["rollouts"]["episodes"]}
 
 
+@pytest.mark.slow
 def test_each_saving_of_a_grpo_step_is_the_same_gradient(grpo_world, tmp_path: Path) -> None:
     """On the toy, in the form of a finished demo."""
     from benchmarks.training_grpo import ALONE, measure
@@ -50,7 +51,7 @@ def test_each_saving_of_a_grpo_step_is_the_same_gradient(grpo_world, tmp_path: P
     replay = {"data": ("x",), "rows": 2}
     write_config(grpo_config(grpo_world, demo / "grpo", replay=replay), demo / "grpo")
     figures = measure(demo, 3)
-    assert figures["informative_groups"] > 0 and figures["largest_loss"] > 0
+    assert figures["informative_groups"] > 0  # else nothing is updated, and nothing measured
     gaps = figures["update"]["largest_difference_of_gradients"]
     assert {*ALONE, "ours", "ours_by_tokens"} < gaps.keys() and max(gaps.values()) < 1e-3
     assert sum(figures["shares"].values()) == pytest.approx(1.0, abs=1e-3)
