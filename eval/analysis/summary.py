@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from eval.analysis.truth_runs import truth_runs
 from eval.intervals import INTERVALS, Interval, bootstrap, mean_interval, tango
 from eval.run.records import Sampled
 from graphwalker.question import Question
@@ -42,7 +43,8 @@ def summarise(
     """
     every = list(trajectories)
     kept = [scored(t) for t in every if not t.stop.infrastructure_failure]
-    passes = pass_by_question(samples, ks)
+    drawn = list(samples)
+    passes = pass_by_question(drawn, ks)
     summary: dict[str, Any] = {
         "questions": len(kept),
         "failures": failures + len(every) - len(kept),
@@ -57,7 +59,7 @@ def summarise(
     for name, values in _costs(kept).items():
         _put(summary, name, kept, values, seed, share=False)
     put_passes(summary, own_curve(kept, passes, seed))
-    summary |= _of_kinds(kept)
+    summary |= _of_kinds(kept) | truth_runs(kept, drawn)
 
     def row(group: Sequence[Trajectory]) -> dict[str, Any]:
         found: dict[str, Any] = {"questions": len(group)}

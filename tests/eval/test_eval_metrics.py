@@ -3,6 +3,7 @@
 import itertools
 import math
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -13,6 +14,7 @@ from eval.analysis.summary import (
     pass_by_question,
     summarise,
 )
+from eval.analysis.truth_runs import truth_runs
 from eval.intervals import bootstrap, mean_interval, tango, wilson
 from eval.run.records import Sampled
 from graphwalker.graphs.base import Entity
@@ -125,6 +127,30 @@ def test_pass_at_k_is_over_the_questions_that_have_k_samples() -> None:
     assert (summary["pass@1"], summary["pass@2"], summary["pass@2_questions"]) == (0.125, 0.25, 2)
     assert (summary["pass@4"], summary["pass@4_questions"]) == (1.0, 1)
     assert "pass@8" not in summary
+
+
+def test_runs_of_true_or_false_have_a_mean_and_a_deviation() -> None:
+    asked = [
+        Question(f"q{k}", "Is it so?", (), (Answer(str(gold)),))
+        for k, gold in enumerate((True, False))
+    ]
+    kept = [Trajectory(one, "a", "p", (), ("True",), StopReason.ANSWERED) for one in asked]
+    said = {1: ["True", "False"], 2: ["True", "None"], 3: ["False", "False"]}
+    drawn = [
+        Sampled(f"q{k}", run, (text,), StopReason.ANSWERED, {})
+        for run, texts in said.items()
+        for k, text in enumerate(texts)
+    ]
+    drawn.append(Sampled("q0", 4, ("True",), StopReason.ANSWERED, {}))  # a run that is not whole
+    found = truth_runs(kept, drawn)["truth_runs"]
+    assert found["runs"] == 3
+    assert found["answer_rate"] == pytest.approx(5 / 6)
+    assert found["conditional_accuracy"] == pytest.approx((1 + 1 + 0.5) / 3)
+    assert found["overall_accuracy"] == pytest.approx((1 + 0.5 + 0.5) / 3)
+    assert found["overall_accuracy_sd"] == pytest.approx(0.2887, abs=1e-4)
+    assert found["reliability"] == pytest.approx(1 - 0.9182958 / 1.5849625)
+    other = replace(asked[0], answers=(Answer("Oslo"),))
+    assert truth_runs([replace(kept[0], question=other)], drawn) == {}
 
 
 def test_failed_samples_do_not_count_as_losses() -> None:
