@@ -63,7 +63,7 @@ class ErringOracle(OraclePolicy):
         """The plan; before one of its calls, from a drawn one on, a wrong one if there is any."""
         kind, hops = rng.choice(self._kinds), max(1, question.hops or 1)
         at, choice = rng.randrange(2 * hops), None if self._plain else rng
-        seen = Seen(View(self.graph, question.topic_entities, self.speaker))
+        seen = EpisodeSeen(View(self.graph, question.topic_entities, self.speaker))
         try:
             thought, action = next(plan)
             while True:
@@ -90,7 +90,7 @@ class Meant(NamedTuple):
     relation: str = ""
 
 
-class Seen:
+class EpisodeSeen:
     """What an episode has shown, and the wrong calls that it makes possible."""
 
     def __init__(self, view: View) -> None:

@@ -25,7 +25,7 @@ def truth_runs(kept: Sequence[Trajectory], samples: Iterable[Sampled]) -> dict[s
     whole = [run for run in answers.values() if len(run) == len(right)]
     if not whole:
         return {}
-    verdicts = [[(_said(run[key]), value) for key, value in right.items()] for run in whole]
+    verdicts = [[(_verdict(run[key]), value) for key, value in right.items()] for run in whole]
     figures: dict[str, Any] = {"runs": len(whole)}
     for name, measure in _MEASURES.items():
         values = [value for run in verdicts if (value := measure(run)) is not None]
@@ -40,20 +40,20 @@ def _gold(one: Trajectory) -> bool | None:
     return truth(answers[0].name) if len(answers) == 1 else None
 
 
-def _said(answer: Sequence[str]) -> bool | None:
+def _verdict(answer: Sequence[str]) -> bool | None:
     return truth(answer[0]) if answer else None
 
 
 def _answer_rate(run: Verdicts) -> float | None:
-    return fmean(said is not None for said, _ in run)
+    return fmean(given is not None for given, _ in run)
 
 
 def _overall(run: Verdicts) -> float | None:
-    return fmean(said is right for said, right in run)
+    return fmean(given is right for given, right in run)
 
 
 def _conditional(run: Verdicts) -> float | None:
-    definite = [said is right for said, right in run if said is not None]
+    definite = [given is right for given, right in run if given is not None]
     return fmean(definite) if definite else None
 
 
