@@ -58,11 +58,9 @@ def _is_value(value: Any) -> bool:
     if not isinstance(value, dict):
         return False
     fields = cast(dict[str, Any], value)
-    return (
-        fields.get("type") in _TYPES
-        and "value" in fields
-        and all(isinstance(field, str) for field in fields.values())
-    )
+    if fields.get("type") not in _TYPES or not isinstance(fields.get("value"), str):
+        return False
+    return len(fields) == 2 or all(isinstance(field, str) for field in fields.values())
 
 
 def _check_status(response: Response) -> None:

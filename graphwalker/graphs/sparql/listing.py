@@ -81,6 +81,8 @@ class EndpointLister:
         self._edges, self._first = edges, min(edges, FIRST)
         self._known: dict[tuple[str, Direction], _Mediated | None] = {}
         """Relations of hubs; `None` for one that leads to no CVT nodes."""
+        self._hubs: frozenset[Side] = frozenset()
+        """Sides whose first edges tell nothing."""
         self._read = RowReader(vocabulary)
 
     def flat_relations_many(self, sides: Sequence[Side]) -> list[ListedSide]:
@@ -93,20 +95,22 @@ class EndpointLister:
 
     def _some(self, sides: Sequence[Side]) -> Iterator[ListedSide]:
         batch = BranchBatch(self._client)
-        for entity_id, direction in sides:
-            entity = batch.term(self._iri(entity_id))
-            batch.add(self._patterns.relations(entity, direction, COUNTED + 1))
-            batch.add(self._patterns.behind(entity, direction, self._first + 1))
+        for side in sides:
+            entity = batch.term(self._iri(side.entity_id))
+            batch.add(self._patterns.relations(entity, side.direction, COUNTED + 1))
+            if side not in self._hubs:
+                batch.add(self._patterns.behind(entity, side.direction, self._first + 1))
         found = iter(batch.run())
         looks: list[_Look] = []
         for side in sides:
             counts = self._read.counts(next(found))
-            looks.append(_Look(side, counts, self._read.by(next(found), "r")))
-        large = [look for look in looks if sum(look.counts.values()) > self._first]
+            first = {} if side in self._hubs else self._read.by(next(found), "r")
+            looks.append(_Look(side, counts, first))
+        few = [look for look in looks if sum(look.counts.values()) <= self._first]
+        large = [look for look in looks if look not in few or look.side in self._hubs]
         hubs = [look for look in large if sum(look.counts.values()) > self._edges]
         self._look_again([look for look in large if look not in hubs])
-        for look in hubs:
-            self._look_at_hub(look)
+        self._look_at_hubs(hubs)
         for look in looks:
             relations = self._listed(look) if look.hub is None else look.hub
             stored = frozenset(r for r, _ in relations if FLATTENED in r and r in look.counts)
@@ -120,6 +124,13 @@ class EndpointLister:
             batch.add(self._patterns.behind(entity, look.side.direction, self._edges + 1))
         for look, rows in zip(looks, batch.run(), strict=True):
             look.behind = self._read.by(rows, "r")
+
+    def _look_at_hubs(self, looks: Sequence[_Look]) -> None:
+        if len(self._hubs) + len(looks) > REMEMBERED:
+            self._hubs = frozenset()
+        self._hubs |= {look.side for look in looks}
+        for look in looks:
+            self._look_at_hub(look)
 
     def _look_at_hub(self, look: _Look) -> None:
         """Its listing, from what its relations are known to lead to."""
