@@ -13,7 +13,7 @@ if [ -z "$uv" ]; then
 fi
 for file in "${files[@]}"; do
   echo "audit: $file"
-  # Pinned with digests, so nothing is resolved or installed.
+  # Pinned with digests, so nothing is resolved or installed. A package that cannot be looked up fails.
   "$uv" tool run --quiet --from "pip-audit>=2.9,<3" pip-audit --requirement "$file" --require-hashes \
-    --disable-pip --progress-spinner off
+    --disable-pip --strict --progress-spinner off
 done
