@@ -9,6 +9,7 @@ from graphwalker.agents.preset import AgentSettings, Preset
 from graphwalker.agents.prompt import Prompt
 from graphwalker.agents.registry import find_preset, presets
 from graphwalker.config import parse_config
+from graphwalker.errors import UserError
 from graphwalker.graphs.base import KnowledgeGraph
 from graphwalker.graphs.views.settings import with_layers
 from graphwalker.named import is_own
@@ -72,6 +73,12 @@ class Environment:
         self.oracle = self.preset.oracle
         self.prompt = Prompt.load(self.config.prompt, self.preset.prompts)
         self.agent = self.preset.agent(self.protocol, self.prompt, self.config)
+        if self.config.constrained and not getattr(self.agent, "constrained", False):
+            raise UserError(
+                f"environment.constrained: the agent of {self.name} cannot be constrained; set "
+                "constrained=false, or take graphwalker, graphwalker-wide or another agent that "
+                "thinks, queries and reads in tags"
+            )
         reranker = self.config.reranker
         self.ranker = load_ranker(self.config.ranker, reranker, self.config.top_relations)
         """What orders the relations that are shown."""

@@ -10,10 +10,10 @@ import pytest
 
 from eval.run.evaluate import evaluate, evaluate_with
 from eval.run.workers import WorkerProcesses, worker_maker
-from graphwalker.agents.environment import Environment
+from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.registry import presets
 from graphwalker.agents.rollout import rollout, untimed
-from graphwalker.errors import GraphError, PolicyError
+from graphwalker.errors import GraphError, PolicyError, UserError
 from graphwalker.files import read_jsonl
 from graphwalker.graphs.base import Entity
 from graphwalker.graphs.memory import MemoryGraph
@@ -274,3 +274,17 @@ def test_hostile_names_are_copied_and_answered_and_never_act(preset: str) -> Non
         assert not any("<|im_end|>" in m.content for turn in shown for m in turn.context)
         if walked:
             assert score(done)["em"] == 1.0, done.question.answers[0].name
+
+
+@every_preset
+def test_an_agent_is_constrained_or_says_that_it_cannot_be(preset):
+    graph = MemoryGraph([("m.1", "a.b", "m.2")], {"m.1": "Anna", "m.2": "Oslo"})
+    config = EnvironmentConfig(preset=preset, constrained=True)
+    try:
+        environment = Environment(graph, config)
+    except UserError as error:
+        assert str(error).startswith("environment.constrained")
+    except GraphError:
+        pytest.skip("needs another kind of graph")
+    else:
+        assert environment.agent.constrained
