@@ -50,6 +50,7 @@ def main() -> None:
     figures = measure(options.demo, options.steps, options.set)
     print(json.dumps(figures, indent=2))
     command = f"python -m benchmarks.training_grpo --steps {options.steps}"
+    command += f" --set {' '.join(options.set)}" if options.set else ""
     print(record("grpo-step", figures, command, 0, folder=options.out))
 
 
