@@ -52,8 +52,9 @@ class Shown:
             self.relations.update(found)
         if "tool" in turn.action:
             arguments: dict[str, Any] = turn.action["arguments"]
-            found_by: Any = next((arguments[key] for key in RELATIONS if key in arguments), "")
-            relations: list[Any] = [found_by] if isinstance(found_by, str) else list(found_by)
+            written: Any = next((arguments[key] for key in RELATIONS if key in arguments), "")
+            # A model may have written anything there, such as a number.
+            relations: list[Any] = list(written) if isinstance(written, list | tuple) else [written]
             entity = str(arguments.get(ENTITY))
             calls = {(turn.action["tool"], entity, str(relation)) for relation in relations}
             (self.cut if turn.hidden and not turn.error else self.spent).update(calls)

@@ -97,3 +97,9 @@ def test_any_text_is_read_without_a_fault(seed):
         text = "".join(rng.choices(parts, k=rng.randrange(25))).encode()
         rest = made.continuations(text[: rng.randrange(len(text) + 1)])
         assert rest is None or all(rest)
+
+
+@pytest.mark.parametrize("relations", [7, None, [], [1, ["x"]], {"a": 1}, "a.b"])
+def test_a_call_with_odd_arguments_is_taken_in(relations):
+    odd = replace(ASK, action={"tool": "get_triples", "arguments": {"relations": relations}})
+    assert choices(grammar(LOOK, odd), '<kg-query> get_relations("')
