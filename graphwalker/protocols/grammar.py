@@ -54,7 +54,7 @@ class Shown:
             arguments: dict[str, Any] = turn.action["arguments"]
             written: Any = next((arguments[key] for key in RELATIONS if key in arguments), "")
             # A model may have written anything there, such as a number.
-            relations: list[Any] = list(written) if isinstance(written, list | tuple) else [written]
+            relations: Any = written if isinstance(written, list | tuple) else [written]
             entity = str(arguments.get(ENTITY))
             calls = {(turn.action["tool"], entity, str(relation)) for relation in relations}
             (self.cut if turn.hidden and not turn.error else self.spent).update(calls)
