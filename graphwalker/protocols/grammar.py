@@ -54,10 +54,14 @@ class Shown:
             arguments: dict[str, Any] = turn.action["arguments"]
             written: Any = next((arguments[key] for key in RELATIONS if key in arguments), "")
             # A model may have written anything there, such as a number.
-            relations: Any = written if isinstance(written, list | tuple) else [written]
+            relations = [written] if isinstance(written, str) else _listed(written)
             entity = str(arguments.get(ENTITY))
             calls = {(turn.action["tool"], entity, str(relation)) for relation in relations}
             (self.cut if turn.hidden and not turn.error else self.spent).update(calls)
+
+
+def _listed(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else []  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
 
 
 @dataclass(frozen=True, slots=True)
