@@ -42,9 +42,16 @@ def test_walks_are_left_out_until_the_first_relation_has_its_share(tmp_path: Pat
     listed = [hop.relation for hop in walk("q").turns[0].listed[0].hops]
     walks = [walk(f"f{k}", take(listed[0])) for k in range(6)]
     walks += [walk(f"l{k}", take(listed[1])) for k in range(6)] + [walk("d", take(listed[2]))]
+    walks = [replace(one, question=replace(one.question, structure="1-hop")) for one in walks]
+    walks.append(walk("several", take(listed[2])))
     source, out = tmp_path / "all.jsonl", tmp_path / "kept.jsonl"
     write_jsonl(source, (one.to_json() for one in walks))
-    assert balanced(source, out, 0.75, 2, 0) == {"first": 6, "later": 2, "dropped": 1}
+    assert balanced(source, out, 0.75, 2, 0) == {
+        "first": 6,
+        "later": 2,
+        "several_hops": 1,
+        "dropped": 1,
+    }
     first = out.read_bytes()
     balanced(source, out, 0.75, 2, 0)
     assert out.read_bytes() == first

@@ -153,8 +153,17 @@ def test_grpo_trains_an_agent_of_ones_own(own: Path, grpo_world: Path):
 
 
 WORDS = re.compile(r"</?(kg-query|answer|think|information)>|get_relations|get_triples")
-MAY_SAY = ("protocols/", "tools/", "oracle/", "policies/chat/policy.py", "loose_json")
-"""The oracle's own texts stand beside its speakers; a chat policy's example shows a stop string."""
+MAY_SAY = (
+    "protocols/",
+    "tools/",
+    "oracle/",
+    "policies/chat/policy.py",
+    "loose_json",
+    "tokens/formats.py",
+    "tokens/layout.py",
+)
+"""The oracle's own texts stand beside its speakers; a chat policy's example shows a stop string;
+Qwen3's own template has a tag of thoughts."""
 
 
 def test_no_tag_and_no_tool_is_named_outside_what_binds_them():

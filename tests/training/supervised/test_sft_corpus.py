@@ -66,7 +66,9 @@ def test_trained_tokens_decode_to_the_turns_and_masked_ones_hold_every_observati
         row = training_row(trajectory, FORMATS[name], tokenizer)
         said = [i for i in row.labels if i != IGNORED]
         read = [i for i, label in zip(row.input_ids, row.labels, strict=True) if label == IGNORED]
-        turns = "".join(turn.completion + END[name] for turn in trajectory.turns)
+        turns = "".join(
+            FORMATS[name].written(turn.completion) + END[name] for turn in trajectory.turns
+        )
         assert tokenizer.decode(said, skip_special_tokens=False) == turns
         context = tokenizer.decode(read, skip_special_tokens=False)
         assert all(m.content in context for turn in trajectory.turns for m in turn.context)
