@@ -149,6 +149,7 @@ def test_a_run_that_goes_on_from_any_checkpoint_ends_bit_equal(place, whole, tmp
         assert curve(run, "lr", "tokens") == curve(whole, "lr", "tokens")
 
 
+@pytest.mark.slow
 def test_a_lora_run_that_goes_on_ends_bit_equal_and_merges(place, tmp_path):
     pytest.importorskip("peft")
     from transformers import AutoModelForCausalLM

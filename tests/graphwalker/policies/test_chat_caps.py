@@ -89,6 +89,7 @@ KINDS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_eight_workers_that_are_killed_never_pass_the_cap(kind: str, tmp_path: Path) -> None:
     with serve(Act(delay_s=0.02)) as server:

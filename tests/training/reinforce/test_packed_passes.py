@@ -57,6 +57,7 @@ def test_passes_by_tokens_have_the_gradient_of_passes_by_rows(
         assert torch.allclose(one, two, atol=2e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
     [{"beta": 0.1}, {"iterations": 2}, {"lora": LORA, "beta": 0.1}, {"loss_type": "dapo"}],

@@ -65,6 +65,7 @@ def test_checkpoints_come_as_often_as_the_settings_say_now(place, tmp_path) -> N
     assert largest_difference(run, tmp_path / "whole") == 0
 
 
+@pytest.mark.slow
 def test_a_step_may_be_cut_into_smaller_passes(place, grpo_world, tmp_path) -> None:
     """After an out-of-memory: the same steps, the same weights but for the order of sums."""
     settings = {"max_steps": 4, "save_steps": 2, "keep_checkpoints": 9}
@@ -82,6 +83,7 @@ def test_a_step_may_be_cut_into_smaller_passes(place, grpo_world, tmp_path) -> N
     assert [line[3:] for line in now] == [line[3:] for line in before]
 
 
+@pytest.mark.slow
 def test_a_grpo_run_is_prolonged_on_the_same_questions(grpo_world, tmp_path) -> None:
     run_grpo(grpo_config(grpo_world, tmp_path / "whole", steps=3, save_steps=1))
     run_grpo(grpo_config(grpo_world, tmp_path / "long", steps=2, save_steps=2))

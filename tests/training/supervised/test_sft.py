@@ -192,6 +192,7 @@ def test_a_setting_that_came_after_a_run_folder_counts_as_its_default(place, tmp
         claim_run(now.model_copy(update={"packing": True}), {}, ())
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_and_ends_bit_equal(place) -> None:
     from training.sft import run_sft
 
@@ -239,6 +240,7 @@ def _reached(folder: Path, step: int) -> bool:
     return metrics.is_file() and f'"step":{step},' in metrics.read_text()
 
 
+@pytest.mark.slow
 def test_a_run_with_a_time_limit_ends_in_time_with_its_rate_decayed(place) -> None:
     from training.sft import run_sft
 
