@@ -19,6 +19,8 @@ from training.rft_config import RftConfig
 log = logging.getLogger(__name__)
 
 C = TypeVar("C", GrpoConfig, RftConfig)
+DECODING = "constrained"
+"""A setting of how a model is decoded: demonstrations are the same with it and without."""
 
 
 def demonstrated(config: SftConfig) -> EnvironmentConfig:
@@ -162,7 +164,7 @@ def _warn_of_differences(base: EnvironmentConfig, other: EnvironmentConfig, wher
     different = [
         f"{key} = {after.get(key)!r}, in the demonstrations {before.get(key)!r}"
         for key in before | after
-        if before.get(key) != after.get(key)
+        if key != DECODING and before.get(key) != after.get(key)
     ]
     if different:
         log.warning("%s%s", where, "; ".join(different))
