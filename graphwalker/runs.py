@@ -92,6 +92,8 @@ def locked(folder: Path) -> Generator[None, None, None]:
         folder.mkdir(parents=True, exist_ok=True)
     except FileExistsError:
         raise UserError(f"{folder}: is a file; choose a folder") from None
+    except FileNotFoundError:  # of a file system that holds no files of ours, such as /proc
+        raise UserError(f"{folder}: no folder can be made there; give another path") from None
     try:
         with _held(folder / LOCK, folder):
             yield
@@ -136,7 +138,10 @@ def one_writer(argument: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
 @contextmanager
 def _held(path: Path, result: Path) -> Generator[None, None, None]:
-    file = _take(path, result)
+    try:
+        file = _take(path, result)
+    except FileNotFoundError:
+        raise UserError(f"{result}: nothing can be written there; give another path") from None
     try:
         file.truncate(0)
         file.write(_owner())

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import ClassVar
 
 import pytest
@@ -13,7 +14,7 @@ import pytest
 from graphwalker.config import Config
 from graphwalker.errors import UserError
 from graphwalker.files import digest, read_json, whole_file, write_json
-from graphwalker.runs import LOCK, claim, locked
+from graphwalker.runs import LOCK, claim, locked, locked_file
 
 
 class Inner(Config):
@@ -132,3 +133,10 @@ def test_a_digest_tells_files_apart(tmp_path):
         digest(tmp_path / "a") != digest(tmp_path / "b") != digest(tmp_path / "b", tmp_path / "a")
     )
     assert len(digest(tmp_path / "a")) == 16
+
+
+@pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="no /proc here")
+@pytest.mark.parametrize("lock", [locked, locked_file])
+def test_a_place_that_holds_no_files_is_refused_in_one_line(lock):
+    with pytest.raises(UserError, match="/proc/x: .*; give another path"), lock(Path("/proc/x")):
+        pass
