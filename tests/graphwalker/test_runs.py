@@ -138,5 +138,5 @@ def test_a_digest_tells_files_apart(tmp_path):
 @pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="no /proc here")
 @pytest.mark.parametrize("lock", [locked, locked_file])
 def test_a_place_that_holds_no_files_is_refused_in_one_line(lock):
-    with pytest.raises(UserError, match="/proc/x: .*; give another path"), lock(Path("/proc/x")):
+    with pytest.raises(UserError, match=r"/proc/x: .*; give another path"), lock(Path("/proc/x")):
         pass
