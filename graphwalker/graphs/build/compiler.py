@@ -8,6 +8,7 @@ import numpy as np
 
 from graphwalker.graphs.base import Direction
 from graphwalker.graphs.build.edges import write_side
+from graphwalker.graphs.build.listings import write_listings
 from graphwalker.graphs.build.nodes import Strings, write_nodes
 from graphwalker.graphs.build.properties import write_properties
 from graphwalker.graphs.format.layout import LayoutWriter, typecode
@@ -39,6 +40,7 @@ class Compiler:
         lists = self._phase("lists", "writing types", lambda: self._write_lists(nodes["nodes"]))
         out = self._phase("out", "sorting edges", lambda: self._write_out(nodes, lists))
         self._phase("in", "sorting edges backwards", lambda: self._write_in(nodes, lists))
+        self._phase("listings", "listing hubs", self._write_listings)
         more: dict[str, int] = {}
         if properties:
             more = self._phase(
@@ -152,6 +154,10 @@ class Compiler:
         chunks = sorter.chunks("in_edge", ["t", "r", "h"])
         write_side(self._writer, Direction.IN, chunks, self._is_cvt(), lists["relations"], most)
         sorter.run("DROP TABLE in_edge")
+
+    def _write_listings(self) -> dict[str, int]:
+        relations = self._sorter.strings("SELECT r FROM relation ORDER BY n")
+        return write_listings(self._writer, self._writer.written(), self._is_cvt(), relations)
 
     def _is_cvt(self) -> Any:
         return np.fromfile(self._folder / "is_cvt.section", dtype=bool)

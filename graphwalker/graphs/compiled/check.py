@@ -19,6 +19,8 @@ from graphwalker.graphs.literals import is_literal
 log = logging.getLogger(__name__)
 
 AT_ONCE = 1 << 20
+LISTED = 2_000
+"""Stored listings, evenly spread, that are made once more."""
 LOOKED_UP = 20_000
 """Nodes, evenly spread, that are looked up by id and by name, and whose edges are followed back."""
 
@@ -43,7 +45,9 @@ def check_graph(path: Path | str, progress: Callable[[str], None] | None = None)
         say(f"edges, {side.value}")
         check.side(side)
     say("look-ups")
-    looked_up = check.look_ups(CompiledGraph(layout))
+    graph = CompiledGraph(layout)
+    looked_up = check.look_ups(graph)
+    check.listings(graph)
     return {
         "path": str(layout.path),
         "checksum": layout.checksum,
@@ -108,6 +112,18 @@ class _Check:
                 self._hold(named, f"{entity.id} is not found by its name")
             self._follow(graph, entity.id)
         return len(numbers)
+
+    def listings(self, graph: CompiledGraph) -> None:
+        """Stored listings, evenly spread, are what a walk over the CVT nodes finds."""
+        for side in Direction:
+            if not self._layout.has(f"{side}_listed_nodes"):
+                continue
+            nodes = np.asarray(self._layout.array(f"{side}_listed_nodes")).astype(np.int64)
+            rising = bool((np.diff(nodes) > 0).all()) and int(nodes[-1]) < self._counts["nodes"]
+            self._hold(rising, f"listings, {side}, out of order")
+            for node in nodes[:: 1 + len(nodes) // LISTED].tolist():
+                sound = graph.listing_is_sound(node, side)
+                self._hold(sound, f"the listing, {side}, of node {node}")
 
     def _follow(self, graph: CompiledGraph, entity_id: str) -> None:
         """The first edge of each relation is there from its other end, too."""

@@ -7,6 +7,7 @@ from itertools import pairwise
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side, Step
 from graphwalker.graphs.compiled.decoding import decoding
 from graphwalker.graphs.compiled.hops import Hops
+from graphwalker.graphs.compiled.listings import read_listings
 from graphwalker.graphs.format.arrays import (
     Buckets,
     EdgeSide,
@@ -54,7 +55,10 @@ class CompiledGraph(KnowledgeGraph):
         self._relation_at = {r: i for i, r in enumerate(self._relation_ids)}
         self._relation_counts = layout.array("relation_counts")
         self._sides = ByDirection({d: EdgeSide(layout, d.value) for d in Direction})
-        self._hops = Hops(self._sides, self._is_cvt, self._relation_ids, self._relation_at)
+        listings = {d: read_listings(layout, d, self._relation_ids) for d in Direction}
+        self._hops = Hops(
+            self._sides, self._is_cvt, self._relation_ids, self._relation_at, listings
+        )
         self._numbers: dict[str, int] = {}
         self._known: dict[int, Entity] = {}
 
@@ -163,6 +167,11 @@ class CompiledGraph(KnowledgeGraph):
     def flat_relations_many(self, sides: Sequence[Side]) -> list[list[tuple[str, int]]]:
         numbers = [(self._find(entity_id), direction) for entity_id, direction in sides]
         return [self._hops.listed(*one) if one[0] >= 0 else [] for one in numbers]
+
+    @decoding
+    def listing_is_sound(self, node: int, direction: Direction) -> bool:
+        """Whether what is stored of a node's listing is what its edges say."""
+        return self._hops.is_sound(node, direction)
 
     @decoding
     def step(

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from graphwalker.graphs.base import FLATTENED, Direction
+from graphwalker.graphs.compiled.listings import Listings
 from graphwalker.graphs.cvt import CVTS_PER_RELATION, RELATIONS_PER_CVT
 from graphwalker.graphs.format.arrays import EdgeSide
 
@@ -22,7 +23,7 @@ class Hops:
     """The listing and the steps of `cvt`, exactly, without making an entity of every node passed.
 
     `relation_at` numbers the relations, in the order of their ids; `is_cvt` has a flag for each
-    node.
+    node. `listings` are those that the file holds, so that the CVT nodes of a hub are not walked.
     """
 
     def __init__(
@@ -31,23 +32,45 @@ class Hops:
         is_cvt: memoryview,
         relation_ids: Sequence[str],
         relation_at: Mapping[str, int],
+        listings: Mapping[Direction, Listings | None],
     ) -> None:
-        self._sides, self._is_cvt = sides, is_cvt
+        self._sides, self._is_cvt, self._listings = sides, is_cvt, listings
         self._ids, self._at = relation_ids, relation_at
         self._names: dict[Direction, dict[tuple[int, int], str]] = {d: {} for d in Direction}
 
     def listed(self, node: int, direction: Direction) -> list[tuple[str, int]]:
         """The relations to list, plain and through CVT nodes, each with its number of entities."""
+        return self._listed(node, direction, self._listings[direction])
+
+    def is_sound(self, node: int, direction: Direction) -> bool:
+        """Whether what is stored of a node is what the edges say."""
+        listings = self._listings[direction]
+        walked = self._listed(node, direction, None)
+        if listings is None or listings.get(node) != walked:
+            return False
+        for near, far in listings.pairs(node):
+            ends = listings.first_ends(node, near, far)
+            if ends and ends != self.cross(node, near, far, direction)[: listings.ends_limit]:
+                return False
+        return True
+
+    def _listed(
+        self, node: int, direction: Direction, listings: Listings | None
+    ) -> list[tuple[str, int]]:
         side, ids = self._sides[direction], self._ids
         first, last = side.groups.span(node)
         numbers = side.relations[first:last].tolist()
+        to_cvts = side.to_cvts
+        mediated = [i for i, number in enumerate(numbers) if to_cvts[number]]
+        if mediated and listings is not None:
+            stored = listings.get(node)
+            if stored is not None:
+                return stored
         starts = side.starts.between(first, last + 1)
         plain = [
             (ids[number], end - start)
             for number, (start, end) in zip(numbers, pairwise(starts), strict=True)
         ]
-        to_cvts = side.to_cvts
-        mediated = [i for i, number in enumerate(numbers) if to_cvts[number]]
         if not mediated:
             return plain
         listed = dict(plain)
@@ -75,21 +98,26 @@ class Hops:
                 return side.nodes[
                     start : end if limit is None else min(end, start + limit)
                 ].tolist()
-            is_cvt = self._is_cvt
-            return list(islice((n for n in side.nodes[start:end] if not is_cvt[n]), limit))
+            return self._without_cvts(side, start, end, limit)
         if FLATTENED not in relation:
             return []
         first, _, second = relation.partition(FLATTENED)
         near, far = (first, second) if direction == Direction.OUT else (second, first)
-        return self.cross(node, near, far, direction)[:limit]
-
-    def cross(self, node: int, near: str, far: str, direction: Direction) -> list[int]:
-        """The nodes over `far` from the CVT nodes at the end of `near`, but not the node itself."""
-        near_number, number = self._at.get(near), self._at.get(far)
-        if near_number is None or number is None:
+        near_number, far_number = self._at.get(near), self._at.get(far)
+        if near_number is None or far_number is None:
             return []
+        listings = self._listings[direction]
+        if limit is not None and listings is not None:
+            stored = listings.first_ends(node, near_number, far_number)
+            if limit <= len(stored) or 0 < len(stored) < listings.ends_limit:
+                return stored[:limit]
+        return self.cross(node, near_number, far_number, direction)[:limit]
+
+    def cross(self, node: int, near: int, number: int, direction: Direction) -> list[int]:
+        """The nodes over one relation from the CVT nodes at the end of `near`, but not the node
+        itself, ascending."""
         side, is_cvt = self._sides[direction], self._is_cvt
-        start, end = side.run(node, near_number)
+        start, end = side.run(node, near)
         if end - start >= MANY:
             return _far_ends(side, is_cvt, (start, end), number, node)
         found: set[int] = set()
@@ -98,6 +126,18 @@ class Hops:
                 found.update(side.nodes[slice(*side.run(cvt, number))])
         found.discard(node)
         return sorted(other for other in found if not is_cvt[other])
+
+    def _without_cvts(self, side: EdgeSide, start: int, end: int, limit: int | None) -> list[int]:
+        """The first of these destinations that are no CVT nodes."""
+        is_cvt = self._is_cvt
+        if end - start < MANY:
+            return list(islice((n for n in side.nodes[start:end] if not is_cvt[n]), limit))
+        flags, found, size = np.asarray(is_cvt), list[int](), MANY
+        while start < end and (limit is None or len(found) < limit):
+            ends = np.asarray(side.nodes[start : min(end, start + size)])
+            found += ends[flags[ends] == 0].tolist()
+            start, size = start + size, min(AT_ONCE, 8 * size)
+        return found[:limit]
 
     def _first_cvts(self, side: EdgeSide, start: int, end: int) -> tuple[list[int], int]:
         """The CVT nodes among the first of these destinations, and how many others are there."""

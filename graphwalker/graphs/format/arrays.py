@@ -4,7 +4,7 @@ from bisect import bisect_left
 from collections.abc import Callable
 from zlib import crc32
 
-from graphwalker.graphs.format.layout import Layout
+from graphwalker.graphs.format.layout import Arrays, Layout
 from graphwalker.graphs.format.offsets import read_offsets
 from graphwalker.graphs.format.texts import TextBlocks
 
@@ -12,7 +12,7 @@ from graphwalker.graphs.format.texts import TextBlocks
 class EdgeSide:
     """The edges as seen from one end: node -> groups -> destinations."""
 
-    def __init__(self, layout: Layout, side: str) -> None:
+    def __init__(self, layout: Arrays, side: str) -> None:
         self.groups = read_offsets(layout, f"{side}_groups")
         self.relations = layout.array(f"{side}_relations")
         self.starts = read_offsets(layout, f"{side}_starts")

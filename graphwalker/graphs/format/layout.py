@@ -6,7 +6,7 @@ import mmap
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Protocol
 
 from graphwalker.errors import GraphError, UserError
 from graphwalker.graphs.format.blocks import BlockWriter, first_damage
@@ -153,6 +153,34 @@ class SectionWriter:
             self._out.close()
 
 
+class Arrays(Protocol):
+    """Sections that can be read, of a file or of one that is being built."""
+
+    path: Path
+
+    def array(self, name: str) -> memoryview: ...
+    def has(self, name: str) -> bool: ...
+
+
+class WrittenSections:
+    """Sections of a file that is being built, read as those of a `Layout` are."""
+
+    def __init__(self, folder: Path, closed: Mapping[str, tuple[str, int]]) -> None:
+        self.path, self._closed = folder, dict(closed)
+
+    def array(self, name: str) -> memoryview:
+        """The integers of a section; indexing gives plain `int`s."""
+        code, size = self._closed[name]
+        if not size:
+            return memoryview(b"").cast(code)  # type: ignore[call-overload]
+        with (self.path / f"{name}.section").open("rb") as file:
+            view = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        return view.cast(code)  # type: ignore[call-overload]
+
+    def has(self, name: str) -> bool:
+        return name in self._closed
+
+
 class LayoutWriter:
     """Gathers sections in a folder, then joins them into one file behind a header."""
 
@@ -193,6 +221,10 @@ class LayoutWriter:
             if not path.is_file() or path.stat().st_size != size:
                 raise GraphError(f"{path}: damaged since it was written; remove {self._folder}")
         self._closed = {name: (code, size) for name, (code, size) in sections.items()}
+
+    def written(self) -> "WrittenSections":
+        """The sections that are closed, to be read."""
+        return WrittenSections(self._folder, self._closed)
 
     def finish(self, path: Path, counts: Mapping[str, int]) -> None:
         """Write the file from all sections, in the order of their names."""

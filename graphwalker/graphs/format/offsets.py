@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from graphwalker.graphs.format.header import WIDTHS, damaged
-from graphwalker.graphs.format.layout import Layout, LayoutWriter, SectionWriter, typecode
+from graphwalker.graphs.format.layout import Arrays, LayoutWriter, SectionWriter, typecode
 
 PLAIN_BELOW = 1 << 16
 """Offsets below this need two bytes as they are."""
@@ -36,13 +36,13 @@ class Offsets(Protocol):
         ...
 
 
-def read_offsets(layout: Layout, name: str) -> Offsets:
+def read_offsets(layout: Arrays, name: str) -> Offsets:
     """The offsets of that name, however they were written."""
     return _Plain(layout, name) if layout.has(name) else _Packed(layout, name)
 
 
 class _Plain:
-    def __init__(self, layout: Layout, name: str) -> None:
+    def __init__(self, layout: Arrays, name: str) -> None:
         self._values = layout.array(name)
 
     def __len__(self) -> int:
@@ -79,12 +79,12 @@ _PACKINGS = (_Packing("B", 6), _Packing("B", 4), _Packing("H", 4))
 
 
 class _Packed:
-    def __init__(self, layout: Layout, name: str) -> None:
+    def __init__(self, layout: Arrays, name: str) -> None:
         self._steps = layout.array(f"{name}_steps")
         self._bases = layout.array(f"{name}_bases")
         self._far = layout.array(f"{name}_far")
         self._far_values = layout.array(f"{name}_far_values")
-        count, code = len(self._steps), layout.section(f"{name}_steps").typecode
+        count, code = len(self._steps), self._steps.format
         # Where two packings have the same number of bases, there is one, and they read the same.
         packing = next(
             (p for p in _PACKINGS if p.code == code and len(self._bases) == -(-count >> p.bits)),
