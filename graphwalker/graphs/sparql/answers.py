@@ -1,6 +1,7 @@
 """Answers of an endpoint: whole SPARQL results, or the reason why they cannot be believed."""
 
 import json
+from functools import lru_cache
 from typing import Any, cast
 
 from graphwalker.graphs.sparql.connections import Response
@@ -32,7 +33,7 @@ def read_rows(response: Response) -> list[ResultRow]:
         rows = answer["results"]["bindings"]
     except (ValueError, KeyError, TypeError, RecursionError):
         raise Fault(f"not SPARQL results in JSON: {_first_line(response)}", again=True) from None
-    if not isinstance(rows, list) or not all(map(_is_row, cast(list[Any], rows))):
+    if not _are_rows(rows):
         raise Fault(f"its results are no rows of values: {_first_line(response)}", again=True)
     _check_count(response, len(cast(list[Any], rows)))
     return cast(list[ResultRow], rows)
@@ -45,22 +46,34 @@ def count_in(row: ResultRow, variable: str) -> int:
     12
     """
     value = row[variable]["value"] if variable in row else ""
-    if not (value.isascii() and value.isdigit() and len(value) <= _DIGITS):
+    if (number := _number(value)) is None:
         raise Fault(f"its count ?{variable} is {value[:40]!r}", again=True)
-    return int(value)
+    return number
 
 
-def _is_row(row: Any) -> bool:
-    return isinstance(row, dict) and all(map(_is_value, cast(dict[str, Any], row).values()))
+@lru_cache(maxsize=4096)
+def _number(value: str) -> int | None:
+    is_one = value.isascii() and value.isdigit() and len(value) <= _DIGITS
+    return int(value) if is_one else None
 
 
-def _is_value(value: Any) -> bool:
-    if not isinstance(value, dict):
+def _are_rows(rows: Any) -> bool:
+    """Whether an answer is rows of values. All that comes in passes here: one loop, no calls."""
+    if not isinstance(rows, list):
         return False
-    fields = cast(dict[str, Any], value)
-    if fields.get("type") not in _TYPES or not isinstance(fields.get("value"), str):
-        return False
-    return len(fields) == 2 or all(isinstance(field, str) for field in fields.values())
+    for row in cast(list[Any], rows):
+        if not isinstance(row, dict):
+            return False
+        value: Any
+        for value in cast(dict[str, Any], row).values():
+            if type(value) is not dict or value.get("type") not in _TYPES:  # pyright: ignore[reportUnknownMemberType]
+                return False
+            fields = cast(dict[str, Any], value)
+            if type(fields.get("value")) is not str:
+                return False
+            if len(fields) > 2 and not all(type(field) is str for field in fields.values()):
+                return False
+    return True
 
 
 def _check_status(response: Response) -> None:

@@ -4,11 +4,12 @@ A request counts the relations and brings along what stands behind CVT nodes amo
 edges of a side; a side with more edges needs a second one. What comes out is what
 `cvt.flat_relations_many` gives on any other graph. A side with more than a thousand edges is a
 hub: what its relations lead to is known from probes of the relations, and counts are bounded.
+Which relations a hub has is remembered; they are counted again each time.
 """
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from typing import NamedTuple
@@ -23,12 +24,12 @@ from graphwalker.graphs.sparql.patterns import CVTS_LOOKED_AT, Patterns
 from graphwalker.graphs.sparql.reading import RowReader, is_nameless
 from graphwalker.graphs.sparql.terms import Vocabulary
 
-FIRST = 20
+FIRST = 50
 """Edges of a side among which CVT nodes are looked for right away."""
 EDGES = 1_000
 """Edges of a side that are all looked at; a side with more is a hub."""
 COUNTED = 100_000
-"""Edges of a side that are all counted; of more, each relation is counted up to `COUNTED_EACH`."""
+"""Edges of a side up to which counts are exact; of more, none is above `COUNTED_EACH`."""
 COUNTED_EACH = 1_100
 ORDERED = 2_000
 """Ends of one relation up to which "the first n" are those of the least ids; of more, any n."""
@@ -62,6 +63,17 @@ class _Look:
 
 
 @dataclass(frozen=True, slots=True)
+class _Hub:
+    """What is remembered of a hub: its relations as they were counted first, and those around CVT
+    nodes that lead somewhere. They are counted again for each listing."""
+
+    counts: Mapping[str, int]
+    large: bool
+    """Whether its relations are counted up to `COUNTED_EACH` only."""
+    pairs: tuple[Chain, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class _Mediated:
     """A relation that leads to CVT nodes, and no other nodes where it is `pure`; relations behind
     them, to entities and to literals."""
@@ -69,6 +81,9 @@ class _Mediated:
     pure: bool
     entities: tuple[str, ...]
     literals: tuple[str, ...]
+
+    def ends(self, literals: bool) -> tuple[str, ...]:
+        return self.literals if literals else self.entities
 
 
 class EndpointLister:
@@ -81,8 +96,7 @@ class EndpointLister:
         self._edges, self._first = edges, min(edges, FIRST)
         self._known: dict[tuple[str, Direction], _Mediated | None] = {}
         """Relations of hubs; `None` for one that leads to no CVT nodes."""
-        self._hubs: frozenset[Side] = frozenset()
-        """Sides whose first edges tell nothing."""
+        self._hubs: dict[Side, _Hub] = {}
         self._read = RowReader(vocabulary)
 
     def flat_relations_many(self, sides: Sequence[Side]) -> list[ListedSide]:
@@ -94,27 +108,33 @@ class EndpointLister:
         ]
 
     def _some(self, sides: Sequence[Side]) -> Iterator[ListedSide]:
+        again = {
+            side: self._list_again(side, hub) for side in sides if (hub := self._hubs.get(side))
+        }
+        known = {side: listed for side, listed in again.items() if listed is not None}
+        looks = self._look([side for side in sides if side not in known])
+        few = [look for look in looks if sum(look.counts.values()) <= self._first]
+        large = [look for look in looks if look not in few]
+        hubs = [look for look in large if sum(look.counts.values()) > self._edges]
+        self._look_again([look for look in large if look not in hubs])
+        for look in hubs:
+            self._look_at_hub(look)
+        for look in looks:
+            relations = self._listed(look) if look.hub is None else look.hub
+            known[look.side] = _listed_side(relations, look.counts)
+        return (known[side] for side in sides)
+
+    def _look(self, sides: Sequence[Side]) -> list[_Look]:
         batch = BranchBatch(self._client)
         for side in sides:
             entity = batch.term(self._iri(side.entity_id))
             batch.add(self._patterns.relations(entity, side.direction, COUNTED + 1))
-            if side not in self._hubs:
-                batch.add(self._patterns.behind(entity, side.direction, self._first + 1))
+            batch.add(self._patterns.behind(entity, side.direction, self._first + 1))
         found = iter(batch.run())
-        looks: list[_Look] = []
-        for side in sides:
-            counts = self._read.counts(next(found))
-            first = {} if side in self._hubs else self._read.by(next(found), "r")
-            looks.append(_Look(side, counts, first))
-        few = [look for look in looks if sum(look.counts.values()) <= self._first]
-        large = [look for look in looks if look not in few or look.side in self._hubs]
-        hubs = [look for look in large if sum(look.counts.values()) > self._edges]
-        self._look_again([look for look in large if look not in hubs])
-        self._look_at_hubs(hubs)
-        for look in looks:
-            relations = self._listed(look) if look.hub is None else look.hub
-            stored = frozenset(r for r, _ in relations if FLATTENED in r and r in look.counts)
-            yield ListedSide(relations, stored)
+        return [
+            _Look(side, self._read.counts(next(found)), self._read.by(next(found), "r"))
+            for side in sides
+        ]
 
     def _look_again(self, looks: Sequence[_Look]) -> None:
         """All edges, where the first ones were not all."""
@@ -125,59 +145,94 @@ class EndpointLister:
         for look, rows in zip(looks, batch.run(), strict=True):
             look.behind = self._read.by(rows, "r")
 
-    def _look_at_hubs(self, looks: Sequence[_Look]) -> None:
-        if len(self._hubs) + len(looks) > REMEMBERED:
-            self._hubs = frozenset()
-        self._hubs |= {look.side for look in looks}
-        for look in looks:
-            self._look_at_hub(look)
-
     def _look_at_hub(self, look: _Look) -> None:
         """Its listing, from what its relations are known to lead to."""
-        side, direction = look.side, look.side.direction
-        if sum(look.counts.values()) > COUNTED:
-            look.counts = self._bounded_counts(side)
-        shown = {r: n for r, n in look.counts.items() if n and not self._vocabulary.hides(r)}
-        for relation in shown:
-            if (relation, direction) not in self._known:
-                self._known[relation, direction] = self._learn(relation, direction)
-        known = {r: k for r in shown if FLATTENED not in r and (k := self._known[r, direction])}
-        mixed = [(r,) for r, relation in known.items() if not relation.pure]
+        side, large = look.side, sum(look.counts.values()) > COUNTED
+        if large:
+            look.counts = self._bounded_counts(side, look.counts)
+        counts = {r: n for r, n in look.counts.items() if n and not self._vocabulary.hides(r)}
+        for relation in counts:
+            if (relation, side.direction) not in self._known:
+                self._known[relation, side.direction] = self._learn(relation, side.direction)
+        pairs = [
+            (near, far)
+            for near, relation in self._mediated(side, counts).items()
+            for far in (*relation.entities, *relation.literals)
+        ]
+        look.hub, found = self._hub_listing(side, counts, pairs)
+        if len(self._hubs) >= REMEMBERED:
+            self._hubs.clear()
+        self._hubs[side] = _Hub(counts, large, found)
+
+    def _list_again(self, side: Side, hub: _Hub) -> ListedSide | None:
+        """The listing of a known hub; `None` where it lacks now what it had: it is listed anew."""
+        mediated = self._mediated(side, hub.counts)
+        plain = [(r,) for r in hub.counts if r not in mediated or not mediated[r].pure]
+        most = COUNTED_EACH if hub.large else COUNTED + 1
+
+        def branch(entity: str, chain: Chain) -> str:
+            return self._patterns.count_up_to(entity, chain[0], side.direction, most)
+
+        found = {r: n for (r,), n in self._counts(side, plain, branch).items()}
+        counts = {**hub.counts, **(_bounded(found) if hub.large else found)}
+        relations, pairs = self._hub_listing(side, counts, hub.pairs)
+        if all(found.values()) and pairs == hub.pairs:
+            return _listed_side(relations, hub.counts)
+        self._hubs.pop(side, None)
+        return None
+
+    def _mediated(self, side: Side, relations: Iterable[str]) -> dict[str, _Mediated]:
+        """Those of the relations that lead to CVT nodes; a stored `a..b` is not looked behind."""
+        known = {r: self._known[r, side.direction] for r in relations if FLATTENED not in r}
+        return {r: mediated for r, mediated in known.items() if mediated}
+
+    def _hub_listing(
+        self, side: Side, counts: Mapping[str, int], pairs: Sequence[Chain]
+    ) -> tuple[list[tuple[str, int]], tuple[Chain, ...]]:
+        """The listing, and those of the pairs that lead somewhere."""
+        mediated, direction = self._mediated(side, counts), side.direction
+        mixed = [(r,) for r, relation in mediated.items() if not relation.pure]
 
         def branch(entity: str, relations: Chain) -> str:
             return self._patterns.cvts(entity, relations[0], direction)
 
         cvts = self._counts(side, mixed, branch)
-        listed = shown | dict.fromkeys(known, 0)
+        listed = {r: n for r, n in counts.items() if r not in mediated}
         for (relation,), count in cvts.items():
-            if count < min(shown[relation], CVTS_LOOKED_AT):
-                listed[relation] = shown[relation] - count
-        for (near, far), count in self._pair_counts(side, known).items():
+            if count < min(counts[relation], CVTS_LOOKED_AT):
+                listed[relation] = counts[relation] - count
+        across = self._pair_counts(side, mediated, pairs)
+        for near, far in pairs:
             pair = (near, far) if direction == Direction.OUT else (far, near)
-            if count and FLATTENED not in pair[0]:
-                bounded = shown[near] > CVTS_LOOKED_AT
+            if (count := across[near, far]) and FLATTENED not in pair[0]:
+                bounded = counts[near] > CVTS_LOOKED_AT
                 listed.setdefault(FLATTENED.join(pair), AtLeast(count) if bounded else count)
-        look.hub = sorted((r, n) for r, n in listed.items() if n)
+        found = tuple(pair for pair in pairs if across[pair])
+        return sorted((r, n) for r, n in listed.items() if n), found
 
-    def _pair_counts(self, side: Side, known: Mapping[str, _Mediated]) -> Counter[Chain]:
+    def _pair_counts(
+        self, side: Side, mediated: Mapping[str, _Mediated], pairs: Sequence[Chain]
+    ) -> Counter[Chain]:
         """How many entities and literals stand behind the CVT nodes of each relation."""
         counts: Counter[Chain] = Counter()
         for pure, literals in product((True, False), repeat=2):
-            pairs = [
+            some = [
                 (near, far)
-                for near, relation in known.items()
-                for far in (relation.literals if literals else relation.entities)
-                if relation.pure == pure
+                for near, far in dict.fromkeys(pairs)
+                if mediated[near].pure == pure and far in mediated[near].ends(literals)
             ]
 
             def branch(e: str, pair: Chain, p: bool = pure, x: bool = literals) -> str:
                 return self._patterns.pairs(e, pair[0], pair[1], side.direction, p, x)
 
-            counts.update(self._counts(side, pairs, branch))
+            counts.update(self._counts(side, some, branch))
         return counts
 
-    def _bounded_counts(self, side: Side) -> dict[str, int]:
-        """The relations of a side with very many edges, each counted up to `COUNTED_EACH`."""
+    def _bounded_counts(self, side: Side, counted: Mapping[str, int]) -> dict[str, int]:
+        """The relations of a side with very many edges, each counted up to `COUNTED_EACH`; over
+        several graphs not all edges were `counted`."""
+        if self._patterns.one_graph:
+            return _bounded(counted)
         batch, direction = BranchBatch(self._client), side.direction
         entity = batch.term(self._iri(side.entity_id))
         batch.add(self._patterns.relation_ids(entity, direction))
@@ -186,8 +241,7 @@ class EndpointLister:
         def branch(entity: str, chain: Chain) -> str:
             return self._patterns.count_up_to(entity, chain[0], direction, COUNTED_EACH)
 
-        found = self._counts(side, relations, branch)
-        return {r: AtLeast(n) if n >= COUNTED_EACH else n for (r,), n in found.items()}
+        return _bounded({r: n for (r,), n in self._counts(side, relations, branch).items()})
 
     def _learn(self, relation: str, direction: Direction) -> _Mediated | None:
         """Probe a relation for CVT nodes, wherever they are: once for each relation of a store, in
@@ -259,6 +313,16 @@ class EndpointLister:
         iri = self._vocabulary.iri(node_id)
         assert iri is not None, node_id
         return iri
+
+
+def _listed_side(relations: list[tuple[str, int]], counts: Mapping[str, int]) -> ListedSide:
+    return ListedSide(
+        relations, frozenset(r for r, _ in relations if FLATTENED in r and r in counts)
+    )
+
+
+def _bounded(counts: Mapping[str, int]) -> dict[str, int]:
+    return {r: AtLeast(COUNTED_EACH) if n >= COUNTED_EACH else n for r, n in counts.items()}
 
 
 def _filled(some: Sequence[Chain]) -> Iterator[Chain]:

@@ -61,6 +61,21 @@ def test_what_the_relations_of_hubs_lead_to_is_asked_once(endpoint):
     assert again < first - 2  # no proof, and no probe of either side
 
 
+def test_a_known_hub_is_counted_again_and_listed_anew_where_it_changed(tmp_path, reference):
+    """Which relations it has is remembered, its counts are not: a graph may be loaded again."""
+    stores = {}
+    for name, facts in {"whole": FACTS, "less": [f for f in FACTS if f[1] != DATE]}.items():
+        (tmp_path / f"{name}.nt").write_text(to_ntriples(facts, NAMES, {}), encoding="utf-8")
+        stores[name] = load_store([tmp_path / f"{name}.nt"])
+    with faulty(stores["whole"]) as server:
+        graph = graph_at(server, listed_edges=3)
+        first, again = graph.flat_relations_many(SIDES), graph.flat_relations_many(SIDES)
+        assert first == again == reference.flat_relations_many(SIDES)
+        server.store = stores["less"]
+        less = graph.flat_relations(HUB, Direction.OUT)
+    assert less == [one for one in first[0] if DATE not in one[0]]
+
+
 def test_a_count_past_the_bound_is_a_lower_bound_and_said(endpoint, monkeypatch):
     monkeypatch.setattr(listing, "COUNTED", 4)
     monkeypatch.setattr(listing, "COUNTED_EACH", 9)
