@@ -4,18 +4,16 @@ python -m benchmarks.mutations                  # all; --only scoring, --list, -
 """
 
 import argparse
-import os
-import shutil
-import subprocess
 import sys
 import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.mutant_tests import ROOT, fails, load_heavy, make_copy
+from benchmarks.record import RESULTS, record
 from graphwalker.errors import UserError
 
-ROOT = Path(__file__).resolve().parent.parent
 T = "tests/graphwalker"
 D = "tests/data_pipeline"
 E = "tests/eval"
@@ -40,6 +38,10 @@ INTERVALS = f"{E}/test_eval_metrics.py {E}/test_compare.py {E}/score/test_score_
 WALKS = f"{D}/walks {D}/verification/test_verify.py"
 FLATTEN = f"{T}/graphs/views/test_graphs_flatten.py {T}/graphs/endpoints/test_conformance.py"
 SPARQL = f"{T}/graphs/endpoints"
+TOKENS = f"{T}/tokens/test_tokens.py {T}/tokens/test_tokens_formats.py"
+REWARDS = "tests/training/reinforce/test_rewards.py"
+EPISODES = "tests/training/reinforce/test_grpo_restarts.py tests/training/reinforce/test_grpo.py"
+MECHANISMS = "tests/training/reinforce/test_rewards.py tests/training/reinforce/test_grpo_options.py"
 MUTATIONS = (
     # Those that survived the default tests when they were first tried.
     Mutation(
@@ -153,6 +155,44 @@ MUTATIONS = (
     Mutation("graphwalker/config.py", "or name not in PLACES", "", f"{T}/test_doors.py"),
     Mutation("data_pipeline/jobs/ledger.py", "if kept and not products.add",
              "if False and products.add", f"{D}/test_doubled.py"),
+    # Tokens, rewards, reinforcement learning.
+    Mutation("graphwalker/tokens/segments.py", "trained=place not in silent", "trained=True",
+             TOKENS),
+    Mutation("graphwalker/tokens/segments.py",
+             "row.labels.extend(segment.ids if segment.trained",
+             "row.labels.extend((IGNORED, *segment.ids[1:]) if segment.trained", TOKENS),
+    Mutation("graphwalker/tokens/segments.py", "return [*ids, end_of_turn_id(fmt, tokenizer)]",
+             "return ids", TOKENS),
+    Mutation("graphwalker/tokens/segments.py",
+             "split_special_tokens=True)\n    reserved, spelled",
+             "split_special_tokens=False)\n    reserved, spelled", TOKENS),
+    Mutation("training/reinforce/rows/episode_tokens.py", "[1] * len(logprobs) + [0] * rest",
+             "[1] * len(ids)", EPISODES),
+    Mutation("training/reinforce/rows/episode_tokens.py",
+             "if trajectory.stop.infrastructure_failure:", "if False:", EPISODES),
+    Mutation("training/reinforce/rows/logps.py", "score_at=(rows, targets - 1)",
+             "score_at=(rows, targets)", "tests/training/reinforce/test_grpo_loss.py"),
+    Mutation("training/reinforce/rewards/answers.py", 'scores["em"] * scores["grounded"]',
+             'scores["em"]', REWARDS),
+    Mutation("training/reinforce/rewards/answers.py", "len(predicted) - gold) / len(predicted)",
+             "len(predicted) - gold) / max(gold, 1)", REWARDS),
+    Mutation("training/reinforce/rewards/mix.py", "total += value * weight", "total += value",
+             REWARDS),
+    Mutation("training/reinforce/rewards/mix.py", "if trajectory.stop.infrastructure_failure:",
+             "if False:", REWARDS),
+    Mutation("training/reinforce/rewards/gold.py", "len(step.end & seen) / len(step.end)",
+             "float(bool(step.end & seen))", REWARDS),
+    Mutation("training/reinforce/groups.py", "if reward is not None}) < 2",
+             "}) < 2", MECHANISMS),
+    Mutation("training/reinforce/groups.py", "[] if t.stop.infrastructure_failure else earned(t)",
+             "earned(t)", MECHANISMS),
+    Mutation("training/reinforce/groups.py", '"unwinnable" if winnable is False',
+             '"unwinnable" if not winnable', MECHANISMS),
+    Mutation("training/supervised/data.py", "if len(row.input_ids) > config.max_length:",
+             "if len(row.input_ids) >= config.max_length:",
+             "tests/training/supervised/test_sft_corpus.py"),
+    Mutation("graphwalker/tools/listing.py", "if here <= there}", "if len(here) <= len(there)}",
+             f"{T}/graphs/views/test_layers_open.py"),
 )  # fmt: skip
 
 
@@ -161,48 +201,24 @@ def check() -> list[str]:
     return [m.name for m in MUTATIONS if (ROOT / m.file).read_text().count(m.old) != 1]
 
 
-def make_copy(folder: Path) -> None:
-    """The tracked files, so that nothing here is changed."""
-    listed = subprocess.run(
-        ["git", "-C", str(ROOT), "ls-files", "-z"], capture_output=True, check=True
-    )
-    for name in filter(None, listed.stdout.decode().split("\0")):
-        if (ROOT / name).is_file():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(ROOT / name, folder / name)
-
-
-def is_caught(mutation: Mutation, copy: Path, patience_s: float) -> bool:
+def is_caught(mutation: Mutation, copy: Path, patience_s: int) -> bool:
     """Whether a test near it fails. A change that makes tests hang is caught by the clock."""
     path = copy / mutation.file
     sound = path.read_text(encoding="utf-8")
     path.write_text(sound.replace(mutation.old, mutation.new), encoding="utf-8")
     try:
-        return _fails(mutation.tests, copy, patience_s)
+        return fails(mutation.tests, copy, patience_s)[0]
     finally:
         path.write_text(sound, encoding="utf-8")
-
-
-def _fails(tests: str, copy: Path, patience_s: float) -> bool:
-    line = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests.split()]
-    environment = {**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
-    try:
-        done = subprocess.run(
-            line, cwd=copy, env=environment, capture_output=True, timeout=patience_s, check=False
-        )
-    except subprocess.TimeoutExpired:
-        return True
-    if done.returncode not in (0, 1):
-        raise UserError(f"pytest {tests}: {done.stdout.decode()[-400:]}")
-    return done.returncode == 1
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", help="mutations whose file has this in its name")
     parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--patience", type=float, default=900.0, help="seconds for one")
+    parser.add_argument("--patience", type=int, default=900, help="seconds for one")
     parser.add_argument("--list", action="store_true")
+    parser.add_argument("--out", type=Path, default=RESULTS)
     given = parser.parse_args()
     if stale := check():
         raise UserError(f"no longer fits the code: {stale[0]} (and {len(stale) - 1} others)")
@@ -210,17 +226,26 @@ def main() -> int:
     if given.list:
         print("\n".join(m.name for m in chosen))
         return 0
-    survivors = 0
+    load_heavy()
+    survivors: list[str] = []
     with tempfile.TemporaryDirectory() as name:
         copy = Path(name)
         make_copy(copy)
+        for tests in sorted({mutation.tests for mutation in chosen}):
+            failed, end = fails(tests, copy, given.patience)
+            if failed:
+                raise UserError(f"{tests}: fail without a mutation: {end}")
         for mutation in chosen:
             started = time.monotonic()
             caught = is_caught(mutation, copy, given.patience)
-            survivors += not caught
+            survivors += [] if caught else [mutation.name]
             word = "caught" if caught else "SURVIVED"
             print(f"{word:9} {time.monotonic() - started:5.0f} s  {mutation.name}", flush=True)
-    print(f"{len(chosen) - survivors} of {len(chosen)} caught")
+    print(f"{len(chosen) - len(survivors)} of {len(chosen)} caught")
+    if len(chosen) == len(MUTATIONS):
+        caught = len(chosen) - len(survivors)
+        figures = {"tried": len(chosen), "caught": caught, "survivors": survivors}
+        record("mutations", figures, "python -m benchmarks.mutations", None, given.out)
     return 1 if survivors else 0
 
 

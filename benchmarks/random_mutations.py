@@ -12,9 +12,7 @@ alone is none. Survivors are named; `REASONS` holds why one changes nothing that
 import argparse
 import ast
 import importlib
-import os
 import random
-import signal
 import sys
 import tempfile
 import time
@@ -24,7 +22,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.mutations import FLATTEN, INTERVALS, METRICS, ROOT, SCORING, WALKS, make_copy
+from benchmarks.mutant_tests import ROOT, fails, load_heavy, make_copy
+from benchmarks.mutations import FLATTEN, INTERVALS, METRICS, SCORING, WALKS
 from benchmarks.record import RESULTS, record
 from graphwalker.errors import UserError
 
@@ -51,10 +50,6 @@ WIDER = {
     "rewards": "tests/training/reinforce/test_grpo_mechanisms.py",
 }
 """Slower tests of the default set, asked where the nearest see nothing."""
-OURS = ("graphwalker", "data_pipeline", "training", "eval", "benchmarks", "support")
-HEAVY = ("numpy", "duckdb", "pydantic", "hypothesis", "pytest", "torch", "transformers")
-"""Loaded once, before the tests of each mutant run in a child of this process."""
-
 REASONS: dict[str, str] = {
     "eval/intervals.py:152 NumberReplacer #83": "the size of a block bounds memory; draws are the "
     "same for any size",
@@ -137,44 +132,6 @@ def drawn(count: int, seed: int, parts: list[str]) -> list[tuple[Mutant, str]]:
     return chosen
 
 
-def fails(tests: str, copy: Path, patience_s: int) -> tuple[bool, str]:
-    """Whether a test fails, or hangs, in a child of this process; and the last of what it wrote."""
-    log = copy / "mutant.log"
-    child = os.fork()
-    if not child:
-        _run_tests(tests, copy, log, patience_s)
-    _, status = os.waitpid(child, 0)
-    code = os.waitstatus_to_exitcode(status)
-    end = log.read_text(encoding="utf-8", errors="replace")[-300:]
-    if code not in (0, 1, 2, -signal.SIGALRM):
-        raise UserError(f"pytest {tests}: exit code {code}: {end}")
-    return code != 0, end
-
-
-def _run_tests(tests: str, copy: Path, log: Path, patience_s: int) -> None:
-    import pytest
-    from hypothesis import settings
-
-    settings.register_profile("mutants", deadline=None)  # a slow machine is no failure
-    settings.load_profile("mutants")
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.alarm(patience_s)
-    with log.open("wb") as out:
-        os.dup2(out.fileno(), 1)
-        os.dup2(out.fileno(), 2)
-    for name in [n for n in sys.modules if n.partition(".")[0] in OURS]:
-        del sys.modules[name]
-    sys.dont_write_bytecode = True
-    sys.path[:] = [str(copy), *(p for p in sys.path if Path(p or ".").resolve() != ROOT)]
-    importlib.invalidate_caches()
-    os.environ["PYTHONPATH"] = str(copy)
-    os.chdir(copy)
-    code = 3
-    with suppress(BaseException):
-        code = int(pytest.main(["-q", "-x", "-p", "no:cacheprovider", *tests.split()]))
-    os._exit(code)
-
-
 def measured(given: argparse.Namespace, parts: list[str]) -> dict[str, Any]:
     chosen = drawn(given.count, given.seed, parts)
     caught: dict[str, int] = dict.fromkeys(parts, 0)
@@ -234,12 +191,10 @@ def main() -> int:
         importlib.import_module("cosmic_ray")
     except ModuleNotFoundError:
         raise UserError("cosmic-ray is not here: pip install cosmic-ray") from None
-    for name in HEAVY:
-        with suppress(ModuleNotFoundError):
-            importlib.import_module(name)
+    load_heavy()
     figures = measured(given, parts)
     line = f"python -m benchmarks.random_mutations --count {given.count} --seed {given.seed}"
-    record("mutations", figures, line, given.seed, given.out)
+    record("random_mutations", figures, line, given.seed, given.out)
     print(f"{figures['caught']} of {figures['tried']} caught")
     return 1 if any(not one["reason"] for one in figures["survivors"]) else 0
 
