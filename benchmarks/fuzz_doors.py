@@ -19,6 +19,7 @@ from typing import Any
 from benchmarks.record import record
 from graphwalker.api.terminal import printable
 from graphwalker.config import Config, load_config
+from graphwalker.datasets.base import load_questions
 from graphwalker.errors import GraphWalkerError, UserError
 from graphwalker.files import read_jsonl
 from graphwalker.graphs.compiled.graph import CompiledGraph
@@ -77,6 +78,7 @@ def seeds(world: Path) -> dict[str, list[bytes]]:
         "N-Triples": [b'<http://a/s> <http://a/p> "x\\u00e9"@en .', b"<http://a/s>\t<http://a/p>\t_:b\t."],
         "JSONL": [line * 2],
         "questions": [line],
+        "datasets": [line, b"[" + line + b"]", b'{"data": [' + line + b"]}"],
         "configs": [b"name: x\ncount: 3\nparts: [a, b]\nmore: {a: 1}\n"],
         "SPARQL answers": [json.dumps(rows).encode()],
         "graph files": [(world / FILE_NAME).read_bytes()],
@@ -113,6 +115,11 @@ def doors(folder: Path) -> dict[str, Door]:
                 with suppress(GraphWalkerError):
                     read(one)
 
+    def dataset(data: bytes) -> None:
+        for name in ("d.json", "d.jsonl"):
+            with suppress(GraphWalkerError):
+                load_questions(file(data, name))
+
     def graph(data: bytes) -> None:
         opened = CompiledGraph(Layout(file(data, FILE_NAME)))
         for place in range(min(5, opened.size)):
@@ -135,6 +142,7 @@ def doors(folder: Path) -> dict[str, Door]:
         "N-Triples": lambda data: parse_line(text(data)),
         "JSONL": lambda data: list(read_jsonl(file(data, "f.jsonl"))),
         "questions": question,
+        "datasets": dataset,
         "configs": lambda data: load_config(Fuzzed, file(data, "c.yaml")),
         "SPARQL answers": lambda data: read_rows(Response(200, {}, data)),
         "graph files": graph,

@@ -41,7 +41,9 @@ SPARQL = f"{T}/graphs/endpoints"
 TOKENS = f"{T}/tokens/test_tokens.py {T}/tokens/test_tokens_formats.py"
 REWARDS = "tests/training/reinforce/test_rewards.py"
 EPISODES = "tests/training/reinforce/test_grpo_restarts.py tests/training/reinforce/test_grpo.py"
-MECHANISMS = "tests/training/reinforce/test_rewards.py tests/training/reinforce/test_grpo_options.py"
+MECHANISMS = (
+    "tests/training/reinforce/test_rewards.py tests/training/reinforce/test_grpo_options.py"
+)
 MUTATIONS = (
     # Those that survived the default tests when they were first tried.
     Mutation(

@@ -106,12 +106,22 @@ class Killer:
         for _ in range(kills):
             if self._over.wait(seconds / (kills + 1)):
                 return
-            os.kill(self._server.pid, signal.SIGKILL)
-            self.kills += 1
+            with suppress(ProcessLookupError):
+                os.kill(self._server.pid, signal.SIGKILL)
+                self.kills += 1
             self._over.wait(3)
-            with suppress(GraphError):
+            self._start_again()
+
+    def _start_again(self) -> None:
+        """A server may need minutes on a busy machine, and more than one try."""
+        while not self._over.is_set():
+            try:
                 self._server = up(self._folder, "300MB")
+            except GraphError:
+                self._over.wait(5)
+            else:
                 self._proxy.target = self._server.http_port
+                return
 
 
 @contextmanager
@@ -162,6 +172,8 @@ class Soak:
         self.compare(number, "eval", "predictions.jsonl")
         if trains:
             self.compare(number, "grpo", "trajectories.jsonl")
+        so_far = {**self.counts, "max_rss_mib": self.memory, "wrong": self.wrong}
+        (self.work / "so-far.json").write_text(json.dumps(so_far, indent=1))
 
     def grpo(self, number: int, name: str, questions: str) -> None:
         data = self.work / "data"

@@ -95,6 +95,16 @@ def read_json(path: Path | str, remedy: str = "make it again") -> dict[str, Any]
     return cast(dict[str, Any], record)
 
 
+def json_fault(error: ValueError | RecursionError) -> str:
+    """What the JSON reader stumbled over: it raises more than `JSONDecodeError` (a number of 5,000
+    digits is a `ValueError`, 5,000 brackets are a `RecursionError`)."""
+    if isinstance(error, json.JSONDecodeError):
+        return f"{error.msg} at column {error.colno}"
+    if isinstance(error, RecursionError):
+        return "nested too deeply"
+    return "a number of too many digits" if "digits" in str(error) else str(error)
+
+
 def no_file(path: Path) -> UserError:
     """What is said where a file is wanted and there is none."""
     return UserError(f"{path}: {'a folder, not a file' if path.is_dir() else 'no such file'}")
@@ -240,11 +250,8 @@ def _refuse_utf16(path: Path) -> None:
 def _parse(line: str, path: Path | str, number: int, nan: bool = False) -> dict[str, Any]:
     try:
         record = json.loads(line, parse_constant=None if nan else _refuse_constant)
-    except json.JSONDecodeError as error:
-        why = "holds a NUL character" if "\0" in line else f"{error.msg} at column {error.colno}"
-        raise UserError(f"{path}:{number}: not JSON ({why})") from None
-    except (ValueError, RecursionError) as error:  # NaN, 5,000 digits, or 5,000 brackets
-        why = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+    except (ValueError, RecursionError) as error:
+        why = "holds a NUL character" if "\0" in line else json_fault(error)
         raise UserError(f"{path}:{number}: not JSON ({why})") from None
     if not isinstance(record, dict):
         raise UserError(f"{path}:{number}: a record must be a JSON object")

@@ -147,7 +147,7 @@ def _ids(line: str) -> list[str]:
         return [line]
     try:
         listed: object = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return [line]
     items = cast(list[object], listed) if isinstance(listed, list) else []
     return [item for item in items if isinstance(item, str)] if items else [line]

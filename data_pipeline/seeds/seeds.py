@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from graphwalker.errors import UserError
-from graphwalker.files import open_text
+from graphwalker.files import json_fault, open_text
 from graphwalker.graphs.base import FLATTENED, Entity, KnowledgeGraph
 from graphwalker.graphs.ntriples import FREEBASE
 
@@ -84,8 +84,8 @@ def lines_of(path: str) -> list[str]:
 def _json_list(text: str, path: str) -> list[str]:
     try:
         found: Any = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise UserError(f"{path}: not JSON ({error.msg} at line {error.lineno})") from None
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{path}: not JSON ({json_fault(error)})") from None
     if not all(isinstance(one, str) for one in found):
         raise UserError(f"{path}: a JSON list of ids holds strings only")
     return found

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from graphwalker.errors import UserError
-from graphwalker.files import no_file
+from graphwalker.files import json_fault, no_file
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
@@ -38,8 +38,8 @@ def parsed(line: bytes) -> dict[str, Any]:
         record = json.loads(line.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise ValueError(f"not UTF-8 text at byte {error.start + 1}") from None
-    except json.JSONDecodeError as error:
-        raise ValueError(f"not JSON ({error.msg} at column {error.colno})") from None
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"not JSON ({json_fault(error)})") from None
     if not isinstance(record, dict):
         raise ValueError("a record must be a JSON object")
     return cast(dict[str, Any], record)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from graphwalker.errors import UserError
-from graphwalker.files import open_text, parse_lines
+from graphwalker.files import json_fault, open_text, parse_lines
 from graphwalker.graphs.base import Entity
 from graphwalker.question import Answer
 
@@ -98,9 +98,9 @@ def _read_array(path: Path, parse: Parse) -> Iterator[Prediction]:
     try:
         with open_text(path) as file:
             records = json.load(file)
-    except json.JSONDecodeError as error:
-        reason = f"{error.msg} at column {error.colno}"
-        raise UserError(f"{path}:{error.lineno}: not JSON ({reason})") from None
+    except (ValueError, RecursionError) as error:
+        at = f":{error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
+        raise UserError(f"{path}{at}: not JSON ({json_fault(error)})") from None
     for number, record in enumerate(records, start=1):
         yield _parsed(record, parse, f"{path}: record {number}")
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from graphwalker.errors import UserError
-from graphwalker.files import no_file
+from graphwalker.files import json_fault, no_file
 
 HEAD = 50
 """So many records are looked at to tell what a file holds."""
@@ -98,7 +98,7 @@ def _pieces(path: Path, text: str) -> Iterator[object]:
         try:
             value, position = decoder.raw_decode(text, position)
             yield value
-        except (json.JSONDecodeError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:
             at = error.lineno if isinstance(error, json.JSONDecodeError) else 0
             line = at or text.count("\n", 0, position) + 1
             yield Broken(f"{path}:{line}: not JSON")
@@ -158,7 +158,7 @@ def _is_json_lines(path: Path, first: str) -> bool:
         return True
     try:
         value = json.loads(first)
-    except json.JSONDecodeError:
+    except ValueError:
         return first.endswith("}")
     except RecursionError:
         return True
@@ -169,11 +169,9 @@ def _parsed(path: Path) -> Iterator[Record]:
     for number, line, text in _numbered(path):
         try:
             value: object = json.loads(text)
-        except json.JSONDecodeError as error:
-            where = f"{path}:{line}: not JSON ({error.msg} at column {error.colno})"
+        except (ValueError, RecursionError) as error:
+            where = f"{path}:{line}: not JSON ({json_fault(error)})"
             raise UserError(f"{where}, in record {number}") from None
-        except RecursionError:
-            raise UserError(f"{path}: record {number}: nested too deeply") from None
         if as_object(value) is None:
             raise UserError(f"{path}: record {number}: must be a JSON object, not {kind(value)}")
         yield Record(number, value)
@@ -182,11 +180,10 @@ def _parsed(path: Path) -> Iterator[Record]:
 def _load(path: Path, text: str) -> object:
     try:
         return json.loads(text)
-    except json.JSONDecodeError as error:
-        where = f"{path}:{error.lineno}: not JSON ({error.msg} at column {error.colno})"
+    except (ValueError, RecursionError) as error:
+        at = f":{error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
+        where = f"{path}{at}: not JSON ({json_fault(error)})"
         raise UserError(f"{where}, in record {_broken_record(text)}") from None
-    except RecursionError:
-        raise UserError(f"{path}: record {_broken_record(text)}: nested too deeply") from None
 
 
 def _broken_record(text: str) -> int:
@@ -197,7 +194,7 @@ def _broken_record(text: str) -> int:
         position = _after_space(text, position)
         try:
             position = decoder.raw_decode(text, position)[1]
-        except (json.JSONDecodeError, RecursionError):
+        except (ValueError, RecursionError):
             return number
         position = _after_space(text, position)
         if text[position : position + 1] != ",":

@@ -115,10 +115,11 @@ class _Reader:
         while True:
             try:
                 value, end = _JSON.raw_decode(self._buffer, self._at)
-            except (json.JSONDecodeError, RecursionError) as error:
+            except (ValueError, RecursionError) as error:
                 # An incomplete value fails as a damaged one does: only more text tells. Each time
                 # twice as much, so that a long one is not decoded again and again.
-                if isinstance(error, RecursionError) or not self._more(size):
+                whole = not isinstance(error, json.JSONDecodeError)
+                if whole or not self._more(size):
                     raise UserError(f"{where}: not JSON (character {self._place():,})") from None
                 size *= 2
                 continue

@@ -102,7 +102,7 @@ class JsonReader(PropertyReader):
     def _read_line(self, number: int, line: str, rows: IntakeRows) -> None:
         try:
             record = json.loads(line)
-        except (json.JSONDecodeError, RecursionError):
+        except (ValueError, RecursionError):
             raise UserError("not a JSON object on one line") from None
         if not isinstance(record, dict):
             raise UserError("not a JSON object on one line")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import cast
 
 from graphwalker.errors import UserError
+from graphwalker.files import json_fault
 from graphwalker.graphs.base import FLATTENED, Direction
 from graphwalker.graphs.ntriples import FREEBASE
 
@@ -90,8 +91,8 @@ def load_predicates(path: Path | str) -> frozenset[str]:
     path = Path(path)
     try:
         data = json.loads(_read(path))
-    except json.JSONDecodeError as error:
-        raise UserError(f"{path}: not JSON ({error.msg} at line {error.lineno})") from None
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{path}: not JSON ({json_fault(error)})") from None
     if not isinstance(data, list) or not all(isinstance(item, str) for item in data):  # pyright: ignore[reportUnknownVariableType]
         raise UserError(f"{path}: a whitelist is a JSON list of relation ids or IRIs")
     return frozenset(item.removeprefix(FREEBASE) for item in cast(list[str], data))

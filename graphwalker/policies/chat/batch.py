@@ -269,7 +269,7 @@ class Batches:
         for line in text.splitlines():
             try:
                 value = json.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):
                 log.warning("file %s: a line that is no JSON was left out", file_id)
                 continue
             lines += [cast(Json, value)] if isinstance(value, dict) else []

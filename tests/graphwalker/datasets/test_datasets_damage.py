@@ -319,5 +319,13 @@ def test_deep_nesting_is_an_error_and_not_a_crash(tmp_path):
     with pytest.raises(UserError):
         load_questions(path)
     path = toys.write(tmp_path / "deep.jsonl", '{"a": ' + "[" * 200_000 + "]" * 200_000 + "}")
-    with pytest.raises(UserError, match="record 1: nested too deeply"):
+    with pytest.raises(UserError, match=r"deep.*not JSON \(nested too deeply\), in record 1"):
+        load_questions(path)
+
+
+@pytest.mark.parametrize("name", ["many.json", "many.jsonl"])
+def test_a_number_of_too_many_digits_is_an_error_and_not_a_crash(tmp_path, name):
+    text = '{"a": ' + "9" * 5000 + "}"
+    path = toys.write(tmp_path / name, f"[{text}]" if name.endswith("json") else text)
+    with pytest.raises(UserError, match=r"many.*a number of too many digits.*record 1"):
         load_questions(path)
