@@ -1,6 +1,7 @@
 """Reading rows and paths out of what a model wrote: the first stage of GraphWalk's extraction."""
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any, NamedTuple, cast
 
@@ -8,13 +9,15 @@ from graphwalker.answers.rows import AnswerRow, RowCell
 
 Fits = Callable[[object], bool]
 _JSON = json.JSONDecoder(strict=False)
+_ROW_LINE = re.compile(r"\s*([-*#]?\s*\d{0,4}[.):]?)\s*(\{.*\}),?\s*")
 MOST_STARTS = 200
 """Brackets of a text that are tried as the beginning of the answer."""
 
 
 class FoundAnswer(NamedTuple):
     """What was read, the text before it, and how: `plain` (nothing else in the message), `fenced`
-    (in a code fence), `embedded` (between other words), `object` (one row without a list)."""
+    (in a code fence), `embedded` (between other words), `object` (one row without a list),
+    `lines` (a row a line, the last lines of the message)."""
 
     value: list[Any]
     before: str
@@ -29,7 +32,7 @@ def read_rows(text: str) -> tuple[list[AnswerRow], FoundAnswer] | None:
     >>> read_rows('{"count": 3}')[0]
     [{'count': 3}]
     """
-    found = _found(text, _are_rows)
+    found = _row_lines(text) or _found(text, _are_rows)
     if found is None:
         return None
     rows: list[Any] = found.value
@@ -50,6 +53,25 @@ def read_path(text: str) -> tuple[list[str], FoundAnswer] | None:
         return None
     nodes = _only_list(found.value[0]) if found.how == "object" else found.value
     return [str(node) for node in nodes or ()], found
+
+
+def _row_lines(text: str) -> FoundAnswer | None:
+    """The rows that end the message, a line each with nothing before them but a number or a mark;
+    `None` where there is but one without a number."""
+    lines = text.rstrip().splitlines()
+    rows: list[Any] = []
+    mark = ""
+    while lines and (match := _ROW_LINE.fullmatch(lines[-1])):
+        try:
+            row = _JSON.decode(match[2])
+        except (ValueError, RecursionError):
+            break
+        rows.insert(0, row)
+        mark = match[1]
+        lines.pop()
+    if len(rows) < 1 + (not mark):
+        return None
+    return FoundAnswer(rows, "\n".join(lines).strip(), "lines")
 
 
 def _found(text: str, fits: Fits) -> FoundAnswer | None:

@@ -24,6 +24,8 @@ class RowsForm:
 
     example: str = '[{"column": "value"}]'
     extract: Extract | None = None
+    numbered: bool = False
+    """Writes a row a line, each with its number: `#1 {"count": 3}`."""
 
     def read(self, text: str) -> tuple[str, FinalAnswer | Malformed | None]:
         found = read_rows(text)
@@ -36,7 +38,10 @@ class RowsForm:
         return _read(text, row_texts(found[0]), "rows", found[1])
 
     def write(self, answer: FinalAnswer) -> str:
-        return neutral(f"[{', '.join(dumps(dict(read_row(text))) for text in answer.names)}]")
+        rows = [dumps(dict(read_row(text))) for text in answer.names]
+        if self.numbered and rows:
+            return neutral("\n".join(f"#{place} {row}" for place, row in enumerate(rows, 1)))
+        return neutral(f"[{', '.join(rows)}]")
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 from graphwalker.errors import UserError
 from graphwalker.graphs.property.memory import Edge, MemoryPropertyGraph, Node
-from graphwalker.synthetic.nonwords import distinct_nonwords
+from graphwalker.synthetic.nonwords import distinct_nonwords, words_of_a_pool
 
 Word = str | float
 
@@ -26,6 +26,9 @@ class GraphSize:
     """Values that a property can have."""
     density: float = 1.5
     """Relationships for each node, of all types together."""
+    words: int = 0
+    """Names and values are drawn from so many non-words, the same for all graphs; a twentieth of
+    them are those of classes, types and properties. 0: from some ten million."""
 
     def __post_init__(self) -> None:
         smallest = (self.nodes, self.classes, self.relationships, self.properties, self.pool)
@@ -62,9 +65,9 @@ def random_graph(size: GraphSize, rng: random.Random) -> MemoryPropertyGraph:
     """A graph of that size. Every node has a unique `key`, every node and relationship a value of
     each property of its class. No two relationships of a type join the same nodes the same way,
     and none joins a node with itself."""
-    fresh = distinct_nonwords(rng)
-    classes = [_made(fresh().capitalize(), size, fresh, rng) for _ in range(size.classes)]
-    types = [_made(fresh().upper(), size, fresh, rng) for _ in range(size.relationships)]
+    name, fresh = _sources(size, rng)
+    classes = [_made(name().capitalize(), size, name, fresh, rng) for _ in range(size.classes)]
+    types = [_made(name().upper(), size, name, fresh, rng) for _ in range(size.relationships)]
     members: dict[str, list[str]] = {one.name: [] for one in classes}
     nodes: list[Node] = []
     for _ in range(size.nodes):
@@ -75,14 +78,28 @@ def random_graph(size: GraphSize, rng: random.Random) -> MemoryPropertyGraph:
     return MemoryPropertyGraph(nodes, edges)
 
 
-def _made(name: str, size: GraphSize, fresh: Callable[[], str], rng: random.Random) -> _Class:
+def _sources(size: GraphSize, rng: random.Random) -> tuple[Callable[[], str], Callable[[], str]]:
+    """What gives names of the schema, and what gives keys and values, none of them twice."""
+    if not size.words:
+        fresh = distinct_nonwords(rng)
+        return fresh, fresh
+    return words_of_a_pool(size.words, rng)
+
+
+def _made(
+    name: str,
+    size: GraphSize,
+    property_name: Callable[[], str],
+    fresh: Callable[[], str],
+    rng: random.Random,
+) -> _Class:
     pools: dict[str, tuple[Word, ...]] = {}
     for _ in range(max(1, rng.randint(size.properties - 1, size.properties + 1))):
         floats = rng.random() < 0.5
         values: dict[Word, None] = {}
         while len(values) < size.pool:
             values[round(rng.uniform(0, 1000), 2) if floats else fresh()] = None
-        pools[fresh()] = tuple(values)
+        pools[property_name()] = tuple(values)
     return _Class(name, pools)
 
 

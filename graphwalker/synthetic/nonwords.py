@@ -3,6 +3,8 @@
 import random
 from collections.abc import Callable
 
+from graphwalker.errors import UserError
+
 _VOWELS = "aeiou"
 _CONSONANTS = "bdfgklmnprstvz"
 PAIRS = (
@@ -32,6 +34,25 @@ def distinct_nonwords(rng: random.Random) -> Callable[[], str]:
             pass
         given.add(word)
         return word
+
+    return fresh
+
+
+def words_of_a_pool(size: int, rng: random.Random) -> tuple[Callable[[], str], Callable[[], str]]:
+    """Two sources that give no word twice: of the first twentieth of a pool of so many non-words,
+    and of the others. The pool is always the same. They raise `UserError` where it is used up."""
+    draw = distinct_nonwords(random.Random(f"pool/{size}"))
+    pool = [draw() for _ in range(size)]
+    return _shuffled(pool[: size // 20], size, rng), _shuffled(pool[size // 20 :], size, rng)
+
+
+def _shuffled(words: list[str], size: int, rng: random.Random) -> Callable[[], str]:
+    left = rng.sample(words, len(words))
+
+    def fresh() -> str:
+        if not left:
+            raise UserError(f"a pool of {size} non-words is too small for such a graph: give more")
+        return left.pop()
 
     return fresh
 

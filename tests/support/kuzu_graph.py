@@ -7,7 +7,13 @@ from typing import Any
 
 import kuzu
 
+from graphwalker.answers.rows import Rows, row_texts
+from graphwalker.datasets.base import load_questions
+from graphwalker.graphs.open import open_graph
 from graphwalker.graphs.property.memory import MemoryPropertyGraph
+from graphwalker.graphs.property.sets import PropertyGraphSet
+from graphwalker.question import Question
+from graphwalker.synthetic.sets import QUESTIONS
 
 
 class KuzuGraph:
@@ -73,3 +79,42 @@ def _kind(values: Any) -> str:
 
 def _map(properties: Any) -> str:
     return "{" + ", ".join(f"{key}: {json.dumps(value)}" for key, value in properties.items()) + "}"
+
+
+def executed(engine: Any, question: Question) -> list[dict[str, Any]]:
+    """The rows that the engine gives for the question's own Cypher."""
+    values = question.annotations["values"]
+    if question.structure == "variable_hop":
+        return engine.run(spelled_out(values["source"], values["target"], values["hops"]))
+    rows = engine.run(question.annotations["cypher"])
+    if question.structure == "relationship_by_property":
+        whole = [row.pop("r") for row in rows]
+        for row, r in zip(rows, whole, strict=True):
+            row |= {k: v for k, v in r.items() if not k.startswith("_") and v is not None}
+    return rows
+
+
+def check(folder: Path, work: Path) -> int:
+    """Every question of a set against the engine; how many there were. Raises `AssertionError`."""
+    graphs = open_graph(folder)
+    assert isinstance(graphs, PropertyGraphSet)
+    checked = 0
+    questions = load_questions(folder / QUESTIONS)
+    for name in graphs.names():
+        (work / name).mkdir()
+        engine = KuzuGraph(graphs.member(name), work / name)
+        for question in (q for q in questions if q.facets["graph"] == name):
+            assert isinstance(question.gold, Rows)
+            rows = executed(engine, question)
+            if question.gold.pick:  # any one is right: each of the engine's must be, and no other
+                wanted = Rows(tuple(question.gold.ties))
+                if question.structure == "most_relationships":
+                    assert question.gold.compare(row_texts(rows))["em"] == 1.0
+                    continue
+            else:
+                wanted = question.gold
+            scores = wanted.compare(row_texts(rows))
+            assert scores["em"] == 1.0, (question.to_json(), rows)
+            checked += 1
+        engine.close()
+    return checked

@@ -21,6 +21,9 @@ def synthetic(
     properties: Annotated[int | None, Option(min=1, help="Mean properties of a class.")] = None,
     values: Annotated[int | None, Option(min=1, help="Values of a property.")] = None,
     density: Annotated[float | None, Option(help="Relationships for each node.")] = None,
+    words: Annotated[
+        int | None, Option(min=1, help="Names come from so many non-words; else from ten million.")
+    ] = None,
     export: Annotated[bool, Option("--export", help="Also as Neo4j exports them.")] = False,
     seed: Seed = 0,
 ) -> None:
@@ -40,6 +43,7 @@ def synthetic(
         "properties": properties,
         "pool": values,
         "density": density,
+        "words": words,
     }
     size = size_of(nodes, **{name: value for name, value in given.items() if value is not None})
     show(str(out), make_graph_set(size, graphs, seed, out, each, export))

@@ -188,7 +188,7 @@ def test_the_oracle_answers_every_template_through_the_tools(folder: Path) -> No
     questions = load_questions(folder / QUESTIONS)
     environment = Environment(open_graph(folder), EnvironmentConfig(preset="graphwalk"))
     assert all(map(ORACLE.plays, questions)) and not ORACLE.plays(QUESTION)
-    policy = GraphWalkOracle(environment.graph, environment.protocol)
+    policy = GraphWalkOracle(environment)
     made = run(environment, questions, policy)
     assert {t.question.structure: score(t)["em"] for t in made if score(t)["em"] < 1} == {}
     assert len(made) == 24 and all(t.stop is StopReason.ANSWERED for t in made)
@@ -196,7 +196,7 @@ def test_the_oracle_answers_every_template_through_the_tools(folder: Path) -> No
     assert max(len(t.turns) for t in made) <= 30
     first = made[0].turns[0].context[0].content
     assert "2026-01-01 12:00:00" in first and "Cypher pattern" in first
-    again = run(environment, questions, GraphWalkOracle(environment.graph, environment.protocol))
+    again = run(environment, questions, GraphWalkOracle(environment))
     assert [t.conversation() for t in again] == [t.conversation() for t in made]
 
 
@@ -209,9 +209,7 @@ def test_a_compiled_graph_shows_the_same_to_the_letter(tmp_path: Path) -> None:
         environment = Environment(
             open_graph(tmp_path / folder), EnvironmentConfig(preset="graphwalk")
         )
-        made.append(
-            run(environment, questions, GraphWalkOracle(environment.graph, environment.protocol))
-        )
+        made.append(run(environment, questions, GraphWalkOracle(environment)))
     assert [t.conversation() for t in made[0]] == [t.conversation() for t in made[1]]
     assert all(score(t)["em"] == 1.0 for t in made[1])
 

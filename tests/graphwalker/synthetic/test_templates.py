@@ -12,8 +12,6 @@ from graphwalker.answers.rows import Rows, row_texts
 from graphwalker.datasets.base import load_questions
 from graphwalker.errors import UserError
 from graphwalker.graphs.open import open_graph
-from graphwalker.graphs.property.sets import PropertyGraphSet
-from graphwalker.question import Question
 from graphwalker.synthetic.graphs import GraphSize, random_graph, size_of
 from graphwalker.synthetic.nonwords import PAIRS, distinct_nonwords
 from graphwalker.synthetic.patterns import Pattern
@@ -24,50 +22,9 @@ kuzu_graph = pytest.importorskip("support.kuzu_graph")
 WORDS = Path("/usr/share/dict/words")
 
 
-def executed(engine: Any, question: Question) -> list[dict[str, Any]]:
-    """The rows that the engine gives for the question's own Cypher."""
-    values = question.annotations["values"]
-    if question.structure == "variable_hop":
-        return engine.run(
-            kuzu_graph.spelled_out(values["source"], values["target"], values["hops"])
-        )
-    rows = engine.run(question.annotations["cypher"])
-    if question.structure == "relationship_by_property":
-        whole = [row.pop("r") for row in rows]
-        for row, r in zip(rows, whole, strict=True):
-            row |= {k: v for k, v in r.items() if not k.startswith("_") and v is not None}
-    return rows
-
-
-def check(folder: Path, work: Path) -> int:
-    """Every question of a set against the engine; how many there were."""
-    graphs = open_graph(folder)
-    assert isinstance(graphs, PropertyGraphSet)
-    checked = 0
-    questions = load_questions(folder / QUESTIONS)
-    for name in graphs.names():
-        (work / name).mkdir()
-        engine = kuzu_graph.KuzuGraph(graphs.member(name), work / name)
-        for question in (q for q in questions if q.facets["graph"] == name):
-            assert isinstance(question.gold, Rows)
-            rows = executed(engine, question)
-            if question.gold.pick:  # any one is right: each of the engine's must be, and no other
-                wanted = Rows(tuple(question.gold.ties))
-                if question.structure == "most_relationships":
-                    assert question.gold.compare(row_texts(rows))["em"] == 1.0
-                    continue
-            else:
-                wanted = question.gold
-            scores = wanted.compare(row_texts(rows))
-            assert scores["em"] == 1.0, (question.to_json(), rows)
-            checked += 1
-        engine.close()
-    return checked
-
-
 def test_the_answers_are_those_of_another_engine(tmp_path: Path) -> None:
     make_graph_set(size_of(60), 1, 5, tmp_path / "set", each=2)
-    assert check(tmp_path / "set", tmp_path) > 15
+    assert kuzu_graph.check(tmp_path / "set", tmp_path) > 15
 
 
 @pytest.mark.slow
@@ -76,7 +33,9 @@ def test_ten_graphs_of_each_size_have_the_answers_of_another_engine(
     tmp_path: Path, nodes: int
 ) -> None:
     make_graph_set(size_of(nodes), 10, 0, tmp_path / "set")
-    assert check(tmp_path / "set", tmp_path) == 110  # ties of the maximum are judged apart
+    assert (
+        kuzu_graph.check(tmp_path / "set", tmp_path) == 110
+    )  # ties of the maximum are judged apart
 
 
 def test_of_the_most_relationships_all_ties_are_right(tmp_path: Path) -> None:

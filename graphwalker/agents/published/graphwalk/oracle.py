@@ -6,6 +6,8 @@ from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from graphwalker.agents.published.graphwalk.lines import read_lines
+from graphwalker.agents.published.graphwalk.steps import STEPS, Walk
 from graphwalker.answers.rows import row_texts
 from graphwalker.graphs.properties import PropertyGraph
 from graphwalker.graphs.property.memory import Edge, MemoryPropertyGraph, Node
@@ -33,9 +35,20 @@ class GraphWalkOracle(PlannedPolicy):
 
     name = "oracle"
 
+    def __init__(self, world: OracleWorld) -> None:
+        super().__init__(world.graph, world.protocol)
+        options = world.config.options
+        self._stepwise = options.get("rows", "json") == "lines"
+        self._most = 1 if self._stepwise or not options.get("parallel", True) else MOST_CALLS
+
     def plan(self, key: str, question: Question) -> Plan:
         template = _BY_NAME[question.structure]
-        view = _View(graph_of(self.graph, question), question.annotations["values"])
+        if self._stepwise and (steps := STEPS.get(template.name)):
+            walk = Walk(graph_of(self.graph, question), question.annotations["values"])
+            yield from steps(walk)
+            return
+        graph = graph_of(self.graph, question)
+        view = _View(graph, question.annotations["values"], self._most, self._stepwise)
         yield from _LOOKS[template.name](view)  # pyright: ignore[reportReturnType]
         yield "That is all I need.", _answer(template, view)
 
@@ -46,6 +59,9 @@ class _View:
 
     graph: PropertyGraph
     values: Values
+    most_calls: int = MOST_CALLS
+    """Calls of one message."""
+    as_lines: bool = False
     nodes: dict[str, Node] = field(default_factory=dict[str, Node])
     edges: dict[tuple[str, str, str], Edge] = field(
         default_factory=dict[tuple[str, str, str], Edge]
@@ -95,17 +111,22 @@ def _answer(template: Template, view: _View) -> FinalAnswer:
     return FinalAnswer(row_texts(rows[:1] if template.wanted == "one" else rows), "rows")
 
 
-def _call_all(why: str, calls: Sequence[Call]) -> Generator[_Move, Turn, list[_ResultRows]]:
+def _call_all(
+    view: _View, why: str, calls: Sequence[Call]
+) -> Generator[_Move, Turn, list[_ResultRows]]:
     """Results of the calls, as many in a message as it may hold; of a call that failed, none."""
     found: list[_ResultRows] = []
-    for first in range(0, len(calls), MOST_CALLS):
-        some = tuple(calls[first : first + MOST_CALLS])
+    for first in range(0, len(calls), view.most_calls):
+        some = tuple(calls[first : first + view.most_calls])
         turn = yield why, some[0] if len(some) == 1 else Calls(some)
-        found += [_rows(text) for text in turn.observation.split("\n\n")]
+        shown = turn.observation.split("\n\n")
+        found += [_rows(view, call, text) for call, text in zip(some, shown, strict=True)]
     return found
 
 
-def _rows(text: str) -> _ResultRows:
+def _rows(view: _View, call: Call, text: str) -> _ResultRows:
+    if view.as_lines:
+        return read_lines(text, view.graph.schema(), str(call.arguments.get("label", "")))
     try:
         value = json.JSONDecoder().raw_decode(text)[0]
     except ValueError:
@@ -125,13 +146,13 @@ def _sweep(view: _View, labels: Iterable[str]) -> _Steps:
         Call(VALUES, {"property_name": key, "entity_name": label, "entity_type": "node"})
         for label, key in keys.items()
     ]
-    listed = yield from _call_all("The values of a property lead to all of its nodes.", lists)
+    listed = yield from _call_all(view, "The values of a property lead to all of its nodes.", lists)
     calls = [
         _around(label, keys[label], row["values"])
         for label, rows in zip(wanted, listed, strict=True)
         for row in rows
     ]
-    found = yield from _call_all("Now what these nodes are joined to.", calls)
+    found = yield from _call_all(view, "Now what these nodes are joined to.", calls)
     for call, rows in zip(calls, found, strict=True):
         view.see_around(call.arguments["label"], rows)
     view.swept.update(wanted)
@@ -148,7 +169,7 @@ def _sweep_starts(view: _View) -> _Steps:
 def _find(view: _View) -> _Steps:
     about = {"property_name": view.text("property"), "property_value": view.values["value"]}
     call = Call(FIND, {"label": view.text("source"), **about})
-    (rows,) = yield from _call_all("One look is enough.", [call])
+    (rows,) = yield from _call_all(view, "One look is enough.", [call])
     for row in rows:
         view.see_node(view.text("source"), row)
 
@@ -169,7 +190,7 @@ def _ring(view: _View) -> _Steps:
     labels = {key: view.nodes[key].labels[0] if key in view.nodes else view.text("source")
               for key in wanted}  # fmt: skip
     calls = [_around(labels[key], "key", key) for key in wanted]
-    found = yield from _call_all("From here one step further.", calls)
+    found = yield from _call_all(view, "From here one step further.", calls)
     for key, rows in zip(wanted, found, strict=True):
         view.see_around(labels[key], rows)
     view.expanded.update(wanted)
@@ -190,7 +211,7 @@ def _remote(view: _View) -> _Steps:
 
 def _relationship_negation(view: _View) -> _Steps:
     call = _around(view.text("source"), view.text("property"), view.values["value"])
-    (rows,) = yield from _call_all("Their relationships say it.", [call])
+    (rows,) = yield from _call_all(view, "Their relationships say it.", [call])
     view.see_around(view.text("source"), rows)
     # Where a node was seen as another's neighbour, all its properties are known; here they are
     # what was asked for.
@@ -216,7 +237,7 @@ _LOOKS = {
 
 
 def _make(world: OracleWorld) -> Policy:
-    return GraphWalkOracle(world.graph, world.protocol)
+    return GraphWalkOracle(world)
 
 
 def _plays(question: Question) -> bool:

@@ -1,0 +1,116 @@
+"""What GraphWalk's tools and its oracle write again and again: one token for each."""
+
+_CALL = '\n<tool_call>\n{"name": "'
+PIECES = [
+    f'One look is enough.{_CALL}get_node_by_property", "arguments": {{"label": "',
+    f'I begin there.{_CALL}get_all_nearest_neighbors", "arguments": {{"label": "',
+    f'Their relationships say it.{_CALL}get_all_nearest_neighbors", "arguments": {{"label": "',
+    f'{_CALL}get_all_nearest_neighbors", "arguments": {{"label": "',
+    f'{_CALL}get_node_by_property", "arguments": {{"label": "',
+    f'{_CALL}get_unique_property_values", "arguments": {{"property_name": "',
+    '", "property_name": "',
+    '", "property_value": ',
+    '", "property_value": "',
+    '", "property_name": "key", "property_value": "',
+    '"}}\n</tool_call>',
+    "}}\n</tool_call>",
+    '", "entity_name": "',
+    '", "entity_type": "node"}}\n</tool_call>',
+    "<tool_response>\n",
+    "\n</tool_response>",
+    "]\n</tool_response>",
+    '"]\n</tool_response>',
+    "<tool_response>\nRows ",
+    "None.",
+    '", "',
+    '", ',
+    ', "',
+    ", ",
+    '", ["',
+    ', ["',
+    ", [",
+    '"], "',
+    '], "',
+    '"], [',
+    '"]]\n',
+    '"]\n',
+    '", [',
+    '"]',
+    "]",
+    '["',
+    '"], ["',
+    "]]\n",
+    '["key", "',
+    '"] from "',
+    '" to ["',
+    '"]; from "',
+    '", "in"\n',
+    '", "in", "',
+    '", "out", ["',
+    '", "out", [',
+    '", "in", ["',
+    '", "in", [',
+    '"] no\n',
+    "] no\n",
+    '"], "',
+    '], "',
+    'starts at "',
+    '".',
+    '" seen\n',
+    '" leaf\n',
+    '" leaf #',
+    '" no\n',
+    '" goal\n',
+    " is the last.",
+    "Now ",
+    "after ",
+    "First ",
+    "next ",
+    "Which ",
+    "to ",
+    ". Next is ",
+    "done.\n",
+    '{"node_key":"',
+    '{"target_node_key":"',
+    '{"source_key":"',
+    '","target_key":"',
+    '","',
+    '":"',
+    '":',
+    ',"',
+    '"}',
+    '"}\n',
+    '{"value":"',
+    '{"value":',
+    "Give the keys of both ends, and every property of the relationship under its name.",
+    'Answer with JSON only, a row for each, none twice: [{"',
+    'Answer with JSON only, one row alone: [{"',
+    '": text, "',
+    '": number, "',
+    '": text}]',
+    '": number}]',
+    "steps along the direction of relationships",
+    "relationships have ",
+    " as their ",
+    "nodes have ",
+    "nodes can be reached from the ",
+    "node with the key ",
+]
+for n in range(0, 401):
+    PIECES.append(f"{n}. ")
+for n in range(0, 81):
+    PIECES += [f"#{n} ", f"{n} found; "]
+for n in range(1, 61):
+    PIECES += [f"{n}@", f"{n} queued; ", f"at {n}; "]
+for n in range(3):
+    PIECES += [f"depth {n}; "]
+
+
+PIECES += [f'{n}. ["' for n in range(401)]
+PIECES += [f"{n}. [" for n in range(401)]
+PIECES += [str(n) for n in range(1000)]
+PIECES += [f".{n}" for n in range(10)] + [f".{n:02}" for n in range(100)]
+
+
+def pieces() -> list[str]:
+    return PIECES

@@ -1,0 +1,116 @@
+"""GraphWalk's tools with results as numbered lines: what small models read, and point at by number.
+
+The values are those of the JSON form, their names left out: the schema tells their order. Of a
+neighbour its key and label are shown; what else it has, a look at that node tells.
+"""
+
+import json
+import re
+from typing import Any
+
+from graphwalker.graphs.properties import Schema
+from graphwalker.tools.base import Call, Observation
+from graphwalker.tools.properties import VALUES, PropertyTools
+
+OUTGOING, INCOMING = "out", "in"
+_LINE = re.compile(r"^\d+\. (\[.*\])$", re.MULTILINE)
+_NEIGHBOUR = 6
+"""Values of a line that shows a neighbour."""
+
+
+class LineTools(PropertyTools):
+    """Lines are numbered on through an episode, so that a number means one line."""
+
+    _count: int = 0
+    _tool: str = ""
+    _label: str = ""
+
+    def call(self, call: Call) -> Observation:
+        self._tool, self._label = call.tool, str(call.arguments.get("label", ""))
+        return super().call(call)
+
+    def schema(self) -> str:
+        return schema_lines(self._schema)
+
+    def _written(self, rows: list[dict[str, Any]]) -> list[str]:
+        if self._tool == VALUES:
+            return [_text(row["values"]) for row in rows]
+        node = {one.name: keys_in_order(one.keys) for one in self._schema.labels}
+        kinds = relationship_keys(self._schema)
+        lists: list[list[Any]] = []
+        for row in rows:
+            if "relationship" not in row:
+                lists.append([row.get(key) for key in node[self._label]])
+                continue
+            kind, known = row["relationship"], row["node"]
+            side = OUTGOING if kind["direction"] == "outgoing" else INCOMING
+            about = [kind["properties"].get(key) for key in kinds[kind["type"]]]
+            lists.append([kind["type"], side, about, row["center"], known.get("key"), row["label"]])
+        return [f"{self._count + place}. {_text(one)}" for place, one in enumerate(lists, 1)]
+
+    def _joined(self, texts: list[str]) -> str:
+        if self._tool == VALUES:
+            return super()._joined(texts)
+        if not texts:
+            return "None."
+        first, self._count = self._count + 1, self._count + len(texts)
+        return "\n".join([f"Rows {first}. to {self._count}. ", *texts])
+
+
+def read_lines(text: str, schema: Schema, label: str) -> list[dict[str, Any]]:
+    """What a result of numbered lines shows, as the JSON form has it; `label`: of the nodes that
+    were asked for."""
+    if text.startswith("["):
+        return [{"values": value} for value in json.loads(text)]
+    node = {one.name: keys_in_order(one.keys) for one in schema.labels}
+    kinds = relationship_keys(schema)
+    found: list[dict[str, Any]] = []
+    for values in (json.loads(line) for line in _LINE.findall(text)):
+        if len(values) != _NEIGHBOUR or not isinstance(values[2], list):
+            found.append(_named(node[label], values))
+            continue
+        kind, side, about, center, key, its_label = values
+        direction = "outgoing" if side == OUTGOING else "incoming"
+        relationship = {
+            "type": kind,
+            "direction": direction,
+            "properties": _named(kinds[kind], about),
+        }
+        known = {"key": key}
+        row = {"center": center, "relationship": relationship, "label": its_label, "node": known}
+        found.append(row)
+    return found
+
+
+def schema_lines(schema: Schema) -> str:
+    """A line for each label with its properties in order, and for each type of relationship."""
+    lines = [f"{_text(one.name)} {_text(keys_in_order(one.keys))}" for one in schema.labels]
+    for kind, keys in relationship_keys(schema).items():
+        ends: dict[str, dict[str, None]] = {}
+        for one in schema.relationships:
+            if one.type == kind:
+                ends.setdefault(one.start, {})[one.end] = None
+        pairs = [f"from {_text(start)} to {_text([*some])}" for start, some in ends.items()]
+        lines.append(f"{_text(kind)} {_text(keys)} {'; '.join(pairs)}")
+    return "\n".join(lines)
+
+
+def keys_in_order(keys: Any) -> list[str]:
+    """The order of a node's values: `key` first."""
+    return sorted(keys, key=lambda key: (key != "key", key))
+
+
+def relationship_keys(schema: Schema) -> dict[str, list[str]]:
+    """Properties of each type of relationship, in order."""
+    found: dict[str, set[str]] = {}
+    for one in schema.relationships:
+        found.setdefault(one.type, set()).update(one.keys)
+    return {kind: sorted(keys) for kind, keys in sorted(found.items())}
+
+
+def _named(keys: list[str], values: list[Any]) -> dict[str, Any]:
+    return {key: one for key, one in zip(keys, values, strict=True) if one is not None}
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,260 @@
+"""GraphWalk's oracle in steps that a small model can learn, for results as numbered lines.
+
+After each result its thought copies the lines that matter as far as it needs them, says of each
+what follows from it, writes the rows of the answer that it finds (`#2 {...}`), and counts on: rows
+found so far, the next node of the queue (`3@1`: the third, one step from the start), the next value
+of a list. So each choice is read off the last result, the line just copied, or the one place that
+has a certain number.
+"""
+
+import json
+import re
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from graphwalker.agents.published.graphwalk.lines import OUTGOING, keys_in_order
+from graphwalker.answers.rows import row_text
+from graphwalker.graphs.properties import PropertyGraph
+from graphwalker.protocols.base import FinalAnswer
+from graphwalker.synthetic.patterns import Values
+from graphwalker.tools.base import Call
+from graphwalker.tools.properties import AROUND, FIND, VALUES
+from graphwalker.trajectory import Turn
+
+Steps = Generator[tuple[str, Call | FinalAnswer], Turn, None]
+_LINE = re.compile(r"^(\d+)\. (\[.*\])$", re.MULTILINE)
+
+
+class Line(NamedTuple):
+    """A line of a result that shows a neighbour."""
+
+    number: int
+    kind: str
+    side: str
+    values: list[Any]
+    center: str
+    key: str
+    label: str
+
+    @property
+    def copied(self) -> str:
+        """The line up to the neighbour's label."""
+        return _open([self.kind, self.side, self.values, self.center, self.key, self.label])
+
+
+@dataclass(slots=True)
+class Walk:
+    """What an episode needs to remember, and its thought in the making."""
+
+    graph: PropertyGraph
+    values: Values
+    rows: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    said: list[str] = field(default_factory=list[str])
+
+    def text(self, name: str) -> str:
+        return str(self.values[name])
+
+    def thought(self, last: str) -> str:
+        said, self.said = [*self.said, last], []
+        return "\n".join(said)
+
+    def found(self, **row: Any) -> str:
+        """Says that this is a row of the answer."""
+        self.rows.append(row)
+        return f"#{len(self.rows)} {row_text(row)}"
+
+    @property
+    def count(self) -> str:
+        return f"{len(self.rows)} found; "
+
+    def answer(self) -> FinalAnswer:
+        return FinalAnswer(tuple(map(row_text, self.rows)), "rows")
+
+    def listed(self, turn: Turn, queue: str = "") -> list[tuple[int, list[Any]]]:
+        """The lines of a result; the thought opens with how far the episode is, and with them."""
+        lines = [
+            (int(number), json.loads(text)) for number, text in _LINE.findall(turn.observation)
+        ]
+        ends = f"{lines[0][0]}. to {lines[-1][0]}. " if lines else "None."
+        self.said.append(f"{queue}{self.count}{ends}")
+        return lines
+
+    def neighbours(self, turn: Turn, queue: str = "", kind: str = "") -> Iterator[Line]:
+        """The outgoing ones, of one type or of any; the thought passes over the others."""
+        for number, values in self.listed(turn, queue):
+            line = Line(number, *values)
+            if kind and line.kind != kind:
+                self.said.append(f"{number}. {_open([line.kind])}")
+            elif line.side != OUTGOING:
+                self.said.append(f"{number}. {_open([line.kind, line.side])}")
+            else:
+                yield line
+
+    def judge(self, line: Line, verdict: str) -> None:
+        self.said.append(f"{line.number}. {line.copied} {verdict}")
+
+    def starts(self, kind: str) -> list[str]:
+        known = self.graph.schema().relationships
+        return list(dict.fromkeys(one.start for one in known if one.type == kind))
+
+
+def node_by_property(walk: Walk) -> Steps:
+    about = {"property_name": walk.text("property"), "property_value": walk.values["value"]}
+    turn = yield "One look is enough.", Call(FIND, {"label": walk.text("source"), **about})
+    for number, values in walk.listed(turn):
+        walk.said.append(f"{number}. {_open(values[:1])} {walk.found(node_key=values[0])}")
+    yield walk.thought(f"{_now(walk)}done."), walk.answer()
+
+
+def relationship_by_property(walk: Walk) -> Steps:
+    """All values of a property of each label at which such relationships start."""
+    kind, wanted = walk.text("relationship"), walk.values["value"]
+    labels = walk.starts(kind)
+    labels_text = _inside(labels)
+    keys = _relationship_keys(walk.graph, kind)
+    place = keys.index(walk.text("property"))
+    thought = f"{json.dumps(kind)} starts at {labels_text}."
+    for number, label in enumerate(labels):
+        key = _sweeping(walk.graph, label)
+        about = {"property_name": key, "entity_name": label, "entity_type": "node"}
+        turn = yield thought, Call(VALUES, about)
+        values = json.loads(turn.observation)
+        thought = f"First {_text(values[0])}."
+        for at, value in enumerate(values):
+            turn = yield thought, _around(label, key, value)
+            for line in walk.neighbours(turn, kind=kind):
+                hit = line.values[place] == wanted
+                about = dict(zip(keys, line.values, strict=True))
+                row = {"source_key": line.center, **about, "target_key": line.key}
+                if hit:
+                    walk.judge(line, walk.found(**row))
+                else:
+                    walk.said.append(
+                        f"{line.number}. {_open([line.kind, line.side, line.values])} no"
+                    )
+            following = values[at + 1 : at + 2]
+            after = f"{_inside([value, *following])}{'.' if following else ' is the last.'}"
+            thought = walk.thought(f"{_now(walk)}after {after}") if following else after
+        further = labels[number + 1 : number + 2]
+        label_after = f"{_inside([label, *further])}{'.' if further else ' is the last.'}"
+        thought = walk.thought(f"{_now(walk)}after {thought} after {label_after}")
+    yield f"{thought} done.", walk.answer()
+
+
+def path_from_node(walk: Walk) -> Steps:
+    """Node after node of a queue, numbered with its distance (`3@2`)."""
+    hops, start = int(walk.values["hops"]), walk.text("key")
+    queue = [(walk.text("source"), start, 0)]
+    seen, at = {start}, 0
+    thought = "I begin there."
+    while at < len(queue):
+        label, key, depth = queue[at]
+        turn = yield thought, _around(label, "key", key)
+        so_far = f"at {at + 1}; depth {depth}; {len(queue)} queued; "
+        for line in walk.neighbours(turn, so_far):
+            new = line.key not in seen
+            seen.add(line.key)
+            verdict = "leaf" if new else "seen"
+            if new and depth + 1 < hops:
+                queue.append((line.label, line.key, depth + 1))
+                verdict = f"{len(queue)}@{depth + 1} {_inside([line.label, line.key])}"
+            row = {"target_node_key": line.key}
+            # The start was seen from the beginning, but may be an answer.
+            fresh = new or (line.key == start and row not in walk.rows)
+            if fresh and line.label == walk.text("target"):
+                verdict = f"{verdict} {walk.found(**row)}"
+            walk.judge(line, verdict)
+        at += 1
+        now = f"{_now(walk)}{len(queue)} queued; "
+        following = f"next {at + 1}@{queue[at][2]} " if at < len(queue) else "done."
+        thought = walk.thought(now + following)
+    yield thought, walk.answer()
+
+
+def remote_property(walk: Walk) -> Steps:
+    """The queue of `path_from_node`, until a node stands in it that will do."""
+    hops, start, target = int(walk.values["hops"]), walk.text("key"), walk.text("target")
+    queue = [(walk.text("source"), start, 0)]
+    seen, at, near, goal = {start}, 0, set[str](), ""
+    thought = "I begin there."
+    while at < len(queue) and not goal:
+        label, key, depth = queue[at]
+        turn = yield thought, _around(label, "key", key)
+        for line in walk.neighbours(turn, f"at {at + 1}; depth {depth}; {len(queue)} queued; "):
+            new, verdict = line.key not in seen, "seen"
+            seen.add(line.key)
+            if depth == 0:
+                near.add(line.key)
+            if new or line.key == start:
+                verdict = "leaf"
+            if line.label == target and depth and line.key not in near:
+                verdict, goal = "goal", goal or line.key
+            elif new and depth + 1 < hops:
+                queue.append((line.label, line.key, depth + 1))
+                verdict = f"{len(queue)}@{depth + 1} {_inside([line.label, line.key])}"
+            walk.judge(line, verdict)
+        at += 1
+        following = f"next {at + 1}@{queue[at][2]} " if at < len(queue) else "done."
+        thought = walk.thought(f"Now goal {_text(goal)}." if goal else f"Now {following}")
+    about = {"property_name": "key", "property_value": goal}
+    turn = yield thought, Call(FIND, {"label": target, **about})
+    (known,) = (one for one in walk.graph.schema().labels if one.name == target)
+    place = keys_in_order(known.keys).index(walk.text("property"))
+    for _, values in walk.listed(turn):
+        walk.said.append(walk.found(value=values[place]))
+    yield walk.thought("Now 1 found; done."), walk.answer()
+
+
+def relationship_negation(walk: Walk) -> Steps:
+    kind, target = walk.text("relationship"), walk.text("target")
+    place = _relationship_keys(walk.graph, kind).index(walk.text("relationship_property"))
+    call = _around(walk.text("source"), walk.text("property"), walk.values["value"])
+    turn = yield "Their relationships say it.", call
+    for line in walk.neighbours(turn, kind=kind):
+        row = {"node_key": line.center}
+        hit = line.label == target and line.values[place] not in (None, walk.values["unwanted"])
+        again = hit and row in walk.rows
+        walk.judge(line, "seen" if again else walk.found(**row) if hit else "no")
+    yield walk.thought(f"{_now(walk)}done."), walk.answer()
+
+
+STEPS: dict[str, Callable[[Walk], Steps]] = {
+    "node_by_property": node_by_property,
+    "relationship_by_property": relationship_by_property,
+    "path_from_node": path_from_node,
+    "remote_property": remote_property,
+    "relationship_negation": relationship_negation,
+}
+"""Templates whose every step is spelled out. The others see the graph, and then know."""
+
+
+def _now(walk: Walk) -> str:
+    return f"Now {walk.count}"
+
+
+def _around(label: str, key: str, value: object) -> Call:
+    return Call(AROUND, {"label": label, "property_name": key, "property_value": value})
+
+
+def _relationship_keys(graph: PropertyGraph, kind: str) -> list[str]:
+    return sorted({k for one in graph.schema().relationships if one.type == kind for k in one.keys})
+
+
+def _sweeping(graph: PropertyGraph, label: str) -> str:
+    """The first property that the schema names after `key`."""
+    (known,) = (one for one in graph.schema().labels if one.name == label)
+    return next((key for key in keys_in_order(known.keys) if key != "key"), "key")
+
+
+def _open(values: list[Any]) -> str:
+    """The beginning of a line with these values."""
+    return _text(values)[:-1]
+
+
+def _inside(values: list[Any]) -> str:
+    return _text(values)[1:-1]
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

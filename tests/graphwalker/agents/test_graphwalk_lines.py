@@ -1,0 +1,126 @@
+"""GraphWalk with results as numbered lines, and the oracle's steps that small models learn."""
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphwalker.agents.environment import Environment, EnvironmentConfig
+from graphwalker.agents.published.graphwalk.lines import LineTools, read_lines
+from graphwalker.agents.rollout import rollout
+from graphwalker.answers.reading import read_rows
+from graphwalker.datasets.base import load_questions
+from graphwalker.errors import UserError
+from graphwalker.graphs.open import open_graph
+from graphwalker.policies.config import PolicyConfig
+from graphwalker.policies.load import load_policy
+from graphwalker.protocols.base import FinalAnswer
+from graphwalker.protocols.tables import RowsForm
+from graphwalker.scoring import score
+from graphwalker.synthetic.graphs import random_graph, size_of
+from graphwalker.synthetic.sets import QUESTIONS, make_graph_set
+from graphwalker.tools.base import Call
+from graphwalker.tools.properties import AROUND, FIND, VALUES, PropertyTools
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("lines") / "set"
+    make_graph_set(size_of(60), 3, 3, made)
+    return made
+
+
+def world(folder: Path, **options: Any) -> Environment:
+    settings = {"rows": "lines", **options}
+    config = EnvironmentConfig(preset="graphwalk", max_turns=100, options=settings)
+    return Environment(open_graph(folder), config)
+
+
+@pytest.mark.parametrize("parallel", [False, True])
+def test_the_oracle_answers_every_template_in_single_calls(folder: Path, parallel: bool) -> None:
+    environment = world(folder, parallel=parallel)
+    oracle = load_policy(PolicyConfig(model="oracle"), environment=environment)
+    played = list(rollout(load_questions(folder / QUESTIONS), environment, oracle))
+    assert {t.question.structure for t in played if score(t)["em"] < 1} == set()
+    assert len(played) == 36
+    assert all(t.completion.count("<tool_call>") <= 1 for one in played for t in one.turns)
+    assert not any(turn.error for one in played for turn in one.turns)
+
+
+def test_what_is_written_is_read_back_as_it_was(folder: Path) -> None:
+    environment = world(folder, parallel=False)
+    oracle = load_policy(PolicyConfig(model="oracle"), environment=environment)
+    for one in rollout(load_questions(folder / QUESTIONS), environment, oracle):
+        for turn in one.turns:
+            thought, action = environment.protocol.parse(turn.completion)
+            assert environment.protocol.render(thought, action) == turn.completion
+
+
+def test_lines_say_what_the_json_says_and_are_numbered_on(folder: Path) -> None:
+    question = load_questions(folder / QUESTIONS)[0]
+    graph: Any = open_graph(folder)
+    member = graph.member("g0000")
+    lines, plain = LineTools(member, question), PropertyTools(member, question)
+    schema, numbers = member.schema(), []
+    for label in schema.labels:
+        key = sorted(set(label.keys) - {"key"})[0]
+        listed = Call(
+            VALUES, {"property_name": key, "entity_name": label.name, "entity_type": "node"}
+        )
+        values = read_lines(lines.call(listed).text, schema, label.name)
+        assert values == json.loads(plain.call(listed).text)
+        about = {"label": label.name, "property_name": key, "property_value": values[0]["values"]}
+        for tool in (FIND, AROUND):
+            text = lines.call(Call(tool, about)).text
+            rows = json.loads(plain.call(Call(tool, about)).text)
+            for row in rows if tool == AROUND else ():
+                row["node"] = {"key": row["node"]["key"]}
+            assert read_lines(text, schema, label.name) == rows
+            numbers += [int(line.partition(".")[0]) for line in text.splitlines()[1:]]
+    assert numbers == list(range(1, len(numbers) + 1))
+    assert all(json.dumps(one.name) in lines.schema() for one in schema.labels)
+
+
+def test_an_empty_result_and_a_wrong_call_are_said_plainly(folder: Path) -> None:
+    question = load_questions(folder / QUESTIONS)[0]
+    graph: Any = open_graph(folder)
+    tools = LineTools(graph.member("g0000"), question)
+    wrong = tools.call(Call(FIND, {"label": "No", "property_name": "a", "property_value": "b"}))
+    assert wrong.error == "unknown_schema" and "there are" in wrong.text
+
+
+@pytest.mark.parametrize(
+    ("text", "rows", "how"),
+    [
+        ('#1 {"a": 1}\n#2 {"a": 2}', [{"a": 1}, {"a": 2}], "lines"),
+        ('So.\n#1 {"a": 1}', [{"a": 1}], "lines"),
+        ('They are:\n- {"a": 1}\n- {"a": 2}\n', [{"a": 1}, {"a": 2}], "lines"),
+        ('1. {"a": 1},\n2. {"a": 2}', [{"a": 1}, {"a": 2}], "lines"),
+        ('{"a": 1}', [{"a": 1}], "object"),
+        ('{"a": 1}\nor\n{"a": 2}', [{"a": 2}], "object"),
+        ('[{"a": 1},\n{"a": 2}]', [{"a": 1}, {"a": 2}], "plain"),
+    ],
+)
+def test_rows_of_a_line_each_are_an_answer(text: str, rows: list[Any], how: str) -> None:
+    found = read_rows(text)
+    assert found is not None and (found[0], found[1].how) == (rows, how)
+
+
+def test_numbered_rows_are_written_and_read() -> None:
+    form = RowsForm(numbered=True)
+    answer = FinalAnswer(('{"a":1}', '{"a":"</tool_call>"}'), "rows", "lines")
+    assert form.read("Now.\n" + form.write(answer)) == ("Now.", answer)
+    assert form.write(FinalAnswer((), "rows")) == "[]"
+
+
+def test_names_of_a_pool_are_the_same_in_all_graphs() -> None:
+    size = size_of(60, words=1000)
+    graphs = [random_graph(size, random.Random(seed)) for seed in range(30)]
+    keys = {key for graph in graphs for key in graph.nodes}
+    labels = {label.name for graph in graphs for label in graph.schema().labels}
+    assert 800 < len(keys) <= 950 and len(labels) <= 50
+    assert len({frozenset(graph.nodes) for graph in graphs}) == 30
+    with pytest.raises(UserError, match="pool of 60 non-words is too small"):
+        random_graph(size_of(60, words=60), random.Random(0))
