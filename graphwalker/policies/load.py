@@ -137,8 +137,7 @@ def load_policy(
     try:
         tokenizer, model = _load(config.model, dtype)
     except (OSError, ValueError) as error:
-        line = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise UserError(f"{config.model}: no model could be loaded from here ({line})") from None
+        raise _not_loaded(config.model, error) from None
     return TransformersPolicy(
         model.to(device).eval(),
         tokenizer,
@@ -159,9 +158,22 @@ def _refuse_missing(model: str) -> None:
         raise UserError(f"{model}: no such model folder")
 
 
+def _not_loaded(model: str, error: Exception) -> UserError:
+    if Path(model).exists():
+        line = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        return UserError(f"{model}: no model could be loaded from here ({line})")
+    return UserError(
+        f"{model}: no such model folder, and no Hub model of that name on this machine "
+        f"(hf download {model} fetches one); the model of a server needs --api URL"
+    )
+
+
 def _load(name: str, dtype: Any) -> tuple[Any, Any]:
     import transformers
 
     library: Any = transformers  # its loaders are not typed
-    tokenizer = library.AutoTokenizer.from_pretrained(name)
-    return tokenizer, library.AutoModelForCausalLM.from_pretrained(name, dtype=dtype)
+    # Of this machine alone, as `policy.model` says: where the Hub is out of reach, its client tries
+    # for minutes before it says that a mistyped name is not there.
+    here: dict[str, Any] = {"local_files_only": True}
+    tokenizer = library.AutoTokenizer.from_pretrained(name, **here)
+    return tokenizer, library.AutoModelForCausalLM.from_pretrained(name, dtype=dtype, **here)
