@@ -8,9 +8,12 @@
 
 The released client's requests (docs/freebase.md) are written anew and sent as it sends them:
 through SPARQLWrapper, one at a time. Both sides are asked about the same entities after a warm-up
-of ours with others: an entity is new to each, as in most calls of an agent, and the official plan
-comes second, to pages in memory. CPU is that of this process and of the server. The compiled
-graph, of the same triples, says what ought to be seen: the texts of both tools are compared.
+of ours with others: an entity is new to each, as in most calls of an agent (take another seed for
+another run: a server remembers the client's texts). They take turns, twenty entities at a time in
+an order that is drawn, so that the same load and the same pages meet both. CPU is that of this
+process and of the server. The hub was listed before; the first listing of a process, in which its
+relations are probed, stands by itself. The compiled graph, of the same triples, says what ought to
+be seen: the texts of both tools are compared.
 Adds to `benchmarks/results/official_plan.json`.
 """
 
@@ -23,6 +26,7 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -115,7 +119,7 @@ class Meter:
         self._server: defaultdict[str, float] = defaultdict(float)
 
     def measure(self, name: str, calls: Sequence[Callable[[], object]]) -> None:
-        client, server = _client_ms(), self._server_ms()
+        server, client = self._server_ms(), _client_ms()
         for call in calls:
             started = time.perf_counter()
             call()
@@ -151,18 +155,10 @@ def compare(topics: Sequence[Entity], graphs: "Graphs", meter: Meter) -> dict[st
     """Both calls on both sides, and on the compiled graph; texts compared afterwards."""
     ours, official, compiled = graphs
     before = ours.client.counts["requests"], official.requests
-    sides = [[Side(topic.id, direction) for direction in Direction] for topic in topics]
-    chosen = [_relations(compiled, topic.id) for topic in topics]
-    taken = list(zip(topics, chosen, strict=True))
-    steps = [_steps(compiled, topic.id, relations) for topic, relations in taken]
-    for name, graph in (("graphwalker", ours), ("compiled", compiled)):
-        listings = [_call(graph.flat_relations_many, some) for some in sides]
-        meter.measure(f"get_relations {name}", listings)
-        meter.measure(f"get_triples {name}", [_call(graph.step_many, some) for some in steps])
-    listings = [_call(official.get_relations, topic.id) for topic in topics]
-    meter.measure("get_relations official plan", listings)
-    triples = [_call(official.get_triples, topic.id, relations) for topic, relations in taken]
-    meter.measure("get_triples official plan", triples)
+    for first in range(0, len(topics), ROUND):
+        for call, of_sides in _calls(topics[first : first + ROUND], graphs).items():
+            for side in random.Random(first).sample(SIDES, len(SIDES)):
+                meter.measure(f"{call} {side}", of_sides[side])
     asked = ours.client.counts["requests"] - before[0], official.requests - before[1]
     requests = [round(number / len(topics), 2) for number in asked]
     differing = sum(_texts(ours, t) != _texts(compiled, t) for t in topics)
@@ -179,10 +175,31 @@ def compare(topics: Sequence[Entity], graphs: "Graphs", meter: Meter) -> dict[st
 
 Graphs = tuple[SparqlGraph, OfficialPlan, KnowledgeGraph]
 SIDES = ("graphwalker", "official plan", "compiled")
+ROUND = 20
+"""Calls of one side before the next one takes its turn."""
 
 
-def _call(function: Callable[..., object], *arguments: object) -> Callable[[], object]:
-    return lambda: function(*arguments)
+def _calls(
+    topics: Sequence[Entity], graphs: Graphs
+) -> dict[str, dict[str, list[Callable[[], object]]]]:
+    """What each side is asked about the entities, by tool."""
+    ours, official, compiled = graphs
+    listed = [[Side(topic.id, direction) for direction in Direction] for topic in topics]
+    chosen = [_relations(compiled, topic.id) for topic in topics]
+    taken = list(zip((topic.id for topic in topics), chosen, strict=True))
+    steps = [_steps(compiled, *one) for one in taken]
+    return {
+        "get_relations": {
+            "graphwalker": [partial(ours.flat_relations_many, some) for some in listed],
+            "official plan": [partial(official.get_relations, topic.id) for topic in topics],
+            "compiled": [partial(compiled.flat_relations_many, some) for some in listed],
+        },
+        "get_triples": {
+            "graphwalker": [partial(ours.step_many, some) for some in steps],
+            "official plan": [partial(official.get_triples, *one) for one in taken],
+            "compiled": [partial(compiled.step_many, some) for some in steps],
+        },
+    }
 
 
 def _relations(compiled: KnowledgeGraph, entity_id: str) -> list[str]:
@@ -216,6 +233,7 @@ def main() -> None:
     parser.add_argument("--label", required=True)
     parser.add_argument("--calls", type=int, default=100)
     parser.add_argument("--warm", type=int, default=150)
+    parser.add_argument("--hub-calls", type=int, default=5)
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     server = status(given.server)
@@ -229,12 +247,12 @@ def main() -> None:
     topics = [topic for topic in topics if topic.id != HUB]
     hub = Entity(HUB, compiled.name(HUB))
     first = Meter(server.pid)
-    first.measure("hub", [_call(ours.flat_relations_many, [Side(HUB, d) for d in Direction])])
+    first.measure("hub", [partial(ours.flat_relations_many, [Side(HUB, d) for d in Direction])])
     for topic in [*topics[: given.warm], hub, hub]:
         _texts(ours, topic)
     figures: dict[str, Any] = {
         "any entity": compare(topics[given.warm :], graphs, Meter(server.pid)),
-        "hub": compare([hub] * 3, graphs, Meter(server.pid)),
+        "hub": compare([hub] * given.hub_calls, graphs, Meter(server.pid)),
         "hub, first listing of a process": first.figures("hub"),
         "graph": compiled.info(),
     }
@@ -244,7 +262,8 @@ def main() -> None:
     sys.stdout.write(json.dumps(figures, indent=1) + "\n")
     command = (
         "python -m benchmarks.official_plan --server SERVER --graph GRAPH "
-        f"--label {given.label!r} --calls {given.calls} --warm {given.warm}"
+        f"--label {given.label!r} --calls {given.calls} --warm {given.warm} "
+        f"--hub-calls {given.hub_calls}"
     )
     figures = {**kept, given.label: figures}
     sys.stdout.write(f"{record('official_plan', figures, command, given.seed)}\n")

@@ -21,8 +21,8 @@ a `q` among the variables an `x` may be unbound, too."""
 class BranchBatch:
     """Collects branches, then asks for all of them; terms of the user become parameters."""
 
-    def __init__(self, client: SparqlClient) -> None:
-        self._client = client
+    def __init__(self, client: SparqlClient, together: int = BRANCHES) -> None:
+        self._client, self._together = client, together
         self._branches: list[str] = []
         self._terms: dict[str, str] = {}
 
@@ -41,28 +41,30 @@ class BranchBatch:
     def run(self) -> list[list[ResultRow]]:
         """The rows of each branch, in as few requests as they fit in. Raises `GraphError`."""
         found: list[list[ResultRow]] = [[] for _ in self._branches]
-        for first in range(0, len(self._branches), BRANCHES):
-            union = " UNION ".join(self._tagged(first))
+        for first in range(0, len(self._branches), self._together):
+            some = self._branches[first : first + self._together]
+            union = " UNION ".join(_tagged(some, first))
             used = {name: self._terms[name] for name in _PLACE.findall(union)}
-            check = partial(_check, self._branches, first)
+            check = partial(_check, some, first)
             for row in self._client.rows(f"SELECT * WHERE {{ {union} }}", used, check):
                 found[count_in(row, "k")].append(row)
         return found
 
-    def _tagged(self, first: int) -> Iterator[str]:
-        for place, branch in enumerate(self._branches[first : first + BRANCHES], start=first):
-            yield "{ " + branch.replace("SELECT ", f"SELECT ({place} AS ?k) ", 1) + " }"
+
+def _tagged(branches: Sequence[str], first: int) -> Iterator[str]:
+    for place, branch in enumerate(branches, start=first):
+        yield "{ " + branch.replace("SELECT ", f"SELECT ({place} AS ?k) ", 1) + " }"
 
 
 def _check(branches: Sequence[str], first: int, rows: Sequence[ResultRow]) -> None:
     """Every row must be of one of the branches asked, and have what that one gives. Raises
     `Fault`: what is not there would be taken for what the graph does not know."""
-    last = min(len(branches), first + BRANCHES)
+    last = first + len(branches)
     for row in rows:
         place = count_in(row, "k")
         if not first <= place < last:
             raise Fault(f"a row of a question that was not asked ({place})", again=True)
-        bound, counted = _variables(branches[place])
+        bound, counted = _variables(branches[place - first])
         for variable in counted:
             count_in(row, variable)
         if lacking := next((v for v in bound if v not in row), ""):

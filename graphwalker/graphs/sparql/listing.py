@@ -10,7 +10,7 @@ Which relations a hub has is remembered; they are counted again each time.
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import NamedTuple
 
@@ -36,10 +36,15 @@ ORDERED = 2_000
 _SIDES = 8
 """Per request: each side may bring many rows."""
 _SHAPES = (2, 6, 13, 24, BRANCHES)
-"""Branches of a request about a hub, filled up: few texts for many hubs, each planned once."""
+"""Branches of one kind in a request about a hub, filled up: few texts for many hubs, each planned
+once."""
+_OF_A_HUB = 2 * BRANCHES
+"""Branches of such a request: they are small."""
 _NONE = "<urn:graphwalker:none>"
 Chain = tuple[str, ...]
 """One relation, or two around a CVT node."""
+Countable = tuple[Sequence[Chain], Callable[[str, Chain], str]]
+"""What is to be counted around an entity, and how the branch for each is written."""
 REMEMBERED = 4096
 """Sides whose listed relations are remembered."""
 
@@ -159,24 +164,18 @@ class EndpointLister:
             for near, relation in self._mediated(side, counts).items()
             for far in (*relation.entities, *relation.literals)
         ]
-        look.hub, found = self._hub_listing(side, counts, pairs)
+        hub = _Hub(counts, large, tuple(pairs))
+        look.hub, _, found = self._hub_listing(side, hub, ())
         if len(self._hubs) >= REMEMBERED:
             self._hubs.clear()
-        self._hubs[side] = _Hub(counts, large, found)
+        self._hubs[side] = replace(hub, pairs=found)
 
     def _list_again(self, side: Side, hub: _Hub) -> ListedSide | None:
         """The listing of a known hub; `None` where it lacks now what it had: it is listed anew."""
         mediated = self._mediated(side, hub.counts)
-        plain = [(r,) for r in hub.counts if r not in mediated or not mediated[r].pure]
-        most = COUNTED_EACH if hub.large else COUNTED + 1
-
-        def branch(entity: str, chain: Chain) -> str:
-            return self._patterns.count_up_to(entity, chain[0], side.direction, most)
-
-        found = {r: n for (r,), n in self._counts(side, plain, branch).items()}
-        counts = {**hub.counts, **(_bounded(found) if hub.large else found)}
-        relations, pairs = self._hub_listing(side, counts, hub.pairs)
-        if all(found.values()) and pairs == hub.pairs:
+        plain = [r for r in hub.counts if r not in mediated or not mediated[r].pure]
+        relations, counted, found = self._hub_listing(side, hub, plain)
+        if all(counted.values()) and found == hub.pairs:
             return _listed_side(relations, hub.counts)
         self._hubs.pop(side, None)
         return None
@@ -187,34 +186,43 @@ class EndpointLister:
         return {r: mediated for r, mediated in known.items() if mediated}
 
     def _hub_listing(
-        self, side: Side, counts: Mapping[str, int], pairs: Sequence[Chain]
-    ) -> tuple[list[tuple[str, int]], tuple[Chain, ...]]:
-        """The listing, and those of the pairs that lead somewhere."""
-        mediated, direction = self._mediated(side, counts), side.direction
-        mixed = [(r,) for r, relation in mediated.items() if not relation.pure]
-
-        def branch(entity: str, relations: Chain) -> str:
-            return self._patterns.cvts(entity, relations[0], direction)
-
-        cvts = self._counts(side, mixed, branch)
+        self, side: Side, hub: _Hub, again: Sequence[str]
+    ) -> tuple[list[tuple[str, int]], dict[Chain, int], tuple[Chain, ...]]:
+        """The listing, the counts of relations that are counted `again`, and those of the hub's
+        pairs that lead somewhere: one request, or two."""
+        mediated, direction = self._mediated(side, hub.counts), side.direction
+        most = COUNTED_EACH if hub.large else COUNTED + 1
+        patterns = self._patterns
+        counted, cvts, *across = self._counts(
+            side,
+            ([(r,) for r in again], lambda e, c: patterns.count_up_to(e, c[0], direction, most)),
+            (
+                [(r,) for r, relation in mediated.items() if not relation.pure],
+                lambda e, c: patterns.cvts(e, c[0], direction),
+            ),
+            *self._pairs_by_kind(side, mediated, hub.pairs),
+        )
+        found = {r: n for (r,), n in counted.items()}
+        counts = {**hub.counts, **(_bounded(found) if hub.large else found)}
         listed = {r: n for r, n in counts.items() if r not in mediated}
         for (relation,), count in cvts.items():
             if count < min(counts[relation], CVTS_LOOKED_AT):
                 listed[relation] = counts[relation] - count
-        across = self._pair_counts(side, mediated, pairs)
-        for near, far in pairs:
+        behind: Counter[Chain] = Counter()
+        for of_kind in across:
+            behind.update(of_kind)
+        for (near, far), count in behind.items():
             pair = (near, far) if direction == Direction.OUT else (far, near)
-            if (count := across[near, far]) and FLATTENED not in pair[0]:
-                bounded = counts[near] > CVTS_LOOKED_AT
+            bounded = counts[near] > CVTS_LOOKED_AT
+            if count and FLATTENED not in pair[0]:
                 listed.setdefault(FLATTENED.join(pair), AtLeast(count) if bounded else count)
-        found = tuple(pair for pair in pairs if across[pair])
-        return sorted((r, n) for r, n in listed.items() if n), found
+        relations = sorted((r, n) for r, n in listed.items() if n)
+        return relations, counted, tuple(pair for pair in hub.pairs if behind[pair])
 
-    def _pair_counts(
+    def _pairs_by_kind(
         self, side: Side, mediated: Mapping[str, _Mediated], pairs: Sequence[Chain]
-    ) -> Counter[Chain]:
-        """How many entities and literals stand behind the CVT nodes of each relation."""
-        counts: Counter[Chain] = Counter()
+    ) -> Iterator[Countable]:
+        """Pairs to be counted: how many entities, or literals, stand behind the CVT nodes."""
         for pure, literals in product((True, False), repeat=2):
             some = [
                 (near, far)
@@ -225,8 +233,7 @@ class EndpointLister:
             def branch(e: str, pair: Chain, p: bool = pure, x: bool = literals) -> str:
                 return self._patterns.pairs(e, pair[0], pair[1], side.direction, p, x)
 
-            counts.update(self._counts(side, some, branch))
-        return counts
+            yield some, branch
 
     def _bounded_counts(self, side: Side, counted: Mapping[str, int]) -> dict[str, int]:
         """The relations of a side with very many edges, each counted up to `COUNTED_EACH`; over
@@ -241,7 +248,8 @@ class EndpointLister:
         def branch(entity: str, chain: Chain) -> str:
             return self._patterns.count_up_to(entity, chain[0], direction, COUNTED_EACH)
 
-        return _bounded({r: n for (r,), n in self._counts(side, relations, branch).items()})
+        (found,) = self._counts(side, (relations, branch))
+        return _bounded({r: n for (r,), n in found.items()})
 
     def _learn(self, relation: str, direction: Direction) -> _Mediated | None:
         """Probe a relation for CVT nodes, wherever they are: once for each relation of a store, in
@@ -262,20 +270,21 @@ class EndpointLister:
             literals=tuple(sorted(q for q, literal in kinds if literal)),
         )
 
-    def _counts(
-        self, side: Side, relations: Sequence[Chain], branch: Callable[[str, Chain], str]
-    ) -> dict[Chain, int]:
-        """What a branch counts around the entity, for each one or two relations."""
-        counts: dict[Chain, int] = {}
-        for first in range(0, len(relations), BRANCHES):
-            batch = BranchBatch(self._client)
-            entity = batch.term(self._iri(side.entity_id))
-            some = relations[first : first + BRANCHES]
-            for iris in _filled([tuple(map(self._iri, chain)) for chain in some]):
-                batch.add(branch(entity, tuple(map(batch.term, iris))))
-            for chain, rows in zip(some, batch.run(), strict=False):
-                counts[chain] = sum(count_in(row, "n") for row in rows)
-        return counts
+    def _counts(self, side: Side, *kinds: Countable) -> list[dict[Chain, int]]:
+        """What the branches of each kind count around the entity, for each one or two relations."""
+        batch = BranchBatch(self._client, _OF_A_HUB)
+        entity = batch.term(self._iri(side.entity_id))
+        places: list[dict[Chain, int]] = []
+        for chains, branch in kinds:
+            of_kind: dict[Chain, int] = {}
+            for first in range(0, len(chains), BRANCHES):
+                some = chains[first : first + BRANCHES]
+                filled = _filled([tuple(map(self._iri, chain)) for chain in some])
+                added = [batch.add(branch(entity, tuple(map(batch.term, one)))) for one in filled]
+                of_kind.update(zip(some, added, strict=False))
+            places.append(of_kind)
+        found = [sum(count_in(row, "n") for row in rows) for rows in batch.run()]
+        return [{chain: found[place] for chain, place in of_kind.items()} for of_kind in places]
 
     def _listed(self, look: _Look) -> list[tuple[str, int]]:
         counts = {r: n for r, n in look.counts.items() if n and not self._vocabulary.hides(r)}
