@@ -3,7 +3,7 @@
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -55,6 +55,8 @@ from graphwalker.tools.listing import Lister, lister
 from graphwalker.trajectory import StopReason, Trajectory
 
 T = TypeVar("T")
+RuledOut = Callable[["SampledWalk"], str]
+"""Why nothing will be made of a walk, whatever its question is; `""` where something may be."""
 
 SPLIT_TRIES = 200
 """Walks drawn within one attempt until one falls into the wanted split."""
@@ -143,7 +145,9 @@ class Maker:
         lexicon = lexicon_of(graph, config.phrases_file)
         self._splits = Splits(config.splits, lexicon.inverse)
         seeds = Seeds(graph, config.seeds_file, config.predicates_file)
-        rules = WalkRules(config.min_degree, config.max_degree, config.literals, self._usable_topic)
+        # Walks look at the same entities again and again, and each answer is a digest.
+        usable = lru_cache(1 << 15)(self._usable_topic)
+        rules = WalkRules(config.min_degree, config.max_degree, config.literals, usable)
         self._environment = Environment(graph, config.environment)
         self._inverse = lexicon.inverse
         self._walked = RememberedGraph(graph)
@@ -184,7 +188,14 @@ class Maker:
         known = used if worded and any(hop in worded for hop in used) else None
         return Plausibility(config, listed, company, unasked, worded, known, inverse)
 
-    def attempt(self, structure: str, index: int, thoughts: bool = True) -> Attempt:
+    def attempt(
+        self,
+        structure: str,
+        index: int,
+        ruled_out: RuledOut | None = None,
+        *,
+        thoughts: bool = True,
+    ) -> Attempt:
         """One attempt from walk to trajectory, ended by its first drop.
 
         `structure` is that of a walk, or a stream of attempts at it (`stream_of`). `thoughts`: the
@@ -194,6 +205,8 @@ class Maker:
         sampled = self.sample(structure, index)
         if isinstance(sampled, Drop):
             return Attempt(name, drop=sampled)
+        if ruled_out and (reason := ruled_out(sampled)):
+            return Attempt(name, sampled, drop=Drop("certificate", reason))
         question = self.word(sampled)
         if isinstance(question, Drop):
             return Attempt(name, sampled, drop=question)

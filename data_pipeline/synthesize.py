@@ -7,13 +7,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from data_pipeline.attempts import Attempt, Drop, Maker, open_worker
+from data_pipeline.attempts import Attempt, Drop, Maker, RuledOut, SampledWalk, open_worker
 from data_pipeline.config import SamplingConfig, SynthConfig, quotas
 from data_pipeline.contamination.against import TestFiles
 from data_pipeline.jobs.goals import Draws, Goal, fill, streams, too_few
 from data_pipeline.jobs.ledger import DROPPED, JobProgress, Ledger, Unit, open_ledger, unit_of
 from data_pipeline.jobs.merge_shards import Shards
-from data_pipeline.jobs.pool import open_pool
+from data_pipeline.jobs.pool import is_in_line, open_pool
 from data_pipeline.jobs.seen import Seen
 from data_pipeline.jobs.shards import Shard, ShardGoal
 from data_pipeline.stats.card import write_card
@@ -35,8 +35,8 @@ FEW_USES = 5
 """Uses of a relation in one structure that are no share of it yet: a small run has no room for
 shares."""
 
-AttemptNumber = tuple[str, int]
-"""Structure and number of an attempt."""
+AttemptNumber = tuple[str, int, RuledOut | None]
+"""Structure and number of an attempt; where it is made in its turn, what rules its walk out."""
 
 
 class Corpora(Protocol):
@@ -150,7 +150,7 @@ def make(
         goal = (
             ShardGoal(shard, quota, Draws(), ledger, max(1, config.max_attempts // shard.of))
             if shard
-            else SynthGoal(config, ledger, recipe, exclude)
+            else SynthGoal(config, ledger, recipe, exclude, is_in_line(graph, config))
         )
         fill(goal, pool, ledger, progress, shards.streams if shards else streams)
         more = tests.card(ledger.records(DROPPED)) if tests else {}
@@ -192,9 +192,10 @@ def _proven(maker: Maker, job: AttemptNumber) -> Unit:
 
 
 def _walk(maker: Maker, job: AttemptNumber) -> Unit:
-    found = maker.sample(*job)
+    structure, number, _ = job
+    found = maker.sample(structure, number)
     if isinstance(found, Drop):
-        return [(DROPPED, found.to_json("/".join(map(str, job))))]
+        return [(DROPPED, found.to_json(f"{structure}/{number}"))]
     return [(WALKS, found.to_json())]
 
 
@@ -222,10 +223,14 @@ class SynthGoal(Goal):
         ledger: Ledger,
         recipe: Recipe,
         exclude: Corpora | None = None,
+        in_line: bool = False,
     ) -> None:
+        """`in_line`: an attempt is made when all before it were judged. It then ends where its walk
+        is ruled out, as `judged` would end it."""
         self._requested = quotas(config.mix, config.count)
-        super().__init__(self._requested, Draws(), ledger)
+        super().__init__(self._requested, Draws(self.ruled_out if in_line else None), ledger)
         self.config = config
+        self._bare = recipe.product == WALKS
         self._steps = STEPS if config.plausibility.on else 1
         self._patience = max(1, config.max_attempts // self._steps)
         self._given_up: list[str] = []
@@ -307,25 +312,37 @@ class SynthGoal(Goal):
 
     def judged(self, structure: str, unit: Unit) -> Unit:
         """The attempt, dropped when an earlier one is the same question, or filled the share
-        of its path or of a relation."""
+        of its path or of a relation. What rules out a walk comes before what its question met."""
         found = dict(unit)
-        record = found.get(QUESTIONS) or found.get(WALKS)
-        if DROPPED in found or record is None:
+        if (walk := found.get(WALKS)) is None:
             return unit
-        drop = self._ruled_out(*parse_stream(structure), record)
+        drop = self._drop(structure, walk, found)
         if drop is None:
-            self._remember(record)
             return unit
-        sampled = unit[:1] if QUESTIONS in found else []
-        return [*sampled, (DROPPED, drop.to_json(unit_of(record)))]
+        return [*([] if self._bare else unit[:1]), (DROPPED, drop.to_json(unit_of(walk)))]
 
-    def _ruled_out(self, structure: str, step: int, record: Mapping[str, Any]) -> Drop | None:
+    def _drop(
+        self, stream: str, walk: Mapping[str, Any], found: Mapping[str, dict[str, Any]]
+    ) -> Drop | None:
+        """Why an attempt is dropped that gave a walk; one that is kept is remembered."""
+        if reason := self._rival(stream, *query_of(walk)):
+            return Drop("certificate", reason)
+        if DROPPED in found:
+            return None
+        record = found.get(QUESTIONS) or walk
         if self._exclude:
             reason, by = self._exclude.holds(record)
             if reason:
                 return Drop(self._exclude.stage, reason, by)
-        reason = self._rival(structure, step, record)
-        return Drop("certificate", reason) if reason else None
+        if self._distinct.holds_text(record):
+            return Drop("certificate", "duplicate")
+        self._remember(record)
+        return None
+
+    def ruled_out(self, sampled: SampledWalk) -> str:
+        """Why nothing comes of the walk, whatever its question is."""
+        stream = sampled.id.rpartition("/")[0]
+        return self._rival(stream, sampled.walk.query, sampled.path)
 
     def count(self, structure: str, kept: bool) -> None:
         super().count(structure, kept)
@@ -333,11 +350,11 @@ class SynthGoal(Goal):
             self._productive[structure] = self.tried[structure]
             self._made[structure] += 1
 
-    def _rival(self, structure: str, step: int, record: Mapping[str, Any]) -> str:
-        """What records made earlier have against this one."""
-        if self._distinct.holds(record):
+    def _rival(self, stream: str, query: Query, path: tuple[str, ...]) -> str:
+        """What records made earlier have against a walk."""
+        structure, step = parse_stream(stream)
+        if self._distinct.holds_query(query):
             return "duplicate"
-        query, path = query_of(record)
         if self._paths[structure, *path] >= self._path_limit(structure):
             return "path_share"
         limit = self._relation_limit(structure, step)
@@ -373,7 +390,15 @@ class Distinct:
 
     def holds(self, record: Mapping[str, Any]) -> bool:
         """Whether the text or the query of the walk or question was added before."""
-        return _text(record) in self._texts or query_of(record)[0].key in self._queries
+        return self.holds_text(record) or self.holds_query(query_of(record)[0])
+
+    def holds_text(self, record: Mapping[str, Any]) -> bool:
+        """Whether the text of the question was added before."""
+        return _text(record) in self._texts
+
+    def holds_query(self, query: Query) -> bool:
+        """Whether the query was added before."""
+        return query.key in self._queries
 
     def add(self, record: Mapping[str, Any]) -> None:
         if text := _text(record):  # a bare walk has none

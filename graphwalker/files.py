@@ -18,9 +18,13 @@ from graphwalker.errors import UserError
 T = TypeVar("T")
 
 
+# Made once: `json.dumps` makes one for each record. No record holds itself.
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False)
+
+
 def dumps(record: Any) -> str:
     """One line of JSON, the same bytes for the same record."""
-    return json.dumps(record, ensure_ascii=False, separators=(",", ":"))
+    return _ENCODER.encode(record)
 
 
 @contextmanager
@@ -192,7 +196,7 @@ class JsonlAppender:
         self.path = Path(path)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         _cut_partial_line(self.path)
-        self._out = self.path.open("a", encoding="utf-8")
+        self._out = self.path.open("ab")
         self._synced = time.monotonic()
 
     def append(self, record: dict[str, Any]) -> None:
@@ -200,7 +204,7 @@ class JsonlAppender:
 
     def append_line(self, line: str) -> None:
         """A record that is written out already."""
-        self._out.write(line + "\n")
+        self._out.write(f"{line}\n".encode())
         self._out.flush()
         if time.monotonic() - self._synced > SYNC_EVERY_S:
             os.fsync(self._out.fileno())

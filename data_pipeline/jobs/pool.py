@@ -44,12 +44,19 @@ def open_pool(
         threads = Threads(build(graph, config), ENDPOINT_THREADS)
         with Pool[Any, Any](threads, ENDPOINT_AHEAD) as pool:
             yield pool
-    elif config.workers == 1 and config.engine == "processes":
+    elif is_in_line(graph, config):
         with Pool[Any, Any](InLine(build(graph, config))) as pool:
             yield pool
     else:
         with Pool[Any, Any](_processes(build, graph, config), config.workers + 1, CHUNK) as pool:
             yield pool
+
+
+def is_in_line(graph: Path | str, config: SamplingConfig | ExpertConfig) -> bool:
+    """Whether jobs are done one after the other, each when its result is taken."""
+    asks = isinstance(config, SamplingConfig) and (config.teacher.chats or config.judge.chats)
+    one = config.workers == 1 and config.engine == "processes"
+    return one and not asks and not is_endpoint(graph)
 
 
 def _processes(build: Build, graph: Path | str, config: SamplingConfig | ExpertConfig) -> Backend:

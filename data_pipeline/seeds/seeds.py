@@ -5,6 +5,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
+from data_pipeline.seeds.draws import below
 from graphwalker.errors import UserError
 from graphwalker.files import json_fault, open_text
 from graphwalker.graphs.base import FLATTENED, Entity, KnowledgeGraph
@@ -63,8 +64,8 @@ class Seeds:
 
     def _any(self, rng: random.Random) -> Entity:
         if self._entities:
-            return self._entities[rng.randrange(len(self._entities))]
-        return self._graph.entity_at(rng.randrange(self._graph.size))
+            return self._entities[below(rng, len(self._entities))]
+        return self._graph.entity_at(below(rng, self._graph.size))
 
 
 def lines_of(path: str) -> list[str]:

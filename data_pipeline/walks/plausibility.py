@@ -229,25 +229,10 @@ class Plausibility:
         """One spelling of the hop and its inverse."""
         return min(hop, self.inverse(hop) or hop)
 
-    def next_hops(
-        self, hops: Sequence[Hop], reached_by: Hop | None, is_end: bool, alone: bool
-    ) -> list[Hop]:
-        """Those that make sense behind the hop that leads here. `is_end`: as the last one of a
-        path; `alone`: as all that the question asks."""
-        return [
-            hop
-            for hop in hops
-            if self.allows(hop, alone)
-            and (is_end or self.describes(hop))
-            and (reached_by is None or self.follows(reached_by, hop))
-        ]
-
-    def without_repeats(self, hops: list[Hop], taken: Sequence[Hop]) -> list[Hop]:
-        """Those that the path has not taken yet, in either spelling."""
-        if not (self.config.on and self.config.worded_only):
-            return hops
-        known = {one for hop in taken for one in (hop, self.inverse(hop))}
-        return [hop for hop in hops if hop not in known]
+    @property
+    def forbids_repeats(self) -> bool:
+        """Whether a path takes no hop twice, in either spelling."""
+        return self.config.on and self.config.worded_only
 
     def follows(self, reached_by: Hop, hop: Hop) -> bool:
         """Whether one hop makes sense behind another: it does not lead back, does not ask for what

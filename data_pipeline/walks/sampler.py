@@ -1,16 +1,16 @@
 """Constrained random walks: each becomes the executable query of one question."""
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import islice
 from typing import Any
 
+from data_pipeline.seeds.draws import below, some_of
 from data_pipeline.seeds.seeds import Seeds
 from data_pipeline.walks.memory import RememberedGraph
+from data_pipeline.walks.places import KnownHop, Places
 from data_pipeline.walks.plausibility import Plausibility
-from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
+from graphwalker.graphs.base import Entity, KnowledgeGraph
 from graphwalker.graphs.literals import is_literal
 from graphwalker.query.query import Branch, Hop, Query
 from graphwalker.tools.listing import Lister, lister
@@ -36,8 +36,6 @@ WAYS = 2
 TOPICS = 5
 """Entities that a walk tries to start from."""
 TOPIC_TRIES = 200
-LISTINGS = 1 << 15
-"""Entities whose hops are remembered: of a large graph mostly hubs come again, a small one fits."""
 BACKWARD_LIMIT = 100
 """Entities considered as the second topic of a conjunction, of one relation."""
 
@@ -92,10 +90,10 @@ class Walker:
         self.graph = graph if isinstance(graph, RememberedGraph) else RememberedGraph(graph)
         self.seeds = seeds
         self.rules = rules
-        self._relations = relations or lister(graph, WalkerSettings())
-        self._allowed = {d: _Allowed(seeds, d) for d in Direction}
-        self._hops = lru_cache(maxsize=LISTINGS)(self._list_hops)
-        self._onward = lru_cache(maxsize=2 * LISTINGS)(self._list_onward)
+        degrees = rules.min_degree, rules.max_degree
+        listed = relations or lister(graph, WalkerSettings())
+        self._places = Places(self.graph, seeds, degrees, listed, plausibility)
+        self._repeats = plausibility is None or not plausibility.forbids_repeats
 
     def sample(self, structure: str, rng: random.Random) -> Walk | str:
         """A walk of the structure, or the reason why this attempt found none."""
@@ -117,8 +115,9 @@ class Walker:
             branches.append(Branch(second, (hop,)))
         if not tail_length:
             return Walk(structure, Query(tuple(branches)), tuple(paths))
-        aim = _Aim(tail_length, frozenset(seen), reached_by=first.hops[-1])
-        tail = self._path(_Path((first.entities[-1],), ()), aim, rng)
+        reached_by = self._places.known(first.hops[-1])
+        aim = _Aim(tail_length, frozenset(seen), reached_by=reached_by)
+        tail = self._path(first.entities[-1], aim, rng)
         if tail is None:
             return "dead_end"
         return Walk(structure, Query(tuple(branches), tail.hops), (*paths, tail.entities))
@@ -137,47 +136,72 @@ class Walker:
             topic = self.seeds.draw(rng, self.rules.usable_topic, TOPIC_TRIES)
             if topic is None:
                 return "no_topic"
-            if found := self._path(_Path((topic,), ()), aim, rng):
+            if found := self._path(topic, aim, rng):
                 return found
         return "dead_end"
 
-    def _path(self, path: "_Path", aim: "_Aim", rng: random.Random) -> "_Path | None":
-        """The path with as many more hops as it lacks. Where it ends blindly, a few other ways are
-        tried."""
-        if len(path.hops) == aim.length:
-            return path
-        for hop, entity in islice(self._steps(path, aim, rng), WAYS):
-            longer = _Path((*path.entities, entity), (*path.hops, hop))
-            if found := self._path(longer, aim, rng):
-                return found
-        return None
+    def _path(self, start: Entity, aim: "_Aim", rng: random.Random) -> "_Path | None":
+        """A path from there, of as many hops as wanted."""
+        entities, hops = [start], list[KnownHop]()
+        if not self._lengthen(entities, hops, aim, rng):
+            return None
+        return _Path(tuple(entities), tuple(known.hop for known in hops))
 
-    def _steps(
-        self, path: "_Path", aim: "_Aim", rng: random.Random
-    ) -> Iterator[tuple[Hop, Entity]]:
-        """Hops that the path may take next, each with where it leads."""
-        hops = self._some_hops(path, aim, rng)
-        if not hops:  # most entities that a walk looks at lead nowhere
-            return
-        here, judge = path.entities[-1], self.plausibility
-        is_end = len(path.hops) + 1 == aim.length
-        before = path.entities[-2].id if len(path.entities) > 1 else ""
-        avoid = {*aim.avoid, *(entity.id for entity in path.entities)}
-        for hop in hops:
-            found = self._step(here.id, hop, self.rules.max_degree + 1)
-            # GraphWalker Eq. 1: neither trivially unique nor excessively branching.
-            if not max(aim.least, self.rules.min_degree) <= len(found) <= self.rules.max_degree:
+    def _lengthen(
+        self, entities: list[Entity], hops: list[KnownHop], aim: "_Aim", rng: random.Random
+    ) -> bool:
+        """Give the path as many more hops as it lacks. Where it ends blindly, a few other ways are
+        tried; where all do, it is left as it was."""
+        is_end = len(hops) + 1 == aim.length
+        places, here = self._places, self._places.at(entities[-1].id)
+        some = self._some_hops(here.entity_id, hops, is_end, aim, rng)
+        if not some:  # most entities that a walk looks at lead nowhere
+            return False
+        before = entities[-2].id if hops else ""
+        avoid = {*aim.avoid, *(entity.id for entity in entities)}
+        literals = self.rules.literals and is_end and aim.ends_in_answers
+        ways = 0
+        for hop in some:
+            way = here.ways.get(hop) or places.way(here, hop)
+            if len(way.ends) < aim.least or (way.literal and not literals):
                 continue
-            if any(entity.id == before for entity in found):
+            if before in way.ids:
                 continue  # this hop undoes the one before
-            if not self._kind_allowed(found, is_end and aim.ends_in_answers):
-                continue
-            targets = [entity for entity in found if entity.id not in avoid]
+            targets = way.ends
+            if not avoid.isdisjoint(way.ids):
+                targets = [entity for entity in targets if entity.id not in avoid]
             if not targets:
                 continue
-            target = targets[rng.randrange(len(targets))]
-            if is_end or not judge or judge.between(target.id, hop):
-                yield hop, target
+            target = targets[below(rng, len(targets))]
+            if not (is_end or places.passes(way, hop, target.id)):
+                continue
+            entities.append(target)
+            hops.append(hop)
+            if is_end or self._lengthen(entities, hops, aim, rng):
+                return True
+            entities.pop()
+            hops.pop()
+            ways += 1
+            if ways == WAYS:
+                return False
+        return False
+
+    def _some_hops(
+        self,
+        entity_id: str,
+        taken: list[KnownHop],
+        is_end: bool,
+        aim: "_Aim",
+        rng: random.Random,
+    ) -> list[KnownHop]:
+        """Hops to try behind those taken, in random order."""
+        places = self._places
+        reached_by = taken[-1] if taken else aim.reached_by
+        hops = places.onward(places.at(entity_id), reached_by, is_end, aim.alone)
+        if hops and taken and not self._repeats:
+            known = {spelled for hop in taken for spelled in hop.spellings}
+            hops = [hop for hop in hops if hop not in known]
+        return some_of(rng, hops, HOP_TRIES) if hops else []
 
     def _backward(
         self, meet: Entity, other: Hop, rng: random.Random, seen: set[str]
@@ -185,8 +209,8 @@ class Walker:
         """A second topic and the hop that leads from it to where the branches meet; the `other`
         branch leads there by that hop."""
         judge = self.plausibility
-        hops = self._hops(meet.id)
-        for hop in rng.sample(hops, min(HOP_TRIES, len(hops))):
+        for known in some_of(rng, self._places.at(meet.id).hops, HOP_TRIES):
+            hop = known.hop
             back = Hop(hop.relation, hop.direction.reverse)
             if judge and not (judge.allows(back) and judge.meets(other, back)):
                 continue
@@ -199,7 +223,7 @@ class Walker:
             ]
             if not topics:
                 continue
-            topic = topics[rng.randrange(len(topics))]
+            topic = topics[below(rng, len(topics))]
             degree = len(self._step(topic.id, back, self.rules.max_degree + 1))
             if not max(2, self.rules.min_degree) <= degree <= self.rules.max_degree:
                 continue
@@ -214,48 +238,8 @@ class Walker:
             for entity, hop in zip(path.entities, path.hops, strict=False)
         )
 
-    def _some_hops(self, path: "_Path", aim: "_Aim", rng: random.Random) -> list[Hop]:
-        """Hops to try behind a path, in random order."""
-        reached_by = path.hops[-1] if path.hops else aim.reached_by
-        is_end = len(path.hops) + 1 == aim.length
-        hops = self._onward(path.entities[-1].id, reached_by, is_end, aim.alone)
-        if hops and self.plausibility and path.hops:
-            hops = self.plausibility.without_repeats(hops, path.hops)
-        return rng.sample(hops, min(HOP_TRIES, len(hops)))
-
-    def _list_onward(
-        self, entity_id: str, reached_by: Hop | None, is_end: bool, alone: bool
-    ) -> list[Hop]:
-        judge, hops = self.plausibility, self._hops(entity_id)
-        return judge.next_hops(hops, reached_by, is_end, alone) if judge else hops
-
-    def _list_hops(self, entity_id: str) -> list[Hop]:
-        listed = self._relations(entity_id)
-        outgoing, incoming = self._allowed[Direction.OUT], self._allowed[Direction.IN]
-        hops = [hop for r in listed.out if (hop := outgoing[r])]
-        hops += [hop for r in listed.into if (hop := incoming[r])]
-        return self.plausibility.central(entity_id, hops) if self.plausibility else hops
-
     def _step(self, entity_id: str, hop: Hop, limit: int) -> list[Entity]:
         return self.graph.step(entity_id, hop.relation, hop.direction, limit)
-
-    def _kind_allowed(self, found: list[Entity], last: bool) -> bool:
-        if not any(is_literal(entity.id) for entity in found):
-            return True
-        return last and self.rules.literals
-
-
-class _Allowed(dict[str, Hop | None]):
-    """The hop over each relation in one direction; `None` where walks may not take it."""
-
-    def __init__(self, seeds: Seeds, direction: Direction) -> None:
-        super().__init__()
-        self._seeds, self._direction = seeds, direction
-
-    def __missing__(self, relation: str) -> Hop | None:
-        allowed = self._seeds.allows(relation)
-        hop = self[relation] = Hop(relation, self._direction) if allowed else None
-        return hop
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +252,7 @@ class _Aim:
     ends_in_answers: bool = True
     least: int = 1
     """Fewest entities that each of its hops leads to."""
-    reached_by: Hop | None = None
+    reached_by: KnownHop | None = None
     """The hop that leads to its start, where one does."""
     alone: bool = False
     """Whether it is a question of one hop."""

@@ -28,6 +28,7 @@ from graphwalker.tools.base import (
     References,
     ToolBox,
     WithTopics,
+    fits,
     together,
 )
 from graphwalker.tools.namebook import quote
@@ -105,7 +106,7 @@ class ReActAgent:
             shown = Shown({name: tools.entity_id(name) for name in tools.topic_names()})
             for turn in log.turns:
                 shown.add(turn)
-                if isinstance(tools, References):
+                if fits(tools, References):
                     number = result_number(turn.observation)
                     shown.references = max(shown.references, number)
             grammar = self.protocol.grammar(shown)
@@ -113,7 +114,7 @@ class ReActAgent:
 
     @property
     def _schemas(self) -> tuple[Mapping[str, Any], ...]:
-        return self.protocol.schemas if isinstance(self.protocol, WithSchemas) else ()
+        return self.protocol.schemas if fits(self.protocol, WithSchemas) else ()
 
     def _turn(
         self, context: tuple[Message, ...], completion: Completion, tools: ToolBox
@@ -181,7 +182,7 @@ def react(protocol: ActionProtocol, prompt: Prompt, settings: AgentSettings) -> 
 
 def entities_of(tools: ToolBox) -> str:
     """The topic entities as a prompt names them."""
-    if isinstance(tools, WithTopics):
+    if fits(tools, WithTopics):
         return tools.topic_text()
     return ", ".join(map(quote, tools.topic_names()))
 
@@ -192,7 +193,7 @@ _FORCED_ERRORS = {"Call": _AFTER_BUDGET, "Calls": _AFTER_BUDGET, "Malformed": "m
 
 def _resolved(answer: FinalAnswer, tools: ToolBox) -> tuple[FinalAnswer, Observation]:
     """The answer by the names that it means, where the tools let it point at what they showed."""
-    meant = tools.resolve(answer.names) if isinstance(tools, References) else answer.names
+    meant = tools.resolve(answer.names) if fits(tools, References) else answer.names
     return (
         (answer, meant)
         if isinstance(meant, Observation)

@@ -16,7 +16,7 @@ from graphwalker.protocols.base import ActionProtocol, FinalAnswer
 from graphwalker.query.draft import filled, plain_wording
 from graphwalker.query.query import Branch, Hop
 from graphwalker.question import Question
-from graphwalker.tools.base import Call
+from graphwalker.tools.base import Call, fits
 from graphwalker.trajectory import Turn
 
 
@@ -133,7 +133,7 @@ def _hop(
     view: View, frontier: list[Entity], hop: Hop, phrase: str, why: str, rng: thoughts.Choice
 ) -> Generator[Move, Turn, list[Entity]]:
     do = functools.partial(_do, view)
-    if isinstance(view.speaker, Directed):
+    if fits(view.speaker, Directed):
         reached = yield from directed_hop(view, do, frontier, hop, phrase, why, rng)
         return list({end.id: end for ends in reached.values() for end in ends}.values())
     for entity in frontier:

@@ -14,7 +14,7 @@ from graphwalker.policies.base import Completion, Request
 from graphwalker.protocols.base import ActionProtocol, FinalAnswer
 from graphwalker.query.query import Hop
 from graphwalker.question import Question
-from graphwalker.tools.base import Call
+from graphwalker.tools.base import Call, fits
 from graphwalker.tools.references import ends
 from graphwalker.trajectory import Turn
 
@@ -122,7 +122,7 @@ class View:
         self._names.update((entity.id, entity.name) for entity in turn.shown)
         if not turn.error:
             self.listed.update(listed_in(turn))
-        if isinstance(self.speaker, Numbers) and turn.triples:
+        if fits(self.speaker, Numbers) and turn.triples:
             number, subject = self.speaker.number(turn.observation), turn.shown[0].id
             found = ends(turn.triples, subject, self._topics)
             self._results.setdefault(number, set()).update(found)
@@ -138,7 +138,7 @@ class View:
         every, pointed = frozenset(left), list[str]()
         for number, found in self._results.items():
             whole = len(found) >= least and found <= every and not found.isdisjoint(left)
-            if whole and number and isinstance(self.speaker, Numbers):
+            if whole and number and fits(self.speaker, Numbers):
                 pointed.append(self.speaker.reference(number))
                 left = {key: name for key, name in left.items() if key not in found}
         return (*pointed, *left.values())
@@ -147,7 +147,7 @@ class View:
         """The call that lists the relations of an entity, or of whatever has that name;
         `direction` is for tools that look in one alone."""
         named = entity if isinstance(entity, str) else self._called(entity)
-        if direction is not None and isinstance(self.speaker, Directed):
+        if direction is not None and fits(self.speaker, Directed):
             return self.speaker.look(named, direction)
         return self.speaker.relations(named)
 

@@ -5,7 +5,7 @@ from typing import Protocol, runtime_checkable
 
 from graphwalker.graphs.base import FLATTENED, Direction, Entity
 from graphwalker.query.query import Hop
-from graphwalker.tools.base import Call
+from graphwalker.tools.base import Call, fits
 from graphwalker.tools.references import reference, result_number
 
 
@@ -169,7 +169,7 @@ class Directed(Protocol):
 
 def called(speaker: Speaker, entity: Entity) -> str:
     """What a call names the entity by: its shown name, or its id."""
-    return entity.id if isinstance(speaker, Directed) and speaker.by_id else entity.name
+    return entity.id if fits(speaker, Directed) and speaker.by_id else entity.name
 
 
 class ReferenceSpeaker(PagedSpeaker):

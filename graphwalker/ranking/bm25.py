@@ -3,7 +3,9 @@
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Protocol
+
+from graphwalker.ranking.okapi import Okapi
 
 _WORD = re.compile(r"[^\W_]+")
 
@@ -53,15 +55,13 @@ def rank_relations(query: str, relations: tuple[str, ...]) -> tuple[str, ...]:
         return ordered
     index = _index(ordered)
     known = [word for word in words(query) if word in index.idf]  # the others score nothing
-    # Rounded, so that a tie stays a tie whatever order of additions numpy chose.
-    scores = [round(float(score), 9) for score in index.get_scores(known)]
+    # Rounded, so that a tie stays a tie whatever the order of additions.
+    scores = [round(score, 9) for score in index.scores(known)]
     order = sorted(range(len(ordered)), key=lambda i: (-scores[i], ordered[i]))
     return tuple(ordered[i] for i in order)
 
 
 @lru_cache(maxsize=4_096)
-def _index(relations: Sequence[str]) -> Any:
+def _index(relations: Sequence[str]) -> Okapi:
     """Entities of one type share their relations, so the index is often there already."""
-    from rank_bm25 import BM25Okapi  # pyright: ignore[reportMissingTypeStubs]
-
-    return BM25Okapi([list(words(relation)) or [relation] for relation in relations])
+    return Okapi([words(relation) or (relation,) for relation in relations])

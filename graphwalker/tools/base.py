@@ -3,10 +3,24 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeGuard, TypeVar, runtime_checkable
 
 from graphwalker.graphs.base import Entity
 from graphwalker.query.query import Hop
+
+P = TypeVar("P")
+_fitting: dict[tuple[type, type], bool] = {}
+
+
+def fits(value: object, protocol: type[P]) -> TypeGuard[P]:
+    """`isinstance` for a protocol that is checked as the program runs, found out once for each
+    class: Python 3.11 lists the protocol's attributes anew each time, which takes longer than most
+    calls of a tool."""
+    key = type(value), protocol
+    found = _fitting.get(key)
+    if found is None:
+        found = _fitting[key] = isinstance(value, protocol)
+    return found
 
 
 @dataclass(frozen=True, slots=True)

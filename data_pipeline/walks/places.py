@@ -1,0 +1,170 @@
+"""What walks know of a graph: which hops lead on from an entity, and where they lead.
+
+A walk stands where others stood before it. What the rule of plausibility says and what a step finds
+depend on no walk, so both are found out once.
+"""
+
+from collections.abc import Iterable
+
+from data_pipeline.seeds.seeds import Seeds
+from data_pipeline.walks.memory import RememberedGraph
+from data_pipeline.walks.plausibility import Plausibility
+from graphwalker.graphs.base import Direction, Entity
+from graphwalker.graphs.literals import is_literal
+from graphwalker.query.query import Hop
+from graphwalker.tools.listing import Lister
+
+PLACES = 1 << 14
+"""Places of one generation; two generations are kept: of a large graph mostly hubs come again, a
+small one fits."""
+
+
+class KnownHop:
+    """A hop, the same object wherever a walk meets it (so compared by identity), and what the rule
+    says of it."""
+
+    __slots__ = ("after", "allowed", "alone", "describes", "hop", "spellings")
+
+    def __init__(self, hop: Hop, judge: Plausibility | None) -> None:
+        self.hop = hop
+        self.allowed = not judge or judge.allows(hop)
+        self.alone = not judge or judge.allows(hop, alone=True)
+        self.describes = not judge or judge.describes(hop)
+        self.spellings: tuple[KnownHop, ...] = (self,)
+        """It and its inverse."""
+        self.after: dict[KnownHop, bool] = {}
+        """Whether it makes sense behind another."""
+
+
+class Way:
+    """Where a hop leads from one entity: nowhere, where that are too many for a walk."""
+
+    __slots__ = ("ends", "ids", "literal", "passes")
+
+    def __init__(self, ends: list[Entity]) -> None:
+        self.ends = ends
+        self.ids = [entity.id for entity in ends]
+        self.literal = any(map(is_literal, self.ids))
+        self.passes: dict[str, bool] = {}
+        """By entity that it leads to: whether a question may ask further from there."""
+
+
+class Place:
+    """An entity as walks see it."""
+
+    __slots__ = ("entity_id", "hops", "onward", "ways")
+
+    def __init__(self, entity_id: str, hops: list[KnownHop]) -> None:
+        self.entity_id = entity_id
+        self.hops = hops
+        self.onward: dict[tuple[KnownHop | None, bool, bool], list[KnownHop]] = {}
+        self.ways: dict[KnownHop, Way] = {}
+
+
+class Places:
+    """The entities that walks looked at lately. Safe among threads where `graph` is: what two of
+    them find out at once is the same."""
+
+    def __init__(
+        self,
+        graph: RememberedGraph,
+        seeds: Seeds,
+        degrees: tuple[int, int],
+        relations: Lister,
+        judge: Plausibility | None,
+    ) -> None:
+        """`degrees`: the fewest and the most entities that a hop of a walk leads to."""
+        self._graph, self._seeds, self._relations = graph, seeds, relations
+        self._least, self._most = degrees
+        self._judge = judge
+        self._known: dict[Hop, KnownHop] = {}
+        self._listed = {d: dict[str, KnownHop | None]() for d in Direction}
+        self._young: dict[str, Place] = {}
+        self._old: dict[str, Place] = {}
+
+    def at(self, entity_id: str) -> Place:
+        """The place of an entity."""
+        place = self._young.get(entity_id)
+        if place is None:
+            place = self._old.get(entity_id) or Place(entity_id, self._hops(entity_id))
+            if len(self._young) >= PLACES:
+                self._old, self._young = self._young, {}
+            self._young[entity_id] = place
+        return place
+
+    def known(self, hop: Hop) -> KnownHop:
+        """The one object of a hop."""
+        found = self._known.get(hop)
+        if found is None:
+            found = self._known[hop] = KnownHop(hop, self._judge)
+            inverse = self._judge.inverse(hop) if self._judge else None
+            if inverse is not None and inverse != hop:
+                found.spellings = (found, self.known(inverse))
+        return found
+
+    def onward(
+        self, place: Place, reached_by: KnownHop | None, is_end: bool, alone: bool
+    ) -> list[KnownHop]:
+        """The hops that make sense from there, behind the hop that leads there. `is_end`: as the
+        last one of a path; `alone`: as all that the question asks."""
+        key = reached_by, is_end, alone
+        found = place.onward.get(key)
+        if found is None:
+            judge = self._judge
+            found = place.onward[key] = [
+                hop
+                for hop in place.hops
+                if (hop.alone if alone else hop.allowed)
+                and (is_end or hop.describes)
+                and (reached_by is None or not judge or self._follows(judge, reached_by, hop))
+            ]
+        return found
+
+    def way(self, place: Place, hop: KnownHop) -> Way:
+        """Where the hop leads from there."""
+        found = place.ways.get(hop)
+        if found is None:
+            one = hop.hop
+            most = self._most
+            ends = self._graph.step(place.entity_id, one.relation, one.direction, most + 1)
+            # GraphWalker Eq. 1: neither trivially unique nor excessively branching.
+            found = place.ways[hop] = Way(ends if self._least <= len(ends) <= most else [])
+        return found
+
+    def passes(self, way: Way, hop: KnownHop, entity_id: str) -> bool:
+        """Whether a question may describe the entity by the hop that leads to it."""
+        if self._judge is None:
+            return True
+        found = way.passes.get(entity_id)
+        if found is None:
+            found = way.passes[entity_id] = self._judge.between(entity_id, hop.hop)
+        return found
+
+    def _follows(self, judge: Plausibility, reached_by: KnownHop, hop: KnownHop) -> bool:
+        found = hop.after.get(reached_by)
+        if found is None:
+            found = hop.after[reached_by] = judge.follows(reached_by.hop, hop.hop)
+        return found
+
+    def _hops(self, entity_id: str) -> list[KnownHop]:
+        listed = self._relations(entity_id)
+        hops = [
+            *self._allowed(listed.out, Direction.OUT),
+            *self._allowed(listed.into, Direction.IN),
+        ]
+        if self._judge is None:
+            return hops
+        central = self._judge.central(entity_id, [known.hop for known in hops])
+        return [self.known(hop) for hop in central]
+
+    def _allowed(self, relations: Iterable[str], direction: Direction) -> list[KnownHop]:
+        """The hops over those relations that walks may take."""
+        listed = self._listed[direction]
+        found: list[KnownHop] = []
+        for relation in relations:
+            if relation not in listed:
+                allowed = self._seeds.allows(relation)
+                listed[relation] = self.known(Hop(relation, direction)) if allowed else None
+            if known := listed[relation]:
+                found.append(known)
+        return found
