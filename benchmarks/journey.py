@@ -19,8 +19,9 @@ from types import FrameType
 from typing import Any
 
 from benchmarks.record import ROOT, record
-from data_pipeline.attempts import Attempt, Maker
+from data_pipeline.attempts import Maker
 from data_pipeline.config import SynthConfig
+from data_pipeline.outcomes import Attempt
 from eval.analysis.error_kinds import error_kind
 from eval.viewer.record import walk_record
 from graphwalker.graphs.open import open_graph

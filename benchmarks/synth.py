@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.record import record
-from data_pipeline.attempts import Drop, Maker, SampledWalk
+from data_pipeline.attempts import Maker
 from data_pipeline.config import SynthConfig
 from data_pipeline.jobs.ledger import Unit
+from data_pipeline.outcomes import Drop, SampledWalk
 from data_pipeline.stats.report import beside
 from data_pipeline.synthesize import GRAPHSYNTH, RECIPES, AttemptNumber, Recipe, make, records
 from data_pipeline.verification.verify import verify_file

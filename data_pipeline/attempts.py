@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,6 +15,7 @@ from data_pipeline.certificates import (
     walk_fault,
 )
 from data_pipeline.config import SamplingConfig
+from data_pipeline.outcomes import Attempt, Drop, RuledOut, SampledWalk
 from data_pipeline.seeds.seeds import Seeds
 from data_pipeline.splits import TEST_ENTITY, TEST_WORDING, TRAIN, Splits
 from data_pipeline.teacher.client import Chats, Unusable
@@ -55,75 +56,9 @@ from graphwalker.tools.listing import Lister, lister
 from graphwalker.trajectory import StopReason, Trajectory
 
 T = TypeVar("T")
-RuledOut = Callable[["SampledWalk"], str]
-"""Why nothing will be made of a walk, whatever its question is; `""` where something may be."""
 
 SPLIT_TRIES = 200
 """Walks drawn within one attempt until one falls into the wanted split."""
-
-
-@dataclass(frozen=True, slots=True)
-class Drop:
-    """Why an attempt was given up, and at which stage."""
-
-    stage: str
-    reason: str
-    detail: str = ""
-
-    def to_json(self, attempt_id: str) -> dict[str, Any]:
-        record = {"id": attempt_id, "stage": self.stage, "reason": self.reason}
-        return {**record, "detail": self.detail} if self.detail else record
-
-
-@dataclass(frozen=True, slots=True)
-class SampledWalk:
-    """A walk for a question, with its executed answers."""
-
-    id: str
-    walk: Walk
-    answers: tuple[Entity, ...]
-    split: str
-    path: tuple[str, ...]
-    """Its relation path, in the one spelling that splits go by."""
-    sparql: str = ""
-    """Its query in SPARQL, where the config sets `sparql`."""
-    run: Execution | None = field(default=None, repr=False, compare=False)
-    """Its execution, where this process did it."""
-
-    def query_json(self) -> dict[str, Any]:
-        """The query as records hold it."""
-        record = {**self.walk.query.to_json(), "path": list(self.path)}
-        return {**record, "sparql": self.sparql} if self.sparql else record
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "id": self.id,
-            **self.walk.to_json(),
-            "query": self.query_json(),
-            "hops": self.walk.query.hops,
-            "split": self.split,
-            "answers": [{"id": e.id, "name": e.name} for e in self.answers],
-        }
-
-    @classmethod
-    def from_json(cls, record: dict[str, Any]) -> "SampledWalk":
-        answers = tuple(Entity(e["id"], e["name"]) for e in record["answers"])
-        path = tuple(record["query"]["path"])
-        sparql = record["query"].get("sparql", "")
-        return cls(record["id"], Walk.from_json(record), answers, record["split"], path, sparql)
-
-
-@dataclass(frozen=True, slots=True)
-class Attempt:
-    """What came of one attempt: a drop, or a question (with its trajectory where it was solved)."""
-
-    id: str
-    sampled: SampledWalk | None = None
-    question: Question | None = None
-    trajectory: Trajectory | None = None
-    drop: Drop | None = None
-    waiting: Question | None = None
-    """The question of a drop for want of a judge's score: `filter` asks for it again."""
 
 
 class Maker:
@@ -319,7 +254,7 @@ class Maker:
             return Drop("filter", "quality", ", ".join(verdict.reasons))
         if leaks(question.text, answers):
             return Drop("certificate", "leak")
-        rival = other_reading(self.graph, query, draft, run, answers, self._inverse)
+        rival = other_reading(self._walked, query, draft, run, answers, self._inverse)
         if rival and "ambiguous_reading" not in unchecked:
             return Drop("certificate", "ambiguous_reading", rival)
         trajectory = self.solve(question)
@@ -351,7 +286,7 @@ class Maker:
         """The oracle's own run: the proof that the environment lets the question be answered."""
         config, protocol = self.config, self._environment.protocol
         speaker, wording = self._environment.speaker, question.wording
-        oracle = OraclePolicy(self.graph, protocol, config.seed, config.plain_thoughts, speaker)
+        oracle = OraclePolicy(self._walked, protocol, config.seed, config.plain_thoughts, speaker)
         spoken = replace(question, wording=wording and self._plain_words(wording))
         played = spoken if config.plain_words else question
         run = rollout([played], self._environment, oracle, Sampling(), concurrency=1)

@@ -1,5 +1,6 @@
 """Certificates: why a walk's question has exactly its answers, or why it was dropped."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import product
@@ -10,6 +11,7 @@ from graphwalker.query.constraint import Constraint, constraint_fault, kept
 from graphwalker.query.draft import Draft
 from graphwalker.query.query import Branch, Execution, Hop, Query, execute, sub_queries
 
+_WORD = re.compile(r"[^\W_]+")
 FRONTIER_LIMIT = 200
 """Entities after which an execution stops: far more than any environment shows."""
 MAX_READINGS = 512
@@ -228,5 +230,4 @@ def _ids(entities: Iterable[Entity]) -> frozenset[str]:
 
 
 def _words(text: str) -> str:
-    kept = (c if c.isalnum() else " " for c in text.casefold())
-    return " ".join("".join(kept).split())
+    return " ".join(_WORD.findall(text.casefold()))

@@ -5,12 +5,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from data_pipeline.attempts import Drop, Maker, SampledWalk, open_worker
+from data_pipeline.attempts import Maker, open_worker
 from data_pipeline.config import FilterConfig, SamplingConfig
 from data_pipeline.contamination.against import TestFiles
 from data_pipeline.jobs.goals import Every, fill
 from data_pipeline.jobs.ledger import DROPPED, JobProgress, Ledger, Unit, open_ledger, unit_of
 from data_pipeline.jobs.pool import open_pool
+from data_pipeline.outcomes import Drop, SampledWalk
 from data_pipeline.reading.corpus import CorpusReader, ReadingSource
 from data_pipeline.reading.labels import read_labels
 from data_pipeline.stats.card import write_card

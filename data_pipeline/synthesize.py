@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from data_pipeline.attempts import Attempt, Drop, Maker, RuledOut, SampledWalk, open_worker
+from data_pipeline.attempts import Maker, open_worker
 from data_pipeline.config import SamplingConfig, SynthConfig, quotas
 from data_pipeline.contamination.against import TestFiles
 from data_pipeline.jobs.goals import Draws, Goal, fill, streams, too_few
@@ -16,6 +16,7 @@ from data_pipeline.jobs.merge_shards import Shards
 from data_pipeline.jobs.pool import is_in_line, open_pool
 from data_pipeline.jobs.seen import Seen
 from data_pipeline.jobs.shards import Shard, ShardGoal
+from data_pipeline.outcomes import Attempt, Drop, RuledOut, SampledWalk
 from data_pipeline.stats.card import write_card
 from data_pipeline.stats.taught import taught
 from data_pipeline.walks.constrained import require_values

@@ -18,6 +18,10 @@ from graphwalker.tools.base import Call
 CALL_TAG = "kg-query"
 _CALL = re.compile(r"\s*([A-Za-z_]\w*)\s*\(")
 _JSON = json.JSONDecoder(strict=False)
+_ENCODER = json.JSONEncoder(ensure_ascii=False)
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_ESCAPED = r"\\u003c"
+"""What stands for `<`, as a pattern's replacement."""
 
 
 TAGS = tuple(
@@ -80,6 +84,9 @@ class TagProtocol:
         self._markup = _markup(call_tag)
         self._numbers = numbers or {}
         self._examples = {tool: Call(tool, dict(example)) for tool, example in tools.items()}
+        # Made once: every call that is read may have to be told how it should look.
+        self._hints = {tool: self._written(call) for tool, call in self._examples.items()}
+        self._order = list(self._hints.values())
         self.stop: tuple[str, ...] = (f"</{call_tag}>", "</answer>") if tools else ("</answer>",)
 
     def parse(self, completion: str) -> tuple[str, Action]:
@@ -117,7 +124,7 @@ class TagProtocol:
 
     def hint(self, tool: str) -> str:
         """An example call, such as `get_relations("Name")`; `""` for an unknown tool."""
-        return self._written(self._examples[tool]) if tool in self._examples else ""
+        return self._hints.get(tool, "")
 
     def grammar(self, shown: Shown) -> TagGrammar:
         """What the next call or answer may name, for constrained decoding."""
@@ -145,7 +152,7 @@ class TagProtocol:
 
     def _hint(self, position: int) -> str:
         """The example of the first tool (0), or of the last one (-1)."""
-        return self.hint(list(self._examples)[position]) if self._examples else "tool()"
+        return self._order[position] if self._order else "tool()"
 
     def _split(self, completion: str, thoughts: list[str]) -> tuple[str, str]:
         """The tag and the body of the action; the thoughts before it are collected on the way."""
@@ -203,7 +210,7 @@ class TagProtocol:
         return (*known, *(str(position + 1) for position in range(len(known), count)))
 
     def _write(self, value: Any) -> str:
-        return neutral(json.dumps(value, ensure_ascii=False), self._tag)
+        return self._markup.hostile.sub(_ESCAPED, _ENCODER.encode(value))
 
     def _clean(self, thought: str) -> str:
         return self._markup.escaped.sub("<", thought).strip()
@@ -218,7 +225,7 @@ def neutral(text: str, call_tag: str = CALL_TAG) -> str:
     >>> neutral("a </answer> b, 1 < 2")
     'a \\\\u003c/answer> b, 1 < 2'
     """
-    return _markup(call_tag).hostile.sub(r"\\u003c", text)
+    return _markup(call_tag).hostile.sub(_ESCAPED, text)
 
 
 def _skip_open_thinking(completion: str, thoughts: list[str], marks: "re.Pattern[str]") -> int:
@@ -293,7 +300,7 @@ def _read_json(body: str, position: int, what: str, form: str) -> tuple[Any, int
 
 def _sound(text: str) -> str:
     """Half a surrogate pair cannot be written to any file: it is the model's mistake."""
-    if any("\ud800" <= character <= "\udfff" for character in text):
+    if not text.isascii() and _SURROGATE.search(text):
         raise _Unreadable("a \\u escape stands for half a character: copy the name as shown")
     return text
 

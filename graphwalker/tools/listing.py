@@ -31,11 +31,22 @@ class Listing:
 
     def hops(self, relations: Sequence[str]) -> tuple[Hop, ...]:
         """Those relations, each in the directions in which the entity has it."""
-        return tuple(Hop(r, direction) for r in relations for direction, _ in self.sides(r))
+        found: list[Hop] = []
+        for relation in relations:
+            if relation in self.out:
+                found.append(_hop(relation, Direction.OUT))
+            if relation in self.into:
+                found.append(_hop(relation, Direction.IN))
+        return tuple(found)
 
     @property
     def relations(self) -> tuple[str, ...]:
         return tuple(sorted({*self.out, *self.into}))
+
+
+@lru_cache(1 << 14)
+def _hop(relation: str, direction: Direction) -> Hop:
+    return Hop(relation, direction)
 
 
 Lister = Callable[[str], Listing]

@@ -80,10 +80,11 @@ class WalkerTools(NamedTopics):
         if entity is None:
             return self._unknown_entity(name)
         listing = self._list_relations(entity)
-        if not listing.relations:
+        relations = listing.relations
+        if not relations:
             return self._no_relations(entity)
         self._listed.add(entity.id)
-        ranked = self._rank(self._question.text, entity.name, listing.relations)
+        ranked = self._rank(self._question.text, entity.name, relations)
         return self._show_relations(entity, listing, ranked)
 
     def _show_relations(
@@ -91,7 +92,7 @@ class WalkerTools(NamedTopics):
     ) -> Observation:
         shown = self._fitting(ranked)
         self._seen.update(shown)
-        hidden = len(listing.relations) - len(shown)
+        hidden = len(listing.out.keys() | listing.into.keys()) - len(shown)
         return Observation(
             ", ".join(shown) + more(hidden),
             listed=(Listed(entity.id, listing.hops(shown)),),
@@ -117,7 +118,7 @@ class WalkerTools(NamedTopics):
         if entity is None:
             return self._unknown_entity(name)
         listing = self._list_relations(entity)
-        if not listing.relations:
+        if not (listing.out or listing.into):
             return self._no_relations(entity)
         wanted = list(dict.fromkeys(requested))[: self._settings.relations_per_call]
         usable = [r for r in wanted if r in self._seen and any(listing.sides(r))]

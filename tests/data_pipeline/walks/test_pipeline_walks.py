@@ -4,9 +4,10 @@ import random
 
 import pytest
 
-from data_pipeline.attempts import Drop, Maker
+from data_pipeline.attempts import Maker
 from data_pipeline.certificates import is_irregular, leaks, other_reading, walk_fault
 from data_pipeline.config import SamplingConfig, SplitConfig, SynthConfig, quotas
+from data_pipeline.outcomes import Drop
 from data_pipeline.seeds.seeds import Seeds
 from data_pipeline.splits import Splits
 from data_pipeline.walks.sampler import STRUCTURES, Walk, Walker, WalkRules, sample_walk, walk_rng

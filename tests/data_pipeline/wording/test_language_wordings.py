@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from data_pipeline.attempts import Maker, SampledWalk
+from data_pipeline.attempts import Maker
 from data_pipeline.config import SplitConfig, SynthConfig
+from data_pipeline.outcomes import SampledWalk
 from data_pipeline.synthesize import make_questions
 from data_pipeline.wording.lexicon import Lexicon
 from data_pipeline.wording.paraphrases import held_out, with_wordings
