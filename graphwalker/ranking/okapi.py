@@ -1,10 +1,13 @@
 """The index of Okapi BM25 over a few short texts, as `rank_bm25` computes it, number by number.
 
-An agent's list of relations is ranked once and its words are few: plain Python takes a tenth of the
+A list of relations is ranked once or twice and its words are few: plain Python takes a part of the
 time that arrays take for it.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from itertools import chain
 from math import log
 
 K1, B, EPSILON = 1.5, 0.75, 0.25
@@ -14,27 +17,17 @@ K1, B, EPSILON = 1.5, 0.75, 0.25
 class Okapi:
     """Scores texts, given as words; at least one of them must have a word."""
 
-    def __init__(self, texts: Sequence[Sequence[str]]) -> None:
-        counts: list[dict[str, int]] = []
-        having: dict[str, int] = {}
-        for text in texts:
-            found: dict[str, int] = {}
-            for word in text:
-                found[word] = found.get(word, 0) + 1
-            counts.append(found)
-            for word in found:
-                having[word] = having.get(word, 0) + 1
-        self._size = len(texts)
-        self._counts = counts
-        self._lengths = [len(text) for text in texts]
-        self._mean = sum(self._lengths) / self._size
-        self.idf = _rarities(having, self._size)
+    def __init__(self, texts: Sequence[tuple[str, ...]]) -> None:
+        self._counts = list(map(_counted, texts))
+        self._lengths = list(map(len, texts))
+        self._mean = sum(self._lengths) / len(texts)
+        self.idf = _rarities(Counter(chain.from_iterable(self._counts)), len(texts))
         """How rare each word is."""
         self._parts: dict[str, list[tuple[int, float]]] = {}
 
     def scores(self, query: Sequence[str]) -> list[float]:
         """The score of each text for the words of a query; unknown words score nothing."""
-        found = [0.0] * self._size
+        found = [0.0] * len(self._lengths)
         for word in query:
             for place, part in self._part(word):
                 found[place] += part
@@ -56,8 +49,17 @@ class Okapi:
         return part
 
 
-def _rarities(having: dict[str, int], size: int) -> dict[str, float]:
+@lru_cache(1 << 14)
+def _counted(text: tuple[str, ...]) -> Mapping[str, int]:
+    return Counter(text)
+
+
+def _rarities(having: Mapping[str, int], size: int) -> dict[str, float]:
     """By word, from the number of texts that have it. A word of most texts counts a little, too."""
-    found = {word: log(size - n + 0.5) - log(n + 0.5) for word, n in having.items()}
-    least = EPSILON * (sum(found.values()) / len(found))
+    by_number = {n: log(size - n + 0.5) - log(n + 0.5) for n in set(having.values())}
+    found = {word: by_number[n] for word, n in having.items()}
+    total = 0.0
+    for rarity in found.values():  # not `sum`, which rounds otherwise from Python 3.12 on
+        total += rarity
+    least = EPSILON * (total / len(found))
     return {word: rarity if rarity >= 0 else least for word, rarity in found.items()}
