@@ -8,6 +8,7 @@ from typing import Any
 from data_pipeline.attempts import Maker, open_worker
 from data_pipeline.config import FilterConfig, SamplingConfig
 from data_pipeline.contamination.against import TestFiles
+from data_pipeline.jobs.distinct import Distinct
 from data_pipeline.jobs.goals import Every, fill
 from data_pipeline.jobs.ledger import DROPPED, JobProgress, Ledger, Unit, open_ledger, unit_of
 from data_pipeline.jobs.pool import open_pool
@@ -16,7 +17,7 @@ from data_pipeline.reading.corpus import CorpusReader, ReadingSource
 from data_pipeline.reading.labels import read_labels
 from data_pipeline.stats.card import write_card
 from data_pipeline.stats.taught import taught
-from data_pipeline.synthesize import GRAPHSYNTH, QUESTIONS, UNSCORED_FILE, Distinct, tests_of
+from data_pipeline.synthesize import GRAPHSYNTH, QUESTIONS, UNSCORED_FILE, tests_of
 from data_pipeline.teacher.judge import UNSCORED
 from data_pipeline.wording.own_phrases import phrase_facts
 from data_pipeline.wording.vocabulary import lexicon_of

@@ -10,11 +10,11 @@ from typing import Any, Protocol
 from data_pipeline.attempts import Maker, open_worker
 from data_pipeline.config import SamplingConfig, SynthConfig, quotas
 from data_pipeline.contamination.against import TestFiles
+from data_pipeline.jobs.distinct import Distinct, query_of
 from data_pipeline.jobs.goals import Draws, Goal, fill, streams, too_few
 from data_pipeline.jobs.ledger import DROPPED, JobProgress, Ledger, Unit, open_ledger, unit_of
 from data_pipeline.jobs.merge_shards import Shards
 from data_pipeline.jobs.pool import is_in_line, open_pool
-from data_pipeline.jobs.seen import Seen
 from data_pipeline.jobs.shards import Shard, ShardGoal
 from data_pipeline.outcomes import Attempt, Drop, RuledOut, SampledWalk
 from data_pipeline.stats.card import write_card
@@ -27,7 +27,7 @@ from data_pipeline.wording.own_phrases import phrase_facts
 from data_pipeline.wording.vocabulary import lexicon_of
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import KnowledgeGraph
-from graphwalker.query.query import Query, stored
+from graphwalker.query.query import Query
 
 WALKS, QUESTIONS, GRAPHSYNTH = "walks.jsonl", "questions.jsonl", "graphsynth.jsonl"
 UNSCORED_FILE = "unscored.jsonl"
@@ -381,38 +381,3 @@ class SynthGoal(Goal):
         if self.config.max_path_share < 1:  # else nothing is ruled out, and paths are many
             self._paths[record["structure"], *path] += 1
         self._relations.update((record["structure"], r) for r in query.relations)
-
-
-class Distinct:
-    """No two questions of one text or of one query; the first one stays."""
-
-    def __init__(self) -> None:
-        self._texts, self._queries = Seen(), Seen()
-
-    def holds(self, record: Mapping[str, Any]) -> bool:
-        """Whether the text or the query of the walk or question was added before."""
-        return self.holds_text(record) or self.holds_query(query_of(record)[0])
-
-    def holds_text(self, record: Mapping[str, Any]) -> bool:
-        """Whether the text of the question was added before."""
-        return _text(record) in self._texts
-
-    def holds_query(self, query: Query) -> bool:
-        """Whether the query was added before."""
-        return query.key in self._queries
-
-    def add(self, record: Mapping[str, Any]) -> None:
-        if text := _text(record):  # a bare walk has none
-            self._texts.add(text)
-        self._queries.add(query_of(record)[0].key)
-
-
-def query_of(record: Mapping[str, Any]) -> tuple[Query, tuple[str, ...]]:
-    """The query of a walk or question made here, and its relation path as splits spell it."""
-    found = stored(record)
-    assert found is not None
-    return found
-
-
-def _text(record: Mapping[str, Any]) -> str:
-    return str(record.get("question", "")).casefold()
