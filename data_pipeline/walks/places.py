@@ -36,7 +36,7 @@ class KnownHop:
         """Whether it makes sense behind another."""
 
 
-class Way:
+class HopEnds:
     """Where a hop leads from one entity: nowhere, where that are too many for a walk."""
 
     __slots__ = ("ends", "ids", "literal", "passes")
@@ -58,7 +58,7 @@ class Place:
         self.entity_id = entity_id
         self.hops = hops
         self.onward: dict[tuple[KnownHop | None, bool, bool], list[KnownHop]] = {}
-        self.ways: dict[KnownHop, Way] = {}
+        self.ways: dict[KnownHop, HopEnds] = {}
 
 
 class Places:
@@ -120,7 +120,7 @@ class Places:
             ]
         return found
 
-    def way(self, place: Place, hop: KnownHop) -> Way:
+    def way(self, place: Place, hop: KnownHop) -> HopEnds:
         """Where the hop leads from there."""
         found = place.ways.get(hop)
         if found is None:
@@ -128,10 +128,10 @@ class Places:
             most = self._most
             ends = self._graph.step(place.entity_id, one.relation, one.direction, most + 1)
             # GraphWalker Eq. 1: neither trivially unique nor excessively branching.
-            found = place.ways[hop] = Way(ends if self._least <= len(ends) <= most else [])
+            found = place.ways[hop] = HopEnds(ends if self._least <= len(ends) <= most else [])
         return found
 
-    def passes(self, way: Way, hop: KnownHop, entity_id: str) -> bool:
+    def passes(self, way: HopEnds, hop: KnownHop, entity_id: str) -> bool:
         """Whether a question may describe the entity by the hop that leads to it."""
         if self._judge is None:
             return True
