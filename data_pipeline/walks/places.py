@@ -49,7 +49,7 @@ class HopEnds:
         """By entity that it leads to: whether a question may ask further from there."""
 
 
-class Place:
+class WalkedPlace:
     """An entity as walks see it."""
 
     __slots__ = ("entity_id", "hops", "onward", "ways")
@@ -61,7 +61,7 @@ class Place:
         self.ways: dict[KnownHop, HopEnds] = {}
 
 
-class Places:
+class WalkedPlaces:
     """The entities that walks looked at lately. Safe among threads where `graph` is: what two of
     them find out at once is the same."""
 
@@ -79,14 +79,14 @@ class Places:
         self._judge = judge
         self._known: dict[Hop, KnownHop] = {}
         self._listed = {d: dict[str, KnownHop | None]() for d in Direction}
-        self._young: dict[str, Place] = {}
-        self._old: dict[str, Place] = {}
+        self._young: dict[str, WalkedPlace] = {}
+        self._old: dict[str, WalkedPlace] = {}
 
-    def at(self, entity_id: str) -> Place:
+    def at(self, entity_id: str) -> WalkedPlace:
         """The place of an entity."""
         place = self._young.get(entity_id)
         if place is None:
-            place = self._old.get(entity_id) or Place(entity_id, self._hops(entity_id))
+            place = self._old.get(entity_id) or WalkedPlace(entity_id, self._hops(entity_id))
             if len(self._young) >= PLACES:
                 self._old, self._young = self._young, {}
             self._young[entity_id] = place
@@ -103,7 +103,7 @@ class Places:
         return found
 
     def onward(
-        self, place: Place, reached_by: KnownHop | None, is_end: bool, alone: bool
+        self, place: WalkedPlace, reached_by: KnownHop | None, is_end: bool, alone: bool
     ) -> list[KnownHop]:
         """The hops that make sense from there, behind the hop that leads there. `is_end`: as the
         last one of a path; `alone`: as all that the question asks."""
@@ -120,7 +120,7 @@ class Places:
             ]
         return found
 
-    def way(self, place: Place, hop: KnownHop) -> HopEnds:
+    def way(self, place: WalkedPlace, hop: KnownHop) -> HopEnds:
         """Where the hop leads from there."""
         found = place.ways.get(hop)
         if found is None:

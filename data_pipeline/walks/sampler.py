@@ -8,7 +8,7 @@ from typing import Any
 from data_pipeline.seeds.draws import below, some_of
 from data_pipeline.seeds.seeds import Seeds
 from data_pipeline.walks.memory import RememberedGraph
-from data_pipeline.walks.places import KnownHop, Places
+from data_pipeline.walks.places import KnownHop, WalkedPlaces
 from data_pipeline.walks.plausibility import Plausibility
 from graphwalker.graphs.base import Entity, KnowledgeGraph
 from graphwalker.graphs.literals import is_literal
@@ -92,7 +92,7 @@ class Walker:
         self.rules = rules
         degrees = rules.min_degree, rules.max_degree
         listed = relations or lister(graph, WalkerSettings())
-        self._places = Places(self.graph, seeds, degrees, listed, plausibility)
+        self._places = WalkedPlaces(self.graph, seeds, degrees, listed, plausibility)
         self._repeats = plausibility is None or not plausibility.forbids_repeats
 
     def sample(self, structure: str, rng: random.Random) -> Walk | str:
