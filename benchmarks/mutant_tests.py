@@ -13,8 +13,10 @@ from graphwalker.errors import UserError
 
 ROOT = Path(__file__).resolve().parent.parent
 OURS = ("graphwalker", "data_pipeline", "training", "eval", "benchmarks", "support")
-HEAVY = ("numpy", "duckdb", "pydantic", "hypothesis", "pytest", "torch", "transformers")
+HEAVY = ("numpy", "duckdb", "pydantic", "hypothesis", "pytest")
 """Loaded once, before the tests of each mutant run in a child of this process."""
+LEARNING = ("torch", "transformers")
+"""Loaded with them where tests of training are among those to run."""
 
 
 def make_copy(folder: Path) -> None:
@@ -28,8 +30,8 @@ def make_copy(folder: Path) -> None:
             shutil.copyfile(ROOT / name, folder / name)
 
 
-def load_heavy() -> None:
-    for name in HEAVY:
+def load_heavy(tests: str) -> None:
+    for name in (*HEAVY, *(LEARNING if "tests/training" in tests else ())):
         with suppress(ModuleNotFoundError):
             importlib.import_module(name)
 
@@ -40,7 +42,11 @@ def fails(tests: str, copy: Path, patience_s: int) -> tuple[bool, str]:
     child = os.fork()
     if not child:
         _run_tests(tests, copy, log, patience_s)
-    _, status = os.waitpid(child, 0)
+    try:
+        _, status = os.waitpid(child, 0)
+    except KeyboardInterrupt:
+        os.kill(child, signal.SIGKILL)
+        raise
     code = os.waitstatus_to_exitcode(status)
     end = log.read_text(encoding="utf-8", errors="replace")[-300:]
     if code not in (0, 1, 2, -signal.SIGALRM):

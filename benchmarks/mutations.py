@@ -228,7 +228,7 @@ def main() -> int:
     if given.list:
         print("\n".join(m.name for m in chosen))
         return 0
-    load_heavy()
+    load_heavy(" ".join(mutation.tests for mutation in chosen))
     survivors: list[str] = []
     with tempfile.TemporaryDirectory() as name:
         copy = Path(name)

@@ -191,7 +191,7 @@ def main() -> int:
         importlib.import_module("cosmic_ray")
     except ModuleNotFoundError:
         raise UserError("cosmic-ray is not here: pip install cosmic-ray") from None
-    load_heavy()
+    load_heavy(" ".join(PARTS[part][1] for part in parts))
     figures = measured(given, parts)
     line = f"python -m benchmarks.random_mutations --count {given.count} --seed {given.seed}"
     record("random_mutations", figures, line, given.seed, given.out)

@@ -128,9 +128,10 @@ GOOD = {"same files", "refused", "told"}
 
 
 def cuts(size: int, count: int, rng: random.Random) -> Iterator[int]:
-    """Lengths below the size: nothing at all first, then any."""
-    yield 0
-    for _ in range(count - 1):
+    """Lengths below the size: any; of several the first is nothing at all."""
+    if count > 1:
+        yield 0
+    for _ in range(max(1, count - 1)):
         yield rng.randrange(size)
 
 
