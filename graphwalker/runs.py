@@ -57,7 +57,7 @@ def claim(
         else:
             write_json(path, _plain(facts, free))
         return True
-    stored = _stored(path)
+    stored = stored_facts(path)
     found, now = ({"": stored}, {"": facts}) if isinstance(facts, Config) else (stored, facts)
     found = {key: _completed(value, now.get(key), free) for key, value in found.items()}
     difference = _difference(found, _plain(now, free))
@@ -74,7 +74,7 @@ def mend_config(
     """Write the config into its folder where it is not there, was cut off, or is an earlier
     release's; settings in `free` may differ."""
     try:
-        stored = _stored(folder / name)
+        stored = stored_facts(folder / name)
     except UserError:
         stored = dict[str, Any]()
     if {key: value for key, value in stored.items() if key not in free} != _dumped(config, free):
@@ -220,7 +220,8 @@ def _is_dead(owner: str) -> bool:
     return False
 
 
-def _stored(path: Path) -> dict[str, Any]:
+def stored_facts(path: Path) -> dict[str, Any]:
+    """What a run was begun with, from its file. Raises `UserError` for one that is damaged."""
     if path.suffix == ".json":
         return read_json(path, _REMEDY)
     from omegaconf import OmegaConf

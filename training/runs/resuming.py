@@ -8,7 +8,7 @@ from typing import Any
 
 from graphwalker.config import write_config
 from graphwalker.errors import UserError
-from graphwalker.runs import claim
+from graphwalker.runs import claim, stored_facts
 from graphwalker.sizes import note_sizes
 from training.config import TrainingConfig
 from training.runs.checkpoints import check_files, claim_facts, finished, last_checkpoint
@@ -54,9 +54,7 @@ def changed(config: TrainingConfig, free: Collection[str]) -> dict[str, tuple[An
     path = Path(config.output_dir) / "config.yaml"
     if not path.is_file():
         return {}
-    from omegaconf import OmegaConf
-
-    stored: Any = OmegaConf.to_container(OmegaConf.load(path))
+    stored = stored_facts(path)
     now = config.model_dump(mode="json")
     both = sorted(set(free) & stored.keys() & now.keys())
     return {key: (stored[key], now[key]) for key in both if stored[key] != now[key]}

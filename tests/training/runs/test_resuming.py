@@ -1,12 +1,13 @@
 """What may change when a run resumes: its length, its checkpoints, how a step is cut up."""
 
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("trl")
 
-from graphwalker.config import load_config
+from graphwalker.config import load_config, write_config
 from graphwalker.errors import UserError
 from support.run_toys import (
     curve,
@@ -19,6 +20,7 @@ from support.run_toys import (
 )
 from training.config import SftConfig
 from training.grpo import run_grpo
+from training.runs.resuming import changed
 from training.sft import run_sft
 
 
@@ -91,3 +93,13 @@ def test_a_grpo_run_is_prolonged_on_the_same_questions(grpo_world, tmp_path) -> 
     assert largest_difference(tmp_path / "long", tmp_path / "whole") == 0
     with pytest.raises(UserError, match="checkpoint-3 is beyond the 1 steps"):
         run_grpo(grpo_config(grpo_world, tmp_path / "long", steps=1, save_steps=1))
+
+
+def test_a_config_that_was_cut_at_any_place_is_an_error_of_ours(place, tmp_path) -> None:
+    config = sft_config(place, tmp_path)
+    path = write_config(config, tmp_path)
+    text = path.read_text()
+    for length in range(0, len(text), 7):
+        path.write_text(text[:length])
+        with suppress(UserError):
+            changed(config, free=("max_steps",))
