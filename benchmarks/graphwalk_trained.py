@@ -151,7 +151,7 @@ class SeedRun:
         model = parse_config(TinyModelConfig, {"seed": self.seed, **self.config.model}, "model")
         texts = conversation_texts(read_records(self.out / "demos.jsonl", Trajectory.from_json))
         names = self._words() if model.atomic_names else ()
-        make_tiny(model, texts, [], self.out / "model", names, self.environment, pieces())
+        make_tiny(model, texts, [], self.out / "model", names, self.environment, pieces(names))
 
     def _words(self) -> list[str]:
         """Every non-word of the training graphs."""

@@ -1,5 +1,7 @@
 """What GraphWalk's tools and its oracle write again and again: one token for each."""
 
+from collections.abc import Iterable
+
 _CALL = '\n<tool_call>\n{"name": "'
 PIECES = [
     f'One look is enough.{_CALL}get_node_by_property", "arguments": {{"label": "',
@@ -106,11 +108,30 @@ for n in range(3):
     PIECES += [f"depth {n}; "]
 
 
-PIECES += [f'{n}. ["' for n in range(401)]
-PIECES += [f"{n}. [" for n in range(401)]
+PIECES += [f'{n}: ["' for n in range(81)] + [f"{n}: " for n in range(81)]
+PIECES += [f'{n}@"' for n in range(1, 61)]
+PIECES += [f".{n}, " for n in range(10)] + [f".{n:02}, " for n in range(100)]
+PIECES += [
+    " - ; ",
+    '"] no ; ',
+    "] no ; ",
+    '" no ; ',
+    '" seen ; ',
+    '" leaf ; ',
+    '" leaf #',
+    '"} ; ',
+    '" depth ',
+]
+PIECES += ["; ; ", " ; ", '" goal "', '", "']
 PIECES += [str(n) for n in range(1000)]
 PIECES += [f".{n}" for n in range(10)] + [f".{n:02}" for n in range(100)]
 
 
-def pieces() -> list[str]:
-    return PIECES
+def pieces(words: Iterable[str] = ()) -> list[str]:
+    """With those that hold a type of relationship, of which `words` are those in capitals."""
+    types = [word for word in words if word.isupper()]
+    ends = ['["', "["]
+    return [
+        *dict.fromkeys(PIECES),
+        *(f'["{t}", "{side}", {end}' for t in types for side in ("out", "in") for end in ends),
+    ]

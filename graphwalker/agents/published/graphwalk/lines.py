@@ -10,10 +10,10 @@ from typing import Any
 
 from graphwalker.graphs.properties import Schema
 from graphwalker.tools.base import Call, Observation
-from graphwalker.tools.properties import VALUES, PropertyTools
+from graphwalker.tools.properties import AROUND, VALUES, PropertyTools
 
 OUTGOING, INCOMING = "out", "in"
-_LINE = re.compile(r"^\d+\. (\[.*\])$", re.MULTILINE)
+_LINE = re.compile(r"^\d+[.:] (\[.*\])$", re.MULTILINE)
 _NEIGHBOUR = 6
 """Values of a line that shows a neighbour."""
 
@@ -46,7 +46,8 @@ class LineTools(PropertyTools):
             side = OUTGOING if kind["direction"] == "outgoing" else INCOMING
             about = [kind["properties"].get(key) for key in kinds[kind["type"]]]
             lists.append([kind["type"], side, about, row["center"], known.get("key"), row["label"]])
-        return [f"{self._count + place}. {_text(one)}" for place, one in enumerate(lists, 1)]
+        mark = _marks(self._tool)
+        return [f"{self._count + place}{mark}{_text(one)}" for place, one in enumerate(lists, 1)]
 
     def _joined(self, texts: list[str]) -> str:
         if self._tool == VALUES:
@@ -54,7 +55,8 @@ class LineTools(PropertyTools):
         if not texts:
             return "None."
         first, self._count = self._count + 1, self._count + len(texts)
-        return "\n".join([f"Rows {first}. to {self._count}. ", *texts])
+        mark = _marks(self._tool)
+        return "\n".join([f"Rows {first}{mark}to {self._count}{mark}", *texts])
 
 
 def read_lines(text: str, schema: Schema, label: str) -> list[dict[str, Any]]:
@@ -106,6 +108,11 @@ def relationship_keys(schema: Schema) -> dict[str, list[str]]:
     for one in schema.relationships:
         found.setdefault(one.type, set()).update(one.keys)
     return {kind: sorted(keys) for kind, keys in sorted(found.items())}
+
+
+def _marks(tool: str) -> str:
+    """What stands behind the number of a line: nodes and neighbours are told apart by it."""
+    return ". " if tool == AROUND else ": "
 
 
 def _named(keys: list[str], values: list[Any]) -> dict[str, Any]:

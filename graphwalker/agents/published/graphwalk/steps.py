@@ -1,10 +1,9 @@
 """GraphWalk's oracle in steps that a small model can learn, for results as numbered lines.
 
 After each result its thought copies the lines that matter as far as it needs them, says of each
-what follows from it, writes the rows of the answer that it finds (`#2 {...}`), and counts on: rows
-found so far, the next node of the queue (`3@1`: the third, one step from the start), the next value
-of a list. So each choice is read off the last result, the line just copied, or the one place that
-has a certain number.
+what follows from it, and how far the episode then is: rows of the answer found (`#2 {...}`), nodes
+in the queue (`3@"City", "rome" depth 1`). So each choice is read off the line just written, the
+last result, or the one place that has a certain number.
 """
 
 import json
@@ -23,19 +22,29 @@ from graphwalker.tools.properties import AROUND, FIND, VALUES
 from graphwalker.trajectory import Turn
 
 Steps = Generator[tuple[str, Call | FinalAnswer], Turn, None]
-_LINE = re.compile(r"^(\d+)\. (\[.*\])$", re.MULTILINE)
+_LINE = re.compile(r"^(\d+)([.:] )(\[.*\])$", re.MULTILINE)
 
 
 class Line(NamedTuple):
     """A line of a result that shows a neighbour."""
 
-    number: int
+    number: str
     kind: str
     side: str
     values: list[Any]
     center: str
     key: str
     label: str
+
+    @property
+    def side_shown(self) -> str:
+        """The line up to its side."""
+        return f"{_open([self.kind, self.side])}, {_opening(self.values)}"
+
+    @property
+    def values_shown(self) -> str:
+        """The line up to the relationship's values."""
+        return _open([self.kind, self.side, self.values])
 
     @property
     def copied(self) -> str:
@@ -51,6 +60,7 @@ class Walk:
     values: Values
     rows: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     said: list[str] = field(default_factory=list[str])
+    queued: int = 0
 
     def text(self, name: str) -> str:
         return str(self.values[name])
@@ -71,28 +81,32 @@ class Walk:
     def answer(self) -> FinalAnswer:
         return FinalAnswer(tuple(map(row_text, self.rows)), "rows")
 
-    def listed(self, turn: Turn, queue: str = "") -> list[tuple[int, list[Any]]]:
-        """The lines of a result; the thought opens with how far the episode is, and with them."""
-        lines = [
-            (int(number), json.loads(text)) for number, text in _LINE.findall(turn.observation)
-        ]
-        ends = f"{lines[0][0]}. to {lines[-1][0]}. " if lines else "None."
-        self.said.append(f"{queue}{self.count}{ends}")
-        return lines
+    def listed(self, turn: Turn, so_far: str = "") -> list[tuple[str, list[Any]]]:
+        """The lines of a result by their numbers; the thought opens with how far the episode is,
+        and with the first and the last number."""
+        found = [(n + mark, json.loads(text)) for n, mark, text in _LINE.findall(turn.observation)]
+        ends = f"{found[0][0]}to {found[-1][0]}" if found else "None."
+        self.said.append(f"{so_far}{self.count}{ends}")
+        return found
 
-    def neighbours(self, turn: Turn, queue: str = "", kind: str = "") -> Iterator[Line]:
+    def neighbours(self, turn: Turn, so_far: str = "", kind: str = "") -> Iterator[Line]:
         """The outgoing ones, of one type or of any; the thought passes over the others."""
-        for number, values in self.listed(turn, queue):
+        for number, values in self.listed(turn, so_far):
             line = Line(number, *values)
-            if kind and line.kind != kind:
-                self.said.append(f"{number}. {_open([line.kind])}")
-            elif line.side != OUTGOING:
-                self.said.append(f"{number}. {_open([line.kind, line.side])}")
-            else:
+            if line.side == OUTGOING and (not kind or line.kind == kind):
                 yield line
+            else:
+                self.judge(line, "-", line.side_shown)
 
-    def judge(self, line: Line, verdict: str) -> None:
-        self.said.append(f"{line.number}. {line.copied} {verdict}")
+    def judge(self, line: Line, verdict: str, copied: str = "") -> None:
+        """Says what follows from a line, and how far the episode then is."""
+        self.said.append(f"{line.number}{copied or line.copied} {verdict} ; {self.state}")
+
+    @property
+    def state(self) -> str:
+        """The counters after a line."""
+        queued = f"{self.queued} queued; " if self.queued else ""
+        return f"{queued}{self.count}"
 
     def starts(self, kind: str) -> list[str]:
         known = self.graph.schema().relationships
@@ -103,7 +117,7 @@ def node_by_property(walk: Walk) -> Steps:
     about = {"property_name": walk.text("property"), "property_value": walk.values["value"]}
     turn = yield "One look is enough.", Call(FIND, {"label": walk.text("source"), **about})
     for number, values in walk.listed(turn):
-        walk.said.append(f"{number}. {_open(values[:1])} {walk.found(node_key=values[0])}")
+        walk.said.append(f"{number}{_open(values[:1])} {walk.found(node_key=values[0])}")
     yield walk.thought(f"{_now(walk)}done."), walk.answer()
 
 
@@ -130,9 +144,7 @@ def relationship_by_property(walk: Walk) -> Steps:
                 if hit:
                     walk.judge(line, walk.found(**row))
                 else:
-                    walk.said.append(
-                        f"{line.number}. {_open([line.kind, line.side, line.values])} no"
-                    )
+                    walk.judge(line, "no", line.values_shown)
             following = values[at + 1 : at + 2]
             after = f"{_inside([value, *following])}{'.' if following else ' is the last.'}"
             thought = walk.thought(f"{_now(walk)}after {after}") if following else after
@@ -143,22 +155,22 @@ def relationship_by_property(walk: Walk) -> Steps:
 
 
 def path_from_node(walk: Walk) -> Steps:
-    """Node after node of a queue, numbered with its distance (`3@2`)."""
+    """Node after node of a queue, each entered with its number, label, key and distance."""
     hops, start = int(walk.values["hops"]), walk.text("key")
     queue = [(walk.text("source"), start, 0)]
-    seen, at = {start}, 0
+    seen, at, walk.queued = {start}, 0, 1
     thought = "I begin there."
     while at < len(queue):
         label, key, depth = queue[at]
         turn = yield thought, _around(label, "key", key)
-        so_far = f"at {at + 1}; depth {depth}; {len(queue)} queued; "
-        for line in walk.neighbours(turn, so_far):
+        for line in walk.neighbours(turn, f"at {at + 1}; depth {depth}; {len(queue)} queued; "):
             new = line.key not in seen
             seen.add(line.key)
             verdict = "leaf" if new else "seen"
             if new and depth + 1 < hops:
                 queue.append((line.label, line.key, depth + 1))
-                verdict = f"{len(queue)}@{depth + 1} {_inside([line.label, line.key])}"
+                walk.queued = len(queue)
+                verdict = _entry(queue)
             row = {"target_node_key": line.key}
             # The start was seen from the beginning, but may be an answer.
             fresh = new or (line.key == start and row not in walk.rows)
@@ -166,9 +178,7 @@ def path_from_node(walk: Walk) -> Steps:
                 verdict = f"{verdict} {walk.found(**row)}"
             walk.judge(line, verdict)
         at += 1
-        now = f"{_now(walk)}{len(queue)} queued; "
-        following = f"next {at + 1}@{queue[at][2]} " if at < len(queue) else "done."
-        thought = walk.thought(now + following)
+        thought = walk.thought(f"next {_entry(queue, at)}." if at < len(queue) else "done.")
     yield thought, walk.answer()
 
 
@@ -176,7 +186,7 @@ def remote_property(walk: Walk) -> Steps:
     """The queue of `path_from_node`, until a node stands in it that will do."""
     hops, start, target = int(walk.values["hops"]), walk.text("key"), walk.text("target")
     queue = [(walk.text("source"), start, 0)]
-    seen, at, near, goal = {start}, 0, set[str](), ""
+    seen, at, near, goal, walk.queued = {start}, 0, set[str](), "", 1
     thought = "I begin there."
     while at < len(queue) and not goal:
         label, key, depth = queue[at]
@@ -189,14 +199,18 @@ def remote_property(walk: Walk) -> Steps:
             if new or line.key == start:
                 verdict = "leaf"
             if line.label == target and depth and line.key not in near:
-                verdict, goal = "goal", goal or line.key
+                verdict, goal = f"goal {_text(line.key)}", line.key
             elif new and depth + 1 < hops:
                 queue.append((line.label, line.key, depth + 1))
-                verdict = f"{len(queue)}@{depth + 1} {_inside([line.label, line.key])}"
+                walk.queued = len(queue)
+                verdict = _entry(queue)
             walk.judge(line, verdict)
+            if goal:
+                break
         at += 1
-        following = f"next {at + 1}@{queue[at][2]} " if at < len(queue) else "done."
-        thought = walk.thought(f"Now goal {_text(goal)}." if goal else f"Now {following}")
+        thought = walk.thought(
+            "done." if goal or at == len(queue) else f"next {_entry(queue, at)}."
+        )
     about = {"property_name": "key", "property_value": goal}
     turn = yield thought, Call(FIND, {"label": target, **about})
     (known,) = (one for one in walk.graph.schema().labels if one.name == target)
@@ -233,6 +247,12 @@ def _now(walk: Walk) -> str:
     return f"Now {walk.count}"
 
 
+def _entry(queue: list[tuple[str, str, int]], at: int = -1) -> str:
+    """A node of the queue, the last one unless told: `3@"City", "rome" depth 1; `."""
+    label, key, depth = queue[at]
+    return f"{at % len(queue) + 1}@{_inside([label, key])} depth {depth}; "
+
+
 def _around(label: str, key: str, value: object) -> Call:
     return Call(AROUND, {"label": label, "property_name": key, "property_value": value})
 
@@ -250,6 +270,11 @@ def _sweeping(graph: PropertyGraph, label: str) -> str:
 def _open(values: list[Any]) -> str:
     """The beginning of a line with these values."""
     return _text(values)[:-1]
+
+
+def _opening(values: list[Any]) -> str:
+    """How a list of values begins."""
+    return '["' if values and isinstance(values[0], str) else "["
 
 
 def _inside(values: list[Any]) -> str:
