@@ -12,30 +12,39 @@ benchmarks/results/graphwalk_trained.json.
 
 import argparse
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
+from benchmarks.graphwalk_rules import RULES, OneOfTheList
 from benchmarks.graphwalk_words import pieces
-from benchmarks.record import ROOT
+from benchmarks.record import ROOT, record
+from eval.intervals import mean_interval
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.rollout import rollout, untimed
+from graphwalker.answers.rows import Rows
 from graphwalker.config import Config, load_config, parse_config
 from graphwalker.datasets.base import load_questions
-from graphwalker.files import read_records, write_jsonl, write_text
+from graphwalker.files import read_json, read_jsonl, read_records, write_jsonl, write_text
 from graphwalker.graphs.open import open_graph
 from graphwalker.graphs.property.sets import SET_FILE
 from graphwalker.pipeline.stages import Stage, StageTimes
 from graphwalker.policies.config import PolicyConfig
 from graphwalker.policies.load import load_policy
+from graphwalker.policies.scripted import ScriptedPolicy
+from graphwalker.protocols.base import FinalAnswer
 from graphwalker.question import Question
+from graphwalker.scoring import score
 from graphwalker.synthetic.graphs import size_of
 from graphwalker.synthetic.sets import QUESTIONS, make_graph_set
 from graphwalker.trajectory import Trajectory
 
 Settings = dict[str, Any]
+TRAINED, NO_TOOLS = "trained", "no-tools"
 
 
 class GraphSetConfig(Config):
@@ -84,10 +93,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--config", type=Path, default=ROOT / "configs" / "graphwalk-trained.yaml")
     parser.add_argument("--set", nargs="*", default=[], help="settings, such as sft.max_steps=9")
     parser.add_argument("--until", default="", help="stop after the stage of this name")
+    parser.add_argument("--record", action="store_true", help="also from another folder")
     given = parser.parse_args(arguments)
     config = load_config(GraphWalkTrainedConfig, given.config, given.set)
     for seed in given.seeds:
         SeedRun(given.out / f"seed-{seed}", seed, config).run(given.until)
+    if given.until:
+        return
+    figures = summary(given.out, given.seeds, config)
+    print(table(figures))
+    command = f"python -m benchmarks.graphwalk_trained --seeds {' '.join(map(str, given.seeds))}"
+    command += f" --set {' '.join(given.set)}" if given.set else ""
+    usual = given.out == ROOT / "runs" / "graphwalk-trained"
+    folder = ROOT / "benchmarks" / "results" if usual or given.record else given.out
+    print(record("graphwalk_trained", figures, command, given.seeds[0], folder))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +127,19 @@ class SeedRun:
     def _stages(self) -> Iterator[Stage]:
         yield Stage("graphs", self._make_graphs)
         yield Stage("demonstrations", self._demonstrate)
-        yield Stage("model", self._make_model)
+        yield Stage("model", partial(self._make_model, TRAINED))
         for number in range(len(self.config.rounds)):
             yield Stage(f"SFT, round {number}", partial(self._train, number), own_bar=True)
         for name in self.config.test:
-            for policy in ("trained", "oracle"):
+            yield Stage(f"{name}: rules", partial(self._play_rules, name))
+            for policy in ("oracle", TRAINED):
                 yield Stage(f"{name}: evaluate {policy}", partial(self._evaluate, name, policy))
+        if self.config.no_tools:
+            yield Stage("no tools: demonstrations", self._answers_alone)
+            yield Stage("no tools: model", partial(self._make_model, NO_TOOLS))
+            yield Stage("no tools: SFT", self._train_no_tools, own_bar=True)
+            for name in self.config.test:
+                yield Stage(f"{name}: no tools", partial(self._evaluate, name, NO_TOOLS))
 
     def _make_graphs(self, _: Any) -> None:
         for number, one in enumerate(self.config.train):
@@ -139,19 +165,73 @@ class SeedRun:
                 folder = self.out / f"train-{number}"
                 world = Environment(open_graph(folder), self.environment)
                 oracle = load_policy(PolicyConfig(model="oracle"), environment=world)
-                questions = kept(load_questions(folder / QUESTIONS), one)
+                questions = self._questions(number, one)
                 yield from (untimed(t).to_json() for t in rollout(questions, world, oracle))
 
-        write_jsonl(self.out / "demos.jsonl", played())
+        if not self.demos(TRAINED).exists():
+            write_jsonl(self.demos(TRAINED), played())
 
-    def _make_model(self, _: Any) -> None:
+    def _make_model(self, kind: str, _: Any) -> None:
         from training.config import TinyModelConfig
         from training.models.tiny import conversation_texts, make_tiny
 
         model = parse_config(TinyModelConfig, {"seed": self.seed, **self.config.model}, "model")
-        texts = conversation_texts(read_records(self.out / "demos.jsonl", Trajectory.from_json))
+        texts = conversation_texts(read_records(self.demos(kind), Trajectory.from_json))
         names = self._words() if model.atomic_names else ()
-        make_tiny(model, texts, [], self.out / "model", names, self.environment, pieces(names))
+        own = self.environment_of(kind)
+        make_tiny(model, texts, [], self.out / f"model-{kind}", names, own, pieces(names))
+
+    def demos(self, kind: str) -> Path:
+        return self.out / f"demos-{kind}.jsonl"
+
+    def environment_of(self, kind: str) -> EnvironmentConfig:
+        return self.environment if kind == TRAINED else self.without_tools
+
+    @property
+    def without_tools(self) -> EnvironmentConfig:
+        """The same question under the whole graph, as JSON."""
+        prompt = self.out / "prompt-no-tools.md"
+        write_text(prompt, "{graph}\n---\n{question}\n")
+        return EnvironmentConfig.model_validate(
+            {
+                "preset": "graphwalk",
+                "prompt": str(prompt),
+                "options": {"tools": False},
+                **self.config.no_tools,
+            }
+        )
+
+    def _answers_alone(self, _: Any) -> None:
+        """The gold rows as the model without tools learns to say them at once."""
+        sets = enumerate(self.config.train)
+        asked = {self.out / f"train-{n}": self._questions(n, one) for n, one in sets}
+        played = (t for folder, some in asked.items() for t in self.told(folder, some))
+        write_jsonl(self.demos(NO_TOOLS), (one.to_json() for one in played))
+
+    def told(self, folder: Path, questions: Sequence[Question]) -> Iterator[Trajectory]:
+        """The whole graph, and the gold rows at once."""
+        world = Environment(open_graph(folder), self.without_tools)
+        write = world.protocol.render
+        said = {
+            q.id: [write("", FinalAnswer(q.gold.texts(), "rows"))]
+            for q in questions
+            if isinstance(q.gold, Rows)
+        }
+        return (untimed(t) for t in rollout(questions, world, ScriptedPolicy(said)))
+
+    def _questions(self, number: int, one: GraphSetConfig) -> list[Question]:
+        return kept(load_questions(self.out / f"train-{number}" / QUESTIONS), one)
+
+    def _play_rules(self, name: str, _: Any) -> None:
+        world = Environment(open_graph(self.out / f"test-{name}"), self.environment)
+        for place, rule in enumerate(RULES):
+            played = rollout(self.asked(name), world, OneOfTheList(world, bool(place)))
+            path = self.out / f"eval-{name}-{rule.replace(' ', '-')}" / "predictions.jsonl"
+            path.parent.mkdir(exist_ok=True)
+            write_jsonl(path, (untimed(one).to_json() for one in played))
+
+    def asked(self, name: str) -> list[Question]:
+        return kept(load_questions(self.out / f"test-{name}" / QUESTIONS), self.config.test[name])
 
     def _words(self) -> list[str]:
         """Every non-word of the training graphs."""
@@ -165,42 +245,50 @@ class SeedRun:
                 )
         return sorted(found)
 
-    def trained(self, number: int = -1) -> Path:
+    def trained(self, kind: str = TRAINED, number: int = -1) -> Path:
         """The model after a round, the last one unless told."""
-        return self.out / f"sft-{number % len(self.config.rounds)}" / "final"
+        last = len(self.config.rounds) - 1 if kind == TRAINED else 0
+        return self.out / f"sft-{kind}-{last if number < 0 else number}" / "final"
 
     def _train(self, number: int, _: Any) -> None:
+        started = self.out / f"model-{TRAINED}" if not number else self.trained(number=number - 1)
+        self._fit(TRAINED, number, started, self.config.rounds[number])
+
+    def _train_no_tools(self, _: Any) -> None:
+        self._fit(NO_TOOLS, 0, self.out / f"model-{NO_TOOLS}", self.config.no_tools_sft)
+
+    def _fit(self, kind: str, number: int, started: Path, more: Settings) -> None:
         from training.config import SftConfig
         from training.sft import run_sft
 
-        started = str(self.out / "model" if not number else self.trained(number - 1))
         own = {
-            "model": started,
-            "output_dir": str(self.out / f"sft-{number}"),
-            "data": [str(self.out / "demos.jsonl")],
+            "model": str(started),
+            "output_dir": str(self.trained(kind, number).parent),
+            "data": [str(self.demos(kind))],
             "seed": self.seed,
-            "environment": self.environment.model_dump(include={"preset", "prompt", "options"}),
+            "environment": self.environment_of(kind).model_dump(
+                include={"preset", "prompt", "options"}
+            ),
         }
-        settings = {**own, **self.config.sft, **self.config.rounds[number]}
-        run_sft(parse_config(SftConfig, settings, f"SFT, round {number}"))
+        settings = {**own, **self.config.sft, **more}
+        run_sft(parse_config(SftConfig, settings, f"SFT of {kind}, round {number}"))
 
     def _evaluate(self, name: str, policy: str, tick: Any) -> None:
         from eval.run.config import EvalConfig, run_eval
 
-        trained = policy == "trained"
-        folder = self.out / f"test-{name}"
+        folder, model = self.out / f"test-{name}", policy in (TRAINED, NO_TOOLS)
         questions = folder / "asked.jsonl"
-        asked = kept(load_questions(folder / QUESTIONS), self.config.test[name])
-        write_jsonl(questions, (one.to_json() for one in asked))
+        write_jsonl(questions, (one.to_json() for one in self.asked(name)))
+        own = self.environment_of(NO_TOOLS if policy == NO_TOOLS else TRAINED)
         values = {
             **self.config.eval,
             "graph": str(folder),
             "questions": str(questions),
             "output_dir": str(self.out / f"eval-{name}-{policy}"),
-            "environment": self.environment.model_dump(exclude_unset=True),
+            "environment": own.model_dump(exclude_unset=True),
             "policy": {
-                **(self.config.eval.get("policy", {}) if trained else {}),
-                "model": str(self.trained()) if trained else policy,
+                **(self.config.eval.get("policy", {}) if model else {}),
+                "model": str(self.trained(policy)) if model else policy,
             },
             "baselines": "never",
             "ceiling": "never",
@@ -209,13 +297,107 @@ class SeedRun:
         run_eval(parse_config(EvalConfig, values, f"evaluation of {policy}"), tick)
 
 
+def summary(out: Path, seeds: Sequence[int], config: GraphWalkTrainedConfig) -> dict[str, Any]:
+    """Accuracy of everyone by test set and template, and what fits the model's context."""
+    players = ["oracle", TRAINED, *(rule.replace(" ", "-") for rule in RULES)]
+    players += [NO_TOOLS] if config.no_tools else []
+    found: dict[str, Any] = {}
+    for name in config.test:
+        rows: dict[str, Any] = {}
+        for player in players:
+            played = [
+                one
+                for seed in seeds
+                for one in read_records(
+                    out / f"seed-{seed}" / f"eval-{name}-{player}" / "predictions.jsonl",
+                    Trajectory.from_json,
+                )
+            ]
+            for template, some in by_template(played).items():
+                rows.setdefault(template, {})[player] = _figures(some)
+        for template, (oracle, whole) in fits(out, seeds, name, config).items():
+            rows[template] |= {"oracle_fits": oracle, "whole_graph_fits": whole}
+        found[name] = rows
+    return {"sets": found, "config": config.model_dump(mode="json"), **costs(out, seeds, config)}
+
+
+def by_template(played: Iterable[Trajectory]) -> dict[str, list[Trajectory]]:
+    found: dict[str, list[Trajectory]] = {}
+    for one in played:
+        found.setdefault(one.question.structure, []).append(one)
+    return found
+
+
+def _figures(played: Sequence[Trajectory]) -> dict[str, Any]:
+    scores = [score(one) for one in played]
+    em, interval = mean_interval([one["em"] for one in scores], 0)
+    means = {"f1": fmean(s["f1"] for s in scores), "turns": fmean(len(t.turns) for t in played)}
+    ends = dict(Counter(one.stop.value for one in played))
+    return {"questions": len(played), "em": em, "em_interval": interval, **means, "ends": ends}
+
+
+def fits(
+    out: Path, seeds: Sequence[int], name: str, config: GraphWalkTrainedConfig
+) -> dict[str, tuple[float, float]]:
+    """Shares of the oracle's trajectories, and of whole graphs with the gold rows, that are no
+    longer than the model's context."""
+    from transformers import AutoTokenizer
+
+    from graphwalker.tokens.segments import chat_format, training_rows
+
+    most = config.eval["policy"]["max_context"]
+    within: dict[str, tuple[list[bool], list[bool]]] = {}
+    for seed in seeds:
+        run = SeedRun(out / f"seed-{seed}", seed, config)
+        tokenizer: Any = AutoTokenizer.from_pretrained(run.out / f"model-{TRAINED}")
+        path = run.out / f"eval-{name}-oracle" / "predictions.jsonl"
+        whole = run.told(run.out / f"test-{name}", run.asked(name))
+        for place, played in enumerate((read_records(path, Trajectory.from_json), whole)):
+            for one in played:
+                (row,) = training_rows(one, chat_format("inline"), tokenizer)
+                shares = within.setdefault(one.question.structure, ([], []))
+                shares[place].append(len(row.input_ids) <= most)
+    return {template: (fmean(a), fmean(b)) for template, (a, b) in within.items()}
+
+
+def costs(out: Path, seeds: Sequence[int], config: GraphWalkTrainedConfig) -> dict[str, Any]:
+    """What the trainings took, by seed: rows, tokens, CPU seconds."""
+    kinds = [
+        *((TRAINED, n) for n in range(len(config.rounds))),
+        *[(NO_TOOLS, 0)] * bool(config.no_tools),
+    ]
+    found: dict[str, Any] = {}
+    for seed in seeds:
+        folder = out / f"seed-{seed}"
+        for kind, number in kinds:
+            run = folder / f"sft-{kind}-{number}"
+            *_, last = read_jsonl(run / "metrics.jsonl")
+            found[f"{kind}, round {number}, seed {seed}"] = {**read_json(run / "data.json"), **last}
+    return {"training": found}
+
+
+def table(figures: dict[str, Any]) -> str:
+    """A row for each template, a column for each player."""
+    lines: list[str] = []
+    for name, rows in figures["sets"].items():
+        players = [p for p in next(iter(rows.values())) if not p.endswith("_fits")]
+        head = f"| template | oracle fits | whole graph fits | {' | '.join(players)} |"
+        lines += [f"{name}:", "", head, "| --- " * (len(players) + 3) + "|"]
+        for template, row in rows.items():
+            cells = [f"{row[player]['em']:.3f}" for player in players]
+            shares = f"{row['oracle_fits']:.2f} | {row['whole_graph_fits']:.2f}"
+            lines.append(f"| `{template}` | {shares} | {' | '.join(cells)} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
 def kept(questions: Sequence[Question], config: GraphSetConfig) -> list[Question]:
     """The first of each template, as many as its share says."""
-    by_template: dict[str, list[Question]] = {}
+    groups: dict[str, list[Question]] = {}
     for question in questions:
-        by_template.setdefault(question.structure, []).append(question)
-    sizes = {n: round(config.keep.get(n, 1.0) * len(some)) for n, some in by_template.items()}
-    chosen = {q.id for name, some in by_template.items() for q in some[: sizes[name]]}
+        groups.setdefault(question.structure, []).append(question)
+    sizes = {name: round(config.keep.get(name, 1.0) * len(some)) for name, some in groups.items()}
+    chosen = {q.id for name, some in groups.items() for q in some[: sizes[name]]}
     return [question for question in questions if question.id in chosen]
 
 

@@ -75,8 +75,10 @@ def answerable_graph(
     """Graph `number` of a seed with `each` different questions of every template. Raises
     `UserError` for a size at which that was not found."""
     missing: set[str] = set()
+    # Without a pool of words a size is written as it was before there were any: the same graphs.
+    drawn = str(size) if size.words else str(size).replace(", words=0", "")
     for draw in range(DRAWS):
-        rng = random.Random(f"{seed}/graph/{size}/{number}/{draw}")
+        rng = random.Random(f"{seed}/graph/{drawn}/{number}/{draw}")
         graph = random_graph(size, rng)
         pattern, instances = Pattern.of(graph), list[Instance]()
         for template in TEMPLATES:

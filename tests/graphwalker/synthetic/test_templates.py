@@ -1,5 +1,6 @@
 """GraphWalk's graphs and questions: their shape, and their answers by an engine of another make."""
 
+import hashlib
 import json
 import random
 import re
@@ -86,6 +87,12 @@ def test_the_same_seed_gives_the_same_bytes_and_a_longer_set_begins_alike(tmp_pa
     questions = load_questions(tmp_path / "a" / QUESTIONS)
     assert len(questions) == 24 and len({q.structure for q in questions}) == 12
     assert all(isinstance(q.gold, Rows) and q.gold.texts() for q in questions)
+
+
+def test_graph_0_of_seed_0_is_the_one_that_it_always_was(tmp_path: Path) -> None:
+    make_graph_set(size_of(40), 1, 0, tmp_path)
+    digest = hashlib.sha256((tmp_path / "graphs.jsonl").read_bytes()).hexdigest()
+    assert digest.startswith("2cd072cf47aae331")
 
 
 def test_an_export_is_read_by_graph_build(tmp_path: Path) -> None:
