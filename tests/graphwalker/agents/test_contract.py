@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,12 @@ from eval.run.workers import WorkerProcesses, worker_maker
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.registry import presets
 from graphwalker.agents.rollout import rollout, untimed
+from graphwalker.answers.rows import Rows
 from graphwalker.errors import GraphError, PolicyError, UserError
 from graphwalker.files import read_jsonl
 from graphwalker.graphs.base import Entity
 from graphwalker.graphs.memory import MemoryGraph
+from graphwalker.graphs.property.memory import Edge, MemoryPropertyGraph, Node
 from graphwalker.policies.base import Policy
 from graphwalker.query.query import Branch, Hop, Query
 from graphwalker.question import Answer, Question
@@ -274,6 +277,46 @@ def test_hostile_names_are_copied_and_answered_and_never_act(preset: str) -> Non
         assert not any("<|im_end|>" in m.content for turn in shown for m in turn.context)
         if walked:
             assert score(done)["em"] == 1.0, done.question.answers[0].name
+
+
+@pytest.mark.parametrize("rows", ["json", "lines"])
+def test_hostile_keys_and_values_of_a_property_graph_are_copied_and_never_act(rows: str) -> None:
+    """The maze's cells are numbers; every other preset walks `hostile_world`. The oracle that reads
+    JSON keeps a graph of its own by key, in which none begins with a quotation mark."""
+    label, wanted = "Thing", "name"
+    names = [n for n in HOSTILE_NAMES if rows == "lines" or not n.startswith('"')]
+    ids = {name: f"n{k}" for k, name in enumerate(names)}
+    nodes = [Node(ids[n], (label,), {"key": n, wanted: f"{n} of it"}) for n in names]
+    edges = [Edge(ids[a], "NEXT", ids[b], {wanted: a}) for a, b in pairwise(names)]
+    graph = MemoryPropertyGraph(nodes, edges)
+    asked = [
+        Question(
+            f"q{k}",
+            f"Which have {name}?",
+            (),
+            annotations={"values": {"source": label, "property": wanted, "value": f"{name} of it"}},
+            structure="node_by_property",
+            gold=Rows(({"node_key": name},)),
+        )
+        for k, name in enumerate(names)
+    ]
+    ways = [
+        Question(
+            f"w{k}",
+            f"What is reached from {name}?",
+            (Entity(name, name),),
+            annotations={"values": {"source": label, "target": label, "key": name, "hops": 2}},
+            structure="path_from_node",
+            gold=Rows(tuple({"target_node_key": n} for n in names[k + 1 : k + 3])),
+        )
+        for k, name in enumerate(names[:-1])
+    ]
+    options = {"rows": rows, "parallel": rows == "json"}
+    environment = environment_of("graphwalk", graph, options=options)
+    for done in played(environment, [*asked, *ways]):
+        shown = [m.content for turn in done.turns[1:] for m in turn.context]
+        assert not any("<|im_end|>" in text or text.count("<tool_call>") for text in shown)
+        assert score(done)["em"] == 1.0, done.question.id
 
 
 @every_preset
