@@ -13,12 +13,19 @@ from graphwalker.graphs.build.nodes import Strings, write_nodes
 from graphwalker.graphs.build.properties import write_properties
 from graphwalker.graphs.format.layout import LayoutWriter, typecode
 from graphwalker.graphs.format.offsets import StartsWriter, write_ints
+from graphwalker.graphs.format.sides import Rows
 from graphwalker.graphs.intake.phases import Phases
 from graphwalker.graphs.intake.sorter import Sorter
 
 MENTION_BYTES = 32
-"""Memory for each mention of a node while the distinct ones are found: a world of 131 M triples
-mentions nodes 285 M times, and takes eight parts under the default limit."""
+"""Memory for each mention of a node while the distinct ones are found, its id apart: a world of
+131 M triples mentions nodes 285 M times, and takes eight parts under the default limit."""
+SAMPLED = 256
+"""Mentions looked at, of each column, to make a range of nodes."""
+MARK_CHARACTERS = 1000
+"""Of an id that marks the start of a range: enough to tell apart all but texts."""
+SHORT_ID = 12
+"""Bytes of an id that DuckDB keeps with the row; longer ones take memory of their own."""
 
 
 class Compiler:
@@ -37,7 +44,7 @@ class Compiler:
         for number, (what, statement) in enumerate(_NUMBERING, start=1):
             self._phase(f"number-{number}", what, lambda sql=statement: self._run(sql))
         nodes = self._phase("nodes", "writing names", lambda: self._write_nodes(ids_are_names))
-        lists = self._phase("lists", "writing types", lambda: self._write_lists(nodes["nodes"]))
+        lists = self._phase("lists", "writing types", lambda: self._write_lists(nodes))
         out = self._phase("out", "sorting edges", lambda: self._write_out(nodes, lists))
         self._phase("in", "sorting edges backwards", lambda: self._write_in(nodes, lists))
         self._phase("listings", "listing hubs", self._write_listings)
@@ -76,20 +83,54 @@ class Compiler:
         """A node's number is its row in `node`, sorted by id; DuckDB compares UTF-8 bytes.
 
         DuckDB spills what it sorts, but not all of what it makes distinct: the nodes are taken in
-        as many parts as memory asks for.
+        as many ranges of ids as memory asks for, one behind the other.
         """
         sorter = self._sorter
-        mentions = 2 * sorter.rows("fact") + sorter.rows("name") + sorter.rows("type")
-        parts = 1 + mentions * MENTION_BYTES // sorter.memory
-        sorter.run("CREATE OR REPLACE TABLE found (id VARCHAR)")
-        for part in range(parts):
-            sorter.run(
-                "INSERT INTO found SELECT DISTINCT id FROM (SELECT h AS id FROM fact UNION ALL"
-                " SELECT t FROM fact UNION ALL SELECT id FROM name UNION ALL SELECT id FROM type)"
-                f" WHERE hash(id) % {parts} = {part}"
+        ranges = 1 + self._mention_bytes() // sorter.memory
+        sorter.run("CREATE OR REPLACE TABLE node (id VARCHAR)")
+        sorter.run("CREATE OR REPLACE TABLE range_start (k BIGINT, id VARCHAR)")
+        if ranges > 1:
+            self._mark_ranges(ranges)
+        for number in range(sorter.rows("range_start") + 1):
+            start, end = (
+                f"(SELECT id FROM range_start WHERE k = {k})" for k in (number, number + 1)
             )
-        sorter.run("CREATE OR REPLACE TABLE node AS SELECT id FROM found ORDER BY id")
-        sorter.run("DROP TABLE found")
+            within = [f"id >= {start}"] if number else []
+            within += [f"id < {end}"] if number < sorter.rows("range_start") else []
+            where = f" WHERE {' AND '.join(within)}" if within else ""
+            sorter.run(
+                "INSERT INTO node SELECT DISTINCT id FROM (SELECT h AS id FROM fact UNION ALL"
+                " SELECT t FROM fact UNION ALL SELECT id FROM name UNION ALL SELECT id FROM type)"
+                f"{where} ORDER BY id"
+            )
+        sorter.run("DROP TABLE range_start")
+
+    def _mark_ranges(self, ranges: int) -> None:
+        """Table `range_start`: ids, or beginnings of them, between which there are about as many
+        mentions; `k` numbers them from 1."""
+        sampled = [
+            f"SELECT {column} AS id FROM {table}"
+            f" WHERE rowid % {1 + self._sorter.rows(table) // (SAMPLED * ranges)} = 0"
+            for table, column in _MENTIONS
+        ]
+        self._sorter.run(
+            "INSERT INTO range_start SELECT row_number() OVER (ORDER BY id), id FROM ("
+            f"SELECT DISTINCT id FROM (SELECT id[:{MARK_CHARACTERS}] AS id,"
+            f" row_number() OVER (ORDER BY id[:{MARK_CHARACTERS}]) AS n,"
+            f" count(*) OVER () AS sampled FROM ({' UNION ALL '.join(sampled)}))"
+            f" WHERE n % greatest(1, sampled // {ranges}) = 0)"
+        )
+
+    def _mention_bytes(self) -> int:
+        """Memory for all mentions of nodes at once."""
+        return sum(
+            self._sorter.scalar(
+                f"SELECT count(*) * {MENTION_BYTES} +"
+                f" coalesce(sum(strlen({column})) FILTER (strlen({column}) > {SHORT_ID}), 0)"
+                f" FROM {table}"
+            )
+            for table, column in _MENTIONS
+        )
 
     def _run(self, statement: str) -> None:
         self._sorter.run(statement)
@@ -104,9 +145,9 @@ class Compiler:
             "first_literal": nodes.first_literal,
         }
 
-    def _write_lists(self, nodes: int) -> dict[str, int]:
+    def _write_lists(self, nodes: dict[str, int]) -> dict[str, int]:
         types = self._write_list("type_id", "SELECT DISTINCT type FROM typed ORDER BY type")
-        self._write_types(nodes, types)
+        self._write_types(_rows(nodes), nodes["nodes"], types)
         relations = self._write_list("relation_id", "SELECT r FROM relation ORDER BY n")
         return {"types": types, "relations": relations}
 
@@ -117,9 +158,10 @@ class Compiler:
         written.close()
         return len(strings)
 
-    def _write_types(self, nodes: int, types: int) -> None:
+    def _write_types(self, rows: Rows, nodes: int, types: int) -> None:
         sorter = self._sorter
-        starts = StartsWriter(self._writer, "type_starts", nodes, sorter.rows("typed"))
+        most = sorter.rows("typed")
+        starts = StartsWriter(self._writer, "type_starts", nodes - rows.skipped, most)
         items = self._writer.section("type_items", typecode(types))
         sorter.run(
             "CREATE OR REPLACE TABLE type_number AS SELECT typed.n, numbered.k FROM typed"
@@ -128,7 +170,7 @@ class Compiler:
             " ORDER BY typed.n, numbered.k"
         )
         for node, kind in sorter.chunks("type_number", ["n", "k"]):
-            starts.add(node)
+            starts.add(rows.of(node.astype(np.int64)))
             write_ints(items, kind)
         starts.close()
         sorter.run("DROP TABLE type_number")
@@ -138,7 +180,13 @@ class Compiler:
         sorter.run("CREATE OR REPLACE TABLE out_edge AS SELECT h, r, t FROM edge ORDER BY h, r, t")
         chunks = sorter.chunks("out_edge", ["h", "r", "t"])
         side = write_side(
-            self._writer, Direction.OUT, chunks, self._is_cvt(), lists["relations"], most
+            self._writer,
+            Direction.OUT,
+            chunks,
+            self._is_cvt(),
+            lists["relations"],
+            most,
+            _rows(nodes),
         )
         write_ints(self._writer.section("relation_counts", typecode(most)), side.relation_counts)
         sorter.run("DROP TABLE out_edge")
@@ -146,13 +194,14 @@ class Compiler:
 
     def _write_in(self, nodes: dict[str, int], lists: dict[str, int]) -> None:
         sorter, most = self._sorter, self._sorter.rows("edge")
-        first, end = nodes["first_literal"], nodes["first_literal"] + nodes["literals"]
+        literals = _rows(nodes)
         sorter.run(
             "CREATE OR REPLACE TABLE in_edge AS SELECT t, r, h FROM edge"
-            f" WHERE t < {first} OR t >= {end} ORDER BY t, r, h"
+            f" WHERE t < {literals.first} OR t >= {literals.end} ORDER BY t, r, h"
         )
         chunks = sorter.chunks("in_edge", ["t", "r", "h"])
-        write_side(self._writer, Direction.IN, chunks, self._is_cvt(), lists["relations"], most)
+        cvts, rows = self._is_cvt(), _rows(nodes)
+        write_side(self._writer, Direction.IN, chunks, cvts, lists["relations"], most, rows)
         sorter.run("DROP TABLE in_edge")
 
     def _write_listings(self) -> dict[str, int]:
@@ -163,6 +212,11 @@ class Compiler:
         return np.fromfile(self._folder / "is_cvt.section", dtype=bool)
 
 
+def _rows(nodes: dict[str, int]) -> Rows:
+    return Rows(nodes["first_literal"], nodes["first_literal"] + nodes["literals"])
+
+
+_MENTIONS = (("fact", "h"), ("fact", "t"), ("name", "id"), ("type", "id"))
 _NUMBERING = (
     (
         "sorting relations",
@@ -179,7 +233,7 @@ _NUMBERING = (
     (
         "numbering types",
         "CREATE OR REPLACE TABLE typed AS SELECT DISTINCT node.rowid::UINTEGER n, type FROM type"
-        " JOIN node USING (id)",
+        " JOIN node USING (id) WHERE id[1] <> '\"'",
     ),
     # The best name is the one of lowest rank: among equals the first line of a names file, the
     # least text of an RDF file, whose triples have no order that other backends could know.

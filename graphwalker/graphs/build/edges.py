@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 
 from graphwalker.errors import GraphError
-from graphwalker.graphs.format.layout import LayoutWriter, typecode
-from graphwalker.graphs.format.offsets import OffsetsWriter, StartsWriter, write_ints
+from graphwalker.graphs.format.integers import IntegersWriter
+from graphwalker.graphs.format.layout import LayoutWriter
+from graphwalker.graphs.format.offsets import StartsWriter
+from graphwalker.graphs.format.sides import Rows
 
 Array = np.ndarray[Any, Any]
 
@@ -28,12 +30,14 @@ def write_side(
     is_cvt: Array,
     relations: int,
     most_edges: int,
+    rows: Rows,
 ) -> WrittenSide:
     """Write the arrays of one side from chunks of (node, relation, other), sorted so.
 
-    Repeated edges are dropped. `is_cvt` has a flag for each node; `most_edges` bounds the edges.
+    Repeated edges are dropped. `is_cvt` has a flag for each node; `most_edges` bounds the edges;
+    `rows` are those of the nodes.
     """
-    run = _Run(writer, side, len(is_cvt), relations, most_edges)
+    run = _Run(writer, side, len(is_cvt), relations, most_edges, rows)
     for node, relation, other in chunks:
         run.add(node, relation, other, is_cvt)
     return run.finish()
@@ -41,12 +45,21 @@ def write_side(
 
 class _Run:
     def __init__(
-        self, writer: LayoutWriter, side: str, nodes: int, relations: int, most_edges: int
+        self,
+        writer: LayoutWriter,
+        side: str,
+        nodes: int,
+        relations: int,
+        most_edges: int,
+        rows: Rows,
     ) -> None:
-        self._relations = writer.section(f"{side}_relations", typecode(relations))
-        self._starts = OffsetsWriter(writer, f"{side}_starts", most_edges)
-        self._nodes = writer.section(f"{side}_nodes", "I")
-        self._groups = StartsWriter(writer, f"{side}_groups", nodes, most_edges)
+        self._relations = IntegersWriter(writer, f"{side}_relations", relations)
+        self._nodes = IntegersWriter(writer, f"{side}_nodes", nodes)
+        self._groups = StartsWriter(writer, f"{side}_groups", nodes - rows.skipped, most_edges)
+        self._starts = StartsWriter(writer, f"{side}_edges", nodes - rows.skipped, most_edges)
+        self._begins = writer.section(f"{side}_begins", "B")
+        self._begun = np.zeros(0, dtype=bool)
+        self._rows = rows
         self._to_cvts = writer.section(f"{side}_to_cvts", "B")
         self._cvts = np.zeros(relations, dtype=np.uint8)
         self._counts = np.zeros(relations, dtype=np.int64)
@@ -55,22 +68,30 @@ class _Run:
 
     def add(self, node: Array, relation: Array, other: Array, is_cvt: Array) -> None:
         new_group, new_edge = self._news(node, relation, other)
-        starts = self._edges + np.cumsum(new_edge)[new_group] - 1
-        self._starts.write(starts)
-        write_ints(self._relations, relation[new_group])
-        write_ints(self._nodes, other[new_edge])
-        self._groups.add(node[new_group].astype(np.int64))
+        row = self._rows.of(node.astype(np.int64))
+        self._starts.add(row[new_edge])
+        self._relations.write(relation[new_group])
+        self._nodes.write(other[new_edge])
+        self._groups.add(row[new_group])
+        self._mark(new_group[new_edge])
         kept = relation[new_edge]
         self._counts += np.bincount(kept, minlength=len(self._counts))
         self._cvts[kept[is_cvt[other[new_edge]]]] = 1
         self._edges += int(new_edge.sum())
 
     def finish(self) -> WrittenSide:
-        self._starts.write(np.array([self._edges]))
-        self._starts.close()
-        self._groups.close()
+        for part in (self._starts, self._groups, self._relations, self._nodes):
+            part.close()
+        self._begins.write(np.packbits(self._begun, bitorder="little").tobytes())
         self._to_cvts.write(self._cvts.tobytes())
         return WrittenSide(self._edges, self._counts)
+
+    def _mark(self, begins: Array) -> None:
+        """A bit for each edge: whether it is the first of its group."""
+        waiting = np.concatenate([self._begun, begins])
+        whole = len(waiting) // 8 * 8
+        self._begins.write(np.packbits(waiting[:whole], bitorder="little").tobytes())
+        self._begun = waiting[whole:]
 
     def _news(self, node: Array, relation: Array, other: Array) -> tuple[Array, Array]:
         """Where a group and where an edge begins. Raises `GraphError` if the rows are unsorted."""

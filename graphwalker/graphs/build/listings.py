@@ -9,9 +9,9 @@ import numpy as np
 from graphwalker.graphs.base import FLATTENED, Direction
 from graphwalker.graphs.compiled.hops import Hops
 from graphwalker.graphs.compiled.listings import LARGE, PLAIN
-from graphwalker.graphs.format.arrays import EdgeSide
 from graphwalker.graphs.format.layout import Arrays, LayoutWriter, typecode
 from graphwalker.graphs.format.offsets import OffsetsWriter, write_ints
+from graphwalker.graphs.format.sides import LARGE_NODE, EdgeSide, read_side
 
 LEAST_CVTS = 8
 """CVT nodes around a node, on one side of it, from which on its listing is stored: walking fewer
@@ -33,12 +33,13 @@ def write_listings(
     """Write what `Listings` reads from the edges written before; how many there are of either
     side."""
     at = {relation: number for number, relation in enumerate(relation_ids)}
-    sides = {d: EdgeSide(written, d.value) for d in Direction}
+    sides = {d: read_side(written, d.value) for d in Direction}
     none = dict.fromkeys(Direction)
-    hops = Hops(sides, memoryview(is_cvt.view(np.uint8)), relation_ids, at, none)
+    hops = Hops(sides, is_cvt.view(np.uint8).data, relation_ids, at, none)
     found: dict[str, int] = {}
     for direction in Direction:
         run = _Run(hops, sides[direction], direction, relation_ids, at)
+        _write_large(writer, sides[direction], direction, len(is_cvt))
         for node in _heavy(sides[direction], is_cvt):
             run.add(node)
         run.write(writer)
@@ -155,13 +156,29 @@ def _heavy(side: EdgeSide, is_cvt: Array) -> Iterator[int]:
     """The nodes with a listing worth storing, in order; CVT nodes are not listed themselves."""
     for first in range(0, len(is_cvt), NODES_AT_ONCE):
         nodes = np.arange(first, min(len(is_cvt), first + NODES_AT_ONCE) + 1)
-        edges = side.starts.at(side.groups.at(nodes))
+        edges = side.edges_at(nodes)
         start, end = int(edges[0]), int(edges[-1])
         sums = np.zeros(end - start + 1, dtype=np.int64)
         for at in range(start, end, NODES_AT_ONCE):
-            ends = np.asarray(side.nodes[at : min(end, at + NODES_AT_ONCE)])
+            ends = side.nodes.array(at, min(end, at + NODES_AT_ONCE))
             sums[at - start + 1 : at - start + 1 + len(ends)] = is_cvt[ends]
         np.cumsum(sums, out=sums)
         around = np.diff(sums[edges - start])
         for index in np.flatnonzero((around >= LEAST_CVTS) & ~is_cvt[nodes[:-1]]):
             yield first + int(index)
+
+
+def _write_large(writer: LayoutWriter, side: EdgeSide, direction: Direction, nodes: int) -> None:
+    """Where the groups of nodes with very many edges start, so that nobody counts their bits."""
+    large, spans, starts = list[int](), [0], [np.zeros(0, dtype=np.int64)]
+    for first in range(0, nodes, NODES_AT_ONCE):
+        edges = side.edges_at(np.arange(first, min(nodes, first + NODES_AT_ONCE) + 1))
+        for node in (np.flatnonzero(np.diff(edges) >= LARGE_NODE) + first).tolist():
+            starts.append(np.asarray(side.around(node)[1][:-1]))
+            large.append(node)
+            spans.append(spans[-1] + len(starts[-1]))
+    if large:
+        name = f"{direction.value}_large"
+        write_ints(writer.section(name, "I"), np.array(large))
+        write_ints(writer.section(f"{name}_spans", "Q"), np.array(spans))
+        write_ints(writer.section(f"{name}_starts", "Q"), np.concatenate(starts))

@@ -8,6 +8,7 @@ import numpy as np
 
 from graphwalker.errors import GraphError
 from graphwalker.graphs.format.arrays import bucket_shift
+from graphwalker.graphs.format.integers import IntegersWriter
 from graphwalker.graphs.format.layout import LayoutWriter
 from graphwalker.graphs.format.offsets import OffsetsWriter, StartsWriter, write_ints
 from graphwalker.graphs.format.texts import SAMPLE_BYTES, TextBlockWriter
@@ -36,6 +37,9 @@ class _Chunk:
     """What one chunk of nodes adds to each array."""
 
     ids: list[bytes] = field(default_factory=list[bytes])
+    nodes: list[int] = field(default_factory=list[int])
+    """Those that are no literals; `keyed` are their ids, `names` their names."""
+    keyed: list[bytes] = field(default_factory=list[bytes])
     names: list[bytes] = field(default_factory=list[bytes])
     entities: list[int] = field(default_factory=list[int])
     name_keys: list[tuple[int, int, int]] = field(default_factory=list[tuple[int, int, int]])
@@ -75,7 +79,7 @@ class _Ids:
     def write(self, ids: list[bytes]) -> None:
         if self._packed is not None:
             self._packed.write([one for one in ids if one.startswith(b'"')])
-            ids = [b"" if one.startswith(b'"') else one for one in ids]
+            ids = [one for one in ids if not one.startswith(b'"')]
         self._plain.write(ids)
 
     def close(self, first_literal: int) -> None:
@@ -104,28 +108,30 @@ def write_nodes(sorter: Sorter, writer: LayoutWriter, ids_are_names: bool) -> No
     name_bytes = sorter.scalar("SELECT sum(strlen(name)) FROM label")
     ids = _Ids(sorter, writer, id_bytes)
     names = Strings(writer, "name", id_bytes + name_bytes)
-    entities = writer.section("entities", "I")
+    count = sorter.rows("label")
+    entities = IntegersWriter(writer, "entities", count)
     id_keys = sorter.table("id_key", key="UINTEGER", node="UINTEGER")
     name_keys = sorter.table("name_key", key="UINTEGER", types="UINTEGER", node="UINTEGER")
-    nodes = Nodes(np.zeros(sorter.rows("label"), dtype=bool))
+    nodes = Nodes(np.zeros(count, dtype=bool))
     first, last = 0, b""
     for columns in sorter.chunks("label", ["id", "name", "types"], STRING_ROWS):
         chunk = _read_chunk(columns, first, ids_are_names, nodes)
         last = _assert_ascending(last, chunk.ids)
         ids.write(chunk.ids)
         names.write(chunk.names)
-        write_ints(entities, np.array(chunk.entities, dtype=np.uint32))
-        id_keys.extend(
-            [_keys(chunk.ids), np.arange(first, first + len(chunk.ids), dtype=np.uint32)]
-        )
+        entities.write(chunk.entities)
+        id_keys.extend([_keys(chunk.keyed), np.array(chunk.nodes, dtype=np.uint32)])
         if chunk.name_keys:
             name_keys.extend(list(np.array(chunk.name_keys, dtype=np.uint32).T.copy()))
         first += len(chunk.ids)
     ids.close(nodes.first_literal)
     names.close()
+    entities.close()
+    skipped = [nodes.first_literal, nodes.first_literal + nodes.literals]
+    write_ints(writer.section("skipped", "Q"), np.array(skipped))
     writer.section("is_cvt", "B").write(nodes.is_cvt.tobytes())
-    write_buckets(sorter, writer, "id", "key, node")
-    write_buckets(sorter, writer, "name", "key, types DESC, node")
+    write_buckets(sorter, writer, "id", "key, node", count)
+    write_buckets(sorter, writer, "name", "key, types DESC, node", count)
     return nodes
 
 
@@ -137,8 +143,9 @@ def _read_chunk(columns: list[Any], first: int, ids_are_names: bool, nodes: Node
         if is_literal(entity_id):
             nodes.first_literal = nodes.first_literal if nodes.literals else node
             nodes.literals += 1
-            chunk.names.append(b"")
             continue
+        chunk.nodes.append(node)
+        chunk.keyed.append(chunk.ids[-1])
         if ids_are_names and not names_nothing(entity_id):
             name = entity_id
         chunk.names.append(name.encode())
@@ -152,8 +159,9 @@ def _read_chunk(columns: list[Any], first: int, ids_are_names: bool, nodes: Node
     return chunk
 
 
-def write_buckets(sorter: Sorter, writer: LayoutWriter, name: str, order: str) -> None:
-    """Nodes by hash: about as many buckets as rows, those of one bucket side by side."""
+def write_buckets(sorter: Sorter, writer: LayoutWriter, name: str, order: str, nodes: int) -> None:
+    """Nodes by hash: about as many buckets as rows, those of one bucket side by side. `nodes`
+    bounds their numbers."""
     table, rows = f"{name}_sorted", sorter.rows(f"{name}_key")
     sorter.run(
         f"CREATE OR REPLACE TABLE {table} AS SELECT key, node FROM {name}_key ORDER BY {order}"
@@ -161,15 +169,16 @@ def write_buckets(sorter: Sorter, writer: LayoutWriter, name: str, order: str) -
     buckets = 1 << min(32, max(0, rows - 1).bit_length())
     shift = bucket_shift(buckets)
     starts = StartsWriter(writer, f"{name}_bucket_starts", buckets, rows)
-    items = writer.section(f"{name}_bucket_items", "I")
+    items = IntegersWriter(writer, f"{name}_bucket_items", nodes)
     last = 0
     for key, node in sorter.chunks(table, ["key", "node"]):
         if key[0] < last or (np.diff(key.astype(np.int64)) < 0).any():
             raise GraphError("the sorter gave rows out of order")
         last = key[-1]
         starts.add(key.astype(np.int64) >> shift)
-        write_ints(items, node)
+        items.write(node)
     starts.close()
+    items.close()
     for done in (table, f"{name}_key"):
         sorter.run(f"DROP TABLE {done}")
 

@@ -18,14 +18,14 @@ def write_properties(
     """Write the sections from tables `edge`, `typed`, `node`, `relation` and `edge_property`."""
     first, end = nodes["first_literal"], nodes["first_literal"] + nodes["literals"]
     literal = f"t >= {first} AND t < {end}"
-    values = _write_values(sorter, writer, literal)
+    values = _write_values(sorter, writer, literal, nodes["nodes"])
     _number_edges(sorter)
     _write_schema(sorter, writer, literal)
     edges = _write_edges(sorter, writer, relations)
     return {"property_values": values, "relationship_properties": edges}
 
 
-def _write_values(sorter: Sorter, writer: LayoutWriter, literal: str) -> int:
+def _write_values(sorter: Sorter, writer: LayoutWriter, literal: str, nodes: int) -> int:
     keys = sorter.table("value_key", key="UINTEGER", node="UINTEGER")
     sorter.run(
         "CREATE OR REPLACE TABLE value AS SELECT DISTINCT h, relation.r r, node.id v FROM edge"
@@ -36,7 +36,7 @@ def _write_values(sorter: Sorter, writer: LayoutWriter, literal: str) -> int:
         keys.extend([np.array(hashed, dtype=np.uint32), heads.astype(np.uint32)])
     count = sorter.rows("value")
     sorter.run("DROP TABLE value")
-    write_buckets(sorter, writer, "value", "key, node")
+    write_buckets(sorter, writer, "value", "key, node", nodes)
     return count
 
 

@@ -12,13 +12,16 @@ from graphwalker.errors import GraphError
 from graphwalker.graphs.base import Direction
 from graphwalker.graphs.compiled.graph import CompiledGraph
 from graphwalker.graphs.format.arrays import raw_ids
+from graphwalker.graphs.format.integers import read_integers
 from graphwalker.graphs.format.layout import Layout
 from graphwalker.graphs.format.offsets import read_offsets
+from graphwalker.graphs.format.sides import EdgeSide, SideChunk, read_rows, read_side
 from graphwalker.graphs.literals import is_literal
 
 log = logging.getLogger(__name__)
 
 AT_ONCE = 1 << 20
+NODES_AT_ONCE = 1 << 16
 LISTED = 2_000
 """Stored listings, evenly spread, that are made once more."""
 LOOKED_UP = 20_000
@@ -66,39 +69,69 @@ class _Check:
         self._edges: dict[Direction, int] = {}
 
     def strings(self) -> None:
-        nodes = self._counts["nodes"]
-        for name, count in (("id", nodes), ("name", nodes), ("type_id", self._counts["types"])):
+        nodes, rows = self._counts["nodes"], read_rows(self._layout)
+        self._hold(0 <= rows.first <= rows.end <= nodes, "literals out of range")
+        own = nodes - rows.skipped
+        ids = own if self._layout.has("literal_blocks") else nodes
+        for name, count in (("id", ids), ("name", own), ("type_id", self._counts["types"])):
             self._offsets(f"{name}_ends", count, self._layout.section(name).bytes)
-        self._offsets("type_starts", nodes, len(self._layout.array("type_items")))
+        self._offsets("type_starts", own, len(self._layout.array("type_items")))
         for name in ("id", "name"):
-            items = np.asarray(self._layout.array(f"{name}_bucket_items"))
+            items = read_integers(self._layout, f"{name}_bucket_items")
             buckets = len(read_offsets(self._layout, f"{name}_bucket_starts")) - 1
             self._offsets(f"{name}_bucket_starts", buckets, len(items))
-            in_range = not len(items) or int(items.max()) < nodes
+            numbers = items.array(0, len(items))
+            in_range = not len(items) or int(numbers.max()) < nodes
             self._hold(in_range, f"{name}_bucket_items out of range")
         read, before = raw_ids(self._layout), b""
         for number in range(nodes):
             entity_id = read(number)
             self._hold(before < entity_id or not number, f"id {number} out of order")
             before = entity_id
-        entities = np.asarray(self._layout.array("entities")).astype(np.int64)
-        self._hold(len(entities) == self._counts["entities"], "number of entities")
-        self._hold(bool((np.diff(entities) > 0).all()), "entities out of order")
+        listed = read_integers(self._layout, "entities")
+        self._hold(len(listed) == self._counts["entities"], "number of entities")
+        rising = bool((np.diff(listed.array(0, len(listed))) > 0).all())
+        self._hold(rising, "entities out of order")
 
-    def side(self, side: Direction) -> None:
-        nodes, groups = self._counts["nodes"], len(self._layout.array(f"{side}_relations"))
-        edges = len(self._layout.array(f"{side}_nodes"))
-        self._edges[side] = edges
-        self._offsets(f"{side}_groups", nodes, groups)
-        self._offsets(f"{side}_starts", groups, edges, distinct=True)
-        self._ascend_within(f"{side}_groups", nodes, f"{side}_relations", self._counts["relations"])
-        self._ascend_within(f"{side}_starts", groups, f"{side}_nodes", nodes)
-        if side == Direction.OUT:
+    def side(self, direction: Direction) -> None:
+        nodes, side = self._counts["nodes"], read_side(self._layout, direction.value)
+        groups = edges = 0
+        for first in range(0, nodes, NODES_AT_ONCE):
+            chunk = side.chunk(first, min(nodes, first + NODES_AT_ONCE))
+            self._chunk(direction, side, chunk, groups, edges)
+            groups, edges = int(chunk.groups[-1]), int(chunk.edges[-1])
+        self._hold(groups == side.groups, f"end of {direction}_groups")
+        self._hold(edges == len(side.nodes), f"end of {direction}_nodes")
+        self._edges[direction] = edges
+        if direction == Direction.OUT:
             counts = np.asarray(self._layout.array("relation_counts"))
             self._hold(edges == self._counts["triples"], "number of triples")
             self._hold(int(counts.sum()) == edges, "triples of the relations")
         else:
             self._hold(edges <= self._edges[Direction.OUT], "number of incoming edges")
+
+    def _chunk(
+        self, direction: Direction, side: EdgeSide, chunk: SideChunk, groups: int, edges: int
+    ) -> None:
+        """Some nodes whose groups and edges begin at those places."""
+        rising = bool((np.diff(chunk.groups) >= 0).all()) and int(chunk.groups[0]) == groups
+        self._hold(rising, f"{direction}_groups out of order")
+        self._hold(int(chunk.edges[0]) == edges, f"{direction} edges out of order")
+        inner = chunk.groups - groups
+        begin = len(chunk.starts) == len(chunk.relations) + 1
+        begin = begin and bool((chunk.starts[inner] == chunk.edges).all())
+        self._hold(begin, f"{direction} groups do not begin where their node's edges do")
+        self._hold(bool((np.diff(chunk.starts) > 0).all()), f"{direction} groups out of order")
+        ends = side.nodes.array(edges, int(chunk.edges[-1]))
+        relations = self._counts["relations"]
+        self._ascends(f"{direction}_relations", chunk.relations, inner, relations)
+        self._ascends(f"{direction}_nodes", ends, chunk.starts - edges, self._counts["nodes"])
+
+    def _ascends(self, name: str, items: Array, starts: Array, limit: int) -> None:
+        """Every run of items rises, and all of them are below the limit."""
+        falls = np.flatnonzero(np.diff(items) <= 0) + 1
+        self._hold(not len(falls[~np.isin(falls, starts)]), f"{name} out of order")
+        self._hold(not len(items) or int(items.max()) < limit, f"{name} out of range")
 
     def look_ups(self, graph: CompiledGraph) -> int:
         nodes = self._counts["nodes"]
@@ -136,25 +169,13 @@ class _Check:
                 edge = f"{entity_id} {relation} {other.id}"
                 self._hold(both and counted, f"{edge} is known from one end only")
 
-    def _offsets(self, name: str, count: int, end: int, distinct: bool = False) -> None:
+    def _offsets(self, name: str, count: int, end: int) -> None:
         offsets = read_offsets(self._layout, name)
         self._hold(len(offsets) == count + 1, f"length of {name}")
         for _, values in self._chunks(name, count):
             rising = np.diff(values)
-            self._hold(bool((rising >= distinct).all()), f"{name} out of order")
+            self._hold(bool((rising >= 0).all()), f"{name} out of order")
         self._hold(offsets[count] == end, f"end of {name}")
-
-    def _ascend_within(self, runs: str, count: int, items: str, limit: int) -> None:
-        """Every run of items rises, and all of them are below the limit."""
-        listed = self._layout.array(items)
-        for _, ends in self._chunks(runs, count):
-            for start in range(int(ends[0]), int(ends[-1]), AT_ONCE):
-                end = min(int(ends[-1]), start + AT_ONCE + 1)
-                part = np.asarray(listed[start:end]).astype(np.int64)
-                falls = np.nonzero(np.diff(part) <= 0)[0] + start + 1
-                inner = falls[~np.isin(falls, ends)]
-                self._hold(not len(inner), f"{items} out of order")
-                self._hold(not len(part) or int(part.max()) < limit, f"{items} out of range")
 
     def _chunks(self, name: str, count: int) -> Iterator[tuple[int, Array]]:
         """The offsets of things a to b with the end of the last one, chunk by chunk."""

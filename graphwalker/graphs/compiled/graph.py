@@ -10,15 +10,16 @@ from graphwalker.graphs.compiled.hops import Hops
 from graphwalker.graphs.compiled.listings import read_listings
 from graphwalker.graphs.format.arrays import (
     Buckets,
-    EdgeSide,
-    Lists,
+    NodeLists,
     all_strings,
     ids,
+    names,
     packed_literals,
     raw_ids,
-    strings,
 )
+from graphwalker.graphs.format.integers import read_integers
 from graphwalker.graphs.format.layout import Layout
+from graphwalker.graphs.format.sides import read_rows, read_side
 from graphwalker.graphs.literals import is_literal, literal_name
 from graphwalker.graphs.names import fold
 from graphwalker.graphs.triples import ByDirection
@@ -43,18 +44,21 @@ class CompiledGraph(KnowledgeGraph):
         self.checksum = layout.checksum
         self.size = layout.counts["entities"]
         self._id = ids(layout)
-        self._name = strings(layout, "name")
+        self._name = names(layout)
         self._raw_id, self._packed = raw_ids(layout), packed_literals(layout)
+        rows = read_rows(layout)
+        self._literals = range(rows.first, rows.end)
+        """Those found by their order; in files of before, buckets have them, too."""
         self._by_id = Buckets(layout, "id")
         self._by_name = Buckets(layout, "name")
-        self._entities = layout.array("entities")
+        self._entities = read_integers(layout, "entities")
         self._is_cvt = layout.array("is_cvt")
-        self._types = Lists(layout, "type")
+        self._types = NodeLists(layout, "type")
         self._type_ids = all_strings(layout, "type_id", layout.counts["types"])
         self._relation_ids = all_strings(layout, "relation_id", layout.counts["relations"])
         self._relation_at = {r: i for i, r in enumerate(self._relation_ids)}
         self._relation_counts = layout.array("relation_counts")
-        self._sides = ByDirection({d: EdgeSide(layout, d.value) for d in Direction})
+        self._sides = ByDirection({d: read_side(layout, d.value) for d in Direction})
         listings = {d: read_listings(layout, d, self._relation_ids) for d in Direction}
         self._hops = Hops(
             self._sides, self._is_cvt, self._relation_ids, self._relation_at, listings
@@ -138,11 +142,10 @@ class CompiledGraph(KnowledgeGraph):
         node = self._find(entity_id)
         if node < 0:
             return []
-        side, names = self._sides[direction], self._relation_ids
-        first, last = side.groups.span(node)
-        runs = pairwise(side.starts.between(first, last + 1))
-        numbers = side.relations[first:last]
-        return [(names[r], end - start) for r, (start, end) in zip(numbers, runs, strict=True)]
+        known = self._relation_ids
+        numbers, starts = self._sides[direction].around(node)
+        runs = zip(numbers, pairwise(starts), strict=True)
+        return [(known[number], end - start) for number, (start, end) in runs]
 
     @decoding
     def count(self, entity_id: str, relation: str, direction: Direction) -> int:
@@ -156,7 +159,7 @@ class CompiledGraph(KnowledgeGraph):
         start, end = self._run(self._find(entity_id), relation, direction)
         if limit is not None:
             end = min(end, start + limit)
-        return [self._entity(n) for n in self._sides[direction].nodes[start:end]]
+        return [self._entity(n) for n in self._sides[direction].nodes.between(start, end)]
 
     @decoding
     def types(self, entity_id: str) -> list[str]:
@@ -177,19 +180,19 @@ class CompiledGraph(KnowledgeGraph):
     def step(
         self, entity_id: str, relation: str, direction: Direction, limit: int | None = None
     ) -> list[Entity]:
-        return self._step(entity_id, relation, direction, limit)
+        return self.step_many([Step(entity_id, relation, direction, limit)])[0]
 
     @decoding
     def step_many(self, steps: Sequence[Step]) -> list[list[Entity]]:
-        return [self._step(*one) for one in steps]
-
-    def _step(
-        self, entity_id: str, relation: str, direction: Direction, limit: int | None
-    ) -> list[Entity]:
-        node, entity = self._find(entity_id), self._entity
-        if node < 0:
-            return []
-        return [entity(end) for end in self._hops.step(node, relation, direction, limit)]
+        # What every tool call waits for: what is remembered is looked up without a call.
+        known, entity, hop = self._known.get, self._entity, self._hops.step
+        number, found = self._numbers.get, list[list[Entity]]()
+        for entity_id, relation, direction, limit in steps:
+            node = number(entity_id)
+            node = self._find(entity_id) if node is None else node
+            ends = hop(node, relation, direction, limit) if node >= 0 else ()
+            found.append([known(end) or entity(end) for end in ends])
+        return found
 
     def _find(self, entity_id: str) -> int:
         node = self._numbers.get(entity_id)
@@ -207,6 +210,8 @@ class CompiledGraph(KnowledgeGraph):
 
     def _look_up(self, entity_id: str) -> int:
         raw = _bytes(entity_id)
+        if raw[:1] == b'"' and self._literals:
+            return self._look_up_literal(raw)
         packed = self._packed
         for node in self._by_id.find(raw):
             # A literal of the same bucket is not unpacked to be told from an entity.
@@ -215,6 +220,12 @@ class CompiledGraph(KnowledgeGraph):
             if self._raw_id(node) == raw:
                 return node
         return -1
+
+    def _look_up_literal(self, raw: bytes) -> int:
+        """Literals stand side by side in id order; no bucket has them."""
+        literals = self._literals
+        at = bisect_left(literals, raw, key=self._raw_id)
+        return literals[at] if at < len(literals) and self._raw_id(literals[at]) == raw else -1
 
     def _run(self, node: int, relation: str, direction: Direction) -> tuple[int, int]:
         """Where the destinations of that group stand; an empty run when there are none."""

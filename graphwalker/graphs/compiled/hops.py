@@ -1,7 +1,8 @@
 """Hops on the node numbers of a compiled graph: what to list for a node, what lies one hop away."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice, pairwise
+from itertools import pairwise
+from operator import sub
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from graphwalker.graphs.base import FLATTENED, Direction
 from graphwalker.graphs.compiled.listings import Listings
 from graphwalker.graphs.cvt import CVTS_PER_RELATION, RELATIONS_PER_CVT
-from graphwalker.graphs.format.arrays import EdgeSide
+from graphwalker.graphs.format.sides import EdgeSide
 
 MANY = 64
 """Destinations from which on numpy crosses faster than a loop."""
@@ -37,6 +38,7 @@ class Hops:
         self._sides, self._is_cvt, self._listings = sides, is_cvt, listings
         self._ids, self._at = relation_ids, relation_at
         self._names: dict[Direction, dict[tuple[int, int], str]] = {d: {} for d in Direction}
+        self._halves: dict[Direction, dict[str, tuple[int, int]]] = {d: {} for d in Direction}
 
     def listed(self, node: int, direction: Direction) -> list[tuple[str, int]]:
         """The relations to list, plain and through CVT nodes, each with its number of entities."""
@@ -58,28 +60,36 @@ class Hops:
         self, node: int, direction: Direction, listings: Listings | None
     ) -> list[tuple[str, int]]:
         side, ids = self._sides[direction], self._ids
-        first, last = side.groups.span(node)
-        numbers = side.relations[first:last].tolist()
+        numbers, starts = side.around(node)
         to_cvts = side.to_cvts
         mediated = [i for i, number in enumerate(numbers) if to_cvts[number]]
         if mediated and listings is not None:
             stored = listings.get(node)
             if stored is not None:
                 return stored
-        starts = side.starts.between(first, last + 1)
-        plain = [
-            (ids[number], end - start)
-            for number, (start, end) in zip(numbers, pairwise(starts), strict=True)
-        ]
+        names, is_cvt = [ids[number] for number in numbers], self._is_cvt
+        plain = zip(names, map(sub, starts[1:], starts), strict=True)
         if not mediated:
-            return plain
+            return list(plain)
+        first, last = starts[mediated[0]], starts[mediated[-1] + 1]
+        # The ends of all these relations, read at once where that is no more than they need.
+        near = side.nodes.between(first, last) if last - first < CVTS_PER_RELATION else []
+        if near and 1 not in [is_cvt[end] for end in near]:
+            return list(plain)
         listed = dict(plain)
         for i in mediated:
-            relation = ids[numbers[i]]
-            cvts, others = self._first_cvts(side, starts[i], starts[i + 1])
+            start, end = starts[i], starts[i + 1]
+            if near:
+                ends = near[start - first : end - first]
+            else:
+                ends = side.nodes.between(start, min(end, start + CVTS_PER_RELATION))
+            cvts = [end for end in ends if is_cvt[end]]
+            if not cvts:
+                continue
             # Where all the ends looked at are CVT nodes, the relation itself leads nowhere: a count
             # of 0, which is not listed.
-            listed[relation] = listed[relation] - len(cvts) if others else 0
+            relation = names[i]
+            listed[relation] = listed[relation] - len(cvts) if len(cvts) < len(ends) else 0
             for pair, count in self._pairs(node, numbers[i], cvts, direction):
                 # A relation that is stored under the id `a..b` has its own count, and keeps it.
                 listed.setdefault(pair, count)
@@ -95,56 +105,61 @@ class Hops:
             # A flag of the relation, made when the graph was compiled: without it no end is a CVT
             # node, and the ends are one slice, without a look at each.
             if not side.to_cvts[number]:
-                return side.nodes[
-                    start : end if limit is None else min(end, start + limit)
-                ].tolist()
+                return side.nodes.between(start, end if limit is None else min(end, start + limit))
             return self._without_cvts(side, start, end, limit)
-        if FLATTENED not in relation:
+        pair = self._halves[direction].get(relation)
+        if pair is None:
+            pair = self._halved(relation, direction)
+        near, far = pair
+        if near < 0:
             return []
-        first, _, second = relation.partition(FLATTENED)
-        near, far = (first, second) if direction == Direction.OUT else (second, first)
-        near_number, far_number = self._at.get(near), self._at.get(far)
-        if near_number is None or far_number is None:
-            return []
-        listings = self._listings[direction]
-        if limit is not None and listings is not None:
-            stored = listings.first_ends(node, near_number, far_number)
+        listings, (start, end) = self._listings[direction], side.run(node, near)
+        # Fewer CVT nodes than ends that are stored: nothing is stored behind them.
+        if limit is not None and listings is not None and end - start > listings.ends_limit:
+            stored = listings.first_ends(node, near, far)
             if limit <= len(stored) or 0 < len(stored) < listings.ends_limit:
                 return stored[:limit]
-        return self.cross(node, near_number, far_number, direction)[:limit]
+        return self._crossed(node, start, end, far, side)[:limit]
 
-    def cross(self, node: int, near: int, number: int, direction: Direction) -> list[int]:
+    def cross(self, node: int, near: int, far: int, direction: Direction) -> list[int]:
         """The nodes over one relation from the CVT nodes at the end of `near`, but not the node
         itself, ascending."""
-        side, is_cvt = self._sides[direction], self._is_cvt
-        start, end = side.run(node, near)
+        side = self._sides[direction]
+        return self._crossed(node, *side.run(node, near), far, side)
+
+    def _crossed(self, node: int, start: int, end: int, far: int, side: EdgeSide) -> list[int]:
+        """The nodes over `far` from the CVT nodes among those destinations."""
+        is_cvt = self._is_cvt
         if end - start >= MANY:
-            return _far_ends(side, is_cvt, (start, end), number, node)
+            return _far_ends(side, is_cvt, (start, end), far, node)
         found: set[int] = set()
-        for cvt in side.nodes[start:end]:
+        for cvt in side.nodes.between(start, end):
             if is_cvt[cvt]:
-                found.update(side.nodes[slice(*side.run(cvt, number))])
+                found.update(side.nodes.between(*side.run(cvt, far)))
         found.discard(node)
-        return sorted(other for other in found if not is_cvt[other])
+        return sorted([other for other in found if not is_cvt[other]])
+
+    def _halved(self, relation: str, direction: Direction) -> tuple[int, int]:
+        """The numbers of a flattened relation's halves, the nearer one first; -1 for none."""
+        first, _, second = relation.partition(FLATTENED)
+        pair = (first, second) if direction == Direction.OUT else (second, first)
+        near, far = (self._at.get(half, -1) for half in pair)
+        found = (near, far) if near >= 0 and far >= 0 else (-1, -1)
+        if near >= 0 and far >= 0:  # a model's own inventions are not remembered
+            self._halves[direction][relation] = found
+        return found
 
     def _without_cvts(self, side: EdgeSide, start: int, end: int, limit: int | None) -> list[int]:
         """The first of these destinations that are no CVT nodes."""
         is_cvt = self._is_cvt
         if end - start < MANY:
-            return list(islice((n for n in side.nodes[start:end] if not is_cvt[n]), limit))
+            return [n for n in side.nodes.between(start, end) if not is_cvt[n]][:limit]
         flags, found, size = np.asarray(is_cvt), list[int](), MANY
         while start < end and (limit is None or len(found) < limit):
-            ends = np.asarray(side.nodes[start : min(end, start + size)])
+            ends = side.nodes.array(start, min(end, start + size))
             found += ends[flags[ends] == 0].tolist()
             start, size = start + size, min(AT_ONCE, 8 * size)
         return found[:limit]
-
-    def _first_cvts(self, side: EdgeSide, start: int, end: int) -> tuple[list[int], int]:
-        """The CVT nodes among the first of these destinations, and how many others are there."""
-        ends = side.nodes[start : min(end, start + CVTS_PER_RELATION)].tolist()
-        is_cvt = self._is_cvt
-        cvts = [node for node in ends if is_cvt[node]]
-        return cvts, len(ends) - len(cvts)
 
     def _pairs(
         self, node: int, near: int, cvts: list[int], direction: Direction
@@ -172,18 +187,17 @@ class Hops:
     def _behind(self, node: int, cvts: list[int], side: EdgeSide) -> dict[int, set[int]]:
         """What lies one hop behind the CVT nodes: node numbers by relation number."""
         found: dict[int, set[int]] = {}
-        is_cvt, nodes, starts = self._is_cvt, side.nodes, side.starts
+        is_cvt, nodes = self._is_cvt, side.nodes
         for cvt in cvts:
-            first, last = side.groups.span(cvt)
-            # GraphWalker's limit, by relation id: every backend cuts at the same relations.
-            last = min(last, first + RELATIONS_PER_CVT)
-            if first == last:
+            relations, starts = side.around(cvt)
+            if not relations:
                 continue
-            others = nodes[starts[first] : starts[last]].tolist()
-            relations = side.relations[first:last].tolist()
+            # GraphWalker's limit, by relation id: every backend cuts at the same relations.
+            relations, starts = relations[:RELATIONS_PER_CVT], starts[: RELATIONS_PER_CVT + 1]
+            others = nodes.between(starts[0], starts[-1])
             # Most relations of a CVT node have one end, and then the two lists match as they are.
             if len(others) > len(relations):
-                runs = zip(relations, pairwise(starts.between(first, last + 1)), strict=True)
+                runs = zip(relations, pairwise(starts), strict=True)
                 relations = [r for r, (start, end) in runs for _ in range(end - start)]
             for relation, other in zip(relations, others, strict=True):
                 if other == node or is_cvt[other]:
@@ -203,23 +217,8 @@ def _far_ends(
     flags = np.asarray(is_cvt)
     found: Array = np.zeros(0, dtype=np.int64)
     for first in range(run[0], run[1], AT_ONCE):
-        ends = np.asarray(side.nodes[first : min(run[1], first + AT_ONCE)])
-        cvts = ends[flags[ends] != 0].astype(np.int64)
+        ends = side.nodes.array(first, min(run[1], first + AT_ONCE))
+        cvts = ends[flags[ends] != 0]
         # Unique after each piece: memory holds the distinct ends, not all the paths to them.
-        found = np.unique(np.concatenate((found, _over(side, cvts, relation))))
+        found = np.unique(np.concatenate((found, side.over(cvts, relation))))
     return found[(flags[found] == 0) & (found != but)].tolist()
-
-
-def _over(side: EdgeSide, nodes: Array, relation: int) -> Array:
-    """The destinations of all those nodes over one relation."""
-    groups = _spans(side.groups.at(nodes), side.groups.at(nodes + 1))
-    groups = groups[np.asarray(side.relations)[groups] == relation]
-    places = _spans(side.starts.at(groups), side.starts.at(groups + 1))
-    return np.asarray(side.nodes)[places].astype(np.int64)
-
-
-def _spans(starts: Array, ends: Array) -> Array:
-    """All numbers from each start up to, but without, its end."""
-    sizes = ends - starts
-    shifts: Array = starts - (sizes.cumsum() - sizes)
-    return np.arange(int(sizes.sum())) + shifts.repeat(sizes)

@@ -1,43 +1,43 @@
-"""Views on the arrays of a compiled graph: strings, lists, hash buckets, edges of one side."""
+"""Views on the arrays of a compiled graph: strings, lists, hash buckets."""
 
-from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from zlib import crc32
 
-from graphwalker.graphs.format.layout import Arrays, Layout
+from graphwalker.graphs.format.integers import read_integers
+from graphwalker.graphs.format.layout import Layout
 from graphwalker.graphs.format.offsets import read_offsets
+from graphwalker.graphs.format.sides import Rows, read_rows
 from graphwalker.graphs.format.texts import TextBlocks
 
 
-class EdgeSide:
-    """The edges as seen from one end: node -> groups -> destinations."""
-
-    def __init__(self, layout: Arrays, side: str) -> None:
-        self.groups = read_offsets(layout, f"{side}_groups")
-        self.relations = layout.array(f"{side}_relations")
-        self.starts = read_offsets(layout, f"{side}_starts")
-        self.nodes = layout.array(f"{side}_nodes")
-        self.to_cvts = layout.array(f"{side}_to_cvts")
-
-    def run(self, node: int, relation: int) -> tuple[int, int]:
-        """Where the node's destinations over that relation stand; an empty run if it has none."""
-        first, end = self.groups.span(node)
-        group = bisect_left(self.relations, relation, first, end)
-        if group == end or self.relations[group] != relation:
-            return 0, 0
-        return self.starts.span(group)
-
-
 class Lists:
-    """A list of numbers for each node."""
+    """A list of numbers for each index."""
 
     def __init__(self, layout: Layout, name: str) -> None:
         self._starts = read_offsets(layout, f"{name}_starts")
-        self._items = layout.array(f"{name}_items")
+        self._items = read_integers(layout, f"{name}_items")
 
-    def get(self, index: int) -> memoryview:
-        start, end = self._starts.span(index)
-        return self._items[start:end]
+    def get(self, index: int) -> Sequence[int]:
+        return self._items.between(*self._starts.span(index))
+
+
+class NodeLists(Lists):
+    """A list of numbers for each node."""
+
+    def __init__(self, layout: Layout, name: str) -> None:
+        super().__init__(layout, name)
+        self._rows = read_rows(layout)
+
+    def get(self, index: int) -> Sequence[int]:
+        row = row_of(self._rows, index)
+        return super().get(row) if row >= 0 else ()
+
+
+def row_of(rows: Rows, node: int) -> int:
+    """The row of a node, -1 for one that has none."""
+    if node < rows.first:
+        return node
+    return node - rows.end + rows.first if node >= rows.end else -1
 
 
 class Buckets(Lists):
@@ -47,10 +47,10 @@ class Buckets(Lists):
         super().__init__(layout, f"{name}_bucket")
         self._shift = bucket_shift(len(self._starts) - 1)
 
-    def find(self, key: bytes) -> memoryview:
+    def find(self, key: bytes) -> Sequence[int]:
         return self.get(crc32(key) >> self._shift)
 
-    def find_hash(self, hashed: int) -> memoryview:
+    def find_hash(self, hashed: int) -> Sequence[int]:
         """Those under a hash of 32 bits that the caller made."""
         return self.get(hashed >> self._shift)
 
@@ -86,9 +86,12 @@ def raw_ids(layout: Layout) -> Callable[[int], bytes]:
     if not packed:
         return plain
     literals, first, end = TextBlocks(layout, "literal"), packed.start, packed.stop
+    skipped = read_rows(layout).skipped
 
     def read(index: int) -> bytes:
-        return literals[index - first] if first <= index < end else plain(index)
+        if index < first:
+            return plain(index)
+        return plain(index - skipped) if index >= end else literals[index - first]
 
     return read
 
@@ -111,6 +114,21 @@ def strings(layout: Layout, name: str) -> Callable[[int], str]:
         return data[base + start : base + end].decode()
 
     return read
+
+
+def names(layout: Layout) -> Callable[[int], str]:
+    """Reads the name of a node, `""` where it has none."""
+    read, rows = strings(layout, "name"), read_rows(layout)
+    if not rows.skipped:
+        return read
+    first, end, skipped = rows.first, rows.end, rows.skipped
+
+    def named(node: int) -> str:
+        if node < first:
+            return read(node)
+        return read(node - skipped) if node >= end else ""
+
+    return named
 
 
 def all_strings(layout: Layout, name: str, count: int) -> list[str]:

@@ -18,7 +18,8 @@ OLDEST_VERSION = 1
 """1: offsets are plain integers, which is still how small graphs have them. 2: packed ones.
 1 and 2 have a digest for each section, 3 one for each block of the file."""
 NARROW, TEXTS = "offsets in steps of one byte", "literals in compressed blocks"
-FEATURES = frozenset({NARROW, TEXTS})
+COMPACT = "edges in few bits"
+FEATURES = frozenset({NARROW, TEXTS, COMPACT})
 """What a file may say that its reader must know (`requires`): how a format grows without a new
 version. A section that readers may leave alone needs no such word."""
 HEADER_SPACE = 1 << 15
@@ -99,7 +100,11 @@ def needed_features(sections: Mapping[str, Mapping[str, Any]]) -> list[str]:
     narrow = any(n.endswith("_steps") and s["typecode"] == "B" for n, s in sections.items())
     return [
         feature
-        for feature, used in ((NARROW, narrow), (TEXTS, "literal_blocks" in sections))
+        for feature, used in (
+            (NARROW, narrow),
+            (TEXTS, "literal_blocks" in sections),
+            (COMPACT, "out_begins" in sections),
+        )
         if used
     ]
 

@@ -1,5 +1,6 @@
 """DuckDB as an external sorter: takes rows in any number, gives them back in order, in chunks."""
 
+import os
 import re
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 CHUNK_ROWS = 500_000
 STRING_ROWS = 50_000
+THREAD_BYTES = 64 << 20
+"""Of DuckDB's memory for each of its threads, which have blocks of their own while they spill."""
 _SHARE = 0.6
 """Of the memory limit for DuckDB; the rest is for what stands in Python and numpy meanwhile."""
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
@@ -169,6 +172,7 @@ def _connect(folder: Path, memory_bytes: int, kept: bool) -> "DuckDBPyConnection
         "memory_limit": f"{memory_bytes}B",
         # Without it DuckDB gives sorted rows back out of order.
         "preserve_insertion_order": "true",
+        "threads": max(1, min(len(os.sched_getaffinity(0)), memory_bytes // THREAD_BYTES)),
         "autoinstall_known_extensions": "false",
     }
     database = str(folder / "sort.duckdb") if kept else ":memory:"

@@ -76,7 +76,7 @@ def test_nodes_found_in_many_parts_are_the_same_graph(
         sorter.Sorter, "run", lambda self, sql: (statements.append(sql), run(self, sql))[1]
     )
     assert toy_tsv(tmp_path).checksum == whole
-    assert sum(sql.startswith("INSERT INTO found") for sql in statements) > 5
+    assert sum(sql.startswith("INSERT INTO node") for sql in statements) > 5
 
 
 def test_english_names_are_preferred_then_a_names_file_wins(tmp_path: Path) -> None:

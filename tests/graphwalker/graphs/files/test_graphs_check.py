@@ -63,7 +63,7 @@ def swap_ends(data: bytearray) -> None:
 
 
 def roll(data: bytearray) -> None:
-    data[:] = data[4:] + data[:4]
+    data[:] = data[1:] + data[:1]
 
 
 def cut(data: bytearray) -> None:
@@ -77,10 +77,11 @@ def cut(data: bytearray) -> None:
         ("id_ends", swap_ends, "id_ends out of order"),
         ("out_groups", swap_ends, "out_groups out of order"),
         ("out_relations", lambda data: data.__setitem__(0, 255), "out_relations out of"),
-        ("in_nodes", lambda data: data.__setitem__(slice(0, 4), b"\xff" * 4), "in_nodes out of"),
-        ("out_nodes", cut, "end of out_starts"),
+        ("in_nodes", lambda data: data.__setitem__(0, 255), "in_nodes out of"),
+        ("out_edges", swap_ends, "out edges out of order"),
+        ("out_begins", lambda data: data.__setitem__(0, 0), "out groups do not begin"),
         ("relation_counts", lambda data: data.__setitem__(0, 200), "triples of the relations"),
-        ("id_bucket_items", lambda data: data.reverse(), "id_bucket_items out of range"),
+        ("id_bucket_items", lambda data: data.__setitem__(0, 255), "id_bucket_items out of range"),
         ("id_bucket_items", roll, "is not found by its id"),
         ("name_bucket_items", roll, "is not found by its name"),
         ("entities", lambda data: data.reverse(), "entities out of order"),

@@ -99,7 +99,7 @@ def test_the_toy_graph_is_the_same_compiled(toy: CompiledGraph) -> None:
     assert_equal(toy, toy_graph(), nodes_of(TOY_TRIPLES) | set(TOY_NAMES))
 
 
-SAFE = st.characters(exclude_categories=["Cs"], exclude_characters="\t\r\n")
+SAFE = st.characters(exclude_categories=["Cs"], exclude_characters="\t\r\n\0")
 TEXT = st.text(st.one_of(st.sampled_from("aAbß\"',[]\\ é\u0301İſ"), SAFE), min_size=1, max_size=4)
 IDS = st.one_of(
     TEXT.filter(lambda t: not t.startswith('"')), st.sampled_from(["m.0", "m.1", "g.2"])

@@ -58,6 +58,7 @@ def in_format_2(data: bytes) -> bytes:
     """The same graph as the last version wrote it: a digest for each section."""
     header = header_of(data)
     end = header.pop("blocks")["offset"]
+    header.pop("requires")
     for section in header["sections"].values():
         start = section["offset"]
         part = data[start : start + section["bytes"]]
