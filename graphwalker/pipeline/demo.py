@@ -5,12 +5,14 @@ command or script of that stage does.
 """
 
 from functools import partial
+from importlib.util import find_spec
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, TypeVar
 
 from graphwalker.cli import console
 from graphwalker.config import Config, parse_config, refuse_unknown, write_config
+from graphwalker.doctor.extras import DISTRIBUTION
 from graphwalker.errors import IncompleteError, UserError
 from graphwalker.pipeline.config import DemoConfig, Settings
 from graphwalker.pipeline.stages import Stage, StageTimes
@@ -29,12 +31,23 @@ HEADLINE = ("questions", "em", "em_interval", "f1", "hits1", "hit_any", "retriev
 @one_writer("out")
 def run_demo(out: Path, config: DemoConfig) -> dict[str, Any]:
     """Run every stage that is not finished yet, then write and show the report."""
+    check_modules()
     demo = Demo(out, config)
     demo.check_settings()
     demo.check_questions()
     demo.make_data()
     demo.train()
     return demo.report()
+
+
+def check_modules() -> None:
+    """Raises `UserError` where what training needs is not installed, before any data is made."""
+    for module in ("torch", "transformers", "trl"):
+        if find_spec(module) is None:
+            raise UserError(
+                f"the demo trains a model, and {module} is not installed: "
+                f"pip install '{DISTRIBUTION}[train]'"
+            )
 
 
 class Demo:
