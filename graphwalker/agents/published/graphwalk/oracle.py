@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from graphwalker.agents.published.graphwalk.lines import read_lines
-from graphwalker.agents.published.graphwalk.steps import STEPS, Walk
+from graphwalker.agents.published.graphwalk.steps import STEPS, StepNotes
 from graphwalker.answers.rows import row_texts
 from graphwalker.graphs.properties import PropertyGraph
 from graphwalker.graphs.property.memory import Edge, MemoryPropertyGraph, Node
@@ -44,8 +44,8 @@ class GraphWalkOracle(PlannedPolicy):
     def plan(self, key: str, question: Question) -> Plan:
         template = _BY_NAME[question.structure]
         if self._stepwise and (steps := STEPS.get(template.name)):
-            walk = Walk(graph_of(self.graph, question), question.annotations["values"])
-            yield from steps(walk)
+            progress = StepNotes(graph_of(self.graph, question), question.annotations["values"])
+            yield from steps(progress)
             return
         graph = graph_of(self.graph, question)
         view = _View(graph, question.annotations["values"], self._most, self._stepwise)

@@ -21,11 +21,11 @@ from graphwalker.tools.base import Call
 from graphwalker.tools.properties import AROUND, FIND, VALUES
 from graphwalker.trajectory import Turn
 
-Steps = Generator[tuple[str, Call | FinalAnswer], Turn, None]
+LearnableSteps = Generator[tuple[str, Call | FinalAnswer], Turn, None]
 _LINE = re.compile(r"^(\d+)([.:] )(\[.*\])$", re.MULTILINE)
 
 
-class Line(NamedTuple):
+class ShownLine(NamedTuple):
     """A line of a result that shows a neighbour."""
 
     number: str
@@ -53,21 +53,21 @@ class Line(NamedTuple):
 
 
 @dataclass(slots=True)
-class Walk:
+class StepNotes:
     """What an episode needs to remember, and its thought in the making."""
 
     graph: PropertyGraph
     values: Values
     rows: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
-    said: list[str] = field(default_factory=list[str])
+    written: list[str] = field(default_factory=list[str])
     queued: int = 0
 
     def text(self, name: str) -> str:
         return str(self.values[name])
 
     def thought(self, last: str) -> str:
-        said, self.said = [*self.said, last], []
-        return "\n".join(said)
+        written, self.written = [*self.written, last], []
+        return "\n".join(written)
 
     def found(self, **row: Any) -> str:
         """Says that this is a row of the answer."""
@@ -86,21 +86,21 @@ class Walk:
         and with the first and the last number."""
         found = [(n + mark, json.loads(text)) for n, mark, text in _LINE.findall(turn.observation)]
         ends = f"{found[0][0]}to {found[-1][0]}" if found else "None."
-        self.said.append(f"{so_far}{self.count}{ends}")
+        self.written.append(f"{so_far}{self.count}{ends}")
         return found
 
-    def neighbours(self, turn: Turn, so_far: str = "", kind: str = "") -> Iterator[Line]:
+    def neighbours(self, turn: Turn, so_far: str = "", kind: str = "") -> Iterator[ShownLine]:
         """The outgoing ones, of one type or of any; the thought passes over the others."""
         for number, values in self.listed(turn, so_far):
-            line = Line(number, *values)
+            line = ShownLine(number, *values)
             if line.side == OUTGOING and (not kind or line.kind == kind):
                 yield line
             else:
                 self.judge(line, "-", line.side_shown)
 
-    def judge(self, line: Line, verdict: str, copied: str = "") -> None:
+    def judge(self, line: ShownLine, verdict: str, copied: str = "") -> None:
         """Says what follows from a line, and how far the episode then is."""
-        self.said.append(f"{line.number}{copied or line.copied} {verdict} ; {self.state}")
+        self.written.append(f"{line.number}{copied or line.copied} {verdict} ; {self.state}")
 
     @property
     def state(self) -> str:
@@ -113,15 +113,15 @@ class Walk:
         return list(dict.fromkeys(one.start for one in known if one.type == kind))
 
 
-def node_by_property(walk: Walk) -> Steps:
+def node_by_property(walk: StepNotes) -> LearnableSteps:
     about = {"property_name": walk.text("property"), "property_value": walk.values["value"]}
     turn = yield "One look is enough.", Call(FIND, {"label": walk.text("source"), **about})
     for number, values in walk.listed(turn):
-        walk.said.append(f"{number}{_open(values[:1])} {walk.found(node_key=values[0])}")
+        walk.written.append(f"{number}{_open(values[:1])} {walk.found(node_key=values[0])}")
     yield walk.thought(f"{_now(walk)}done."), walk.answer()
 
 
-def relationship_by_property(walk: Walk) -> Steps:
+def relationship_by_property(walk: StepNotes) -> LearnableSteps:
     """All values of a property of each label at which such relationships start."""
     kind, wanted = walk.text("relationship"), walk.values["value"]
     labels = walk.starts(kind)
@@ -154,7 +154,7 @@ def relationship_by_property(walk: Walk) -> Steps:
     yield f"{thought} done.", walk.answer()
 
 
-def path_from_node(walk: Walk) -> Steps:
+def path_from_node(walk: StepNotes) -> LearnableSteps:
     """Node after node of a queue, each entered with its number, label, key and distance."""
     hops, start = int(walk.values["hops"]), walk.text("key")
     queue = [(walk.text("source"), start, 0)]
@@ -182,7 +182,7 @@ def path_from_node(walk: Walk) -> Steps:
     yield thought, walk.answer()
 
 
-def remote_property(walk: Walk) -> Steps:
+def remote_property(walk: StepNotes) -> LearnableSteps:
     """The queue of `path_from_node`, until a node stands in it that will do."""
     hops, start, target = int(walk.values["hops"]), walk.text("key"), walk.text("target")
     queue = [(walk.text("source"), start, 0)]
@@ -216,11 +216,11 @@ def remote_property(walk: Walk) -> Steps:
     (known,) = (one for one in walk.graph.schema().labels if one.name == target)
     place = keys_in_order(known.keys).index(walk.text("property"))
     for _, values in walk.listed(turn):
-        walk.said.append(walk.found(value=values[place]))
+        walk.written.append(walk.found(value=values[place]))
     yield walk.thought("Now 1 found; done."), walk.answer()
 
 
-def relationship_negation(walk: Walk) -> Steps:
+def relationship_negation(walk: StepNotes) -> LearnableSteps:
     kind, target = walk.text("relationship"), walk.text("target")
     place = _relationship_keys(walk.graph, kind).index(walk.text("relationship_property"))
     call = _around(walk.text("source"), walk.text("property"), walk.values["value"])
@@ -233,7 +233,7 @@ def relationship_negation(walk: Walk) -> Steps:
     yield walk.thought(f"{_now(walk)}done."), walk.answer()
 
 
-STEPS: dict[str, Callable[[Walk], Steps]] = {
+STEPS: dict[str, Callable[[StepNotes], LearnableSteps]] = {
     "node_by_property": node_by_property,
     "relationship_by_property": relationship_by_property,
     "path_from_node": path_from_node,
@@ -243,7 +243,7 @@ STEPS: dict[str, Callable[[Walk], Steps]] = {
 """Templates whose every step is spelled out. The others see the graph, and then know."""
 
 
-def _now(walk: Walk) -> str:
+def _now(walk: StepNotes) -> str:
     return f"Now {walk.count}"
 
 
