@@ -250,8 +250,11 @@ def main() -> None:
     first.measure("hub", [partial(ours.flat_relations_many, [Side(HUB, d) for d in Direction])])
     for topic in [*topics[: given.warm], hub, hub]:
         _texts(ours, topic)
+    of_any = compare(topics[given.warm :], graphs, Meter(server.pid))
+    _texts(ours, hub)  # both sides' texts about the hub are planned
+    graphs[1].get_relations(HUB)
     figures: dict[str, Any] = {
-        "any entity": compare(topics[given.warm :], graphs, Meter(server.pid)),
+        "any entity": of_any,
         "hub": compare([hub] * given.hub_calls, graphs, Meter(server.pid)),
         "hub, first listing of a process": first.figures("hub"),
         "graph": compiled.info(),

@@ -154,7 +154,7 @@ class EndpointLister:
         """Its listing, from what its relations are known to lead to."""
         side, large = look.side, sum(look.counts.values()) > COUNTED
         if large:
-            look.counts = self._bounded_counts(side, look.counts)
+            look.counts = self._bounded_counts(side)
         counts = {r: n for r, n in look.counts.items() if n and not self._vocabulary.hides(r)}
         for relation in counts:
             if (relation, side.direction) not in self._known:
@@ -235,11 +235,8 @@ class EndpointLister:
 
             yield some, branch
 
-    def _bounded_counts(self, side: Side, counted: Mapping[str, int]) -> dict[str, int]:
-        """The relations of a side with very many edges, each counted up to `COUNTED_EACH`; over
-        several graphs not all edges were `counted`."""
-        if self._patterns.one_graph:
-            return _bounded(counted)
+    def _bounded_counts(self, side: Side) -> dict[str, int]:
+        """The relations of a side with very many edges, each counted up to `COUNTED_EACH`."""
         batch, direction = BranchBatch(self._client), side.direction
         entity = batch.term(self._iri(side.entity_id))
         batch.add(self._patterns.relation_ids(entity, direction))
