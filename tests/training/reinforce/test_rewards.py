@@ -13,10 +13,11 @@ from graphwalker.policies.base import Sampling
 from graphwalker.policies.scripted import ScriptedPolicy
 from graphwalker.query.query import Branch, Hop, Query
 from graphwalker.question import Answer, Question
-from graphwalker.trajectory import Message, Trajectory
+from graphwalker.trajectory import Message, StopReason, Trajectory
 from support.toy import TOY_NAMES, toy_graph
 from training.grpo_config import GrpoConfig
 from training.reinforce.groups import turn_credit
+from training.reinforce.rewards.answers import ANSWER_REWARDS
 from training.reinforce.rewards.gold import (
     GoldWalks,
     check_queries,
@@ -207,3 +208,11 @@ def test_rewards_are_mixed_by_their_weights() -> None:
     assert (guess, walked) == (1.0, 1.75)
     with pytest.raises(ValueError, match="one of them must have a weight"):
         GrpoConfig(**paths, rewards={"em": 0, "frontier": 1})
+
+
+@pytest.mark.parametrize(("names", "penalty"), [(1, 0.0), (2, -1 / 2), (4, -3 / 4)])
+def test_answers_beyond_the_gold_set_cost_their_share_of_what_was_answered(names, penalty) -> None:
+    gold = Question("q", "Who?", (Entity("m.1", "A"),), (Answer("B"),))
+    given = tuple(f"B{number}" for number in range(names))
+    episode = Trajectory(gold, "agent", "policy", (), given, StopReason.ANSWERED)
+    assert ANSWER_REWARDS["over_answer"](episode, gold, {}) == penalty
