@@ -23,13 +23,14 @@ class KnownHop:
     """A hop, the same object wherever a walk meets it (so compared by identity), and what the rule
     says of it."""
 
-    __slots__ = ("after", "allowed", "alone", "describes", "hop", "spellings")
+    __slots__ = ("after", "allowed", "alone", "describes", "hop", "inverse", "spellings")
 
     def __init__(self, hop: Hop, judge: Plausibility | None) -> None:
         self.hop = hop
         self.allowed = not judge or judge.allows(hop)
         self.alone = not judge or judge.allows(hop, alone=True)
         self.describes = not judge or judge.describes(hop)
+        self.inverse = judge.inverse(hop) if judge else None
         self.spellings: tuple[KnownHop, ...] = (self,)
         """It and its inverse."""
         self.after: dict[KnownHop, bool] = {}
@@ -52,11 +53,12 @@ class HopEnds:
 class WalkedPlace:
     """An entity as walks see it."""
 
-    __slots__ = ("entity_id", "hops", "onward", "ways")
+    __slots__ = ("entity_id", "listed", "onward", "ways")
 
-    def __init__(self, entity_id: str, hops: list[KnownHop]) -> None:
+    def __init__(self, entity_id: str, listed: list[KnownHop]) -> None:
         self.entity_id = entity_id
-        self.hops = hops
+        self.listed = listed
+        """Every hop that walks may take from there, if the rule lets them."""
         self.onward: dict[tuple[KnownHop | None, bool, bool], list[KnownHop]] = {}
         self.ways: dict[KnownHop, HopEnds] = {}
 
@@ -86,7 +88,7 @@ class WalkedPlaces:
         """The place of an entity."""
         place = self._young.get(entity_id)
         if place is None:
-            place = self._old.get(entity_id) or WalkedPlace(entity_id, self._hops(entity_id))
+            place = self._old.get(entity_id) or WalkedPlace(entity_id, self._listed_at(entity_id))
             if len(self._young) >= PLACES:
                 self._old, self._young = self._young, {}
             self._young[entity_id] = place
@@ -97,9 +99,8 @@ class WalkedPlaces:
         found = self._known.get(hop)
         if found is None:
             found = self._known[hop] = KnownHop(hop, self._judge)
-            inverse = self._judge.inverse(hop) if self._judge else None
-            if inverse is not None and inverse != hop:
-                found.spellings = (found, self.known(inverse))
+            if found.inverse is not None and found.inverse != hop:
+                found.spellings = (found, self.known(found.inverse))
         return found
 
     def onward(
@@ -111,14 +112,19 @@ class WalkedPlaces:
         found = place.onward.get(key)
         if found is None:
             judge = self._judge
-            found = place.onward[key] = [
+            sensible = [
                 hop
-                for hop in place.hops
+                for hop in place.listed
                 if (hop.alone if alone else hop.allowed)
                 and (is_end or hop.describes)
                 and (reached_by is None or not judge or self._follows(judge, reached_by, hop))
             ]
+            found = place.onward[key] = self._central(place, sensible)
         return found
+
+    def hops(self, place: WalkedPlace) -> list[KnownHop]:
+        """The hops whose domain is what the entity is about."""
+        return self._central(place, place.listed)
 
     def way(self, place: WalkedPlace, hop: KnownHop) -> HopEnds:
         """Where the hop leads from there."""
@@ -146,16 +152,18 @@ class WalkedPlaces:
             found = hop.after[reached_by] = judge.follows(reached_by.hop, hop.hop)
         return found
 
-    def _hops(self, entity_id: str) -> list[KnownHop]:
+    def _central(self, place: WalkedPlace, hops: list[KnownHop]) -> list[KnownHop]:
+        if not hops or self._judge is None or not self._judge.config.on:
+            return hops
+        is_central = self._judge.centrality(place.entity_id)
+        return [known for known in hops if is_central(known.hop, known.inverse)]
+
+    def _listed_at(self, entity_id: str) -> list[KnownHop]:
         listed = self._relations(entity_id)
-        hops = [
+        return [
             *self._allowed(listed.out, Direction.OUT),
             *self._allowed(listed.into, Direction.IN),
         ]
-        if self._judge is None:
-            return hops
-        central = self._judge.central(entity_id, [known.hop for known in hops])
-        return [self.known(hop) for hop in central]
 
     def _allowed(self, relations: Iterable[str], direction: Direction) -> list[KnownHop]:
         """The hops over those relations that walks may take."""

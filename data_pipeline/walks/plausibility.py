@@ -184,21 +184,25 @@ class Plausibility:
         one that knows more."""
         if not self.config.on:
             return list(hops)
+        is_central = self.centrality(entity_id)
+        return [hop for hop in hops if is_central(hop, self.inverse(hop))]
+
+    def centrality(self, entity_id: str) -> Callable[[Hop, Hop | None], bool]:
+        """Whether a hop, given with its inverse, is one of `central`; for a rule that is on."""
         listing = self.relations(entity_id)
-        facts: Counter[str] = Counter()
+        facts: dict[str, int] = {}
         for side in (listing.out, listing.into):
             for relation, number in side.items():
-                facts[domain(relation)] += number
+                about = domain(relation)
+                facts[about] = facts.get(about, 0) + number
         least = self.config.min_domain_share * sum(facts.values())
-        return [
-            hop
-            for hop in hops
-            if facts[domain(hop.relation)] >= least and self._is_fullest(hop, listing)
-        ]
 
-    def _is_fullest(self, hop: Hop, listing: Listing) -> bool:
-        other = self.inverse(hop)
-        return other is None or _ends(other, listing) <= _ends(hop, listing)
+        def is_central(hop: Hop, inverse: Hop | None) -> bool:
+            return facts.get(domain(hop.relation), 0) >= least and (
+                inverse is None or _ends(inverse, listing) <= _ends(hop, listing)
+            )
+
+        return is_central
 
     def between(self, entity_id: str, reached_by: Hop) -> bool:
         """Whether a question may describe the entity by that hop, to ask further from it."""
@@ -243,11 +247,12 @@ class Plausibility:
         found = self.verdicts.get(key)
         if found is None:
             back = reversed_hop(reached_by)
+            # What is cheap and says no most often comes first.
             found = self.verdicts[key] = (
-                self.same(hop) != self.same(back)
-                and not (self.config.worded_only and self._apart(reached_by, hop))
-                and self.company.fan_out(hop) <= self.config.max_fan_out
+                self.company.fan_out(hop) <= self.config.max_fan_out
                 and self.company.share(back, hop) >= self.config.min_together
+                and self.same(hop) != self.same(back)
+                and not (self.config.worded_only and self._apart(reached_by, hop))
             )
         return found
 

@@ -209,7 +209,8 @@ class Walker:
         """A second topic and the hop that leads from it to where the branches meet; the `other`
         branch leads there by that hop."""
         judge = self.plausibility
-        for known in some_of(rng, self._places.at(meet.id).hops, HOP_TRIES):
+        hops = self._places.hops(self._places.at(meet.id))
+        for known in some_of(rng, hops, HOP_TRIES):
             hop = known.hop
             back = Hop(hop.relation, hop.direction.reverse)
             if judge and not (judge.allows(back) and judge.meets(other, back)):
