@@ -193,12 +193,8 @@ class SeedRun:
         prompt = self.out / "prompt-no-tools.md"
         write_text(prompt, "{graph}\n---\n{question}\n")
         return EnvironmentConfig.model_validate(
-            {
-                "preset": "graphwalk",
-                "prompt": str(prompt),
-                "options": {"tools": False},
-                **self.config.no_tools,
-            }
+            {"preset": "graphwalk", "prompt": str(prompt), "options": {"tools": False}}
+            | self.config.no_tools
         )
 
     def _answers_alone(self, _: Any) -> None:
@@ -361,11 +357,9 @@ def fits(
 
 
 def costs(out: Path, seeds: Sequence[int], config: GraphWalkTrainedConfig) -> dict[str, Any]:
-    """What the trainings took, by seed: rows, tokens, CPU seconds."""
-    kinds = [
-        *((TRAINED, n) for n in range(len(config.rounds))),
-        *[(NO_TOOLS, 0)] * bool(config.no_tools),
-    ]
+    """What the trainings took: rows, tokens, seconds."""
+    kinds = [(TRAINED, number) for number in range(len(config.rounds))]
+    kinds += [(NO_TOOLS, 0)] if config.no_tools else []
     found: dict[str, Any] = {}
     for seed in seeds:
         folder = out / f"seed-{seed}"
