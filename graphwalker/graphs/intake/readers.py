@@ -70,6 +70,8 @@ class TypeReader(FileReader):
             if len(fields) < 2 or not fields[0] or not fields[1]:
                 if line:
                     self._reject(number, "expected id<TAB>type", line)
+            elif is_literal(fields[0]):
+                self._reject(number, f"a literal has no types: {fields[0][:80]}", line)
             elif not _is_header(number, fields):
                 rows.types.append((fields[0], fields[1]))
                 self.kept += 1

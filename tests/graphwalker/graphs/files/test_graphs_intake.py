@@ -284,6 +284,16 @@ def test_a_literal_of_ten_megabytes_is_read_whole(tmp_path: Path) -> None:
     assert graph.neighbors(found.id, "a.b.c", Direction.OUT) == []
 
 
+def test_a_type_of_a_literal_is_rejected_with_its_place(tmp_path: Path) -> None:
+    path = put(tmp_path / "t.tsv", 'm.1\ta.b.c\t"text"\n')
+    types = put(tmp_path / "y.tsv", 'm.1\tx.y\n"text"\tx.z\n')
+    assert build_graph([path], tmp_path / "graph", types=types)["malformed"] == 1
+    (_, line) = (tmp_path / "graph" / "rejects.tsv").read_text().splitlines()
+    assert line.split("\t")[:3] == [str(types), "2", 'a literal has no types: "text"']
+    graph = open_compiled(tmp_path / "graph")
+    assert (graph.types("m.1"), graph.types('"text"')) == (["x.y"], [])
+
+
 def test_a_line_beyond_the_limit_is_rejected_without_filling_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
