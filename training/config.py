@@ -140,10 +140,6 @@ class SftConfig(TrainingConfig):
     mask_injected_errors: bool = True
     """No loss on turns in which an expert was made to err: the recovery is learned, not the error
     (the paper trains on both)."""
-    unknown_words: float = Field(default=0.0, ge=0, le=1)
-    """Share of rows in whose question the words of one step are put as tokens that no row shows
-    (word dropout), so that a model from scratch learns to guess at a word that it does not know.
-    0: none, as a pretrained model knows most words."""
 
     lr: float = Field(default=1e-5, gt=0)
     """Peak learning rate (GraphWalker: 1e-5; a tiny model from scratch: 3e-3)."""

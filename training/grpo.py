@@ -169,7 +169,6 @@ def make_trainer(
     trainer.remove_callback(PrinterCallback)
     add_parts(trainer, config, environment)
     trainer.embedding_lr, trainer.pass_tokens = config.embedding_lr, config.micro_batch_tokens
-    trainer.embeddings_held = config.embedding_rows == "unshown"
     trainer.off_policy = config.draws_with_copy
     return trainer
 

@@ -81,9 +81,6 @@ class GrpoConfig(TrainingConfig):
     embedding_lr: float = Field(default=0.0, ge=0)
     """Learning rate of the token embeddings, where questions have words that no demonstration of a
     tiny model has. 0: `lr`."""
-    embedding_rows: Literal["all", "unshown"] = "all"
-    """Which tokens `embedding_lr` is for. `unshown`: those that no replayed demonstration shows;
-    the others keep `lr`. It needs `replay`, and a layout without DeepSpeed or FSDP."""
     schedule: Literal["constant", "linear", "cosine"] = "constant"
     """Learning rate after the warm-up (GraphWalker's code: constant)."""
     warmup_steps: int = Field(default=0, ge=0)
@@ -175,14 +172,6 @@ class GrpoConfig(TrainingConfig):
         for name in ("steps", "save_steps"):
             if getattr(self, name) % self.iterations:
                 raise ValueError(f"{name} must be a multiple of iterations ({self.iterations})")
-        return self
-
-    @model_validator(mode="after")
-    def _unshown_tokens_are_known(self) -> "GrpoConfig":
-        if self.embedding_rows == "unshown" and not (self.embedding_lr and self.replay):
-            raise ValueError(
-                "embedding_rows: unshown needs embedding_lr, and replay.data to know what is shown"
-            )
         return self
 
     @model_validator(mode="after")

@@ -18,7 +18,6 @@ from training.runs.distributed import check_layout, processes, rank, set_threads
 from training.runs.environment import check_evaluation, in_their_environment, write_sft_environment
 from training.runs.resuming import claim_run, record_length
 from training.supervised.data import plan_steps, read_rows
-from training.supervised.unknown_words import with_unknown_words
 
 log = logging.getLogger(__name__)
 
@@ -70,8 +69,6 @@ def _train(config: SftConfig, out: Path) -> Path:
     except OSError:
         raise UserError(f"model: {config.model}: no such folder, nor a model on the Hub") from None
     rows = read_rows(config, tokenizer)
-    share = config.unknown_words
-    rows.rows = with_unknown_words(rows.rows, rows.questions, tokenizer, share, config.seed)
     if rank() == 0:
         facts = rows.facts()
         claim_facts(out, "data", facts)

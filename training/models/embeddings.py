@@ -5,10 +5,8 @@ it means is to move that row, by about as much as SFT moves the others; the same
 weights would undo what those have learned.
 """
 
-from collections.abc import Collection
 from typing import Any
 
-import torch
 from torch import nn
 
 
@@ -23,27 +21,3 @@ def set_embedding_lr(optimizer: Any, model: nn.Module, lr: float) -> None:
         group["params"] = [p for p in group["params"] if id(p) not in tables]
         rest = {key: value for key, value in group.items() if key not in ("params", "initial_lr")}
         optimizer.add_param_group({**rest, "params": inside, "lr": lr, "embeddings": True})
-
-
-def hold_rows(optimizer: Any, model: nn.Module, rows: Collection[int], share: float) -> None:
-    """Let these rows of the embedding tables move only `share` of each step of the optimizer.
-
-    They are the tokens that demonstrations show. Where the tables are the output layer, too (tied),
-    every row has a gradient in every step, and Adam makes whole steps of the smallest one. Needs
-    whole weights that the optimizer itself changes.
-    """
-    tables = [m.weight for m in model.modules() if isinstance(m, nn.Embedding)]
-    held = torch.tensor(sorted(rows), device=tables[0].device)
-    before: list[torch.Tensor] = []
-
-    @torch.no_grad()
-    def remember(*_: Any) -> None:
-        before[:] = [table[held] for table in tables]
-
-    @torch.no_grad()
-    def hold(*_: Any) -> None:
-        for table, old in zip(tables, before, strict=True):
-            table[held] = old + share * (table[held] - old)
-
-    optimizer.register_step_pre_hook(remember)
-    optimizer.register_step_post_hook(hold)

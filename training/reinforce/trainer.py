@@ -18,7 +18,7 @@ from trl.trainer.grpo_trainer import GRPOTrainer
 from graphwalker.errors import UserError
 from training.evaluation.callback import RolloutEvaluation
 from training.models.average import AveragedWeights
-from training.models.embeddings import hold_rows, set_embedding_lr
+from training.models.embeddings import set_embedding_lr
 from training.models.heads import add_selective_head, has_plain_head
 from training.reinforce.instruments import Movement
 from training.reinforce.log import Drift, StepLog
@@ -34,9 +34,6 @@ ROW_MEANS = ("grpo", "dr_grpo")
 """Objectives that are means over rows, so rows can be regrouped."""
 SUMS = ("dapo",)
 """Objectives that are sums over all tokens of a step, divided by a number known beforehand."""
-
-_OTHER_OPTIMIZERS = (DistributedType.DEEPSPEED, DistributedType.FSDP)
-"""Layouts whose optimizer changes other tensors than the model's weights."""
 
 
 class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
@@ -58,8 +55,6 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
         self.add_callback(self._movement)
         self.embedding_lr = 0.0
         """0: that of all weights."""
-        self.embeddings_held = False
-        """Tokens that the replay shows keep the rate of all weights."""
         self.pass_tokens = 0
         """Tokens of a pass, rows end to end; 0: passes of so many rows, padded."""
         self.off_policy = False
@@ -85,14 +80,6 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
         if first and self.embedding_lr:
             bare: Any = self.accelerator.unwrap_model(self.model)
             set_embedding_lr(optimizer, bare, self.embedding_lr)
-            if self.embeddings_held and self.replay:
-                if self.accelerator.distributed_type in _OTHER_OPTIMIZERS:
-                    raise UserError(
-                        "embedding_rows: unshown needs an optimizer that holds whole weights: use "
-                        "configs/accelerate/ddp.yaml, or embedding_rows=all"
-                    )
-                share = self.args.learning_rate / self.embedding_lr
-                hold_rows(optimizer, bare, self.replay.shown, share)
         return optimizer
 
     # --- rollouts and batches

@@ -10,7 +10,6 @@ from typing import Any, Protocol
 
 from graphwalker.errors import UserError
 from graphwalker.files import read_records
-from graphwalker.question import Question
 from graphwalker.tokens.formats import FormatSetting
 from graphwalker.tokens.segments import IGNORED, Row, chat_format, training_rows
 from graphwalker.trajectory import Trajectory
@@ -40,8 +39,6 @@ class Rows:
     """What a run trains on, and what was set aside."""
 
     rows: list[Row] = field(default_factory=list)
-    questions: list[Question] = field(default_factory=list)
-    """The question of each row."""
     long_ones: dict[str, int] = field(default_factory=dict)
     """Tokens of the rows that were set aside as too long, by trajectory."""
     longest: int = 0
@@ -103,7 +100,6 @@ def read_rows(config: RowSource, tokenizer: Any) -> Rows:
                 result.long_ones[f"{trajectory.id}/{number}"] = len(row.input_ids)
             else:
                 result.rows.append(row)
-                result.questions.append(trajectory.question)
                 result.longest_turn = max(result.longest_turn, row.longest_turn)
     if not result.rows:
         raise UserError(

@@ -56,11 +56,6 @@ class Replay:
         log.info("replay: %s", ", ".join(f"{name} {n:,}" for name, n in rows.facts().items()))
         return cls(rows, per_step, weight, tokenizer.pad_token_id or 0, seed)
 
-    @property
-    def shown(self) -> set[int]:
-        """Every token that a demonstration shows."""
-        return {token for row in self._rows for token in row.input_ids}
-
     def step(self, number: int) -> list[int]:
         """Row numbers of that optimizer step, counted from 0, the longest first."""
         round_, first = divmod(number * self._per_step, len(self._rows))

@@ -1,13 +1,9 @@
 """A learning rate of the embeddings' own: in a group of the optimizer, followed by the schedule."""
 
-import pytest
 import torch
 from torch import nn
 
-from graphwalker.config import parse_config
-from graphwalker.errors import UserError
-from training.grpo_config import GrpoConfig
-from training.models.embeddings import hold_rows, set_embedding_lr
+from training.models.embeddings import set_embedding_lr
 
 
 def test_embeddings_move_at_their_own_rate() -> None:
@@ -31,23 +27,3 @@ def test_a_second_call_changes_nothing() -> None:
     for _ in range(2):
         set_embedding_lr(optimizer, model, 0.01)
     assert len(optimizer.param_groups) == 2
-
-
-def test_rows_that_are_shown_move_at_the_rate_of_all_weights() -> None:
-    model = nn.Sequential(nn.Embedding(5, 3), nn.Linear(3, 2))
-    optimizer = torch.optim.AdamW(model.parameters(), lr=0.01, weight_decay=0.0, eps=1e-12)
-    set_embedding_lr(optimizer, model, 0.1)
-    hold_rows(optimizer, model, {0, 1}, 0.01 / 0.1)
-    table = model[0].weight
-    assert isinstance(table, nn.Parameter)
-    before = table.detach().clone()
-    model(torch.tensor([1, 2])).sum().backward()
-    optimizer.step()
-    moved = (table - before).abs().amax(1)
-    assert [round(m, 4) for m in moved.tolist()] == [0.0, 0.01, 0.1, 0.0, 0.0]
-
-
-def test_held_rows_need_demonstrations(tmp_path) -> None:
-    files = {"model": "m", "questions": "q", "graph": "g", "output_dir": str(tmp_path)}
-    with pytest.raises(UserError, match=r"unshown needs embedding_lr, and replay\.data"):
-        parse_config(GrpoConfig, {**files, "embedding_lr": 0.1, "embedding_rows": "unshown"}, "x")
