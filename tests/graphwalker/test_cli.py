@@ -76,7 +76,7 @@ def test_an_unknown_command_and_a_missing_option_exit_with_2():
         (["compare", "nowhere", "nowhere"], "not an evaluation run"),
         (["graph", "build", "--triples", "none.tsv", "--out", "x"], "none.tsv"),
         (["demo", "--config", "none.yaml"], "no such config file"),
-        (["ask", "Who?", "--topic", "a", "--graph", "G", "--model", "none"], "no model"),
+        (["ask", "Who?", "--topic", "a", "--graph", "G", "--model", "none"], "no Hub model"),
         (
             ["ask", "Who?", "--topic", "a", "--graph", "G", "--model", "oracl"],
             "did you mean oracle",

@@ -59,9 +59,7 @@ class CompiledGraph(KnowledgeGraph):
         self._relation_at = {r: i for i, r in enumerate(self._relation_ids)}
         self._relation_counts = layout.array("relation_counts")
         self._sides = ByDirection({d: read_side(layout, d.value) for d in Direction})
-        listings = ByDirection(
-            {d: read_listings(layout, d, self._relation_ids) for d in Direction}
-        )
+        listings = ByDirection({d: read_listings(layout, d, self._relation_ids) for d in Direction})
         self._hops = Hops(
             self._sides, self._is_cvt, self._relation_ids, self._relation_at, listings
         )
