@@ -37,6 +37,7 @@ def claim(
     name: str = "run.json",
     *,
     free: Collection[str] = (),
+    places: Collection[str] = (),
     foreign: str = "*.jsonl",
 ) -> bool:
     """Write what a run is made from into its folder, or check that it was begun with the same.
@@ -45,6 +46,8 @@ def claim(
     that did not exist when the folder was made has its default there, and a renamed one is read
     under its old name. `free` names settings that may change between a run and its resumption; a
     config that is the claim itself (`config.yaml`) is written whole, they are left out elsewhere.
+    `places` names settings (`a.b`) that say where a file is, whose content the caller compares: a
+    run goes on after its files have moved, and its config then has their new places.
     Raises `UserError` naming the field that differs, or for a folder without `name` that holds
     files that match `foreign`.
     """
@@ -60,7 +63,7 @@ def claim(
     stored = stored_facts(path)
     found, now = ({"": stored}, {"": facts}) if isinstance(facts, Config) else (stored, facts)
     found = {key: _completed(value, now.get(key), free) for key, value in found.items()}
-    difference = _difference(found, _plain(now, free))
+    difference = _difference(found, _plain(now, free), places)
     if difference:
         raise UserError(f"{folder}: {difference}; {_REMEDY}")
     if isinstance(facts, Config):
@@ -260,13 +263,15 @@ def _completed(found: Any, now: Any, free: Collection[str]) -> Any:
         return {key: value for key, value in stored.items() if key not in free}
 
 
-def _difference(found: Any, now: Any, key: str = "") -> str:
+def _difference(found: Any, now: Any, places: Collection[str], key: str = "") -> str:
     """The first field under which two trees differ, with both values; `""` when equal."""
+    if key in places and found is not None and now is not None:
+        return ""
     if isinstance(found, dict) and isinstance(now, dict):
         theirs, ours = cast("dict[str, Any]", found), cast("dict[str, Any]", now)
         for name in dict.fromkeys((*ours, *theirs)):
             part = ".".join(filter(None, (key, name)))
-            if inner := _difference(theirs.get(name), ours.get(name), part):
+            if inner := _difference(theirs.get(name), ours.get(name), places, part):
                 return inner
         return ""
     return "" if found == now else f"{key.removeprefix('config.')} was {found!r} and is now {now!r}"

@@ -322,11 +322,12 @@ def _inputs(config: GrpoConfig, environment: Environment) -> dict[str, str]:
     if config.evaluation:
         facts["evaluation.questions"] = digest(Path(config.evaluation.questions))
     if config.replay:
-        facts |= {f"replay {path}": digest(Path(path)) for path in config.replay.data}
+        replay = enumerate(config.replay.data)
+        facts |= {f"replay.data[{number}]": digest(Path(path)) for number, path in replay}
     if Path(config.model).is_dir():
         facts["model"] = digest(Path(config.model))
     about = environment.provenance
-    facts |= {"ranker": about["ranker_digest"]} if "ranker_digest" in about else {}
+    facts |= {"environment.ranker": about["ranker_digest"]} if "ranker_digest" in about else {}
     return facts | {"graph": environment.graph.checksum}
 
 

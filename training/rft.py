@@ -128,7 +128,8 @@ def _inputs(config: RftConfig, environment: Environment) -> dict[str, str]:
     for path in config.data:
         if not Path(path).is_file():
             raise UserError(f"data: {path}: no such trajectory file")
-    facts = {path: digest(Path(path)) for path in (config.questions, *config.data)}
+    facts = {"questions": digest(Path(config.questions))}
+    facts |= {f"data[{number}]": digest(Path(path)) for number, path in enumerate(config.data)}
     if Path(config.model).is_dir():
         facts["model"] = digest(Path(config.model))
     return facts | {"graph": environment.graph.checksum}

@@ -99,12 +99,15 @@ def _inputs(config: SftConfig) -> dict[str, str]:
     model = Path(config.model)
     if not model.is_dir() and config.model.count("/") != 1:
         raise UserError(f"model: {model}: no such folder (a Hub name reads owner/name)")
-    others = [config.evaluation.questions] if config.evaluation else []
-    if isinstance(config.format, dict) and config.format.get("template"):
-        others.append(str(config.format["template"]))
     refuse_adapter(config.model)
-    facts = {path: digest(Path(path)) for path in (*config.data, *others)}
-    return {**facts, config.model: digest(model)} if model.is_dir() else facts
+    files = {f"data[{number}]": path for number, path in enumerate(config.data)}
+    if config.evaluation:
+        files["evaluation.questions"] = config.evaluation.questions
+    if isinstance(config.format, dict) and config.format.get("template"):
+        files["format.template"] = str(config.format["template"])
+    if model.is_dir():
+        files["model"] = config.model
+    return {setting: digest(Path(path)) for setting, path in files.items()}
 
 
 if __name__ == "__main__":

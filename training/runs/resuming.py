@@ -23,12 +23,18 @@ log = logging.getLogger(__name__)
 def claim_run(config: TrainingConfig, inputs: Mapping[str, str], free: Collection[str]) -> bool:
     """Claim the run folder for this config and these inputs; True where the run is finished.
 
-    `free` names settings that may differ when a run resumes; one that asks for more steps than a
-    finished run had resumes it. Raises `UserError` for another run.
+    `inputs` has the digest of each file and folder that is read, under the setting that names it
+    (`questions`, `data[0]`): those are compared by content, and may have moved. `free` names
+    settings that may differ when a run resumes; one that asks for more steps than a finished run
+    had resumes it. Raises `UserError` for another run.
     """
+    places = {"output_dir", *(setting.partition("[")[0] for setting in inputs)}
     folder, differences = Path(config.output_dir), changed(config, free)
     if rank() == 0:
-        claim(folder, config, "config.yaml", free=free, foreign="*")
+        # Contents first: a claim brings the config up to date, which a refused run must not do.
+        if (folder / "config.yaml").is_file() and (folder / "inputs.json").is_file():
+            claim_facts(folder, "inputs", inputs)
+        claim(folder, config, "config.yaml", free=free, places=places, foreign="*")
         claim_facts(folder, "inputs", inputs)
         check_files(folder)
         check_length(config)

@@ -1,5 +1,7 @@
 """What may change when a run resumes: its length, its checkpoints, how a step is cut up."""
 
+import json
+import shutil
 from contextlib import suppress
 from pathlib import Path
 
@@ -93,6 +95,41 @@ def test_a_grpo_run_is_prolonged_on_the_same_questions(grpo_world, tmp_path) -> 
     assert largest_difference(tmp_path / "long", tmp_path / "whole") == 0
     with pytest.raises(UserError, match="checkpoint-3 is beyond the 1 steps"):
         run_grpo(grpo_config(grpo_world, tmp_path / "long", steps=1, save_steps=1))
+
+
+def test_a_run_goes_on_after_it_and_what_it_reads_have_moved(place, tmp_path) -> None:
+    whole = run_sft(sft_config(place, tmp_path / "whole")).parent
+    stop_after(whole, sft_config(place, tmp_path / "before"), 4)
+    shutil.copytree(place, tmp_path / "elsewhere")
+    (tmp_path / "before").rename(tmp_path / "after")
+    moved = sft_config(tmp_path / "elsewhere", tmp_path / "after")
+    run_sft(moved)
+    assert largest_difference(tmp_path / "after", whole) == 0
+    assert load_config(SftConfig, tmp_path / "after" / "config.yaml") == moved
+
+    (tmp_path / "elsewhere" / "walks.jsonl").write_text("", encoding="utf-8")
+    with pytest.raises(UserError, match=r"data\[0\] was"):
+        run_sft(moved)
+
+
+def test_a_run_that_named_its_inputs_by_their_paths_goes_on(place, tmp_path) -> None:
+    """Earlier releases did."""
+    config = sft_config(place, tmp_path / "run", max_steps=4)
+    run_sft(config)
+    path = tmp_path / "run" / "inputs.json"
+    now = json.loads(path.read_text(encoding="utf-8"))
+    assert [*now] == ["data[0]", "model"]
+    path.write_text(json.dumps(dict(zip([*config.data, config.model], now.values(), strict=True))))
+    run_sft(config)
+    assert json.loads(path.read_text(encoding="utf-8")) == now
+
+
+def test_a_grpo_run_goes_on_after_its_world_has_moved(grpo_world, tmp_path) -> None:
+    whole = run_grpo(grpo_config(grpo_world, tmp_path / "whole", steps=2, save_steps=1)).parent
+    run_grpo(grpo_config(grpo_world, tmp_path / "moved", steps=2, save_steps=1, limit_steps=1))
+    shutil.copytree(grpo_world, tmp_path / "world")
+    run_grpo(grpo_config(tmp_path / "world", tmp_path / "moved", steps=2, save_steps=1))
+    assert largest_difference(tmp_path / "moved", whole) == 0
 
 
 def test_a_config_that_was_cut_at_any_place_is_an_error_of_ours(place, tmp_path) -> None:
