@@ -47,7 +47,8 @@ def claim(
     under its old name. `free` names settings that may change between a run and its resumption; a
     config that is the claim itself (`config.yaml`) is written whole, they are left out elsewhere.
     `places` names settings (`a.b`) that say where a file is, whose content the caller compares: a
-    run goes on after its files have moved, and its config then has their new places.
+    run resumes after its files have moved, and its config then has their new places. Of files
+    with their digests under such a name, the digests are compared.
     Raises `UserError` naming the field that differs, or for a folder without `name` that holds
     files that match `foreign`.
     """
@@ -266,7 +267,12 @@ def _completed(found: Any, now: Any, free: Collection[str]) -> Any:
 def _difference(found: Any, now: Any, places: Collection[str], key: str = "") -> str:
     """The first field under which two trees differ, with both values; `""` when equal."""
     if key in places and found is not None and now is not None:
-        return ""
+        if not isinstance(found, dict) or not isinstance(now, dict):
+            return ""
+        # By the names that the files have now.
+        theirs, ours = cast("dict[str, Any]", found), cast("dict[str, Any]", now)
+        if len(theirs) == len(ours):
+            found = dict(zip(ours, theirs.values(), strict=True))
     if isinstance(found, dict) and isinstance(now, dict):
         theirs, ours = cast("dict[str, Any]", found), cast("dict[str, Any]", now)
         for name in dict.fromkeys((*ours, *theirs)):

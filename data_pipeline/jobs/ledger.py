@@ -13,13 +13,23 @@ from data_pipeline.jobs.journal import Journal
 from data_pipeline.jobs.seen import Seen
 from graphwalker.config import Config
 from graphwalker.errors import UserError
-from graphwalker.files import JsonlAppender, dumps, read_jsonl
+from graphwalker.files import JsonlAppender, digest, dumps, read_jsonl
+from graphwalker.policies.config import weights_checksum
 from graphwalker.ranking.load import trained_ranker
-from graphwalker.runs import claim, locked, mend_config
+from graphwalker.runs import claim, locked, mend_config, stored_facts
 
 RUN, DROPPED = "run.json", "dropped.jsonl"
 IRRELEVANT = ("workers", "engine", "ray_address", "force_environment")
 """Settings that do not change what is made."""
+CONTENTS = {
+    "against": "config.against",
+    "phrases": "config.phrases_file",
+    "predicates_file": "config.predicates_file",
+    "ranker_digest": "config.environment.ranker",
+    "seeds_file": "config.seeds_file",
+    "weights": "config.policy.model",
+}
+"""Facts that hold a content, and the setting that says where it lies: that may change."""
 
 Unit = list[tuple[str, dict[str, Any]]]
 """The (file, record) pairs of one attempt, its ending last."""
@@ -97,8 +107,9 @@ def open_ledger(
     Raises `UserError` naming the process, or the setting that differs.
     """
     with locked(out):
-        about = {"stage": stage, **facts, **_ranker(config), "config": config}
-        claim(out, about, RUN, free=IRRELEVANT)
+        about = {"stage": stage, **facts, **_digests(config, out / RUN), "config": config}
+        places = {"against", *(place for key, place in CONTENTS.items() if key in about)}
+        claim(out, about, RUN, free=IRRELEVANT, places=places)
         mend_config(config, out, free=IRRELEVANT)
         ledger = Ledger(out, stage, files)
         try:
@@ -107,10 +118,20 @@ def open_ledger(
             ledger.close()
 
 
-def _ranker(config: Config) -> dict[str, str]:
-    """The digest of a trained ranker: another one may lie in the same folder tomorrow."""
-    environment: Any = getattr(config, "environment", None)
-    return trained_ranker(environment.ranker) if environment is not None else {}
+def _digests(config: Any, run: Path) -> dict[str, str]:
+    """What the files and models that a config names hold: others may lie there tomorrow.
+
+    Folders that were begun before some of these were noted resume without them.
+    """
+    environment, policy = getattr(config, "environment", None), getattr(config, "policy", None)
+    named = ((key, getattr(config, key, "")) for key in ("seeds_file", "predicates_file"))
+    later = {key: digest(file) for key, file in named if file}
+    if policy and not policy.api and (weights := weights_checksum(policy.model)):
+        later["weights"] = weights
+    if run.is_file():
+        stored = stored_facts(run)
+        later = {key: value for key, value in later.items() if key in stored}
+    return later | (trained_ranker(environment.ranker) if environment else {})
 
 
 def unit_of(record: Mapping[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -17,6 +18,7 @@ from graphwalker.graphs.build.build import build_graph
 from support.backends import compiled, write
 from support.toy import TOY_NAMES, TOY_TRIPLES, TOY_TYPES
 
+WRITTEN = ("seeds", "predicates")
 NS = "PREFIX ns: <http://rdf.freebase.com/ns/>\n"
 # Virtuoso's OR; a filter that excludes the topic; a class; dates under an undeclared prefix.
 WEBQSP = (
@@ -149,6 +151,28 @@ def test_training_files_give_the_seeds_that_synth_takes(training, graph, tmp_pat
     records = [json.loads(line) for line in (tmp_path / "walks/walks.jsonl").open()]
     topics = {record["query"]["branches"][0]["topic"]["id"] for record in records}
     assert len(records) == 2 and topics <= {"m.0ada", "m.0genre1", "m.0lang"}
+
+
+def test_files_that_a_run_reads_may_move_but_not_change(training, graph, tmp_path):
+    write_seeds(tmp_path / "here", read_seeds(training), {})
+    test = {"id": "t", "question": "Who?", "topic_entities": [{"id": "x", "name": "X"}]}
+    (tmp_path / "tests.jsonl").write_text(json.dumps({**test, "answers": []}))
+
+    def settings(folder: str, test: str, **more: Any) -> SynthConfig:
+        files = {f"{name}_file": str(tmp_path / folder / f"{name}.txt") for name in WRITTEN}
+        against = (str(tmp_path / test),)
+        return SynthConfig(mix={"1-hop": 1}, split="any", against=against, **files, **more)
+
+    make_walks(graph.path.parent, settings("here", "tests.jsonl", count=2), tmp_path / "walks")
+    (tmp_path / "here").rename(tmp_path / "there")
+    (tmp_path / "tests.jsonl").rename(tmp_path / "moved.jsonl")
+    moved = settings("there", "moved.jsonl", count=2)
+    make_walks(graph.path.parent, moved, tmp_path / "walks")
+    assert str(tmp_path / "there") in (tmp_path / "walks/config.yaml").read_text()
+    with (tmp_path / "there/seeds.txt").open("a") as file:
+        file.write("m.0far\n")
+    with pytest.raises(UserError, match="seeds_file was"):
+        make_walks(graph.path.parent, moved, tmp_path / "walks")
 
 
 def test_what_the_graph_lacks_is_left_out_and_counted(graph, tmp_path):
