@@ -50,7 +50,8 @@ def ask(
         if show is not None:
             show(number, turn)
 
-    return next(rollout([question], environment, policy, sampling, on_turn=on_turn))
+    # Somebody waits for it: what went wrong is said at once, and asking again is one key away.
+    return next(rollout([question], environment, policy, sampling, retries=0, on_turn=on_turn))
 
 
 def find_topic(

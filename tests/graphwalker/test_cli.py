@@ -99,6 +99,13 @@ def test_a_mistake_is_named_in_one_line(arguments, message, graph, tmp_path, mon
     assert errors.count("error:") == 1 and "Traceback" not in errors
 
 
+def test_a_server_that_is_down_is_told_while_somebody_waits(graph, capsys):
+    """Port 9 has none; runs that nobody watches try longer."""
+    agent = ["--graph", str(graph), "--model", "m", "--api", "http://127.0.0.1:9/v1"]
+    code, errors = code_and_errors(capsys, "ask", "Who?", "--topic", "a", *agent)
+    assert code == 1 and "Connection refused) (after 2 attempts)" in errors
+
+
 def test_a_text_file_is_not_taken_for_a_graph(tmp_path, capsys):
     (tmp_path / "graph.gwk").write_text("hello\n")
     code, errors = code_and_errors(capsys, "graph", "info", str(tmp_path))

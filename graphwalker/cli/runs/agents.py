@@ -92,7 +92,7 @@ def ask(
     """
     from graphwalker.serve.ask import ask as put
 
-    config, environment, policy = _agent(given)
+    config, environment, policy = _agent(given, api_retries=1)
     trajectory = put(
         question,
         topic,
@@ -131,9 +131,10 @@ def serve(
     run(Sessions(environment, policy, max_running), limits, host, port, hosts, console.note)
 
 
-def _agent(given: Given) -> "tuple[AskConfig, Environment, Policy]":
+def _agent(given: Given, api_retries: int | None = None) -> "tuple[AskConfig, Environment, Policy]":
     """The agent that `ask` and `serve` run, as its model was trained where nothing else is set. A
-    local model whose folder does not say so has the `inline` format by default."""
+    local model whose folder does not say so has the `inline` format by default, an API is asked
+    again as often as `api_retries` says."""
     from graphwalker.agents.environment import Environment
     from graphwalker.agents.model_environment import with_model_settings
     from graphwalker.cli.models import AskConfig
@@ -145,6 +146,11 @@ def _agent(given: Given) -> "tuple[AskConfig, Environment, Policy]":
     check_questions(config.policy, [Question("a question that is asked here", "", ())])
     if "format" not in config.policy.model_fields_set:
         policy = config.policy.model_copy(update={"format": "inline"})
+        config = config.model_copy(update={"policy": policy})
+    api = config.policy.api
+    if api and api_retries is not None and "retries" not in api.model_fields_set:
+        api = api.model_copy(update={"retries": api_retries})
+        policy = config.policy.model_copy(update={"api": api})
         config = config.model_copy(update={"policy": policy})
     graph = open_graph(config.graph, wikidata=config.environment.layers.wikidata)
     environment = Environment(graph, config.environment)
