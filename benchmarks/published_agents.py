@@ -22,10 +22,12 @@ from data_pipeline.config import SynthConfig
 from data_pipeline.synthesize import make_questions
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.rollout import rollout
+from graphwalker.ceilings.ceiling import reach_of
 from graphwalker.config import parse_config
 from graphwalker.datasets.base import load_questions
 from graphwalker.datasets.grounding import ground
 from graphwalker.datasets.queries import resolve
+from graphwalker.errors import UserError
 from graphwalker.graphs.base import Direction, KnowledgeGraph
 from graphwalker.graphs.build.build import build_graph
 from graphwalker.graphs.open import open_graph
@@ -117,7 +119,12 @@ def measured(
         environment = Environment(graph, config)
         oracle = load_policy(PolicyConfig(model="oracle"), environment=environment)
         played = list(rollout(questions, environment, oracle))
-        found[name] = {**summary(played), "seconds": round(time.perf_counter() - started, 1)}
+        limits = within_limits(played, environment)
+        found[name] = {
+            **summary(played),
+            **limits,
+            "seconds": round(time.perf_counter() - started, 1),
+        }
         print(name, json.dumps(found[name]), file=sys.stderr, flush=True)
     return found
 
@@ -138,6 +145,23 @@ def summary(played: Sequence[Trajectory]) -> dict[str, Any]:
         "completion_tokens": round(sum(written) / n),
         "dollars": round((sum(read) * PROMPT_PRICE + sum(written) * COMPLETION_PRICE) / n / 1e6, 4),
     }
+
+
+def within_limits(played: Sequence[Trajectory], environment: Environment) -> dict[str, Any]:
+    """The shares of the questions that the preset's own limits (what a call shows, calls an episode
+    has) let anyone win, by any relation and by those of the query, which the oracle follows, with
+    the oracle's EM on each; nothing for methods without a ceiling of that kind."""
+    try:
+        reached = [reach_of(one.question, environment) for one in played]
+    except UserError:
+        return {}
+    found: dict[str, Any] = {}
+    for name in ("winnable", "all_answers_by_gold"):
+        pairs = zip(played, reached, strict=True)
+        won = [score(one)["em"] for one, reach in pairs if getattr(reach, name)]
+        found[name] = round(len(won) / len(played), 4)
+        found[f"em_of_{name}"] = round(sum(won) / len(won), 4) if won else None
+    return found
 
 
 def contexts(done: Trajectory) -> list[list[str]]:
