@@ -2,18 +2,24 @@
 
     python -m benchmarks.walks --folder runs/bench-walks
 
-Makes a world of 800,000 entities (10 M triples) and samples walks on it with two workers; then the
-memory of all its processes for 1,000 walks and more; then the same walker on a smaller world,
-compiled and in a Virtuoso of its own, whose walks must be the same bytes.
+Makes a world of 800,000 entities (10 M triples) and samples walks on it with two workers: with the
+default settings, without a limit to a relation's share, and without judging plausibility either.
+Then the memory of all its processes for 1,000 walks and more; then the same walker on a smaller
+world, compiled and in a Virtuoso of its own, whose walks must be the same bytes.
+`--against REPO` makes the walks of the first part with the code of another checkout, too, in turns.
 Writes `benchmarks/results/walks.json`.
 """
 
 import argparse
+import hashlib
+import json
+import os
 import resource
 import shutil
+import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Thread
@@ -29,6 +35,15 @@ from graphwalker.world.generate import make_world
 
 NEVER = 10**9
 """No structure is given up: the worlds have walks enough."""
+ROOT = Path(__file__).resolve().parents[1]
+SETTINGS: dict[str, tuple[str, ...]] = {
+    "default_settings": (),
+    "any_relation_share": ("max_relation_share=1",),
+    "plausibility_off_any_relation_share": ("plausibility.on=false", "max_relation_share=1"),
+}
+"""What is measured on the large world, each by the command that people type."""
+LOOP = 2_000_000
+"""Rounds of a loop of Python that is timed beside each run: how much a busy machine slows."""
 
 
 def main() -> None:
@@ -44,7 +59,7 @@ def main() -> None:
         return
     figures: dict[str, Any] = {
         "world": _facts(world),
-        "compiled": _measure(world / "graph", options.walks, options, "compiled"),
+        **{name: _commanded(world / "graph", options, name) for name in SETTINGS},
     }
     figures["memory"] = [_memory(world / "graph", n, options) for n in options.memory]
     if options.remote_walks:
@@ -52,6 +67,9 @@ def main() -> None:
     names = ("entities", "walks", "workers", "smaller", "remote_walks")
     given = [f"--{name.replace('_', '-')} {getattr(options, name)}" for name in names]
     given.append(f"--memory {_listed(options.memory)}")
+    if options.against:
+        given.append("--against REPO")
+        figures["against"] = _commit_of(options.against)
     command = " ".join(["python -m benchmarks.walks", *given])
     sys.stdout.write(f"{record('walks', figures, command, options.seed, options.results)}\n")
 
@@ -68,6 +86,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--memory-only", action="store_true", help="no rates: a busy machine will do"
     )
+    parser.add_argument("--against", type=Path, help="another checkout, measured in turns")
     parser.add_argument("--results", type=Path, default=Path("benchmarks/results"))
     parser.add_argument("--seed", type=int, default=0)
     return parser.parse_args()
@@ -100,7 +119,53 @@ def _measure(
     )
     started, used = time.perf_counter(), _cpu_s()
     card = make_walks(graph, config, out)
-    seconds, cpu = time.perf_counter() - started, _cpu_s() - used
+    return _rates(card, options, time.perf_counter() - started, _cpu_s() - used)
+
+
+def _commanded(graph: Path, options: argparse.Namespace, name: str) -> dict[str, Any]:
+    """Walks with these settings by `graphwalker walk`, with the other checkout's code first."""
+    sides = {"against": options.against.resolve()} if options.against else {}
+    found: dict[str, Any] = {}
+    digests: set[str] = set()
+    for side, repo in {**sides, "here": ROOT}.items():
+        out = (options.folder / f"{name}-{side}").resolve()
+        shutil.rmtree(out, ignore_errors=True)
+        program = "from graphwalker.cli.app import main; main()"
+        given = ("--graph", str(graph.resolve()), "--count", str(options.walks), "--out", str(out))
+        fixed = (f"seed={options.seed}", f"workers={options.workers}", f"max_attempts={NEVER}")
+        command = [sys.executable, "-c", program, "walk", *given, *fixed, *SETTINGS[name]]
+        started, used = time.perf_counter(), _cpu_s()
+        environment = {**os.environ, "PYTHONPATH": str(repo)}
+        subprocess.run(command, cwd=repo, env=environment, check=True, capture_output=True)
+        seconds, cpu = time.perf_counter() - started, _cpu_s() - used
+        card = json.loads((out / "datacard.json").read_text(encoding="utf-8"))
+        digests.add(hashlib.sha256((out / WALKS).read_bytes()).hexdigest())
+        found[side] = {
+            **_rates(card, options, seconds, cpu),
+            "dropped": card["dropped"],
+            "loop_s": _loop_s(),
+            "load_average": round(os.getloadavg()[0], 1),
+        }
+    return {**found, "same_walks": len(digests) == 1} if options.against else found["here"]
+
+
+def _commit_of(repo: Path) -> str:
+    words = ["git", "rev-parse", "--short=12", "HEAD"]
+    return subprocess.run(words, cwd=repo, capture_output=True, text=True).stdout.strip()
+
+
+def _loop_s() -> float:
+    """CPU seconds of a fixed loop, on this machine as busy as it is."""
+    started = time.process_time()
+    total = 0
+    for number in range(LOOP):
+        total += number
+    return round(time.process_time() - started, 3)
+
+
+def _rates(
+    card: Mapping[str, Any], options: argparse.Namespace, seconds: float, cpu: float
+) -> dict[str, Any]:
     return {
         "walks": card["count"],
         "attempts": card["attempts"],

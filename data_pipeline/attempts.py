@@ -3,7 +3,7 @@
 import random
 from collections.abc import Callable
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -85,6 +85,7 @@ class Maker:
         rules = WalkRules(config.min_degree, config.max_degree, config.literals, usable)
         self._environment = Environment(graph, config.environment)
         self._inverse = lexicon.inverse
+        self._own = cache(lambda hop: min(hop, lexicon.inverse(hop) or hop, key=own_side))
         self._walked = RememberedGraph(graph)
         listed = lister(graph, config.environment)
         judge = self._plausibility(seeds, lexicon, listed)
@@ -205,14 +206,17 @@ class Maker:
         """The walk with every hop written from its own entity's side, where the graph agrees: of a
         relation and its inverse always the same one, so that nothing is learned by halves."""
         query = walk.query
+        paths = [*(branch.hops for branch in query.branches), query.tail]
+        if all(self._own(hop) == hop for hops in paths for hop in hops):
+            return walk
         branches = tuple(replace(b, hops=self._own_sides(b.hops)) for b in query.branches)
         canonical = replace(query, branches=branches, tail=self._own_sides(query.tail))
-        if canonical == query or execute(self._walked, canonical, FRONTIER_LIMIT) != run:
+        if execute(self._walked, canonical, FRONTIER_LIMIT) != run:
             return walk
         return replace(walk, query=canonical)
 
     def _own_sides(self, hops: tuple[Hop, ...]) -> tuple[Hop, ...]:
-        return tuple(min(hop, self._inverse(hop) or hop, key=own_side) for hop in hops)
+        return tuple(map(self._own, hops))
 
     def word(self, sampled: SampledWalk) -> Question | Drop:
         """The question of a walk, as the teacher words it."""

@@ -1,12 +1,11 @@
 """Held-out splits: which questions test unseen entities, which unseen relation paths."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from hashlib import blake2b
 
 from data_pipeline.config import SplitConfig
 from graphwalker.errors import UserError
-from graphwalker.query.query import Branch, Hop, Query
+from graphwalker.query.query import Hop, Query
 from graphwalker.question import Question
 
 Inverse = Callable[[Hop], Hop | None]
@@ -23,6 +22,7 @@ class Splits:
     def __init__(self, config: SplitConfig, inverse: Inverse | None = None) -> None:
         self.config = config
         self._inverse = inverse or (lambda hop: None)
+        self._spellings: dict[Hop, str] = {}
 
     def entity_held_out(self, entity_id: str) -> bool:
         return share_of(f"{self.config.seed}/entity/{entity_id}") < self.config.entity_share
@@ -34,11 +34,13 @@ class Splits:
     def path(self, query: Query) -> tuple[str, ...]:
         """The relation path, with one spelling for a relation and its inverse: a held-out path
         must not be trained on under the other spelling."""
-        branches = tuple(Branch(b.topic, self._spelled(b.hops)) for b in query.branches)
-        return replace(query, branches=branches, tail=self._spelled(query.tail)).path
+        return query.path_in(self._spelled)
 
-    def _spelled(self, hops: tuple[Hop, ...]) -> tuple[Hop, ...]:
-        return tuple(min(hop, self._inverse(hop) or hop) for hop in hops)
+    def _spelled(self, hop: Hop) -> str:
+        found = self._spellings.get(hop)
+        if found is None:
+            found = self._spellings[hop] = str(min(hop, self._inverse(hop) or hop))
+        return found
 
     def of(self, query: Query) -> str:
         """The split of a query; `""` for a mix that neither trains nor tests."""

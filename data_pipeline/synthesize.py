@@ -233,6 +233,9 @@ class SynthGoal(Goal):
         self.config = config
         self._bare = recipe.product == WALKS
         self._steps = STEPS if config.plausibility.on else 1
+        self._streams_of = {
+            name: [stream_of(name, step) for step in range(self._steps)] for name in self.quota
+        }
         self._patience = max(1, config.max_attempts // self._steps)
         self._given_up: list[str] = []
         self._exclude = exclude
@@ -257,7 +260,7 @@ class SynthGoal(Goal):
 
     @property
     def streams(self) -> list[str]:
-        return [stream_of(name, step) for name in self.quota for step in range(self._steps)]
+        return [stream for name in self.quota for stream in self._streams_of[name]]
 
     def quota_of(self, stream: str) -> str:
         return parse_stream(stream)[0]
@@ -269,8 +272,7 @@ class SynthGoal(Goal):
     def _step(self, structure: str) -> int:
         """How often the rule of plausibility has given way: once for each stream of the structure
         that has come to its end."""
-        for step in range(self._steps):
-            stream = stream_of(structure, step)
+        for step, stream in enumerate(self._streams_of[structure]):
             if self.tried[stream] - self._productive[stream] < self._patience:
                 return step
         return self._steps

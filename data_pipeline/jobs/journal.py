@@ -90,8 +90,8 @@ class Journal:
         assert self._out is not None
         for name, line in lines.items():
             self._marks[name].add(line.encode())
-        flat = [n for mark in self._marks.values() for n in (mark.size, mark.crc)]
-        self._out.append_line(json.dumps(flat))
+        flat = ", ".join([f"{mark.size}, {mark.crc}" for mark in self._marks.values()])
+        self._out.append_line(f"[{flat}]")
 
     def close(self) -> None:
         if self._out is not None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from data_pipeline.seeds.seeds import Seeds
 from data_pipeline.walks.memory import RememberedGraph
-from data_pipeline.walks.plausibility import Plausibility
+from data_pipeline.walks.plausibility import Plausibility, reversed_hop
 from graphwalker.graphs.base import Direction, Entity
 from graphwalker.graphs.literals import is_literal
 from graphwalker.query.query import Hop
@@ -23,12 +23,24 @@ class KnownHop:
     """A hop, the same object wherever a walk meets it (so compared by identity), and what the rule
     says of it."""
 
-    __slots__ = ("after", "allowed", "alone", "describes", "hop", "inverse", "spellings")
+    __slots__ = (
+        "after",
+        "allowed",
+        "alone",
+        "back",
+        "back_allowed",
+        "describes",
+        "hop",
+        "inverse",
+        "spellings",
+    )
 
     def __init__(self, hop: Hop, judge: Plausibility | None) -> None:
         self.hop = hop
         self.allowed = not judge or judge.allows(hop)
         self.alone = not judge or judge.allows(hop, alone=True)
+        self.back = reversed_hop(hop)
+        self.back_allowed = not judge or judge.allows(self.back)
         self.describes = not judge or judge.describes(hop)
         self.inverse = judge.inverse(hop) if judge else None
         self.spellings: tuple[KnownHop, ...] = (self,)

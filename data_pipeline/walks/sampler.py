@@ -211,9 +211,8 @@ class Walker:
         judge = self.plausibility
         hops = self._places.hops(self._places.at(meet.id))
         for known in some_of(rng, hops, HOP_TRIES):
-            hop = known.hop
-            back = Hop(hop.relation, hop.direction.reverse)
-            if judge and not (judge.allows(back) and judge.meets(other, back)):
+            hop, back = known.hop, known.back
+            if judge and not (known.back_allowed and judge.meets(other, back)):
                 continue
             topics = [
                 entity

@@ -1,7 +1,7 @@
 """The executable form of a question: branches from topic entities, intersected, then a tail."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -16,6 +16,10 @@ class Hop:
 
     relation: str
     direction: Direction = Direction.OUT
+
+    def __hash__(self) -> int:
+        # Hops are keys by the million; a relation and its reverse seldom stand in one table.
+        return hash(self.relation)
 
     def __str__(self) -> str:
         return self.relation if self.direction == Direction.OUT else f"~{self.relation}"
@@ -61,8 +65,12 @@ class Query:
     @property
     def path(self) -> tuple[str, ...]:
         """What makes two questions the same apart from their entities; branches in sorted order."""
-        parts = sorted("/".join(map(str, b.hops)) for b in self.branches)
-        tail = ["/".join(map(str, self.tail))] if self.tail else []
+        return self.path_in(str)
+
+    def path_in(self, spelling: Callable[[Hop], str]) -> tuple[str, ...]:
+        """The path with its hops in another spelling."""
+        parts = sorted("/".join(map(spelling, b.hops)) for b in self.branches)
+        tail = ["/".join(map(spelling, self.tail))] if self.tail else []
         return (*parts, *tail, *([self.constraint.path] if self.constraint else []))
 
     @property

@@ -58,7 +58,7 @@ Namer = Callable[[str], tuple[list[str], list[str]]]
 
 def lister(graph: KnowledgeGraph, settings: WalkerSettings, remembered: int = 1 << 15) -> Lister:
     """Lists the relations of an entity; episodes that share a lister share what it remembers."""
-    hidden = hidden_test(settings.skip_relations)
+    hidden, some_hidden = hidden_test(settings.skip_relations), bool(settings.skip_relations)
     if settings.hide_inverse and type(graph).inverse_of is KnowledgeGraph.inverse_of:
         raise UserError("hide_inverse needs inverses: set layers.freebase_schema")
 
@@ -66,7 +66,7 @@ def lister(graph: KnowledgeGraph, settings: WalkerSettings, remembered: int = 1 
     def list_relations(entity_id: str) -> Listing:
         sides = [Side(entity_id, Direction.OUT), Side(entity_id, Direction.IN)]
         out, into = (
-            {r: n for r, n in listed if n > 0 and not hidden(r)}
+            {r: n for r, n in listed if n > 0 and not (some_hidden and hidden(r))}
             for listed in graph.flat_relations_many(sides)
         )
         if settings.hide_inverse:

@@ -82,7 +82,8 @@ class CompiledGraph(KnowledgeGraph):
         """The named entity at that place in id order, `0 <= index < size`."""
         if not 0 <= index < self.size:
             raise IndexError(index)
-        return self.node_at(self._entities[index])
+        number = self._entities[index]
+        return self._known.get(number) or self.node_at(number)
 
     @decoding
     def node_at(self, number: int) -> Entity:
@@ -180,7 +181,13 @@ class CompiledGraph(KnowledgeGraph):
     def step(
         self, entity_id: str, relation: str, direction: Direction, limit: int | None = None
     ) -> list[Entity]:
-        return self.step_many([Step(entity_id, relation, direction, limit)])[0]
+        node = self._numbers.get(entity_id)
+        node = self._find(entity_id) if node is None else node
+        if node < 0:
+            return []
+        known, entity = self._known.get, self._entity
+        ends = self._hops.step(node, relation, direction, limit)
+        return [known(end) or entity(end) for end in ends]
 
     @decoding
     def step_many(self, steps: Sequence[Step]) -> list[list[Entity]]:

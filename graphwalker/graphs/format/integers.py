@@ -76,6 +76,8 @@ class SplitIntegers:
         self._inside, self._mask = (1 << self._per) - 1, (1 << bits) - 1
         self._parts = _parts(bits, self._above)
         self._numpy = np.asarray(low), np.asarray(high)
+        self._bytes = [part[0] for part in self._parts] if bits == 8 else None
+        """The high parts where each is a byte of its own."""
 
     def __len__(self) -> int:
         return len(self._low)
@@ -85,18 +87,24 @@ class SplitIntegers:
 
     def between(self, first: int, last: int) -> list[int]:
         low, high, per, parts = self._low, self._high, self._per, self._parts
+        if last - first > MANY:
+            return self.array(first, last).tolist()
+        if self._bytes is not None:
+            above = map(self._bytes.__getitem__, high[first:last])
+            return list(map(int.__or__, low[first:last], above))
         place = first >> per
         if last - first == 1:
             return [low[first] | parts[high[place]][first & self._inside]]
-        if last - first > MANY:
-            return self.array(first, last).tolist()
         above = parts[high[place]] if first < last else ()
         for byte in high[place + 1 : last + self._inside >> per]:
             above += parts[byte]
         return list(map(int.__or__, low[first:last], above[first & self._inside :]))
 
     def array(self, first: int, last: int) -> Array:
-        return self.at(np.arange(first, last))
+        if self._bytes is None:
+            return self.at(np.arange(first, last))
+        low, high = self._numpy
+        return low[first:last].astype(np.int64) | high[first:last].astype(np.int64) << self._above
 
     def at(self, places: Array) -> Array:
         low, high = self._numpy
