@@ -140,6 +140,18 @@ def bad_teacher(faulty: bool) -> Generator[str, None, None]:
         yield server.url
 
 
+def peak_mib(process: "subprocess.Popen[bytes]") -> float:
+    """The most memory (RSS) that the process had, which is waited for. Read as it runs, because
+    the figure that the kernel gives at the end begins with that of the process that started it."""
+    status, peak = Path(f"/proc/{process.pid}/status"), 0
+    while process.poll() is None:
+        with suppress(OSError):
+            lines = status.read_text().splitlines()
+            peak = next((int(one.split()[1]) for one in lines if one.startswith("VmHWM:")), peak)
+        time.sleep(0.05)
+    return round(peak / 1024, 1)
+
+
 class Soak:
     """Rounds of commands, each on both graphs."""
 
@@ -197,11 +209,10 @@ class Soak:
             with (self.work / f"{kind}.log").open("wb") as log:
                 line = [sys.executable, "-m", *words]
                 process = subprocess.Popen(line, stdout=log, stderr=log)
-                _, status, used = os.wait4(process.pid, 0)
-                process.returncode = os.waitstatus_to_exitcode(status)
+                peak = peak_mib(process)
             self.counts[f"{kind} runs"] += name == "faulty"
             if not process.returncode:
-                self.memory[f"{name} {kind}"].append(round(used.ru_maxrss / 1024, 1))
+                self.memory[f"{name} {kind}"].append(peak)
                 return
             self.counts[f"{kind} typed again"] += 1
             time.sleep(2)
