@@ -20,12 +20,15 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
 from itertools import accumulate
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 from benchmarks.record import ROOT, record
+from graphwalker.graphs.compiled.check import check_graph
 from graphwalker.graphs.intake.sorter import size_of
 
 NS, KEY = "http://rdf.freebase.com/ns/", "http://rdf.freebase.com/key/"
@@ -147,6 +150,28 @@ finally:
 """Runs GraphWalker's command line, and tells what its first process took."""
 
 
+@contextmanager
+def _disk_watched(out: Path) -> Generator[list[int], None, None]:
+    """Bytes in the working folder of a build, looked at twice a second."""
+    sizes, done = [0], Event()
+
+    def watch() -> None:
+        while not done.wait(0.5):
+            found = 0
+            for path in out.parent.glob(f".{out.name}.building-*/**/*"):
+                with suppress(OSError):  # gone since it was listed
+                    found += path.stat().st_size
+            sizes.append(found)
+
+    watcher = Thread(target=watch)
+    watcher.start()
+    try:
+        yield sizes
+    finally:
+        done.set()
+        watcher.join()
+
+
 def build_once(
     repo: Path, source: Path, out: Path, workers: int, memory: str, *more: str
 ) -> dict[str, Any]:
@@ -158,8 +183,9 @@ def build_once(
     words += ["--workers", str(workers)] if workers else []
     before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     environment = os.environ | {"PYTHONPATH": str(repo)}
-    built = subprocess.run([sys.executable, *words], cwd=repo, env=environment, check=True,
-                           capture_output=True, text=True)  # fmt: skip
+    with _disk_watched(out) as disk:
+        built = subprocess.run([sys.executable, *words], cwd=repo, env=environment, check=True,
+                               capture_output=True, text=True)  # fmt: skip
     main, resident = map(float, built.stderr.splitlines()[-1].split()[1:])
     seconds = time.perf_counter() - started
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -174,6 +200,7 @@ def build_once(
         "cpu_seconds": round(cpu, 2),
         "cpu_seconds_main_process": round(main, 2),
         "main_process_mib": round(resident / 1024),
+        "working_folder_mib": round(max(disk) / 2**20),
         "triples": info["triples"],
         "nodes": info["nodes"],
         "bytes_per_triple": round(size / info["triples"], 2),
@@ -186,6 +213,7 @@ def measure_long_ids(work: Path, nodes: int, memory: str, seed: int) -> None:
     source = work / f"long-{nodes}-{seed}.tsv"
     make_long_ids(source, nodes, seed)
     found = build_once(ROOT, source, work / "long", 1, memory)
+    check_graph(work / "long")
     ids = found["nodes"] * 400
     times = round(ids / size_of("memory_limit", memory), 1)
     figures = {**found, "id_bytes": ids, "memory_limit": memory, "times_the_limit": times}

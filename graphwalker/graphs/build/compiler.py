@@ -10,22 +10,13 @@ from graphwalker.graphs.base import Direction
 from graphwalker.graphs.build.edges import write_side
 from graphwalker.graphs.build.listings import write_listings
 from graphwalker.graphs.build.nodes import Strings, write_nodes
+from graphwalker.graphs.build.numbering import Numbering
 from graphwalker.graphs.build.properties import write_properties
 from graphwalker.graphs.format.layout import LayoutWriter, typecode
 from graphwalker.graphs.format.offsets import StartsWriter, write_ints
 from graphwalker.graphs.format.sides import Rows
 from graphwalker.graphs.intake.phases import Phases
 from graphwalker.graphs.intake.sorter import Sorter
-
-MENTION_BYTES = 32
-"""Memory for each mention of a node while the distinct ones are found, its id apart: a world of
-131 M triples mentions nodes 285 M times, and takes eight parts under the default limit."""
-SAMPLED = 256
-"""Mentions looked at, of each column, to make a range of nodes."""
-MARK_CHARACTERS = 1000
-"""Of an id that marks the start of a range: enough to tell apart all but texts."""
-SHORT_ID = 12
-"""Bytes of an id that DuckDB keeps with the row; longer ones take memory of their own."""
 
 
 class Compiler:
@@ -40,9 +31,8 @@ class Compiler:
 
     def write(self, path: Path, ids_are_names: bool, properties: bool = False) -> None:
         """Write the graph's file; with `properties` also what a property graph has besides."""
-        self._phase("number-0", "sorting nodes", self._sort_nodes)
-        for number, (what, statement) in enumerate(_NUMBERING, start=1):
-            self._phase(f"number-{number}", what, lambda sql=statement: self._run(sql))
+        for number, (what, step) in enumerate(Numbering(self._sorter).steps()):
+            self._phase(f"number-{number}", what, step)
         nodes = self._phase("nodes", "writing names", lambda: self._write_nodes(ids_are_names))
         lists = self._phase("lists", "writing types", lambda: self._write_lists(nodes))
         out = self._phase("out", "sorting edges", lambda: self._write_out(nodes, lists))
@@ -78,62 +68,6 @@ class Compiler:
         self._phases.put(sections=self._writer.close_sections())
         self._phases.finish(name, noted)
         return noted
-
-    def _sort_nodes(self) -> None:
-        """A node's number is its row in `node`, sorted by id; DuckDB compares UTF-8 bytes.
-
-        DuckDB spills what it sorts, but not all of what it makes distinct: the nodes are taken in
-        as many ranges of ids as memory asks for, one behind the other.
-        """
-        sorter = self._sorter
-        ranges = 1 + self._mention_bytes() // sorter.memory
-        sorter.run("CREATE OR REPLACE TABLE node (id VARCHAR)")
-        sorter.run("CREATE OR REPLACE TABLE range_start (k BIGINT, id VARCHAR)")
-        if ranges > 1:
-            self._mark_ranges(ranges)
-        for number in range(sorter.rows("range_start") + 1):
-            start, end = (
-                f"(SELECT id FROM range_start WHERE k = {k})" for k in (number, number + 1)
-            )
-            within = [f"id >= {start}"] if number else []
-            within += [f"id < {end}"] if number < sorter.rows("range_start") else []
-            where = f" WHERE {' AND '.join(within)}" if within else ""
-            sorter.run(
-                "INSERT INTO node SELECT DISTINCT id FROM (SELECT h AS id FROM fact UNION ALL"
-                " SELECT t FROM fact UNION ALL SELECT id FROM name UNION ALL SELECT id FROM type)"
-                f"{where} ORDER BY id"
-            )
-        sorter.run("DROP TABLE range_start")
-
-    def _mark_ranges(self, ranges: int) -> None:
-        """Table `range_start`: ids, or beginnings of them, between which there are about as many
-        mentions; `k` numbers them from 1."""
-        sampled = [
-            f"SELECT {column} AS id FROM {table}"
-            f" WHERE rowid % {1 + self._sorter.rows(table) // (SAMPLED * ranges)} = 0"
-            for table, column in _MENTIONS
-        ]
-        self._sorter.run(
-            "INSERT INTO range_start SELECT row_number() OVER (ORDER BY id), id FROM ("
-            f"SELECT DISTINCT id FROM (SELECT id[:{MARK_CHARACTERS}] AS id,"
-            f" row_number() OVER (ORDER BY id[:{MARK_CHARACTERS}]) AS n,"
-            f" count(*) OVER () AS sampled FROM ({' UNION ALL '.join(sampled)}))"
-            f" WHERE n % greatest(1, sampled // {ranges}) = 0)"
-        )
-
-    def _mention_bytes(self) -> int:
-        """Memory for all mentions of nodes at once."""
-        return sum(
-            self._sorter.scalar(
-                f"SELECT count(*) * {MENTION_BYTES} +"
-                f" coalesce(sum(strlen({column})) FILTER (strlen({column}) > {SHORT_ID}), 0)"
-                f" FROM {table}"
-            )
-            for table, column in _MENTIONS
-        )
-
-    def _run(self, statement: str) -> None:
-        self._sorter.run(statement)
 
     def _write_nodes(self, ids_are_names: bool) -> dict[str, int]:
         ids_are_names = ids_are_names and not self._sorter.rows("name")
@@ -214,35 +148,3 @@ class Compiler:
 
 def _rows(nodes: dict[str, int]) -> Rows:
     return Rows(nodes["first_literal"], nodes["first_literal"] + nodes["literals"])
-
-
-_MENTIONS = (("fact", "h"), ("fact", "t"), ("name", "id"), ("type", "id"))
-_NUMBERING = (
-    (
-        "sorting relations",
-        "CREATE OR REPLACE TABLE relation AS SELECT r, k, (row_number() OVER (ORDER BY r) - 1)"
-        "::UINTEGER n FROM relation_number WHERE k IN (SELECT DISTINCT r FROM fact)",
-    ),
-    (
-        "numbering edges",
-        "CREATE OR REPLACE TABLE edge AS SELECT h.rowid::UINTEGER h, relation.n r,"
-        " t.rowid::UINTEGER t FROM fact JOIN node h ON fact.h = h.id"
-        " JOIN relation ON fact.r = relation.k JOIN node t ON fact.t = t.id",
-    ),
-    ("making room", "DROP TABLE IF EXISTS fact"),
-    (
-        "numbering types",
-        "CREATE OR REPLACE TABLE typed AS SELECT DISTINCT node.rowid::UINTEGER n, type FROM type"
-        " JOIN node USING (id) WHERE id[1] <> '\"'",
-    ),
-    # The best name is the one of lowest rank: among equals the first line of a names file, the
-    # least text of an RDF file, whose triples have no order that other backends could know.
-    (
-        "choosing names",
-        "CREATE OR REPLACE TABLE label AS SELECT id, coalesce(best, '') AS name,"
-        " coalesce(types, 0) AS types FROM (SELECT rowid::UINTEGER n, id FROM node)"
-        " LEFT JOIN (SELECT id, min({'rank': rank, 'line': CASE WHEN rank = 0 THEN line ELSE 0 END,"
-        " 'name': name}).name best FROM name GROUP BY id) USING (id)"
-        " LEFT JOIN (SELECT n, count(*) types FROM typed GROUP BY n) USING (n) ORDER BY n",
-    ),
-)

@@ -14,12 +14,16 @@ from typing import Any, BinaryIO
 from graphwalker.errors import UserError
 from graphwalker.files import write_json
 
-VERSION = 3
+VERSION = 4
 """Raised when a build that an older GraphWalker began cannot be finished by this one."""
 
 
 class LimitError(UserError):
     """Memory or disk ran out, or reached its limit; the build can resume from what is done."""
+
+
+class MemoryLimitError(LimitError):
+    """A step needs more memory than the limit; in smaller parts it may do with less."""
 
 
 class Phases:

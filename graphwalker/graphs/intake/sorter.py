@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphwalker.errors import GraphError, UserError
-from graphwalker.graphs.intake.phases import LimitError
+from graphwalker.graphs.intake.phases import LimitError, MemoryLimitError
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -66,8 +66,19 @@ class Sorter:
         self.run(f"CREATE TABLE IF NOT EXISTS {name} ({listed})")
         return Table(self, name, list(columns))
 
-    def run(self, sql: str) -> None:
-        self._execute(sql)
+    def run(self, sql: str, **values: str | int | None) -> None:
+        """Run a statement with values for its `$names`."""
+        self._execute(sql, values)
+
+    @contextmanager
+    def joins_as_written(self) -> Generator[None, None, None]:
+        """Within, what stands behind a JOIN is held in memory and what stands before it streams:
+        DuckDB chooses by numbers of rows, and does not know how many bytes each has."""
+        self.run("SET disabled_optimizers = 'join_order,build_side_probe_side'")
+        try:
+            yield
+        finally:
+            self.run("SET disabled_optimizers = ''")
 
     def insert(self, table: str, columns: dict[str, Any]) -> None:
         """Append rows, given as one array for each column."""
@@ -99,11 +110,13 @@ class Sorter:
             arrays = self._execute(sql).fetchnumpy()
             yield [np.asarray(arrays[name]) for name in columns]
 
-    def _execute(self, sql: str) -> "DuckDBPyConnection":
+    def _execute(
+        self, sql: str, values: Mapping[str, str | int | None] | None = None
+    ) -> "DuckDBPyConnection":
         with self._explained():
             if self._disk is not None:
                 self._db.execute(f"SET max_temp_directory_size = '{self._disk_left()}B'")
-            return self._db.execute(sql)
+            return self._db.execute(sql, values or None)
 
     def _disk_left(self) -> int:
         assert self._disk is not None
@@ -129,7 +142,7 @@ class Sorter:
                 raise LimitError(f"{self._folder.parent}: cannot be written to ({why})") from None
             if isinstance(error, duckdb.OutOfMemoryException):
                 why = "memory_limit is too small for this graph: raise it"
-                raise LimitError(why) from None
+                raise MemoryLimitError(why) from None
             raise GraphError(f"building the graph: {text}") from error
 
 

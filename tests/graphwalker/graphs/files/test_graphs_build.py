@@ -8,7 +8,7 @@ import pytest
 
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Direction, Entity
-from graphwalker.graphs.build import compiler
+from graphwalker.graphs.build import numbering
 from graphwalker.graphs.build.build import build_graph
 from graphwalker.graphs.compiled.graph import CompiledGraph
 from graphwalker.graphs.compiled.open import open_compiled
@@ -69,11 +69,13 @@ def test_nodes_found_in_many_parts_are_the_same_graph(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = toy_tsv(tmp_path).checksum
-    monkeypatch.setattr(compiler, "MENTION_BYTES", 1 << 28)
+    monkeypatch.setattr(numbering, "MENTION_BYTES", 1 << 28)
     statements: list[str] = []
     run = sorter.Sorter.run
     monkeypatch.setattr(
-        sorter.Sorter, "run", lambda self, sql: (statements.append(sql), run(self, sql))[1]
+        sorter.Sorter,
+        "run",
+        lambda self, sql, **values: (statements.append(sql), run(self, sql, **values))[1],
     )
     assert toy_tsv(tmp_path).checksum == whole
     assert sum(sql.startswith("INSERT INTO node") for sql in statements) > 5

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from graphwalker.graphs.base import Direction, Side, Step
-from graphwalker.graphs.build import compiler
+from graphwalker.graphs.build import numbering
 from graphwalker.graphs.build.build import build_graph
 from graphwalker.graphs.compiled.check import check_graph
 from graphwalker.graphs.compiled.graph import CompiledGraph
@@ -110,7 +110,7 @@ def test_the_groups_of_nodes_with_very_many_edges_are_written_out(
 def test_nodes_taken_in_ranges_of_ids_give_the_same_bytes(
     built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(compiler, "MENTION_BYTES", 1 << 20)
+    monkeypatch.setattr(numbering, "MENTION_BYTES", 1 << 20)
     assert Layout(build(tmp_path)).checksum == Layout(built).checksum
 
 
