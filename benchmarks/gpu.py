@@ -65,6 +65,10 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=ROOT / "runs" / "gpu", help="working folder")
     parser.add_argument("--dry", action="store_true", help="tiny shapes on the CPU")
     options = parser.parse_args()
+    if not options.dry and not _devices(False):
+        # Without this, the shapes for a GPU run on the CPU until their time is over.
+        say("PyTorch sees no GPU here: nothing to measure; --dry tries the code on a CPU")
+        sys.exit(2)
     deadline = time.monotonic() + 60 * options.minutes
     parts = [part for part in PARTS if not (options.dry and part.name in DRY_FREE)]
     for part in parts:

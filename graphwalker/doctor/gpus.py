@@ -38,8 +38,9 @@ def torch_build() -> str:
     return f"torch {torch.__version__}, {built}"
 
 
-def look_at_gpus(allow_cpu: bool = False) -> Iterator[Diagnosis]:
-    """PyTorch's build, the GPUs that it sees with their memory, and NCCL."""
+def look_at_gpus(allow_cpu: bool = False, layout: str = "") -> Iterator[Diagnosis]:
+    """PyTorch's build, the GPUs that it sees with their memory, and NCCL. A login node has no GPU;
+    a build of PyTorch for CPUs sees none on any node, and does not suit a `layout`."""
     if importlib.util.find_spec("torch") is None:
         yield note("GPUs", "torch is not installed", "pip install 'graphwalker-kgqa[train]'")
         return
@@ -52,12 +53,10 @@ def look_at_gpus(allow_cpu: bool = False) -> Iterator[Diagnosis]:
     elif promise and not allow_cpu:
         advice = "install a CUDA build of torch (make setup TORCH=cuda), or set allow_cpu=true"
         yield wrong("GPUs", f"{promise}, but PyTorch sees none ({torch_build()})", advice)
-    elif shutil.which("nvidia-smi") and torch.version.cuda is None:
-        yield wrong(
-            "GPUs",
-            f"nvidia-smi is there, but {torch_build()}",
-            "install a CUDA build of torch (make setup TORCH=cuda)",
-        )
+    elif (shutil.which("nvidia-smi") or layout) and torch.version.cuda is None and not allow_cpu:
+        why = f"layout {layout} is for GPUs" if layout else "nvidia-smi is there"
+        advice = "install a CUDA build of torch (make setup TORCH=cuda)"
+        yield wrong("GPUs", f"{why}, but {torch_build()}", advice)
     else:
         yield note("GPUs", f"none; {torch_build()}")
 

@@ -2,7 +2,7 @@
 
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from graphwalker.doctor.diagnosis import Diagnosis, looked_at, note, ok, wrong
@@ -58,6 +58,17 @@ def look_at_model(model: str) -> Iterator[Diagnosis]:
         return
     about = "with" if (folder / "graphwalker.json").is_file() else "without"
     yield ok("model", f"{model}, {about} graphwalker.json")
+
+
+def look_at_files(setting: str, paths: Sequence[str]) -> Iterator[Diagnosis]:
+    """The files that a setting names are there, and hold something."""
+    missing = [path for path in paths if not Path(path).exists()]
+    empty = [path for path in paths if Path(path).is_file() and not Path(path).stat().st_size]
+    if missing or empty:
+        faults = [f"{path}: no such file" for path in missing] + [f"{p}: empty" for p in empty]
+        yield wrong(setting, ", ".join(faults), "make it first, or mend the path")
+    else:
+        yield ok(setting, ", ".join(paths))
 
 
 def look_at_server(what: str, url: str, key_variable: str = "") -> Iterator[Diagnosis]:

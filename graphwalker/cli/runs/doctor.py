@@ -64,7 +64,7 @@ def _findings(given: Given, stage: str, layout: ProcessLayout | None) -> "Iterat
     except UserError as error:
         faults.append(wrong("config", str(error), "mend the setting; graphwalker config lists all"))
     yield from look_at_software(_extras(values, stage, layout))
-    yield from look_at_gpus(bool(values.get("allow_cpu")))
+    yield from look_at_gpus(bool(values.get("allow_cpu")), layout.value if layout else "")
     yield from faults
     yield from _places(given, values)
     yield from look_at_disk(Path(str(values.get("output_dir") or given.get("output_dir") or ".")))
@@ -102,11 +102,21 @@ def _extras(values: Mapping[str, Any], stage: str, layout: ProcessLayout | None)
 
 
 def _places(given: Given, values: Mapping[str, Any]) -> "Iterator[Diagnosis]":
-    from graphwalker.doctor.places import look_at_graph, look_at_model, look_at_server
+    from graphwalker.doctor.places import (
+        look_at_files,
+        look_at_graph,
+        look_at_model,
+        look_at_server,
+    )
 
     graph = str(values.get("graph") or given.get("graph"))
     if graph:
         yield from look_at_graph(graph)
+    for setting in ("questions", "data"):
+        given_files: Any = values.get(setting) or ()
+        files = (given_files,) if isinstance(given_files, str) else given_files
+        if files:
+            yield from look_at_files(setting, files)
     policy: Mapping[str, Any] = values.get("policy") or {}
     model: Any = values.get("model") or values.get("policy.model") or policy.get("model")
     server: Any = policy.get("api") or values.get("policy.api.base_url")
@@ -138,10 +148,12 @@ def _servers(values: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, s
 
 def _show(findings: "list[Diagnosis]") -> None:
     from rich.markup import escape
-    from rich.table import Table
+    from rich.table import Column, Table
 
     colours = {"ok": "green", "note": "yellow", "wrong": "red"}
-    table = Table("", "", "found", "next", highlight=False)
+    # A log has 80 columns: what is to be typed next is broken there, not cut.
+    columns = (Column(name, overflow="fold") for name in ("", "", "found", "next"))
+    table = Table(*columns, highlight=False)
     for one in findings:
         verdict = f"[{colours[one.verdict]}]{one.verdict}[/]"
         table.add_row(verdict, one.what, escape(one.found), escape(one.next))

@@ -90,11 +90,12 @@ def ready(run: JobsFolder, stage: Name) -> None:
 
 def _show(run: Path) -> None:
     from rich.markup import escape
-    from rich.table import Table
+    from rich.table import Column, Table
 
     from graphwalker.jobs.chain import log_of, states
 
-    table = Table("stage", "state", "parts", "why", "log", highlight=False)
+    names = ("stage", "state", "parts", "why", "log")
+    table = Table(*(Column(name, overflow="fold") for name in names), highlight=False)
     groups: dict[tuple[str, str, str], list[int]] = {}
     logs: dict[tuple[str, str, str], str] = {}
     for one in states(run):

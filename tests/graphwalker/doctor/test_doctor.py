@@ -106,6 +106,33 @@ def test_a_folder_that_cannot_be_written(capsys, tmp_path):
     assert code == 1 and found["disk"][0] == "wrong"
 
 
+def test_files_that_are_missing_or_empty(capsys, graph, tmp_path):
+    (tmp_path / "empty.jsonl").touch()
+    words = ["model=m/n", f"data=[{tmp_path}/empty.jsonl,{tmp_path}/none.jsonl]"]
+    code, found = look(capsys, "sft", "--out", str(tmp_path), *words)
+    assert code == 1 and "none.jsonl: no such file" in found["data"][1]
+    assert "empty.jsonl: empty" in found["data"][1]
+    words = ["model=m/n", "questions=q.jsonl"]
+    code, found = look(capsys, "grpo", "--graph", graph, "--out", str(tmp_path), *words)
+    assert code == 1 and found["questions"][0] == "wrong"
+
+
+def test_a_layout_for_gpus_and_a_torch_for_cpus(capsys, monkeypatch):
+    torch = pytest.importorskip("torch")
+    if torch.version.cuda is not None:
+        pytest.skip("this torch is built for GPUs")
+    for name in ("SLURM_GPUS_ON_NODE", "CUDA_VISIBLE_DEVICES"):
+        monkeypatch.delenv(name, raising=False)
+    code, found = look(capsys, "--layout", "ddp")
+    assert code == 1 and "layout ddp is for GPUs" in found["GPUs"][1]
+
+
+def test_what_is_typed_next_is_never_cut(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    run(lambda: app(["doctor"], standalone_mode=False))
+    assert "…" not in capsys.readouterr().out
+
+
 def test_gpus_that_were_promised_and_are_not_there(capsys, monkeypatch):
     torch = pytest.importorskip("torch")
     if torch.cuda.is_available():
