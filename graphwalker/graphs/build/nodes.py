@@ -21,6 +21,11 @@ PACKED_BYTES = 1 << 18
 SAMPLED = 64
 """Literals in the sample that their compression begins with."""
 
+TEXT_COPIES = 16
+"""Of the sorter's memory for the texts of a chunk, one part: it has them as objects, as bytes and
+end to end."""
+LEAST_ROWS = 1000
+
 
 @dataclass(slots=True)
 class Nodes:
@@ -114,7 +119,8 @@ def write_nodes(sorter: Sorter, writer: LayoutWriter, ids_are_names: bool) -> No
     name_keys = sorter.table("name_key", key="UINTEGER", types="UINTEGER", node="UINTEGER")
     nodes = Nodes(np.zeros(count, dtype=bool))
     first, last = 0, b""
-    for columns in sorter.chunks("label", ["id", "name", "types"], STRING_ROWS):
+    rows = _rows_at_once(sorter, count, id_bytes + name_bytes)
+    for columns in sorter.chunks("label", ["id", "name", "types"], rows):
         chunk = _read_chunk(columns, first, ids_are_names, nodes)
         last = _assert_ascending(last, chunk.ids)
         ids.write(chunk.ids)
@@ -133,6 +139,12 @@ def write_nodes(sorter: Sorter, writer: LayoutWriter, ids_are_names: bool) -> No
     write_buckets(sorter, writer, "id", "key, node", count)
     write_buckets(sorter, writer, "name", "key, types DESC, node", count)
     return nodes
+
+
+def _rows_at_once(sorter: Sorter, rows: int, text_bytes: int) -> int:
+    """Rows of which a chunk is to have: fewer where texts are long and memory is short."""
+    mean = 1 + text_bytes // max(1, rows)
+    return max(LEAST_ROWS, min(STRING_ROWS, sorter.memory // TEXT_COPIES // mean))
 
 
 def _read_chunk(columns: list[Any], first: int, ids_are_names: bool, nodes: Nodes) -> _Chunk:
