@@ -1,0 +1,96 @@
+"""Answers on the wire, as they come: each of them is read whole, or is refused."""
+
+import socket
+import threading
+from contextlib import contextmanager
+from http.client import HTTPException
+
+import pytest
+
+from graphwalker.errors import UserError
+from graphwalker.graphs.sparql.connections import Connections, HttpRequest
+
+BODY = b'{"results": {"bindings": []}}'
+HEAD = b"HTTP/1.1 200 OK\r\nServer: Virtuoso\r\nContent-Length: 29\r\n"
+REQUEST = HttpRequest(b"query=SELECT", {"Accept": "application/json"})
+
+
+@contextmanager
+def answering(*pieces):
+    """An endpoint that gives every connection's every request that answer, piece by piece."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    accepted = []
+
+    def serve():
+        while True:
+            try:
+                accepted.append(connection := listener.accept()[0])
+            except OSError:  # closed: the test is over
+                return
+            threading.Thread(target=talk, args=(connection,), daemon=True).start()
+
+    def talk(connection):
+        with connection:
+            while b"query=SELECT" in connection.recv(4096):
+                for piece in pieces:
+                    connection.sendall(piece)
+                    done.wait(0.02)
+                if b"Connection: close" in pieces[0] or b"Length: 29\r" not in pieces[0]:
+                    return
+
+    done = threading.Event()
+    threading.Thread(target=serve, daemon=True).start()
+    connections = Connections(f"http://127.0.0.1:{listener.getsockname()[1]}/sparql", 5.0, 1000)
+    try:
+        yield connections, accepted
+    finally:
+        done.set()
+        connections.close()
+        listener.close()
+
+
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1d\r\n" + BODY + b"\r\n0\r\n\r\n"
+WHOLE = [
+    (HEAD + b"\r\n" + BODY,),
+    (HEAD + b"Connection: Keep-Alive\r\n\r\n", BODY),
+    (HEAD + b"\r\n" + BODY[:7], BODY[7:11], BODY[11:]),
+    (HEAD[:20], HEAD[20:] + b"\r\n", BODY),
+    (HEAD + b"X-Folded: a\r\n b\r\n\r\n" + BODY,),
+    (HEAD + b"Connection: close\r\n\r\n" + BODY,),
+    (b"HTTP/1.0 200 OK\r\n\r\n" + BODY,),
+    (CHUNKED,),
+    (HEAD + b"\r\n" + BODY + b"HTTP/1.1 500 of nobody's question",),
+]
+
+
+@pytest.mark.parametrize("pieces", WHOLE)
+def test_an_answer_is_read_whole_however_it_comes(pieces):
+    with answering(*pieces) as (connections, _):
+        for _ in range(2):
+            response = connections.send(REQUEST)
+            assert (response.status, response.body) == (200, BODY)
+
+
+BROKEN = [HEAD.replace(b"29", b"290") + b"\r\n" + BODY, b"no HTTP\r\n\r\n", b""]
+
+
+@pytest.mark.parametrize("answer", BROKEN)
+def test_an_answer_that_breaks_off_is_a_failed_connection(answer):
+    with (
+        answering(answer) as (connections, _),
+        pytest.raises((ConnectionError, HTTPException)),
+    ):
+        connections.send(REQUEST)
+
+
+def test_a_connection_is_kept_where_its_answer_was_as_long_as_it_said():
+    for pieces, used in ((WHOLE[0], 1), (WHOLE[-1], 2)):
+        with answering(*pieces) as (connections, accepted):
+            connections.send(REQUEST)
+            connections.send(REQUEST)
+            assert len(accepted) == used
+
+
+def test_an_address_that_no_request_can_hold_is_refused():
+    with pytest.raises(UserError, match="ASCII"):
+        Connections("http://host/caf\u00e9", 1.0, 1000)
