@@ -4,13 +4,14 @@ A request counts the relations and brings along what stands behind CVT nodes amo
 edges of a side; a side with more edges needs a second one. What comes out is what
 `cvt.flat_relations_many` gives on any other graph. A side with more than a thousand edges is a
 hub: what its relations lead to is known from probes of the relations, and counts are bounded.
-Which relations a hub has is remembered; they are counted again each time.
+Its listing is remembered: a portion of it is counted again each time.
 """
 
+import math
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import product
 from typing import NamedTuple
 
@@ -36,10 +37,7 @@ ORDERED = 2_000
 _SIDES = 8
 """Per request: each side may bring many rows."""
 _SHAPES = (2, 6, 13, 24, BRANCHES)
-"""Branches of one kind in a request about a hub, filled up: few texts for many hubs, each planned
-once."""
-_OF_A_HUB = 2 * BRANCHES
-"""Branches of such a request: they are small."""
+"""Branches of one kind in a request about a hub, filled up: few texts, each planned once."""
 _NONE = "<urn:graphwalker:none>"
 Chain = tuple[str, ...]
 """One relation, or two around a CVT node."""
@@ -47,6 +45,12 @@ Countable = tuple[Sequence[Chain], Callable[[str, Chain], str]]
 """What is to be counted around an entity, and how the branch for each is written."""
 REMEMBERED = 4096
 """Sides whose listed relations are remembered."""
+PORTION = 6
+"""Counts of a kind in one request about a hub, unless all are few: of two dozen in one text
+Virtuoso 7.2.5 planned some so that they took twenty times as long. Of a known hub one portion is
+counted again at each listing, the next one each time."""
+Portion = Sequence[tuple[int, Countable]]
+"""What is counted in one request, each with the number of its kind."""
 
 
 class ListedSide(NamedTuple):
@@ -67,15 +71,16 @@ class _Look:
     """The listing of a hub."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Hub:
-    """What is remembered of a hub: its relations as they were counted first, and those around CVT
-    nodes that lead somewhere. They are counted again for each listing."""
+    """What is remembered of a hub: its listing, its relations with their counts, and by kind what
+    was counted, in portions."""
 
+    listing: list[tuple[str, int]]
     counts: Mapping[str, int]
-    large: bool
-    """Whether its relations are counted up to `COUNTED_EACH` only."""
-    pairs: tuple[Chain, ...]
+    known: Sequence[Mapping[Chain, int]]
+    portions: Sequence[Portion]
+    turn: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,75 +164,77 @@ class EndpointLister:
         for relation in counts:
             if (relation, side.direction) not in self._known:
                 self._known[relation, side.direction] = self._learn(relation, side.direction)
-        pairs = [
-            (near, far)
-            for near, relation in self._mediated(side, counts).items()
-            for far in (*relation.entities, *relation.literals)
-        ]
-        hub = _Hub(counts, large, tuple(pairs))
-        look.hub, _, found = self._hub_listing(side, hub, ())
+        hub = self._list_hub(side, counts, large)
+        look.hub = hub.listing
         if len(self._hubs) >= REMEMBERED:
             self._hubs.clear()
-        self._hubs[side] = replace(hub, pairs=found)
+        self._hubs[side] = hub
 
     def _list_again(self, side: Side, hub: _Hub) -> ListedSide | None:
-        """The listing of a known hub; `None` where it lacks now what it had: it is listed anew."""
-        mediated = self._mediated(side, hub.counts)
-        plain = [r for r in hub.counts if r not in mediated or not mediated[r].pure]
-        relations, counted, found = self._hub_listing(side, hub, plain)
-        if all(counted.values()) and found == hub.pairs:
-            return _listed_side(relations, hub.counts)
-        self._hubs.pop(side, None)
-        return None
+        """The listing of a known hub; `None` where a count differs: it is listed anew."""
+        portion = hub.portions[hub.turn % len(hub.portions)]
+        hub.turn += 1
+        found = self._counts(side, *(countable for _, countable in portion))
+        for (kind, _), counted in zip(portion, found, strict=True):
+            if any(count != hub.known[kind][chain] for chain, count in counted.items()):
+                self._hubs.pop(side, None)
+                return None
+        return _listed_side(hub.listing, hub.counts)
 
     def _mediated(self, side: Side, relations: Iterable[str]) -> dict[str, _Mediated]:
         """Those of the relations that lead to CVT nodes; a stored `a..b` is not looked behind."""
         known = {r: self._known[r, side.direction] for r in relations if FLATTENED not in r}
         return {r: mediated for r, mediated in known.items() if mediated}
 
-    def _hub_listing(
-        self, side: Side, hub: _Hub, again: Sequence[str]
-    ) -> tuple[list[tuple[str, int]], dict[Chain, int], tuple[Chain, ...]]:
-        """The listing, the counts of relations that are counted `again`, and those of the hub's
-        pairs that lead somewhere: one request, or two."""
-        mediated, direction = self._mediated(side, hub.counts), side.direction
-        most = COUNTED_EACH if hub.large else COUNTED + 1
-        patterns = self._patterns
-        counted, cvts, *across = self._counts(
-            side,
-            ([(r,) for r in again], lambda e, c: patterns.count_up_to(e, c[0], direction, most)),
+    def _list_hub(self, side: Side, counts: Mapping[str, int], large: bool) -> _Hub:
+        """A hub whose relations are known, with what stands behind its CVT nodes counted."""
+        mediated, direction = self._mediated(side, counts), side.direction
+        patterns, most = self._patterns, COUNTED_EACH if large else COUNTED + 1
+        plain: Countable = (
+            [(r,) for r in counts if r not in mediated or not mediated[r].pure],
+            lambda e, c: patterns.count_up_to(e, c[0], direction, most),
+        )
+        across: list[Countable] = [
             (
                 [(r,) for r, relation in mediated.items() if not relation.pure],
                 lambda e, c: patterns.cvts(e, c[0], direction),
             ),
-            *self._pairs_by_kind(side, mediated, hub.pairs),
-        )
-        found = {r: n for (r,), n in counted.items()}
-        counts = {**hub.counts, **(_bounded(found) if hub.large else found)}
+            *self._pairs_by_kind(side, mediated),
+        ]
+        found: list[dict[Chain, int]] = [{} for _ in across]
+        for portion in _portions(across):
+            counted = self._counts(side, *(countable for _, countable in portion))
+            for (kind, _), of_kind in zip(portion, counted, strict=True):
+                found[kind].update(of_kind)
+        cvts, *behind = found
         listed = {r: n for r, n in counts.items() if r not in mediated}
         for (relation,), count in cvts.items():
             if count < min(counts[relation], CVTS_LOOKED_AT):
                 listed[relation] = counts[relation] - count
-        behind: Counter[Chain] = Counter()
-        for of_kind in across:
-            behind.update(of_kind)
-        for (near, far), count in behind.items():
+        total: Counter[Chain] = Counter()
+        for of_kind in behind:
+            total.update(of_kind)
+        for (near, far), count in total.items():
             pair = (near, far) if direction == Direction.OUT else (far, near)
             bounded = counts[near] > CVTS_LOOKED_AT
             if count and FLATTENED not in pair[0]:
                 listed.setdefault(FLATTENED.join(pair), AtLeast(count) if bounded else count)
         relations = sorted((r, n) for r, n in listed.items() if n)
-        return relations, counted, tuple(pair for pair in hub.pairs if behind[pair])
+        known: list[dict[Chain, int]] = [{c: counts[c[0]] for c in plain[0]}, *found]
+        kinds = [
+            ([chain for chain in chains if count[chain]], branch)
+            for (chains, branch), count in zip((plain, *across), known, strict=True)
+        ]
+        return _Hub(relations, counts, known, _portions(kinds))
 
-    def _pairs_by_kind(
-        self, side: Side, mediated: Mapping[str, _Mediated], pairs: Sequence[Chain]
-    ) -> Iterator[Countable]:
+    def _pairs_by_kind(self, side: Side, mediated: Mapping[str, _Mediated]) -> Iterator[Countable]:
         """Pairs to be counted: how many entities, or literals, stand behind the CVT nodes."""
         for pure, literals in product((True, False), repeat=2):
             some = [
                 (near, far)
-                for near, far in dict.fromkeys(pairs)
-                if mediated[near].pure == pure and far in mediated[near].ends(literals)
+                for near, relation in mediated.items()
+                for far in relation.ends(literals)
+                if relation.pure == pure
             ]
 
             def branch(e: str, pair: Chain, p: bool = pure, x: bool = literals) -> str:
@@ -269,7 +276,7 @@ class EndpointLister:
 
     def _counts(self, side: Side, *kinds: Countable) -> list[dict[Chain, int]]:
         """What the branches of each kind count around the entity, for each one or two relations."""
-        batch = BranchBatch(self._client, _OF_A_HUB)
+        batch = BranchBatch(self._client)
         entity = batch.term(self._iri(side.entity_id))
         places: list[dict[Chain, int]] = []
         for chains, branch in kinds:
@@ -329,6 +336,18 @@ def _listed_side(relations: list[tuple[str, int]], counts: Mapping[str, int]) ->
 
 def _bounded(counts: Mapping[str, int]) -> dict[str, int]:
     return {r: AtLeast(COUNTED_EACH) if n >= COUNTED_EACH else n for r, n in counts.items()}
+
+
+def _portions(kinds: Sequence[Countable]) -> list[Portion]:
+    """All in one where that is little, else some of one kind: few texts, each planned once."""
+    if sum(len(chains) for chains, _ in kinds) <= 2 * PORTION:
+        return [list(enumerate(kinds))]
+    return [
+        [(kind, (chains[turn::turns], branch))]
+        for kind, (chains, branch) in enumerate(kinds)
+        for turns in (math.ceil(len(chains) / PORTION),)
+        for turn in range(turns)
+    ]
 
 
 def _filled(some: Sequence[Chain]) -> Iterator[Chain]:

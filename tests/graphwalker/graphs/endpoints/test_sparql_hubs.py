@@ -76,6 +76,21 @@ def test_a_known_hub_is_counted_again_and_listed_anew_where_it_changed(tmp_path,
     assert less == [one for one in first[0] if DATE not in one[0]]
 
 
+def test_of_a_hub_with_many_relations_a_portion_is_counted_again(tmp_path, reference, monkeypatch):
+    """The next one at each listing, so that a change is seen once all have had their turn."""
+    monkeypatch.setattr(listing, "PORTION", 1)
+    less = [f for f in FACTS if f[1] != DATE]
+    (tmp_path / "whole.nt").write_text(to_ntriples(FACTS, NAMES, {}), encoding="utf-8")
+    (tmp_path / "less.nt").write_text(to_ntriples(less, NAMES, {}), encoding="utf-8")
+    expected = reference.flat_relations(HUB, Direction.OUT)
+    with faulty(load_store([tmp_path / "whole.nt"])) as server:
+        graph = graph_at(server, listed_edges=3)
+        assert [graph.flat_relations(HUB, Direction.OUT) for _ in range(8)] == [expected] * 8
+        server.store = load_store([tmp_path / "less.nt"])
+        again = [graph.flat_relations(HUB, Direction.OUT) for _ in range(8)]
+    assert again[-1] == [one for one in expected if DATE not in one[0]]
+
+
 def test_a_count_past_the_bound_is_a_lower_bound_and_said(endpoint, monkeypatch):
     monkeypatch.setattr(listing, "COUNTED", 4)
     monkeypatch.setattr(listing, "COUNTED_EACH", 9)
