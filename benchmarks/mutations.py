@@ -1,16 +1,18 @@
 """Mutation check: each small change of meaning must be caught by the tests nearest to it.
 
-python -m benchmarks.mutations                  # all; --only scoring, --list, --copy FOLDER
+    python -m benchmarks.mutations                  # all; --only scoring, --list
+
+Verdicts are kept in `runs/mutations/`: a run that was stopped continues, and survivors are tried
+again.
 """
 
 import argparse
 import sys
 import tempfile
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.mutant_tests import ROOT, fails, load_heavy, make_copy
+from benchmarks.mutant_tests import ROOT, VERDICTS, Copy, Verdict, Verdicts, tried
 from benchmarks.record import RESULTS, record
 from graphwalker.errors import UserError
 
@@ -32,6 +34,9 @@ class Mutation:
     def name(self) -> str:
         return f"{Path(self.file).stem}: {self.old.strip()[:44]!r} -> {self.new.strip()[:44]!r}"
 
+    def text(self) -> str:
+        return (ROOT / self.file).read_text(encoding="utf-8").replace(self.old, self.new)
+
 
 SCORING, METRICS = f"{T}/test_scoring.py", f"{E}/test_eval_metrics.py"
 INTERVALS = f"{E}/test_eval_metrics.py {E}/test_compare.py {E}/score/test_score_clusters.py"
@@ -41,6 +46,7 @@ SPARQL = f"{T}/graphs/endpoints"
 TOKENS = f"{T}/tokens/test_tokens.py {T}/tokens/test_tokens_formats.py"
 REWARDS = "tests/training/reinforce/test_rewards.py"
 EPISODES = "tests/training/reinforce/test_grpo_restarts.py tests/training/reinforce/test_grpo.py"
+DOCTESTS = "tests/test_doctests.py"
 MECHANISMS = (
     "tests/training/reinforce/test_rewards.py tests/training/reinforce/test_grpo_options.py"
 )
@@ -185,16 +191,16 @@ MUTATIONS = (
     Mutation("training/reinforce/rewards/gold.py", "len(step.end & seen) / len(step.end)",
              "float(bool(step.end & seen))", REWARDS),
     Mutation("training/reinforce/groups.py", "if reward is not None}) < 2",
-             "}) < 2", MECHANISMS),
+             "}) < 2", DOCTESTS),
     Mutation("training/reinforce/groups.py", "[] if t.stop.infrastructure_failure else earned(t)",
              "earned(t)", MECHANISMS),
     Mutation("training/reinforce/groups.py", '"unwinnable" if winnable is False',
-             '"unwinnable" if not winnable', MECHANISMS),
+             '"unwinnable" if not winnable', DOCTESTS),
     Mutation("training/supervised/data.py", "if len(row.input_ids) > config.max_length:",
              "if len(row.input_ids) >= config.max_length:",
-             "tests/training/supervised/test_sft_corpus.py"),
+             "tests/training/supervised/test_sft.py::test_long_rows_are_set_aside_and_counted"),
     Mutation("graphwalker/tools/listing.py", "if here <= there}", "if len(here) <= len(there)}",
-             f"{T}/graphs/views/test_layers_open.py"),
+             f"{D}/walks/test_walks_memory.py"),
 )  # fmt: skip
 
 
@@ -203,50 +209,46 @@ def check() -> list[str]:
     return [m.name for m in MUTATIONS if (ROOT / m.file).read_text().count(m.old) != 1]
 
 
-def is_caught(mutation: Mutation, copy: Path, patience_s: int) -> bool:
-    """Whether a test near it fails. A change that makes tests hang is caught by the clock."""
-    path = copy / mutation.file
-    sound = path.read_text(encoding="utf-8")
-    path.write_text(sound.replace(mutation.old, mutation.new), encoding="utf-8")
-    try:
-        return fails(mutation.tests, copy, patience_s)[0]
-    finally:
-        path.write_text(sound, encoding="utf-8")
-
-
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--only", default="", help="mutations whose file has this in its name")
-    parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--patience", type=int, default=900, help="seconds for one")
     parser.add_argument("--list", action="store_true")
+    parser.add_argument("--verdicts", type=Path, default=VERDICTS / "mutations.jsonl")
     parser.add_argument("--out", type=Path, default=RESULTS)
     given = parser.parse_args()
     if stale := check():
         raise UserError(f"no longer fits the code: {stale[0]} (and {len(stale) - 1} others)")
-    chosen = [m for m in MUTATIONS if given.only in m.file][given.first :]
+    # Those of the same tests together, so that what is loaded for them serves all.
+    chosen = sorted((m for m in MUTATIONS if given.only in m.file), key=lambda m: m.tests)
     if given.list:
         print("\n".join(m.name for m in chosen))
         return 0
-    load_heavy(" ".join(mutation.tests for mutation in chosen))
-    survivors: list[str] = []
+    verdicts = Verdicts(given.verdicts)
+    caught: list[Verdict] = []
     with tempfile.TemporaryDirectory() as name:
-        copy = Path(name)
-        make_copy(copy)
-        for tests in sorted({mutation.tests for mutation in chosen}):
-            failed, end = fails(tests, copy, given.patience)
-            if failed:
-                raise UserError(f"{tests}: fail without a mutation: {end}")
+        copy = Copy(Path(name), given.patience)
         for mutation in chosen:
-            started = time.monotonic()
-            caught = is_caught(mutation, copy, given.patience)
-            survivors += [] if caught else [mutation.name]
-            word = "caught" if caught else "SURVIVED"
-            print(f"{word:9} {time.monotonic() - started:5.0f} s  {mutation.name}", flush=True)
-    print(f"{len(chosen) - len(survivors)} of {len(chosen)} caught")
+            text = mutation.text()
+            verdict = verdicts.caught(mutation.name, text)
+            if not verdict:
+                verdict = tried(copy, mutation.name, mutation.file, text, [mutation.tests])
+                verdicts.add(verdict)
+            print(verdict.line, flush=True)
+            caught += [verdict] if verdict.caught else []
+    survivors = sorted({m.name for m in chosen} - {verdict.name for verdict in caught})
+    print(f"{len(caught)} of {len(chosen)} caught")
     if len(chosen) == len(MUTATIONS):
-        caught = len(chosen) - len(survivors)
-        figures = {"tried": len(chosen), "caught": caught, "survivors": survivors}
+        at_first = verdicts.caught_at_first(m.name for m in chosen)
+        figures = {
+            "tried": len(chosen),
+            "caught when first tried": at_first,
+            "caught": len(caught),
+            "survivors": survivors,
+            "caught by": {verdict.name: verdict.by for verdict in caught},
+        }
         record("mutations", figures, "python -m benchmarks.mutations", None, given.out)
     return 1 if survivors else 0
 

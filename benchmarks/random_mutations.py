@@ -7,6 +7,8 @@ cosmic-ray lists every change that its operators can make to the code that score
 rewards, flattens hops, certifies questions and makes intervals. As many are drawn, as evenly over
 these parts as they allow, and each is run against the tests nearest to it. A change of annotations
 alone is none. Survivors are named; `REASONS` holds why one changes nothing that could be tested.
+Verdicts are kept in `runs/mutations/`: a run that was stopped continues, and survivors are tried
+again.
 """
 
 import argparse
@@ -15,22 +17,28 @@ import importlib
 import random
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.mutant_tests import ROOT, fails, load_heavy, make_copy
-from benchmarks.mutations import FLATTEN, INTERVALS, METRICS, SCORING, WALKS
+from benchmarks.mutant_tests import ROOT, VERDICTS, Copy, Verdict, Verdicts, tried
+from benchmarks.mutations import INTERVALS, METRICS, SCORING
 from benchmarks.record import RESULTS, record
 from graphwalker.errors import UserError
 
 TOKENS = "tests/graphwalker/tokens/test_tokens.py tests/graphwalker/tokens/test_tokens_formats.py"
 REWARDS = "tests/training/reinforce/test_rewards.py"
 GRAPHS, DATA = "tests/graphwalker/graphs", "tests/data_pipeline"
-HOPS = f"{GRAPHS}/views/test_graphs_flatten.py {GRAPHS}/files/test_graphs_compiled.py"
+HOPS = " ".join(
+    f"{GRAPHS}/{name}.py"
+    for name in (
+        "views/test_graphs_flatten",
+        "files/test_graphs_compiled",
+        "files/test_graphs_listings",
+    )
+)
 CERTIFICATES = f"{DATA}/walks/test_pipeline_walks.py {DATA}/verification/test_verify.py"
 PARTS: dict[str, tuple[tuple[str, ...], str]] = {
     "scoring": (("graphwalker/scoring.py",), f"{SCORING} {METRICS}"),
@@ -45,14 +53,17 @@ PARTS: dict[str, tuple[tuple[str, ...], str]] = {
 }
 """The code that is changed, and the tests that must see it."""
 WIDER = {
-    "flatten": FLATTEN,
-    "certificates": f"{WALKS} {DATA}/test_pipeline_synth.py",
-    "rewards": "tests/training/reinforce/test_grpo_mechanisms.py",
+    "flatten": f"{GRAPHS}/endpoints/test_conformance.py",
+    "certificates": f"{DATA}/test_pipeline_synth.py",
 }
 """Slower tests of the default set, asked where the nearest see nothing."""
 REASONS: dict[str, str] = {
-    "eval/intervals.py:152 NumberReplacer #83": "the size of a block bounds memory; draws are the "
-    "same for any size",
+    "graphwalker/scoring.py:19 ReplaceBinaryOperator_LShift_BitAnd #0": "the size of a cache: what "
+    "is not remembered is computed again, and comes out the same",
+    "graphwalker/scoring.py:210 ReplaceComparisonOperator_Gt_NotEq #1": "a number of answers is "
+    "never negative, so `!= 0` is `> 0`",
+    "graphwalker/tokens/segments.py:134 ReplaceBinaryOperator_Mul_Div #1": "`*` becomes `/` in a "
+    "signature: how arguments may be written, not what is done with them",
 }
 """Survivors that change no behavior, by `Mutant.name`, and why."""
 
@@ -134,42 +145,40 @@ def drawn(count: int, seed: int, parts: list[str]) -> list[tuple[Mutant, str]]:
 
 def measured(given: argparse.Namespace, parts: list[str]) -> dict[str, Any]:
     chosen = drawn(given.count, given.seed, parts)
-    caught: dict[str, int] = dict.fromkeys(parts, 0)
-    tried: dict[str, int] = dict.fromkeys(parts, 0)
-    survivors: list[dict[str, Any]] = []
-    ends = time.monotonic() + given.minutes * 60
+    verdicts = Verdicts(given.verdicts)
+    found: dict[Mutant, Verdict] = {}
     with tempfile.TemporaryDirectory() as name:
-        copy = Path(name)
-        make_copy(copy)
-        sound_parts: set[str] = set()
-        random.Random(given.seed).shuffle(chosen)
+        copy = Copy(Path(name), given.patience)
         for mutant, text in chosen:
-            if time.monotonic() > ends:
-                break
-            if mutant.part not in sound_parts:
-                failure = fails(PARTS[mutant.part][1], copy, given.patience)
-                if failure[0]:
-                    raise UserError(f"{mutant.part}: tests fail without a mutation: {failure[1]}")
-                sound_parts.add(mutant.part)
-            path = copy / mutant.file
-            sound = path.read_text(encoding="utf-8")
-            path.write_text(text, encoding="utf-8")
             stages = filter(None, (PARTS[mutant.part][1], WIDER.get(mutant.part)))
-            found = any(fails(tests, copy, given.patience)[0] for tests in stages)
-            path.write_text(sound, encoding="utf-8")
-            tried[mutant.part] += 1
-            caught[mutant.part] += found
-            print(f"{'caught' if found else 'SURVIVED':9} {mutant.name}", flush=True)
-            if not found:
-                changed = text.splitlines()[mutant.line - 1].strip()
-                reason = REASONS.get(mutant.name, "")
-                survivors.append({**asdict(mutant), "changed": changed, "reason": reason})
+            verdict = verdicts.caught(mutant.name, text)
+            if not verdict:
+                verdict = tried(copy, mutant.name, mutant.file, text, stages)
+                verdicts.add(verdict)
+            print(verdict.line, flush=True)
+            found[mutant] = verdict
+    survivors = [
+        {
+            **asdict(mutant),
+            "changed": text.splitlines()[mutant.line - 1].strip(),
+            "reason": REASONS.get(mutant.name, ""),
+        }
+        for mutant, text in chosen
+        if not found[mutant].caught
+    ]
+    silent = sum(mutant.name in REASONS for mutant in found)
+    caught = [mutant for mutant, verdict in found.items() if verdict.caught]
     return {
-        "drawn": len(chosen),
-        "tried": sum(tried.values()),
-        "caught": sum(caught.values()),
-        "of parts": {part: f"{caught[part]} of {tried[part]}" for part in parts},
+        "tried": len(found),
+        "change no behavior": silent,
+        "caught when first tried": verdicts.caught_at_first(mutant.name for mutant in found),
+        "caught": len(caught),
+        "of parts": {
+            part: f"{sum(m.part == part for m in caught)} of {sum(m.part == part for m in found)}"
+            for part in parts
+        },
         "survivors": survivors,
+        "caught by": {mutant.name: found[mutant].by for mutant in caught},
     }
 
 
@@ -180,8 +189,8 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default=",".join(PARTS), help="parts, by commas")
-    parser.add_argument("--patience", type=int, default=1800, help="seconds for one")
-    parser.add_argument("--minutes", type=float, default=600.0, help="no new one after so long")
+    parser.add_argument("--patience", type=int, default=900, help="seconds for one")
+    parser.add_argument("--verdicts", type=Path, default=VERDICTS / "random.jsonl")
     parser.add_argument("--out", type=Path, default=RESULTS)
     given = parser.parse_args()
     parts = given.only.split(",")
@@ -191,7 +200,6 @@ def main() -> int:
         importlib.import_module("cosmic_ray")
     except ModuleNotFoundError:
         raise UserError("cosmic-ray is not here: pip install cosmic-ray") from None
-    load_heavy(" ".join(PARTS[part][1] for part in parts))
     figures = measured(given, parts)
     line = f"python -m benchmarks.random_mutations --count {given.count} --seed {given.seed}"
     record("random_mutations", figures, line, given.seed, given.out)

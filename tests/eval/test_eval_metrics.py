@@ -266,6 +266,23 @@ def test_the_bootstrap_of_many_questions_is_as_wide_as_95_percent_is():
     assert abs((high - low) / expected - 1) < 0.06
 
 
+@pytest.mark.parametrize("clusters", [None, [*range(39), 0]])
+def test_the_bootstrap_draws_2000_times_and_any_number_that_is_asked_for(clusters) -> None:
+    values = [float(i) for i in range(40)]
+    by_default = bootstrap(values, 1, clusters=clusters)
+    assert by_default == bootstrap(values, 1, 2000, clusters)
+    assert by_default != bootstrap(values, 1, 1999, clusters)
+    low, high = bootstrap(values, 1, 150, clusters)  # no multiple of the draws of one block
+    assert low < 19.5 < high
+
+
+@pytest.mark.parametrize("clusters", [None, [*range(2_000_001), 0]])
+def test_more_values_than_one_block_holds_are_drawn_one_resample_at_a_time(clusters) -> None:
+    values = [float(i) for i in range(2_000_002)]
+    low, high = bootstrap(values, 0, 3, clusters)
+    assert low <= high == pytest.approx(1_000_000, rel=0.01)
+
+
 @pytest.mark.parametrize(
     ("won", "lost", "p"),
     [

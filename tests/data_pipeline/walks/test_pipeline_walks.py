@@ -5,7 +5,13 @@ import random
 import pytest
 
 from data_pipeline.attempts import Maker
-from data_pipeline.certificates import is_irregular, leaks, other_reading, walk_fault
+from data_pipeline.certificates import (
+    FRONTIER_LIMIT,
+    is_irregular,
+    leaks,
+    other_reading,
+    walk_fault,
+)
 from data_pipeline.config import SamplingConfig, SplitConfig, SynthConfig, quotas
 from data_pipeline.outcomes import Drop
 from data_pipeline.seeds.seeds import Seeds
@@ -45,6 +51,13 @@ def test_a_walk_has_the_hops_of_its_structure_and_ends_where_it_says(structure):
         assert tuple(len(b.hops) for b in walk.query.branches) == branches
         assert len(walk.query.tail) == tail
         assert walk.visited[-1][-1] in execute(GRAPH, walk.query).answers
+
+
+@pytest.mark.parametrize("structure", ["2I", "3I"])
+def test_every_branch_that_meets_others_leads_to_several_entities(structure):
+    for walk in walks(structure):
+        ends = (execute(GRAPH, Query((branch,))).answers for branch in walk.query.branches)
+        assert all(len(entities) > 1 for entities in ends)
 
 
 def test_the_same_attempt_is_the_same_walk():
@@ -129,6 +142,28 @@ def test_a_composition_that_a_shorter_path_answers_is_dropped():
     assert fault(parents) == "shortcut"
 
 
+def test_a_conjunction_whose_tail_leads_back_to_where_its_branches_meet_is_dropped():
+    film = {"m.film1": ("ann", "bo", "cy"), "m.film2": ("ann", "bo", "di")}
+    married = {"ann": "bo", "bo": "ann", "cy": "ed", "di": "flo"}
+    names = {person: person for pair in married.items() for person in pair}
+    graph = MemoryGraph(
+        [(topic, "film.film.starring", actor) for topic in film for actor in film[topic]]
+        + [(one, "people.person.spouse", other) for one, other in married.items()],
+        names | {topic: topic for topic in film},
+    )
+    branches = [Branch(Entity(topic, topic), (Hop("film.film.starring"),)) for topic in film]
+    query = Query(tuple(branches), (Hop("people.person.spouse"),))
+    assert walk_fault(graph, query, execute(graph, query), 5, 5) == "shortcut"
+
+
+def test_a_tail_that_a_branch_cut_short_reaches_as_well_is_dropped():
+    facts = [("t", "r.a", "x"), ("x", "r.b", "y"), ("y", "r.c", "x"), ("x", "r.d", "z")]
+    graph = MemoryGraph(facts, {name: name for name in "txyz"})
+    branch = Branch(Entity("t", "t"), (Hop("r.a"), Hop("r.b"), Hop("r.c")))
+    query = Query((branch,), (Hop("r.d"),))
+    assert walk_fault(graph, query, execute(graph, query), 5, 5) == "shortcut"
+
+
 def test_two_topics_of_one_name_are_dropped():
     city = Branch(Entity("m.0city1", "Springfield"), (parse_hop("~people.person.place_of_birth"),))
     film = Branch(Entity("m.0film3", "Springfield"), (Hop("film.film.directed_by"),))
@@ -174,11 +209,22 @@ def test_readings_that_lead_nowhere_or_to_the_same_are_no_rivals():
     assert other_reading(GRAPH, query, draft, execute(GRAPH, query)) == ""
 
 
-def test_a_question_with_uncountable_readings_is_not_kept():
+@pytest.mark.parametrize(("size", "kept"), [(512, True), (513, False), (600, False)])
+def test_a_question_with_uncountable_readings_is_not_kept(size, kept):
     query = chain("m.0film2", "film.film.directed_by")
-    readings = tuple(Hop(f"a.b.c{i}") for i in range(600))
+    readings = tuple(Hop(f"a.b.c{i}") for i in range(size))
     draft = Draft("Who made it?", (("the maker of {x}",),), (), ((readings,),))
-    assert other_reading(GRAPH, query, draft, execute(GRAPH, query))
+    assert (other_reading(GRAPH, query, draft, execute(GRAPH, query)) == "") == kept
+
+
+def test_a_reading_that_finds_one_entity_more_than_is_looked_at_is_a_rival():
+    found = [f"m.{i:03}" for i in range(FRONTIER_LIMIT + 1)]
+    facts = [("m.t", "r.all", entity) for entity in found]
+    facts += [("m.t", "r.some", entity) for entity in found[:FRONTIER_LIMIT]]
+    graph = MemoryGraph(facts, {name: f"The {name}" for name in ("m.t", *found)})
+    query = Query((Branch(Entity("m.t", "m.t"), (Hop("r.some"),)),))
+    draft = Draft("Who?", (("of {x}",),), (), (((Hop("r.some"), Hop("r.all")),),))
+    assert other_reading(graph, query, draft, execute(graph, query)) == "r.all"
 
 
 def test_a_question_is_in_one_split_whatever_inverse_it_is_written_with():

@@ -136,6 +136,15 @@ def test_a_row_trains_on_completions_alone(tokenizer) -> None:
     assert all(b in (a, IGNORED) for a, b in zip(row.input_ids, row.labels, strict=True))
 
 
+@pytest.mark.parametrize(("untrained", "kept"), [({0}, 1), ({1}, 0)])
+def test_a_turn_that_is_set_aside_is_read_as_context_alone(untrained, kept, tokenizer) -> None:
+    fmt, walked = FORMATS["inline"], two_turns()
+    (row,) = training_rows(walked, fmt, tokenizer, untrained)
+    trained = [label for label in row.labels if label != IGNORED]
+    assert decode(tokenizer, trained) == walked.turns[kept].completion + fmt.end_of_turn
+    assert row.input_ids == training_row(walked, fmt, tokenizer).input_ids
+
+
 def test_token_ids_of_a_policy_are_used_exactly(tokenizer) -> None:
     fmt = FORMATS["inline"]
     spelled = [tokenizer.convert_tokens_to_ids(c) for c in "Anna"[:1]]

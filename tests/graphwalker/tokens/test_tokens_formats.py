@@ -259,6 +259,47 @@ def test_inline_observations_stand_in_one_assistant_message(chat_tokenizer) -> N
     ]
 
 
+def test_a_token_of_the_layout_that_is_not_called_special_stays_text() -> None:
+    tokenizer, fmt = byte_level(), FORMATS["qwen3"]
+    written = "a <tool_response> b <|im_end|>"
+    ids = extension_ids([Message("user", written)], fmt, tokenizer)
+    assert written in text_of(ids, tokenizer)
+    layout = extension_ids([Message("user", "a")], fmt, tokenizer)
+    for token in tokenizer.convert_tokens_to_ids(["<tool_response>", "<|im_end|>"]):
+        assert ids.count(token) == layout.count(token)
+
+
+@pytest.mark.parametrize("name", ["qwen3", "llama3"])
+def test_a_tokenizer_that_opens_every_text_with_a_token_writes_the_same_row(name) -> None:
+    """As those of Llama do."""
+    from tokenizers.processors import TemplateProcessing
+
+    tokenizer, fmt = byte_level(), FORMATS[name]
+    said = "a <tool_response> b <|im_end|>"
+    messages = [Message("system", said), Message("user", said), Message("assistant", said)] * 2
+    plain = segment_messages(messages[:3] + messages[4:], fmt, tokenizer)
+    opens = ("<s>", tokenizer.convert_tokens_to_ids("<s>"))
+    tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
+        single="<s> $A", special_tokens=[opens]
+    )
+    assert tokenizer.encode("a")[0] == opens[1]
+    assert segment_messages(messages[:3] + messages[4:], fmt, tokenizer) == plain
+
+
+def test_a_tokenizer_with_a_token_for_the_unknown_has_no_end_of_turn_either() -> None:
+    ended = {"assistant": "AGENT: {content}<end>\n", "end_of_turn": "<end>"}
+    with pytest.raises(UserError, match="has no token '<end>'"):
+        end_of_turn_id(chat_format(CUSTOM | ended), unigram())
+
+
+def test_a_token_of_one_character_may_stand_in_a_text_too() -> None:
+    """It cannot be cut, so the layout has to do without it."""
+    tokenizer, fmt = byte_level(), chat_format(CUSTOM | {"user": "~ {content}\n"})
+    tokenizer.add_tokens(["~"])
+    ids = extension_ids([Message("user", "a ~ b")], fmt, tokenizer)
+    assert text_of(ids, tokenizer) == "\nSEEN: a ~ b\nAGENT: "
+
+
 def test_drawn_ids_of_an_inline_turn_are_not_closed(chat_tokenizer) -> None:
     inline = chat_format({"base": "chatml", "observations": "inline"})
     end = end_of_turn_id(inline, chat_tokenizer)

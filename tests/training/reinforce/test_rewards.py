@@ -19,6 +19,7 @@ from training.grpo_config import GrpoConfig
 from training.reinforce.groups import turn_credit
 from training.reinforce.rewards.answers import ANSWER_REWARDS
 from training.reinforce.rewards.gold import (
+    GoldStep,
     GoldWalks,
     check_queries,
     path_overlap,
@@ -79,6 +80,12 @@ def test_the_potential_is_the_share_of_the_gold_walk_that_was_shown() -> None:
     assert earned(episode, "frontier", "path_overlap", "em", "grounded_em") == [1.0] * 4
 
 
+def test_a_step_of_two_entities_of_which_one_was_shown_counts_half() -> None:
+    ends = frozenset({"m.0city1", "m.nowhere"})
+    step = GoldStep(frozenset({BIRTH}), frozenset({"m.0ada"}), ends)
+    assert potentials(play(*RIGHT[:2], answer("X")), [step]) == [0.0, 0.5, 0.5]
+
+
 def test_a_turn_that_shows_more_of_the_gold_walk_gets_the_credit() -> None:
     lost = play(relations("Ada Mbeki"), triples("Ada Mbeki", "people.person.children"), answer("X"))
     first, second = turn_credit([play(*RIGHT), lost], 2, progress(WALKS))
@@ -95,6 +102,15 @@ def test_relations_that_lead_elsewhere_lower_the_overlap() -> None:
     child = "Eve Mbeki-Lindqvist"
     said = [relations("Ada Mbeki"), triples("Ada Mbeki", "people.person.children")]
     assert path_overlap(play(*said, relations(child), triples(child, LAND)), steps) == 0
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "overlap"),
+    [("m.0ada", "m.0city1", 1.0), ("m.0ada", "m.nowhere", 0.0), ("m.nowhere", "m.0city1", 0.0)],
+)
+def test_a_step_is_walked_where_both_its_ends_were_shown(start, end, overlap) -> None:
+    step = GoldStep(frozenset({BIRTH}), frozenset({start}), frozenset({end}))
+    assert path_overlap(play(*RIGHT[:2], answer("X")), [step]) == overlap
 
 
 def test_a_right_name_that_was_never_looked_up_earns_nothing_where_it_must_be_grounded() -> None:
@@ -208,6 +224,19 @@ def test_rewards_are_mixed_by_their_weights() -> None:
     assert (guess, walked) == (1.0, 1.75)
     with pytest.raises(ValueError, match="one of them must have a weight"):
         GrpoConfig(**paths, rewards={"em": 0, "frontier": 1})
+
+
+def test_a_config_names_a_reward_that_is_unknown_and_imports_none() -> None:
+    paths = dict.fromkeys(("model", "questions", "graph", "output_dir"), "x")
+    with pytest.raises(ValueError, match="did you mean frontier"):
+        GrpoConfig(**paths, rewards={"em": 1, "frontire": 1})
+    own = {"em": 1.0, "no_such.module:reward": 0.5}
+    assert GrpoConfig(**paths, rewards=own).rewards == own
+
+
+def test_an_episode_that_the_graph_failed_is_not_paid_whatever_the_reward() -> None:
+    failed = replace(play(*RIGHT), stop=StopReason.GRAPH_ERROR)
+    assert scored(failed, lambda *_: 1.0) is failed
 
 
 @pytest.mark.parametrize(("names", "penalty"), [(1, 0.0), (2, -1 / 2), (4, -3 / 4)])

@@ -55,6 +55,13 @@ def test_a_native_pair_wins_over_the_way_through_a_cvt_node() -> None:
     assert graph.flat_relations("a", Direction.OUT) == [("r..s", 1)]
 
 
+def test_a_native_pair_wins_seen_from_its_end_too() -> None:
+    facts = [("b", "r..s", "a"), ("x", "s", "a"), ("c", "r", "x"), ("d", "r", "x")]
+    graph = MemoryGraph(facts, {"a": "A", "b": "B", "c": "C", "d": "D"})
+    assert ids(graph.step("a", "r..s", Direction.IN)) == ["b"]
+    assert graph.flat_relations("a", Direction.IN) == [("r..s", 1)]
+
+
 def test_two_cvt_nodes_in_a_row_are_not_crossed() -> None:
     graph = MemoryGraph([("a", "r", "x"), ("x", "r", "y"), ("y", "s", "b")], {"a": "A", "b": "B"})
     assert graph.flat_relations("a", Direction.OUT) == []
