@@ -54,7 +54,7 @@ class Verdict:
 class Verdicts:
     """What was found out, one line per trial, so that a run that was stopped continues.
 
-    A survivor is tried again by each run, since it may have got a test.
+    A survivor without a reason is tried again by each run, since it may have got a test.
     """
 
     def __init__(self, path: Path) -> None:
@@ -70,10 +70,11 @@ class Verdicts:
         with self._path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(verdict.__dict__) + "\n")
 
-    def caught(self, name: str, text: str) -> Verdict | None:
-        """The trial that caught this change of a file to `text`."""
-        same = (v for v in self._all if v.caught and (v.name, v.digest) == (name, digest(text)))
-        return next(same, None)
+    def known(self, name: str, text: str, may_survive: bool = False) -> Verdict | None:
+        """The trial that caught this change of a file to `text`; where it `may_survive`, for a
+        reason that is written down, any trial of it."""
+        same = [v for v in self._all if (v.name, v.digest) == (name, digest(text))]
+        return next((v for v in same if v.caught), same[-1] if same and may_survive else None)
 
     def caught_at_first(self, names: Iterable[str]) -> int:
         """How many of `names` were caught when they were first tried, before tests were added."""

@@ -232,7 +232,7 @@ def main() -> int:
         copy = Copy(Path(name), given.patience)
         for mutation in chosen:
             text = mutation.text()
-            verdict = verdicts.caught(mutation.name, text)
+            verdict = verdicts.known(mutation.name, text)
             if not verdict:
                 verdict = tried(copy, mutation.name, mutation.file, text, [mutation.tests])
                 verdicts.add(verdict)

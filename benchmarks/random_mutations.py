@@ -7,8 +7,8 @@ cosmic-ray lists every change that its operators can make to the code that score
 rewards, flattens hops, certifies questions and makes intervals. As many are drawn, as evenly over
 these parts as they allow, and each is run against the tests nearest to it. A change of annotations
 alone is none. Survivors are named; `REASONS` holds why one changes nothing that could be tested.
-Verdicts are kept in `runs/mutations/`: a run that was stopped continues, and survivors are tried
-again.
+Verdicts are kept in `runs/mutations/`: a run that was stopped continues, and survivors without a
+reason are tried again.
 """
 
 import argparse
@@ -31,6 +31,7 @@ from graphwalker.errors import UserError
 TOKENS = "tests/graphwalker/tokens/test_tokens.py tests/graphwalker/tokens/test_tokens_formats.py"
 REWARDS = "tests/training/reinforce/test_rewards.py"
 GRAPHS, DATA = "tests/graphwalker/graphs", "tests/data_pipeline"
+QUERIES = "tests/graphwalker/query"
 HOPS = " ".join(
     f"{GRAPHS}/{name}.py"
     for name in (
@@ -54,7 +55,7 @@ PARTS: dict[str, tuple[tuple[str, ...], str]] = {
 """The code that is changed, and the tests that must see it."""
 WIDER = {
     "flatten": f"{GRAPHS}/endpoints/test_conformance.py",
-    "certificates": f"{DATA}/test_pipeline_synth.py",
+    "certificates": f"{QUERIES}/test_constraints.py {QUERIES}/test_constraints_made.py",
 }
 """Slower tests of the default set, asked where the nearest see nothing."""
 REASONS: dict[str, str] = {
@@ -62,6 +63,20 @@ REASONS: dict[str, str] = {
     "is not remembered is computed again, and comes out the same",
     "graphwalker/scoring.py:210 ReplaceComparisonOperator_Gt_NotEq #1": "a number of answers is "
     "never negative, so `!= 0` is `> 0`",
+    "graphwalker/graphs/cvt.py:147 NumberReplacer #10": "how many more are asked for at a time: "
+    "the first of them are the same",
+    "graphwalker/graphs/compiled/hops.py:118 ReplaceBinaryOperator_Sub_BitXor #4": "`^` is never "
+    "less than `-`, and where fewer ends stand than are stored, nothing is stored: it is walked",
+    "graphwalker/graphs/compiled/hops.py:133 ReplaceComparisonOperator_GtE_Lt #0": "which of two "
+    "ways is faster: both give the same entities",
+    "graphwalker/graphs/compiled/hops.py:161 NumberReplacer #44": "how many more are read at a "
+    "time: the first of them are the same",
+    "data_pipeline/certificates.py:87 NumberReplacer #21": "the query has one branch there, the "
+    "first and the last",
+    "data_pipeline/certificates.py:91 ReplaceComparisonOperator_Gt_NotEq #2": "a length is never "
+    "negative, so `!= 0` is `> 0`",
+    "eval/intervals.py:74 ReplaceComparisonOperator_Eq_GtE #5": "there are never more groups than "
+    "values, so `>=` is `==`",
     "graphwalker/tokens/segments.py:134 ReplaceBinaryOperator_Mul_Div #1": "`*` becomes `/` in a "
     "signature: how arguments may be written, not what is done with them",
 }
@@ -151,7 +166,7 @@ def measured(given: argparse.Namespace, parts: list[str]) -> dict[str, Any]:
         copy = Copy(Path(name), given.patience)
         for mutant, text in chosen:
             stages = filter(None, (PARTS[mutant.part][1], WIDER.get(mutant.part)))
-            verdict = verdicts.caught(mutant.name, text)
+            verdict = verdicts.known(mutant.name, text, mutant.name in REASONS)
             if not verdict:
                 verdict = tried(copy, mutant.name, mutant.file, text, stages)
                 verdicts.add(verdict)

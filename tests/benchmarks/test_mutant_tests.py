@@ -15,12 +15,14 @@ def test_a_run_that_continues_tries_survivors_again_and_keeps_what_was_caught(tm
     kept.add(Verdict("one", digest("x > 1"), "tests/a.py::test_one", 1.0))
     kept.add(Verdict("two", digest("x > 2"), "", 1.0))
     again = Verdicts(tmp_path / "v" / "verdicts.jsonl")
-    found = again.caught("one", "x > 1")
+    found = again.known("one", "x > 1")
     assert found and found.by == "tests/a.py::test_one"
-    assert again.caught("one", "y > 1") is None  # the code has changed since
-    assert again.caught("two", "x > 2") is None
+    assert again.known("one", "y > 1") is None  # the code has changed since
+    assert again.known("two", "x > 2") is None
+    survived = again.known("two", "x > 2", may_survive=True)
+    assert survived and not survived.caught
     again.add(Verdict("two", digest("x > 2"), "tests/a.py::test_two", 1.0))
-    assert again.caught("two", "x > 2")
+    assert again.known("two", "x > 2")
     assert again.caught_at_first(["one", "two"]) == 1
 
 

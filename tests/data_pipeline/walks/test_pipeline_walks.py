@@ -164,6 +164,16 @@ def test_a_tail_that_a_branch_cut_short_reaches_as_well_is_dropped():
     assert walk_fault(graph, query, execute(graph, query), 5, 5) == "shortcut"
 
 
+@pytest.mark.parametrize(("also", "found"), [("v", "shortcut"), ("w", "")])
+def test_a_branch_without_one_hop_is_compared_by_where_it_meets_the_others(also, found):
+    facts = [("t", "r.a", "m"), ("m", "r.b", "x"), ("m", "r.b", "y")]
+    facts += [("t", "r.b", "x"), ("t", "r.b", also), ("s", "r.c", "x"), ("s", "r.c", "w")]
+    graph = MemoryGraph(facts, {name: name for name in "tsmxyvw"})
+    long = Branch(Entity("t", "t"), (Hop("r.a"), Hop("r.b")))
+    query = Query((long, Branch(Entity("s", "s"), (Hop("r.c"),))))
+    assert walk_fault(graph, query, execute(graph, query), 5, 5) == found
+
+
 def test_two_topics_of_one_name_are_dropped():
     city = Branch(Entity("m.0city1", "Springfield"), (parse_hop("~people.person.place_of_birth"),))
     film = Branch(Entity("m.0film3", "Springfield"), (Hop("film.film.directed_by"),))
@@ -215,6 +225,25 @@ def test_a_question_with_uncountable_readings_is_not_kept(size, kept):
     readings = tuple(Hop(f"a.b.c{i}") for i in range(size))
     draft = Draft("Who made it?", (("the maker of {x}",),), (), ((readings,),))
     assert (other_reading(GRAPH, query, draft, execute(GRAPH, query)) == "") == kept
+
+
+@pytest.mark.parametrize(
+    ("hops", "rival"),
+    [
+        (("r.all", "~r.of"), ""),
+        (("r.all", "r.some"), "r.next/r.some"),
+        (("r.some", "~r.back"), "r.next/~r.back"),  # finds more
+    ],
+)
+def test_a_reading_that_finds_a_part_is_no_rival_by_inverse_relations_alone(hops, rival):
+    facts = [("t", "r.next", "m"), ("m", "r.all", "x"), ("m", "r.all", "y")]
+    facts += [("x", "r.of", "m"), ("m", "r.some", "x"), ("x", "r.back", "m"), ("y", "r.back", "m")]
+    graph = MemoryGraph(facts, {name: name for name in "tmxy"})
+    first, (meant, other) = Hop("r.next"), map(parse_hop, hops)
+    query = Query((Branch(Entity("t", "t"), (first, meant)),))
+    draft = Draft("Who?", (("of {x}", "of {x}"),), (), (((first,), (meant, other)),))
+    inverses = {Hop("r.all"): parse_hop("~r.of"), Hop("r.some"): parse_hop("~r.back")}
+    assert other_reading(graph, query, draft, execute(graph, query), inverse=inverses.get) == rival
 
 
 def test_a_reading_that_finds_one_entity_more_than_is_looked_at_is_a_rival():
