@@ -32,12 +32,9 @@ class PartState:
 
 def states(run: Path, queue: Mapping[str, str] | None = None) -> list[PartState]:
     """Every part of every stage, as the queue, the products and the marks say."""
+    stages = read_stages(run).values()
     alive = slurm.queue() if queue is None else queue
-    return [
-        _state(run, stage, part, alive)
-        for stage in read_stages(run).values()
-        for part in stage.numbers()
-    ]
+    return [_state(run, stage, part, alive) for stage in stages for part in stage.numbers()]
 
 
 def new_stage(run: Path, stage: JobStage) -> str:

@@ -111,3 +111,9 @@ def test_a_stage_with_incomplete_input_does_not_start(tmp_path):
 def test_a_folder_without_jobs_says_what_submits_them(tmp_path):
     with pytest.raises(UserError, match=r"slurm/pipeline\.sh"):
         read_stages(tmp_path)
+
+
+def test_a_folder_without_jobs_is_told_before_slurm_is_asked(slurm, tmp_path):
+    (slurm / "squeue").write_text("#!/bin/bash\necho 'no configuration' >&2; exit 1\n")
+    with pytest.raises(UserError, match="no jobs were submitted here"):
+        chain.states(tmp_path / "run")
