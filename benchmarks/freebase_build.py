@@ -217,7 +217,8 @@ def measure_long_ids(work: Path, nodes: int, memory: str, seed: int) -> None:
     ids = found["nodes"] * 400
     times = round(ids / size_of("memory_limit", memory), 1)
     figures = {**found, "id_bytes": ids, "memory_limit": memory, "times_the_limit": times}
-    command = f"python -m benchmarks.freebase_build --long-ids {nodes} --memory-limit {memory}"
+    words = f"--long-ids {nodes} --memory-limit {memory} --work WORK"
+    command = f"python -m benchmarks.freebase_build {words}"
     print(record("freebase_build_long_ids", {**figures, "load": os.getloadavg()}, command, seed))
 
 
@@ -256,7 +257,10 @@ def main() -> None:
     figures = {"lines": given.lines, "builds": found, "memory_limit": given.memory_limit}
     if given.against:
         figures["against"] = commit_of(given.against)
-    command = "python -m benchmarks.freebase_build " + " ".join(sys.argv[1:])
+    told = {str(given.work): "WORK", str(given.against): "OLD"}
+    command = " ".join(
+        ["python -m benchmarks.freebase_build", *(told.get(w, w) for w in sys.argv[1:])]
+    )
     figures["load"] = os.getloadavg()
     print(record(f"freebase_build_{given.lines}", figures, command, given.seed))
 
