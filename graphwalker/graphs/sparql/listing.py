@@ -45,10 +45,10 @@ Countable = tuple[Sequence[Chain], Callable[[str, Chain], str]]
 """What is to be counted around an entity, and how the branch for each is written."""
 REMEMBERED = 4096
 """Sides whose listed relations are remembered."""
-PORTION = 6
-"""Counts of a kind in one request about a hub, unless all are few: of two dozen in one text
-Virtuoso 7.2.5 planned some so that they took twenty times as long. Of a known hub one portion is
-counted again at each listing, the next one each time."""
+PORTION, FEW = 2, 12
+"""Counts of a kind in one request about a hub, unless all are few: of six in one text Virtuoso
+7.2.5 planned some so that they took ten times as long. Of a known hub one portion is counted again
+at each listing, the next one each time."""
 Portion = Sequence[tuple[int, Countable]]
 """What is counted in one request, each with the number of its kind."""
 
@@ -340,7 +340,7 @@ def _bounded(counts: Mapping[str, int]) -> dict[str, int]:
 
 def _portions(kinds: Sequence[Countable]) -> list[Portion]:
     """All in one where that is little, else some of one kind: few texts, each planned once."""
-    if sum(len(chains) for chains, _ in kinds) <= 2 * PORTION:
+    if sum(len(chains) for chains, _ in kinds) <= FEW:
         return [list(enumerate(kinds))]
     return [
         [(kind, (chains[turn::turns], branch))]

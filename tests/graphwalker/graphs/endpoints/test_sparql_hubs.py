@@ -79,6 +79,7 @@ def test_a_known_hub_is_counted_again_and_listed_anew_where_it_changed(tmp_path,
 def test_of_a_hub_with_many_relations_a_portion_is_counted_again(tmp_path, reference, monkeypatch):
     """The next one at each listing, so that a change is seen once all have had their turn."""
     monkeypatch.setattr(listing, "PORTION", 1)
+    monkeypatch.setattr(listing, "FEW", 2)
     less = [f for f in FACTS if f[1] != DATE]
     (tmp_path / "whole.nt").write_text(to_ntriples(FACTS, NAMES, {}), encoding="utf-8")
     (tmp_path / "less.nt").write_text(to_ntriples(less, NAMES, {}), encoding="utf-8")
