@@ -221,8 +221,8 @@ def _read(path: str) -> Any:
     file, _, section = path.partition("#")
     try:
         loaded: Any = OmegaConf.load(config_file(file))
-    except OSError as error:
-        if error.errno is not None:
+    except (OSError, AssertionError) as error:  # what OmegaConf says of a number, and of a text
+        if isinstance(error, OSError) and error.errno is not None:
             raise
         raise UserError(f"{path}: a config must be a mapping of keys to values") from None
     if not section:

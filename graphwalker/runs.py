@@ -233,8 +233,9 @@ def stored_facts(path: Path) -> dict[str, Any]:
 
     try:
         loaded: Any = OmegaConf.to_container(OmegaConf.load(path))
-    except (OSError, ValueError, YAMLError) as error:
-        raise UserError(f"{path}: damaged ({str(error).splitlines()[0]}): {_REMEDY}") from None
+    except (OSError, ValueError, YAMLError, AssertionError) as error:
+        why = str(error).partition("\n")[0] or "no settings"
+        raise UserError(f"{path}: damaged ({why}): {_REMEDY}") from None
     if not isinstance(loaded, dict) or not loaded:
         raise UserError(f"{path}: damaged (no settings): {_REMEDY}")
     return cast(dict[str, Any], loaded)

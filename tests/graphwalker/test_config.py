@@ -13,6 +13,7 @@ from graphwalker.config import (
     refuse_unknown,
 )
 from graphwalker.errors import UserError
+from graphwalker.runs import stored_facts
 
 
 class Inner(Config):
@@ -62,6 +63,15 @@ def test_a_missing_file_and_a_bare_override_are_refused(tmp_path):
         load_config(Outer, tmp_path / "none.yaml")
     with pytest.raises(UserError, match=r"a\.b=c"):
         load_config(Outer, None, ["seed"])
+
+
+@pytest.mark.parametrize("text", ["5", '"true"', '"2\n"'])
+def test_a_file_without_settings_is_told_in_one_line(tmp_path, text):
+    (tmp_path / "c.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(UserError, match=r"c\.yaml: a config must be a mapping"):
+        load_config(Outer, tmp_path / "c.yaml")
+    with pytest.raises(UserError, match=r"c\.yaml: damaged"):
+        stored_facts(tmp_path / "c.yaml")
 
 
 def test_a_shipped_config_is_found_from_any_folder(tmp_path, monkeypatch):

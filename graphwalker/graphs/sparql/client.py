@@ -30,7 +30,8 @@ class Endpoint:
         self.rest_until = 0.0
         self.is_virtuoso: bool | None = None
         self.proven = False
-        """Whether it holds the graph that is asked: shown anew after each failure."""
+        """Whether it holds the graph that is asked: shown anew after each failure, and after it
+        closed a connection."""
 
     @property
     def ready(self) -> bool:
@@ -127,6 +128,8 @@ class SparqlClient:
             raise Fault("timed out", again=True) from None
         except REFUSALS as error:
             raise Fault(f"{type(error).__name__}: {error}", again=True) from None
+        if response.renewed:  # a server that was started anew may hold another graph, or none yet
+            endpoint.proven = False
         endpoint.is_virtuoso = response.headers.get("server", "").startswith("Virtuoso")
         rows = read_rows(response)
         if endpoint.proven:

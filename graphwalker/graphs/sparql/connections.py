@@ -9,7 +9,7 @@ import ssl
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from typing import Any, BinaryIO, cast
 from urllib.parse import urlsplit
@@ -44,6 +44,8 @@ class Response:
     headers: Mapping[str, str]
     """Names in lower case."""
     body: bytes
+    renewed: bool = False
+    """A connection that was kept had been closed: behind the same address may be another server."""
 
 
 class Connections:
@@ -73,14 +75,16 @@ class Connections:
         """POST and read the whole answer. Raises one of `REFUSALS`.
 
         An idle connection that the endpoint has closed meanwhile is replaced: a read-only request
-        may be sent again.
+        may be sent again. The response then says so.
         """
+        renewed = False
         while (idle := self._take()) is not None:
             try:
-                return self._exchange(idle, request)
+                return replace(self._exchange(idle, request), renewed=renewed)
             except (ConnectionError, HTTPException):
                 idle.close()
-        return self._exchange(self._open(), request)
+                renewed = True
+        return replace(self._exchange(self._open(), request), renewed=renewed)
 
     def close(self) -> None:
         """Close the idle connections; a later request opens a new one."""

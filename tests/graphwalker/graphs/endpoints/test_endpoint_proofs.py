@@ -62,6 +62,17 @@ def test_a_store_that_was_restarted_with_other_data_is_not_believed(stored):
             ask(graph)
 
 
+def test_nor_is_another_store_behind_a_connection_that_was_kept(stored):
+    """The new server answers at once: the old one's end shows in its closed connection alone."""
+    other = to_ntriples([("m.x", "a.b.c", "m.y")], {"m.x": "X", "m.y": "Y"}, {})
+    with faulty(stored()) as endpoint:
+        graph = SparqlGraph(endpoint.address, **QUICK)
+        assert ask(graph)
+        endpoint.store, endpoint.faults = stored(other), ["reset"]
+        with pytest.raises(GraphError, match="lacks triples that must be there"):
+            ask(graph)
+
+
 def test_two_endpoints_of_other_fingerprints_are_told_apart(stored):
     first, second = (stored(mark=marks(f, 60, [SENTINEL])) for f in ("aa", "bb"))
     with faulty(first) as one, faulty(second) as other:
