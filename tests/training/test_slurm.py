@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 import time
@@ -99,15 +100,31 @@ def test_an_sft_job_over_two_nodes_is_the_run_of_one_process(cluster, tmp_path, 
     assert largest_difference(tmp_path / "two", tmp_path / "one") < 2e-4
 
 
-def test_a_preempted_grpo_job_goes_on_and_ends_bit_equal(cluster, tmp_path):
-    world = make_grpo_world(tmp_path)
-    settings = {"steps": 24, "save_steps": 5}
+# However fast the machine, the job cannot end before Slurm takes its node away.
+SLOW_WHILE_HELD = """\
+import time
+from pathlib import Path
+
+def em(trajectory, question, scores):
+    if Path({hold!r}).exists():
+        time.sleep(0.2)
+    return scores["em"]
+"""
+
+
+def test_a_preempted_grpo_job_goes_on_and_ends_bit_equal(cluster, tmp_path, monkeypatch):
+    world, hold = make_grpo_world(tmp_path), tmp_path / "hold"
+    (tmp_path / "held_reward.py").write_text(SLOW_WHILE_HELD.format(hold=str(hold)))
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(cluster.environment, "PYTHONPATH", f"{ROOT}:{tmp_path}")
+    settings = {"steps": 24, "save_steps": 5, "rewards": {"held_reward:em": 1.0}}
     config = grpo_config(world, tmp_path / "preempted", **settings)
     path = write_config(config, tmp_path / "preempted.json")
     job = train(cluster, "grpo.sbatch", path, "cpu")
     reached(cluster, job, tmp_path / "preempted", 7)
+    hold.touch()
     urgent = tmp_path / "urgent.sh"
-    urgent.write_text("#!/bin/bash\nsleep 1\n")
+    urgent.write_text(f"#!/bin/bash\nrm {shlex.quote(str(hold))}\nsleep 1\n")
     options = ("--partition=high", "--nodes=2", "--exclusive", f"--output={tmp_path}/urgent.log")
     assert cluster.wait(cluster.submit(tmp_path, urgent, options=options)) == "COMPLETED"
     assert not (tmp_path / "preempted" / "final").exists()
