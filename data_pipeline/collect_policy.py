@@ -145,7 +145,7 @@ def _raise_failure(trajectory: Trajectory, config: ExpertConfig) -> None:
     if trajectory.stop is StopReason.GRAPH_ERROR:
         raise GraphError(f"{trajectory.question.id}: {trajectory.provenance['error']}")
     away = (config.policy and config.policy.api) or config.environment.reranker.chats
-    if trajectory.stop is StopReason.POLICY_ERROR and (config.policy or away):
+    if trajectory.stop is StopReason.POLICY_ERROR:
         line = f"expert: {trajectory.provenance['error']}; {RESUMES}"
         raise UserError(line) if away else PolicyError(line)
 

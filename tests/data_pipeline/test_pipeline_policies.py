@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 
 from data_pipeline.collect import built_in, collect_experts
+from data_pipeline.collect_policy import Expert
 from data_pipeline.config import ExpertConfig, SynthConfig
 from data_pipeline.demonstrators.rejection import fault
 from data_pipeline.synthesize import make_questions
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.rollout import rollout
 from graphwalker.datasets.base import load_questions
-from graphwalker.errors import UserError
+from graphwalker.errors import PolicyError, UserError
 from graphwalker.files import read_jsonl, read_records, write_jsonl
 from graphwalker.graphs.base import Entity
 from graphwalker.oracle.oracle import OraclePolicy
@@ -120,6 +121,16 @@ def test_an_oracle_that_is_not_shown_its_relation_gives_up():
 def expert(question: Question, seed: int, error_rate: float = 0.0) -> Trajectory:
     made = built_in(GRAPH, ExpertConfig(seed=seed, error_rate=error_rate))
     return next(made.episodes([question]))
+
+
+def test_a_question_that_the_built_in_expert_cannot_play_ends_the_run_and_is_no_drop():
+    # The program or the graph under it failed: a drop would say that the question is at fault.
+    environment = Environment(GRAPH, EnvironmentConfig())
+    plays = OraclePolicy(GRAPH, environment.protocol)
+    made = Expert(environment, plays, ExpertConfig(), lambda done: [])
+    unplayable = replace(ask(("m.0ada", [SPOUSE])), query=None)
+    with pytest.raises(PolicyError, match=r"has no query.*the same command resumes"):
+        list(made.endings([unplayable]))
 
 
 PARENT = {"people.person.parents": ["people.person.place_of_birth", "people.person.nationality"]}
