@@ -36,7 +36,8 @@ FILES = (
 SMALL = "{prompt: compact, top_relations: 5}"
 DATA = f"graph: ${{graph}}\n  mix: {{1-hop: 70, 2-hop: 30}}\n  environment: {SMALL}"
 STEPS = int(os.environ.get("ROAD_STEPS", "1"))
-"""How many times as long each training is: a fast machine needs more steps for a minute of work."""
+"""How many times as long each training is: a fast machine needs more steps for a minute of work,
+and after so many a model answers, so that GRPO has something to learn."""
 TRAINING = f"format: inline\n  allow_cpu: true\n  save_steps: {3 * STEPS}"
 
 
@@ -113,6 +114,7 @@ sft1:
   output_dir: ${{run}}/sft1
   tokens_per_step: 2048
   max_steps: {8 * STEPS}
+  lr: 2.0e-3
 sft2:
   {TRAINING}
   model: ${{run}}/sft1/final
@@ -120,6 +122,7 @@ sft2:
   output_dir: ${{run}}/sft2
   tokens_per_step: 2048
   max_steps: {4 * STEPS}
+  lr: 2.0e-3
 grpo:
   {TRAINING}
   model: ${{run}}/sft2/final
@@ -131,7 +134,9 @@ grpo:
   samples: 2
   steps: {3 * STEPS}
   micro_batch: 2
-  max_turn_tokens: 16
+  max_turn_tokens: {16 if STEPS == 1 else 140}
+  min_answered: 0
+  min_valid_actions: 0
   max_prompt_tokens: 384
   max_response_tokens: 600
 eval:

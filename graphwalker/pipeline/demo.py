@@ -63,7 +63,6 @@ class Demo:
         own = questions / "grpo" / "questions.jsonl"
         self.grpo_file = own if config.grpo_questions else self.fresh_file
         self.times = StageTimes(out)
-        write_config(config, out)
 
     def check_settings(self) -> None:
         """Raises `UserError` for a misspelt setting of any stage, before the first one starts."""
@@ -128,6 +127,7 @@ class Demo:
         ]
 
     def make_data(self) -> None:
+        write_config(self.config, self.out)
         for stage in self.data_stages():
             self.run_stage(stage)
 
