@@ -21,7 +21,9 @@ from support.run_toys import (  # noqa: E402
     sft_config,
     stop_after,
 )
+from training.config import SftConfig  # noqa: E402
 from training.grpo import run_grpo  # noqa: E402
+from training.runs.command import run_command  # noqa: E402
 from training.runs.distributed import agreed, check_layout, gathered, process_arguments  # noqa: E402
 from training.sft import run_sft  # noqa: E402
 
@@ -137,6 +139,16 @@ def test_processes_without_a_gpu_talk_over_gloo(monkeypatch):
 
 def test_a_process_alone_agrees_with_itself():
     assert gathered([1, 2]) == [1, 2] and agreed(3) == 3
+
+
+def test_a_command_that_ended_well_leaves_its_process_group(tmp_path):
+    # Left to the interpreter's end, gloo's threads now and then abort a training that is done.
+    meeting = f"file://{tmp_path / 'meeting'}"
+    torch.distributed.init_process_group("gloo", init_method=meeting, rank=0, world_size=1)
+    values = [f"{name}=x" for name in ("model", "output_dir")]
+    arguments = [*values, "data=[x]"]
+    assert run_command("sft", SftConfig, lambda config: tmp_path, arguments) == 0
+    assert not torch.distributed.is_initialized()
 
 
 # --- two processes

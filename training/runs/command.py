@@ -52,7 +52,16 @@ def run_command(
         return 1
     if os.environ.get("RANK", "0") == "0":
         sys.stdout.write(f"{result}\n")
+    _leave_the_other_processes()
     return 0
+
+
+def _leave_the_other_processes() -> None:
+    """Left to the interpreter's end, gloo's threads now and then abort a process that is done."""
+    from torch import distributed
+
+    if distributed.is_available() and distributed.is_initialized():
+        distributed.destroy_process_group()
 
 
 def parse_arguments(arguments: Sequence[str]) -> tuple[str | None, list[str]]:
