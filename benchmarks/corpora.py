@@ -17,8 +17,9 @@ from typing import Any
 
 from benchmarks.ablation import pooled, run_seeds
 from benchmarks.record import ROOT, record
+from eval.run.beside import FOLDER, read_beside
 from graphwalker.config import load_config, parse_config
-from graphwalker.pipeline import Demo, DemoConfig, Stage
+from graphwalker.pipeline import BESIDE, Demo, DemoConfig, Stage
 
 SYNTH = {"1k": 1000, "5k": 5000, "15k": 15000}
 WHOLE = "stage1-15k"
@@ -51,6 +52,9 @@ def main() -> None:
     run_seeds(options, "benchmarks.corpora")
     figures = {name: row(options.out, options.seeds, name) for name in models()}
     write_picture(figures, options.out)
+    for name in baselines(options.out, options.seeds[0]):
+        where = f"{WHOLE}/{FOLDER}/{name}"
+        figures[f"{name}, no model"] = row(options.out, options.seeds, where)
     print(table(figures))
     usual = options.out == ROOT / "runs" / "corpora"
     folder = ROOT / "benchmarks" / "results" if usual else options.out
@@ -62,6 +66,11 @@ def models() -> list[str]:
     """Every model, by name; `stage2-...` are trained from `stage1-15k`."""
     one = [*SYNTH, *FILTERS]
     return [*(f"stage1-{name}" for name in one), *(f"stage2-{name}" for name in (*ROLL, *ERRORS))]
+
+
+def baselines(out: Path, seed: int) -> list[str]:
+    """What stands beside the models, by name."""
+    return read_beside(out / f"seed-{seed}" / "eval" / WHOLE).get("baselines", [])
 
 
 def run_seed(seed: int, out: Path, config: Path, overrides: list[str]) -> None:
@@ -82,9 +91,8 @@ def _train(demo: Demo, name: str, start: Path, corpus: Path) -> None:
     settings = demo.config.sft1 if name.startswith("stage1") else demo.config.sft2
     where = {"model": str(start), "output_dir": str(demo.out / "models" / name)}
     demo.train_sft({**where, "seed": demo.config.seed, "data": [str(corpus)], **settings}, name)
-    demo.evaluate(
-        model_of(demo, name), demo.out / "eval" / name, {"samples": 0}, f"evaluate {name}"
-    )
+    more = {"samples": 0, **(BESIDE if name == WHOLE else {})}
+    demo.evaluate(model_of(demo, name), demo.out / "eval" / name, more, f"evaluate {name}")
 
 
 def model_of(demo: Demo, name: str) -> Path:
@@ -188,7 +196,10 @@ def write_picture(figures: Mapping[str, Mapping[str, Any]], out: Path) -> None:
     from eval.report.assets import picture_file
     from eval.report.plots import stage_bars
 
-    named = [{"name": name, **found} for name, found in figures.items()]
+    shown = {
+        name.replace("-", " ", 1).replace("without the", "no"): f for name, f in figures.items()
+    }
+    named = [{"name": name, **found} for name, found in shown.items()]
     metrics = {"em": "EM", "retrieval_all": "retrieval", "recovery_given_error": "recovery"}
     if picture := stage_bars(named, metrics):
         (out / "corpora.svg").write_text(picture_file(picture), encoding="utf-8")

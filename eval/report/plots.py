@@ -23,10 +23,13 @@ SERIES = tuple(f"#01030{i}" for i in range(1, 7))
 _VARIABLES = {INK: "--ink", FAINT: "--line", PAPER: "--paper"} | {
     colour: f"--series-{i}" for i, colour in enumerate(SERIES, start=1)
 }
-HATCHES = ("", "////", "....", "xxxx", "----", "oooo")
+HATCHES = ("", "////", "xxxx", "----", "||||", "++++")
+"""Lines alone: a tile of dots or rings is a quarter of a megabyte of SVG."""
 MARKERS = ("o", "s", "^", "D", "v", "P")
 MOST_FIGURES = 16
 """Bars of one plot that have their figure written over them; more would overlap."""
+LETTERS_AN_INCH = 9
+"""Of the names under bars."""
 DASHES = ("-", "--", "-.", ":", (0, (6, 1)), (0, (1, 1)))
 
 
@@ -105,7 +108,11 @@ def _bars(
                 if len(places) * len(series) <= MOST_FIGURES:
                     axes.text(x, high + 0.02, f"{y:.2f}", ha="center", color=INK, fontsize=9)
         dress(axes, what, top=1.12)
-        axes.set_xticks(range(len(places)), [fill(place, 12) for place in places])
+        letters = min(12, int((figure_width - 1) / len(places) * LETTERS_AN_INCH))
+        axes.set_xticks(
+            range(len(places)),
+            [fill(place, letters, break_long_words=False) for place in places],
+        )
         _legend(axes, min(4, len(series)))
     return svg
 

@@ -22,7 +22,8 @@ def test_every_corpus_is_made_trained_on_and_evaluated(tmp_path: Path) -> None:
     command += ["--out", str(tmp_path), "--set", *small]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     figures = json.loads((tmp_path / "corpora.json").read_text(encoding="utf-8"))["figures"]
-    assert len(figures) == 11 and all(row["questions"] == 12 for row in figures.values())
+    assert len(figures) == 13 and all(row["questions"] == 12 for row in figures.values())
     assert "| stage2-own mistakes |" in done.stdout
+    assert "| first-relation, no model |" in done.stdout
     assert "in the demonstrations" not in done.stdout + done.stderr
     assert (tmp_path / "corpora.svg").is_file()

@@ -1,11 +1,24 @@
-"""Kinds of tokenizers: bytes, word pieces, unigrams, characters, with special tokens of models."""
+"""Kinds of tokenizers (bytes, word pieces, unigrams, characters, with special tokens of models),
+and the chat formats that are tried with them."""
 
 import transformers
+
+from graphwalker.tokens.segments import FORMATS
 
 SPECIALS = ["<|im_start|>", "<|im_end|>", "<|eot_id|>", "<|begin_of_text|>", "<s>", "</s>"]
 SPECIALS += ["<|start_header_id|>", "<|end_header_id|>"]
 ADDED = ["<tool_response>", "</tool_response>", "<think>", "</think>"]
 WORDS = ['Who is "Anna Kovar"?', "<think> I look. </think>", '<answer> ["Anna"] </answer>'] * 4
+CUSTOM = {
+    "begin": "<s>",
+    "system": "<<{content}>>\n",
+    "user": "USER: {content}\n",
+    "observation": "SEEN: {content}\n",
+    "assistant": "AGENT: {content}</s>\n",
+    "end_of_turn": "</s>",
+}
+SETTINGS = [*sorted(FORMATS), CUSTOM, {"base": "qwen2.5", "observations": "inline"}]
+SETTINGS += [{**CUSTOM, "observations": "inline"}]
 
 
 def wrapped(backend, **named):
@@ -68,3 +81,7 @@ def characters():
     )
     backend.pre_tokenizer = pre_tokenizers.Split("", "isolated")
     return wrapped(backend, unk_token="[UNK]")
+
+
+def text_of(ids, tokenizer) -> str:
+    return tokenizer.decode(list(ids), skip_special_tokens=False)
