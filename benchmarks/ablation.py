@@ -1,9 +1,12 @@
 """What each training stage adds: GraphWalker's Table 4 and Figure 4 in miniature, over seeds.
 
-    python -m benchmarks.ablation [--seeds 0 1 2] [--jobs 1] [--out runs/ablation]
+    python -m benchmarks.ablation [--seeds 0 1 2 3 4] [--jobs 1] [--out runs/ablation]
 
 Each seed has a world, questions, weights and draws of its own. Variants share the models that they
-have in common: `full` goes on from the model of `without RL`. A killed run goes on.
+have in common: `full` goes on from the model of `without RL`. Mixed training has the two schedules
+of the staged one, each from a new optimizer, and both corpora in both: all that differs is the
+order of the rows. GRPO replays what its chain was shown in SFT, and nothing else. A killed run
+goes on.
 """
 
 import argparse
@@ -22,25 +25,32 @@ VARIANTS = {
     "full": ("stage1", "stage2", "grpo"),
     "without stage 1": ("stage2", "grpo"),
     "without stage 2": ("stage1", "grpo"),
+    "without SFT": ("grpo",),
     "without RL": ("stage1", "stage2"),
-    "mixed SFT + RL": ("mixed", "grpo"),
+    "mixed SFT + RL": ("mixed1", "mixed2", "grpo"),
+    "mixed SFT": ("mixed1", "mixed2"),
     "stage 2 alone": ("stage2",),
+    "stage 1 alone": ("stage1",),
 }
-"""Chains of training stages. Table 4's rows, and the SFT-only model without stage 1 of Figure 4."""
+"""Chains of training stages. Table 4's rows, and models before GRPO; `stage 2 alone` is the
+SFT-only model without stage 1 of Figure 4."""
 FIGURE = ("full", "without stage 1", "without RL", "stage 2 alone")
 """Variants whose Pass@k is drawn, as in Figure 4."""
 KS = (1, 2, 4, 8, 16, 32)
 CORPORA = {
     "stage1": ("synth/graphsynth.jsonl",),
     "stage2": ("graphroll/graphroll.jsonl",),
-    "mixed": ("synth/graphsynth.jsonl", "graphroll/graphroll.jsonl"),
+    "mixed1": ("synth/graphsynth.jsonl", "graphroll/graphroll.jsonl"),
+    "mixed2": ("synth/graphsynth.jsonl", "graphroll/graphroll.jsonl"),
 }
+SECOND_PASS = 500
+"""What the seed of mixed training's second half is higher by: another order of the same rows."""
 
 
 def main() -> None:
     """Train and evaluate every variant for each seed, then write the table and the pictures."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
     parser.add_argument("--jobs", type=int, default=1, help="seeds that run at the same time")
     parser.add_argument("--out", type=Path, default=ROOT / "runs" / "ablation")
     parser.add_argument("--config", type=Path, default=ROOT / "configs" / "ablation.yaml")
@@ -95,24 +105,32 @@ def run_seed(seed: int, out: Path, config: Path, overrides: list[str]) -> None:
 def train(demo: Demo, chain: tuple[str, ...]) -> None:
     """The last stage of the chain, from the model of the chain before it."""
     stage = chain[-1]
-    values = {
+    values: dict[str, Any] = {
         "model": str(model_of(demo.out, chain[:-1])),
         "output_dir": str(folder_of(demo.out, chain)),
-        "seed": demo.config.seed,
+        "seed": demo.config.seed + (SECOND_PASS if stage == "mixed2" else 0),
     }
     if stage == "grpo":
-        demo.train_grpo({**values, **demo.config.grpo})
+        demo.train_grpo({**values, **grpo_settings(demo.out, demo.config, chain)})
         return
-    values["data"] = [str(demo.out / path) for path in CORPORA[stage]]
-    demo.train_sft({**values, **sft_settings(demo.config, stage)}, " + ".join(chain))
+    values["data"] = corpora(demo.out, stage)
+    settings = demo.config.sft1 if stage in ("stage1", "mixed1") else demo.config.sft2
+    demo.train_sft({**values, **settings}, " + ".join(chain))
 
 
-def sft_settings(config: DemoConfig, stage: str) -> dict[str, Any]:
-    """Those of the demo's stage; mixed training has the steps of both and stage 1's rates."""
-    if stage != "mixed":
-        return config.sft1 if stage == "stage1" else config.sft2
-    steps = config.sft1["max_steps"] + config.sft2["max_steps"]
-    return {**config.sft2, **config.sft1, "max_steps": steps}
+def grpo_settings(out: Path, config: DemoConfig, chain: tuple[str, ...]) -> dict[str, Any]:
+    """The demo's. What is replayed is what the last stage of the chain's SFT was shown; a chain
+    without SFT replays nothing."""
+    replay = config.grpo.get("replay")
+    others = {name: value for name, value in config.grpo.items() if name != "replay"}
+    if not replay or len(chain) == 1:
+        return others
+    return {**others, "replay": {**replay, "data": corpora(out, chain[-2])}}
+
+
+def corpora(out: Path, stage: str) -> list[str]:
+    """The files that a stage of SFT is shown."""
+    return [str(out / path) for path in CORPORA[stage]]
 
 
 def folder_of(run: Path, chain: tuple[str, ...]) -> Path:

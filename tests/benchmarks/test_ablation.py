@@ -26,14 +26,22 @@ def test_full_goes_on_from_the_model_of_without_rl(tmp_path: Path) -> None:
     assert before == folder_of(tmp_path, VARIANTS["without RL"])
 
 
-def test_mixed_training_has_the_steps_of_both_stages() -> None:
-    from benchmarks.ablation import sft_settings
+def test_grpo_replays_what_its_chain_was_shown(tmp_path: Path) -> None:
+    from benchmarks.ablation import VARIANTS, corpora, grpo_settings
     from graphwalker.config import load_config
     from graphwalker.pipeline import DemoConfig
 
     config = load_config(DemoConfig, ROOT / "configs" / "ablation.yaml", [])
-    steps = config.sft1["max_steps"] + config.sft2["max_steps"]
-    assert sft_settings(config, "mixed")["max_steps"] == steps
+    shown = {
+        name: grpo_settings(tmp_path, config, VARIANTS[name]).get("replay", {}).get("data", [])
+        for name in ("full", "without stage 2", "mixed SFT + RL", "without SFT")
+    }
+    assert shown == {
+        "full": corpora(tmp_path, "stage2"),
+        "without stage 2": corpora(tmp_path, "stage1"),
+        "mixed SFT + RL": corpora(tmp_path, "stage1") + corpora(tmp_path, "stage2"),
+        "without SFT": [],
+    }
 
 
 def test_samples_of_a_question_are_pooled_with_its_seed(tmp_path: Path) -> None:
