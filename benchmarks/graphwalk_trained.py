@@ -61,6 +61,15 @@ class GraphSetConfig(Config):
     """Share of the questions of a template that are kept; of one that is not named, all."""
 
 
+class RoundConfig(Config):
+    """One round of training."""
+
+    sets: tuple[int, ...] = ()
+    """Numbers of the sets of training graphs that it reads; none: all of them."""
+    sft: Settings = {}
+    """What is different from the settings of all rounds."""
+
+
 class GraphWalkTrainedConfig(Config):
     """The settings of every stage, each checked by the stage itself."""
 
@@ -76,9 +85,9 @@ class GraphWalkTrainedConfig(Config):
     """The tiny model (`graphwalker config model`)."""
     sft: Settings = {}
     """The training."""
-    rounds: tuple[Settings, ...] = ({},)
-    """What is different in each round of it: the first one begins with the tiny model, each other
-    one with what the round before it made. Short rows first, then all of them."""
+    rounds: tuple[RoundConfig, ...] = (RoundConfig(),)
+    """The first one begins with the tiny model, each other one with what the round before it made.
+    Short rows first, then long ones."""
     no_tools_sft: Settings = {}
     """What is different without tools."""
     eval: Settings = {}
@@ -160,29 +169,39 @@ class SeedRun:
         )
 
     def _demonstrate(self, tick: Any) -> None:
-        def played() -> Iterator[dict[str, Any]]:
-            for number, one in enumerate(self.config.train):
-                folder = self.out / f"train-{number}"
-                world = Environment(open_graph(folder), self.environment)
-                oracle = load_policy(PolicyConfig(model="oracle"), environment=world)
-                questions = self._questions(number, one)
-                yield from (untimed(t).to_json() for t in rollout(questions, world, oracle))
-
-        if not self.demos(TRAINED).exists():
-            write_jsonl(self.demos(TRAINED), played())
+        for number, one in enumerate(self.config.train):
+            world = Environment(open_graph(self.out / f"train-{number}"), self.environment)
+            oracle = load_policy(PolicyConfig(model="oracle"), environment=world)
+            if not (demos := self.demos(number)).exists():
+                played = rollout(self._questions(number, one), world, oracle)
+                write_jsonl(demos, (untimed(t).to_json() for t in played))
 
     def _make_model(self, kind: str, _: Any) -> None:
+        """Its tokens are those of the first round's texts, and every name of the graphs."""
         from training.config import TinyModelConfig
         from training.models.tiny import conversation_texts, make_tiny
 
         model = parse_config(TinyModelConfig, {"seed": self.seed, **self.config.model}, "model")
-        texts = conversation_texts(read_records(self.demos(kind), Trajectory.from_json))
+        shown = self.shown(0) if kind == TRAINED else [self.answers]
+        walks = (one for path in shown for one in read_records(path, Trajectory.from_json))
+        texts = conversation_texts(walks)
         names = self._words() if model.atomic_names else ()
         own = self.environment_of(kind)
         make_tiny(model, texts, [], self.out / f"model-{kind}", names, own, pieces(names))
 
-    def demos(self, kind: str) -> Path:
-        return self.out / f"demos-{kind}.jsonl"
+    def demos(self, number: int) -> Path:
+        """The oracle's walks through a set of training graphs."""
+        return self.out / f"demos-{number}.jsonl"
+
+    def shown(self, number: int) -> list[Path]:
+        """The demonstrations of a round."""
+        sets = self.config.rounds[number].sets or range(len(self.config.train))
+        return [self.demos(number) for number in sets]
+
+    @property
+    def answers(self) -> Path:
+        """What the model without tools is shown."""
+        return self.out / "answers.jsonl"
 
     def environment_of(self, kind: str) -> EnvironmentConfig:
         return self.environment if kind == TRAINED else self.without_tools
@@ -202,7 +221,7 @@ class SeedRun:
         sets = enumerate(self.config.train)
         asked = {self.out / f"train-{n}": self._questions(n, one) for n, one in sets}
         played = (t for folder, some in asked.items() for t in self.told(folder, some))
-        write_jsonl(self.demos(NO_TOOLS), (one.to_json() for one in played))
+        write_jsonl(self.answers, (one.to_json() for one in played))
 
     def told(self, folder: Path, questions: Sequence[Question]) -> Iterator[Trajectory]:
         """The whole graph, and the gold rows at once."""
@@ -248,10 +267,12 @@ class SeedRun:
 
     def _train(self, number: int, _: Any) -> None:
         started = self.out / f"model-{TRAINED}" if not number else self.trained(number=number - 1)
-        self._fit(TRAINED, number, started, self.config.rounds[number])
+        data = [str(path) for path in self.shown(number)]
+        self._fit(TRAINED, number, started, {"data": data, **self.config.rounds[number].sft})
 
     def _train_no_tools(self, _: Any) -> None:
-        self._fit(NO_TOOLS, 0, self.out / f"model-{NO_TOOLS}", self.config.no_tools_sft)
+        more = {"data": [str(self.answers)], **self.config.no_tools_sft}
+        self._fit(NO_TOOLS, 0, self.out / f"model-{NO_TOOLS}", more)
 
     def _fit(self, kind: str, number: int, started: Path, more: Settings) -> None:
         from training.config import SftConfig
@@ -260,7 +281,6 @@ class SeedRun:
         own = {
             "model": str(started),
             "output_dir": str(self.trained(kind, number).parent),
-            "data": [str(self.demos(kind))],
             "seed": self.seed,
             "environment": self.environment_of(kind).model_dump(
                 include={"preset", "prompt", "options"}

@@ -19,8 +19,11 @@ def test_every_setting_of_the_shipped_config_is_one_of_its_stage(
     config = load_config(GraphWalkTrainedConfig, ROOT / "configs" / "graphwalk-trained.yaml", [])
     refuse_unknown(TinyModelConfig, config.model, "model")
     for one in config.rounds:
-        refuse_unknown(SftConfig, {**config.sft, **one}, "sft")
+        refuse_unknown(SftConfig, {**config.sft, **one.sft}, "sft")
+        assert set(one.sets) <= set(range(len(config.train)))
+    refuse_unknown(SftConfig, {**config.sft, **config.no_tools_sft}, "sft")
     refuse_unknown(EvalConfig, config.eval, "eval")
     refuse_unknown(EnvironmentConfig, config.environment, "environment")
     for one in (*config.train, *config.test.values()):
-        assert size_of(one.nodes, **one.size).nodes == 100
+        assert size_of(one.nodes, **one.size).nodes == one.nodes
+    assert all(one.nodes == 100 for one in config.test.values())
