@@ -15,6 +15,7 @@ from graphwalker.trajectory import Trajectory, Turn
 
 FIGURES = ("questions", "em", "em_interval", "f1", "hits1", "answered", "turns")
 DRAWS = 10_000
+BASELINES = ("linear", "first-relation", "random-relation")
 
 
 def results(out: Path, rows: Iterable[str], seeds: Sequence[int]) -> dict[str, Any]:
@@ -23,20 +24,17 @@ def results(out: Path, rows: Iterable[str], seeds: Sequence[int]) -> dict[str, A
 
 
 def _row(folder: Path, name: str, seeds: Sequence[int]) -> dict[str, Any]:
-    baselines = {
-        kind: _exact(folder / f"{name}-{kind}")
-        for kind in ("linear", "first-relation", "random-relation")
-    }
+    baselines = {kind: exact(folder / f"{name}-{kind}") for kind in BASELINES}
     best = max(baselines, key=lambda kind: fmean(baselines[kind].values()))
-    agents = [_exact(folder / f"{name}-webqsp-{seed}") for seed in seeds]
+    agents = [exact(folder / f"{name}-webqsp-{seed}") for seed in seeds]
     return {
         "ceiling": read_json(folder / f"{name}-ceiling.json"),
-        "baselines": {kind: _figures(folder / f"{name}-{kind}") for kind in baselines},
+        "baselines": {kind: figures_of(folder / f"{name}-{kind}") for kind in baselines},
         "best_baseline": best,
         "agents": {
             str(seed): {
-                "webqsp": _figures(folder / f"{name}-webqsp-{seed}"),
-                "heldout": _figures(folder / f"{name}-heldout-{seed}"),
+                "webqsp": figures_of(folder / f"{name}-webqsp-{seed}"),
+                "heldout": figures_of(folder / f"{name}-heldout-{seed}"),
                 "minus_best": difference([agent], baselines[best]),
             }
             for seed, agent in zip(seeds, agents, strict=True)
@@ -63,7 +61,8 @@ def difference(
     return {"difference": round(fmean(gains), 4), "interval": [round(low, 4), round(high, 4)]}
 
 
-def _figures(folder: Path) -> dict[str, Any]:
+def figures_of(folder: Path) -> dict[str, Any]:
+    """The figures of an evaluation."""
     trajectories = read_run(folder).trajectories
     found = summarise(trajectories)
     return {name: found[name] for name in FIGURES} | {
@@ -87,7 +86,7 @@ def _all_shown(trajectory: Trajectory) -> float:
     return float(is_right(ends, trajectory.question.answers))
 
 
-def _exact(folder: Path) -> dict[str, float]:
+def exact(folder: Path) -> dict[str, float]:
     """Exact match by question; an infrastructure failure counts as a miss."""
     return {t.question.id: score(t)["em"] for t in read_run(folder).trajectories}
 

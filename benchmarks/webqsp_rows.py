@@ -24,7 +24,7 @@ from pydantic import Field
 from benchmarks.record import ROOT, record
 from benchmarks.webqsp_demonstrations import balanced, first_looks, ways_back
 from benchmarks.webqsp_questions import Sources
-from benchmarks.webqsp_results import results, table
+from benchmarks.webqsp_results import BASELINES, results, table
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.cli import console
 from graphwalker.config import Config, load_config
@@ -38,7 +38,6 @@ from training.models.tiny import conversation_texts, make_tiny
 
 GRAPHROLL = "graphroll.jsonl"
 SYNTHESIS = "synthesis"
-BASELINES = ("linear", "first-relation", "random-relation")
 
 
 class RowConfig(Config):
@@ -138,9 +137,9 @@ class Rows:
             self._command(f"queries-{name}", "dataset", "resolve", "--with-query", *graph, *paths)
         of = {"environment": config.environment, "seed": config.seed, **config.synth}
         of["seeds_file"] = str(sources.seeds)
-        self._command("synth", "synth", *graph, "--out", str(out / "synth"), *_settings(of))
+        self._command("synth", "synth", *graph, "--out", str(out / "synth"), *settings_line(of))
         of |= {"split": "test-entity", "seed": config.seed + 1, **config.heldout}
-        self._command("heldout", "synth", *graph, "--out", str(out / "heldout"), *_settings(of))
+        self._command("heldout", "synth", *graph, "--out", str(out / "heldout"), *settings_line(of))
         for name, row in config.rows.items():
             self._make_ranker(name, row)
             self._demonstrate(name, row)
@@ -171,7 +170,7 @@ class Rows:
             where = ("--graph", str(self.graph), "--questions", str(self.questions(kind)))
             every = self.out / f"walks-{name}-{kind}" / GRAPHROLL
             out = ("--out", str(every.parent))
-            self._command(f"walks-{name}-{kind}", "experts", *where, *out, *_settings(of))
+            self._command(f"walks-{name}-{kind}", "experts", *where, *out, *settings_line(of))
             if row.first_share and kind == SYNTHESIS:
                 choice = (row.first_share, row.deepest, self.config.seed)
                 balance = partial(balanced, every, self._walks(name, kind), *choice)
@@ -202,7 +201,7 @@ class Rows:
             }
             every = self.out / stage / GRAPHROLL
             out = ("--out", str(every.parent))
-            self._command(stage, "experts", *where, *out, *_settings(of))
+            self._command(stage, "experts", *where, *out, *settings_line(of))
             led = partial(ways_back, every, self._led_back(name, kind))
             self._once(f"led-back-{name}-{kind}", led)
 
@@ -221,13 +220,13 @@ class Rows:
             out = ("--out", str(self.out / "eval" / f"{name}-{model}"))
             of = {"environment": environment, "samples": 0}
             self._command(
-                f"eval-{name}-{model}", "eval", *where, "--model", model, *out, *_settings(of)
+                f"eval-{name}-{model}", "eval", *where, "--model", model, *out, *settings_line(of)
             )
         self._once(f"ceiling-{name}", lambda: self._ceiling(name))
 
     def _ceiling(self, name: str) -> None:
         where = ("--graph", str(self.graph), "--questions", str(self.sources.test), "--json")
-        text = self._call("ceiling", *where, *_settings(self._environment(name)), quiet=True)
+        text = self._call("ceiling", *where, *settings_line(self._environment(name)), quiet=True)
         write_json(self.out / "eval" / f"{name}-ceiling.json", json.loads(text))
 
     def _make_model(self) -> None:
@@ -274,7 +273,7 @@ class Rows:
             **self.config.sft,
             **settings,
         }
-        self._once(agent.parent.name, lambda: self._module("training.sft", *_settings(of)))
+        self._once(agent.parent.name, lambda: self._module("training.sft", *settings_line(of)))
 
     def _evaluate(self, name: str, seed: int) -> None:
         for kind in ("webqsp", "heldout"):
@@ -284,7 +283,7 @@ class Rows:
             where = ("--graph", str(self.graph), "--questions", str(questions), "--out", str(out))
             model = ("--model", str(self._agent(name, seed)), "--format", "inline")
             of = {"samples": 0, **self.config.eval}
-            self._command(f"eval-{name}-{kind}-{seed}", "eval", *where, *model, *_settings(of))
+            self._command(f"eval-{name}-{kind}-{seed}", "eval", *where, *model, *settings_line(of))
 
     def _agent(self, name: str, seed: int, part: str = "") -> Path:
         return self.out / f"sft-{name}-{seed}{part}" / "final"
@@ -337,7 +336,7 @@ class Rows:
         write_json(mark, {"seconds": spent, "commands": self.commands})
 
 
-def _settings(values: dict[str, Any]) -> Iterator[str]:
+def settings_line(values: dict[str, Any]) -> Iterator[str]:
     """`KEY=VALUE` words for a command line."""
     for key, value in values.items():
         yield f"{key}={value if isinstance(value, str) else json.dumps(value)}"
