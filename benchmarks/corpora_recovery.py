@@ -1,0 +1,219 @@
+"""Whether an agent comes back from an error, by the errors that its training showed.
+
+    python -m benchmarks.corpora_recovery [--seeds 0 1 2] [--out runs/corpora]
+
+After `benchmarks.corpora`, on its models. Held-out questions begin with turns that go astray, word
+for word the same for every model: an error that is injected into an expert's walk, or one that the
+model of stage 1 made itself at temperature 1. From there each model plays alone, greedily. It has
+recovered where its answer is exactly the gold set. Writes benchmarks/results/corpora_recovery.json.
+"""
+
+import argparse
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from benchmarks.corpora import ERRORS, WHOLE, model_of
+from benchmarks.record import ROOT, record
+from data_pipeline.collect import collect_experts
+from data_pipeline.config import ExpertConfig
+from eval.analysis.summary import paired
+from eval.intervals import mean_interval
+from graphwalker.agents.environment import Environment, EnvironmentConfig
+from graphwalker.agents.rollout import rollout, untimed
+from graphwalker.config import load_config, parse_config
+from graphwalker.datasets.base import load_questions
+from graphwalker.files import read_records, write_jsonl
+from graphwalker.graphs.open import open_graph
+from graphwalker.pipeline import Demo, DemoConfig
+from graphwalker.policies.base import Completion, Policy, Request, Sampling
+from graphwalker.policies.config import PolicyConfig
+from graphwalker.policies.load import load_policy
+from graphwalker.question import Question
+from graphwalker.scoring import score
+from graphwalker.tools.base import ShownTriple
+from graphwalker.trajectory import Trajectory
+from training.reinforce.rewards.gold import GoldStep, GoldWalks
+
+INJECTED, OWN = "injected errors", "errors of stage 1"
+PLAYERS = (WHOLE, *(f"stage2-{kind}" for kind in ERRORS))
+CONTROL = f"stage2-{ERRORS[0]}"
+"""The model that the others are compared with: its demonstrations have no errors."""
+
+
+class Astray:
+    """Plays given first turns word for word, then hands the episode over to a policy."""
+
+    def __init__(self, policy: Policy, starts: Mapping[str, Sequence[str]]) -> None:
+        """`starts`: the completions of the first turns, by question id."""
+        self._policy, self._starts = policy, starts
+        self._played: list[tuple[str, Completion]] = []
+        self.name = policy.name
+
+    def submit(self, request: Request) -> None:
+        start, done = self._starts[request.question.id], len(request.turns)
+        if done < len(start):
+            self._played.append((request.key, Completion(start[done])))
+        else:
+            self._policy.submit(request)
+
+    def collect(self) -> list[tuple[str, Any]]:
+        if self._played:
+            played, self._played = self._played, []
+            return list(played)
+        return self._policy.collect()
+
+    def release(self, key: str) -> None:
+        self._policy.release(key)
+
+
+def injected_start(walk: Trajectory) -> list[str]:
+    """The turns of an expert's walk up to its injected error; none where it has none."""
+    slips = [e["turn"] for e in walk.provenance.get("errors", ()) if e["slip"]]
+    return [turn.completion for turn in walk.turns[: slips[0] + 1]] if slips else []
+
+
+def own_start(walk: Trajectory, steps: Sequence[GoldStep]) -> list[str]:
+    """The turns of a model's walk that ended wrong, up to the first that the tools refused or whose
+    triples lead along no step of the gold walk; none where there is no such turn."""
+    if walk.stop.infrastructure_failure or not steps or score(walk)["em"] == 1:
+        return []
+    for number, turn in enumerate(walk.turns, 1):
+        if "answer" in turn.action:
+            break
+        if turn.error or (turn.triples and not any(_leads(t, steps) for t in turn.triples)):
+            return [one.completion for one in walk.turns[:number]]
+    return []
+
+
+def _leads(triple: ShownTriple, steps: Sequence[GoldStep]) -> bool:
+    """Whatever its relation is called: a graph may say the same by two."""
+    ends = (triple.head.id, triple.tail.id)
+    pairs = (ends, ends[::-1])
+    return any(a in step.start and b in step.end for step in steps for a, b in pairs)
+
+
+class Recovery:
+    """The starts of one seed, and what each model makes of them."""
+
+    def __init__(self, demo: Demo) -> None:
+        self.demo, self.out = demo, demo.out / "recovery"
+        settings = parse_config(EnvironmentConfig, demo.config.environment, "environment")
+        self.environment = Environment(open_graph(demo.graph), settings)
+        self.questions = load_questions(demo.test_file)
+
+    def walks(self, kind: str) -> list[Trajectory]:
+        """The walks that go astray."""
+        if kind == INJECTED:
+            folder, demo = self.out / "experts", self.demo
+            own = {"error_rate": 1.0, "mix": {}, "count": len(self.questions), "workers": 1}
+            values = {**demo.config.experts, **own, "seed": demo.config.seed}
+            values["environment"] = demo.config.environment
+            collect_experts(
+                demo.graph,
+                parse_config(ExpertConfig, values, INJECTED),
+                demo.test_file,
+                folder,
+                lambda *_, **__: None,
+            )
+            return list(read_records(folder / "graphroll.jsonl", Trajectory.from_json))
+        drawn = Sampling(temperature=1.0, max_tokens=self._most, seed=self.demo.config.seed)
+        return self._played("drawn", self.questions, self._policy(WHOLE), drawn)
+
+    def starts(self, kind: str) -> dict[str, list[str]]:
+        """The first turns by question id."""
+        gold = GoldWalks(self.environment.graph)
+        found = {
+            walk.question.id: injected_start(walk)
+            if kind == INJECTED
+            else own_start(walk, gold.steps(walk.question))
+            for walk in self.walks(kind)
+        }
+        return {key: start for key, start in found.items() if start}
+
+    def play(self, kind: str, model: str) -> list[Trajectory]:
+        """What the model makes of all starts of a kind."""
+        starts = self.starts(kind)
+        asked = [question for question in self.questions if question.id in starts]
+        policy, greedy = self._policy(model), Sampling(max_tokens=self._most)
+        return self._played(f"{kind}/{model}", asked, Astray(policy, starts), greedy)
+
+    def _played(
+        self, name: str, asked: Sequence[Question], policy: Policy, sampling: Sampling
+    ) -> list[Trajectory]:
+        path = self.out / name / "predictions.jsonl"
+        if not path.is_file():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            run = rollout(asked, self.environment, policy, sampling)
+            write_jsonl(path, (untimed(one).to_json() for one in run))
+        return list(read_records(path, Trajectory.from_json))
+
+    def _policy(self, model: str) -> Policy:
+        values = {**self.demo.config.eval["policy"], "model": str(model_of(self.demo, model))}
+        return load_policy(parse_config(PolicyConfig, values, model))
+
+    @property
+    def _most(self) -> int:
+        return self.demo.config.eval["max_tokens"]
+
+
+def main() -> None:
+    """Play every kind of start with every model, then print and record the table."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--out", type=Path, default=ROOT / "runs" / "corpora")
+    parser.add_argument("--config", type=Path, default=ROOT / "configs" / "corpora.yaml")
+    options = parser.parse_args()
+    played: dict[str, dict[str, list[Trajectory]]] = defaultdict(lambda: defaultdict(list))
+    for seed in options.seeds:
+        config = load_config(DemoConfig, options.config, [f"seed={seed}"])
+        recovery = Recovery(Demo(options.out / f"seed-{seed}", config))
+        for kind in (INJECTED, OWN):
+            for model in PLAYERS:
+                played[kind][model] += _of_seed(recovery.play(kind, model), seed)
+    figures = {kind: summary(models) for kind, models in played.items()}
+    print(table(figures))
+    command = f"python -m benchmarks.corpora_recovery --seeds {' '.join(map(str, options.seeds))}"
+    usual = options.out == ROOT / "runs" / "corpora"
+    folder = ROOT / "benchmarks" / "results" if usual else options.out
+    print(record("corpora_recovery", figures, command, options.seeds[0], folder))
+
+
+def _of_seed(walks: Sequence[Trajectory], seed: int) -> Iterator[Trajectory]:
+    """The ids carry the seed, as every world has a question 1."""
+    for walk in walks:
+        yield replace(walk, question=replace(walk.question, id=f"{seed}:{walk.question.id}"))
+
+
+def summary(models: Mapping[str, Sequence[Trajectory]]) -> dict[str, Any]:
+    """What share of the episodes each model recovered, and the paired difference to the one whose
+    demonstrations have no errors."""
+    found: dict[str, Any] = {}
+    for name, walks in models.items():
+        share, interval = mean_interval([score(walk)["em"] for walk in walks], 0)
+        found[name] = {"episodes": len(walks), "recovered": share, "interval": interval}
+        found[name]["turns"] = fmean(len(walk.turns) for walk in walks)
+        if name != CONTROL:
+            gap = paired(models[CONTROL], walks)
+            found[name]["minus_no_errors"] = [gap["em"], *gap["em_interval"]]
+    return found
+
+
+def table(figures: Mapping[str, Mapping[str, Any]]) -> str:
+    """A row for each kind of start and model."""
+    lines = ["| start | model | recovered [95 %] | minus no errors | of |", "|" + " --- |" * 5]
+    for kind, models in figures.items():
+        for name, row in models.items():
+            share, (low, high) = row["recovered"], row["interval"]
+            gap = row.get("minus_no_errors")
+            shown = "{:+.3f} [{:+.3f}, {:+.3f}]".format(*gap) if gap else ""
+            cells = [kind, name, f"{share:.3f} [{low:.3f}, {high:.3f}]", shown]
+            lines.append(f"| {' | '.join(cells)} | {row['episodes']} |")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()
