@@ -32,13 +32,14 @@ from graphwalker.pipeline import Demo, DemoConfig
 from graphwalker.policies.base import Completion, Policy, Request, Sampling
 from graphwalker.policies.config import PolicyConfig
 from graphwalker.policies.load import load_policy
-from graphwalker.question import Question
 from graphwalker.scoring import score
 from graphwalker.tools.base import ShownTriple
 from graphwalker.trajectory import Trajectory
 from training.reinforce.rewards.gold import GoldStep, GoldWalks
 
 INJECTED, OWN = "injected errors", "errors of stage 1"
+DRAWS = 4
+"""Walks of the model of stage 1 on each question."""
 PLAYERS = (WHOLE, *(f"stage2-{kind}" for kind in ERRORS))
 CONTROL = f"stage2-{ERRORS[0]}"
 """The model that the others are compared with: its demonstrations have no errors."""
@@ -121,34 +122,40 @@ class Recovery:
             )
             return list(read_records(folder / "graphroll.jsonl", Trajectory.from_json))
         drawn = Sampling(temperature=1.0, max_tokens=self._most, seed=self.demo.config.seed)
-        return self._played("drawn", self.questions, self._policy(WHOLE), drawn)
+        policy = self._policy(WHOLE)
+        return self._kept(
+            "drawn", rollout(self.questions, self.environment, policy, drawn, samples=DRAWS)
+        )
 
-    def starts(self, kind: str) -> dict[str, list[str]]:
-        """The first turns by question id."""
+    def starts(self, kind: str) -> list[dict[str, list[str]]]:
+        """For each draw, the first turns by question id."""
         gold = GoldWalks(self.environment.graph)
-        found = {
-            walk.question.id: injected_start(walk)
-            if kind == INJECTED
-            else own_start(walk, gold.steps(walk.question))
-            for walk in self.walks(kind)
-        }
-        return {key: start for key, start in found.items() if start}
+        found: list[dict[str, list[str]]] = [{} for _ in range(1 if kind == INJECTED else DRAWS)]
+        for walk in self.walks(kind):
+            question = walk.question
+            own = () if kind == INJECTED else gold.steps(question)
+            if start := injected_start(walk) if kind == INJECTED else own_start(walk, own):
+                found[walk.sample][question.id] = start
+        return found
 
     def play(self, kind: str, model: str) -> list[Trajectory]:
         """What the model makes of all starts of a kind."""
-        starts = self.starts(kind)
-        asked = [question for question in self.questions if question.id in starts]
         policy, greedy = self._policy(model), Sampling(max_tokens=self._most)
-        return self._played(f"{kind}/{model}", asked, Astray(policy, starts), greedy)
 
-    def _played(
-        self, name: str, asked: Sequence[Question], policy: Policy, sampling: Sampling
-    ) -> list[Trajectory]:
+        def played() -> Iterator[Trajectory]:
+            for number, starts in enumerate(self.starts(kind)):
+                asked = [question for question in self.questions if question.id in starts]
+                led = Astray(policy, starts)
+                yield from rollout(asked, self.environment, led, greedy, first_sample=number)
+
+        return self._kept(f"{kind}/{model}", played())
+
+    def _kept(self, name: str, played: Iterator[Trajectory]) -> list[Trajectory]:
+        """Played now, or what an earlier run has kept."""
         path = self.out / name / "predictions.jsonl"
         if not path.is_file():
             path.parent.mkdir(parents=True, exist_ok=True)
-            run = rollout(asked, self.environment, policy, sampling)
-            write_jsonl(path, (untimed(one).to_json() for one in run))
+            write_jsonl(path, (untimed(one).to_json() for one in played))
         return list(read_records(path, Trajectory.from_json))
 
     def _policy(self, model: str) -> Policy:
@@ -193,8 +200,11 @@ def summary(models: Mapping[str, Sequence[Trajectory]]) -> dict[str, Any]:
     demonstrations have no errors."""
     found: dict[str, Any] = {}
     for name, walks in models.items():
-        share, interval = mean_interval([score(walk)["em"] for walk in walks], 0)
-        found[name] = {"episodes": len(walks), "recovered": share, "interval": interval}
+        asked = [walk.question.id for walk in walks]
+        right = [score(walk)["em"] for walk in walks]
+        share, interval = mean_interval(right, 0, clusters=asked)
+        found[name] = {"episodes": len(walks), "questions": len(set(asked))}
+        found[name] |= {"recovered": share, "interval": interval}
         found[name]["turns"] = fmean(len(walk.turns) for walk in walks)
         if name != CONTROL:
             gap = paired(models[CONTROL], walks)
