@@ -69,9 +69,12 @@ def run_grpo(config: GrpoConfig) -> Path:
     other data, `CollapseError` when the monitor's limits are passed, and `OutageError` for too
     many infrastructure failures in a step.
     """
+    from transformers.utils.logging import disable_progress_bar
+
     from training.reinforce.rewards.mix import reward_mix
     from training.runs.stopping import train
 
+    disable_progress_bar()  # "Loading weights": ours is the only bar
     check_layout(whole="GRPO, whose rollouts draw with it,")
     config, out = in_its_environment(config), Path(config.output_dir)
     reward_mix(config.rewards)  # a misspelt reward must not claim the folder
