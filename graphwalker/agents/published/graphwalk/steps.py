@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from graphwalker.agents.published.graphwalk.lines import OUTGOING, keys_in_order
+from graphwalker.agents.published.graphwalk.lines import OUTGOING, keys_in_order, schema_lines
 from graphwalker.answers.rows import row_text
 from graphwalker.graphs.properties import PropertyGraph
 from graphwalker.protocols.base import FinalAnswer
@@ -108,6 +108,12 @@ class StepNotes:
         queued = f"{self.queued} queued; " if self.queued else ""
         return f"{queued}{self.count}"
 
+    def line_of(self, name: str) -> str:
+        """The schema's line of a label or a type: a choice is read off what was just written, not
+        looked up in the prompt while a call is being written."""
+        lines = schema_lines(self.graph.schema()).splitlines()
+        return next(line for line in lines if line.startswith(f"{json.dumps(name)} "))
+
     def starts(self, kind: str) -> list[str]:
         known = self.graph.schema().relationships
         return list(dict.fromkeys(one.start for one in known if one.type == kind))
@@ -128,13 +134,13 @@ def relationship_by_property(walk: StepNotes) -> LearnableSteps:
     labels_text = _inside(labels)
     keys = _relationship_keys(walk.graph, kind)
     place = keys.index(walk.text("property"))
-    thought = f"{json.dumps(kind)} starts at {labels_text}."
+    thought = f"{walk.line_of(kind)}\n{json.dumps(kind)} starts at {labels_text}."
     for number, label in enumerate(labels):
         key = _sweeping(walk.graph, label)
         about = {"property_name": key, "entity_name": label, "entity_type": "node"}
-        turn = yield thought, Call(VALUES, about)
+        turn = yield f"{thought}\n{walk.line_of(label)}", Call(VALUES, about)
         values = json.loads(turn.observation)
-        thought = f"First {_text(values[0])}."
+        thought = f"{_inside([label, key])} first {_text(values[0])}."
         for at, value in enumerate(values):
             turn = yield thought, _around(label, key, value)
             for line in walk.neighbours(turn, kind=kind):
