@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.record import ROOT, record
+from graphwalker.cli import console
 from graphwalker.config import load_config
 from graphwalker.pipeline import BESIDE, Demo, DemoConfig
 
@@ -111,11 +112,30 @@ def train(demo: Demo, chain: tuple[str, ...]) -> None:
         "seed": demo.config.seed + (SECOND_PASS if stage == "mixed2" else 0),
     }
     if stage == "grpo":
-        demo.train_grpo({**values, **grpo_settings(demo.out, demo.config, chain)})
+        settings = grpo_settings(demo.out, demo.config, chain)
+        if len(chain) == 1:
+            _train_without_sft(demo, {**values, **settings})
+        else:
+            demo.train_grpo({**values, **settings})
         return
     values["data"] = corpora(demo.out, stage)
     settings = demo.config.sft1 if stage in ("stage1", "mixed1") else demo.config.sft2
     demo.train_sft({**values, **settings}, " + ".join(chain))
+
+
+def _train_without_sft(demo: Demo, values: dict[str, Any]) -> None:
+    """A model from nothing never answers, so no reward is ever above 0 and no weight moves: GRPO's
+    monitor ends the run, and what is evaluated is the model that it started from."""
+    from training.reinforce.monitor import CollapseError
+
+    final = folder_of(demo.out, ("grpo",)) / "final"
+    if final.is_symlink():
+        return
+    try:
+        demo.train_grpo(values)
+    except CollapseError as error:
+        console.note(f"without SFT: {error}")
+        final.symlink_to(demo.out / "model")
 
 
 def grpo_settings(out: Path, config: DemoConfig, chain: tuple[str, ...]) -> dict[str, Any]:
