@@ -7,7 +7,7 @@ The settings are those of configs/graphwalk-trained.yaml. Beside the agent stand
 oracle and the share of the oracle's trajectories that fit the model's context; the same tiny model
 trained as long to answer without tools, and the share of prompts with the whole graph that fit;
 the first rows of one right call; and rows drawn from it. A killed run resumes. Writes
-benchmarks/results/graphwalk_trained.json.
+benchmarks/results/graphwalk_trained.json, or of the name of another config.
 """
 
 import argparse
@@ -98,24 +98,26 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Train and evaluate for each seed, then print and record the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
-    parser.add_argument("--out", type=Path, default=ROOT / "runs" / "graphwalk-trained")
+    parser.add_argument("--out", type=Path, help="runs/ and the config's name unless told")
     parser.add_argument("--config", type=Path, default=ROOT / "configs" / "graphwalk-trained.yaml")
     parser.add_argument("--set", nargs="*", default=[], help="settings, such as sft.max_steps=9")
     parser.add_argument("--until", default="", help="stop after the stage of this name")
     parser.add_argument("--record", action="store_true", help="also from another folder")
     given = parser.parse_args(arguments)
     config = load_config(GraphWalkTrainedConfig, given.config, given.set)
+    usual = ROOT / "runs" / given.config.stem
+    out = given.out or usual
     for seed in given.seeds:
-        SeedRun(given.out / f"seed-{seed}", seed, config).run(given.until)
+        SeedRun(out / f"seed-{seed}", seed, config).run(given.until)
     if given.until:
         return
-    figures = summary(given.out, given.seeds, config)
+    figures = summary(out, given.seeds, config)
     print(table(figures))
     command = f"python -m benchmarks.graphwalk_trained --seeds {' '.join(map(str, given.seeds))}"
+    command += f" --config configs/{given.config.name}"
     command += f" --set {' '.join(given.set)}" if given.set else ""
-    usual = given.out == ROOT / "runs" / "graphwalk-trained"
-    folder = ROOT / "benchmarks" / "results" if usual or given.record else given.out
-    print(record("graphwalk_trained", figures, command, given.seeds[0], folder))
+    folder = ROOT / "benchmarks" / "results" if out == usual or given.record else out
+    print(record(given.config.stem.replace("-", "_"), figures, command, given.seeds[0], folder))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,9 @@ from graphwalker.config import load_config, refuse_unknown
 from support.paths import ROOT
 
 
-def test_every_setting_of_the_shipped_config_is_one_of_its_stage(
+@pytest.mark.parametrize("name", ["graphwalk-trained", "graphwalk-all-templates"])
+def test_every_setting_of_the_shipped_configs_is_one_of_its_stage(
+    name: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.syspath_prepend(str(ROOT))
@@ -16,7 +18,7 @@ def test_every_setting_of_the_shipped_config_is_one_of_its_stage(
     from graphwalker.synthetic.graphs import size_of
     from training.config import SftConfig, TinyModelConfig
 
-    config = load_config(GraphWalkTrainedConfig, ROOT / "configs" / "graphwalk-trained.yaml", [])
+    config = load_config(GraphWalkTrainedConfig, ROOT / "configs" / f"{name}.yaml", [])
     refuse_unknown(TinyModelConfig, config.model, "model")
     for one in config.rounds:
         refuse_unknown(SftConfig, {**config.sft, **one.sft}, "sft")
