@@ -3,10 +3,10 @@
     python -m benchmarks.ablation [--seeds 0 1 2 3 4] [--jobs 1] [--out runs/ablation]
 
 Each seed has a world, questions, weights and draws of its own. Variants share the models that they
-have in common: `full` goes on from the model of `without RL`. Mixed training has the two schedules
-of the staged one, each from a new optimizer, and both corpora in both: all that differs is the
-order of the rows. GRPO replays what its chain was shown in SFT, and nothing else. A killed run
-goes on.
+have in common: `full` starts from the model of `without RL`. Mixed training has the two schedules
+of the staged one, each from a new optimizer, and both corpora in both: what differs is the order of
+the rows (GraphSynth has 43 % of the tokens instead of 40). GRPO replays what its chain was shown in
+SFT, and nothing else. A killed run resumes.
 """
 
 import argparse

@@ -33,7 +33,6 @@ from graphwalker.policies.base import Completion, Policy, Request, Sampling
 from graphwalker.policies.config import PolicyConfig
 from graphwalker.policies.load import load_policy
 from graphwalker.scoring import score
-from graphwalker.tools.base import ShownTriple
 from graphwalker.trajectory import Trajectory
 from training.reinforce.rewards.gold import GoldStep, GoldWalks
 
@@ -43,6 +42,9 @@ DRAWS = 4
 PLAYERS = (WHOLE, *(f"stage2-{kind}" for kind in ERRORS))
 CONTROL = f"stage2-{ERRORS[0]}"
 """The model that the others are compared with: its demonstrations have no errors."""
+
+Starts = list[dict[str, list[str]]]
+"""For each draw, the completions of the first turns by question id."""
 
 
 class Astray:
@@ -85,16 +87,10 @@ def own_start(walk: Trajectory, steps: Sequence[GoldStep]) -> list[str]:
     for number, turn in enumerate(walk.turns, 1):
         if "answer" in turn.action:
             break
-        if turn.error or (turn.triples and not any(_leads(t, steps) for t in turn.triples)):
+        led = any(step.joins(triple) for triple in turn.triples for step in steps)
+        if turn.error or (turn.triples and not led):
             return [one.completion for one in walk.turns[:number]]
     return []
-
-
-def _leads(triple: ShownTriple, steps: Sequence[GoldStep]) -> bool:
-    """Whatever its relation is called: a graph may say the same by two."""
-    ends = (triple.head.id, triple.tail.id)
-    pairs = (ends, ends[::-1])
-    return any(a in step.start and b in step.end for step in steps for a, b in pairs)
 
 
 class Recovery:
@@ -121,16 +117,18 @@ class Recovery:
                 lambda *_, **__: None,
             )
             return list(read_records(folder / "graphroll.jsonl", Trajectory.from_json))
-        drawn = Sampling(temperature=1.0, max_tokens=self._most, seed=self.demo.config.seed)
-        policy = self._policy(WHOLE)
-        return self._kept(
-            "drawn", rollout(self.questions, self.environment, policy, drawn, samples=DRAWS)
-        )
 
-    def starts(self, kind: str) -> list[dict[str, list[str]]]:
-        """For each draw, the first turns by question id."""
+        def drawn() -> Iterator[Trajectory]:
+            how = Sampling(temperature=1.0, max_tokens=self._most, seed=self.demo.config.seed)
+            policy = self._policy(WHOLE)
+            yield from rollout(self.questions, self.environment, policy, how, samples=DRAWS)
+
+        return self._kept("drawn", drawn())
+
+    def starts(self, kind: str) -> Starts:
+        """Where the walks of a kind went astray."""
         gold = GoldWalks(self.environment.graph)
-        found: list[dict[str, list[str]]] = [{} for _ in range(1 if kind == INJECTED else DRAWS)]
+        found: Starts = [{} for _ in range(1 if kind == INJECTED else DRAWS)]
         for walk in self.walks(kind):
             question = walk.question
             own = () if kind == INJECTED else gold.steps(question)
@@ -138,14 +136,14 @@ class Recovery:
                 found[walk.sample][question.id] = start
         return found
 
-    def play(self, kind: str, model: str) -> list[Trajectory]:
+    def play(self, kind: str, starts: Starts, model: str) -> list[Trajectory]:
         """What the model makes of all starts of a kind."""
-        policy, greedy = self._policy(model), Sampling(max_tokens=self._most)
 
         def played() -> Iterator[Trajectory]:
-            for number, starts in enumerate(self.starts(kind)):
-                asked = [question for question in self.questions if question.id in starts]
-                led = Astray(policy, starts)
+            policy, greedy = self._policy(model), Sampling(max_tokens=self._most)
+            for number, drawn in enumerate(starts):
+                asked = [question for question in self.questions if question.id in drawn]
+                led = Astray(policy, drawn)
                 yield from rollout(asked, self.environment, led, greedy, first_sample=number)
 
         return self._kept(f"{kind}/{model}", played())
@@ -179,8 +177,9 @@ def main() -> None:
         config = load_config(DemoConfig, options.config, [f"seed={seed}"])
         recovery = Recovery(Demo(options.out / f"seed-{seed}", config))
         for kind in (INJECTED, OWN):
+            starts = recovery.starts(kind)
             for model in PLAYERS:
-                played[kind][model] += _of_seed(recovery.play(kind, model), seed)
+                played[kind][model] += _of_seed(recovery.play(kind, starts, model), seed)
     figures = {kind: summary(models) for kind, models in played.items()}
     print(table(figures))
     command = f"python -m benchmarks.corpora_recovery --seeds {' '.join(map(str, options.seeds))}"

@@ -1,13 +1,14 @@
 """GraphWalk's agent from nothing: the oracle's steps through several hundred synthetic graphs, a
 tiny model with tokens made for them, and graphs of 100 nodes that it never saw.
 
-    python -m benchmarks.graphwalk_trained [--seeds 0] [--out runs/graphwalk-trained] [--set ...]
+    python -m benchmarks.graphwalk_trained [--seeds 0] [--config ...] [--set ...]
 
-The settings are those of configs/graphwalk-trained.yaml. Beside the agent stand, by template: its
-oracle and the share of the oracle's trajectories that fit the model's context; the same tiny model
-trained as long to answer without tools, and the share of prompts with the whole graph that fit;
-the first rows of one right call; and rows drawn from it. A killed run resumes. Writes
-benchmarks/results/graphwalk_trained.json, or of the name of another config.
+The settings are those of configs/graphwalk-trained.yaml, or of another config of its form. Beside
+the agent stand, by template: its oracle and the share of the oracle's trajectories that fit the
+model's context; the same tiny model trained to answer without tools, where the config has
+`no_tools`, and the share of prompts with the whole graph that fit; the first rows of one right
+call; and rows drawn from it. A killed run resumes. Writes benchmarks/results/, a file of the
+config's name.
 """
 
 import argparse
@@ -21,13 +22,19 @@ from statistics import fmean
 from typing import Any
 
 from benchmarks.graphwalk_rules import RULES, OneOfTheList
+from benchmarks.graphwalk_settings import (
+    GraphSetConfig,
+    GraphWalkTrainedConfig,
+    Settings,
+    kept,
+)
 from benchmarks.graphwalk_words import pieces
 from benchmarks.record import ROOT, record
 from eval.intervals import mean_interval
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.rollout import rollout, untimed
 from graphwalker.answers.rows import Rows
-from graphwalker.config import Config, load_config, parse_config
+from graphwalker.config import load_config, parse_config
 from graphwalker.datasets.base import load_questions
 from graphwalker.files import read_json, read_jsonl, read_records, write_jsonl, write_text
 from graphwalker.graphs.open import open_graph
@@ -43,55 +50,7 @@ from graphwalker.synthetic.graphs import size_of
 from graphwalker.synthetic.sets import QUESTIONS, make_graph_set
 from graphwalker.trajectory import Trajectory
 
-Settings = dict[str, Any]
 TRAINED, NO_TOOLS = "trained", "no-tools"
-
-
-class GraphSetConfig(Config):
-    """A set of synthetic graphs (`graphwalker graph synthetic`)."""
-
-    nodes: int = 100
-    graphs: int = 100
-    seed: int = 0
-    each: int = 1
-    """Questions of each template a graph."""
-    size: Settings = {}
-    """What differs from the sizes of the paper: `properties`, `density`, ..."""
-    keep: dict[str, float] = {}
-    """Share of the questions of a template that are kept; of one that is not named, all."""
-
-
-class RoundConfig(Config):
-    """One round of training."""
-
-    sets: tuple[int, ...] = ()
-    """Numbers of the sets of training graphs that it reads; none: all of them."""
-    sft: Settings = {}
-    """What is different from the settings of all rounds."""
-
-
-class GraphWalkTrainedConfig(Config):
-    """The settings of every stage, each checked by the stage itself."""
-
-    train: tuple[GraphSetConfig, ...]
-    """Training graphs."""
-    test: dict[str, GraphSetConfig]
-    """Test sets by name."""
-    environment: Settings = {}
-    """The agent's environment."""
-    no_tools: Settings = {}
-    """The environment of the model without tools."""
-    model: Settings = {}
-    """The tiny model (`graphwalker config model`)."""
-    sft: Settings = {}
-    """The training."""
-    rounds: tuple[RoundConfig, ...] = (RoundConfig(),)
-    """The first one begins with the tiny model, each other one with what the round before it made.
-    Short rows first, then long ones."""
-    no_tools_sft: Settings = {}
-    """What is different without tools."""
-    eval: Settings = {}
-    """The evaluation."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -405,16 +364,6 @@ def table(figures: dict[str, Any]) -> str:
             lines.append(f"| `{template}` | {shares} | {' | '.join(cells)} |")
         lines.append("")
     return "\n".join(lines)
-
-
-def kept(questions: Sequence[Question], config: GraphSetConfig) -> list[Question]:
-    """The first of each template, as many as its share says."""
-    groups: dict[str, list[Question]] = {}
-    for question in questions:
-        groups.setdefault(question.structure, []).append(question)
-    sizes = {name: round(config.keep.get(name, 1.0) * len(some)) for name, some in groups.items()}
-    chosen = {q.id for name, some in groups.items() for q in some[: sizes[name]]}
-    return [question for question in questions if question.id in chosen]
 
 
 if __name__ == "__main__":

@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 
 from graphwalker.agents.environment import Environment, EnvironmentConfig
-from graphwalker.agents.published.graphwalk.lines import LineTools, read_lines
+from graphwalker.agents.published.graphwalk.lines import LineTools, read_lines, schema_lines
+from graphwalker.agents.published.graphwalk.steps import StepNotes, relationship_by_property
 from graphwalker.agents.rollout import rollout
 from graphwalker.answers.reading import read_rows
 from graphwalker.datasets.base import load_questions
 from graphwalker.errors import UserError
 from graphwalker.graphs.open import open_graph
+from graphwalker.graphs.property.memory import Edge, MemoryPropertyGraph, Node
 from graphwalker.policies.config import PolicyConfig
 from graphwalker.policies.load import load_policy
 from graphwalker.protocols.base import FinalAnswer
@@ -125,3 +127,15 @@ def test_names_of_a_pool_are_the_same_in_all_graphs() -> None:
     assert len({frozenset(graph.nodes) for graph in graphs}) == 30
     with pytest.raises(UserError, match="pool of 60 non-words is too small"):
         random_graph(size_of(60, words=60), random.Random(0))
+
+
+def test_a_thought_copies_the_lines_of_the_schema_whatever_they_are_called() -> None:
+    graph = MemoryPropertyGraph(
+        [Node(key, ("Größe",), {"key": key, "Maß": "x"}) for key in "ab"],
+        [Edge("a", "Größe", "b", {"seit": 3})],  # a type of relationship with the name of a label
+    )
+    wanted = {"relationship": "Größe", "property": "seit", "value": 3}
+    thought, call = next(relationship_by_property(StepNotes(graph, wanted)))
+    label, kind = schema_lines(graph.schema()).splitlines()
+    assert thought.splitlines() == [kind, '"Größe" starts at "Größe".', label]
+    assert isinstance(call, Call) and call.arguments["property_name"] == "Maß"

@@ -25,6 +25,11 @@ class GoldStep:
     end: frozenset[str]
     """Ids of what it finds."""
 
+    def joins(self, triple: ShownTriple) -> bool:
+        """Whether the triple leads along this step, by whatever relation."""
+        ends = (triple.head.id, triple.tail.id)
+        return any(a in self.start and b in self.end for a, b in (ends, ends[::-1]))
+
 
 class GoldWalks:
     """The steps of each question's query on a graph, found out when first asked."""
@@ -101,10 +106,7 @@ def path_overlap(trajectory: Trajectory, steps: Sequence[GoldStep]) -> float:
 
 
 def _leads(step: GoldStep, triple: ShownTriple) -> bool:
-    if triple.relation not in step.relations:
-        return False
-    ends = (triple.head.id, triple.tail.id)
-    return any(a in step.start and b in step.end for a, b in (ends, ends[::-1]))
+    return triple.relation in step.relations and step.joins(triple)
 
 
 GOLD_REWARDS = {function.__name__: function for function in (frontier, path_overlap)}

@@ -86,15 +86,24 @@ def read_lines(text: str, schema: Schema, label: str) -> list[dict[str, Any]]:
 
 def schema_lines(schema: Schema) -> str:
     """A line for each label with its properties in order, and for each type of relationship."""
-    lines = [f"{_text(one.name)} {_text(keys_in_order(one.keys))}" for one in schema.labels]
-    for kind, keys in relationship_keys(schema).items():
-        ends: dict[str, dict[str, None]] = {}
-        for one in schema.relationships:
-            if one.type == kind:
-                ends.setdefault(one.start, {})[one.end] = None
-        pairs = [f"from {_text(start)} to {_text([*some])}" for start, some in ends.items()]
-        lines.append(f"{_text(kind)} {_text(keys)} {'; '.join(pairs)}")
-    return "\n".join(lines)
+    labels = [label_line(schema, one.name) for one in schema.labels]
+    return "\n".join([*labels, *(type_line(schema, kind) for kind in relationship_keys(schema))])
+
+
+def label_line(schema: Schema, name: str) -> str:
+    """`"Person" ["key", "born"]`."""
+    (keys,) = (one.keys for one in schema.labels if one.name == name)
+    return f"{_text(name)} {_text(keys_in_order(keys))}"
+
+
+def type_line(schema: Schema, kind: str) -> str:
+    """`"KNOWS" ["since"] from "Person" to ["City", "Person"]`."""
+    ends: dict[str, dict[str, None]] = {}
+    for one in schema.relationships:
+        if one.type == kind:
+            ends.setdefault(one.start, {})[one.end] = None
+    pairs = [f"from {_text(start)} to {_text([*some])}" for start, some in ends.items()]
+    return f"{_text(kind)} {_text(relationship_keys(schema)[kind])} {'; '.join(pairs)}"
 
 
 def keys_in_order(keys: Any) -> list[str]:

@@ -12,7 +12,13 @@ from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from graphwalker.agents.published.graphwalk.lines import OUTGOING, keys_in_order, schema_lines
+from graphwalker.agents.published.graphwalk.lines import (
+    OUTGOING,
+    keys_in_order,
+    label_line,
+    relationship_keys,
+    type_line,
+)
 from graphwalker.answers.rows import row_text
 from graphwalker.graphs.properties import PropertyGraph
 from graphwalker.protocols.base import FinalAnswer
@@ -108,12 +114,6 @@ class StepNotes:
         queued = f"{self.queued} queued; " if self.queued else ""
         return f"{queued}{self.count}"
 
-    def line_of(self, name: str) -> str:
-        """The schema's line of a label or a type: a choice is read off what was just written, not
-        looked up in the prompt while a call is being written."""
-        lines = schema_lines(self.graph.schema()).splitlines()
-        return next(line for line in lines if line.startswith(f"{json.dumps(name)} "))
-
     def starts(self, kind: str) -> list[str]:
         known = self.graph.schema().relationships
         return list(dict.fromkeys(one.start for one in known if one.type == kind))
@@ -128,17 +128,22 @@ def node_by_property(walk: StepNotes) -> LearnableSteps:
 
 
 def relationship_by_property(walk: StepNotes) -> LearnableSteps:
-    """All values of a property of each label at which such relationships start."""
+    """All values of a property of each label at which such relationships start.
+
+    The schema's line is copied before each call that needs it: what is written is then read off the
+    thought, not looked up in the prompt while a call is being written.
+    """
     kind, wanted = walk.text("relationship"), walk.values["value"]
     labels = walk.starts(kind)
     labels_text = _inside(labels)
-    keys = _relationship_keys(walk.graph, kind)
+    schema = walk.graph.schema()
+    keys = relationship_keys(schema)[kind]
     place = keys.index(walk.text("property"))
-    thought = f"{walk.line_of(kind)}\n{json.dumps(kind)} starts at {labels_text}."
+    thought = f"{type_line(schema, kind)}\n{_text(kind)} starts at {labels_text}."
     for number, label in enumerate(labels):
         key = _sweeping(walk.graph, label)
         about = {"property_name": key, "entity_name": label, "entity_type": "node"}
-        turn = yield f"{thought}\n{walk.line_of(label)}", Call(VALUES, about)
+        turn = yield f"{thought}\n{label_line(schema, label)}", Call(VALUES, about)
         values = json.loads(turn.observation)
         thought = f"{_inside([label, key])} first {_text(values[0])}."
         for at, value in enumerate(values):
@@ -228,7 +233,8 @@ def remote_property(walk: StepNotes) -> LearnableSteps:
 
 def relationship_negation(walk: StepNotes) -> LearnableSteps:
     kind, target = walk.text("relationship"), walk.text("target")
-    place = _relationship_keys(walk.graph, kind).index(walk.text("relationship_property"))
+    keys = relationship_keys(walk.graph.schema())[kind]
+    place = keys.index(walk.text("relationship_property"))
     call = _around(walk.text("source"), walk.text("property"), walk.values["value"])
     turn = yield "Their relationships say it.", call
     for line in walk.neighbours(turn, kind=kind):
@@ -261,10 +267,6 @@ def _entry(queue: list[tuple[str, str, int]], at: int = -1) -> str:
 
 def _around(label: str, key: str, value: object) -> Call:
     return Call(AROUND, {"label": label, "property_name": key, "property_value": value})
-
-
-def _relationship_keys(graph: PropertyGraph, kind: str) -> list[str]:
-    return sorted({k for one in graph.schema().relationships if one.type == kind for k in one.keys})
 
 
 def _sweeping(graph: PropertyGraph, label: str) -> str:
