@@ -39,7 +39,9 @@ from training.reinforce.rewards.gold import GoldStep, GoldWalks
 INJECTED, OWN = "injected errors", "errors of stage 1"
 DRAWS = 4
 """Walks of the model of stage 1 on each question."""
-PLAYERS = (WHOLE, *(f"stage2-{kind}" for kind in ERRORS))
+BASELINES = ("first-relation", "random-relation")
+PLAYERS = (WHOLE, *(f"stage2-{kind}" for kind in ERRORS), *BASELINES)
+"""Models of `benchmarks.corpora`, and policies without a model."""
 CONTROL = f"stage2-{ERRORS[0]}"
 """The model that the others are compared with: its demonstrations have no errors."""
 
@@ -60,8 +62,8 @@ class Astray:
         start, done = self._starts[request.question.id], len(request.turns)
         if done < len(start):
             self._played.append((request.key, Completion(start[done])))
-        else:
-            self._policy.submit(request)
+        else:  # to a programmatic policy the episode begins here
+            self._policy.submit(replace(request, turns=request.turns[len(start) :]))
 
     def collect(self) -> list[tuple[str, Any]]:
         if self._played:
@@ -157,6 +159,8 @@ class Recovery:
         return list(read_records(path, Trajectory.from_json))
 
     def _policy(self, model: str) -> Policy:
+        if model in BASELINES:
+            return load_policy(PolicyConfig(model=model), environment=self.environment)
         values = {**self.demo.config.eval["policy"], "model": str(model_of(self.demo, model))}
         return load_policy(parse_config(PolicyConfig, values, model))
 
