@@ -76,8 +76,8 @@ def test_an_injected_start_ends_at_the_slip() -> None:
 def test_a_model_plays_on_from_the_start_it_is_given() -> None:
     from benchmarks.corpora_recovery import Astray
 
-    script = ["never asked for", "nor this", RIGHT, '<think> . </think> <answer> ["B"] </answer>']
-    policy = Astray(ScriptedPolicy({"q": script}), {"q": [LOOK, WRONG]})
+    script = [LOOK, WRONG, RIGHT, '<think> . </think> <answer> ["B"] </answer>']
+    policy = Astray(ScriptedPolicy({"q": script[2:]}), {"q": script[:2]})
     (played,) = rollout([ASKED], WORLD, policy)
     assert [turn.completion for turn in played.turns] == [LOOK, WRONG, *script[2:]]
     assert played.answer == ("B",)
