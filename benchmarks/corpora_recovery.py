@@ -176,6 +176,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=ROOT / "runs" / "corpora")
     parser.add_argument("--config", type=Path, default=ROOT / "configs" / "corpora.yaml")
     options = parser.parse_args()
+    for seed in options.seeds:
+        if not (options.out / f"seed-{seed}" / "models").is_dir():
+            parser.error(f"no models of seed {seed}: python -m benchmarks.corpora --seeds {seed}")
     played: dict[str, dict[str, list[Trajectory]]] = defaultdict(lambda: defaultdict(list))
     for seed in options.seeds:
         config = load_config(DemoConfig, options.config, [f"seed={seed}"])
