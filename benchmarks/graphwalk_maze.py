@@ -2,14 +2,15 @@
 
     python -m benchmarks.graphwalk_maze --mazes 1600 --out runs/maze
     python -m training.sft --config runs/maze/sft.yaml
-    python -m graphwalker eval graph=runs/maze/test questions=runs/maze/test/questions.jsonl \\
-        output_dir=runs/maze/eval policy.model=runs/maze/sft/final policy.format=inline \\
-        max_tokens=60
+    python -m graphwalker eval --config runs/maze/eval.yaml
+    python -m training.sft --config runs/maze/no-tools/sft.yaml
+    python -m graphwalker eval --config runs/maze/no-tools/eval.yaml
     python -m benchmarks.graphwalk_maze --out runs/maze --figures
 
-Writes OUT/demos.jsonl, OUT/tiny, OUT/sft.yaml and OUT/test, a set of unseen mazes; with --figures,
-once the model has played them, benchmarks/results/graphwalk_maze.json: the model, the oracle, and
-a walk that takes any open cell.
+Writes OUT/demos.jsonl, OUT/tiny, OUT/sft.yaml, OUT/eval.yaml and OUT/test, a set of unseen mazes,
+and below OUT/no-tools the same for a model that is shown the drawn maze and says the path at once.
+With --figures, once both models have played, benchmarks/results/graphwalk_maze.json: the models,
+the oracle, and a walk that takes any open cell.
 """
 
 import argparse
@@ -27,13 +28,15 @@ from omegaconf import OmegaConf
 from benchmarks.record import record
 from eval.intervals import mean_interval
 from graphwalker.agents.environment import Environment, EnvironmentConfig
-from graphwalker.agents.rollout import rollout
+from graphwalker.agents.rollout import rollout, untimed
+from graphwalker.answers.path import PathAnswer
 from graphwalker.datasets.base import load_questions
 from graphwalker.files import read_json, read_jsonl, read_records, write_jsonl, write_text
 from graphwalker.graphs.open import open_graph
 from graphwalker.oracle.plan import Plan, PlannedPolicy
 from graphwalker.policies.config import PolicyConfig
 from graphwalker.policies.load import load_policy
+from graphwalker.policies.scripted import ScriptedPolicy
 from graphwalker.protocols.base import FinalAnswer
 from graphwalker.question import Question
 from graphwalker.scoring import score
@@ -44,6 +47,9 @@ from graphwalker.trajectory import Trajectory
 from training.config import TinyModelConfig
 from training.models.tiny import conversation_texts, make_tiny
 
+NO_TOOLS = "no-tools"
+LONGEST = 160
+"""Tokens of a message: of a path through the maze, some 100."""
 _CALL = '<tool_call>\n{"name": "get_possible_next_cells", "arguments": {"node_id": "'
 _PATH_CALL = '<tool_call>\n{"name": "get_connected_path", "arguments": {}}\n</tool_call>'
 _UNVISITED = ", marked false, mark_order -1)"
@@ -88,20 +94,40 @@ def main(arguments: Sequence[str] | None = None) -> None:
     make_maze_set(given.size, given.mazes, 100, out / "train")
     make_maze_set(given.size, given.test, 7, out / "test")
     write_text(out / "prompt.md", "{question}\n")
-    config = environment(out)
-    write_jsonl(out / "demos.jsonl", (one.to_json() for one in demonstrations(out, config)))
+    prepare(out, out, environment(out), demonstrations(out), [*PIECES, *numbered(given.size)])
+    without = out / NO_TOOLS
+    write_text(without / "prompt.md", "{graph}\n---\n{question}\n")
+    prepare(out, without, without_tools(out), answers_alone(out), [])
+
+
+def prepare(
+    out: Path,
+    folder: Path,
+    config: EnvironmentConfig,
+    shown: Iterator[Trajectory],
+    pieces: list[str],
+) -> None:
+    """What a model is made from, and the settings of its training and of its evaluation."""
+    write_jsonl(folder / "demos.jsonl", (untimed(one).to_json() for one in shown))
     make_tiny(
         TinyModelConfig(
             vocab_size=900, layers=3, hidden=128, heads=2, intermediate=384, induction=True
         ),
-        conversation_texts(read_records(out / "demos.jsonl", Trajectory.from_json)),
+        conversation_texts(read_records(folder / "demos.jsonl", Trajectory.from_json)),
         [],
-        out / "tiny",
+        folder / "tiny",
         environment=config,
-        pieces=[*PIECES, *numbered(given.size)],
+        pieces=pieces,
     )
-    write_text(out / "sft.yaml", OmegaConf.to_yaml(OmegaConf.create(settings(out))))
-    print(f"python -m training.sft --config {out / 'sft.yaml'}")
+    own = config.model_dump(include={"preset", "prompt", "options"})
+    for name, values in (
+        ("sft", training_settings(folder)),
+        ("eval", evaluation_settings(out, folder)),
+    ):
+        text = OmegaConf.to_yaml(OmegaConf.create({**values, "environment": own}))
+        write_text(folder / f"{name}.yaml", text)
+    print(f"python -m training.sft --config {folder / 'sft.yaml'}")
+    print(f"python -m graphwalker eval --config {folder / 'eval.yaml'}")
 
 
 def environment(out: Path) -> EnvironmentConfig:
@@ -110,11 +136,29 @@ def environment(out: Path) -> EnvironmentConfig:
     return EnvironmentConfig(preset="graphwalk-maze", prompt=prompt, options=options)
 
 
-def demonstrations(out: Path, config: EnvironmentConfig) -> Iterator[Trajectory]:
+def without_tools(out: Path) -> EnvironmentConfig:
+    """The drawn maze above the question, and one answer."""
+    prompt, options = str(out / NO_TOOLS / "prompt.md"), {"tools": False}
+    return EnvironmentConfig(preset="graphwalk-maze", prompt=prompt, options=options)
+
+
+def demonstrations(out: Path) -> Iterator[Trajectory]:
     """The oracle's runs through the mazes of OUT/train."""
-    world = Environment(open_graph(out / "train"), config)
+    world = Environment(open_graph(out / "train"), environment(out))
     policy = load_policy(PolicyConfig(model="oracle"), environment=world)
     yield from rollout(load_questions(out / "train" / QUESTIONS), world, policy)
+
+
+def answers_alone(out: Path) -> Iterator[Trajectory]:
+    """The drawn mazes of OUT/train, and a shortest path of each at once."""
+    world = Environment(open_graph(out / "train"), without_tools(out))
+    questions = load_questions(out / "train" / QUESTIONS)
+    said = {
+        q.id: [world.protocol.render("", FinalAnswer(q.gold.nodes, "path"))]
+        for q in questions
+        if isinstance(q.gold, PathAnswer)
+    }
+    yield from rollout(questions, world, ScriptedPolicy(said))
 
 
 def numbered(size: int) -> list[str]:
@@ -133,14 +177,13 @@ def numbered(size: int) -> list[str]:
     ]
 
 
-def settings(out: Path) -> dict[str, Any]:
-    """Of the training: some four minutes of a core of one's own."""
+def training_settings(folder: Path) -> dict[str, Any]:
+    """Some four minutes of a core of one's own."""
     return {
-        "model": str(out / "tiny"),
-        "output_dir": str(out / "sft"),
-        "data": [str(out / "demos.jsonl")],
+        "model": str(folder / "tiny"),
+        "output_dir": str(folder / "sft"),
+        "data": [str(folder / "demos.jsonl")],
         "format": "inline",
-        "environment": environment(out).model_dump(include={"preset", "prompt", "options"}),
         "optimizer": "muon",
         "tokens_per_step": 2048,
         "max_length": 1600,
@@ -149,6 +192,17 @@ def settings(out: Path) -> dict[str, Any]:
         "muon_lr": 0.01,
         "epsilon": 1.0e-5,
         "schedule": "linear",
+    }
+
+
+def evaluation_settings(out: Path, folder: Path) -> dict[str, Any]:
+    """Greedy, on the unseen mazes."""
+    return {
+        "graph": str(out / "test"),
+        "questions": str(out / "test" / QUESTIONS),
+        "output_dir": str(folder / "eval"),
+        "max_tokens": LONGEST,
+        "policy": {"model": str(folder / "sft" / "final"), "format": "inline"},
     }
 
 
@@ -177,13 +231,26 @@ def figures(out: Path) -> dict[str, Any]:
     oracle = load_policy(PolicyConfig(model="oracle"), environment=world)
     walk = AnyCell(world.graph, world.protocol)
     played = {
-        "trained": list(read_records(out / "eval" / "predictions.jsonl", Trajectory.from_json)),
+        "trained": predictions(out),
+        "trained without tools": predictions(out / NO_TOOLS),
         "oracle": list(rollout(questions, world, oracle)),
         "any open cell": list(rollout(questions, world, walk)),
     }
-    *_, last = read_jsonl(out / "sft" / "metrics.jsonl")
-    training = {**read_json(out / "sft" / "data.json"), **last}
-    return {"training": training, **{name: _summary(done) for name, done in played.items()}}
+    return {
+        "training": trained(out),
+        "training without tools": trained(out / NO_TOOLS),
+        **{name: _summary(done) for name, done in played.items()},
+    }
+
+
+def predictions(folder: Path) -> list[Trajectory]:
+    return list(read_records(folder / "eval" / "predictions.jsonl", Trajectory.from_json))
+
+
+def trained(folder: Path) -> dict[str, Any]:
+    """What the training took."""
+    *_, last = read_jsonl(folder / "sft" / "metrics.jsonl")
+    return {**read_json(folder / "sft" / "data.json"), **last}
 
 
 def _summary(played: Sequence[Trajectory]) -> dict[str, Any]:
