@@ -1,7 +1,9 @@
 """The workers of a data job: processes, Ray actors, or threads where they wait for a server."""
 
+import gc
 from collections.abc import Callable, Generator
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,9 @@ TAUGHT_AHEAD = 4
 """Attempts begun for each request that may be under way: most of them end without a request."""
 ENDPOINT_THREADS, ENDPOINT_AHEAD = 64, 80
 """Attempts under way at once over an endpoint, which gathers their look-ups into few requests."""
+COLLECT_AFTER = 100_000
+"""Objects after which Python looks for cycles, by default 700: records are many small objects, and
+looking through them again and again takes a tenth of the time."""
 
 Build = Callable[..., Callable[[Any], Any]]
 """A module-level function of graph and config (and of the lines to chat models, where one teaches
@@ -45,7 +50,7 @@ def open_pool(
         with Pool[Any, Any](threads, ENDPOINT_AHEAD) as pool:
             yield pool
     elif is_in_line(graph, config):
-        with Pool[Any, Any](InLine(build(graph, config))) as pool:
+        with _collecting_rarely(), Pool[Any, Any](InLine(build(graph, config))) as pool:
             yield pool
     else:
         with Pool[Any, Any](_processes(build, graph, config), config.workers + 1, CHUNK) as pool:
@@ -60,8 +65,24 @@ def is_in_line(graph: Path | str, config: SamplingConfig | ExpertConfig) -> bool
 
 
 def _processes(build: Build, graph: Path | str, config: SamplingConfig | ExpertConfig) -> Backend:
+    build = partial(_build_in_process, build)
     if config.engine == "ray":
         path = Path(graph)
         graph = path.resolve() if path.exists() else graph
         return RayActors(build, (graph, config), config.workers, address=config.ray_address)
     return Processes(build, (graph, config), config.workers)
+
+
+def _build_in_process(build: Build, *arguments: Any) -> Callable[[Any], Any]:
+    gc.set_threshold(COLLECT_AFTER, *gc.get_threshold()[1:])
+    return build(*arguments)
+
+
+@contextmanager
+def _collecting_rarely() -> Generator[None, None, None]:
+    before = gc.get_threshold()
+    gc.set_threshold(COLLECT_AFTER, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
