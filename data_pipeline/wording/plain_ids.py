@@ -243,6 +243,11 @@ def _that(noun: str) -> str:
     return "who" if noun.split()[-1] in PERSONS else "that"
 
 
+def _question_word(noun: str) -> str:
+    """What a question begins with: `Who`, `Which company`, `What`."""
+    return "Who" if noun == "person" else f"Which {noun}" if noun else "What"
+
+
 def _active(
     base: str, verb: str, aux: str, rest: list[str], direction: Direction, nouns: Nouns
 ) -> PlainWords:
@@ -255,8 +260,7 @@ def _active(
         that = _that(noun or "one")
         return PlainWords(f"the {noun or 'one'} {that} {done} {{x}}", f"{done} {{x}}", noun)
     noun = nouns.object or ("place" if rest == ["in"] and base in ("live", "reside", "die") else "")
-    word = f"Which {noun}" if noun else "What"
-    question = f"{word} {aux} {{x}} {base} {tail}".rstrip() + "?"
+    question = f"{_question_word(noun)} {aux} {{x}} {base} {tail}".rstrip() + "?"
     finished = "was" if aux == "did" else "is"
     clause = f"{finished} {participle(base)} by {{x}}" if not rest else ""
     nested = _named([verb, *rest], noun)
@@ -303,8 +307,7 @@ def _passive(done: str, link: str, direction: Direction, nouns: Nouns) -> PlainW
     if done in PLACES and link in ("in", "at"):
         question = f"Where {be} {{x}} {done}?"
     else:
-        word = f"Which {noun}" if noun else "What"
-        question = f"{word} {be} {{x}} {done} {link}?"
+        question = f"{_question_word(noun)} {be} {{x}} {done} {link}?"
     nested = _named([done, link], noun)
     return PlainWords(
         f"the {noun or 'thing'} that {{x}} {be} {done} {link}", "", noun, question, nested
@@ -340,8 +343,7 @@ def linked_words(words: list[str], direction: Direction, nouns: Nouns) -> PlainW
             f"the {noun or 'entity'} {_that(noun or 'thing')} {predicate}", predicate, noun
         )
     noun = nouns.object
-    word = f"Which {noun}" if noun else "What"
-    question = f"{word} does {{x}} have {held} {last}?"
+    question = f"{_question_word(noun)} does {{x}} have {held} {last}?"
     return PlainWords(f"the {noun or 'thing'} that {{x}} has {held} {last}", "", noun, question)
 
 
@@ -380,7 +382,8 @@ def _role(words: list[str], direction: Direction, nouns: Nouns) -> PlainWords | 
     an = "the" if words[-2] in ONLY_ONE else article(label)
     if direction is Direction.IN:
         return PlainWords(f"the {label} of {{x}}", f"is {an} {label} of {{x}}", label)
-    question = f"What is {{x}} {an} {label} of?"
+    word = "Who" if _that(noun or "thing") == "who" else "What"
+    question = f"{word} is {{x}} {an} {label} of?"
     whose = f"the {noun or 'thing'} whose {label} is {{x}}"
     nested = "" if label in ("part", "instance", "type", "kind", "subclass", "example") else whose
     phrase = f"the {noun or 'thing'} that {{x}} is {an} {label} of"

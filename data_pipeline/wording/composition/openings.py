@@ -28,6 +28,11 @@ def in_passing(text: str) -> str:
     return lowered(text.rstrip("?"))
 
 
+def _stopped(text: str) -> str:
+    """With a full stop, which `Boreal, Inc.` has already."""
+    return text.removesuffix(".") + "."
+
+
 def wh(noun: str, question_word: str, rng: random.Random) -> str:
     """What a clause stands behind: `Who`, `What`, `Which film`, `What film`."""
     if question_word == "Who":
@@ -52,7 +57,7 @@ def of_a_clause(
         if rng.random() < 0.5:
             return in_passing(plain)
         amount = "every" if many else "the"
-        return f"{rng.choice(COMMANDS[:3])} {amount} {named} {who} {clause}."
+        return _stopped(f"{rng.choice(COMMANDS[:3])} {amount} {named} {who} {clause}")
     draw = rng.random()
     if draw < 0.04 and many:
         return f"Can you name every {named} {who} {clause}?"
@@ -69,7 +74,7 @@ def of_a_phrase(
     if rng.random() < informal:
         if rng.random() < 0.5:
             return in_passing(plain)
-        return f"{rng.choice(COMMANDS[:4])} {phrase}."
+        return _stopped(f"{rng.choice(COMMANDS[:4])} {phrase}")
     draw = rng.random()
     if draw < 0.08:
         return f"Can you name {phrase}?"

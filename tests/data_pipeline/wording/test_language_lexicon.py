@@ -1,13 +1,16 @@
 """The lexicon: every hop can be worded, and a phrase knows what it may mean."""
 
+import random
 import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from data_pipeline.wording.composition.openings import of_a_phrase
 from data_pipeline.wording.lexicon import Lexicon, hand_written
 from data_pipeline.wording.phrases import generated_entry, noun_label
+from data_pipeline.wording.plain_ids import Nouns, linked_words, plain_words
 from graphwalker.graphs.base import FLATTENED, Direction
 from graphwalker.query.query import Hop, parse_hop
 from graphwalker.world.schema import FACTS, MARRIAGE, MEDIATED, PARENTS, SIBLINGS, relation_ids
@@ -216,3 +219,28 @@ def test_ids_of_foreign_graphs_are_read_as_english(relation, out, into) -> None:
     lexicon = Lexicon.for_graph([relation])
     assert lexicon.phrases(Hop(relation))[0].text == out
     assert lexicon.phrases(Hop(relation, Direction.IN))[0].text.startswith(into)
+
+
+@pytest.mark.parametrize(
+    ("relation", "nouns", "question"),
+    [
+        ("friend of", Nouns("person", "person"), "Who is {x} a friend of?"),
+        ("capital of", Nouns("city", "country"), "What is {x} the capital of?"),
+        ("knows", Nouns("person", "person"), "Who does {x} know?"),
+        ("works for", Nouns("person", "company"), "Which company does {x} work for?"),
+        ("married to", Nouns("person", "person"), "Who is {x} married to?"),
+    ],
+)
+def test_a_question_for_people_begins_with_who(relation: str, nouns: Nouns, question: str) -> None:
+    words = relation.split()
+    found = plain_words(words, Direction.OUT, nouns) or linked_words(words, Direction.OUT, nouns)
+    assert found and found.question == question
+
+
+def test_a_name_that_ends_in_a_full_stop_gets_no_second_one() -> None:
+    texts = {
+        of_a_phrase("the owner of Boreal, Inc.", "person", "Who", random.Random(seed), 1.0)
+        for seed in range(40)
+    }
+    assert "Find the owner of Boreal, Inc." in texts
+    assert not any(text.endswith("..") for text in texts)

@@ -1,14 +1,22 @@
-"""Records of a CSV file: a field in quotation marks may hold line breaks, across blocks too."""
+"""Records of a CSV file: a field in quotation marks may hold line breaks, across blocks too.
+
+Commas separate the columns; where the header has none, semicolons or tabs, as spreadsheets write
+them in other countries.
+"""
 
 import csv
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 
 from graphwalker.errors import UserError
 from graphwalker.graphs.intake.blocks import Block, read_blocks
 from graphwalker.graphs.intake.rows import FileReader, IntakeRows
 
+DELIMITERS = (",", ";", "\t")
+"""The first of them that stands in the header separates the columns of the file."""
 MALFORMED = "not a CSV record (a quotation mark that is not closed, or stands inside a field?)"
 
 
@@ -22,7 +30,7 @@ class CsvFile(FileReader, ABC):
         block = next(found, None)
         while block is not None:
             behind = next(found, None)
-            if behind is not None and _ends_inside(block.text):
+            if behind is not None and _ends_inside(block.text, self._delimiter):
                 block = _joined(block, behind)
                 continue
             yield block, self.rows_of(block)
@@ -30,7 +38,7 @@ class CsvFile(FileReader, ABC):
 
     def read(self, first: int, lines: list[str], rows: IntakeRows) -> None:
         columns = self.columns
-        for at, taken, fields in _records(lines, len(columns)):
+        for at, taken, fields in _records(lines, len(columns), self._delimiter):
             number = first + at
             try:
                 if number == 1 or not (fields or lines[at].strip()):
@@ -42,6 +50,10 @@ class CsvFile(FileReader, ABC):
                 self.record(number, fields, rows)
             except UserError as error:
                 self._reject(number, str(error), "\n".join(lines[at : at + taken]))
+
+    @cached_property
+    def _delimiter(self) -> str:
+        return _delimiter_of(_first_line(self.path))
 
     @property
     @abstractmethod
@@ -55,21 +67,34 @@ class CsvFile(FileReader, ABC):
 
 def header_of(path: Path) -> list[str]:
     """The fields of a CSV file's first line; none for an empty file. Raises `UserError`."""
-    block = next(read_blocks(path), None)
-    line = block.text.partition("\n")[0] if block else ""
+    line = _first_line(path)
+    reader = csv.reader([line], strict=True, delimiter=_delimiter_of(line))
     try:
-        return next(csv.reader([line], strict=True), list[str]())
+        return next(reader, list[str]())
     except csv.Error:
         raise UserError(f"{path}:1: {MALFORMED}: a header is one line") from None
 
 
-def _records(lines: Sequence[str], columns: int) -> Iterator[tuple[int, int, list[str] | None]]:
+def _first_line(path: Path) -> str:
+    block = next(read_blocks(path), None)
+    return block.text.partition("\n")[0] if block else ""
+
+
+def _delimiter_of(header: str) -> str:
+    bare = re.sub('"[^"]*"', "", header)
+    return next((mark for mark in DELIMITERS if mark in bare), ",")
+
+
+def _records(
+    lines: Sequence[str], columns: int, delimiter: str
+) -> Iterator[tuple[int, int, list[str] | None]]:
     """The place of each record's first line, how many lines it takes, and its fields (`None` for
     a line that begins no record)."""
     at = 0
     while at < len(lines):
         begun = at
-        reader = csv.reader((lines[i] + "\n" for i in range(begun, len(lines))), strict=True)
+        rest = (lines[i] + "\n" for i in range(begun, len(lines)))
+        reader = csv.reader(rest, strict=True, delimiter=delimiter)
         try:
             for fields in reader:
                 taken = begun + reader.line_num - at
@@ -86,12 +111,12 @@ def _records(lines: Sequence[str], columns: int) -> Iterator[tuple[int, int, lis
         at += 1
 
 
-def _ends_inside(text: str) -> bool:
+def _ends_inside(text: str, delimiter: str) -> bool:
     """Whether the last record may continue behind the text."""
     lines, at = text.split("\n"), 0
     while at < len(lines):
         begun, fed = at, _Fed(lines, at)
-        reader = csv.reader(fed, strict=True)
+        reader = csv.reader(fed, strict=True, delimiter=delimiter)
         try:
             for _ in reader:
                 at = begun + reader.line_num

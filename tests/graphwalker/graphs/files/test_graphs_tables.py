@@ -31,6 +31,19 @@ def test_a_row_is_an_entity_and_each_column_a_relation(tmp_path: Path) -> None:
     assert graph.relations("Ana", Direction.OUT) == [("works_for", 1)]
 
 
+@pytest.mark.parametrize("mark", [";", "\t"])
+def test_a_header_without_commas_says_what_separates_the_columns(tmp_path: Path, mark: str) -> None:
+    table = [
+        ["person", "works_for", '"lives, in"'],
+        ["Ana", "Almera, Inc.", '"Oslo;Rome"'],
+        ["Ben", '"a\nb"', ""],
+    ]
+    graph = built(tmp_path, "".join(mark.join(row) + "\n" for row in table))
+    assert ends(graph, "Ana", "works_for") == ["Almera, Inc."]
+    assert ends(graph, "Ana", "lives, in") == ["Oslo", "Rome"]
+    assert ends(graph, "Ben", "works_for") == ["a\nb"]
+
+
 def test_three_columns_called_so_hold_triples(tmp_path: Path) -> None:
     born = '"""1901-02-03""^^<http://www.w3.org/2001/XMLSchema#date>"'
     graph = built(tmp_path, f"Subject,Predicate,Object\nAna,knows,Ben\nAna,born,{born}\n")
