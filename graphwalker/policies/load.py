@@ -83,15 +83,16 @@ def check_questions(
     if config.api is None and config.model == "oracle":
         plays = own.plays if own else has_query
         without = [question.id for question in questions if not plays(question)]
+        more = f", like {len(without) - 1:,} others" if len(without) > 1 else ""
         if without and own:
             raise UserError(
-                f"policy.model=oracle: {without[0]} has no {own.needs.removeprefix('a ')} (as "
-                f"{len(without)} in all): give questions with {own.needs}, or another policy"
+                f"policy.model=oracle: {without[0]} has no {own.needs.removeprefix('a ')}"
+                f"{more}: give questions with {own.needs}, or another policy"
             )
         if without:
             raise UserError(
-                f"policy.model=oracle plays a question's query; {without[0]} has none (as "
-                f"{len(without)} in all): give questions with queries, or another policy; "
+                f"policy.model=oracle plays a question's query; {without[0]} has none"
+                f"{more}: give questions with queries, or another policy; "
                 "`graphwalker dataset resolve --with-query` makes queries of gold relation paths"
             )
 
