@@ -47,8 +47,9 @@ def referenced(
     `PolicyError` where the policy fails: what it did not do is no data.
     """
     if without := [question.id for question in questions if question.query is None]:
+        more = f", like {len(without) - 1:,} others" if len(without) > 1 else ""
         raise UserError(
-            f"referenced: {without[0]} has no query (as {len(without)} in all), so no gold actions "
+            f"referenced: {without[0]} has no query{more}, so no gold actions "
             "are known; take questions of `graphwalker questions`, or set referenced=false"
         )
     oracle = OraclePolicy(
