@@ -63,7 +63,12 @@ def test_a_terminated_sft_run_saves_its_step_and_ends_bit_equal(tmp_path):
 def test_ctrl_c_is_one_line(tmp_path):
     place = make_sft_place(tmp_path)
     config = sft_config(place, tmp_path / "run", max_steps=400, save_steps=200)
-    code, error = stopped("sft.py", config, after=2, number=signal.SIGINT)
+    # Where the tests run in the background, they ignore Ctrl-C, and so would what they start.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        code, error = stopped("sft.py", config, after=2, number=signal.SIGINT)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert code == 128 + signal.SIGINT and "Traceback" not in error
     assert (
         error.splitlines()[-1] == "training/sft.py: interrupted; the same command resumes the run"
