@@ -87,7 +87,8 @@ class Movement(TrainerCallback):
 
     def take(self) -> dict[str, float]:
         norm = float(self._start.norm())
-        if not norm or len(self._now) != len(self._start):
+        # ZeRO-3 keeps small tensors, such as adapters, whole from the first step on.
+        if not norm or any(len(w) != len(self._start) for w in (self._before, self._now)):
             return {}
         return {
             "weights_moved": float((self._now - self._start).norm()) / norm,

@@ -9,6 +9,8 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("trl")
 
+from transformers import TrainerControl, TrainerState  # noqa: E402
+
 from eval.viewer.record import walk_record  # noqa: E402
 from graphwalker.agents.environment import Environment, EnvironmentConfig  # noqa: E402
 from graphwalker.errors import UserError  # noqa: E402
@@ -23,7 +25,7 @@ from training.grpo import make_trainer, open_world, run_grpo  # noqa: E402
 from training.grpo_config import GrpoConfig  # noqa: E402
 from training.reinforce.batch import EpisodeFacts, summary  # noqa: E402
 from training.reinforce.groups import ZERO_VARIANCE, Winnable  # noqa: E402
-from training.reinforce.instruments import advantages, instruments  # noqa: E402
+from training.reinforce.instruments import Movement, advantages, instruments  # noqa: E402
 from training.reinforce.log import Drift  # noqa: E402
 from training.reinforce.monitor import CollapseError, Monitor  # noqa: E402
 from training.runs.command import run_command  # noqa: E402
@@ -320,3 +322,18 @@ def test_the_movement_of_the_weights_is_that_of_the_saved_models(two_iterations,
     norm = sum(float((start[k] ** 2).sum()) for k in start) ** 0.5
     assert line["weights_moved"] == pytest.approx(moved / norm, rel=0.1)
     assert 0 < line["step_moved"] < line["weights_moved"]
+
+
+def test_movement_is_not_said_of_a_step_that_began_with_shards():
+    """ZeRO-3 shares tensors out when training begins, and keeps small ones whole after a step."""
+    model = torch.nn.Linear(4, 4)
+    movement, whole = Movement(model), [p.data for p in model.parameters()]
+    for parameter in model.parameters():
+        parameter.data = torch.empty(0)
+    movement.on_train_begin(None, TrainerState(), TrainerControl())
+    for parameter, data in zip(model.parameters(), whole, strict=True):
+        parameter.data = data
+    movement.on_step_end(None, TrainerState(), TrainerControl())
+    assert movement.take() == {}
+    movement.on_step_end(None, TrainerState(), TrainerControl())
+    assert movement.take() == {"weights_moved": 0.0, "step_moved": 0.0}
