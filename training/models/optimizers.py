@@ -1,7 +1,7 @@
 """Muon for weight matrices, AdamW for the rest: one optimizer for models trained from scratch."""
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -15,8 +15,9 @@ class MuonAdamW(torch.optim.AdamW):
     """Hidden weight matrices move along their orthogonalised momentum; embeddings, norms and biases
     take AdamW steps. On our tiny agents it needs about half of AdamW's tokens for the same loss.
 
-    PyTorch's own Muon iterates in bfloat16, which is slow on CPUs without it, and leaves the rest
-    of the model to a second optimizer; this one is a single state for schedulers and checkpoints.
+    `dtype` is that of the orthogonalisation: PyTorch's own Muon iterates in bfloat16, which is slow
+    on CPUs without it, and leaves the rest of the model to a second optimizer; this one is a single
+    state for schedulers and checkpoints.
     """
 
     def __init__(
@@ -29,6 +30,7 @@ class MuonAdamW(torch.optim.AdamW):
         betas: tuple[float, float],
         weight_decay: float,
         eps: float = 1e-8,
+        dtype: torch.dtype = torch.float32,
     ) -> None:
         groups: list[dict[str, Any]] = [
             {"params": list(matrices), "lr": muon_lr, "muon": True},
@@ -37,39 +39,52 @@ class MuonAdamW(torch.optim.AdamW):
         super().__init__(
             groups, lr=lr, betas=betas, weight_decay=weight_decay, eps=eps, foreach=True
         )
+        self._dtype = dtype
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
         """One step; gradients of the matrices are used up."""
         for group in self.param_groups:
-            for weight in group["params"] if group["muon"] else ():
-                if weight.grad is not None:
-                    self._move(weight, weight.grad, float(group["lr"]))
-                    weight.grad = None  # so that AdamW passes it by
+            if group["muon"]:
+                self._move([w for w in group["params"] if w.grad is not None], float(group["lr"]))
         return super().step(closure)  # type: ignore[arg-type]
 
-    def _move(self, weight: Tensor, gradient: Tensor, lr: float) -> None:
-        state = self.state[weight]
+    def _move(self, weights: list[Tensor], lr: float) -> None:
+        aheads = [self._ahead(weight) for weight in weights]
+        for weight, move in zip(weights, orthogonal(aheads, dtype=self._dtype), strict=True):
+            rows, columns = weight.shape
+            weight.add_(move, alpha=-lr * max(1.0, rows / columns) ** 0.5)
+
+    def _ahead(self, weight: Tensor) -> Tensor:
+        """Nesterov's momentum of a weight, whose gradient is used up: AdamW passes it by."""
+        state, gradient = self.state[weight], cast(Tensor, weight.grad)
+        weight.grad = None
         if not state:
             state["step"] = torch.zeros(())  # AdamW looks for it when a checkpoint is loaded
             state["momentum"] = torch.zeros_like(weight)
         state["step"] += 1
         momentum = state["momentum"].lerp_(gradient, 1 - MOMENTUM)
-        ahead = gradient.lerp(momentum, MOMENTUM)
-        rows, columns = weight.shape
-        weight.add_(orthogonal(ahead), alpha=-lr * max(1.0, rows / columns) ** 0.5)
+        return gradient.lerp(momentum, MOMENTUM)
 
 
-def orthogonal(matrix: Tensor, steps: int = 5) -> Tensor:
-    """Roughly the nearest matrix with all singular values 1, of the same shape (rows, columns)."""
+def orthogonal(
+    matrices: Sequence[Tensor], steps: int = 5, dtype: torch.dtype = torch.float32
+) -> list[Tensor]:
+    """Of each matrix roughly the nearest one with all singular values 1, of the same shape (rows,
+    columns) and type; iterated in `dtype`, those of one shape together."""
     a, b, c = QUINTIC
-    flip = matrix.shape[0] > matrix.shape[1]
-    x = matrix.T if flip else matrix
-    x = x / (x.norm() + 1e-7)
-    for _ in range(steps):
-        gram = x @ x.T
-        x = a * x + (b * gram + c * gram @ gram) @ x
-    return x.T if flip else x
+    wide = [matrix.T if matrix.shape[0] > matrix.shape[1] else matrix for matrix in matrices]
+    found = list(matrices)
+    for shape in dict.fromkeys(matrix.shape for matrix in wide):
+        places = [place for place, matrix in enumerate(wide) if matrix.shape == shape]
+        x = torch.stack([wide[place] for place in places])
+        x = (x / (x.norm(dim=(1, 2), keepdim=True) + 1e-7)).to(dtype)
+        for _ in range(steps):
+            gram = x @ x.mT
+            x = torch.baddbmm(x, torch.baddbmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
+        for place, one in zip(places, x.to(found[places[0]].dtype), strict=True):
+            found[place] = one.T if wide[place] is not matrices[place] else one
+    return found
 
 
 def muon_adamw(
@@ -79,6 +94,7 @@ def muon_adamw(
     betas: tuple[float, float],
     weight_decay: float,
     eps: float = 1e-8,
+    dtype: torch.dtype = torch.float32,
 ) -> MuonAdamW:
     """The optimizer of a language model: matrices inside its layers go to Muon."""
     tables = {id(m.weight) for m in model.modules() if isinstance(m, nn.Embedding)}
@@ -89,5 +105,12 @@ def muon_adamw(
             inside = parameter.ndim == 2 and id(parameter) not in tables
             (matrices if inside else rest).append(parameter)
     return MuonAdamW(
-        matrices, rest, muon_lr=muon_lr, lr=lr, betas=betas, weight_decay=weight_decay, eps=eps
+        matrices,
+        rest,
+        muon_lr=muon_lr,
+        lr=lr,
+        betas=betas,
+        weight_decay=weight_decay,
+        eps=eps,
+        dtype=dtype,
     )

@@ -8,6 +8,9 @@ from graphwalker.errors import UserError
 
 T = TypeVar("T")
 
+_MULTIPLIES = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
+"""PyTorch's tests of a CPU, where it has them (2.6 and later)."""
+
 _DEEPSPEED_STATE = (
     "deepspeed.runtime.fp16.loss_scaler.DynamicLossScaler",
     "deepspeed.runtime.fp16.loss_scaler.LossScaler",
@@ -107,9 +110,20 @@ def _flag(name: str) -> bool:
 
 
 def uses_bfloat16(dtype: str) -> bool:
-    """True where arithmetic of that setting is bfloat16: `auto` is, on a GPU that has it."""
+    """True where arithmetic of that setting is bfloat16: `auto` is, on a GPU that has it; `native`
+    also on a CPU that multiplies in it."""
     import torch
 
-    if dtype != "auto":
+    if dtype not in ("auto", "native"):
         return dtype == "bfloat16"
-    return torch.cuda.is_available() and torch.cuda.is_bf16_supported()
+    if torch.cuda.is_available():
+        return torch.cuda.is_bf16_supported()
+    # Without such instructions oneDNN converts back and forth, which is slower than float32.
+    return dtype == "native" and any(getattr(torch.cpu, test, bool)() for test in _MULTIPLIES)
+
+
+def has_gpu() -> bool:
+    """Whether models are trained on a GPU."""
+    import torch
+
+    return torch.cuda.is_available()

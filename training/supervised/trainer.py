@@ -23,11 +23,12 @@ from training.config import EvaluationSettings, SftConfig
 from training.evaluation.best import BestModel
 from training.evaluation.callback import EvaluationRules, RolloutEvaluation
 from training.evaluation.dev_set import DevSet, dev_questions
+from training.models.attention import add_float32_attention
 from training.models.heads import add_selective_head, has_plain_head
 from training.models.lora import lora_config
 from training.models.optimizers import muon_adamw
 from training.runs.arguments import build, shared_arguments
-from training.runs.distributed import uses_bfloat16
+from training.runs.distributed import has_gpu, uses_bfloat16
 from training.runs.log import RunLog
 from training.runs.saving import WholeCheckpoints
 from training.supervised.data import (
@@ -132,6 +133,7 @@ class PlannedTrainer(WholeCheckpoints, SFTTrainer):
                 (config.beta1, config.beta2),
                 config.weight_decay,
                 config.epsilon,
+                torch.bfloat16 if uses_bfloat16(config.dtype) else torch.float32,
             )
         return super().create_optimizer(model)
 
@@ -193,6 +195,8 @@ def load_model(config: SftConfig) -> PreTrainedModel:
         attention = "flash_attention_2" if flash and uses_bfloat16(config.dtype) else "sdpa"
         if attention == "sdpa":
             log.warning("packing without flash attention: a pass of n tokens costs n * n")
+    if attention in ("auto", "sdpa") and uses_bfloat16(config.dtype) and not has_gpu():
+        attention = add_float32_attention()
     low = config.lora is not None and uses_bfloat16(config.dtype)
     options: dict[str, Any] = {"dtype": torch.bfloat16 if low else torch.float32}
     if attention != "auto":

@@ -31,8 +31,19 @@ def train(model: torch.nn.Module, chosen: torch.optim.Optimizer, steps: int) -> 
 @pytest.mark.parametrize("shape", [(16, 16), (8, 32), (32, 8)])
 def test_an_orthogonal_matrix_has_singular_values_near_one(shape) -> None:
     torch.manual_seed(1)
-    values = torch.linalg.svdvals(orthogonal(torch.randn(shape)))
+    values = torch.linalg.svdvals(orthogonal([torch.randn(shape)])[0])
     assert values.min() > 0.3 and values.max() < 1.3
+
+
+def test_matrices_of_one_shape_are_made_orthogonal_together_as_alone() -> None:
+    torch.manual_seed(1)
+    matrices = [torch.randn(shape) for shape in [(8, 32), (16, 16), (32, 8), (8, 32)]]
+    for matrix, found in zip(matrices, orthogonal(matrices), strict=True):
+        assert found.shape == matrix.shape
+        assert torch.allclose(found, orthogonal([matrix])[0], atol=1e-5)
+    rough = orthogonal(matrices, dtype=torch.bfloat16)
+    assert all(r.dtype == torch.float32 for r in rough)
+    assert torch.allclose(rough[0], orthogonal(matrices)[0], atol=0.05)
 
 
 def test_embeddings_norms_and_biases_are_left_to_adamw() -> None:

@@ -16,6 +16,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer  # noqa: E402
 from graphwalker.errors import UserError  # noqa: E402
 from graphwalker.tokens.segments import IGNORED  # noqa: E402
 from support.run_toys import curve, lines, make_sft_place, sft_config, weights  # noqa: E402
+from training.runs.distributed import uses_bfloat16  # noqa: E402
 from training.sft import run_sft  # noqa: E402
 from training.supervised.data import Collator, PackingCollator, plan_steps, read_rows  # noqa: E402
 from training.supervised.trainer import PlannedTrainer  # noqa: E402
@@ -173,6 +174,33 @@ def test_bfloat16_arithmetic_keeps_float32_weights(place, tmp_path) -> None:
     assert half != full
     assert half[-1][1] == pytest.approx(full[-1][1], rel=0.03)
     assert all(w.dtype == torch.float32 for w in weights(tmp_path / "half").values())
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="of CPUs")
+@pytest.mark.parametrize(
+    ("avx512", "amx", "half"), [(False, False, False), (True, False, True), (False, True, True)]
+)
+def test_native_is_bfloat16_where_the_cpu_multiplies_in_it(monkeypatch, avx512, amx, half) -> None:
+    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: avx512)
+    monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: amx)
+    assert uses_bfloat16("native") == half
+    assert not uses_bfloat16("auto")
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="of CPUs")
+def test_attention_of_a_bfloat16_pass_stays_float32_on_a_cpu(place, tmp_path, monkeypatch) -> None:
+    seen = []
+    kernel = torch.nn.functional.scaled_dot_product_attention
+
+    def noting(query, *rest, **more):
+        seen.append(query.dtype)
+        return kernel(query, *rest, **more)
+
+    monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", noting)
+    run_sft(sft_config(place, tmp_path / "half", max_steps=1, dtype="bfloat16"))
+    assert set(seen) == {torch.float32}
+    config = json.loads((tmp_path / "half" / "final" / "config.json").read_text())
+    assert "sdpa_float32" not in json.dumps(config)  # which other programs do not know
 
 
 def test_flash_attention_is_refused_where_it_is_not(place, tmp_path) -> None:
