@@ -68,8 +68,8 @@ class TrainingConfig(Config):
     dtype: Literal["auto", "native", "float32", "bfloat16"] = "auto"
     """Of the arithmetic; trained weights are float32. `auto`: bfloat16 on a GPU that has it,
     float32 on a CPU. `native`: bfloat16 also on a CPU that multiplies in it (AVX512-BF16 or AMX),
-    which nearly halves the time of a step of SFT. SFT with `lora` holds the model's own weights in
-    it, too."""
+    which nearly halves the time of a step of SFT; such a run repeats on CPUs of one kind. SFT with
+    `lora` holds the model's own weights in it, too."""
     gradient_checkpointing: bool = False
     """Recompute activations in the backward pass: less memory, slower."""
     threads: int = Field(default=0, ge=0)

@@ -8,9 +8,6 @@ from graphwalker.errors import UserError
 
 T = TypeVar("T")
 
-_MULTIPLIES = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
-"""PyTorch's tests of a CPU, where it has them (2.6 and later)."""
-
 _DEEPSPEED_STATE = (
     "deepspeed.runtime.fp16.loss_scaler.DynamicLossScaler",
     "deepspeed.runtime.fp16.loss_scaler.LossScaler",
@@ -119,11 +116,6 @@ def uses_bfloat16(dtype: str) -> bool:
     if torch.cuda.is_available():
         return torch.cuda.is_bf16_supported()
     # Without such instructions oneDNN converts back and forth, which is slower than float32.
-    return dtype == "native" and any(getattr(torch.cpu, test, bool)() for test in _MULTIPLIES)
-
-
-def has_gpu() -> bool:
-    """Whether models are trained on a GPU."""
-    import torch
-
-    return torch.cuda.is_available()
+    return dtype == "native" and (
+        torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
+    )

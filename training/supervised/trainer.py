@@ -28,7 +28,7 @@ from training.models.heads import add_selective_head, has_plain_head
 from training.models.lora import lora_config
 from training.models.optimizers import muon_adamw
 from training.runs.arguments import build, shared_arguments
-from training.runs.distributed import has_gpu, uses_bfloat16
+from training.runs.distributed import uses_bfloat16
 from training.runs.log import RunLog
 from training.runs.saving import WholeCheckpoints
 from training.supervised.data import (
@@ -195,7 +195,8 @@ def load_model(config: SftConfig) -> PreTrainedModel:
         attention = "flash_attention_2" if flash and uses_bfloat16(config.dtype) else "sdpa"
         if attention == "sdpa":
             log.warning("packing without flash attention: a pass of n tokens costs n * n")
-    if attention in ("auto", "sdpa") and uses_bfloat16(config.dtype) and not has_gpu():
+    on_cpu = not torch.cuda.is_available()
+    if on_cpu and attention in ("auto", "sdpa") and uses_bfloat16(config.dtype):
         attention = add_float32_attention()
     low = config.lora is not None and uses_bfloat16(config.dtype)
     options: dict[str, Any] = {"dtype": torch.bfloat16 if low else torch.float32}
