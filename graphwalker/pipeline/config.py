@@ -1,7 +1,7 @@
 """The settings of `graphwalker demo`, and where the shipped ones lie."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -20,6 +20,11 @@ class DemoConfig(Config):
     """A compiled graph of your own to walk; empty: a fictional world is made."""
     entities: int = Field(default=3000, ge=1000)
     """Named entities of the fictional world."""
+    processes: Literal[1, 2] = 1
+    """Processes that work side by side, of one thread each where there are 2: what SFT does not
+    wait for is made and evaluated beside it, and GRPO's episodes are drawn by two that average
+    their gradients, in another order of sums than one, so that a run repeats with the same number.
+    1: all in turn, with the threads that torch takes."""
     environment: Settings = {}
     """Tools, limits and prompt, the same for data, training and evaluation."""
     synth: Settings = {}

@@ -4,6 +4,8 @@
 command or script of that stage does.
 """
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from functools import partial
 from importlib.util import find_spec
 from itertools import chain, islice
@@ -16,6 +18,7 @@ from graphwalker.doctor.extras import DISTRIBUTION
 from graphwalker.errors import IncompleteError, UserError
 from graphwalker.pipeline.config import DemoConfig, Settings
 from graphwalker.pipeline.stages import Stage, StageTimes
+from graphwalker.pipeline.together import train_together
 from graphwalker.runs import one_writer
 
 C = TypeVar("C", bound=Config)
@@ -35,7 +38,6 @@ def run_demo(out: Path, config: DemoConfig) -> dict[str, Any]:
     demo = Demo(out, config)
     demo.check_settings()
     demo.check_questions()
-    demo.make_data()
     demo.train()
     return demo.report()
 
@@ -63,6 +65,13 @@ class Demo:
         own = questions / "grpo" / "questions.jsonl"
         self.grpo_file = own if config.grpo_questions else self.fresh_file
         self.times = StageTimes(out)
+        # Evaluations of a model by its name: its folder, and the run that trained it.
+        self.models = {
+            "untrained": ("model", ""),
+            "SFT stage 1": ("sft1/final", "sft1"),
+            "SFT stage 2": ("sft2/final", "sft2"),
+            "GRPO": (GRPO, "grpo"),
+        }
 
     def check_settings(self) -> None:
         """Raises `UserError` for a misspelt setting of any stage, before the first one starts."""
@@ -109,26 +118,35 @@ class Demo:
                     f"such as {shared[0]!r}; train on others"
                 )
 
-    def data_stages(self) -> list[Stage]:
-        """From nothing to the files that training and evaluation read."""
+    def data_stages(self) -> tuple[list[Stage], list[Stage]]:
+        """From nothing to the files that training and evaluation read: those that the first stage
+        of training needs, and the others."""
         config, made = self.config, self.config.graph or Path(self.graph).exists()
         rl = {"split": "train", **config.synth, **config.rl_questions}
         # Which set has which seed is part of the data: seed + 2 and on are the held-out sets'.
         own = {"seed": config.seed + 2 + len(config.tests), **rl, **config.grpo_questions}
         rl = {"seed": config.seed + 1, **rl}
-        grpo = [Stage("questions for GRPO", partial(self._questions, "grpo", own))]
-        return [
+        first = [
             *([] if made else [Stage("world", self._make_world)]),
             Stage("GraphSynth", self._synthesize),
+        ]
+        others = [
             Stage("questions for RL", partial(self._questions, "rl", rl)),
-            *(grpo if config.grpo_questions else []),
             Stage("held-out questions", self._hold_out),
             Stage("GraphRoll", self._collect),
         ]
+        grpo = Stage("questions for GRPO", partial(self._questions, "grpo", own))
+        # The tokenizer of the tiny model reads GRPO's questions.
+        return ([*first, grpo], others) if config.grpo_questions else ([*first, *others], [])
 
     def make_data(self) -> None:
+        """All of the data."""
+        for stages in self.data_stages():
+            self._make(stages)
+
+    def _make(self, stages: list[Stage]) -> None:
         write_config(self.config, self.out)
-        for stage in self.data_stages():
+        for stage in stages:
             self.run_stage(stage)
 
     def _make_world(self, _: console.ProgressTick) -> None:
@@ -193,17 +211,32 @@ class Demo:
     # --- training
 
     def train(self) -> None:
-        """The untrained agent, two stages of SFT, then GRPO."""
+        """The data, the untrained agent, two stages of SFT, then GRPO."""
         config, out = self.config, self.out
+        first, others = self.data_stages()
+        self._make(first)
         self.make_model()
         paths = {"model": str(out / "model"), "output_dir": str(out / "sft1")}
         data = {"data": [str(out / "synth" / "graphsynth.jsonl")], "seed": config.seed}
-        self.train_sft({**paths, **data, **config.sft1}, "SFT stage 1")
+        with self._beside(*others, self._evaluation("untrained")):
+            self.train_sft({**paths, **data, **config.sft1}, "SFT stage 1")
         paths = {"model": str(out / "sft1" / "final"), "output_dir": str(out / "sft2")}
         data = {"data": [str(out / "graphroll" / "graphroll.jsonl")], "seed": config.seed}
-        self.train_sft({**paths, **data, **config.sft2}, "SFT stage 2")
+        with self._beside(self._evaluation("SFT stage 1")):
+            self.train_sft({**paths, **data, **config.sft2}, "SFT stage 2")
         paths = {"model": str(out / "sft2" / "final"), "output_dir": str(out / "grpo")}
         self.train_grpo({**paths, "seed": config.seed, **config.grpo})
+
+    @contextmanager
+    def _beside(self, *stages: Stage) -> Generator[None]:
+        """Stages that the block does not wait for: run beside it, or after it by one process."""
+        if self.config.processes > 1:
+            with self.times.beside(list(stages)):
+                yield
+            return
+        yield
+        for stage in stages:
+            self.run_stage(stage)
 
     def make_model(self) -> None:
         """The untrained agent, in `model/`."""
@@ -227,7 +260,11 @@ class Demo:
             shown = [str(self.out / "graphroll" / "graphroll.jsonl")]
             values = {**values, "replay": {"data": shown, **values["replay"]}}
         config = self._parsed(GrpoConfig, "grpo", {**own, **values})
-        self.run_stage(Stage("GRPO", lambda _: run_grpo(config), own_bar=True))
+        if self.config.processes > 1:
+            work = partial(train_together, run_grpo, config, self.config.processes)
+        else:
+            work = partial(run_grpo, config)
+        self.run_stage(Stage("GRPO", lambda _: work(), own_bar=True))
 
     def _make_model(self, _: console.ProgressTick) -> None:
         from graphwalker.agents.environment import EnvironmentConfig
@@ -258,6 +295,17 @@ class Demo:
     ) -> None:
         """Run a model on the held-out questions, or on those that `more` names; with `BESIDE` also
         the baselines and the ceiling."""
+        self.run_stage(self._evaluation_stage(model, folder, more or {}, title))
+
+    def _evaluation(self, name: str) -> Stage:
+        """The evaluation of one of the four models on the held-out questions."""
+        model, run = self.models[name]
+        # One that was never trained answers nothing, and takes the longest for it.
+        more = BESIDE if model == GRPO else {} if run else {"samples": 0}
+        folder = self.out / "eval" / (run or name)
+        return self._evaluation_stage(self.out / model, folder, more, f"evaluate {name}")
+
+    def _evaluation_stage(self, model: Path, folder: Path, more: Settings, title: str) -> Stage:
         from eval.run.config import EvalConfig, run_eval
 
         values = {
@@ -267,31 +315,27 @@ class Demo:
             "seed": self.config.seed,
             **ALONE,
             **self.config.eval,
-            **(more or {}),
+            **more,
             "policy": {"model": str(model), **self.config.eval.get("policy", {})},
         }
-        config = self._parsed(EvalConfig, "eval", values)
-        self.run_stage(Stage(title, lambda tick: run_eval(config, tick)))
+        return Stage(title, partial(run_eval, self._parsed(EvalConfig, "eval", values)))
 
     def report(self) -> dict[str, Any]:
         """Evaluate every stage, write the report, print its table."""
         from eval.report.report import StageResult, console_table, write_report
         from eval.tables import missing_note
 
-        models = {
-            "untrained": ("model", ""),
-            "SFT stage 1": ("sft1/final", "sft1"),
-            "SFT stage 2": ("sft2/final", "sft2"),
-            "GRPO": (GRPO, "grpo"),
-        }
-        stages: list[StageResult] = []
-        for name, (model, run) in models.items():
-            folder = self.out / "eval" / (run or name)
-            # One that was never trained answers nothing, and takes the longest for it.
-            more = BESIDE if model == GRPO else {} if run else {"samples": 0}
-            self.evaluate(self.out / model, folder, more, title=f"evaluate {name}")
-            metrics = self.out / run / "metrics.jsonl" if run else None
-            stages.append(StageResult(name, folder, metrics, self.times.seconds.get(name, 0.0)))
+        with self._beside(self._evaluation("SFT stage 2")):
+            self.run_stage(self._evaluation("GRPO"))
+        stages = [
+            StageResult(
+                name,
+                self.out / "eval" / (run or name),
+                self.out / run / "metrics.jsonl" if run else None,
+                self.times.seconds.get(name, 0.0),
+            )
+            for name, (_, run) in self.models.items()
+        ]
         report = write_report(
             self.out,
             stages,

@@ -1,13 +1,17 @@
-"""A stage of the pipeline, and what the stages of a run have cost so far."""
+"""A stage of the pipeline, what the stages of a run have cost so far, and stages that a second
+process works on."""
 
 import resource
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from graphwalker.cli import console
 from graphwalker.files import read_json, write_json
+from graphwalker.pipeline.processes import Member
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +36,7 @@ class StageTimes:
     def run(self, stage: Stage) -> None:
         """Run a stage; what it cost counts even where it fails."""
         console.note(f"{stage.title} ...")
-        started, cpu = time.monotonic(), _cpu_seconds()
+        clock = _Clock()
         try:
             if stage.own_bar:
                 stage.work(console.silent)
@@ -40,10 +44,51 @@ class StageTimes:
             with console.progress(stage.title) as tick:
                 stage.work(tick)
         finally:
-            _add(self.seconds, stage.title, time.monotonic() - started)
-            _add(self.cpu_seconds, stage.title, _cpu_seconds() - cpu)
-            write_json(self._out / "seconds.json", self.seconds)
-            write_json(self._out / "cpu_seconds.json", self.cpu_seconds)
+            self._count({stage.title: clock.read()})
+
+    @contextmanager
+    def beside(self, stages: list[Stage]) -> Generator[None]:
+        """A process of its own runs the stages, one after the other, while the block runs; leaving
+        the block waits for it. Their work is what `pickle` takes, and their results are files.
+
+        Raises what the first of them that failed raised. Where the block raises, the process is
+        ended: a stage resumes. Its stages' seconds are those that it took beside the block.
+        """
+        titles = ", ".join(stage.title for stage in stages)
+        console.note(f"beside: {titles} ...")
+        member = Member(partial(_run_all, stages), titles)
+        try:
+            yield
+            with console.progress(titles):
+                self._count(member.result())
+        finally:
+            member.kill()
+
+    def _count(self, costs: dict[str, tuple[float, float]]) -> None:
+        for title, (seconds, cpu_seconds) in costs.items():
+            _add(self.seconds, title, seconds)
+            _add(self.cpu_seconds, title, cpu_seconds)
+        write_json(self._out / "seconds.json", self.seconds)
+        write_json(self._out / "cpu_seconds.json", self.cpu_seconds)
+
+
+class _Clock:
+    """Seconds, and CPU seconds of all cores, since it was made."""
+
+    def __init__(self) -> None:
+        self._started, self._cpu = time.monotonic(), _cpu_seconds()
+
+    def read(self) -> tuple[float, float]:
+        return time.monotonic() - self._started, _cpu_seconds() - self._cpu
+
+
+def _run_all(stages: list[Stage]) -> dict[str, tuple[float, float]]:
+    costs: dict[str, tuple[float, float]] = {}
+    for stage in stages:
+        clock = _Clock()
+        stage.work(console.silent)
+        costs[stage.title] = clock.read()
+    return costs
 
 
 def _read(path: Path) -> dict[str, float]:

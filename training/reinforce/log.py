@@ -3,13 +3,14 @@
 import logging
 import math
 import time
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from transformers import TrainerCallback, TrainerControl, TrainerState
 
-from graphwalker.cli.console import clock
+from graphwalker.cli import console
 from graphwalker.files import JsonlAppender, read_jsonl
 from training.grpo_config import GrpoConfig
 from training.reinforce.batch import Batch, summary
@@ -74,6 +75,8 @@ class StepLog:
         self._before = float(last.get("seconds", 0.0))
         self._clock = self._step_clock = time.monotonic()
         self._monitor = Monitor(config, last)
+        self._start, self._writes, self._shown = start, writes, ExitStack()
+        self._tick: console.ProgressTick = console.silent
 
     @property
     def seconds(self) -> float:
@@ -87,6 +90,10 @@ class StepLog:
 
     def begin(self) -> None:
         self._clock = self._step_clock = time.monotonic()
+        # A script logs a line for each step; where nothing is logged, a bar is shown.
+        if self._writes and not log.isEnabledFor(logging.INFO):
+            self._tick = self._shown.enter_context(console.progress("GRPO"))
+            self._tick(self._start, self._config.steps)
 
     def facts(self, batch: Batch, drift: Drift) -> dict[str, float | None]:
         """Those of a step that TRL does not report itself. The same in all processes."""
@@ -137,15 +144,17 @@ class StepLog:
         self._monitor.check(step, line)
 
     def close(self) -> None:
+        self._shown.close()
         for appender in (self._metrics, self._episodes):
             if appender is not None:
                 appender.close()
 
     def _show(self, step: int, line: dict[str, Any]) -> None:
+        self._tick(step, self._config.steps, EM=line["em"])
         log.info(
             "step %d of %d  EM %.3f  answered %.2f  turns %.1f  %.1f s, %s left",
             step, self._config.steps, line["em"], line["answered"], line["turns"],
-            line["seconds"], clock(line["seconds"] / step * (self._config.steps - step)),
+            line["seconds"], console.clock(line["seconds"] / step * (self._config.steps - step)),
         )  # fmt: skip
         if line["zero_variance"]:
             log.info(
@@ -170,6 +179,9 @@ class Clock(TrainerCallback):
         # Processes that stopped at different steps would hang.
         if self._max_seconds and agreed(self._record.seconds) >= self._max_seconds:
             control.should_training_stop = True
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self._record.close()
 
 
 def _line(path: Path, step: int) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from graphwalker.config import Config, describe, load_config
 from graphwalker.errors import GraphWalkerError, UserError
+from training.runs.distributed import leave_the_other_processes
 from training.runs.hardware import check_gpus
 
 C = TypeVar("C", bound=Config)
@@ -52,16 +53,8 @@ def run_command(
         return 1
     if os.environ.get("RANK", "0") == "0":
         sys.stdout.write(f"{result}\n")
-    _leave_the_other_processes()
+    leave_the_other_processes()
     return 0
-
-
-def _leave_the_other_processes() -> None:
-    """Left to the interpreter's end, gloo's threads now and then abort a process that is done."""
-    from torch import distributed
-
-    if distributed.is_available() and distributed.is_initialized():
-        distributed.destroy_process_group()
 
 
 def parse_arguments(arguments: Sequence[str]) -> tuple[str | None, list[str]]:

@@ -73,6 +73,14 @@ def set_threads(count: int) -> None:
         torch.set_num_threads(count)
 
 
+def leave_the_other_processes() -> None:
+    """Left to the interpreter's end, gloo's threads now and then abort a process that is done."""
+    from torch import distributed
+
+    if distributed.is_available() and distributed.is_initialized():
+        distributed.destroy_process_group()
+
+
 def process_arguments(bf16: bool) -> dict[str, Any]:
     """What `TrainingArguments` must know of the processes; the run's precision wins.
 

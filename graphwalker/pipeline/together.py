@@ -1,0 +1,94 @@
+"""Training by several processes of this machine: what `accelerate launch` would start."""
+
+import os
+import signal
+import socket
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from functools import partial
+from threading import current_thread, main_thread
+from types import FrameType
+from typing import TypeVar
+
+from graphwalker.config import Config
+from graphwalker.pipeline.processes import Member, ProcessError, first_ended, free_port
+
+C = TypeVar("C", bound=Config)
+STOPPING = (signal.SIGTERM, signal.SIGUSR1)
+"""Signals upon which training saves a checkpoint and ends."""
+SIGNALLED = 128
+"""Exit codes above it are of a signal."""
+STOPPED_S, FAILED_S = 60.0, 2.0
+"""Seconds that the others have to end once one was stopped by a signal, or has failed."""
+
+
+def train_together(train: Callable[[C], object], config: C, count: int) -> None:
+    """Run `train` (`run_sft`, `run_grpo`) as `count` processes of one thread each that average
+    their gradients over gloo, the first with its progress on the terminal.
+
+    SIGTERM and SIGUSR1 are passed on: the processes save a checkpoint and end. What the first
+    failed one said is raised here. (`graphwalker.pipeline.processes.Member.result`.)
+    """
+    place = {
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(free_port()),
+        "WORLD_SIZE": str(count),
+        "LOCAL_WORLD_SIZE": str(count),
+        # All of them are here; without it gloo asks for the address of this machine's name.
+        "GLOO_SOCKET_IFNAME": _loopback(),
+    }
+    work = partial(_train, train, config)
+    members = [
+        Member(work, f"process {rank} of the training", {**place, **_number(rank)})
+        for rank in range(count)
+    ]
+    waiting = list(members)
+    with _passing_on(members):
+        try:
+            while waiting:
+                member = first_ended(waiting)
+                member.result()
+                waiting.remove(member)
+        except ProcessError as error:
+            # The first may still be saving what a signal asked for; others wait for the failed one.
+            for member in members:
+                member.process.join(STOPPED_S if error.exit_code > SIGNALLED else FAILED_S)
+            raise
+        finally:
+            for member in members:
+                member.kill() if waiting else member.process.join()
+
+
+def _train(train: Callable[[C], object], config: C) -> None:
+    from training.runs.distributed import leave_the_other_processes
+
+    train(config)
+    leave_the_other_processes()
+
+
+def _number(rank: int) -> dict[str, str]:
+    return {"RANK": str(rank), "LOCAL_RANK": str(rank)}
+
+
+@contextmanager
+def _passing_on(members: list[Member]) -> Generator[None]:
+    """The signals that stop training go to the processes that train."""
+
+    def forward(number: int, _: FrameType | None) -> None:
+        for member in members:
+            if member.process.is_alive() and member.process.pid:
+                os.kill(member.process.pid, number)
+
+    if current_thread() is not main_thread():  # elsewhere Python sets no handlers
+        yield
+        return
+    before = {number: signal.signal(number, forward) for number in STOPPING}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _loopback() -> str:
+    return next((name for _, name in socket.if_nameindex() if name.startswith("lo")), "lo")
