@@ -1,6 +1,6 @@
 """The whole pipeline on an embedded graph: world, data, three training stages, evaluation, report.
 
-`Demo.data_stages` and `Demo.training_stages` are its table of contents; each stage does what the
+`Demo.data_stages` and `Demo.train` are its table of contents; each stage does what the
 command or script of that stage does.
 """
 
@@ -214,6 +214,8 @@ class Demo:
         """The data, the untrained agent, two stages of SFT, then GRPO."""
         config, out = self.config, self.out
         first, others = self.data_stages()
+        if config.processes == 1:
+            first, others = [*first, *others], []
         self._make(first)
         self.make_model()
         paths = {"model": str(out / "model"), "output_dir": str(out / "sft1")}
@@ -345,7 +347,7 @@ class Demo:
             {
                 "benchmarks": self._benchmarks(),
                 "seconds": self.times.seconds,
-                "total_seconds": round(sum(self.times.seconds.values()), 1),
+                "total_seconds": round(self.times.elapsed, 1),
                 "cpu_seconds": self.times.cpu_seconds,
                 "total_cpu_seconds": round(sum(self.times.cpu_seconds.values()), 1),
             },

@@ -24,7 +24,7 @@ class ProcessError(GraphWalkerError, RuntimeError):
         super().__init__(message)
 
 
-class Member:
+class SideProcess:
     """A process that calls `work`, which `pickle` takes, with these environment variables.
 
     It ends when this process does, however that ends, and leaves Ctrl-C to it.
@@ -37,7 +37,7 @@ class Member:
         self.name = name
         self.end, theirs = context.Pipe(duplex=False)
         self.process = context.Process(
-            target=_member, args=(work, dict(environment or {}), theirs), name=name
+            target=_run, args=(work, dict(environment or {}), theirs), name=name
         )
         with _ctrl_c_is_ours(), one_thread():
             self.process.start()
@@ -65,10 +65,10 @@ class Member:
         self.process.join()
 
 
-def first_ended(members: list[Member]) -> Member:
+def first_ended(processes: list[SideProcess]) -> SideProcess:
     """The first of them that has a result, or has failed."""
-    ready = wait([member.end for member in members])
-    return next(member for member in members if member.end in ready)
+    ready = wait([process.end for process in processes])
+    return next(process for process in processes if process.end in ready)
 
 
 @contextmanager
@@ -93,18 +93,18 @@ def free_port() -> int:
         return int(one.getsockname()[1])
 
 
-def _member(work: Callable[[], object], environment: Mapping[str, str], end: Any) -> None:
+def _run(work: Callable[[], object], environment: Mapping[str, str], end: Any) -> None:
     # Ctrl-C reaches every process of the terminal: the parent tells it, this one ends in silence.
     signal.signal(signal.SIGINT, _leave)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     threading.Thread(target=_end_with_parent, daemon=True).start()
     os.environ.update(environment)
     try:
-        told: tuple[object, tuple[str, int] | None] = work(), None
+        outcome: tuple[object, tuple[str, int] | None] = work(), None
     except GraphWalkerError as error:
         code = MISTAKE if isinstance(error, UserError) else 1
-        told = None, (str(error), getattr(error, "exit_code", code))
-    end.send(told)
+        outcome = None, (str(error), getattr(error, "exit_code", code))
+    end.send(outcome)
     end.close()
 
 

@@ -11,7 +11,9 @@ from pathlib import Path
 
 from graphwalker.cli import console
 from graphwalker.files import read_json, write_json
-from graphwalker.pipeline.processes import Member
+from graphwalker.pipeline.processes import SideProcess
+
+ELAPSED = "seconds"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,13 @@ class StageTimes:
         self._out = out
         self.seconds = _read(out / "seconds.json")
         self.cpu_seconds = _read(out / "cpu_seconds.json")
+        self._elapsed = _read(out / "elapsed.json") or {ELAPSED: sum(self.seconds.values())}
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds that the run took: those of stages beside others count only where they were
+        waited for."""
+        return self._elapsed[ELAPSED]
 
     def run(self, stage: Stage) -> None:
         """Run a stage; what it cost counts even where it fails."""
@@ -44,7 +53,8 @@ class StageTimes:
             with console.progress(stage.title) as tick:
                 stage.work(tick)
         finally:
-            self._count({stage.title: clock.read()})
+            cost = clock.read()
+            self._count({stage.title: cost}, cost[0])
 
     @contextmanager
     def beside(self, stages: list[Stage]) -> Generator[None]:
@@ -56,20 +66,24 @@ class StageTimes:
         """
         titles = ", ".join(stage.title for stage in stages)
         console.note(f"beside: {titles} ...")
-        member = Member(partial(_run_all, stages), titles)
+        process = SideProcess(partial(_run_all, stages), titles)
         try:
             yield
+            clock = _Clock()
             with console.progress(titles):
-                self._count(member.result())
+                costs = process.result()
+            self._count(costs, clock.read()[0])
         finally:
-            member.kill()
+            process.kill()
 
-    def _count(self, costs: dict[str, tuple[float, float]]) -> None:
+    def _count(self, costs: dict[str, tuple[float, float]], waited: float) -> None:
+        _add(self._elapsed, ELAPSED, waited)
         for title, (seconds, cpu_seconds) in costs.items():
             _add(self.seconds, title, seconds)
             _add(self.cpu_seconds, title, cpu_seconds)
         write_json(self._out / "seconds.json", self.seconds)
         write_json(self._out / "cpu_seconds.json", self.cpu_seconds)
+        write_json(self._out / "elapsed.json", self._elapsed)
 
 
 class _Clock:

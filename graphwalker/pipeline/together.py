@@ -11,7 +11,7 @@ from types import FrameType
 from typing import TypeVar
 
 from graphwalker.config import Config
-from graphwalker.pipeline.processes import Member, ProcessError, first_ended, free_port
+from graphwalker.pipeline.processes import ProcessError, SideProcess, first_ended, free_port
 
 C = TypeVar("C", bound=Config)
 STOPPING = (signal.SIGTERM, signal.SIGUSR1)
@@ -27,7 +27,7 @@ def train_together(train: Callable[[C], object], config: C, count: int) -> None:
     their gradients over gloo, the first with its progress on the terminal.
 
     SIGTERM and SIGUSR1 are passed on: the processes save a checkpoint and end. What the first
-    failed one said is raised here. (`graphwalker.pipeline.processes.Member.result`.)
+    failed one said is raised here. (`graphwalker.pipeline.processes.SideProcess.result`.)
     """
     place = {
         "MASTER_ADDR": "127.0.0.1",
@@ -38,25 +38,25 @@ def train_together(train: Callable[[C], object], config: C, count: int) -> None:
         "GLOO_SOCKET_IFNAME": _loopback(),
     }
     work = partial(_train, train, config)
-    members = [
-        Member(work, f"process {rank} of the training", {**place, **_number(rank)})
+    processes = [
+        SideProcess(work, f"process {rank} of the training", {**place, **_number(rank)})
         for rank in range(count)
     ]
-    waiting = list(members)
-    with _passing_on(members):
+    waiting = list(processes)
+    with _passing_on(processes):
         try:
             while waiting:
-                member = first_ended(waiting)
-                member.result()
-                waiting.remove(member)
+                one = first_ended(waiting)
+                one.result()
+                waiting.remove(one)
         except ProcessError as error:
             # The first may still be saving what a signal asked for; others wait for the failed one.
-            for member in members:
-                member.process.join(STOPPED_S if error.exit_code > SIGNALLED else FAILED_S)
+            for one in processes:
+                one.process.join(STOPPED_S if error.exit_code > SIGNALLED else FAILED_S)
             raise
         finally:
-            for member in members:
-                member.kill() if waiting else member.process.join()
+            for one in processes:
+                one.kill() if waiting else one.process.join()
 
 
 def _train(train: Callable[[C], object], config: C) -> None:
@@ -71,13 +71,13 @@ def _number(rank: int) -> dict[str, str]:
 
 
 @contextmanager
-def _passing_on(members: list[Member]) -> Generator[None]:
+def _passing_on(processes: list[SideProcess]) -> Generator[None]:
     """The signals that stop training go to the processes that train."""
 
     def forward(number: int, _: FrameType | None) -> None:
-        for member in members:
-            if member.process.is_alive() and member.process.pid:
-                os.kill(member.process.pid, number)
+        for one in processes:
+            if one.process.is_alive() and one.process.pid:
+                os.kill(one.process.pid, number)
 
     if current_thread() is not main_thread():  # elsewhere Python sets no handlers
         yield

@@ -13,7 +13,7 @@ import pytest
 from graphwalker.cli import console
 from graphwalker.errors import GraphError, UserError
 from graphwalker.files import read_json
-from graphwalker.pipeline.processes import Member, ProcessError, one_thread
+from graphwalker.pipeline.processes import ProcessError, SideProcess, one_thread
 from graphwalker.pipeline.stages import Stage, StageTimes
 from support.paths import ROOT
 
@@ -40,6 +40,10 @@ def wait(path: Path, _: console.ProgressTick) -> None:
     time.sleep(600)
 
 
+def nap(_: console.ProgressTick, seconds: float = 0.5) -> None:
+    time.sleep(seconds)
+
+
 def refuse(_: console.ProgressTick) -> None:
     raise UserError("experts.count: more than there are")
 
@@ -56,21 +60,21 @@ def ended(pid: int) -> bool:
 
 def test_a_process_returns_what_its_work_returns(monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "2")
-    member = Member(partial(say, "hello"), "one", {"OWN": "of it"})
+    process = SideProcess(partial(say, "hello"), "one", {"OWN": "of it"})
     assert os.environ["OMP_NUM_THREADS"] == "2" and "OWN" not in os.environ
-    assert member.result() == {"said": "hello", "threads": "1", "own": "of it"}
-    member.kill()
+    assert process.result() == {"said": "hello", "threads": "1", "own": "of it"}
+    process.kill()
 
 
 def test_a_failure_is_told_as_that_of_one_process():
-    mistake = Member(partial(fail, UserError("no-such.jsonl: no such file")), "one")
+    mistake = SideProcess(partial(fail, UserError("no-such.jsonl: no such file")), "one")
     with pytest.raises(UserError, match=r"^no-such\.jsonl: no such file$"):
         mistake.result()
-    down = Member(partial(fail, GraphError("the graph is down")), "two")
+    down = SideProcess(partial(fail, GraphError("the graph is down")), "two")
     with pytest.raises(ProcessError, match=r"^the graph is down$") as error:
         down.result()
     assert error.value.exit_code == 1
-    killed = Member(die, "three")
+    killed = SideProcess(die, "three")
     with pytest.raises(ProcessError, match="three ended with code -9"):
         killed.result()
 
@@ -99,6 +103,15 @@ def test_stages_beside_a_block_are_done_where_it_ends(tmp_path):
     assert set(read_json(tmp_path / "cpu_seconds.json")) == {"first", "second"}
 
 
+def test_what_went_on_beside_a_stage_is_no_time_of_its_own(tmp_path):
+    times = StageTimes(tmp_path)
+    with times.beside([Stage("beside", nap)]):
+        times.run(Stage("long", partial(nap, seconds=2.0)))
+    assert times.seconds["beside"] >= 0.5 and times.seconds["long"] >= 2
+    assert times.elapsed < sum(times.seconds.values())
+    assert StageTimes(tmp_path).elapsed == times.elapsed
+
+
 def test_what_a_stage_beside_raises_is_raised_where_the_block_ends(tmp_path):
     reached = False
     with (
@@ -125,10 +138,10 @@ def test_a_process_ends_with_the_one_that_started_it(tmp_path):
         "import sys, time\n"
         "from functools import partial\n"
         "from pathlib import Path\n"
-        "from graphwalker.pipeline.processes import Member\n"
+        "from graphwalker.pipeline.processes import SideProcess\n"
         "from test_processes import wait\n"
         "if __name__ == '__main__':\n"
-        "    Member(partial(wait, Path(sys.argv[1]), None), 'long')\n"
+        "    SideProcess(partial(wait, Path(sys.argv[1]), None), 'long')\n"
         "    time.sleep(600)\n"
     )
     (tmp_path / "main.py").write_text(script)

@@ -60,7 +60,8 @@ def test_a_process_that_was_killed_ends_the_others(place, tmp_path):
         train_together(second_is_killed, sft_config(place, tmp_path / "run"), 2)
 
 
-def test_a_signal_is_passed_on_and_the_same_call_resumes(place, tmp_path):
+@pytest.mark.slow
+def test_a_signal_is_passed_on_and_what_was_trained_is_saved(place, tmp_path):
     config = sft_config(place, tmp_path / "run", max_steps=400, save_steps=400)
     script = (
         "import json, sys\n"

@@ -1,0 +1,49 @@
+"""What is read off a finished demo: the gain of each part, paired."""
+
+import pytest
+
+from benchmarks.demo import PARTS, figures, mean
+from graphwalker.files import write_json, write_jsonl
+
+
+def prediction(number: int, split: str, right: bool, sample: int = 0) -> dict:
+    question = {"id": f"{split}-{number}", "split": split}
+    return {"question": question, "sample": sample, "scores": {"em": float(right)}}
+
+
+@pytest.fixture
+def run(tmp_path):
+    stage = {"questions": 12, "em": 0.5, "gain": 0.25, "gain_interval": [0.1, 0.4]}
+    names = ("untrained", "SFT stage 1", "SFT stage 2", "GRPO")
+    report = {
+        "stages": [{"name": name, **stage} for name in names],
+        "baselines": {"first-relation": {"em": 0.25}},
+        "ceiling": {"winnable": 1.0},
+        "total_seconds": 90.0,
+        "total_cpu_seconds": 150.0,
+    }
+    write_json(tmp_path / "report.json", report)
+    right = {"sft1": (), "sft2": (0, 1), "grpo": (1, 2, 3)}
+    for folder, numbers in right.items():
+        rows = [prediction(n, split, n in numbers) for split in PARTS.values() for n in range(4)]
+        rows += [prediction(0, "test-path", True, sample=1)]  # a sampled one counts for nothing
+        (tmp_path / "eval" / folder).mkdir(parents=True)
+        write_jsonl(tmp_path / "eval" / folder / "predictions.jsonl", rows)
+    return tmp_path
+
+
+def test_the_gain_of_a_part_is_paired(run):
+    found = figures(run)
+    part = found["parts"]["unseen paths"]
+    assert (part["questions"], part["sft2"], part["grpo"]) == (4, 0.5, 0.75)
+    gain, low, high = part["gain"]
+    assert gain == 0.25 and low < 0.25 < high  # two won, one lost
+    assert found["gain"]["GRPO"] == [0.25, 0.1, 0.4]
+    assert (found["minutes"], found["cpu_minutes"]) == (1.5, 2.5)
+
+
+def test_means_are_over_seeds(run):
+    one = figures(run)
+    other = {**one, "em": dict.fromkeys(one["em"], 1.0)}
+    assert mean([one, other])["em"] == dict.fromkeys(one["em"], 0.75)
+    assert mean([one])["gain_of_parts"] == dict.fromkeys(PARTS, 0.25)
