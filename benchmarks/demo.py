@@ -9,19 +9,17 @@ the other; a seed that is finished is read. Minutes are those of a machine with 
 import argparse
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from benchmarks.record import ROOT, record
-from eval.intervals import tango
+from eval.analysis.summary import paired
 from graphwalker.cli import console
-from graphwalker.files import read_json, read_jsonl
+from graphwalker.files import read_json, read_records
+from graphwalker.trajectory import Trajectory
 
 STAGES = {"SFT stage 1": "sft1", "SFT stage 2": "sft2", "GRPO": "grpo"}
 PARTS = {"shown words": "test-entity", "unseen paths": "test-path", "casual words": "test-wording"}
-Scores = Mapping[str, tuple[str, bool]]
-"""Of each question its part, and whether the greedy answer is right."""
 
 
 def main() -> None:
@@ -48,8 +46,7 @@ def figures(out: Path) -> dict[str, Any]:
     """Those of one finished run."""
     report = read_json(out / "report.json")
     stages = {stage["name"]: stage for stage in report["stages"]}
-    scores = {name: _scores(out / "eval" / run) for name, run in STAGES.items()}
-    before, after = scores["SFT stage 2"], scores["GRPO"]
+    before, after = (_greedy(out / "eval" / STAGES[name]) for name in ("SFT stage 2", "GRPO"))
     return {
         "questions": stages["GRPO"]["questions"],
         "em": {name: round(stages[name]["em"], 4) for name in STAGES},
@@ -81,26 +78,20 @@ def mean(seeds: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _scores(folder: Path) -> Scores:
-    """Of the greedy episodes."""
-    return {
-        line["question"]["id"]: (line["question"]["split"], bool(line["scores"]["em"]))
-        for line in read_jsonl(folder / "predictions.jsonl")
-        if not line["sample"]
-    }
+def _greedy(folder: Path) -> list[Trajectory]:
+    every = read_records(folder / "predictions.jsonl", Trajectory.from_json)
+    return [trajectory for trajectory in every if not trajectory.sample]
 
 
-def _part(before: Scores, after: Scores, split: str) -> dict[str, Any]:
-    """EM before and after GRPO, and the paired gain with its interval of 95 % (Tango's)."""
-    pairs = [(right, after[key][1]) for key, (part, right) in before.items() if part == split]
-    won, lost = pairs.count((False, True)), pairs.count((True, False))
-    count = len(pairs)
-    gain = [(won - lost) / count, *tango(won, lost, count)]
+def _part(before: list[Trajectory], after: list[Trajectory], split: str) -> dict[str, Any]:
+    """EM before and after GRPO, and the paired gain with its interval of 95 %."""
+    mine = ([t for t in several if t.question.split == split] for several in (before, after))
+    found = paired(*mine)
     return {
-        "questions": count,
-        "sft2": round(sum(one for one, _ in pairs) / count, 4),
-        "grpo": round(sum(two for _, two in pairs) / count, 4),
-        "gain": [round(x, 4) for x in gain],
+        "questions": found["questions"],
+        "sft2": round(found["em_a"], 4),
+        "grpo": round(found["em_b"], 4),
+        "gain": [round(x, 4) for x in (found["em"], *found["em_interval"])],
     }
 
 

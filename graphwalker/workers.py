@@ -152,12 +152,8 @@ class Processes:
         )
 
     def submit(self, chunk: list[Any]) -> Taken:
-        # A process that this starts would print a traceback on Ctrl-C until `_start` is reached.
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        try:
+        with starting_processes():
             return partial(_from_process, self._executor.submit(_run, chunk))
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def close(self) -> None:
         self._executor.shutdown(cancel_futures=True)
@@ -188,16 +184,9 @@ def _start(
     build: Callable[..., Callable[[Any], Any]], arguments: tuple[Any, ...], numbers: Any
 ) -> None:
     global _build, _number
-    # Ctrl-C reaches every process of the terminal: the parent tells it, workers end in silence.
-    signal.signal(signal.SIGINT, _leave)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    end_with_parent()
     _number = numbers.get()
     _build = partial(build, *arguments)
-
-
-def _leave(*_: object) -> None:
-    os._exit(130)
 
 
 def _run(chunk: list[Any]) -> list[Any]:
@@ -209,8 +198,30 @@ def _run(chunk: list[Any]) -> list[Any]:
     return list(map(_work, chunk))
 
 
-def _end_with_parent() -> None:
-    """A worker whose parent was killed would wait for its next chunk for ever."""
+@contextmanager
+def starting_processes() -> Generator[None, None, None]:
+    """A process started meanwhile prints no traceback on Ctrl-C before it calls
+    `end_with_parent`."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def end_with_parent() -> None:
+    """For a process that was started: from now on it ends in silence on Ctrl-C, which the parent
+    tells, and when its parent was killed, whose next chunk it would wait for for ever."""
+    signal.signal(signal.SIGINT, _leave)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    threading.Thread(target=_leave_with_parent, daemon=True).start()
+
+
+def _leave(*_: object) -> None:
+    os._exit(130)
+
+
+def _leave_with_parent() -> None:
     parent = parent_process()
     if parent is not None:
         parent.join()

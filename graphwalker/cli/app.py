@@ -1,7 +1,6 @@
 """The `graphwalker` command: every verb, in the order in which a newcomer meets them."""
 
 import errno
-import logging
 import os
 import sys
 from collections.abc import Callable
@@ -11,7 +10,6 @@ import typer
 from typer.core import TyperGroup
 
 from graphwalker import __version__
-from graphwalker.api.terminal import PrintableFormatter
 from graphwalker.cli import config, console
 from graphwalker.cli.data import data, dataset, ranker, verify
 from graphwalker.cli.graphs import graph, virtuoso
@@ -145,9 +143,7 @@ def _missing_extra(error: ModuleNotFoundError) -> str | None:
 
 def main() -> None:
     """The console script."""
-    handler = logging.StreamHandler()
-    handler.setFormatter(PrintableFormatter("%(message)s"))
-    logging.basicConfig(level=logging.WARNING, handlers=[handler])
+    console.log_warnings()
     if not sys.stderr.isatty():  # transformers' bars of loaded weights fill a log
         os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     sys.exit(run(app))

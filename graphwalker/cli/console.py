@@ -1,5 +1,6 @@
 """What a person sees in the terminal: notes, tables, progress bars, and an agent's turns."""
 
+import logging
 import textwrap
 import threading
 import time
@@ -22,7 +23,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from graphwalker.api.terminal import PrintableConsole, printable
+from graphwalker.api.terminal import PrintableConsole, PrintableFormatter, printable
 from graphwalker.workers import longest_wait
 
 if TYPE_CHECKING:
@@ -45,6 +46,13 @@ def note(text: str) -> None:
 def echo(text: str, *, nl: bool = True, err: bool = False) -> None:
     """A line as it is, for a person or a pipe."""
     typer.echo(printable(text), nl=nl, err=err)
+
+
+def log_warnings() -> None:
+    """What is logged as a warning or worse is a line for the person who watches, too."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(PrintableFormatter("%(message)s"))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
 
 
 def silent(*_: object, **__: object) -> None:

@@ -23,6 +23,13 @@ from graphwalker.runs import one_writer
 
 C = TypeVar("C", bound=Config)
 GRPO = "grpo/final"
+MODELS = {
+    "untrained": ("model", ""),
+    "SFT stage 1": ("sft1/final", "sft1"),
+    "SFT stage 2": ("sft2/final", "sft2"),
+    "GRPO": (GRPO, "grpo"),
+}
+"""What is evaluated, by the stage that made it: the model's folder, and that of its training."""
 TEXTS = 2000
 """Trajectories that the tokenizer learns its words from."""
 ALONE: Settings = {"baselines": "never", "ceiling": "never"}
@@ -65,13 +72,6 @@ class Demo:
         own = questions / "grpo" / "questions.jsonl"
         self.grpo_file = own if config.grpo_questions else self.fresh_file
         self.times = StageTimes(out)
-        # Evaluations of a model by its name: its folder, and the run that trained it.
-        self.models = {
-            "untrained": ("model", ""),
-            "SFT stage 1": ("sft1/final", "sft1"),
-            "SFT stage 2": ("sft2/final", "sft2"),
-            "GRPO": (GRPO, "grpo"),
-        }
 
     def check_settings(self) -> None:
         """Raises `UserError` for a misspelt setting of any stage, before the first one starts."""
@@ -301,7 +301,7 @@ class Demo:
 
     def _evaluation(self, name: str) -> Stage:
         """The evaluation of one of the four models on the held-out questions."""
-        model, run = self.models[name]
+        model, run = MODELS[name]
         # One that was never trained answers nothing, and takes the longest for it.
         more = BESIDE if model == GRPO else {} if run else {"samples": 0}
         folder = self.out / "eval" / (run or name)
@@ -336,7 +336,7 @@ class Demo:
                 self.out / run / "metrics.jsonl" if run else None,
                 self.times.seconds.get(name, 0.0),
             )
-            for name, (_, run) in self.models.items()
+            for name, (_, run) in MODELS.items()
         ]
         report = write_report(
             self.out,

@@ -1,25 +1,22 @@
 """Processes of this machine that do one piece of work each, and how it went."""
 
 import os
-import signal
-import socket
-import threading
+import pickle
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
-from multiprocessing import get_context, parent_process
+from multiprocessing import get_context
 from multiprocessing.connection import wait
 from typing import Any
 
-from graphwalker.errors import GraphWalkerError, UserError
-
-MISTAKE = 2
-"""The exit code of a user's mistake."""
+from graphwalker.cli import console
+from graphwalker.errors import GraphWalkerError
+from graphwalker.workers import end_with_parent, starting_processes
 
 
 class ProcessError(GraphWalkerError, RuntimeError):
     """One of the processes failed, with the exit code that it would have alone."""
 
-    def __init__(self, message: str, exit_code: int) -> None:
+    def __init__(self, message: str, exit_code: int = 1) -> None:
         self.exit_code = exit_code
         super().__init__(message)
 
@@ -39,25 +36,26 @@ class SideProcess:
         self.process = context.Process(
             target=_run, args=(work, dict(environment or {}), theirs), name=name
         )
-        with _ctrl_c_is_ours(), one_thread():
+        with starting_processes(), one_thread():
             self.process.start()
         theirs.close()
 
     def result(self) -> Any:
         """What `work` returned, as soon as it is there.
 
-        Raises `UserError` for a user's mistake, `ProcessError` for all else that went wrong.
+        Raises what `work` raised, and `ProcessError` where that cannot be passed on, or where the
+        process was killed.
         """
         try:
             result, failure = self.end.recv()
         except EOFError:
             self.process.join()
-            code = self.process.exitcode
-            raise ProcessError(f"{self.name} ended with code {code} (out of memory?)", 1) from None
-        if failure is None:
-            return result
-        message, code = failure
-        raise UserError(message) if code == MISTAKE else ProcessError(message, code)
+            code = self.process.exitcode or 0
+            why = "killed, for want of memory?" if code < 0 else "its error stands above"
+            raise ProcessError(f"{self.name} ended with code {code} ({why})") from None
+        if failure is not None:
+            raise failure
+        return result
 
     def kill(self) -> None:
         """End it, whatever it is at."""
@@ -86,44 +84,21 @@ def one_thread() -> Generator[None]:
             os.environ["OMP_NUM_THREADS"] = before
 
 
-def free_port() -> int:
-    """A port of this machine that nobody listens on."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
-
-
 def _run(work: Callable[[], object], environment: Mapping[str, str], end: Any) -> None:
-    # Ctrl-C reaches every process of the terminal: the parent tells it, this one ends in silence.
-    signal.signal(signal.SIGINT, _leave)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    end_with_parent()
+    console.log_warnings()
     os.environ.update(environment)
     try:
-        outcome: tuple[object, tuple[str, int] | None] = work(), None
-    except GraphWalkerError as error:
-        code = MISTAKE if isinstance(error, UserError) else 1
-        outcome = None, (str(error), getattr(error, "exit_code", code))
+        outcome: tuple[object, Exception | None] = work(), None
+    except (GraphWalkerError, OSError) as error:
+        outcome = None, _sendable(error)
     end.send(outcome)
     end.close()
 
 
-def _leave(*_: object) -> None:
-    os._exit(130)
-
-
-def _end_with_parent() -> None:
-    parent = parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
-
-
-@contextmanager
-def _ctrl_c_is_ours() -> Generator[None]:
-    """A process started meanwhile prints no traceback on Ctrl-C before it has a handler."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+def _sendable(error: Exception) -> Exception:
+    """The error itself where it survives the way to another process."""
     try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        return pickle.loads(pickle.dumps(error))
+    except TypeError:  # one that is not made from its message alone
+        return ProcessError(str(error), getattr(error, "exit_code", 1))

@@ -11,7 +11,7 @@ from types import FrameType
 from typing import TypeVar
 
 from graphwalker.config import Config
-from graphwalker.pipeline.processes import ProcessError, SideProcess, first_ended, free_port
+from graphwalker.pipeline.processes import ProcessError, SideProcess, first_ended
 
 C = TypeVar("C", bound=Config)
 STOPPING = (signal.SIGTERM, signal.SIGUSR1)
@@ -29,9 +29,11 @@ def train_together(train: Callable[[C], object], config: C, count: int) -> None:
     SIGTERM and SIGUSR1 are passed on: the processes save a checkpoint and end. What the first
     failed one said is raised here. (`graphwalker.pipeline.processes.SideProcess.result`.)
     """
+    from torch.distributed.elastic.utils.distributed import get_free_port
+
     place = {
         "MASTER_ADDR": "127.0.0.1",
-        "MASTER_PORT": str(free_port()),
+        "MASTER_PORT": str(get_free_port()),
         "WORLD_SIZE": str(count),
         "LOCAL_WORLD_SIZE": str(count),
         # All of them are here; without it gloo asks for the address of this machine's name.

@@ -4,11 +4,17 @@ import pytest
 
 from benchmarks.demo import PARTS, figures, mean
 from graphwalker.files import write_json, write_jsonl
+from graphwalker.question import Answer, Question
+from graphwalker.trajectory import StopReason, Trajectory
 
 
 def prediction(number: int, split: str, right: bool, sample: int = 0) -> dict:
-    question = {"id": f"{split}-{number}", "split": split}
-    return {"question": question, "sample": sample, "scores": {"em": float(right)}}
+    answer = Answer("Verria", "m.1")
+    question = Question(f"{split}-{number}", "Which?", (), (answer,), split=split)
+    name, found = ("Verria", "m.1") if right else ("Elsewhere", "m.2")
+    stop = StopReason.ANSWERED
+    episode = Trajectory(question, "graphwalker", "p", (), (name,), stop, (found,), sample)
+    return episode.to_json()
 
 
 @pytest.fixture

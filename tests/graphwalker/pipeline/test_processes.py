@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from graphwalker.cli import console
-from graphwalker.errors import GraphError, UserError
+from graphwalker.errors import GraphError, GraphWalkerError, IncompleteError, UserError
 from graphwalker.files import read_json
 from graphwalker.pipeline.processes import ProcessError, SideProcess, one_thread
 from graphwalker.pipeline.stages import Stage, StageTimes
@@ -24,6 +24,18 @@ def say(text: str) -> dict[str, str]:
 
 def fail(error: Exception) -> None:
     raise error
+
+
+class Stopped(GraphWalkerError):
+    """One that is not made from its message alone."""
+
+    def __init__(self, number: int, step: int) -> None:
+        self.exit_code = 128 + number
+        super().__init__(f"{signal.Signals(number).name}: stopped after step {step}")
+
+
+def stop() -> None:
+    raise Stopped(signal.SIGTERM, 4)
 
 
 def die() -> None:
@@ -71,9 +83,22 @@ def test_a_failure_is_told_as_that_of_one_process():
     with pytest.raises(UserError, match=r"^no-such\.jsonl: no such file$"):
         mistake.result()
     down = SideProcess(partial(fail, GraphError("the graph is down")), "two")
-    with pytest.raises(ProcessError, match=r"^the graph is down$") as error:
+    with pytest.raises(GraphError, match=r"^the graph is down$"):
         down.result()
-    assert error.value.exit_code == 1
+    full = SideProcess(partial(fail, OSError(28, "No space left on device", "runs/demo")), "full")
+    with pytest.raises(OSError, match="No space left on device") as error:
+        full.result()
+    assert error.value.filename == "runs/demo"
+    missing = SideProcess(partial(fail, IncompleteError("3 of 5 are missing")), "missing")
+    with pytest.raises(IncompleteError, match=r"^3 of 5 are missing$"):
+        missing.result()
+    stopped = SideProcess(stop, "stopped")
+    with pytest.raises(ProcessError, match=r"^SIGTERM: stopped after step 4$") as failure:
+        stopped.result()
+    assert failure.value.exit_code == 128 + signal.SIGTERM
+    wrong = SideProcess(partial(fail, ZeroDivisionError()), "wrong")
+    with pytest.raises(ProcessError, match=r"^wrong ended with code 1 \(its error stands above\)$"):
+        wrong.result()
     killed = SideProcess(die, "three")
     with pytest.raises(ProcessError, match="three ended with code -9"):
         killed.result()
