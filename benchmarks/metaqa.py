@@ -13,14 +13,13 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from pydantic import Field
 
-from benchmarks.metaqa_data import HOPS, build, question_file, split_questions, walk_training
-from benchmarks.metaqa_oracle import labels
+from benchmarks.metaqa_data import build, question_file, split_questions, walk_training
+from benchmarks.metaqa_oracle import HOPS
 from benchmarks.record import ROOT, record
 from eval.analysis.summary import summarise
 from eval.run.config import EvalConfig, run_eval
@@ -58,8 +57,6 @@ class MetaqaConfig(Config):
     """Share of the topic entities whose questions are trained on."""
     dev_share: float = Field(default=0.1, gt=0, lt=1)
     """Share of those to choose settings by; the rest is the test set."""
-    width: int = Field(default=32, ge=1)
-    """Finds that the oracle follows at each hop, so that a context is bounded."""
     texts: int = Field(default=6000, ge=1)
     """Trajectories that the tokenizer learns its words from."""
     environment: EnvironmentConfig = EnvironmentConfig()
@@ -68,9 +65,6 @@ class MetaqaConfig(Config):
     """The model made from nothing."""
     sft: dict[str, Any] = {}
     """Training (see `graphwalker config sft`)."""
-    again: dict[str, Any] = {}
-    """Settings of a second round on the same trajectories, from the first round's model, where they
-    differ from `sft`; empty: no such round."""
     eval: dict[str, Any] = {}
     """Evaluation (see `graphwalker config eval`)."""
     split: str = "test"
@@ -107,8 +101,8 @@ class Benchmark:
         self.data = Path(os.environ.get("GRAPHWALKER_DATA") or beside) / "metaqa"
         self.graph = out / "graph"
         self.walks = out / "train.jsonl"
-        claim(out, config, "config.yaml", free=("again", "eval", "split"), foreign="*")
-        self.model = out / "sft-again" / "final" if config.again else out / "sft" / "final"
+        claim(out, config, "config.yaml", free=("eval", "split"), foreign="*")
+        self.model = out / "sft" / "final"
 
     def run(self) -> dict[str, Any]:
         """Every stage in order; the figures of the chosen split."""
@@ -117,12 +111,7 @@ class Benchmark:
         counts = self._once("splits", self._split)
         oracle = self._once("oracle", self._walk)
         self._once("model", self._make_model)
-        rounds = ["training"]
-        self._once("training", partial(self._train, "sft", out / "model", {}))
-        if config.again:
-            rounds.append("training again")
-            first = out / "sft" / "final"
-            self._once(rounds[1], partial(self._train, "sft-again", first, config.again))
+        self._once("training", self._train)
         results = {f"{hops}-hop": self._evaluate(hops) for hops in HOPS}
         data = json.loads((out / "sft" / "data.json").read_text(encoding="utf-8"))
         return {
@@ -133,7 +122,7 @@ class Benchmark:
             "rows": {key: data[key] for key in ("rows", "too_long", "tokens", "trained_tokens")},
             "seconds": {
                 name: json.loads((out / f"{name}.done.json").read_text(encoding="utf-8"))["seconds"]
-                for name in ("splits", "oracle", "model", *rounds)
+                for name in ("splits", "oracle", "model", "training")
             }
             | {f"evaluation {name}": result["seconds"] for name, result in results.items()},
         }
@@ -146,7 +135,7 @@ class Benchmark:
     def _walk(self) -> dict[str, Any]:
         config = self.config
         folder = self.out / "questions"
-        return walk_training(folder, self.graph, config.environment, config.width, self.walks)
+        return walk_training(folder, self.graph, config.environment, self.walks)
 
     def _make_model(self) -> dict[str, Any]:
         graph = open_graph(self.graph)
@@ -154,27 +143,24 @@ class Benchmark:
         step = max(1, len(trajectories) // self.config.texts)
         texts = conversation_texts(trajectories[::step])
         names = (graph.entity_at(i).name for i in range(graph.size))
-        atoms = [*shown_relations(graph), *labels(self.config.width)]
-        make_tiny(self.config.model, texts, atoms, self.out / "model", names)
+        make_tiny(self.config.model, texts, shown_relations(graph), self.out / "model", names)
         return {}
 
-    def _train(self, name: str, model: Path, more: dict[str, Any]) -> dict[str, Any]:
+    def _train(self) -> dict[str, Any]:
         values = {
-            "model": str(model),
+            "model": str(self.out / "model"),
             "data": [str(self.walks)],
-            "output_dir": str(self.out / name),
+            "output_dir": str(self.out / "sft"),
             "format": "inline",
             "seed": self.config.seed,
             **self.config.sft,
-            **more,
         }
         run_sft(parse_config(SftConfig, values, "metaqa settings, sft"))
         return {}
 
     def _evaluate(self, hops: int) -> dict[str, Any]:
         """What `graphwalker eval` does with the questions of so many hops."""
-        kind = "eval-again" if self.config.again else "eval"
-        folder = self.out / kind / f"{self.config.split}-{hops}hop"
+        folder = self.out / "eval" / f"{self.config.split}-{hops}hop"
         values = {
             "graph": str(self.graph),
             "questions": str(question_file(self.out / "questions", self.config.split, hops)),
@@ -196,7 +182,7 @@ class Benchmark:
             summary = summarise(read_run(folder).trajectories)
             return {name: summary[name] for name in FIGURES}
 
-        done = self._once(f"{kind}-{self.config.split}-{hops}hop", play)
+        done = self._once(f"eval-{self.config.split}-{hops}hop", play)
         return {"figures": done["facts"], "seconds": done["seconds"]}
 
     def _once(self, name: str, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.metaqa_oracle import PathOracle
+from benchmarks.metaqa_oracle import HOPS, PathOracle
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.rollout import rollout, untimed
 from graphwalker.datasets.base import load_questions
@@ -15,12 +15,10 @@ from graphwalker.errors import UserError
 from graphwalker.files import write_jsonl
 from graphwalker.graphs.build.build import build_graph
 from graphwalker.graphs.open import open_graph
-from graphwalker.oracle.speakers import ReferenceSpeaker
 from graphwalker.policies.base import Sampling
 from graphwalker.question import Question
 from graphwalker.scoring import score
 
-HOPS = (1, 2, 3)
 SPLITS = ("train", "dev", "test")
 
 
@@ -73,25 +71,21 @@ def question_file(folder: Path, split: str, hops: int) -> Path:
 
 
 def walk_training(
-    questions: Path, graph: Path, config: EnvironmentConfig, width: int, out: Path
+    questions: Path, graph: Path, config: EnvironmentConfig, out: Path
 ) -> dict[str, Any]:
-    """The oracle's trajectories of the training questions, those that answer rightly; the counts.
-
-    An answer counts as right when nothing in it is wrong and the first one is there: a walk cut at
-    `width` leaves some of the answers out.
-    """
-    environment, speaker = Environment(open_graph(graph), config), ReferenceSpeaker()
+    """The oracle's trajectories of the training questions that it answers rightly; the counts."""
+    environment = Environment(open_graph(graph), config)
     counts: dict[str, Any] = {}
 
     def kept() -> Iterator[dict[str, Any]]:
         for hops in HOPS:
             train = load_questions(question_file(questions, "train", hops))
-            policy = PathOracle(environment.graph, environment.protocol, speaker, width)
+            policy = PathOracle(environment.graph, environment.protocol)
             scored: list[dict[str, float]] = []
             for trajectory in rollout(train, environment, policy, Sampling()):
                 scores = score(trajectory)
                 scored.append(scores)
-                if scores["hits1"] == scores["precision"] == 1.0:
+                if scores["em"] == 1.0:
                     yield untimed(trajectory).to_json()
             counts[f"{hops}-hop"] = _means(scored)
 

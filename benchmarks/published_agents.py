@@ -39,8 +39,9 @@ from graphwalker.trajectory import Trajectory
 from graphwalker.world.generate import make_world
 
 AGENTS = (
-    "graphwalker", "graphwalker-wide", "search-on-graph", "kg-r1", "ark-v1", "ark-v1-code",
-    "graphrunner", "graph-cot", "tog", "rog", "gog", "text-rag", "graph-rag",
+    "graphwalker", "graphwalker-wide", "graphwalker-frontier", "search-on-graph", "kg-r1",
+    "ark-v1", "ark-v1-code", "graphrunner", "graph-cot", "tog", "rog", "gog", "text-rag",
+    "graph-rag",
 )  # fmt: skip
 MIX = {"2-hop": 46, "3-hop": 28, "4-hop": 6, "5-hop": 2, "2I": 18}
 CHARS_PER_TOKEN = 4

@@ -3,6 +3,7 @@
 from typing import Any
 
 from graphwalker.scoring import normalise
+from graphwalker.tools.wide.references import reference, result_number
 from graphwalker.trajectory import Trajectory, Turn
 
 DEAD_END = "dead_end"
@@ -36,14 +37,17 @@ def _kind(trajectory: Trajectory, number: int) -> str:
         return turn.error
     subject = normalise(str(turn.action["arguments"].get("entity", "")))
     shown = {normalise(entity.name) for entity in turn.shown} - {subject}
-    return "" if shown & _used(trajectory, number) else DEAD_END
+    names = _later_starts(trajectory, number)
+    used = {normalise(name) for name in (*names, *(trajectory.answer or ()))}
+    # A later call may start at the result as a whole.
+    whole = reference(result_number(turn.observation)) in names
+    return "" if whole or shown & used else DEAD_END
 
 
-def _used(trajectory: Trajectory, number: int) -> set[str]:
-    """Names that later calls ask about, and those that are answered."""
+def _later_starts(trajectory: Trajectory, number: int) -> list[str]:
+    """What later calls start at."""
     later = (turn.action.get("arguments", {}) for turn in trajectory.turns[number + 1 :])
-    names = [str(arguments.get("entity", "")) for arguments in later]
-    return {normalise(name) for name in (*names, *(trajectory.answer or ()))}
+    return [str(arguments.get("entity", "")) for arguments in later]
 
 
 def _what(turn: Turn) -> str:

@@ -11,17 +11,19 @@ from graphwalker.agents.published.calling.released import GRAPHWALKER_CODE
 from graphwalker.agents.published.calling.search_on_graph import SEARCH_ON_GRAPH
 from graphwalker.agents.published.graphwalk.presets import GRAPHWALK, GRAPHWALK_MAZE
 from graphwalker.agents.react import react
+from graphwalker.config import parse_config
 from graphwalker.graphs.base import KnowledgeGraph
-from graphwalker.oracle.speakers import ReferenceSpeaker, WalkerSpeaker
+from graphwalker.oracle.speakers import FrontierSpeaker, ReferenceSpeaker, WalkerSpeaker
 from graphwalker.protocols.base import ActionProtocol
 from graphwalker.protocols.tags import TagProtocol
 from graphwalker.question import Question
 from graphwalker.ranking.bm25 import Ranker
 from graphwalker.tools.base import ToolBox
-from graphwalker.tools.listing import lister
-from graphwalker.tools.paged import PAGE
-from graphwalker.tools.references import ReferenceTools
+from graphwalker.tools.listing import lister, many_lister
 from graphwalker.tools.walker import EXAMPLES, WalkerTools
+from graphwalker.tools.wide.frontier import FrontierOptions, FrontierTools
+from graphwalker.tools.wide.paged import PAGE
+from graphwalker.tools.wide.references import ReferenceTools
 
 
 def walker_tools(
@@ -38,6 +40,17 @@ def reference_tools(
     """The same two tools, with pages and with results that an answer may point at."""
     listed = lister(graph, settings)
     return lambda question: ReferenceTools(graph, question, settings, listed, rank)
+
+
+def frontier_tools(
+    graph: KnowledgeGraph, settings: AgentSettings, rank: Ranker
+) -> Callable[[Question], ToolBox]:
+    """The same, where a call may start at all entities of a result."""
+    listed, list_many = lister(graph, settings), many_lister(graph, settings)
+    options = parse_config(FrontierOptions, settings.options, "environment.options")
+    return lambda question: FrontierTools(
+        graph, question, settings, listed, rank, options, list_many
+    )
 
 
 def _single_completion(protocol: ActionProtocol, prompt: Prompt, settings: AgentSettings) -> Agent:
@@ -78,6 +91,18 @@ GRAPHWALKER_WIDE = Preset(
     calls=tuple(EXAMPLES),
     speaker=ReferenceSpeaker(),
 )
+GRAPHWALKER_FRONTIER = Preset(
+    name="graphwalker-frontier",
+    version=1,
+    source="our own: as graphwalker-wide, and a call may start at all entities of a result",
+    tools=frontier_tools,
+    protocol=_paged_tags,
+    agent=react,
+    defaults=GRAPHWALKER_WIDE.defaults,
+    options=FrontierOptions,
+    calls=tuple(EXAMPLES),
+    speaker=FrontierSpeaker(),
+)
 IO_PROMPT = Preset(
     name="io-prompt",
     version=3,
@@ -102,6 +127,7 @@ CHAIN_OF_THOUGHT = Preset(
 SHIPPED = (
     GRAPHWALKER,
     GRAPHWALKER_WIDE,
+    GRAPHWALKER_FRONTIER,
     GRAPHWALKER_CODE,
     SEARCH_ON_GRAPH,
     GRAPHWALK,

@@ -24,6 +24,7 @@ from graphwalker.question import Question
 from graphwalker.tokens.tool_calls import block_of_tools
 from graphwalker.tools.base import (
     Call,
+    Frontiers,
     Observation,
     References,
     ToolBox,
@@ -32,7 +33,7 @@ from graphwalker.tools.base import (
     together,
 )
 from graphwalker.tools.namebook import quote
-from graphwalker.tools.references import result_number
+from graphwalker.tools.wide.references import reference, result_number
 from graphwalker.trajectory import Message, Turn
 
 _NOTHING = Observation("")
@@ -109,6 +110,9 @@ class ReActAgent:
                 if fits(tools, References):
                     number = result_number(turn.observation)
                     shown.references = max(shown.references, number)
+                if fits(tools, Frontiers):
+                    numbered = map(reference, range(1, shown.references + 1))
+                    shown.starts = [one for one in numbered if tools.members(one)]
             grammar = self.protocol.grammar(shown)
         return Ask(messages, self.protocol.stop, False, forced, self._schemas, grammar)
 

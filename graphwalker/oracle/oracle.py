@@ -9,6 +9,7 @@ from graphwalker.graphs.base import Entity, KnowledgeGraph
 from graphwalker.oracle import thoughts
 from graphwalker.oracle.constraint_steps import weigh
 from graphwalker.oracle.directed import directed_hop
+from graphwalker.oracle.frontier import frontier_hop
 from graphwalker.oracle.pages import more_relations, more_triples
 from graphwalker.oracle.plan import WALKER, Move, Plan, PlannedPolicy, View, narrated
 from graphwalker.oracle.speakers import Directed, Speaker
@@ -136,6 +137,9 @@ def _hop(
     if fits(view.speaker, Directed):
         reached = yield from directed_hop(view, do, frontier, hop, phrase, why, rng)
         return list({end.id: end for ends in reached.values() for end in ends}.values())
+    starts = view.starts(frontier)
+    if len(starts) < len(frontier):
+        return (yield from frontier_hop(view, do, starts, hop, phrase, why, rng))
     for entity in frontier:
         look = view.look(entity)
         turn = view.answered(look)

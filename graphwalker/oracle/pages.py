@@ -21,7 +21,7 @@ def more_relations(
     """After `turn` listed the entity's relations: page by page until that one is listed. Nothing
     where the tools have no pages, or the entity does not have the relation."""
     page, speaker = 2, view.speaker
-    while _is_cut(turn) and fits(speaker, Pages) and relation not in view.listed:
+    while is_cut(turn) and fits(speaker, Pages) and relation not in view.listed:
         if not view.has(entity, relation):
             break
         call = speaker.relations_page(view.name(entity), page)
@@ -35,7 +35,7 @@ def more_triples(
 ) -> Generator[Any, Turn, list[Entity]]:
     """What the hop leads to: in `turn`, and on further pages where it was cut."""
     found, page, speaker = view.found(turn, entity, hop), 2, view.speaker
-    while _is_cut(turn) and fits(speaker, Pages) and len(found) < view.count(entity, hop):
+    while is_cut(turn) and fits(speaker, Pages) and len(found) < view.count(entity, hop):
         call = speaker.triples_page(view.name(entity), hop.relation, page)
         seen = view.answered(call)
         turn = seen or (yield from do(thoughts.next_triples(rng), call))
@@ -44,5 +44,5 @@ def more_triples(
     return found
 
 
-def _is_cut(turn: Turn) -> bool:
+def is_cut(turn: Turn) -> bool:
     return turn.hidden > 0 and not turn.error

@@ -4,21 +4,30 @@ import json
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from graphwalker.errors import PolicyError, UserError
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Step
 from graphwalker.oracle import thoughts
-from graphwalker.oracle.speakers import Directed, Numbers, Speaker, WalkerSpeaker, called
+from graphwalker.oracle.speakers import (
+    Directed,
+    Numbers,
+    Speaker,
+    Starts,
+    WalkerSpeaker,
+    called,
+)
 from graphwalker.policies.base import Completion, Request
 from graphwalker.protocols.base import ActionProtocol, FinalAnswer
 from graphwalker.query.query import Hop
 from graphwalker.question import Question
 from graphwalker.tools.base import Call, fits
-from graphwalker.tools.references import ends
+from graphwalker.tools.wide.references import ends
 from graphwalker.trajectory import Turn
 
 WALKER = WalkerSpeaker()
+_NAMED = 5
+"""Finds that a thought names where the next call may start at all of them at once."""
 Move = tuple[str, Call | FinalAnswer]
 Plan = Generator[Move, Turn, None]
 """Yields (thought, action), is sent the turn that came of it."""
@@ -73,6 +82,13 @@ class PlannedPolicy(ABC):
         self._plans.pop(key, None)
 
 
+class Start(NamedTuple):
+    """What a call starts at, as it names it, and the entities that this stands for."""
+
+    name: str
+    members: list[Entity]
+
+
 class View:
     """What an episode has seen so far: names by entity id, and every relation listed.
 
@@ -123,13 +139,47 @@ class View:
         if not turn.error:
             self.listed.update(listed_in(turn))
         if fits(self.speaker, Numbers) and turn.triples:
-            number, subject = self.speaker.number(turn.observation), turn.shown[0].id
-            found = ends(turn.triples, subject, self._topics)
+            number = self.speaker.number(turn.observation)
+            frontier = self._started_at(turn)
+            found = self._reached(turn, frontier) if frontier else self._ends(turn)
             self._results.setdefault(number, set()).update(found)
+
+    def _ends(self, turn: Turn) -> Iterable[str]:
+        return ends(turn.triples, turn.shown[0].id, self._topics)
+
+    def _started_at(self, turn: Turn) -> set[str]:
+        """The ids of the result at which a call started; none where it names an entity."""
+        named = turn.action.get("arguments", {}).get("entity")
+        speaker = self.speaker
+        if not fits(speaker, Starts) or named in self._names.values():
+            return set()
+        return next(
+            (ids for n, ids in self._results.items() if speaker.start(n) == named), set[str]()
+        )
+
+    def _reached(self, turn: Turn, frontier: Iterable[str]) -> Iterable[str]:
+        """The ids that the turn shows at the ends of its relations, seen from the frontier."""
+        shown = {entity.id for entity in turn.shown} - self._topics
+        starts = [Entity(entity_id) for entity_id in frontier]
+        relations = dict.fromkeys(triple.relation for triple in turn.triples)
+        hops = (Hop(relation, way) for relation in relations for way in Direction)
+        return {end for hop in hops for end in self.ends_of(starts, hop) if end in shown}
 
     def name(self, entity: Entity) -> str:
         """The name under which the episode knows the entity."""
         return self._names.get(entity.id, entity.name)
+
+    def starts(self, frontier: Sequence[Entity]) -> list["Start"]:
+        """Where calls start for a hop from all of these: at results of several that are part of
+        the frontier as a whole, where calls may, and at the entities that are left."""
+        left = {entity.id: entity for entity in frontier}
+        found = list[Start]()
+        if fits(self.speaker, Starts):
+            for number, ids in self._results.items():
+                if len(ids) > 1 and ids <= left.keys():
+                    members = [left.pop(entity.id) for entity in frontier if entity.id in ids]
+                    found.append(Start(self.speaker.start(number), members))
+        return [*found, *(Start(self._called(entity), [entity]) for entity in left.values())]
 
     def written(self, answers: Sequence[Entity], least: int = 1) -> tuple[str, ...]:
         """The answers as the preset writes them: a result of at least so many entities that is
@@ -192,6 +242,21 @@ class View:
             self._fresh = found
         return found
 
+    def found_from(self, turn: Turn, frontier: Sequence[Entity], hop: Hop) -> list[Entity]:
+        """The entities that the turn shows at the end of that hop from any of these, as shown."""
+        shown = {e.id: e for e in turn.shown}
+        ends = self.ends_of(frontier, hop)
+        found = [shown[end] for end in ends if end in shown]
+        if turn is self._last:
+            self._fresh = found
+        return found
+
+    def ends_of(self, frontier: Sequence[Entity], hop: Hop) -> dict[str, None]:
+        """Ids of all that the hop leads to from any of these, each once."""
+        steps = [Step(entity.id, hop.relation, hop.direction) for entity in frontier]
+        found = (end.id for ends in self.graph.step_many(steps) for end in ends)
+        return dict.fromkeys(end for end in found if end not in self._avoided)
+
     def shown_ends(self, turn: Turn, entity: Entity, hop: Hop) -> list[Entity]:
         """The entities that the turn's triples show at the end of that hop, CVT nodes too."""
         out = hop.direction is Direction.OUT
@@ -206,6 +271,8 @@ class View:
     def findings(self, rng: thoughts.Choice) -> str:
         """What the last turn gave, in words, once; then, or where it gave nothing, `""`."""
         fresh, self._fresh = self._fresh, []
+        if len(fresh) > _NAMED and fits(self.speaker, Starts):
+            return thoughts.found_many(len(fresh), rng)
         return thoughts.found([self.name(entity) for entity in fresh], rng) if fresh else ""
 
 

@@ -6,7 +6,7 @@ from typing import Protocol, runtime_checkable
 from graphwalker.graphs.base import FLATTENED, Direction, Entity
 from graphwalker.query.query import Hop
 from graphwalker.tools.base import Call, fits
-from graphwalker.tools.references import reference, result_number
+from graphwalker.tools.wide.references import reference, result_number
 
 
 class Speaker(Protocol):
@@ -50,6 +50,15 @@ class Numbers(Protocol):
 
     def reference(self, number: int) -> str:
         """What an answer writes for all entities that these triples lead to."""
+        ...
+
+
+@runtime_checkable
+class Starts(Protocol):
+    """What a speaker has besides, where a call may start at all entities of a result."""
+
+    def start(self, number: int) -> str:
+        """What a call names them by, in place of an entity's name."""
         ...
 
 
@@ -179,4 +188,11 @@ class ReferenceSpeaker(PagedSpeaker):
         return result_number(observation)
 
     def reference(self, number: int) -> str:
+        return reference(number)
+
+
+class FrontierSpeaker(ReferenceSpeaker):
+    """The same, and starts at results that are the frontier as a whole."""
+
+    def start(self, number: int) -> str:
         return reference(number)

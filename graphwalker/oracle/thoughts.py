@@ -11,9 +11,9 @@ def _pick(rng: Choice, *forms: str) -> str:
     return forms[0] if rng is None else rng.choice(forms)
 
 
-def _about(phrase: str) -> str:
+def _about(phrase: str, it: str = "it") -> str:
     """The phrase without its slot: `the director of {x}` becomes `the director of it`."""
-    text = phrase.replace("{x}", "it")
+    text = phrase.replace("{x}", it)
     if text.endswith("?"):
         return text[0].lower() + text[1:-1]
     return text if text.startswith("the ") else f"what {text}"
@@ -49,6 +49,11 @@ def found(names: Sequence[str], rng: Choice) -> str:
     return _pick(rng, f"Found {', '.join(names)}.", f"This gives {', '.join(names)}.")
 
 
+def found_many(count: int, rng: Choice) -> str:
+    """What a step gave, more than is worth naming."""
+    return _pick(rng, f"Found {count}.", f"This gives {count} entities.")
+
+
 def move(entity: str, phrase: str, rng: Choice) -> str:
     """A step gave an entity; continue from it with the next phrase."""
     return _pick(
@@ -64,6 +69,13 @@ def move_many(count: int, entity: str, phrase: str, rng: Choice) -> str:
         rng,
         f"Of {count}, now {entity}.",
         f"One of {count}: I check {entity} for {_about(phrase)}.",
+    )
+
+
+def move_all(count: int, phrase: str, rng: Choice) -> str:
+    """A step gave several entities; continue from all of them at once."""
+    return _pick(
+        rng, f"Go on from all {count}.", f"Next, from all {count}: {_about(phrase, 'them')}."
     )
 
 

@@ -34,7 +34,7 @@ class Shown:
     names: dict[str, str] = field(default_factory=dict[str, str])
     """Ids of entities by the names shown; `""` for a topic entity without an id."""
     listed: dict[str, dict[str, None]] = field(default_factory=dict[str, dict[str, None]])
-    """Relations by the id of the entity at which they were listed."""
+    """Relations by the id of the entity at which they were listed, or the reference."""
     relations: dict[str, None] = field(default_factory=dict[str, None])
     spent: set[tuple[str, str, str]] = field(default_factory=set[tuple[str, str, str]])
     """(tool, entity's name, relation or `""`) of calls that would show nothing new."""
@@ -42,13 +42,19 @@ class Shown:
     """The same of calls that have a further page, where there are pages."""
     references: int = 0
     """Results are numbered up to this, where an answer may point at them."""
+    starts: list[str] = field(default_factory=list[str])
+    """References at which a call may start, where it may."""
 
     def add(self, turn: Turn) -> None:
         """Take in what a turn has shown."""
         self.names.update((entity.name, entity.id) for entity in turn.shown)
+        named = str(turn.action.get("arguments", {}).get(ENTITY))
+        # What a call names may be a reference, which stands for several entities.
+        started = [named] if named in self.starts else []
         for entity_id, hops in turn.listed:
             found = dict.fromkeys(hop.relation for hop in hops)
-            self.listed.setdefault(entity_id, {}).update(found)
+            for key in (entity_id, *started):
+                self.listed.setdefault(key, {}).update(found)
             self.relations.update(found)
         if "tool" in turn.action:
             arguments: dict[str, Any] = turn.action["arguments"]
@@ -110,13 +116,14 @@ class TagGrammar:
 
     def _entities(self, tool: str, keys: Sequence[str]) -> list[str]:
         names = [n for n, entity_id in self.shown.names.items() if not is_literal(entity_id)]
+        names += self.shown.starts
         if any(key in RELATIONS for key in keys):
             return [name for name in names if self._relations(tool, name)]
         return [name for name in names if not self._made(tool, name, "")]
 
     def _relations(self, tool: str, name: str) -> list[str]:
         shown = self.shown
-        here = shown.listed.get(shown.names.get(name, ""), shown.relations)
+        here = shown.listed.get(shown.names.get(name, name), shown.relations)
         return [relation for relation in here if not self._made(tool, name, relation)]
 
     def _made(self, tool: str, name: str, relation: str) -> bool:

@@ -149,3 +149,12 @@ class References(Protocol):
     def resolve(self, names: Sequence[str]) -> tuple[str, ...] | Observation:
         """The names that an answer means; the model's mistake comes back as text."""
         ...
+
+
+@runtime_checkable
+class Frontiers(References, Protocol):
+    """What a toolbox has besides, where a call may start at all that another call led to."""
+
+    def members(self, name: str) -> tuple[Entity, ...]:
+        """The entities that a call's argument stands for; none where it is no reference."""
+        ...

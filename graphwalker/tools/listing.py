@@ -2,7 +2,7 @@
 
 import fnmatch
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -43,6 +43,16 @@ class Listing:
     def relations(self) -> tuple[str, ...]:
         return tuple(sorted({*self.out, *self.into}))
 
+    @classmethod
+    def merged(cls, listings: Iterable["Listing"]) -> "Listing":
+        """What any of those entities has; entities that two of them lead to are counted twice."""
+        out, into = dict[str, int](), dict[str, int]()
+        for listing in listings:
+            for total, part in ((out, listing.out), (into, listing.into)):
+                for relation, count in part.items():
+                    total[relation] = total.get(relation, 0) + count
+        return cls(out, into)
+
 
 @lru_cache(1 << 14)
 def _hop(relation: str, direction: Direction) -> Hop:
@@ -50,6 +60,7 @@ def _hop(relation: str, direction: Direction) -> Hop:
 
 
 Lister = Callable[[str], Listing]
+ManyLister = Callable[[Sequence[str]], list[Listing]]
 HiddenTest = Callable[[str], bool]
 """Whether a relation is never shown."""
 Namer = Callable[[str], tuple[list[str], list[str]]]
@@ -58,22 +69,35 @@ Namer = Callable[[str], tuple[list[str], list[str]]]
 
 def lister(graph: KnowledgeGraph, settings: WalkerSettings, remembered: int = 1 << 15) -> Lister:
     """Lists the relations of an entity; episodes that share a lister share what it remembers."""
+    list_many = many_lister(graph, settings)
+
+    @lru_cache(maxsize=remembered)
+    def list_relations(entity_id: str) -> Listing:
+        return list_many([entity_id])[0]
+
+    return list_relations
+
+
+def many_lister(graph: KnowledgeGraph, settings: WalkerSettings) -> ManyLister:
+    """Lists the relations of several entities, in one round trip where the graph has any."""
     hidden, some_hidden = hidden_test(settings.skip_relations), bool(settings.skip_relations)
     if settings.hide_inverse and type(graph).inverse_of is KnowledgeGraph.inverse_of:
         raise UserError("hide_inverse needs inverses: set layers.freebase_schema")
 
-    @lru_cache(maxsize=remembered)
-    def list_relations(entity_id: str) -> Listing:
-        sides = [Side(entity_id, Direction.OUT), Side(entity_id, Direction.IN)]
-        out, into = (
+    def list_many(entity_ids: Sequence[str]) -> list[Listing]:
+        sides = [Side(entity_id, direction) for entity_id in entity_ids for direction in Direction]
+        found = [
             {r: n for r, n in listed if n > 0 and not (some_hidden and hidden(r))}
             for listed in graph.flat_relations_many(sides)
-        )
-        if settings.hide_inverse:
-            into = _without_inverses(graph, entity_id, out, into)
-        return Listing(out, into)
+        ]
+        listings: list[Listing] = []
+        for entity_id, out, into in zip(entity_ids, found[::2], found[1::2], strict=True):
+            if settings.hide_inverse:
+                into = _without_inverses(graph, entity_id, out, into)
+            listings.append(Listing(out, into))
+        return listings
 
-    return list_relations
+    return list_many
 
 
 def _without_inverses(

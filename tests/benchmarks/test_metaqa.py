@@ -6,15 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.metaqa_data import HOPS, build, question_file, split_of, split_questions
-from benchmarks.metaqa_oracle import PathOracle
+from benchmarks.metaqa_data import build, question_file, split_of, split_questions
+from benchmarks.metaqa_oracle import HOPS, PathOracle
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.rollout import rollout
 from graphwalker.datasets.base import load_questions
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity
 from graphwalker.graphs.open import open_graph
-from graphwalker.oracle.speakers import ReferenceSpeaker
 from graphwalker.policies.base import Sampling
 from graphwalker.question import Question
 from graphwalker.trajectory import Trajectory
@@ -36,14 +35,15 @@ def graph(tmp_path_factory) -> Path:
     return build(folder / "kb.txt.gz", folder / "run" / "graph", lambda _: None)
 
 
-def walked(graph: Path, *path: str, width: int = 9) -> Trajectory:
-    config = EnvironmentConfig(preset="graphwalker-wide", prompt="compact", max_turns=30)
+def walked(graph: Path, *path: str, ends: int = 9) -> Trajectory:
+    config = EnvironmentConfig(
+        preset="graphwalker-frontier", prompt="compact", options={"ends": ends}
+    )
     environment = Environment(open_graph(graph), config)
     question = Question(
         "q", "?", (Entity("Alien", "Alien"),), annotations={"relation_path": list(path)}
     )
-    speaker = ReferenceSpeaker()
-    policy = PathOracle(environment.graph, environment.protocol, speaker, width)
+    policy = PathOracle(environment.graph, environment.protocol)
     return next(iter(rollout([question], environment, policy, Sampling())))
 
 
@@ -57,20 +57,30 @@ def test_films_without_the_relation_are_passed_over(graph) -> None:
     assert walk.answer == ("English",)
 
 
-def test_finds_are_numbered_by_hop(graph) -> None:
-    thoughts = " ".join(turn.thought for turn in walked(graph, "directed_by", "~directed_by").turns)
-    assert "Found a1 Ridley Scott; next ~directed_by; a1" in thoughts and "Found #2" in thoughts
-
-
-def test_the_answer_points_at_the_results_of_the_last_hop(graph) -> None:
+def test_thoughts_are_what_is_left_of_the_path(graph) -> None:
     walk = walked(graph, "directed_by", "~directed_by", "has_genre")
+    assert [turn.thought for turn in walk.turns] == [
+        "directed_by, ~directed_by, has_genre",
+        "directed_by",
+        "~directed_by, has_genre",
+        "~directed_by",
+        "has_genre",
+        "has_genre",
+        "",
+    ]
+
+
+def test_each_hop_starts_at_the_result_of_the_one_before(graph) -> None:
+    walk = walked(graph, "directed_by", "~directed_by", "has_genre")
+    starts = [turn.action["arguments"]["entity"] for turn in walk.turns[:-1]]
+    assert starts == ["Alien", "Alien", "#1", "#1", "#2", "#2"]
     assert walk.turns[-1].action == {"answer": ["#3"]} and walk.answer == ("Drama",)
 
 
-def test_a_hop_stops_at_its_width(graph) -> None:
-    walk = walked(graph, "directed_by", "~directed_by", "has_genre", width=2)
-    thoughts = " ".join(turn.thought for turn in walk.turns)
-    assert "b2" in thoughts and "b3" not in thoughts
+def test_a_long_result_is_read_to_its_end(graph) -> None:
+    walk = walked(graph, "directed_by", "~directed_by", ends=1)
+    assert [turn.thought for turn in walk.turns].count("more") == 3
+    assert set(walk.answer or ()) == {"Hey, You", "Blade Runner", "Legend"}
 
 
 def test_a_question_without_a_path_is_refused(graph) -> None:

@@ -11,8 +11,8 @@ from graphwalker.protocols.grammar import Shown
 from graphwalker.protocols.tags import TagProtocol
 from graphwalker.query.query import Hop
 from graphwalker.tools.base import Call, Listed
-from graphwalker.tools.paged import PAGE
 from graphwalker.tools.walker import EXAMPLES
+from graphwalker.tools.wide.paged import PAGE
 from graphwalker.trajectory import Turn
 
 TOPIC = Entity("m.1", 'Anna "Kö" Kovar')
@@ -86,6 +86,21 @@ def test_an_answer_names_each_entity_once_and_ends_after_the_last():
     opening = '<answer> ["Anna \\"Kö\\" Kovar", "'
     assert choices(grammar(LOOK, ASK), opening) == ['Oslo \\u003c/kg-query>"', '1999"']
     assert choices(grammar(LOOK, ASK), f'{opening}1999", "') == ['Oslo \\u003c/kg-query>"]']
+
+
+def test_a_call_may_start_at_a_result_and_takes_what_was_listed_there():
+    shown = Shown({TOPIC.name: TOPIC.id}, starts=["#1"])
+    for turn in (LOOK, ASK):
+        shown.add(turn)
+    made = TagProtocol(EXAMPLES, PAGE).grammar(shown)
+    assert choices(made, '<kg-query> get_relations("')[-1] == '#1"'
+    opening = '<kg-query> get_triples("#1", ["'
+    assert choices(made, opening) == ['a.b"', 'a.c"']  # not listed there: any that was seen
+    start = {"tool": "get_relations", "arguments": {"entity": "#1"}}
+    listed = (Listed("m.2", (Hop("a.b"),)), Listed("m.3", (Hop("a.d"),)))
+    shown.add(replace(LOOK, action=start, listed=listed))
+    assert choices(made, opening) == ['a.b"', 'a.d"']
+    assert '#1"' not in choices(made, '<kg-query> get_relations("')
 
 
 @pytest.mark.parametrize("seed", range(30))

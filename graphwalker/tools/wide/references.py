@@ -9,11 +9,12 @@ from graphwalker.question import Question
 from graphwalker.ranking.bm25 import Ranker, bm25
 from graphwalker.tools.base import ErrorKind, Observation, ShownTriple
 from graphwalker.tools.listing import Lister, Listing
-from graphwalker.tools.paged import PagedTools
 from graphwalker.tools.settings import WalkerSettings
 from graphwalker.tools.walker import FORMS
+from graphwalker.tools.wide.paged import PagedTools
 
-_REFERENCE = re.compile(r"#([0-9]{1,6})(?:\.([0-9]{1,6}))?")
+REFERENCE = re.compile(r"#([0-9]{1,6})(?:\.([0-9]{1,6}))?")
+"""`#2`, or `#2.3`: the number of a result, and of an entity in it."""
 _NUMBER = re.compile(r"#([0-9]{1,6}): ")
 
 
@@ -82,34 +83,34 @@ class ReferenceTools(PagedTools):
         self._graph_calls = 0
         meant: list[str] = []
         for name in names:
-            pointed = None if self.entity_id(name) else _REFERENCE.fullmatch(name.strip())
+            pointed = None if self.entity_id(name) else REFERENCE.fullmatch(name.strip())
             if pointed is None:
                 meant.append(name)
                 continue
             found = self._pointed_at(int(pointed[1]), pointed[2])
             if isinstance(found, str):
                 return self._error(ErrorKind.UNKNOWN_REFERENCE, found)
-            meant += found
+            meant += [end.name for end in found]
         if names and not meant:
             text = f"{names[0].strip()} leads to entities of the question alone; copy names"
             return self._error(ErrorKind.UNKNOWN_REFERENCE, text)
         return tuple(dict.fromkeys(meant))
 
-    def _pointed_at(self, number: int, place: str | None) -> list[str] | str:
-        """Names, or what is wrong with the reference and what to write instead."""
+    def _pointed_at(self, number: int, place: str | None) -> list[Entity] | str:
+        """Entities, or what is wrong with the reference and what to write instead."""
         count = len(self._results)
         if not count:
             return f"no triples were shown yet; first call {FORMS['get_triples']}"
         if not 0 < number <= count:
             known = "#1 is the only one" if count == 1 else f"#1 to #{count} are there"
             return f"there is no #{number}; {known}, or copy names"
-        names = [end.name for end in self._results[number - 1].ends.values()]
+        found = list(self._results[number - 1].ends.values())
         if place is None:
-            return names
-        if not 0 < int(place) <= len(names):
-            known = f"#{number} leads to {len(names)}"
+            return found
+        if not 0 < int(place) <= len(found):
+            known = f"#{number} leads to {len(found)}"
             return f"there is no #{number}.{int(place)}; {known}: write one of them, or copy names"
-        return [names[int(place) - 1]]
+        return [found[int(place) - 1]]
 
     def _show_triples(
         self, entity: Entity, listing: Listing, relations: Sequence[str]
@@ -119,8 +120,14 @@ class ReferenceTools(PagedTools):
             return seen
         number = self._number(entity, frozenset(relations))
         topics = frozenset(topic.id for topic in self._question.topic_entities)
-        self._results[number - 1].ends.update(ends(seen.triples, entity.id, topics))
+        self._results[number - 1].ends.update(self._led_to(seen, entity, topics))
         return replace(seen, text=f"{reference(number)}: {seen.text}")
+
+    def _led_to(
+        self, seen: Observation, entity: Entity, topics: frozenset[str]
+    ) -> dict[str, Entity]:
+        """What a result that was shown stands for."""
+        return ends(seen.triples, entity.id, topics)
 
     def _number(self, entity: Entity, relations: frozenset[str]) -> int:
         """The number of this query, a new one where it was not made before. A further page may name

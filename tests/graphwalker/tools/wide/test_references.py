@@ -6,9 +6,9 @@ from graphwalker.graphs.base import Entity
 from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.question import Question
 from graphwalker.tools.base import Call, Observation, References
-from graphwalker.tools.paged import PagedTools
-from graphwalker.tools.references import ReferenceTools, result_number
 from graphwalker.tools.walker import WalkerSettings
+from graphwalker.tools.wide.paged import PagedTools
+from graphwalker.tools.wide.references import ReferenceTools, result_number
 
 TRIPLES = [
     *(("m.a", "x.y.likes", f"m.b{i}") for i in range(7)),

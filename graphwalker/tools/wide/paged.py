@@ -17,7 +17,7 @@ _LAST_PAGE = 10_000
 """No list is that long; a model may write any number."""
 
 
-class _Ends(NamedTuple):
+class PagedEnds(NamedTuple):
     """What a relation leads to in one direction, as far as a page needs it, and how many in all."""
 
     relation: str
@@ -112,7 +112,7 @@ class PagedTools(WalkerTools):
             graph_calls=self._graph_calls,
         )
 
-    def _ends(self, entity: Entity, listing: Listing, relations: Sequence[str]) -> list[_Ends]:
+    def _ends(self, entity: Entity, listing: Listing, relations: Sequence[str]) -> list[PagedEnds]:
         hops = [(r, direction, total) for r in relations for direction, total in listing.sides(r)]
         # One more than is shown says whether there is a next page.
         limit = self._page * self._settings.triples_per_relation + 1
@@ -121,11 +121,11 @@ class PagedTools(WalkerTools):
         # Beyond CVTS_PER_RELATION the listing's number is a lower bound, and it counts ends that
         # no step gives: exact where all of them were fetched.
         return [
-            _Ends(r, d, ends, len(ends) if len(ends) < limit else max(total, len(ends)))
+            PagedEnds(r, d, ends, len(ends) if len(ends) < limit else max(total, len(ends)))
             for (r, d, total), ends in zip(hops, found, strict=True)
         ]
 
-    def _written(self, entity: Entity, hops: Sequence[_Ends], starts: Sequence[int]) -> Page:
+    def _written(self, entity: Entity, hops: Sequence[PagedEnds], starts: Sequence[int]) -> Page:
         page = Page(self._book, self._settings.max_observation_chars)
         size = self._settings.triples_per_relation
         for (relation, direction, ends, total), start in zip(hops, starts, strict=True):

@@ -1,0 +1,221 @@
+"""Tools that walk from a whole frontier: a call may start at `#2`, all that one call led to."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from pydantic import Field
+
+from graphwalker.config import Config
+from graphwalker.graphs.base import AtLeast, Direction, Entity, KnowledgeGraph, Step
+from graphwalker.question import Question
+from graphwalker.ranking.bm25 import Ranker, bm25
+from graphwalker.tools.base import ErrorKind, Listed, Observation, ShownTriple
+from graphwalker.tools.listing import Listing, ManyLister, many_lister
+from graphwalker.tools.namebook import NameBook, quote
+from graphwalker.tools.page import Page, more
+from graphwalker.tools.settings import WalkerSettings
+from graphwalker.tools.walker import Lister
+from graphwalker.tools.wide.paged import PagedEnds
+from graphwalker.tools.wide.references import REFERENCE, ReferenceTools
+
+Near = Mapping[tuple[str, Direction, str], Entity]
+"""The first entity of a frontier that leads to an end, by relation, direction and the end's id."""
+
+
+class FrontierOptions(Config):
+    """What only tools with frontiers have."""
+
+    ends: int = Field(default=100, ge=1)
+    """Entities shown for each relation and direction of a call that starts at a result; those
+    beyond are on its further pages."""
+
+
+class FrontierTools(ReferenceTools):
+    """As `ReferenceTools`; a call may start at `#2`, too: the frontier of all entities that query 2
+    led to, so that a hop from many entities is one call.
+
+    Its relations are those that any of them has; its triples are shown as their ends, each once:
+    `#3: [#2, film.film.genre, [Drama, Horror]]`. `#2.3` is the third entity, as if named.
+    """
+
+    def __init__(
+        self,
+        graph: KnowledgeGraph,
+        question: Question,
+        settings: WalkerSettings | None = None,
+        list_relations: Lister | None = None,
+        rank: Ranker = bm25,
+        options: FrontierOptions | None = None,
+        list_many: ManyLister | None = None,
+    ) -> None:
+        super().__init__(graph, question, settings, list_relations, rank)
+        self._options = options or FrontierOptions()
+        self._list_many = list_many or many_lister(graph, self._settings)
+        self._members: tuple[Entity, ...] = ()
+        self._member_listings: list[Listing] = []
+        self._near: dict[tuple[str, Direction, str], Entity] = {}
+        self._fault = ""
+
+    def signatures(self) -> str:
+        return (
+            f"{super().signatures()}\n"
+            'get_relations("#2") and get_triples("#2", ["relation", ...]) start at all of these '
+            f"entities at once, and show up to {self._options.ends} that they lead to."
+        )
+
+    def members(self, name: str) -> tuple[Entity, ...]:
+        """The entities at which a call starts that names them so; none where it is no reference."""
+        found = self._referred(name)
+        return () if found is None or isinstance(found, str) else tuple(found)
+
+    def _referred(self, name: str) -> list[Entity] | str | None:
+        """What a reference points at, or what is wrong with it; None for a name."""
+        pointed = None if self.entity_id(name) else REFERENCE.fullmatch(name.strip())
+        if pointed is None:
+            return None
+        found = self._pointed_at(int(pointed[1]), pointed[2])
+        return found or f"{name.strip()} leads to entities of the question alone; copy names"
+
+    def _find(self, name: str) -> Entity | None:
+        self._members, self._fault = (), ""
+        found = self._referred(name)
+        if found is None:
+            return super()._find(name)
+        if isinstance(found, str):
+            self._fault = found
+            return None
+        written = name.strip()
+        if "." in written:
+            return super()._find(found[0].name)
+        self._members = tuple(found)
+        # An id that no entity of a graph has: the result is asked for as if it was an entity.
+        return Entity(f"\0{written}", written)
+
+    def _unknown_entity(self, name: str) -> Observation:
+        if self._fault:
+            return self._error(ErrorKind.UNKNOWN_REFERENCE, self._fault)
+        return super()._unknown_entity(name)
+
+    def _list_relations(self, entity: Entity) -> Listing:
+        if not self._members:
+            return super()._list_relations(entity)
+        self._graph_calls += 2 * len(self._members)
+        self._member_listings = self._list_many([member.id for member in self._members])
+        return Listing.merged(self._member_listings)
+
+    def _show_relations(
+        self, entity: Entity, listing: Listing, ranked: Sequence[str]
+    ) -> Observation:
+        seen = super()._show_relations(entity, listing, ranked)
+        return replace(seen, listed=self._of_members(seen.listed)) if self._members else seen
+
+    def _refuse(self, entity: Entity, listing: Listing, relations: Sequence[str]) -> Observation:
+        refusal = super()._refuse(entity, listing, relations)
+        if not self._members:
+            return refusal
+        return replace(refusal, listed=self._of_members(refusal.listed))
+
+    def _of_members(self, listed: Sequence[Listed]) -> tuple[Listed, ...]:
+        """What is listed of a frontier, as the relations of its entities."""
+        shown = list(dict.fromkeys(hop.relation for one in listed for hop in one.hops))
+        each = zip(self._members, self._member_listings, strict=True)
+        of_each = (Listed(member.id, own.hops(shown)) for member, own in each)
+        return tuple(one for one in of_each if one.hops)
+
+    def _ends(self, entity: Entity, listing: Listing, relations: Sequence[str]) -> list[PagedEnds]:
+        if not self._members:
+            return super()._ends(entity, listing, relations)
+        self._near = {}
+        return [
+            self._ends_of_all(relation, direction)
+            for relation in relations
+            for direction, _ in listing.sides(relation)
+        ]
+
+    def _ends_of_all(self, relation: str, direction: Direction) -> PagedEnds:
+        """The ends of one hop from the frontier, each once, in the order of its entities."""
+        # One more than is shown says whether there is a next page. An entity that has more than
+        # that fills the page alone, so what is left of it is never missed here.
+        limit = self._page * self._options.ends + 1
+        starts = [
+            member
+            for member, own in zip(self._members, self._member_listings, strict=True)
+            if direction in dict(own.sides(relation))
+        ]
+        self._graph_calls += len(starts)
+        steps = [Step(member.id, relation, direction, limit) for member in starts]
+        ends, every = dict[str, Entity](), True
+        for member, found in zip(starts, self._graph.step_many(steps), strict=True):
+            every = every and len(found) < limit
+            for end in found:
+                if ends.setdefault(end.id, end) is end:
+                    self._near[relation, direction, end.id] = member
+        total = len(ends) if every else AtLeast(len(ends))
+        return PagedEnds(relation, direction, list(ends.values()), total)
+
+    def _written(self, entity: Entity, hops: Sequence[PagedEnds], starts: Sequence[int]) -> Page:
+        if not self._members:
+            return super()._written(entity, hops, starts)
+        page = EndsPage(self._book, self._settings.max_observation_chars, self._near)
+        size = self._options.ends
+        for (relation, direction, ends, total), start in zip(hops, starts, strict=True):
+            page.add(entity, relation, direction, ends[start : start + size], total - start)
+        return page
+
+    def _led_to(
+        self, seen: Observation, entity: Entity, topics: frozenset[str]
+    ) -> dict[str, Entity]:
+        if not self._members:
+            return super()._led_to(seen, entity, topics)
+        return {end.id: end for end in seen.shown if end.id not in topics}
+
+
+class EndsPage(Page):
+    """The ends of a frontier's triples, written out until the observation is full."""
+
+    def __init__(self, book: NameBook, budget: int, near: Near) -> None:
+        super().__init__(book, budget)
+        self._near = near
+
+    def add(
+        self,
+        entity: Entity,
+        relation: str,
+        direction: Direction,
+        ends: Sequence[Entity],
+        total: int,
+    ) -> None:
+        count = self._fitting(entity, relation, ends)
+        for end in ends[:count]:
+            shown, near = (
+                Entity(end.id, self._book.show(end)),
+                self._near_of(relation, direction, end),
+            )
+            self.shown.setdefault(end.id, shown)
+            head, tail = (near, shown) if direction is Direction.OUT else (shown, near)
+            self.triples.append(ShownTriple(head, relation, tail))
+        if count:
+            names = f"[{', '.join(quote(self._book.label(end)) for end in ends[:count])}]"
+            head, tail = entity.name, names
+            if direction is Direction.IN:
+                head, tail = tail, head
+            self.text += f"{', ' if self.text else ''}[{head}, {relation}, {tail}]"
+        self.counts.append(count)
+        self.hidden += total - count
+        self.text += more(total - count) if self.text else ""
+
+    def _near_of(self, relation: str, direction: Direction, end: Entity) -> Entity:
+        near = self._near[relation, direction, end.id]
+        return Entity(near.id, self._book.label(near))
+
+    def _fitting(self, entity: Entity, relation: str, ends: Sequence[Entity]) -> int:
+        """How many of the ends still have a place: at least one on an empty page."""
+        if self._full or self._budget <= 0:
+            return 0 if self._full else len(ends)
+        length = len(self.text) + len(entity.name) + len(relation) + len(", [, , []]")
+        for count, end in enumerate(ends):
+            length += len(quote(self._book.label(end))) + 2 * (count > 0)
+            if length > self._budget and (count or self.text):
+                self._full = True
+                return count
+        return len(ends)
