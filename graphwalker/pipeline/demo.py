@@ -97,6 +97,11 @@ class Demo:
             refuse_unknown(model, getattr(self.config, name), f"demo settings, {name}")
         for split, values in self.config.tests.items():
             refuse_unknown(SynthConfig, values, f"demo settings, tests.{split}")
+        # Training is read whole, as its stages read it after minutes of others.
+        where: Settings = {"model": str(self.out / "model"), "output_dir": str(self.out)}
+        for name, settings in (("sft1", self.config.sft1), ("sft2", self.config.sft2)):
+            self._parsed(SftConfig, name, {**where, "data": [self.graph], **settings})
+        self._parsed(GrpoConfig, "grpo", self._on_own_data({**where, **self.config.grpo}))
 
     # --- data
 
@@ -224,8 +229,9 @@ class Demo:
             self.train_sft({**paths, **data, **config.sft1}, "SFT stage 1")
         paths = {"model": str(out / "sft1" / "final"), "output_dir": str(out / "sft2")}
         data = {"data": [str(out / "graphroll" / "graphroll.jsonl")], "seed": config.seed}
+        # There is little to do beside the second stage, so both processes train.
         with self._beside(self._evaluation("SFT stage 1")):
-            self.train_sft({**paths, **data, **config.sft2}, "SFT stage 2")
+            self.train_sft({**paths, **data, **config.sft2}, "SFT stage 2", config.processes)
         paths = {"model": str(out / "sft2" / "final"), "output_dir": str(out / "grpo")}
         self.train_grpo({**paths, "seed": config.seed, **config.grpo})
 
@@ -244,29 +250,30 @@ class Demo:
         """The untrained agent, in `model/`."""
         self.run_stage(Stage("tiny model", self._make_model))
 
-    def train_sft(self, values: Settings, title: str) -> None:
-        """One SFT stage with these settings."""
+    def train_sft(self, values: Settings, title: str, processes: int = 1) -> None:
+        """One SFT stage with these settings, by so many processes."""
         from training.config import SftConfig
         from training.sft import run_sft
 
         config = self._parsed(SftConfig, title, values)
-        self.run_stage(Stage(title, lambda _: run_sft(config), own_bar=True))
+        work = partial(train_together, run_sft, config, processes)
+        self.run_stage(Stage(title, lambda _: work(), own_bar=True))
 
     def train_grpo(self, values: Settings) -> None:
         """GRPO on the run's own fresh questions, graph and environment."""
         from training.grpo import run_grpo
         from training.grpo_config import GrpoConfig
 
-        own = {"questions": str(self.grpo_file), "graph": self.graph}
+        config = self._parsed(GrpoConfig, "grpo", self._on_own_data(values))
+        work = partial(train_together, run_grpo, config, self.config.processes)
+        self.run_stage(Stage("GRPO", lambda _: work(), own_bar=True))
+
+    def _on_own_data(self, values: Settings) -> Settings:
+        """GRPO's settings with the questions and the demonstrations of this run."""
         if values.get("replay"):
             shown = [str(self.out / "graphroll" / "graphroll.jsonl")]
             values = {**values, "replay": {"data": shown, **values["replay"]}}
-        config = self._parsed(GrpoConfig, "grpo", {**own, **values})
-        if self.config.processes > 1:
-            work = partial(train_together, run_grpo, config, self.config.processes)
-        else:
-            work = partial(run_grpo, config)
-        self.run_stage(Stage("GRPO", lambda _: work(), own_bar=True))
+        return {"questions": str(self.grpo_file), "graph": self.graph, **values}
 
     def _make_model(self, _: console.ProgressTick) -> None:
         from graphwalker.agents.environment import EnvironmentConfig

@@ -23,12 +23,15 @@ STOPPED_S, FAILED_S = 60.0, 2.0
 
 
 def train_together(train: Callable[[C], object], config: C, count: int) -> None:
-    """Run `train` (`run_sft`, `run_grpo`) as `count` processes of one thread each that average
-    their gradients over gloo, the first with its progress on the terminal.
+    """Run `train` (`run_sft`, `run_grpo`): here, or as `count` processes of one thread each that
+    average their gradients over gloo, the first with its progress on the terminal.
 
     SIGTERM and SIGUSR1 are passed on: the processes save a checkpoint and end. What the first
     failed one said is raised here. (`graphwalker.pipeline.processes.SideProcess.result`.)
     """
+    if count == 1:
+        train(config)
+        return
     from torch.distributed.elastic.utils.distributed import get_free_port
 
     place = {

@@ -1,0 +1,29 @@
+"""The demo's settings, read before anything is made."""
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("trl")
+
+from graphwalker.config import load_config
+from graphwalker.errors import UserError
+from graphwalker.pipeline.config import DemoConfig
+from graphwalker.pipeline.demo import Demo
+from support.paths import ROOT
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("grpo.steps=71", "demo settings, grpo: steps must be a multiple of iterations"),
+        ("grpo.replay.weight=-1", "demo settings, grpo: replay.weight"),
+        ("sft1.lr=fast", "demo settings, sft1: lr"),
+        ("sft2.max_stepz=3", "demo settings, sft2: max_stepz is not a setting"),
+        ("tests.test-path.cuont=3", "demo settings, tests.test-path: cuont is not a setting"),
+    ],
+)
+def test_what_a_later_stage_refuses_is_refused_at_once(tmp_path, setting: str, message: str):
+    config = load_config(DemoConfig, ROOT / "configs" / "demo.yaml", [setting])
+    with pytest.raises(UserError) as refused:
+        Demo(tmp_path / "run", config).check_settings()
+    assert message in str(refused.value) and not (tmp_path / "run").exists()
