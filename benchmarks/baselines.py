@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.metaqa import MetaqaConfig
-from benchmarks.metaqa_data import HOPS, build, question_file, split_questions
+from benchmarks.metaqa_data import build, question_file, split_questions
+from benchmarks.metaqa_oracle import HOPS
 from benchmarks.record import ROOT, record
 from data_pipeline.config import SynthConfig
 from data_pipeline.synthesize import make_questions

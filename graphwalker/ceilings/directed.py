@@ -69,13 +69,13 @@ class DirectedExplorer(Explorer):
                 if not listed:
                     continue
                 if seen.triples and not seen.hidden:
-                    found[entity.id] = tuple(ends_of(seen, entity, (hop,)))
+                    found[entity.id] = tuple(ends_of(seen, [entity], (hop,)))
                     continue
             if calls == self._budget:
                 break
             calls += 1
             seen = self._shown_of(entity, hop.direction, hop.relation)
-            found[entity.id] = tuple(ends_of(seen, entity, (hop,)))
+            found[entity.id] = tuple(ends_of(seen, [entity], (hop,)))
         return found, calls, listed
 
     def _shown_of(self, entity: Entity, direction: Direction, relation: str = "") -> Observation:

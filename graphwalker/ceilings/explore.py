@@ -4,14 +4,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import groupby
+from operator import attrgetter
 
 from graphwalker.agents.environment import Environment
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Direction, Entity
-from graphwalker.oracle.speakers import Pages
+from graphwalker.oracle.plan import Start
+from graphwalker.oracle.speakers import Pages, Starts
 from graphwalker.query.query import Hop, Query
 from graphwalker.question import Question
-from graphwalker.tools.base import Call, Observation
+from graphwalker.tools.base import Call, Frontiers, Observation, fits
+from graphwalker.tools.wide.references import result_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +27,8 @@ class Reached:
     """Every relation so far was shown at an entity that it was taken from."""
     known: frozenset[str] = frozenset()
     """The relations shown so far: each may be followed from anywhere."""
+    results: tuple[int, ...] = ()
+    """The numbered results that it was shown, where calls may start at them."""
 
 
 class Explorer:
@@ -38,6 +43,7 @@ class Explorer:
             )
         self._speaker = environment.speaker
         self._paged = self._speaker if isinstance(self._speaker, Pages) else None
+        self._numbered = self._speaker if isinstance(self._speaker, Starts) else None
         self._budget = environment.config.max_turns
         self._box = environment.toolbox(question)
         names = zip(question.topic_entities, self._box.topic_names(), strict=True)
@@ -68,10 +74,10 @@ class Explorer:
         return here
 
     def listings(self, here: Reached) -> Iterator[tuple[tuple[Hop, ...], Reached]]:
-        """What the first entity lists within the calls left, and the cost to see it: each relation
+        """What the first start lists within the calls left, and the cost to see it: each relation
         in one direction, and in both where it has both."""
-        for entity in here.ends[:1]:
-            for page, hops in enumerate(self._listing(entity.name), start=1):
+        for start in self._starts(here)[:1]:
+            for page, hops in enumerate(self._listing(start.name), start=1):
                 if here.calls + page > self._budget:
                     return
                 seen = replace(here, calls=here.calls + page)
@@ -83,20 +89,34 @@ class Explorer:
     def take(self, here: Reached, hops: Sequence[Hop], avoided: frozenset[str]) -> Reached:
         """What is shown at the end of the hops, which are one relation, from every entity."""
         found: dict[str, Entity] = {}
-        calls = here.calls
-        for entity in here.ends:
-            for seen in self._triples(entity.name, hops[0].relation):
+        calls, results = here.calls, dict.fromkeys(here.results)
+        for start in self._starts(here):
+            for seen in self._triples(start.name, hops[0].relation):
                 if calls == self._budget:
                     break
                 calls += 1
-                found.update((end.id, end) for end in ends_of(seen, entity, hops))
+                found.update((end.id, end) for end in ends_of(seen, start.members, hops))
+                if self._numbered:
+                    results[result_number(seen.text)] = None
         kept = (end for key, end in found.items() if key not in avoided)
-        return replace(here, ends=tuple(kept), calls=calls)
+        return replace(here, ends=tuple(kept), calls=calls, results=tuple(results))
+
+    def _starts(self, here: Reached) -> list[Start]:
+        """Where calls start: at results that are part of the ends as a whole, where the tools have
+        such calls, and at the entities that are left. As the oracle does."""
+        left, found = {end.id: end for end in here.ends}, list[Start]()
+        if self._numbered and fits(self._box, Frontiers):
+            for number in here.results:
+                name = self._numbered.start(number)
+                ids = {member.id for member in self._box.members(name)}
+                if len(ids) > 1 and ids <= left.keys():
+                    found.append(Start(name, [left.pop(e.id) for e in here.ends if e.id in ids]))
+        return [*found, *(Start(entity.name, [entity]) for entity in left.values())]
 
     def _looked(self, here: Reached, hop: Hop) -> Reached:
         calls, known, listed = here.calls, set(here.known), False
-        for entity in here.ends:
-            for hops in self._listing(entity.name):
+        for start in self._starts(here):
+            for hops in self._listing(start.name):
                 if listed or calls == self._budget:
                     break
                 calls += 1
@@ -105,7 +125,8 @@ class Explorer:
                 listed = hop.relation in shown
             if hop.relation in known:
                 break
-        return Reached(here.ends, calls, here.listed and listed, frozenset(known))
+        listed = here.listed and listed
+        return replace(here, calls=calls, listed=listed, known=frozenset(known))
 
     def _listing(self, name: str) -> list[tuple[Hop, ...]]:
         """The hops on each page of an entity's listing."""
@@ -113,9 +134,7 @@ class Explorer:
             pages = self._paged
             further = partial(pages.relations_page, name) if pages else None
             shown = self._shown(self._speaker.relations(name), further)
-            self._listings[name] = [
-                tuple(hop for one in page.listed for hop in one.hops) for page in shown
-            ]
+            self._listings[name] = [_listed_hops(page) for page in shown]
         return self._listings[name]
 
     def _triples(self, name: str, relation: str) -> list[Observation]:
@@ -139,13 +158,21 @@ class Explorer:
         return found
 
 
-def ends_of(seen: Observation, here: Entity, hops: Sequence[Hop]) -> Iterator[Entity]:
+def _listed_hops(page: Observation) -> tuple[Hop, ...]:
+    """The hops that a page lists, those of one relation side by side; of several entities each
+    once."""
+    hops = dict.fromkeys(hop for one in page.listed for hop in one.hops)
+    return tuple(sorted(hops, key=attrgetter("relation")) if len(page.listed) > 1 else hops)
+
+
+def ends_of(seen: Observation, starts: Sequence[Entity], hops: Sequence[Hop]) -> Iterator[Entity]:
     """What the observation shows at the end of the hops, which are one relation."""
+    ids = {start.id for start in starts}
     for triple in seen.triples:
         for hop in hops:
             out = hop.direction is Direction.OUT
             near, far = (triple.head, triple.tail) if out else (triple.tail, triple.head)
-            if near.id == here.id and triple.relation == hop.relation:
+            if near.id in ids and triple.relation == hop.relation:
                 yield far
 
 

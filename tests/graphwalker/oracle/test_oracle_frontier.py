@@ -5,6 +5,7 @@ from data_pipeline.verification.replay import Replayer
 from eval.viewer.subgraph import walk_graph
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.rollout import rollout
+from graphwalker.ceilings.ceiling import reach_of
 from graphwalker.graphs.base import Direction, Entity
 from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.policies.config import PolicyConfig
@@ -94,3 +95,21 @@ def test_the_wide_preset_walks_the_same_question_one_by_one():
     policy = load_policy(PolicyConfig(model="oracle"), environment=there)
     done = next(iter(rollout([Question("q", "?", (XENIA,), query=query)], there, policy)))
     assert calls(done)[-2] == 'get_triples("Film 3", ["film.genre"])'
+
+
+def test_its_ceiling_counts_a_hop_from_a_result_as_one_call():
+    answers = tuple(Answer(f"Genre {i}", f"m.g{i}") for i in range(3))
+    question = Question("q", "?", (XENIA,), answers, query=CHAIN)
+    for preset, calls, won in (("frontier", 4, True), ("frontier", 3, False), ("wide", 5, False)):
+        config = EnvironmentConfig(preset=f"graphwalker-{preset}", max_turns=calls)
+        reach = reach_of(question, Environment(GRAPH, config))
+        assert (reach.all_answers_by_gold, reach.winnable) == (won, won), (preset, calls)
+
+
+def test_its_ceiling_uses_no_result_of_another_walk():
+    query = Query((Branch(XENIA, (MADE,)), Branch(QUIN, (CAST,))), (GENRE,))
+    answers = tuple(Answer(e.name, e.id) for e in execute(GRAPH, query).answers)
+    question = Question("q", "?", (XENIA, QUIN), answers, query=query)
+    for calls, won in ((6, True), (5, False)):
+        config = EnvironmentConfig(preset="graphwalker-frontier", max_turns=calls)
+        assert reach_of(question, Environment(GRAPH, config)).all_answers_by_gold == won
