@@ -31,7 +31,9 @@ def frontier_hop(
     else:
         return []
     found: dict[str, Entity] = {}
-    for k, start in enumerate(starts):
+    # One that leads nowhere would only be refused.
+    leading = [start for start in starts if view.ends_of(start.members, hop)]
+    for k, start in enumerate(leading):
         chosen = thoughts.choose(phrase, [hop.relation], rng)
         moved = chosen if k == 0 else _moving(starts, start, phrase, rng)
         ends = yield from _ask(view, do, start, hop, moved, rng)
