@@ -105,8 +105,8 @@ def _episode(
     if constraint and answers:
         thought, action = weighed(search.view, answers, keeps, search.choice)
     else:
-        meet = 0 if tail else len(branches)
-        thought, action = closing(search.view, answers, meet, search.choice)
+        ends = [] if tail else search.met
+        thought, action = closing(search.view, answers, ends, search.choice)
     yield search.speak(thought), action
 
 

@@ -40,6 +40,8 @@ class Search:
         self.choice = None if plain else rng
         self.errors: list[dict[str, Any]] = []
         self.listings: dict[str, set[str]] = {}
+        self.met: list[list[Entity]] = []
+        """The ends of the branches, once they meet."""
         self._looked_up: dict[tuple[str, str], tuple[Turn, int]] = {}
         self._left = max_turns
         self._turn = -1
@@ -87,6 +89,7 @@ class Search:
                 answers = yield from self._tail(answers, tail, sum(map(len, branches)))
             if answers:
                 self.recover()
+                self.met = [end for _, end in ends]
                 return answers
             self._doubt(ends, branches, dead)
 

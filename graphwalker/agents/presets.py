@@ -81,9 +81,9 @@ GRAPHWALKER = Preset(
 )
 GRAPHWALKER_WIDE = Preset(
     name="graphwalker-wide",
-    version=2,
-    source="our own: GraphWalker's tools, with 20 triples, pages, answers that point at results, "
-    "and stems or a trained ranker",
+    version=3,
+    source="our own: GraphWalker's tools, with 20 triples, pages, answers that point at results "
+    "and at what results share, and stems or a trained ranker",
     tools=reference_tools,
     protocol=_paged_tags,
     agent=react,

@@ -27,6 +27,7 @@ from graphwalker.tools.base import (
     Frontiers,
     Observation,
     References,
+    SharedReferences,
     ToolBox,
     WithTopics,
     fits,
@@ -113,6 +114,8 @@ class ReActAgent:
                 if fits(tools, Frontiers):
                     numbered = map(reference, range(1, shown.references + 1))
                     shown.starts = [one for one in numbered if tools.members(one)]
+            if fits(tools, SharedReferences):
+                shown.shared = tools.shared()
             grammar = self.protocol.grammar(shown)
         return Ask(messages, self.protocol.stop, False, forced, self._schemas, grammar)
 

@@ -78,7 +78,7 @@ class OraclePolicy(PlannedPolicy):
             yield weighed(view, answers, phrase, rng)
             return
         answers = _meant(question, answers)
-        yield closing(view, answers, 0 if query.tail else len(query.branches), rng)
+        yield closing(view, answers, [] if query.tail else ends, rng)
 
 
 def _meant(question: Question, found: list[Entity]) -> list[Entity]:
@@ -183,13 +183,18 @@ def moving(
     return thoughts.move(view.name(entity), phrase, rng)
 
 
-def closing(view: View, answers: Sequence[Entity], branches: int, rng: thoughts.Choice) -> Move:
-    """The last step: the answers, as shown; `branches` that meet in them."""
+def closing(
+    view: View,
+    answers: Sequence[Entity],
+    branches: Sequence[Sequence[Entity]],
+    rng: thoughts.Choice,
+) -> Move:
+    """The last step: the answers, as shown; the ends of the `branches` that meet in them."""
     names = tuple(view.name(entity) for entity in answers)
-    if branches > 1:
+    if len(branches) > 1:
         # One entity that both results hold may be all of one: that is no reason to point at it.
-        both = FinalAnswer(view.written(answers, least=2))
-        return thoughts.answer_both(names, rng, branches), both
+        both = view.written_shared(answers, branches) or view.written(answers, least=2)
+        return thoughts.answer_both(names, rng, len(branches)), FinalAnswer(both)
     return thoughts.answer(names, rng), FinalAnswer(view.written(answers))
 
 

@@ -12,6 +12,7 @@ from graphwalker.oracle import thoughts
 from graphwalker.oracle.speakers import (
     Directed,
     Numbers,
+    Shares,
     Speaker,
     Starts,
     WalkerSpeaker,
@@ -192,6 +193,19 @@ class View:
                 pointed.append(self.speaker.reference(number))
                 left = {key: name for key, name in left.items() if key not in found}
         return (*pointed, *left.values())
+
+    def written_shared(
+        self, answers: Sequence[Entity], ends: Sequence[Sequence[Entity]]
+    ) -> tuple[str, ...]:
+        """The answers as what these ends share, by the results that they are; nothing where one of
+        them is no result, or where the results share anything else."""
+        speaker = self.speaker
+        if not fits(speaker, Shares):
+            return ()
+        ids = [{entity.id for entity in end} - self._topics for end in ends]
+        numbers = [next((n for n, r in self._results.items() if n and r == i), 0) for i in ids]
+        same = set[str].intersection(*ids) == {entity.id for entity in answers}
+        return (speaker.shared(numbers),) if answers and same and all(numbers) else ()
 
     def look(self, entity: Entity | str, direction: Direction | None = None) -> Call:
         """The call that lists the relations of an entity, or of whatever has that name;

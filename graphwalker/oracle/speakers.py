@@ -1,12 +1,12 @@
 """Speakers: how the oracle's moves are written as the calls of one preset's tools."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol, runtime_checkable
 
 from graphwalker.graphs.base import FLATTENED, Direction, Entity
 from graphwalker.query.query import Hop
 from graphwalker.tools.base import Call, fits
-from graphwalker.tools.wide.references import reference, result_number
+from graphwalker.tools.wide.references import reference, result_number, shared_reference
 
 
 class Speaker(Protocol):
@@ -50,6 +50,15 @@ class Numbers(Protocol):
 
     def reference(self, number: int) -> str:
         """What an answer writes for all entities that these triples lead to."""
+        ...
+
+
+@runtime_checkable
+class Shares(Protocol):
+    """What a speaker has besides, where an answer may point at what several calls showed."""
+
+    def shared(self, numbers: Sequence[int]) -> str:
+        """What an answer writes for the entities that all of these results hold."""
         ...
 
 
@@ -189,6 +198,9 @@ class ReferenceSpeaker(PagedSpeaker):
 
     def reference(self, number: int) -> str:
         return reference(number)
+
+    def shared(self, numbers: Sequence[int]) -> str:
+        return shared_reference(numbers)
 
 
 class FrontierSpeaker(ReferenceSpeaker):

@@ -42,6 +42,8 @@ class Shown:
     """The same of calls that have a further page, where there are pages."""
     references: int = 0
     """Results are numbered up to this, where an answer may point at them."""
+    shared: list[str] = field(default_factory=list[str])
+    """References to what several results share, where an answer may hold them."""
     starts: list[str] = field(default_factory=list[str])
     """References at which a call may start, where it may."""
 
@@ -112,7 +114,8 @@ class TagGrammar:
         return None
 
     def _answers(self) -> list[str]:
-        return [*self.shown.names, *(f"#{n}" for n in range(1, self.shown.references + 1))]
+        numbered = (f"#{n}" for n in range(1, self.shown.references + 1))
+        return [*self.shown.names, *numbered, *self.shown.shared]
 
     def _entities(self, tool: str, keys: Sequence[str]) -> list[str]:
         names = [n for n, entity_id in self.shown.names.items() if not is_literal(entity_id)]

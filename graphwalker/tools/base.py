@@ -152,6 +152,15 @@ class References(Protocol):
 
 
 @runtime_checkable
+class SharedReferences(References, Protocol):
+    """What a toolbox has besides, where an answer may point at what several calls showed."""
+
+    def shared(self) -> list[str]:
+        """References to what results share, where they share any."""
+        ...
+
+
+@runtime_checkable
 class Frontiers(References, Protocol):
     """What a toolbox has besides, where a call may start at all that another call led to."""
 

@@ -16,7 +16,7 @@ from graphwalker.tools.page import Page, more
 from graphwalker.tools.settings import WalkerSettings
 from graphwalker.tools.walker import Lister
 from graphwalker.tools.wide.paged import PagedEnds
-from graphwalker.tools.wide.references import REFERENCE, ReferenceTools
+from graphwalker.tools.wide.references import ReferenceTools
 
 Near = Mapping[tuple[str, Direction, str], Entity]
 """The first entity of a frontier that leads to an end, by relation, direction and the end's id."""
@@ -35,7 +35,8 @@ class FrontierTools(ReferenceTools):
     led to, so that a hop from many entities is one call.
 
     Its relations are those that any of them has; its triples are shown as their ends, each once:
-    `#3: [#2, film.film.genre, [Drama, Horror]]`. `#2.3` is the third entity, as if named.
+    `#3: [#2, film.film.genre, [Drama, Horror]]`. `#2.3` is the third entity, as if named, and
+    `#1 & #2` a frontier, too.
     """
 
     def __init__(
@@ -68,23 +69,15 @@ class FrontierTools(ReferenceTools):
         found = self._referred(name)
         return () if found is None or isinstance(found, str) else tuple(found)
 
-    def _referred(self, name: str) -> list[Entity] | str | None:
-        """What a reference points at, or what is wrong with it; None for a name."""
-        pointed = None if self.entity_id(name) else REFERENCE.fullmatch(name.strip())
-        if pointed is None:
-            return None
-        found = self._pointed_at(int(pointed[1]), pointed[2])
-        return found or f"{name.strip()} leads to entities of the question alone; copy names"
-
     def _find(self, name: str) -> Entity | None:
         self._members, self._fault = (), ""
-        found = self._referred(name)
+        found, written = self._referred(name), name.strip()
         if found is None:
             return super()._find(name)
-        if isinstance(found, str):
-            self._fault = found
+        if isinstance(found, str) or not found:
+            alone = f"{written} leads to entities of the question alone; copy names"
+            self._fault = found if isinstance(found, str) else alone
             return None
-        written = name.strip()
         if "." in written:
             return super()._find(found[0].name)
         self._members = tuple(found)

@@ -1,8 +1,10 @@
-"""The paged tools with numbered results: an answer may say `#2` for what one call showed."""
+"""The paged tools with numbered results: an answer may say `#2` for what one call showed, and
+`#1 & #2` for what two showed both."""
 
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 
 from graphwalker.graphs.base import Entity, KnowledgeGraph
 from graphwalker.question import Question
@@ -15,12 +17,24 @@ from graphwalker.tools.wide.paged import PagedTools
 
 REFERENCE = re.compile(r"#([0-9]{1,6})(?:\.([0-9]{1,6}))?")
 """`#2`, or `#2.3`: the number of a result, and of an entity in it."""
+_SHARED = re.compile(r"#[0-9]{1,6}(?:\s*&\s*#[0-9]{1,6})+")
+_LATEST = 8
+"""Results of which constrained decoding is offered what they share."""
 _NUMBER = re.compile(r"#([0-9]{1,6}): ")
 
 
 def reference(number: int) -> str:
     """How an answer points at the result of that number."""
     return f"#{number}"
+
+
+def shared_reference(numbers: Iterable[int]) -> str:
+    """How an answer points at what those results share.
+
+    >>> shared_reference([1, 2])
+    '#1 & #2'
+    """
+    return " & ".join(map(reference, numbers))
 
 
 def result_number(observation: str) -> int:
@@ -53,7 +67,7 @@ class _Result:
 
 class ReferenceTools(PagedTools):
     """As `PagedTools`; an observation of triples begins with a number, and an answer may hold `#2`
-    for all entities that it led to, `#2.3` for the third of them.
+    for all entities that it led to, `#2.3` for the third of them, `#1 & #2` for those in both.
 
     A query keeps its number: when it is made again, and on its further pages, whose entities join
     those of the pages before.
@@ -74,7 +88,8 @@ class ReferenceTools(PagedTools):
         return (
             f"{super().signatures()}\n"
             "Triples are shown with a number, such as #2: in an answer, "
-            '"#2" stands for all entities that they lead to, "#2.3" for the third of them.'
+            '"#2" stands for all entities that they lead to, "#2.3" for the third of them, '
+            '"#1 & #2" for those that both lead to.'
         )
 
     def resolve(self, names: Sequence[str]) -> tuple[str, ...] | Observation:
@@ -83,18 +98,44 @@ class ReferenceTools(PagedTools):
         self._graph_calls = 0
         meant: list[str] = []
         for name in names:
-            pointed = None if self.entity_id(name) else REFERENCE.fullmatch(name.strip())
-            if pointed is None:
-                meant.append(name)
-                continue
-            found = self._pointed_at(int(pointed[1]), pointed[2])
+            found = self._referred(name)
             if isinstance(found, str):
                 return self._error(ErrorKind.UNKNOWN_REFERENCE, found)
-            meant += [end.name for end in found]
+            meant += [name] if found is None else [end.name for end in found]
         if names and not meant:
             text = f"{names[0].strip()} leads to entities of the question alone; copy names"
             return self._error(ErrorKind.UNKNOWN_REFERENCE, text)
         return tuple(dict.fromkeys(meant))
+
+    def shared(self) -> list[str]:
+        """References to what two or three of the latest results share, where they share any."""
+        latest = range(max(1, len(self._results) - _LATEST + 1), len(self._results) + 1)
+        sets = {number: self._results[number - 1].ends.keys() for number in latest}
+        groups = (group for size in (2, 3) for group in combinations(latest, size))
+        return [
+            shared_reference(group)
+            for group in groups
+            if set[str].intersection(*(set(sets[number]) for number in group))
+        ]
+
+    def _referred(self, name: str) -> list[Entity] | str | None:
+        """What a reference points at, or what is wrong with it; None for a name."""
+        written = name.strip()
+        if self.entity_id(name):
+            return None
+        if one := REFERENCE.fullmatch(written):
+            return self._pointed_at(int(one[1]), one[2])
+        if not _SHARED.fullmatch(written):
+            return None
+        both = [self._pointed_at(int(number), None) for number in re.findall(r"[0-9]+", written)]
+        wrong = [found for found in both if isinstance(found, str)]
+        if wrong:
+            return wrong[0]
+        sets = [{end.id for end in found if isinstance(end, Entity)} for found in both]
+        kept = set[str].intersection(*sets)
+        if not kept:
+            return f"{written} share no entity; point at one of them, or copy names"
+        return [end for end in both[0] if isinstance(end, Entity) and end.id in kept]
 
     def _pointed_at(self, number: int, place: str | None) -> list[Entity] | str:
         """Entities, or what is wrong with the reference and what to write instead."""

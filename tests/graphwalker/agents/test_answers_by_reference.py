@@ -100,10 +100,16 @@ def test_the_oracle_names_several_results_and_pages_by_their_numbers():
     assert two.answer == ("#2", "E", "A")  # an entity is called `#2`; the topic is named
 
 
-def test_the_oracle_names_what_is_less_than_a_result():
+def test_the_oracle_points_at_what_two_results_share():
     of = Branch(Entity("m.f", "F"), (Hop("r.r.of"),))
     both = oracle(Branch(A, (Hop("r.r.to"),)), of)
-    assert both.turns[-1].action == {"answer": ["C"]} and both.answer == ("C",)
+    assert both.turns[-1].action == {"answer": ["#1 & #2"]} and both.answer == ("C",)
+
+
+def test_the_oracle_names_what_is_less_than_results_share():
+    chain = Branch(A, (Hop("r.r.to"), Hop("r.r.from")))  # two queries, so no result of its own
+    both = oracle(chain, Branch(Entity("m.c", "C"), (Hop("r.r.from"),)), max_turns=20)
+    assert both.turns[-1].action == {"answer": ["A", "E"]} and both.answer == ("A", "E")
 
 
 def test_a_replay_resolves_the_answer_again(tmp_path):

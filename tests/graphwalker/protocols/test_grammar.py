@@ -88,6 +88,13 @@ def test_an_answer_names_each_entity_once_and_ends_after_the_last():
     assert choices(grammar(LOOK, ASK), f'{opening}1999", "') == ['Oslo \\u003c/kg-query>"]']
 
 
+def test_an_answer_may_be_what_results_share():
+    shown = Shown({TOPIC.name: TOPIC.id}, references=2, shared=["#1 & #2"])
+    made = TagProtocol(EXAMPLES, PAGE).grammar(shown)
+    assert choices(made, '<answer> ["#') == ['#1"', '#2"', '#1 & #2"']
+    assert choices(made, '<answer> ["#1 ') == ['#1 & #2"']
+
+
 def test_a_call_may_start_at_a_result_and_takes_what_was_listed_there():
     shown = Shown({TOPIC.name: TOPIC.id}, starts=["#1"])
     for turn in (LOOK, ASK):

@@ -125,3 +125,37 @@ def test_a_shown_name_that_reads_like_a_reference_is_that_name():
 
 def test_the_signatures_say_so():
     assert '"#2" stands for all entities that they lead to' in tools().signatures()
+
+
+def test_an_answer_may_point_at_what_results_share():
+    box = tools()
+    ask(box, "Ann", "likes", page=1)  # Bob 0, Bob 1, Bob 2
+    ask(box, "Bob 1", "likes")  # Bob 2
+    ask(box, "Ann", "wrote")
+    assert box.resolve(["#1 & #2"]) == box.resolve([" #2&#1 "]) == ("Bob 2",)
+    assert box.resolve(["#1 & #1", "Bob 2"]) == ("Bob 0", "Bob 1", "Bob 2")
+    assert box.shared() == ["#1 & #2"]
+
+
+@pytest.mark.parametrize(
+    ("written", "says"),
+    [
+        ("#1 & #3", "#1 & #3 share no entity"),
+        ("#1 & #9", "there is no #9; #1 to #3 are there"),
+        ("#1 & #2 & #3", "share no entity"),
+    ],
+)
+def test_results_that_share_nothing_are_a_mistake(written: str, says: str):
+    box = tools()
+    for entity, relation in (("Ann", "likes"), ("Bob 1", "likes"), ("Ann", "wrote")):
+        ask(box, entity, relation)
+    seen = box.resolve([written])
+    assert isinstance(seen, Observation) and says in seen.text
+    assert seen.error == "unknown_reference"
+
+
+@pytest.mark.parametrize("written", ["#1 &", "& #1", "#1 & Bob 2", "#1.2 & #2", "#1 + #2"])
+def test_what_only_looks_like_a_reference_is_a_name(written: str):
+    box = tools()
+    ask(box, "Ann", "likes")
+    assert box.resolve([written]) == (written,)
