@@ -1,9 +1,11 @@
 """The environment of an agent: a graph, its tools, and the agent that a preset makes."""
 
+from collections.abc import Collection
 from functools import cached_property
 from typing import Any, Self
 
 from pydantic import SerializerFunctionWrapHandler, model_serializer, model_validator
+from pydantic_core import to_jsonable_python
 
 from graphwalker.agents.preset import AgentSettings, Preset
 from graphwalker.agents.prompt import Prompt
@@ -45,6 +47,18 @@ class EnvironmentConfig(AgentSettings):
             "constrained": self.constrained,
         }
         return {key: value for key, value in data.items() if kept.get(key, True)}
+
+    def explicit(self) -> dict[str, Any]:
+        """What was set, as a config file writes it; a default that was written down, too."""
+        return self._with(self.model_fields_set, self.model_dump(mode="json", exclude_unset=True))
+
+    def whole(self) -> dict[str, Any]:
+        """Every setting; its record leaves out some that are at their defaults."""
+        return self._with(type(self).model_fields, self.model_dump(mode="json"))
+
+    def _with(self, names: Collection[str], found: dict[str, Any]) -> dict[str, Any]:
+        others = sorted(set(names) - found.keys())
+        return {**found, **{name: to_jsonable_python(getattr(self, name)) for name in others}}
 
     def _default_ranker(self) -> str:
         # `_of` sets the name of a preset at hand, which may be none that can be looked up.

@@ -251,7 +251,7 @@ def _environment(
     model: Path, own: ModelEnvironment, given: EnvironmentConfig
 ) -> tuple[EnvironmentConfig, list[str]]:
     """The model's environment with what the user set, and what differs from the model's own."""
-    explicit = given.model_dump(mode="json", exclude_unset=True)
+    explicit = given.explicit()
     # The same preset may stand in another module today than when the model was trained.
     found = {**own.environment, "preset": explicit.pop("preset", own.environment["preset"])}
     carried = str(model / RANKER_FOLDER)
@@ -259,7 +259,7 @@ def _environment(
         found["ranker"] = carried
     trained = parse_config(EnvironmentConfig, found, str(model / MODEL_FILE))
     chosen = parse_config(EnvironmentConfig, _merged(found, explicit), "environment")
-    different = _differences(trained.model_dump(), chosen.model_dump(), "environment.")
+    different = _differences(trained.whole(), chosen.whole(), "environment.")
     preset = find_preset(chosen.preset)
     if preset.version != own.preset_version:
         different.append(f"preset version {preset.version} (trained with {own.preset_version})")

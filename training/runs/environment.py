@@ -59,7 +59,7 @@ def merged(base: EnvironmentConfig, wanted: EnvironmentConfig, name: str) -> Env
     """`base` with what is set in `wanted`; a warning names what differs."""
     from omegaconf import OmegaConf
 
-    parts = [base.model_dump(mode="json"), wanted.model_dump(mode="json", exclude_unset=True)]
+    parts = [base.model_dump(mode="json"), wanted.explicit()]
     values = OmegaConf.to_container(OmegaConf.merge(*map(OmegaConf.create, parts)))
     chosen = parse_config(EnvironmentConfig, values, name)
     _warn_of_differences(base, chosen, f"{name}: ")
@@ -160,7 +160,7 @@ def _first(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _warn_of_differences(base: EnvironmentConfig, other: EnvironmentConfig, where: str) -> None:
-    before, after = base.model_dump(mode="json"), other.model_dump(mode="json")
+    before, after = base.whole(), other.whole()
     different = [
         f"{key} = {after.get(key)!r}, in the demonstrations {before.get(key)!r}"
         for key in before | after

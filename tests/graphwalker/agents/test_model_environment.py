@@ -149,6 +149,25 @@ def test_a_trained_ranker_travels_with_the_model(tmp_path: Path, caplog):
     assert "has changed" in warned(caplog)
 
 
+@pytest.mark.parametrize(
+    ("trained", "given"),
+    [
+        ({"constrained": True}, {"constrained": False}),
+        ({"ranker": "stems"}, {"ranker": "bm25"}),
+        ({"preset": "graphwalker-frontier", "options": {"ends": 7}}, {"options": {}}),
+    ],
+)
+def test_a_default_that_is_written_down_wins_over_the_model(tmp_path, caplog, trained, given):
+    write_environment(tmp_path / "m", EnvironmentConfig(**trained), format="inline")
+    found = settings_for(tmp_path / "m", EnvironmentConfig(**given), "inline", 512, ()).environment
+    ((name, value),) = given.items()
+    if name == "options":  # merged with the model's, setting by setting
+        value = trained["options"]
+    else:
+        assert f"environment.{name}={value} (trained with " in warned(caplog)
+    assert getattr(found, name) == value
+
+
 def test_an_agent_of_ones_own_comes_with_its_model(tmp_path: Path, monkeypatch):
     (tmp_path / "carried_agent.py").write_text((ROOT / "tests/support/search_agent.py").read_text())
     monkeypatch.chdir(tmp_path)
