@@ -22,9 +22,9 @@ class DemoConfig(Config):
     """Named entities of the fictional world."""
     processes: Literal[1, 2] = 1
     """Processes that work side by side, of one thread each where there are 2: what SFT does not
-    wait for is made and evaluated beside it, and its second stage and GRPO are trained by two that
-    average their gradients, in another order of sums than one, so that a run repeats with the same
-    number. 1: all in turn, with the threads that torch takes."""
+    wait for is made and evaluated beside it, and GRPO's episodes are drawn by two that average
+    their gradients, in another order of sums than one, so that a run repeats with the same number.
+    1: all in turn, with the threads that torch takes."""
     environment: Settings = {}
     """Tools, limits and prompt, the same for data, training and evaluation."""
     synth: Settings = {}
