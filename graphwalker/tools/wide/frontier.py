@@ -141,7 +141,8 @@ class FrontierTools(ReferenceTools):
         for member, found in zip(starts, self._graph.step_many(steps), strict=True):
             every = every and len(found) < limit
             for end in found:
-                if ends.setdefault(end.id, end) is end:
+                if end.id not in ends:
+                    ends[end.id] = end
                     self._near[relation, direction, end.id] = member
         total = len(ends) if every else AtLeast(len(ends))
         return PagedEnds(relation, direction, list(ends.values()), total)
