@@ -9,7 +9,7 @@ from operator import attrgetter
 from graphwalker.agents.environment import Environment
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Direction, Entity
-from graphwalker.oracle.plan import Start
+from graphwalker.oracle.plan import Start, starts_at
 from graphwalker.oracle.speakers import Pages, Starts
 from graphwalker.query.query import Hop, Query
 from graphwalker.question import Question
@@ -104,14 +104,11 @@ class Explorer:
     def _starts(self, here: Reached) -> list[Start]:
         """Where calls start: at results that are part of the ends as a whole, where the tools have
         such calls, and at the entities that are left. As the oracle does."""
-        left, found = {end.id: end for end in here.ends}, list[Start]()
-        if self._numbered and fits(self._box, Frontiers):
-            for number in here.results:
-                name = self._numbered.start(number)
-                ids = {member.id for member in self._box.members(name)}
-                if len(ids) > 1 and ids <= left.keys():
-                    found.append(Start(name, [left.pop(e.id) for e in here.ends if e.id in ids]))
-        return [*found, *(Start(entity.name, [entity]) for entity in left.values())]
+        box, results = self._box, list[tuple[str, set[str]]]()
+        if self._numbered and fits(box, Frontiers):
+            names = map(self._numbered.start, here.results)
+            results = [(name, {member.id for member in box.members(name)}) for name in names]
+        return starts_at(here.ends, results, attrgetter("name"))
 
     def _looked(self, here: Reached, hop: Hop) -> Reached:
         calls, known, listed = here.calls, set(here.known), False

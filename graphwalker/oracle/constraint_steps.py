@@ -8,7 +8,7 @@ from graphwalker.graphs.literals import is_literal, literal_name
 from graphwalker.oracle import thoughts
 from graphwalker.oracle.directed import directed_hop
 from graphwalker.oracle.pages import Do, more_relations
-from graphwalker.oracle.plan import View
+from graphwalker.oracle.plan import Start, View
 from graphwalker.oracle.speakers import Directed
 from graphwalker.query.constraint import Constraint, chosen
 from graphwalker.query.query import Hop
@@ -45,7 +45,8 @@ def weigh(
             continue
         if constraint.relation not in view.listed:
             turn = yield from do(why, view.look(entity))
-            yield from more_relations(view, do, turn, entity, constraint.relation, rng)
+            start = Start(view.name(entity), [entity])
+            yield from more_relations(view, do, turn, start, constraint.relation, rng)
             why = thoughts.choose(phrase, [constraint.relation], rng)
         if constraint.relation not in view.listed:
             return []
@@ -57,7 +58,7 @@ def weigh(
 
 
 def _values(view: View, turn: Turn, entity: Entity, constraint: Constraint) -> tuple[str, ...]:
-    return _texts(view.found(turn, entity, Hop(constraint.relation)))
+    return _texts(view.found(turn, [entity], Hop(constraint.relation)))
 
 
 def _texts(ends: Iterable[Entity]) -> tuple[str, ...]:

@@ -9,9 +9,8 @@ from graphwalker.graphs.base import Entity, KnowledgeGraph
 from graphwalker.oracle import thoughts
 from graphwalker.oracle.constraint_steps import weigh
 from graphwalker.oracle.directed import directed_hop
-from graphwalker.oracle.frontier import frontier_hop
 from graphwalker.oracle.pages import more_relations, more_triples
-from graphwalker.oracle.plan import WALKER, Move, Plan, PlannedPolicy, View, narrated
+from graphwalker.oracle.plan import WALKER, Move, Plan, PlannedPolicy, Start, View, narrated
 from graphwalker.oracle.speakers import Directed, Speaker
 from graphwalker.protocols.base import ActionProtocol, FinalAnswer
 from graphwalker.query.draft import filled, plain_wording
@@ -138,33 +137,43 @@ def _hop(
         reached = yield from directed_hop(view, do, frontier, hop, phrase, why, rng)
         return list({end.id: end for ends in reached.values() for end in ends}.values())
     starts = view.starts(frontier)
-    if len(starts) < len(frontier):
-        return (yield from frontier_hop(view, do, starts, hop, phrase, why, rng))
-    for entity in frontier:
-        look = view.look(entity)
+    for start in starts:
+        look = view.speaker.relations(start.name)
         turn = view.answered(look)
         if turn is None:
-            turn = yield from do(why or moving(view, frontier, entity, phrase, rng), look)
-        yield from more_relations(view, do, turn, entity, hop.relation, rng)
+            turn = yield from do(why or _moving(view, frontier, start, phrase, rng), look)
+        yield from more_relations(view, do, turn, start, hop.relation, rng)
         why = ""
         if hop.relation in view.listed:
             break
     if hop.relation not in view.listed:
         return []
+    if len(starts) < len(frontier):
+        # Beside a result, one that leads nowhere would only be refused.
+        starts = [start for start in starts if view.ends_of(start.members, hop)]
     found: dict[str, Entity] = {}
-    for k, entity in enumerate(frontier):
-        ask = view.ask(entity, hop.relation, hop.direction)
+    for k, start in enumerate(starts):
+        ask = view.speaker.triples(start.name, hop.relation, hop.direction)
         turn = view.answered(ask)
         if turn is None:
             why = (
                 thoughts.choose(phrase, [hop.relation], rng)
                 if k == 0
-                else thoughts.move_many(len(frontier), view.name(entity), phrase, rng)
+                else _moving(view, frontier, start, phrase, rng)
             )
             turn = yield from do(why, ask)
-        ends = yield from more_triples(view, do, turn, entity, hop, rng)
+        ends = yield from more_triples(view, do, turn, start, hop, rng)
         found.update((e.id, e) for e in ends)
     return list(found.values())
+
+
+def _moving(
+    view: View, frontier: Sequence[Entity], start: Start, phrase: str, rng: thoughts.Choice
+) -> str:
+    """The thought of continuing from a start."""
+    if len(start.members) > 1:
+        return thoughts.move_all(len(start.members), phrase, rng)
+    return moving(view, frontier, start.members[0], phrase, rng)
 
 
 def opening(topic: str, phrase: str, number: int, rng: thoughts.Choice) -> str:

@@ -3,7 +3,7 @@
 import json
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from graphwalker.errors import PolicyError, UserError
@@ -173,14 +173,9 @@ class View:
     def starts(self, frontier: Sequence[Entity]) -> list["Start"]:
         """Where calls start for a hop from all of these: at results of several that are part of
         the frontier as a whole, where calls may, and at the entities that are left."""
-        left = {entity.id: entity for entity in frontier}
-        found = list[Start]()
-        if fits(self.speaker, Starts):
-            for number, ids in self._results.items():
-                if len(ids) > 1 and ids <= left.keys():
-                    members = [left.pop(entity.id) for entity in frontier if entity.id in ids]
-                    found.append(Start(self.speaker.start(number), members))
-        return [*found, *(Start(self._called(entity), [entity]) for entity in left.values())]
+        named = self.speaker.start if fits(self.speaker, Starts) else None
+        results = ((named(n), ids) for n, ids in self._results.items()) if named else ()
+        return starts_at(frontier, results, self._called)
 
     def written(self, answers: Sequence[Entity], least: int = 1) -> tuple[str, ...]:
         """The answers as the preset writes them: a result of at least so many entities that is
@@ -228,11 +223,6 @@ class View:
         steps = [Step(entity.id, relation, direction, 1) for direction in Direction]
         return any(self.graph.step_many(steps))
 
-    def count(self, entity: Entity, hop: Hop) -> int:
-        """How many entities are to be found at the end of the hop."""
-        ends = self.graph.step(entity.id, hop.relation, hop.direction)
-        return sum(end.id not in self._avoided for end in ends)
-
     def entities(self) -> list[Entity]:
         """Every entity that the episode knows, as shown, in the order of appearance."""
         return [Entity(entity_id, name) for entity_id, name in self._names.items()]
@@ -247,16 +237,7 @@ class View:
                 return mixed
         return ""
 
-    def found(self, turn: Turn, entity: Entity, hop: Hop) -> list[Entity]:
-        """The entities that the turn shows at the end of that hop, as shown."""
-        shown = {e.id: e for e in turn.shown}
-        ends = self.graph.step(entity.id, hop.relation, hop.direction)
-        found = [shown[end.id] for end in ends if end.id in shown and end.id not in self._avoided]
-        if turn is self._last:
-            self._fresh = found
-        return found
-
-    def found_from(self, turn: Turn, frontier: Sequence[Entity], hop: Hop) -> list[Entity]:
+    def found(self, turn: Turn, frontier: Sequence[Entity], hop: Hop) -> list[Entity]:
         """The entities that the turn shows at the end of that hop from any of these, as shown."""
         shown = {e.id: e for e in turn.shown}
         ends = self.ends_of(frontier, hop)
@@ -288,6 +269,20 @@ class View:
         if len(fresh) > _NAMED and fits(self.speaker, Starts):
             return thoughts.found_many(len(fresh), rng)
         return thoughts.found([self.name(entity) for entity in fresh], rng) if fresh else ""
+
+
+def starts_at(
+    frontier: Sequence[Entity],
+    results: Iterable[tuple[str, Collection[str]]],
+    called: Callable[[Entity], str],
+) -> list[Start]:
+    """Where calls start for a hop from all of these: at results (their names, and the ids of their
+    entities) of several entities that are part of the frontier as a whole, and at those left."""
+    left, found = {entity.id: entity for entity in frontier}, list[Start]()
+    for name, ids in results:
+        if len(ids) > 1 and left.keys() >= set(ids):
+            found.append(Start(name, [left.pop(e.id) for e in frontier if e.id in ids]))
+    return [*found, *(Start(called(entity), [entity]) for entity in left.values())]
 
 
 def narrated(view: View, plan: Plan, rng: thoughts.Choice) -> Plan:

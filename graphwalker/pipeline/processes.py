@@ -1,7 +1,6 @@
 """Processes of this machine that do one piece of work each, and how it went."""
 
 import os
-import pickle
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from multiprocessing import get_context
@@ -97,8 +96,9 @@ def _run(work: Callable[[], object], environment: Mapping[str, str], end: Any) -
 
 
 def _sendable(error: Exception) -> Exception:
-    """The error itself where it survives the way to another process."""
+    """The error itself where it is made from its message alone, as the other process makes it."""
     try:
-        return pickle.loads(pickle.dumps(error))
-    except TypeError:  # one that is not made from its message alone
+        type(error)(*error.args)
+    except TypeError:
         return ProcessError(str(error), getattr(error, "exit_code", 1))
+    return error

@@ -129,7 +129,7 @@ class FrontierTools(ReferenceTools):
         """The ends of one hop from the frontier, each once, in the order of its entities."""
         # One more than is shown says whether there is a next page. An entity that has more than
         # that fills the page alone, so what is left of it is never missed here.
-        limit = self._page * self._options.ends + 1
+        limit = self._page * self._page_size + 1
         starts = [
             member
             for member, own in zip(self._members, self._member_listings, strict=True)
@@ -147,14 +147,14 @@ class FrontierTools(ReferenceTools):
         total = len(ends) if every else AtLeast(len(ends))
         return PagedEnds(relation, direction, list(ends.values()), total)
 
-    def _written(self, entity: Entity, hops: Sequence[PagedEnds], starts: Sequence[int]) -> Page:
+    @property
+    def _page_size(self) -> int:
+        return self._options.ends if self._members else super()._page_size
+
+    def _empty_page(self) -> Page:
         if not self._members:
-            return super()._written(entity, hops, starts)
-        page = EndsPage(self._book, self._settings.max_observation_chars, self._near)
-        size = self._options.ends
-        for (relation, direction, ends, total), start in zip(hops, starts, strict=True):
-            page.add(entity, relation, direction, ends[start : start + size], total - start)
-        return page
+            return super()._empty_page()
+        return EndsPage(self._book, self._settings.max_observation_chars, self._near)
 
     def _led_to(
         self, seen: Observation, entity: Entity, topics: frozenset[str]

@@ -115,7 +115,7 @@ class PagedTools(WalkerTools):
     def _ends(self, entity: Entity, listing: Listing, relations: Sequence[str]) -> list[PagedEnds]:
         hops = [(r, direction, total) for r in relations for direction, total in listing.sides(r)]
         # One more than is shown says whether there is a next page.
-        limit = self._page * self._settings.triples_per_relation + 1
+        limit = self._page * self._page_size + 1
         self._graph_calls += len(hops)
         found = self._graph.step_many([Step(entity.id, r, d, limit) for r, d, _ in hops])
         # Beyond CVTS_PER_RELATION the listing's number is a lower bound, and it counts ends that
@@ -126,11 +126,18 @@ class PagedTools(WalkerTools):
         ]
 
     def _written(self, entity: Entity, hops: Sequence[PagedEnds], starts: Sequence[int]) -> Page:
-        page = Page(self._book, self._settings.max_observation_chars)
-        size = self._settings.triples_per_relation
+        page, size = self._empty_page(), self._page_size
         for (relation, direction, ends, total), start in zip(hops, starts, strict=True):
             page.add(entity, relation, direction, ends[start : start + size], total - start)
         return page
+
+    @property
+    def _page_size(self) -> int:
+        """What a page shows of each relation and direction."""
+        return self._settings.triples_per_relation
+
+    def _empty_page(self) -> Page:
+        return Page(self._book, self._settings.max_observation_chars)
 
     def _no_page(self, last: int, form: Callable[[int], str]) -> Observation:
         return self._error(

@@ -110,12 +110,12 @@ class ReferenceTools(PagedTools):
     def shared(self) -> list[str]:
         """References to what two or three of the latest results share, where they share any."""
         latest = range(max(1, len(self._results) - _LATEST + 1), len(self._results) + 1)
-        sets = {number: self._results[number - 1].ends.keys() for number in latest}
+        sets = {number: set(self._results[number - 1].ends) for number in latest}
         groups = (group for size in (2, 3) for group in combinations(latest, size))
         return [
             shared_reference(group)
             for group in groups
-            if set[str].intersection(*(set(sets[number]) for number in group))
+            if set[str].intersection(*(sets[number] for number in group))
         ]
 
     def _referred(self, name: str) -> list[Entity] | str | None:
@@ -127,15 +127,16 @@ class ReferenceTools(PagedTools):
             return self._pointed_at(int(one[1]), one[2])
         if not _SHARED.fullmatch(written):
             return None
-        both = [self._pointed_at(int(number), None) for number in re.findall(r"[0-9]+", written)]
-        wrong = [found for found in both if isinstance(found, str)]
-        if wrong:
-            return wrong[0]
-        sets = [{end.id for end in found if isinstance(end, Entity)} for found in both]
-        kept = set[str].intersection(*sets)
+        parts: list[list[Entity]] = []
+        for number in re.findall(r"[0-9]+", written):
+            found = self._pointed_at(int(number), None)
+            if isinstance(found, str):
+                return found
+            parts.append(found)
+        kept = set[str].intersection(*({end.id for end in part} for part in parts))
         if not kept:
             return f"{written} share no entity; point at one of them, or copy names"
-        return [end for end in both[0] if isinstance(end, Entity) and end.id in kept]
+        return [end for end in parts[0] if end.id in kept]
 
     def _pointed_at(self, number: int, place: str | None) -> list[Entity] | str:
         """Entities, or what is wrong with the reference and what to write instead."""
