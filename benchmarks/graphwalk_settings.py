@@ -41,6 +41,8 @@ class GraphWalkTrainedConfig(Config):
     """Test sets by name."""
     environment: Settings = {}
     """The agent's environment."""
+    constrained: bool = False
+    """The trained model's calls are decoded under constraint; beside it stands free decoding."""
     no_tools: Settings = {}
     """The environment of the model without tools."""
     model: Settings = {}

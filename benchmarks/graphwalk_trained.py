@@ -4,11 +4,11 @@ tiny model with tokens made for them, and graphs of 100 nodes that it never saw.
     python -m benchmarks.graphwalk_trained [--seeds 0] [--config ...] [--set ...]
 
 The settings are those of configs/graphwalk-trained.yaml, or of another config of its form. Beside
-the agent stand, by template: its oracle and the share of the oracle's trajectories that fit the
-model's context; the same tiny model trained to answer without tools, where the config has
-`no_tools`, and the share of prompts with the whole graph that fit; the first rows of one right
-call; and rows drawn from it. A killed run resumes. Writes benchmarks/results/, a file of the
-config's name.
+the agent stand, by template: itself with free decoding, where the config constrains it; its oracle
+and the share of the oracle's trajectories that fit the model's context; the same tiny model trained
+to answer without tools, where the config has `no_tools`, and the share of prompts with the whole
+graph that fit; the first rows of one right call; and rows drawn from it. A killed run resumes.
+Writes benchmarks/results/, a file of the config's name.
 """
 
 import argparse
@@ -50,7 +50,7 @@ from graphwalker.synthetic.graphs import size_of
 from graphwalker.synthetic.sets import QUESTIONS, make_graph_set
 from graphwalker.trajectory import Trajectory
 
-TRAINED, NO_TOOLS = "trained", "no-tools"
+TRAINED, FREE, NO_TOOLS = "trained", "free-decoding", "no-tools"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -102,7 +102,7 @@ class SeedRun:
             yield Stage(f"SFT, round {number}", partial(self._train, number), own_bar=True)
         for name in self.config.test:
             yield Stage(f"{name}: rules", partial(self._play_rules, name))
-            for policy in ("oracle", TRAINED):
+            for policy in ("oracle", *decodings(self.config)):
                 yield Stage(f"{name}: evaluate {policy}", partial(self._evaluate, name, policy))
         if self.config.no_tools:
             yield Stage("no tools: demonstrations", self._answers_alone)
@@ -165,7 +165,10 @@ class SeedRun:
         return self.out / "answers.jsonl"
 
     def environment_of(self, kind: str) -> EnvironmentConfig:
-        return self.environment if kind == TRAINED else self.without_tools
+        if kind == NO_TOOLS:
+            return self.without_tools
+        constrained = self.config.constrained and kind == TRAINED
+        return self.environment.model_copy(update={"constrained": constrained})
 
     @property
     def without_tools(self) -> EnvironmentConfig:
@@ -244,7 +247,7 @@ class SeedRun:
             "output_dir": str(self.trained(kind, number).parent),
             "seed": self.seed,
             "environment": self.environment_of(kind).model_dump(
-                include={"preset", "prompt", "options"}
+                include={"preset", "prompt", "options", "constrained"}
             ),
         }
         settings = {**own, **self.config.sft, **more}
@@ -253,10 +256,11 @@ class SeedRun:
     def _evaluate(self, name: str, policy: str, tick: Any) -> None:
         from eval.run.config import EvalConfig, run_eval
 
-        folder, model = self.out / f"test-{name}", policy in (TRAINED, NO_TOOLS)
+        folder, model = self.out / f"test-{name}", policy in (TRAINED, FREE, NO_TOOLS)
         questions = folder / "asked.jsonl"
         write_jsonl(questions, (one.to_json() for one in self.asked(name)))
-        own = self.environment_of(NO_TOOLS if policy == NO_TOOLS else TRAINED)
+        own = self.environment_of(policy)
+        kind = NO_TOOLS if policy == NO_TOOLS else TRAINED
         values = {
             **self.config.eval,
             "graph": str(folder),
@@ -265,7 +269,7 @@ class SeedRun:
             "environment": own.model_dump(exclude_unset=True),
             "policy": {
                 **(self.config.eval.get("policy", {}) if model else {}),
-                "model": str(self.trained(policy)) if model else policy,
+                "model": str(self.trained(kind)) if model else policy,
             },
             "baselines": "never",
             "ceiling": "never",
@@ -276,13 +280,13 @@ class SeedRun:
 
 def summary(out: Path, seeds: Sequence[int], config: GraphWalkTrainedConfig) -> dict[str, Any]:
     """Accuracy of everyone by test set and template, and what fits the model's context."""
-    players = ["oracle", TRAINED, *(rule.replace(" ", "-") for rule in RULES)]
+    players = ["oracle", *decodings(config), *(rule.replace(" ", "-") for rule in RULES)]
     players += [NO_TOOLS] if config.no_tools else []
     found: dict[str, Any] = {}
     for name in config.test:
         rows: dict[str, Any] = {}
         for player in players:
-            played = [
+            walks = [
                 one
                 for seed in seeds
                 for one in read_records(
@@ -290,12 +294,17 @@ def summary(out: Path, seeds: Sequence[int], config: GraphWalkTrainedConfig) -> 
                     Trajectory.from_json,
                 )
             ]
-            for template, some in by_template(played).items():
+            for template, some in by_template(walks).items():
                 rows.setdefault(template, {})[player] = _figures(some)
         for template, (oracle, whole) in fits(out, seeds, name, config).items():
             rows[template] |= {"oracle_fits": oracle, "whole_graph_fits": whole}
         found[name] = rows
     return {"sets": found, "config": config.model_dump(mode="json"), **costs(out, seeds, config)}
+
+
+def decodings(config: GraphWalkTrainedConfig) -> list[str]:
+    """How the trained model is played."""
+    return [TRAINED, FREE] if config.constrained else [TRAINED]
 
 
 def by_template(played: Iterable[Trajectory]) -> dict[str, list[Trajectory]]:

@@ -9,14 +9,13 @@ PIECES = [
     f'Their relationships say it.{_CALL}get_all_nearest_neighbors", "arguments": {{"label": "',
     f'{_CALL}get_all_nearest_neighbors", "arguments": {{"label": "',
     f'{_CALL}get_node_by_property", "arguments": {{"label": "',
-    f'{_CALL}get_unique_property_values", "arguments": {{"property_name": "',
+    f'{_CALL}get_unique_property_values", "arguments": {{"entity_name": "',
     '", "property_name": "',
     '", "property_value": ',
     '", "property_value": "',
     '", "property_name": "key", "property_value": "',
     '"}}\n</tool_call>',
     "}}\n</tool_call>",
-    '", "entity_name": "',
     '", "entity_type": "node"}}\n</tool_call>',
     "<tool_response>\n",
     "\n</tool_response>",
@@ -123,6 +122,20 @@ PIECES += [
     '" depth ',
 ]
 PIECES += ["; ; ", " ; ", '" goal "', '", "']
+PIECES += [f"{n}{mark}" for n in range(101) for mark in ("= ", '= "')]
+PIECES += [f"{n}) " for n in range(1, 11)]
+PIECES += [
+    "; next ",
+    "of ",
+    " : \n",
+    '"\n',
+    "Values ",
+    "; done.\n",
+    '"source_key":"',
+    ',"source_key":"',
+]
+PIECES += ['","source_key":"', '" : \n', "<tool_response>\nValues ", '"\n</tool_response>']
+PIECES += [f'"{_CALL}get_all_nearest_neighbors", "arguments": {{"label": "']
 PIECES += [str(n) for n in range(1000)]
 PIECES += [f".{n}" for n in range(10)] + [f".{n:02}" for n in range(100)]
 

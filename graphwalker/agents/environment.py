@@ -91,7 +91,7 @@ class Environment:
             raise UserError(
                 f"environment.constrained: the agent of {self.name} cannot be constrained; set "
                 "constrained=false, or take graphwalker, graphwalker-wide or another agent that "
-                "thinks, queries and reads in tags"
+                "thinks, calls its tools and reads, one message after the other"
             )
         reranker = self.config.reranker
         self.ranker = load_ranker(self.config.ranker, reranker, self.config.top_relations)

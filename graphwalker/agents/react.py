@@ -29,6 +29,7 @@ from graphwalker.tools.base import (
     References,
     SharedReferences,
     ToolBox,
+    WithChoices,
     WithTopics,
     fits,
     together,
@@ -61,7 +62,7 @@ class ReActAgent:
         if self.constrained and not isinstance(self.protocol, WithGrammar):
             raise UserError(
                 f"environment.constrained: completions of the protocol {self.protocol.name} cannot "
-                "be constrained; set constrained=false, or take a preset of the tags protocol"
+                "be constrained; set constrained=false, or take a preset of tags or of functions"
             )
 
     def __call__(self, question: Question, tools: ToolBox, log: Log) -> AgentRun:
@@ -116,6 +117,8 @@ class ReActAgent:
                     shown.starts = [one for one in numbered if tools.members(one)]
             if fits(tools, SharedReferences):
                 shown.shared = tools.shared()
+            if fits(tools, WithChoices):
+                shown.choices = tools.choices
             grammar = self.protocol.grammar(shown)
         return Ask(messages, self.protocol.stop, False, forced, self._schemas, grammar)
 

@@ -41,11 +41,12 @@ class BracedNames:
         return text[: found[-1].start()].strip(), FinalAnswer(tuple(dict.fromkeys(names)))
 
     def write(self, answer: FinalAnswer) -> str:
-        names = " ".join(f"{{{_written(name)}}}" for name in answer.names)
+        names = " ".join(f"{{{in_braces(name)}}}" for name in answer.names)
         return f"Final answer: {names or '{}'}"
 
 
-def _written(name: str) -> str:
+def in_braces(name: str) -> str:
+    """The name as it stands between braces."""
     bare = name and name.isprintable() and name == name.strip() and _SPECIAL.isdisjoint(name)
     if bare:
         return name

