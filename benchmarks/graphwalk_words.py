@@ -1,7 +1,5 @@
 """What GraphWalk's tools and its oracle write again and again: one token for each."""
 
-from collections.abc import Iterable
-
 _CALL = '\n<tool_call>\n{"name": "'
 PIECES = [
     f'One look is enough.{_CALL}get_node_by_property", "arguments": {{"label": "',
@@ -122,6 +120,8 @@ PIECES += [
     '" depth ',
 ]
 PIECES += ["; ; ", " ; ", '" goal "', '", "']
+PIECES += [f'{n}. ["' for n in range(401)]
+PIECES += ['" and "', '"]; "', '": "']
 PIECES += [f"{n}{mark}" for n in range(101) for mark in ("= ", '= "')]
 PIECES += [f"{n}) " for n in range(1, 11)]
 PIECES += [
@@ -140,11 +140,6 @@ PIECES += [str(n) for n in range(1000)]
 PIECES += [f".{n}" for n in range(10)] + [f".{n:02}" for n in range(100)]
 
 
-def pieces(words: Iterable[str] = ()) -> list[str]:
-    """With those that hold a type of relationship, of which `words` are those in capitals."""
-    types = [word for word in words if word.isupper()]
-    ends = ['["', "["]
-    return [
-        *dict.fromkeys(PIECES),
-        *(f'["{t}", "{side}", {end}' for t in types for side in ("out", "in") for end in ends),
-    ]
+def pieces() -> list[str]:
+    """Each once."""
+    return [*dict.fromkeys(PIECES)]

@@ -108,6 +108,34 @@ def test_the_models_mistakes_come_back_as_text(
     assert PropertyTools(GRAPH, QUESTION).call(Call("fly", {})).error == "unknown_tool"
 
 
+def test_a_constrained_call_names_the_schema_and_values_that_were_shown() -> None:
+    box = PropertyTools(GRAPH, QUESTION)
+    around, values = "get_all_nearest_neighbors", "get_unique_property_values"
+
+    def choices(tool: str, argument: str, **given: Any) -> Any:
+        return box.choices(Call(tool, given), argument)
+
+    assert choices(around, "label") == ["City", "Person", "Place"]
+    assert choices(around, "property_name", label="Place") == ["key", "open"]
+    assert choices(values, "entity_name") == ["IN", "KNOWS", "City", "Person", "Place"]
+    assert choices(values, "entity_name", entity_type="relationship") == ["IN", "KNOWS"]
+    assert choices(values, "entity_name", property_name="home") == ["Person"]
+    assert choices(values, "property_name", entity_name="KNOWS") == ["since"]
+    assert choices("think", "thought") is None
+    home = {"label": "Person", "property_name": "home"}
+    assert choices(around, "property_value", **home) == []  # a question may name any
+    asked = {"property_name": "home", "entity_name": "Person", "entity_type": "node"}
+    box.call(Call(values, asked))
+    assert choices(around, "property_value", **home) == ["Rom"]
+    box.call(Call(around, {**home, "property_value": "Rom"}))
+    assert choices(around, "property_value", **home) == []
+    assert choices("get_node_by_property", "property_value", **home) == ["Rom"]
+    cut = PropertyTools(GRAPH, QUESTION, max_chars=5)
+    cut.call(Call(values, {**asked, "property_name": "born"}))
+    about = {"label": "Person", "property_name": "born"}
+    assert cut.choices(Call(around, about), "property_value") == []
+
+
 def test_a_long_result_is_cut_at_an_entry_and_says_so() -> None:
     arguments = {"label": "Person", "property_name": "home", "property_value": "Rom"}
     seen = PropertyTools(GRAPH, QUESTION, 30).call(Call("get_node_by_property", arguments))

@@ -137,5 +137,7 @@ def test_a_thought_copies_the_lines_of_the_schema_whatever_they_are_called() -> 
     wanted = {"relationship": "Größe", "property": "seit", "value": 3}
     thought, call = next(relationship_by_property(StepNotes(graph, wanted)))
     _, kind = schema_lines(graph.schema()).splitlines()
-    assert thought.splitlines() == [kind, "1) Größe, of 1) ; next 1) Größe"]
+    copied, numbered = thought.splitlines()
+    assert kind == f'{copied}: "Größe" to ["Größe"]'
+    assert numbered == "1) Größe, of 1) ; next 1) Größe"
     assert isinstance(call, Call) and call.arguments["property_name"] == "Maß"

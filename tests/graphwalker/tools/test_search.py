@@ -66,6 +66,18 @@ def test_many_rows_are_shown_as_their_properties_until_they_are_filtered():
     assert seen(HUB, "incoming", rows_without_filter=10, property_view=False).triples
 
 
+def test_a_constrained_search_names_ids_that_were_shown_and_properties_that_were_listed():
+    box = world(rows_without_filter=10).toolbox(ADA)
+    place = {"entity": "m.0ada", "direction": "outgoing"}
+    wanted = "properties_to_filter_for"
+    assert box.choices(Call("search"), "entity") == ["m.0ada"]
+    assert box.choices(Call("search", place), wanted) is None
+    listed = seen("m.0ada", box=box).listed[0].hops
+    assert box.choices(Call("search", place), wanted) == [hop.relation for hop in listed]
+    shown = box.choices(Call("search"), "entity")
+    assert MARRIAGE in shown and not any(one.startswith('"') for one in shown)
+
+
 def test_beyond_the_most_rows_the_first_are_shown_and_the_others_counted():
     cut = seen(HUB, "incoming", rows_without_filter=99, most_rows=4)
     assert len(cut.triples) == 4 and cut.hidden > 10

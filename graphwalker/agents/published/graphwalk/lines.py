@@ -105,13 +105,20 @@ def label_line(schema: Schema, name: str) -> str:
 
 
 def type_line(schema: Schema, kind: str) -> str:
-    """`"KNOWS" ["since"] from "Person" to ["City", "Person"]`."""
+    """`"KNOWS" ["since"] from "Person" and "City": "Person" to ["City", "Person"]; ...`."""
     ends: dict[str, dict[str, None]] = {}
     for one in schema.relationships:
         if one.type == kind:
             ends.setdefault(one.start, {})[one.end] = None
-    pairs = [f"from {_text(start)} to {_text([*some])}" for start, some in ends.items()]
-    return f"{_text(kind)} {_text(relationship_keys(schema)[kind])} {'; '.join(pairs)}"
+    pairs = [f"{_text(start)} to {_text([*some])}" for start, some in ends.items()]
+    return f"{starts_line(schema, kind)}: {'; '.join(pairs)}"
+
+
+def starts_line(schema: Schema, kind: str) -> str:
+    """How the line of a type begins: `"KNOWS" ["since"] from "Person" and "City"`."""
+    starts = dict.fromkeys(one.start for one in schema.relationships if one.type == kind)
+    keys = _text(relationship_keys(schema)[kind])
+    return f"{_text(kind)} {keys} from {' and '.join(map(_text, starts))}"
 
 
 def keys_in_order(keys: Any) -> list[str]:

@@ -18,7 +18,7 @@ from graphwalker.agents.published.graphwalk.lines import (
     keys_in_order,
     read_lines,
     relationship_keys,
-    type_line,
+    starts_line,
 )
 from graphwalker.answers.rows import row_text
 from graphwalker.graphs.properties import PropertyGraph
@@ -132,7 +132,7 @@ def node_by_property(walk: StepNotes) -> LearnableSteps:
 def relationship_by_property(walk: StepNotes) -> LearnableSteps:
     """All values of a property of each label at which such relationships start.
 
-    Labels and values are numbered, and each thought says which of how many it is at: what comes
+    Labels and values are numbered, and each thought says at which of how many it is: what comes
     next, and whether anything does, is read off the thought itself. A thought about a result opens
     with how a line begins that is a hit, so that lines are compared with the text beside them.
     """
@@ -143,20 +143,18 @@ def relationship_by_property(walk: StepNotes) -> LearnableSteps:
     place = keys.index(walk.text("property"))
     hit_opening = f"{_open([kind, OUTGOING, [wanted]])[:-1]} : "
     numbered = "".join(f"{n}) {label}, " for n, label in enumerate(labels, 1))
-    thought = f"{type_line(schema, kind)}\n{numbered}of {len(labels)}) "
+    thought = f"{starts_line(schema, kind)}\n{numbered}of {len(labels)}) ; next 1) {labels[0]}"
     last = 0
     for number, label in enumerate(labels, 1):
         key = _sweeping(walk.graph, label)
         about = {"entity_name": label, "property_name": key, "entity_type": "node"}
-        turn = yield f"{thought}; next {number}) {label}", Call(VALUES, about)
+        turn = yield thought, Call(VALUES, about)
         values = [one["values"] for one in read_lines(turn.observation, schema, label)]
         first, last = last + 1, last + len(values)
-        labels_done = f"{number}) of {len(labels)}) "
-        thought = f"0= of {last}= " if number == 1 else f"{first - 1}= of {last}= "
-        thought = f"{labels_done}; {thought}"
+        thought = f"{number}) of {len(labels)}) ; {first - 1}= of {last}= "
         for at, value in enumerate(values, first):
-            thought = f"{thought}; next {at}{VALUE_MARK}{_text(value)}"
-            turn = yield thought, _around(label, key, value)
+            following = f"next {at}{VALUE_MARK}{_text(value)}"
+            turn = yield f"{thought}; {following}", _around(label, key, value)
             walk.written.append(hit_opening)
             for line in walk.neighbours(turn, kind=kind):
                 hit = line.values[place] == wanted
@@ -166,7 +164,9 @@ def relationship_by_property(walk: StepNotes) -> LearnableSteps:
                     walk.judge(line, walk.found(**row))
                 else:
                     walk.judge(line, "no", line.values_shown)
-            thought = walk.thought(f"{_now(walk)}{labels_done}; {at}= of {last}= ")
+            thought = walk.thought(f"{_now(walk)}{at}= of {last}= ")
+        thought = f"{thought}; {number}) of {len(labels)}) "
+        thought += "".join(f"; next {number + 1}) {one}" for one in labels[number : number + 1])
     yield f"{thought}; done.", walk.answer()
 
 
