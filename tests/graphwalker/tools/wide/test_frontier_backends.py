@@ -5,6 +5,8 @@ import pytest
 from graphwalker.graphs.build.build import build_graph
 from graphwalker.graphs.compiled.open import open_compiled
 from graphwalker.graphs.sparql.graph import SparqlGraph
+from graphwalker.graphs.virtuoso.load import load
+from graphwalker.graphs.virtuoso.server import down, up
 from graphwalker.question import Question
 from graphwalker.tools.base import Call, Observation
 from graphwalker.tools.wide.frontier import FrontierOptions, FrontierTools
@@ -16,13 +18,22 @@ from support.toy import MARRIAGE, TOY_NAMES, TOY_TRIPLES, TOY_TYPES
 REFERENCE = in_memory(TOY_TRIPLES, TOY_NAMES, TOY_TYPES)
 
 
-@pytest.fixture(scope="module", params=["compiled", "endpoint"])
+VIRTUOSO = pytest.param("virtuoso", marks=pytest.mark.virtuoso)
+
+
+@pytest.fixture(scope="module", params=["compiled", "endpoint", VIRTUOSO])
 def graph(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("toy")
     (folder / "toy.nt").write_text(to_ntriples(TOY_TRIPLES, TOY_NAMES, TOY_TYPES), encoding="utf-8")
     if request.param == "compiled":
         build_graph([folder / "toy.nt"], folder / "graph")
         yield open_compiled(folder / "graph")
+        return
+    if request.param == "virtuoso":
+        up(folder / "server", "200MB")
+        held = load(folder / "server", [folder / "toy.nt"], graph="urn:test:toy")
+        yield SparqlGraph(held["endpoint"], default_graph=held["graph"])
+        down(folder / "server")
         return
     with serve(load_store([folder / "toy.nt"])) as address:
         yield SparqlGraph(address)
