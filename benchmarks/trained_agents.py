@@ -5,9 +5,10 @@
 Each seed has a world, questions, weights and an order of rows of its own. In it every agent gets
 its oracle's walks through the same questions, in its own tools and words, a tiny model with a
 tokenizer made of them, as many optimizer steps of as many tokens, and the same test questions about
-entities that no training question begins at. Beside each: its oracle (what its limits let it win),
-the first relation that it is shown, and a model that answers without tools. The settings are those
-of configs/trained-agents.yaml. A killed run resumes. Writes benchmarks/results/trained_agents.json.
+entities that no training question begins at. Beside each: itself under constrained decoding, its
+oracle (what its limits let it win), the first relation that it is shown, and a model that answers
+without tools. The settings are those of configs/trained-agents.yaml. A killed run resumes. Writes
+benchmarks/results/trained_agents.json.
 """
 
 import argparse
@@ -33,6 +34,7 @@ from graphwalker.trajectory import Trajectory
 Settings = dict[str, Any]
 NO_TOOLS = "no tools"
 RULE = "first-relation"
+CONSTRAINED = "constrained"
 
 
 class TrainedAgentsConfig(Config):
@@ -104,7 +106,7 @@ class SeedRun:
             yield Stage(f"{name}: demonstrations", partial(self._oracle_walks, name, environment))
             yield Stage(f"{name}: model", partial(self._make_model, name, environment))
             yield Stage(f"{name}: SFT", partial(self._train, name, {}), own_bar=True)
-            for policy in (name, "oracle", RULE):
+            for policy in (name, CONSTRAINED, "oracle", RULE):
                 yield Stage(f"{name}: evaluate {policy}", partial(self._evaluate, name, policy))
         if config.no_tools:
             yield Stage(f"{NO_TOOLS}: demonstrations", lambda _: self._answers_alone())
@@ -204,14 +206,15 @@ class SeedRun:
         """What `graphwalker eval` does: the agent's model, or a policy without one."""
         from eval.run.config import EvalConfig, run_eval
 
-        folder, trained = self.folder(agent), policy == agent
+        folder, trained = self.folder(agent), policy in (agent, CONSTRAINED)
+        own = {"constrained": True} if policy == CONSTRAINED else {}
         named = str(folder / "sft" / "final") if trained else policy
         values = {
             **self.config.eval,
             "graph": str(self.graph),
             "questions": str(self.out / "test" / "questions.jsonl"),
-            "output_dir": str(folder / f"eval-{'trained' if trained else policy}"),
-            "environment": {} if trained else self.config.agents[agent],
+            "output_dir": str(folder / f"eval-{'trained' if policy == agent else policy}"),
+            "environment": own if trained else self.config.agents[agent],
             "policy": {**(self.config.eval.get("policy", {}) if trained else {}), "model": named},
             "baselines": "never",
             "ceiling": "never",
@@ -227,7 +230,7 @@ def summary(out: Path, seeds: Sequence[int], config: TrainedAgentsConfig) -> dic
     runs = {name: pooled(out, seeds, name, "trained") for name in config.agents}
     beside = {
         f"{name}, {policy}": pooled(out, seeds, name, policy)
-        for policy in ("oracle", RULE)
+        for policy in (CONSTRAINED, "oracle", RULE)
         for name in config.agents
     }
     if config.no_tools:
@@ -238,6 +241,9 @@ def summary(out: Path, seeds: Sequence[int], config: TrainedAgentsConfig) -> dic
     pairs = {
         f"{b} - {a}": _pair(paired(runs[a], runs[b])) for a, b in combinations(config.agents, 2)
     }
+    for name in config.agents:
+        held = pooled(out, seeds, name, CONSTRAINED)
+        pairs[f"{name}, {CONSTRAINED} - {name}"] = _pair(paired(runs[name], held))
     return {"agents": rows, "pairs": pairs, "config": config.model_dump(mode="json")}
 
 
