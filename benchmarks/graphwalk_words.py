@@ -1,5 +1,7 @@
 """What GraphWalk's tools and its oracle write again and again: one token for each."""
 
+from collections.abc import Iterable
+
 _CALL = '\n<tool_call>\n{"name": "'
 PIECES = [
     f'One look is enough.{_CALL}get_node_by_property", "arguments": {{"label": "',
@@ -120,7 +122,6 @@ PIECES += [
     '" depth ',
 ]
 PIECES += ["; ; ", " ; ", '" goal "', '", "']
-PIECES += [f'{n}. ["' for n in range(401)]
 PIECES += ['" and "', '"]; "', '": "']
 PIECES += [f"{n}{mark}" for n in range(101) for mark in ("= ", '= "')]
 PIECES += [f"{n}) " for n in range(1, 11)]
@@ -140,6 +141,11 @@ PIECES += [str(n) for n in range(1000)]
 PIECES += [f".{n}" for n in range(10)] + [f".{n:02}" for n in range(100)]
 
 
-def pieces() -> list[str]:
-    """Each once."""
-    return [*dict.fromkeys(PIECES)]
+def pieces(words: Iterable[str] = ()) -> list[str]:
+    """With those that hold a type of relationship, of which `words` are those in capitals."""
+    types = [word for word in words if word.isupper()]
+    ends = ['["', "["]
+    return [
+        *dict.fromkeys(PIECES),
+        *(f'["{t}", "{side}", {end}' for t in types for side in ("out", "in") for end in ends),
+    ]

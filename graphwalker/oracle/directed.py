@@ -86,7 +86,7 @@ def _step(
                 found[entity.id] = []
                 continue
             if any(entity.id in (t.head.id, t.tail.id) for t in turn.triples) and not turn.hidden:
-                found[entity.id] = view.shown_ends(turn, entity, hop)
+                found[entity.id] = view.shown_ends(turn, entity, hop, by_call=False)
                 continue
         ask = view.ask(entity, hop.relation, hop.direction)
         turn = view.answered(ask)

@@ -112,6 +112,7 @@ class View:
         self.listed: set[str] = set()
         self._last: Turn | None = None
         self._fresh: list[Entity] = []
+        self._fresh_by = ""
         self._answered: dict[str, Turn] = {}
         self._used: Turn | None = None
 
@@ -252,23 +253,32 @@ class View:
         found = (end.id for ends in self.graph.step_many(steps) for end in ends)
         return dict.fromkeys(end for end in found if end not in self._avoided)
 
-    def shown_ends(self, turn: Turn, entity: Entity, hop: Hop) -> list[Entity]:
-        """The entities that the turn's triples show at the end of that hop, CVT nodes too."""
+    def shown_ends(
+        self, turn: Turn, entity: Entity, hop: Hop, by_call: bool = True
+    ) -> list[Entity]:
+        """The entities that the turn's triples show at the end of that hop, CVT nodes too.
+
+        `by_call`: its call named the relation; else the next thought does.
+        """
         out = hop.direction is Direction.OUT
         pairs = [(t.head, t.tail) if out else (t.tail, t.head) for t in turn.triples
                  if t.relation == hop.relation]  # fmt: skip
         ends = {far.id: far for near, far in pairs if near.id == entity.id}
         found = [end for end in ends.values() if end.id not in self._avoided]
         if turn is self._last:
-            self._fresh = found
+            self._fresh, self._fresh_by = found, "" if by_call else hop.relation
         return found
 
     def findings(self, rng: thoughts.Choice) -> str:
         """What the last turn gave, in words, once; then, or where it gave nothing, `""`."""
         fresh, self._fresh = self._fresh, []
+        relation, self._fresh_by = self._fresh_by, ""
+        names = [self.name(entity) for entity in fresh]
+        if relation and fresh and fits(self.speaker, Directed):
+            return thoughts.found_by(self.speaker.named(relation), names, rng)
         if len(fresh) > _NAMED and fits(self.speaker, Starts):
             return thoughts.found_many(len(fresh), rng)
-        return thoughts.found([self.name(entity) for entity in fresh], rng) if fresh else ""
+        return thoughts.found(names, rng) if fresh else ""
 
 
 def starts_at(

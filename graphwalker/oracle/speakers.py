@@ -98,6 +98,9 @@ class ReleasedSpeaker:
         half = self.listed_as(Hop(relation, direction or Direction.OUT)).relation
         return Call("get_triples", {"entity": entity, "relations": [half]})
 
+    def named(self, relation: str) -> str:
+        return relation
+
     def listed_as(self, hop: Hop) -> Hop:
         first, flat, second = hop.relation.partition(FLATTENED)
         if not flat:
@@ -131,6 +134,9 @@ class SearchSpeaker:
     def listed_as(self, hop: Hop) -> Hop:
         return hop
 
+    def named(self, relation: str) -> str:
+        return self._relation(relation)
+
     def _where(self, entity: str, direction: Direction) -> dict[str, str]:
         way = "outgoing" if direction is Direction.OUT else "incoming"
         return {"entity": self._shown(entity), "direction": way}
@@ -155,6 +161,9 @@ class OneWaySpeaker:
 
     def listed_as(self, hop: Hop) -> Hop:
         return hop
+
+    def named(self, relation: str) -> str:
+        return relation
 
 
 class PagedSpeaker(WalkerSpeaker):
@@ -182,6 +191,10 @@ class Directed(Protocol):
 
     def listed_as(self, hop: Hop) -> Hop:
         """The hop that a look lists where this one is meant."""
+        ...
+
+    def named(self, relation: str) -> str:
+        """The relation as the tools show it."""
         ...
 
 

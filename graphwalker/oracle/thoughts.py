@@ -49,6 +49,11 @@ def found(names: Sequence[str], rng: Choice) -> str:
     return _pick(rng, f"Found {', '.join(names)}.", f"This gives {', '.join(names)}.")
 
 
+def found_by(relation: str, names: Sequence[str], rng: Choice) -> str:
+    """What a look at everything gave by one relation, which no call has named."""
+    return _pick(rng, f"{relation}: {', '.join(names)}.", f"By {relation}: {', '.join(names)}.")
+
+
 def found_many(count: int, rng: Choice) -> str:
     """What a step gave, more than is worth naming."""
     return _pick(rng, f"Found {count}.", f"This gives {count} entities.")

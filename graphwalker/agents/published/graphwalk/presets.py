@@ -137,7 +137,7 @@ def _walker(
 
 GRAPHWALK = Preset(
     name="graphwalk",
-    version=1,
+    version=2,
     source=SOURCE,
     tools=_tools,
     protocol=_protocol,

@@ -134,14 +134,14 @@ def relationship_by_property(walk: StepNotes) -> LearnableSteps:
 
     Labels and values are numbered, and each thought says at which of how many it is: what comes
     next, and whether anything does, is read off the thought itself. A thought about a result opens
-    with how a line begins that is a hit, so that lines are compared with the text beside them.
+    with the wanted value, so that lines are compared with what stands beside them, and copies every
+    outgoing line up to its values before it judges.
     """
     kind, wanted = walk.text("relationship"), walk.values["value"]
     labels = walk.starts(kind)
     schema = walk.graph.schema()
     keys = relationship_keys(schema)[kind]
     place = keys.index(walk.text("property"))
-    hit_opening = f"{_open([kind, OUTGOING, [wanted]])[:-1]} : "
     numbered = "".join(f"{n}) {label}, " for n, label in enumerate(labels, 1))
     thought = f"{starts_line(schema, kind)}\n{numbered}of {len(labels)}) ; next 1) {labels[0]}"
     last = 0
@@ -155,15 +155,14 @@ def relationship_by_property(walk: StepNotes) -> LearnableSteps:
         for at, value in enumerate(values, first):
             following = f"next {at}{VALUE_MARK}{_text(value)}"
             turn = yield f"{thought}; {following}", _around(label, key, value)
-            walk.written.append(hit_opening)
-            for line in walk.neighbours(turn, kind=kind):
-                hit = line.values[place] == wanted
+            walk.written.append(f"{_text(wanted)} : ")
+            for line in walk.neighbours(turn):
+                if line.kind != kind or line.values[place] != wanted:
+                    walk.judge(line, "no", line.values_shown)
+                    continue
                 about = dict(zip(keys, line.values, strict=True))
                 row = {**about, "source_key": line.center, "target_key": line.key}
-                if hit:
-                    walk.judge(line, walk.found(**row))
-                else:
-                    walk.judge(line, "no", line.values_shown)
+                walk.judge(line, walk.found(**row))
             thought = walk.thought(f"{_now(walk)}{at}= of {last}= ")
         thought = f"{thought}; {number}) of {len(labels)}) "
         thought += "".join(f"; next {number + 1}) {one}" for one in labels[number : number + 1])
