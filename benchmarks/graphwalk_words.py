@@ -124,6 +124,7 @@ PIECES += [
 PIECES += ["; ; ", " ; ", '" goal "', '", "']
 PIECES += ['" and "', '"]; "', '": "']
 PIECES += [f"{n}{mark}" for n in range(101) for mark in ("= ", '= "')]
+PIECES += [f"{n}{mark}" for n in range(401) for mark in ("+ ", '+ "')]
 PIECES += [f"{n}) " for n in range(1, 11)]
 PIECES += [
     "; next ",

@@ -21,6 +21,7 @@ from graphwalker.policies.config import PolicyConfig
 from graphwalker.policies.load import load_policy
 from graphwalker.protocols.base import FinalAnswer
 from graphwalker.protocols.tables import RowsForm
+from graphwalker.question import Question
 from graphwalker.scoring import score
 from graphwalker.synthetic.graphs import random_graph, size_of
 from graphwalker.synthetic.sets import QUESTIONS, make_graph_set
@@ -141,3 +142,19 @@ def test_a_thought_copies_the_lines_of_the_schema_whatever_they_are_called() -> 
     assert kind == f'{copied}: "Größe" to ["Größe"]'
     assert numbered == "1) Größe, of 1) ; next 1) Größe"
     assert isinstance(call, Call) and call.arguments["property_name"] == "Maß"
+
+
+def test_every_value_of_a_relationship_stands_behind_the_number_of_its_line() -> None:
+    hostile = 'a", 2+ "b, 1+ '
+    graph = MemoryPropertyGraph(
+        [Node(key, ("P",), {"key": key}) for key in ("a", hostile)],
+        [Edge("a", "R", hostile, {"x": 1.5, "y": hostile, "z": True})],
+    )
+    tools = LineTools(graph, Question("q", "Which?", ()))
+    shown = tools.call(Call(AROUND, {"label": "P", "property_name": "key", "property_value": "a"}))
+    text = json.dumps(hostile)
+    line = f'1. ["R", "out", [1.5, 1+ {text}, 1+ true], "a", {text}, "P"]'
+    assert shown.text.splitlines()[1] == line
+    (row,) = read_lines(shown.text, graph.schema(), "P")
+    assert row["relationship"]["properties"] == {"x": 1.5, "y": hostile, "z": True}
+    assert row["node"] == {"key": hostile}

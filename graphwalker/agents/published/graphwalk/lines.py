@@ -6,6 +6,7 @@ neighbour its key and label are shown; what else it has, a look at that node tel
 
 import json
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from graphwalker.graphs.properties import Schema
@@ -16,6 +17,8 @@ OUTGOING, INCOMING = "out", "in"
 VALUE_MARK = "= "
 """Stands behind the number of a value."""
 _LINE = re.compile(r"^\d+[.:] (\[.*\])$", re.MULTILINE)
+_MARKED = re.compile(r'("(?:[^"\\]|\\.)*")|, \d+\+ ')
+"""A text, or what stands between two values of a relationship."""
 _VALUE = re.compile(r"^\d+= (.*)$", re.MULTILINE)
 _NEIGHBOUR = 6
 """Values of a line that shows a neighbour."""
@@ -43,17 +46,19 @@ class LineTools(PropertyTools):
             return [f"{n}{VALUE_MARK}{_text(row['values'])}" for n, row in enumerate(rows, first)]
         node = {one.name: keys_in_order(one.keys) for one in self._schema.labels}
         kinds = relationship_keys(self._schema)
-        lists: list[list[Any]] = []
-        for row in rows:
+        lists: list[str] = []
+        for place, row in enumerate(rows, 1):
             if "relationship" not in row:
-                lists.append([row.get(key) for key in node[self._label]])
+                lists.append(_text([row.get(key) for key in node[self._label]]))
                 continue
             kind, known = row["relationship"], row["node"]
             side = OUTGOING if kind["direction"] == "outgoing" else INCOMING
             about = [kind["properties"].get(key) for key in kinds[kind["type"]]]
-            lists.append([kind["type"], side, about, row["center"], known.get("key"), row["label"]])
+            end = _text([row["center"], known.get("key"), row["label"]])[1:]
+            listed = values_text(self._count + place, about)
+            lists.append(f"{_text([kind['type'], side])[:-1]}, {listed}, {end}")
         mark = _marks(self._tool)
-        return [f"{self._count + place}{mark}{_text(one)}" for place, one in enumerate(lists, 1)]
+        return [f"{self._count + place}{mark}{one}" for place, one in enumerate(lists, 1)]
 
     def _joined(self, texts: list[str]) -> str:
         if not texts:
@@ -67,6 +72,17 @@ class LineTools(PropertyTools):
         return "\n".join([f"{title} {first}{mark}to {last}{mark}", *texts])
 
 
+def values_text(number: int, values: Sequence[Any]) -> str:
+    """A relationship's values in a line: `["x", 3+ 1.5]`. Each but the first one stands behind the
+    line's number as the first one does, so that a small model finds it by that."""
+    return f"[{f', {number}+ '.join(map(_text, values))}]"
+
+
+def line_values(text: str) -> list[Any]:
+    """What a line holds behind its number, as JSON has it."""
+    return json.loads(_MARKED.sub(lambda found: found[1] or ", ", text))
+
+
 def read_lines(text: str, schema: Schema, label: str) -> list[dict[str, Any]]:
     """What a result of numbered lines shows, as the JSON form has it; `label`: of the nodes that
     were asked for."""
@@ -75,7 +91,7 @@ def read_lines(text: str, schema: Schema, label: str) -> list[dict[str, Any]]:
     node = {one.name: keys_in_order(one.keys) for one in schema.labels}
     kinds = relationship_keys(schema)
     found: list[dict[str, Any]] = []
-    for values in (json.loads(line) for line in _LINE.findall(text)):
+    for values in map(line_values, _LINE.findall(text)):
         if len(values) != _NEIGHBOUR or not isinstance(values[2], list):
             found.append(_named(node[label], values))
             continue

@@ -16,9 +16,11 @@ from graphwalker.agents.published.graphwalk.lines import (
     OUTGOING,
     VALUE_MARK,
     keys_in_order,
+    line_values,
     read_lines,
     relationship_keys,
     starts_line,
+    values_text,
 )
 from graphwalker.answers.rows import row_text
 from graphwalker.graphs.properties import PropertyGraph
@@ -51,12 +53,12 @@ class ShownLine(NamedTuple):
     @property
     def values_shown(self) -> str:
         """The line up to the relationship's values."""
-        return _open([self.kind, self.side, self.values])
+        return f"{_open([self.kind, self.side])}, {values_text(int(self.number[:-2]), self.values)}"
 
     @property
     def copied(self) -> str:
         """The line up to the neighbour's label."""
-        return _open([self.kind, self.side, self.values, self.center, self.key, self.label])
+        return f"{self.values_shown}, {_inside([self.center, self.key, self.label])}"
 
 
 @dataclass(slots=True)
@@ -92,7 +94,7 @@ class StepNotes:
     def listed(self, turn: Turn, so_far: str = "") -> list[tuple[str, list[Any]]]:
         """The lines of a result by their numbers; the thought opens with how far the episode is,
         and with the first and the last number."""
-        found = [(n + mark, json.loads(text)) for n, mark, text in _LINE.findall(turn.observation)]
+        found = [(n + mark, line_values(text)) for n, mark, text in _LINE.findall(turn.observation)]
         ends = f"{found[0][0]}to {found[-1][0]}" if found else "None."
         self.written.append(f"{so_far}{self.count}{ends}")
         return found
