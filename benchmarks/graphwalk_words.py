@@ -42,9 +42,7 @@ PIECES = [
     '"], ["',
     "]]\n",
     '["key", "',
-    '"] from "',
     '" to ["',
-    '"]; from "',
     '", "in"\n',
     '", "in", "',
     '", "out", ["',
@@ -109,7 +107,6 @@ for n in range(3):
 
 PIECES += [f'{n}: ["' for n in range(81)] + [f"{n}: " for n in range(81)]
 PIECES += [f'{n}@"' for n in range(1, 61)]
-PIECES += [f".{n}, " for n in range(10)] + [f".{n:02}, " for n in range(100)]
 PIECES += [
     " - ; ",
     '"] no ; ',
@@ -122,7 +119,8 @@ PIECES += [
     '" depth ',
 ]
 PIECES += ["; ; ", " ; ", '" goal "', '", "']
-PIECES += ['" and "', '"]; "', '": "']
+PIECES += [f'done.{_CALL}get_node_by_property", "arguments": {{"label": "', '" in "', '"] : \n']
+PIECES += ['" not ', '" not "', 'to "', '" from "', '" and "', '"]: "', '"]; "', '" ["', "]: "]
 PIECES += [f"{n}{mark}" for n in range(101) for mark in ("= ", '= "')]
 PIECES += [f"{n}{mark}" for n in range(401) for mark in ("+ ", '+ "')]
 PIECES += [f"{n}) " for n in range(1, 11)]

@@ -121,7 +121,7 @@ def label_line(schema: Schema, name: str) -> str:
 
 
 def type_line(schema: Schema, kind: str) -> str:
-    """`"KNOWS" ["since"] from "Person" and "City": "Person" to ["City", "Person"]; ...`."""
+    """`"KNOWS" from "Person" and "City" ["since"]: "Person" to ["City", "Person"]; ...`."""
     ends: dict[str, dict[str, None]] = {}
     for one in schema.relationships:
         if one.type == kind:
@@ -131,10 +131,11 @@ def type_line(schema: Schema, kind: str) -> str:
 
 
 def starts_line(schema: Schema, kind: str) -> str:
-    """How the line of a type begins: `"KNOWS" ["since"] from "Person" and "City"`."""
+    """How the line of a type begins: `"KNOWS" from "Person" and "City" ["since"]`. Where it starts
+    stands first, as that is what a walk needs, and next to the type a small model finds it."""
     starts = dict.fromkeys(one.start for one in schema.relationships if one.type == kind)
     keys = _text(relationship_keys(schema)[kind])
-    return f"{_text(kind)} {keys} from {' and '.join(map(_text, starts))}"
+    return f"{_text(kind)} from {' and '.join(map(_text, starts))} {keys}"
 
 
 def keys_in_order(keys: Any) -> list[str]:

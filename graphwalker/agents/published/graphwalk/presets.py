@@ -137,7 +137,7 @@ def _walker(
 
 GRAPHWALK = Preset(
     name="graphwalk",
-    version=2,
+    version=3,
     source=SOURCE,
     tools=_tools,
     protocol=_protocol,

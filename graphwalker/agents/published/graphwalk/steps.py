@@ -16,6 +16,7 @@ from graphwalker.agents.published.graphwalk.lines import (
     OUTGOING,
     VALUE_MARK,
     keys_in_order,
+    label_line,
     line_values,
     read_lines,
     relationship_keys,
@@ -200,7 +201,8 @@ def path_from_node(walk: StepNotes) -> LearnableSteps:
 
 
 def remote_property(walk: StepNotes) -> LearnableSteps:
-    """The queue of `path_from_node`, until a node stands in it that will do."""
+    """The queue of `path_from_node`, until a node stands in it that will do. A thought about a
+    result opens with what is wanted of it."""
     hops, start, target = int(walk.values["hops"]), walk.text("key"), walk.text("target")
     queue = [(walk.text("source"), start, 0)]
     seen, at, near, goal, walk.queued = {start}, 0, set[str](), "", 1
@@ -208,6 +210,7 @@ def remote_property(walk: StepNotes) -> LearnableSteps:
     while at < len(queue) and not goal:
         label, key, depth = queue[at]
         turn = yield thought, _around(label, "key", key)
+        walk.written.append(f"to {_text(target)} : ")
         for line in walk.neighbours(turn, f"at {at + 1}; depth {depth}; {len(queue)} queued; "):
             new, verdict = line.key not in seen, "seen"
             seen.add(line.key)
@@ -230,10 +233,13 @@ def remote_property(walk: StepNotes) -> LearnableSteps:
         )
     about = {"property_name": "key", "property_value": goal}
     turn = yield thought, Call(FIND, {"label": target, **about})
-    (known,) = (one for one in walk.graph.schema().labels if one.name == target)
-    place = keys_in_order(known.keys).index(walk.text("property"))
-    for _, values in walk.listed(turn):
-        walk.written.append(walk.found(value=values[place]))
+    schema, name = walk.graph.schema(), walk.text("property")
+    (known,) = (one for one in schema.labels if one.name == target)
+    upto = keys_in_order(known.keys).index(name) + 1
+    walk.written.append(f"{_text(name)} in {label_line(schema, target)} : ")
+    for number, values in walk.listed(turn):
+        found = walk.found(value=values[upto - 1])
+        walk.written.append(f"{number}{_open(values[:upto])} {found}")
     yield walk.thought("Now 1 found; done."), walk.answer()
 
 
@@ -243,9 +249,11 @@ def relationship_negation(walk: StepNotes) -> LearnableSteps:
     place = keys.index(walk.text("relationship_property"))
     call = _around(walk.text("source"), walk.text("property"), walk.values["value"])
     turn = yield "Their relationships say it.", call
+    unwanted = walk.values["unwanted"]
+    walk.written.append(f"{_text(kind)} to {_text(target)} not {_text(unwanted)} : ")
     for line in walk.neighbours(turn, kind=kind):
         row = {"node_key": line.center}
-        hit = line.label == target and line.values[place] not in (None, walk.values["unwanted"])
+        hit = line.label == target and line.values[place] not in (None, unwanted)
         again = hit and row in walk.rows
         walk.judge(line, "seen" if again else walk.found(**row) if hit else "no")
     yield walk.thought(f"{_now(walk)}done."), walk.answer()
