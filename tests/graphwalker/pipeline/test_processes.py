@@ -52,8 +52,14 @@ def wait(path: Path, _: console.ProgressTick) -> None:
     time.sleep(600)
 
 
-def nap(_: console.ProgressTick, seconds: float = 0.5) -> None:
-    time.sleep(seconds)
+def nap(path: Path, _: console.ProgressTick) -> None:
+    time.sleep(2.0)
+    path.write_text("slept")
+
+
+def wait_for(path: Path, _: console.ProgressTick) -> None:
+    while not path.exists():
+        time.sleep(0.02)
 
 
 def refuse(_: console.ProgressTick) -> None:
@@ -129,10 +135,10 @@ def test_stages_beside_a_block_are_done_where_it_ends(tmp_path):
 
 
 def test_what_went_on_beside_a_stage_is_no_time_of_its_own(tmp_path):
-    times = StageTimes(tmp_path)
-    with times.beside([Stage("beside", nap)]):
-        times.run(Stage("long", partial(nap, seconds=2.0)))
-    assert times.seconds["beside"] >= 0.5 and times.seconds["long"] >= 2
+    times, slept = StageTimes(tmp_path), tmp_path / "slept"
+    with times.beside([Stage("beside", partial(nap, slept))]):
+        times.run(Stage("long", partial(wait_for, slept)))
+    assert times.seconds["beside"] >= 2 and times.seconds["long"] >= 2
     assert times.elapsed < sum(times.seconds.values())
     assert StageTimes(tmp_path).elapsed == times.elapsed
 
