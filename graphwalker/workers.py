@@ -150,24 +150,35 @@ class Processes:
         self._executor = ProcessPoolExecutor(
             workers, context, initializer=_start, initargs=(build, arguments, numbers)
         )
+        self._began = False
 
     def submit(self, chunk: list[Any]) -> Taken:
         with starting_processes():
-            return partial(_from_process, self._executor.submit(_run, chunk))
+            return partial(self._taken, self._executor.submit(_run, chunk))
+
+    def _taken(self, future: Future[list[Any]]) -> list[Any]:
+        try:
+            with waiting_for("a worker process"):
+                found = future.result()
+        except BrokenProcessPool:
+            raise GraphWalkerError(_KILLED if self._began else _NOT_BEGUN) from None
+        self._began = True
+        return found
 
     def close(self) -> None:
         self._executor.shutdown(cancel_futures=True)
 
 
-def _from_process(future: Future[list[Any]]) -> list[Any]:
-    try:
-        with waiting_for("a worker process"):
-            return future.result()
-    except BrokenProcessPool:
-        raise GraphWalkerError(
-            "a worker process was killed (out of memory?); what is made so far is kept: "
-            "run the same command again, with fewer workers"
-        ) from None
+_KILLED = (
+    "a worker process was killed (out of memory?); what is made so far is kept: "
+    "run the same command again, with fewer workers"
+)
+# A new process imports the script that started it: unguarded, it would run it all again.
+_NOT_BEGUN = (
+    "a worker process ended before its first record; what it said stands above. Is memory short, "
+    "take fewer workers; does a script of yours call this, call it below "
+    '`if __name__ == "__main__":`'
+)
 
 
 _build: Callable[[], Callable[[Any], Any]] | None = None

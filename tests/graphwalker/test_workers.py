@@ -1,8 +1,11 @@
 """One ordered pool, whatever does the work."""
 
 import os
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -17,6 +20,7 @@ from graphwalker.workers import (
     waiting_for,
     worker_number,
 )
+from support.paths import ROOT
 
 
 def square(job: int) -> int:
@@ -41,8 +45,8 @@ def fails_at_seven():
     return work
 
 
-def dies():
-    return lambda job: os._exit(9)
+def dies_at_three():
+    return lambda job: os._exit(9) if job == 3 else job
 
 
 def identity():
@@ -88,11 +92,35 @@ def test_a_worker_that_cannot_be_made_says_why():
 
 
 def test_a_worker_that_is_killed_ends_the_run_in_one_line():
-    with (
-        Pool(Processes(dies, (), 1)) as pool,
-        pytest.raises(GraphWalkerError, match="a worker process was killed"),
-    ):
-        list(pool.results([1]))
+    with Pool(Processes(dies_at_three, (), 1)) as pool:
+        found = pool.results([1, 2, 3])
+        assert [next(found), next(found)] == [1, 2]
+        with pytest.raises(GraphWalkerError, match="a worker process was killed"):
+            next(found)
+
+
+def test_a_script_that_its_workers_would_run_again_is_told_so(tmp_path):
+    script = tmp_path / "unguarded.py"
+    script.write_text(
+        "from graphwalker.errors import GraphWalkerError\n"
+        "from graphwalker.workers import Pool, Processes\n"
+        "from test_workers import identity\n"
+        "with Pool(Processes(identity, (), 1)) as pool:\n"
+        "    try:\n"
+        "        list(pool.results([1]))\n"
+        "    except GraphWalkerError as error:\n"
+        "        print(error)\n"
+    )
+    paths = os.pathsep.join(map(str, (ROOT, ROOT / "tests", Path(__file__).parent)))
+    run = subprocess.run(
+        [sys.executable, str(script)],
+        env={**os.environ, "PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "ended before its first record" in run.stdout and "__main__" in run.stdout
+    assert "bootstrapping" in run.stderr  # Python's own words
 
 
 def test_workers_have_numbers_of_their_own():
