@@ -11,7 +11,7 @@ from graphwalker.oracle.plan import Plan
 from graphwalker.protocols.base import FinalAnswer
 from graphwalker.question import Question
 from graphwalker.tools.base import Call
-from graphwalker.tools.properties import AROUND, FIND, graph_of
+from graphwalker.tools.properties import AROUND, FIND
 
 RULES = ("first of the list", "any of the list")
 
@@ -34,8 +34,7 @@ class OneOfTheList(GraphWalkOracle):
             if call.tool in (AROUND, FIND):
                 break
             _, call = steps.send(turn)
-        schema = graph_of(self.graph, question).schema()
-        lines = read_lines(turn.observation, schema, str(call.arguments["label"]))
+        lines = read_lines(turn.observation)
         line = random.Random(key).choice(lines) if self._drawn and lines else (lines or [{}])[0]
         yield "", FinalAnswer((row_text(_row(question, line, len(lines))),), "rows")
 

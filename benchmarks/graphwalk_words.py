@@ -3,84 +3,10 @@
 from collections.abc import Iterable
 
 _CALL = '\n<tool_call>\n{"name": "'
-PIECES = [
-    f'One look is enough.{_CALL}get_node_by_property", "arguments": {{"label": "',
-    f'I begin there.{_CALL}get_all_nearest_neighbors", "arguments": {{"label": "',
-    f'Their relationships say it.{_CALL}get_all_nearest_neighbors", "arguments": {{"label": "',
-    f'{_CALL}get_all_nearest_neighbors", "arguments": {{"label": "',
-    f'{_CALL}get_node_by_property", "arguments": {{"label": "',
-    f'{_CALL}get_unique_property_values", "arguments": {{"entity_name": "',
-    '", "property_name": "',
-    '", "property_value": ',
-    '", "property_value": "',
-    '", "property_name": "key", "property_value": "',
-    '"}}\n</tool_call>',
-    "}}\n</tool_call>",
-    '", "entity_type": "node"}}\n</tool_call>',
-    "<tool_response>\n",
-    "\n</tool_response>",
-    "]\n</tool_response>",
-    '"]\n</tool_response>',
-    "<tool_response>\nRows ",
-    "None.",
-    '", "',
-    '", ',
-    ', "',
-    ", ",
-    '", ["',
-    ', ["',
-    ", [",
-    '"], "',
-    '], "',
-    '"], [',
-    '"]]\n',
-    '"]\n',
-    '", [',
-    '"]',
-    "]",
-    '["',
-    '"], ["',
-    "]]\n",
-    '["key", "',
-    '" to ["',
-    '", "in"\n',
-    '", "in", "',
-    '", "out", ["',
-    '", "out", [',
-    '", "in", ["',
-    '", "in", [',
-    '"] no\n',
-    "] no\n",
-    '"], "',
-    '], "',
-    'starts at "',
-    '".',
-    '" seen\n',
-    '" leaf\n',
-    '" leaf #',
-    '" no\n',
-    '" goal\n',
-    " is the last.",
-    "Now ",
-    "after ",
-    "First ",
-    "next ",
-    "Which ",
-    "to ",
-    ". Next is ",
-    "done.\n",
-    '{"node_key":"',
-    '{"target_node_key":"',
-    '{"source_key":"',
-    '","target_key":"',
-    '","',
-    '":"',
-    '":',
-    ',"',
-    '"}',
-    '"}\n',
-    '{"value":"',
-    '{"value":',
+_AROUND = f'{_CALL}get_all_nearest_neighbors", "arguments": {{"label": "'
+_FIND = f'{_CALL}get_node_by_property", "arguments": {{"label": "'
+_VALUES = f'{_CALL}get_unique_property_values", "arguments": {{"entity_name": "'
+_ASKED = [
     "Give the keys of both ends, and every property of the relationship under its name.",
     'Answer with JSON only, a row for each, none twice: [{"',
     'Answer with JSON only, one row alone: [{"',
@@ -95,56 +21,108 @@ PIECES = [
     "nodes can be reached from the ",
     "node with the key ",
 ]
-for n in range(0, 401):
-    PIECES.append(f"{n}. ")
-for n in range(0, 81):
-    PIECES += [f"#{n} ", f"{n} found; "]
-for n in range(1, 61):
-    PIECES += [f"{n}@", f"{n} queued; ", f"at {n}; "]
-for n in range(3):
-    PIECES += [f"depth {n}; "]
-
-
-PIECES += [f'{n}: ["' for n in range(81)] + [f"{n}: " for n in range(81)]
-PIECES += [f'{n}@"' for n in range(1, 61)]
-PIECES += [
+_SCHEMA = ['" ["', '", "', '"]\n', '"]: "', '" to ["', '"]; "', '" from ', '", ']
+_CALLS = [
+    f"One look is enough.{_FIND}",
+    f"I begin there.{_AROUND}",
+    f"Their relationships say it.{_AROUND}",
+    f"done.{_FIND}",
+    *(f"{before}{call}" for call in (_AROUND, _VALUES) for before in ("", '"')),
+    '", "property_name": "',
+    '", "property_name": "key", "property_value": "',
+    '", "property_value": ',
+    '", "property_value": "',
+    '"}}\n</tool_call>',
+    "}}\n</tool_call>",
+    '", "entity_type": "node"}}\n</tool_call>',
+]
+_RESULTS = [
+    "<tool_response>\n",
+    "<tool_response>\nRows ",
+    "<tool_response>\nValues ",
+    '"]\n</tool_response>',
+    '"}\n</tool_response>',
+    "}\n</tool_response>",
+    '"\n</tool_response>',
+    "\n</tool_response>",
+    "to ",
+    "None.",
+]
+_LINES = [
+    '{"',
+    '","',
+    ',"',
+    '":',
+    '":"',
+    ',"source_key":"',
+    '","source_key":"',
+    '","target_key":"',
+    '{"key":"',
+    '"}\n',
+    "}\n",
+    '"\n',
+]
+_MARKED = [
+    '":8+ ',
+    '":8+ "',
+    '":8++ ',
+    '":8++ "',
+    ',"source_key":8< "',
+    '","source_key":8< "',
+    '","target_key":8> "',
+    '"}, 8@ "',
+]
+"""What stands before the values of line 8."""
+_THOUGHTS = [
     " - ; ",
-    '"] no ; ',
-    "] no ; ",
+    " no ; ",
     '" no ; ',
     '" seen ; ',
     '" leaf ; ',
-    '" leaf #',
+    '" leaf ',
+    '" goal "',
+    '" ; ',
+    " ; ",
+    '" ',
     '"} ; ',
-    '" depth ',
-]
-PIECES += ["; ; ", " ; ", '" goal "', '", "']
-PIECES += [f'done.{_CALL}get_node_by_property", "arguments": {{"label": "', '" in "', '"] : \n']
-PIECES += ['" not ', '" not "', 'to "', '" from "', '" and "', '"]: "', '"]; "', '" ["', "]: "]
-PIECES += [f"{n}{mark}" for n in range(101) for mark in ("= ", '= "')]
-PIECES += [f"{n}{mark}" for n in range(401) for mark in ("+ ", '+ "')]
-PIECES += [f"{n}) " for n in range(1, 11)]
-PIECES += [
-    "; next ",
-    "of ",
+    "} ; ",
     " : \n",
-    '"\n',
-    "Values ",
+    '" : \n',
+    '{"node_key":"',
+    '{"target_node_key":"',
+    '{"value":"',
+    '{"value":',
+    "; next ",
     "; done.\n",
-    '"source_key":"',
-    ',"source_key":"',
+    "done.\n",
+    "next ",
+    '" depth ',
+    "Now ",
+    "of ",
+    'to "',
+    '" to "',
+    '" not "',
 ]
-PIECES += ['","source_key":"', '" : \n', "<tool_response>\nValues ", '"\n</tool_response>']
-PIECES += [f'"{_CALL}get_all_nearest_neighbors", "arguments": {{"label": "']
-PIECES += [str(n) for n in range(1000)]
-PIECES += [f".{n}" for n in range(10)] + [f".{n:02}" for n in range(100)]
+LINES, VALUES, ROWS, QUEUED = 221, 101, 81, 61
+"""Lines of a walk, values, rows of an answer, nodes of a queue: those that have their own token."""
 
 
 def pieces(words: Iterable[str] = ()) -> list[str]:
-    """With those that hold a type of relationship, of which `words` are those in capitals."""
+    """Those of any graph, and those with a type of relationship, of which `words` are those in
+    capitals."""
     types = [word for word in words if word.isupper()]
-    ends = ['["', "["]
-    return [
-        *dict.fromkeys(PIECES),
-        *(f'["{t}", "{side}", {end}' for t in types for side in ("out", "in") for end in ends),
-    ]
+    found = [*_ASKED, *_SCHEMA, *_CALLS, *_RESULTS, *_LINES, *_THOUGHTS]
+    found += [f"{n}. " for n in range(LINES)]
+    found += [text.replace("8", str(n)) for n in range(LINES) for text in _MARKED]
+    found += [f"{n}{mark}" for n in range(VALUES) for mark in ("= ", '= "')]
+    found += [f"{n}: " for n in range(ROWS)]
+    found += [f"{mark}{n} " for n in range(ROWS) for mark in ("#",)]
+    found += [f"{n} found; " for n in range(ROWS)]
+    found += [f"{n}{mark}" for n in range(QUEUED) for mark in ('@"', " queued; ")]
+    found += [f"at {n}; " for n in range(QUEUED)]
+    found += [f"depth {n}; " for n in range(3)]
+    found += [f"{n}{mark}" for n in range(1, 11) for mark in (") ", ') "')]
+    found += [str(n) for n in range(1000)]
+    found += [f".{n}" for n in range(10)] + [f".{n:02}" for n in range(100)]
+    found += [f'["{t}", "{side}", {{"' for t in types for side in ("out", "in")]
+    return list(dict.fromkeys(found))

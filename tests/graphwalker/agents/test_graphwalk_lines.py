@@ -73,7 +73,7 @@ def test_lines_say_what_the_json_says_and_are_numbered_on(folder: Path) -> None:
         listed = Call(
             VALUES, {"property_name": key, "entity_name": label.name, "entity_type": "node"}
         )
-        values = read_lines(lines.call(listed).text, schema, label.name)
+        values = read_lines(lines.call(listed).text)
         assert values == json.loads(plain.call(listed).text)
         about = {"label": label.name, "property_name": key, "property_value": values[0]["values"]}
         for tool in (FIND, AROUND):
@@ -81,7 +81,7 @@ def test_lines_say_what_the_json_says_and_are_numbered_on(folder: Path) -> None:
             rows = json.loads(plain.call(Call(tool, about)).text)
             for row in rows if tool == AROUND else ():
                 row["node"] = {"key": row["node"]["key"]}
-            assert read_lines(text, schema, label.name) == rows
+            assert read_lines(text) == rows
             numbers += [int(re.match(r"\d+", line)[0]) for line in text.splitlines()[1:]]
     assert numbers == list(range(1, len(numbers) + 1))
     assert all(json.dumps(one.name) in lines.schema() for one in schema.labels)
@@ -140,21 +140,27 @@ def test_a_thought_copies_the_lines_of_the_schema_whatever_they_are_called() -> 
     _, kind = schema_lines(graph.schema()).splitlines()
     copied, numbered = thought.splitlines()
     assert kind == f'{copied}: "Größe" to ["Größe"]'
-    assert numbered == "1) Größe, of 1) ; next 1) Größe"
+    assert numbered == 'of 1) ; next 1) "Größe"'
     assert isinstance(call, Call) and call.arguments["property_name"] == "Maß"
 
 
-def test_every_value_of_a_relationship_stands_behind_the_number_of_its_line() -> None:
-    hostile = 'a", 2+ "b, 1+ '
+def test_whatever_may_be_copied_stands_behind_the_number_of_its_line() -> None:
+    hostile = 'a", 2+ "b, 1< "'
     graph = MemoryPropertyGraph(
         [Node(key, ("P",), {"key": key}) for key in ("a", hostile)],
-        [Edge("a", "R", hostile, {"x": 1.5, "y": hostile, "z": True})],
+        [Edge("a", "R", hostile, {"source_key": 1.5, "y": hostile, "z": True})],
     )
     tools = LineTools(graph, Question("q", "Which?", ()))
-    shown = tools.call(Call(AROUND, {"label": "P", "property_name": "key", "property_value": "a"}))
+    about = {"label": "P", "property_name": "key"}
+    first, second = (
+        tools.call(Call(AROUND, {**about, "property_value": key})).text for key in ("a", hostile)
+    )
     text = json.dumps(hostile)
-    line = f'1. ["R", "out", [1.5, 1+ {text}, 1+ true], "a", {text}, "P"]'
-    assert shown.text.splitlines()[1] == line
-    (row,) = read_lines(shown.text, graph.schema(), "P")
-    assert row["relationship"]["properties"] == {"x": 1.5, "y": hostile, "z": True}
-    assert row["node"] == {"key": hostile}
+    values = f'{{"source_key":1+ 1.5,"y":1++ {text},"z":1+++ true,'
+    ends = f'"source_key":1< "a","target_key":1> {text}}}, 1@ "P"]'
+    assert first.splitlines()[1] == f'1. ["R", "out", {values}{ends}'
+    assert '2. ["R", "in", ' in second and '"source_key":2< "a"' in second
+    for shown, side, key in ((first, "outgoing", hostile), (second, "incoming", "a")):
+        (row,) = read_lines(shown)
+        assert row["relationship"]["properties"] == {"source_key": 1.5, "y": hostile, "z": True}
+        assert (row["relationship"]["direction"], row["node"]) == (side, {"key": key})

@@ -1,12 +1,15 @@
 """GraphWalk's tools with results as numbered lines: what small models read, and point at by number.
 
-The values are those of the JSON form, their names left out: the schema tells their order. Of a
-neighbour its key and label are shown; what else it has, a look at that node tells.
+A line holds the values of the JSON form, a relationship those of a row of an answer. Of a neighbour
+its key and label are shown; what else it has, a look at that node tells. Whatever may be copied
+from a line stands behind a mark with the number of that line (`8> "rome"`): many lines have the
+same values, and a mark says which of them is meant.
 """
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from graphwalker.graphs.properties import Schema
@@ -16,12 +19,62 @@ from graphwalker.tools.properties import AROUND, VALUES, PropertyTools
 OUTGOING, INCOMING = "out", "in"
 VALUE_MARK = "= "
 """Stands behind the number of a value."""
-_LINE = re.compile(r"^\d+[.:] (\[.*\])$", re.MULTILINE)
-_MARKED = re.compile(r'("(?:[^"\\]|\\.)*")|, \d+\+ ')
-"""A text, or what stands between two values of a relationship."""
+_LINE = re.compile(r"^(\d+)([.:]) ([\[{].*)$", re.MULTILINE)
+_MARKED = re.compile(r'("(?:[^"\\]|\\.)*")|\d+(?:\++|[<>@]) ')
+"""A text, or the mark of a value."""
 _VALUE = re.compile(r"^\d+= (.*)$", re.MULTILINE)
-_NEIGHBOUR = 6
-"""Values of a line that shows a neighbour."""
+
+
+@dataclass(frozen=True, slots=True)
+class NeighbourLine:
+    """A line that shows a neighbour: `8. ["KNOWS", "out", {"since":8+ 1998,"source_key":8< "a",
+    "target_key":8> "b"}, 8@ "City"]`; a second property of the relationship has the mark `8++ `.
+    """
+
+    number: int
+    kind: str
+    side: str
+    values: tuple[tuple[str, Any], ...]
+    source: str
+    target: str
+    label: str
+
+    @property
+    def opened(self) -> str:
+        """The line up to what the relationship has."""
+        return f'{self.number}. [{_text(self.kind)}, {_text(self.side)}, {{"'
+
+    def valued(self, count: int) -> str:
+        """The line up to so many of the relationship's values."""
+        some = enumerate(self.values[:count], 1)
+        texts = (f"{_text(k)}:{self.number}{'+' * n} {_text(value)}" for n, (k, value) in some)
+        return f"{self.opened[:-1]}{','.join(texts)}"
+
+    @property
+    def ended(self) -> str:
+        """The line up to the key at the relationship's end."""
+        comma = "," if self.values else ""
+        source = f'"source_key":{self.number}< {_text(self.source)}'
+        target = f'"target_key":{self.number}> {_text(self.target)}'
+        return f"{self.valued(len(self.values))}{comma}{source},{target}"
+
+    @property
+    def labelled(self) -> str:
+        """The line up to the neighbour's label."""
+        return f"{self.ended}}}, {self.number}@ {_text(self.label)}"
+
+    @property
+    def text(self) -> str:
+        return f"{self.labelled}]"
+
+    @property
+    def center(self) -> str:
+        return self.source if self.side == OUTGOING else self.target
+
+    @property
+    def key(self) -> str:
+        """The neighbour's."""
+        return self.target if self.side == OUTGOING else self.source
 
 
 class LineTools(PropertyTools):
@@ -44,21 +97,16 @@ class LineTools(PropertyTools):
         if self._tool == VALUES:
             first = self._values_count + 1
             return [f"{n}{VALUE_MARK}{_text(row['values'])}" for n, row in enumerate(rows, first)]
-        node = {one.name: keys_in_order(one.keys) for one in self._schema.labels}
-        kinds = relationship_keys(self._schema)
-        lists: list[str] = []
-        for place, row in enumerate(rows, 1):
-            if "relationship" not in row:
-                lists.append(_text([row.get(key) for key in node[self._label]]))
-                continue
-            kind, known = row["relationship"], row["node"]
-            side = OUTGOING if kind["direction"] == "outgoing" else INCOMING
-            about = [kind["properties"].get(key) for key in kinds[kind["type"]]]
-            end = _text([row["center"], known.get("key"), row["label"]])[1:]
-            listed = values_text(self._count + place, about)
-            lists.append(f"{_text([kind['type'], side])[:-1]}, {listed}, {end}")
-        mark = _marks(self._tool)
-        return [f"{self._count + place}{mark}{one}" for place, one in enumerate(lists, 1)]
+        first = self._count + 1
+        if self._tool == AROUND:
+            kinds = relationship_keys(self._schema)
+            return [_neighbour(n, row, kinds).text for n, row in enumerate(rows, first)]
+        (known,) = (one for one in self._schema.labels if one.name == self._label)
+        keys = keys_in_order(known.keys)
+        return [
+            f"{n}: {node_text([(k, row.get(k)) for k in keys])}"
+            for n, row in enumerate(rows, first)
+        ]
 
     def _joined(self, texts: list[str]) -> str:
         if not texts:
@@ -68,60 +116,68 @@ class LineTools(PropertyTools):
             title, last, mark = "Values", self._values_count, VALUE_MARK
         else:
             first, self._count = self._count + 1, self._count + len(texts)
-            title, last, mark = "Rows", self._count, _marks(self._tool)
+            # Nodes and neighbours are told apart by it.
+            title, last, mark = "Rows", self._count, ". " if self._tool == AROUND else ": "
         return "\n".join([f"{title} {first}{mark}to {last}{mark}", *texts])
 
 
-def values_text(number: int, values: Sequence[Any]) -> str:
-    """A relationship's values in a line: `["x", 3+ 1.5]`. Each but the first one stands behind the
-    line's number as the first one does, so that a small model finds it by that."""
-    return f"[{f', {number}+ '.join(map(_text, values))}]"
+def node_text(values: Sequence[tuple[str, Any]]) -> str:
+    """A node's values by name: `{"key":"a","born":1998}`."""
+    return f"{{{','.join(f'{_text(key)}:{_text(value)}' for key, value in values)}}}"
 
 
-def line_values(text: str) -> list[Any]:
-    """What a line holds behind its number, as JSON has it."""
-    return json.loads(_MARKED.sub(lambda found: found[1] or ", ", text))
+def neighbours_shown(text: str) -> list[NeighbourLine]:
+    """The lines of a result that show neighbours."""
+    found: list[NeighbourLine] = []
+    for number, mark, line in _LINE.findall(text):
+        if mark == ".":
+            plain = _MARKED.sub(lambda one: one[1] or "", line)
+            kind, side, pairs, label = json.loads(plain, object_pairs_hook=tuple)
+            *values, (_, source), (_, target) = pairs
+            found.append(
+                NeighbourLine(int(number), kind, side, tuple(values), source, target, label)
+            )
+    return found
 
 
-def read_lines(text: str, schema: Schema, label: str) -> list[dict[str, Any]]:
-    """What a result of numbered lines shows, as the JSON form has it; `label`: of the nodes that
-    were asked for."""
+def nodes_shown(text: str) -> list[tuple[int, list[tuple[str, Any]]]]:
+    """The lines of a result that show nodes: their numbers, and their values by name."""
+    return [
+        (int(number), list(json.loads(line).items()))
+        for number, mark, line in _LINE.findall(text)
+        if mark == ":"
+    ]
+
+
+def read_lines(text: str) -> list[dict[str, Any]]:
+    """What a result of numbered lines shows, as the JSON form has it."""
     if values := _VALUE.findall(text):
         return [{"values": json.loads(value)} for value in values]
-    node = {one.name: keys_in_order(one.keys) for one in schema.labels}
-    kinds = relationship_keys(schema)
-    found: list[dict[str, Any]] = []
-    for values in map(line_values, _LINE.findall(text)):
-        if len(values) != _NEIGHBOUR or not isinstance(values[2], list):
-            found.append(_named(node[label], values))
-            continue
-        kind, side, about, center, key, its_label = values
-        direction = "outgoing" if side == OUTGOING else "incoming"
-        relationship = {
-            "type": kind,
-            "direction": direction,
-            "properties": _named(kinds[kind], about),
+    if nodes := nodes_shown(text):
+        return [_known(values) for _, values in nodes]
+    return [
+        {
+            "center": line.center,
+            "relationship": {
+                "type": line.kind,
+                "direction": "outgoing" if line.side == OUTGOING else "incoming",
+                "properties": _known(line.values),
+            },
+            "label": line.label,
+            "node": {"key": line.key},
         }
-        known = {"key": key}
-        row = {"center": center, "relationship": relationship, "label": its_label, "node": known}
-        found.append(row)
-    return found
+        for line in neighbours_shown(text)
+    ]
 
 
 def schema_lines(schema: Schema) -> str:
     """A line for each label with its properties in order, and for each type of relationship."""
-    labels = [label_line(schema, one.name) for one in schema.labels]
+    labels = [f"{_text(one.name)} {_text(keys_in_order(one.keys))}" for one in schema.labels]
     return "\n".join([*labels, *(type_line(schema, kind) for kind in relationship_keys(schema))])
 
 
-def label_line(schema: Schema, name: str) -> str:
-    """`"Person" ["key", "born"]`."""
-    (keys,) = (one.keys for one in schema.labels if one.name == name)
-    return f"{_text(name)} {_text(keys_in_order(keys))}"
-
-
 def type_line(schema: Schema, kind: str) -> str:
-    """`"KNOWS" from "Person" and "City" ["since"]: "Person" to ["City", "Person"]; ...`."""
+    """`"KNOWS" from 3) "Person", 4) "City" ["since"]: "Person" to ["City", "Person"]; ...`."""
     ends: dict[str, dict[str, None]] = {}
     for one in schema.relationships:
         if one.type == kind:
@@ -131,11 +187,24 @@ def type_line(schema: Schema, kind: str) -> str:
 
 
 def starts_line(schema: Schema, kind: str) -> str:
-    """How the line of a type begins: `"KNOWS" from "Person" and "City" ["since"]`. Where it starts
-    stands first, as that is what a walk needs, and next to the type a small model finds it."""
-    starts = dict.fromkeys(one.start for one in schema.relationships if one.type == kind)
+    """How the line of a type begins: `"KNOWS" from 3) "Person", 4) "City" ["since"]`. Where it
+    starts stands first, as that is what a walk needs, and next to the type a small model finds
+    it."""
+    starts = (f"{number}) {_text(label)}" for number, label in starts_of(schema, kind))
     keys = _text(relationship_keys(schema)[kind])
-    return f"{_text(kind)} from {' and '.join(map(_text, starts))} {keys}"
+    return f"{_text(kind)} from {', '.join(starts)} {keys}"
+
+
+def starts_of(schema: Schema, kind: str) -> list[tuple[int, str]]:
+    """The labels at which relationships of a type start, with numbers that count on from type to
+    type."""
+    before = 0
+    for one in relationship_keys(schema):
+        starts = dict.fromkeys(known.start for known in schema.relationships if known.type == one)
+        if one == kind:
+            return list(enumerate(starts, before + 1))
+        before += len(starts)
+    return []
 
 
 def keys_in_order(keys: Any) -> list[str]:
@@ -151,13 +220,17 @@ def relationship_keys(schema: Schema) -> dict[str, list[str]]:
     return {kind: sorted(keys) for kind, keys in sorted(found.items())}
 
 
-def _marks(tool: str) -> str:
-    """What stands behind the number of a line: nodes and neighbours are told apart by it."""
-    return ". " if tool == AROUND else ": "
+def _neighbour(number: int, row: dict[str, Any], kinds: dict[str, list[str]]) -> NeighbourLine:
+    kind, ends = row["relationship"], (row["center"], row["node"].get("key"))
+    outgoing = kind["direction"] == "outgoing"
+    source, target = ends if outgoing else reversed(ends)
+    values = tuple((key, kind["properties"].get(key)) for key in kinds[kind["type"]])
+    side = OUTGOING if outgoing else INCOMING
+    return NeighbourLine(number, kind["type"], side, values, source, target, row["label"])
 
 
-def _named(keys: list[str], values: list[Any]) -> dict[str, Any]:
-    return {key: one for key, one in zip(keys, values, strict=True) if one is not None}
+def _known(values: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    return {key: value for key, value in values if value is not None}
 
 
 def _text(value: Any) -> str:

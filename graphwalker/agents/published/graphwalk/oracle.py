@@ -126,7 +126,7 @@ def _call_all(
 
 def _rows(view: _View, call: Call, text: str) -> _ResultRows:
     if view.as_lines:
-        return read_lines(text, view.graph.schema(), str(call.arguments.get("label", "")))
+        return read_lines(text)
     try:
         value = json.JSONDecoder().raw_decode(text)[0]
     except ValueError:

@@ -7,21 +7,22 @@ last result, or the one place that has a certain number.
 """
 
 import json
-import re
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from graphwalker.agents.published.graphwalk.lines import (
     OUTGOING,
     VALUE_MARK,
+    NeighbourLine,
     keys_in_order,
-    label_line,
-    line_values,
+    neighbours_shown,
+    node_text,
+    nodes_shown,
     read_lines,
     relationship_keys,
     starts_line,
-    values_text,
+    starts_of,
 )
 from graphwalker.answers.rows import row_text
 from graphwalker.graphs.properties import PropertyGraph
@@ -32,34 +33,6 @@ from graphwalker.tools.properties import AROUND, FIND, VALUES
 from graphwalker.trajectory import Turn
 
 LearnableSteps = Generator[tuple[str, Call | FinalAnswer], Turn, None]
-_LINE = re.compile(r"^(\d+)([.:] )(\[.*\])$", re.MULTILINE)
-
-
-class ShownLine(NamedTuple):
-    """A line of a result that shows a neighbour."""
-
-    number: str
-    kind: str
-    side: str
-    values: list[Any]
-    center: str
-    key: str
-    label: str
-
-    @property
-    def side_shown(self) -> str:
-        """The line up to its side."""
-        return f"{_open([self.kind, self.side])}, {_opening(self.values)}"
-
-    @property
-    def values_shown(self) -> str:
-        """The line up to the relationship's values."""
-        return f"{_open([self.kind, self.side])}, {values_text(int(self.number[:-2]), self.values)}"
-
-    @property
-    def copied(self) -> str:
-        """The line up to the neighbour's label."""
-        return f"{self.values_shown}, {_inside([self.center, self.key, self.label])}"
 
 
 @dataclass(slots=True)
@@ -92,26 +65,31 @@ class StepNotes:
         """The rows as an answer counts them: down to the first one."""
         return FinalAnswer(tuple(map(row_text, reversed(self.rows))), "rows")
 
-    def listed(self, turn: Turn, so_far: str = "") -> list[tuple[str, list[Any]]]:
-        """The lines of a result by their numbers; the thought opens with how far the episode is,
-        and with the first and the last number."""
-        found = [(n + mark, line_values(text)) for n, mark, text in _LINE.findall(turn.observation)]
-        ends = f"{found[0][0]}to {found[-1][0]}" if found else "None."
+    def open(self, numbers: list[int], mark: str, so_far: str = "") -> None:
+        """The thought about a result opens with how far the episode is, and with the first and the
+        last number."""
+        ends = f"{numbers[0]}{mark}to {numbers[-1]}{mark}" if numbers else "None."
         self.written.append(f"{so_far}{self.count}{ends}")
+
+    def nodes(self, turn: Turn) -> list[tuple[int, list[tuple[str, Any]]]]:
+        """The lines of a result that show nodes."""
+        found = nodes_shown(turn.observation)
+        self.open([number for number, _ in found], ": ")
         return found
 
-    def neighbours(self, turn: Turn, so_far: str = "", kind: str = "") -> Iterator[ShownLine]:
+    def neighbours(self, turn: Turn, so_far: str = "", kind: str = "") -> Iterator[NeighbourLine]:
         """The outgoing ones, of one type or of any; the thought passes over the others."""
-        for number, values in self.listed(turn, so_far):
-            line = ShownLine(number, *values)
+        found = neighbours_shown(turn.observation)
+        self.open([line.number for line in found], ". ", so_far)
+        for line in found:
             if line.side == OUTGOING and (not kind or line.kind == kind):
                 yield line
             else:
-                self.judge(line, "-", line.side_shown)
+                self.judge(line.opened, "-")
 
-    def judge(self, line: ShownLine, verdict: str, copied: str = "") -> None:
+    def judge(self, copied: str, verdict: str) -> None:
         """Says what follows from a line, and how far the episode then is."""
-        self.written.append(f"{line.number}{copied or line.copied} {verdict} ; {self.state}")
+        self.written.append(f"{copied} {verdict} ; {self.state}")
 
     @property
     def state(self) -> str:
@@ -119,16 +97,12 @@ class StepNotes:
         queued = f"{self.queued} queued; " if self.queued else ""
         return f"{queued}{self.count}"
 
-    def starts(self, kind: str) -> list[str]:
-        known = self.graph.schema().relationships
-        return list(dict.fromkeys(one.start for one in known if one.type == kind))
-
 
 def node_by_property(walk: StepNotes) -> LearnableSteps:
     about = {"property_name": walk.text("property"), "property_value": walk.values["value"]}
     turn = yield "One look is enough.", Call(FIND, {"label": walk.text("source"), **about})
-    for number, values in walk.listed(turn):
-        walk.written.append(f"{number}{_open(values[:1])} {walk.found(node_key=values[0])}")
+    for number, values in walk.nodes(turn):
+        walk.written.append(f"{_begun(number, values, 1)} {walk.found(node_key=values[0][1])}")
     yield walk.thought(f"{_now(walk)}done."), walk.answer()
 
 
@@ -137,38 +111,35 @@ def relationship_by_property(walk: StepNotes) -> LearnableSteps:
 
     Labels and values are numbered, and each thought says at which of how many it is: what comes
     next, and whether anything does, is read off the thought itself. A thought about a result opens
-    with the wanted value, so that lines are compared with what stands beside them, and copies every
-    outgoing line up to its values before it judges.
+    with the wanted value, and copies every outgoing line of the type up to the value that is
+    compared with it.
     """
-    kind, wanted = walk.text("relationship"), walk.values["value"]
-    labels = walk.starts(kind)
+    kind, name, wanted = walk.text("relationship"), walk.text("property"), walk.values["value"]
     schema = walk.graph.schema()
-    keys = relationship_keys(schema)[kind]
-    place = keys.index(walk.text("property"))
-    numbered = "".join(f"{n}) {label}, " for n, label in enumerate(labels, 1))
-    thought = f"{starts_line(schema, kind)}\n{numbered}of {len(labels)}) ; next 1) {labels[0]}"
+    labels = starts_of(schema, kind)
+    upto = relationship_keys(schema)[kind].index(name) + 1
+    ends = labels[-1][0] if labels else 0
+    thought = f"{starts_line(schema, kind)}\nof {ends}) "
     last = 0
-    for number, label in enumerate(labels, 1):
+    for number, label in labels:
         key = _sweeping(walk.graph, label)
         about = {"entity_name": label, "property_name": key, "entity_type": "node"}
-        turn = yield thought, Call(VALUES, about)
-        values = [one["values"] for one in read_lines(turn.observation, schema, label)]
+        turn = yield f"{thought}; next {number}) {_text(label)}", Call(VALUES, about)
+        values = [one["values"] for one in read_lines(turn.observation)]
         first, last = last + 1, last + len(values)
-        thought = f"{number}) of {len(labels)}) ; {first - 1}= of {last}= "
+        thought = f"{number}) of {ends}) ; {first - 1}= of {last}= "
         for at, value in enumerate(values, first):
             following = f"next {at}{VALUE_MARK}{_text(value)}"
             turn = yield f"{thought}; {following}", _around(label, key, value)
-            walk.written.append(f"{_text(wanted)} : ")
-            for line in walk.neighbours(turn):
-                if line.kind != kind or line.values[place] != wanted:
-                    walk.judge(line, "no", line.values_shown)
+            walk.written.append(f"{_text(name)}:{_text(wanted)} : ")
+            for line in walk.neighbours(turn, kind=kind):
+                if line.values[upto - 1][1] != wanted:
+                    walk.judge(line.valued(upto), "no")
                     continue
-                about = dict(zip(keys, line.values, strict=True))
-                row = {**about, "source_key": line.center, "target_key": line.key}
-                walk.judge(line, walk.found(**row))
+                row = {**dict(line.values), "source_key": line.source, "target_key": line.target}
+                walk.judge(line.ended, walk.found(**row))
             thought = walk.thought(f"{_now(walk)}{at}= of {last}= ")
-        thought = f"{thought}; {number}) of {len(labels)}) "
-        thought += "".join(f"; next {number + 1}) {one}" for one in labels[number : number + 1])
+        thought = f"{thought}; {number}) of {ends}) "
     yield f"{thought}; done.", walk.answer()
 
 
@@ -194,7 +165,7 @@ def path_from_node(walk: StepNotes) -> LearnableSteps:
             fresh = new or (line.key == start and row not in walk.rows)
             if fresh and line.label == walk.text("target"):
                 verdict = f"{verdict} {walk.found(**row)}"
-            walk.judge(line, verdict)
+            walk.judge(line.labelled, verdict)
         at += 1
         thought = walk.thought(f"next {_entry(queue, at)}." if at < len(queue) else "done.")
     yield thought, walk.answer()
@@ -224,7 +195,7 @@ def remote_property(walk: StepNotes) -> LearnableSteps:
                 queue.append((line.label, line.key, depth + 1))
                 walk.queued = len(queue)
                 verdict = _entry(queue)
-            walk.judge(line, verdict)
+            walk.judge(line.labelled, verdict)
             if goal:
                 break
         at += 1
@@ -233,29 +204,27 @@ def remote_property(walk: StepNotes) -> LearnableSteps:
         )
     about = {"property_name": "key", "property_value": goal}
     turn = yield thought, Call(FIND, {"label": target, **about})
-    schema, name = walk.graph.schema(), walk.text("property")
-    (known,) = (one for one in schema.labels if one.name == target)
-    upto = keys_in_order(known.keys).index(name) + 1
-    walk.written.append(f"{_text(name)} in {label_line(schema, target)} : ")
-    for number, values in walk.listed(turn):
-        found = walk.found(value=values[upto - 1])
-        walk.written.append(f"{number}{_open(values[:upto])} {found}")
+    name = walk.text("property")
+    walk.written.append(f"{_text(name)} : ")
+    for number, values in walk.nodes(turn):
+        upto = [key for key, _ in values].index(name) + 1
+        found = walk.found(value=values[upto - 1][1])
+        walk.written.append(f"{_begun(number, values, upto)} {found}")
     yield walk.thought("Now 1 found; done."), walk.answer()
 
 
 def relationship_negation(walk: StepNotes) -> LearnableSteps:
     kind, target = walk.text("relationship"), walk.text("target")
-    keys = relationship_keys(walk.graph.schema())[kind]
-    place = keys.index(walk.text("relationship_property"))
+    name, unwanted = walk.text("relationship_property"), walk.values["unwanted"]
     call = _around(walk.text("source"), walk.text("property"), walk.values["value"])
     turn = yield "Their relationships say it.", call
-    unwanted = walk.values["unwanted"]
-    walk.written.append(f"{_text(kind)} to {_text(target)} not {_text(unwanted)} : ")
+    walk.written.append(f"{_text(kind)} to {_text(target)} not {_text(name)}:{_text(unwanted)} : ")
     for line in walk.neighbours(turn, kind=kind):
         row = {"node_key": line.center}
-        hit = line.label == target and line.values[place] not in (None, unwanted)
+        hit = line.label == target and dict(line.values)[name] not in (None, unwanted)
         again = hit and row in walk.rows
-        walk.judge(line, "seen" if again else walk.found(**row) if hit else "no")
+        verdict = "seen" if again else walk.found(**row) if hit else "no"
+        walk.judge(line.labelled, verdict)
     yield walk.thought(f"{_now(walk)}done."), walk.answer()
 
 
@@ -274,9 +243,9 @@ def _now(walk: StepNotes) -> str:
 
 
 def _entry(queue: list[tuple[str, str, int]], at: int = -1) -> str:
-    """A node of the queue, the last one unless told: `3@"City", "rome" depth 1; `."""
+    """A node of the queue, the last one unless told: `3@"City", "rome" depth 1`."""
     label, key, depth = queue[at]
-    return f"{at % len(queue) + 1}@{_inside([label, key])} depth {depth}; "
+    return f"{at % len(queue) + 1}@{_inside([label, key])} depth {depth}"
 
 
 def _around(label: str, key: str, value: object) -> Call:
@@ -289,14 +258,9 @@ def _sweeping(graph: PropertyGraph, label: str) -> str:
     return next((key for key in keys_in_order(known.keys) if key != "key"), "key")
 
 
-def _open(values: list[Any]) -> str:
-    """The beginning of a line with these values."""
-    return _text(values)[:-1]
-
-
-def _opening(values: list[Any]) -> str:
-    """How a list of values begins."""
-    return '["' if values and isinstance(values[0], str) else "["
+def _begun(number: int, values: list[tuple[str, Any]], count: int) -> str:
+    """The line of a node up to so many of its values."""
+    return f"{number}: {node_text(values[:count])[:-1]}"
 
 
 def _inside(values: list[Any]) -> str:
