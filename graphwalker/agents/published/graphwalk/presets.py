@@ -52,9 +52,9 @@ class GraphWalkOptions(Config):
     """A message may hold several calls. false: it ends at its first call, which formats with inline
     observations need (tiny models)."""
     rows: Literal["json", "lines"] = "json"
-    """How tools show rows and answers are written: as JSON, or as numbered lines without names of
-    properties, and with a schema to match. Lines take a third of the tokens, and the oracle then
-    spells its steps out, so that tiny models can learn them."""
+    """How tools show rows and answers are written: as JSON, or as numbered lines, a neighbour as
+    the row of an answer, with a schema to match. Lines have 0.6 of the characters, and the oracle
+    then spells its steps out, so that tiny models can learn them."""
     system_time: str = "2026-01-01 12:00:00"
     """The time that the prompt tells, always the same, so that runs can be repeated."""
     extractor: ExtractorConfig = ExtractorConfig()
