@@ -101,7 +101,7 @@ _THOUGHTS = [
     "of ",
     'to "',
     '" to "',
-    '" not "',
+    '" not ',
 ]
 LINES, VALUES, ROWS, QUEUED = 221, 101, 81, 61
 """Lines of a walk, values, rows of an answer, nodes of a queue: those that have their own token."""

@@ -42,7 +42,7 @@ class NeighbourLine:
     @property
     def opened(self) -> str:
         """The line up to what the relationship has."""
-        return f'{self.number}. [{_text(self.kind)}, {_text(self.side)}, {{"'
+        return f"{self.number}. {opening_text(self.kind, self.side)}"
 
     def valued(self, count: int) -> str:
         """The line up to so many of the relationship's values."""
@@ -119,6 +119,11 @@ class LineTools(PropertyTools):
             # Nodes and neighbours are told apart by it.
             title, last, mark = "Rows", self._count, ". " if self._tool == AROUND else ": "
         return "\n".join([f"{title} {first}{mark}to {last}{mark}", *texts])
+
+
+def opening_text(kind: str, side: str = OUTGOING) -> str:
+    """How a line of such relationships begins."""
+    return f'[{_text(kind)}, {_text(side)}, {{"'
 
 
 def node_text(values: Sequence[tuple[str, Any]]) -> str:

@@ -19,6 +19,7 @@ from graphwalker.agents.published.graphwalk.lines import (
     neighbours_shown,
     node_text,
     nodes_shown,
+    opening_text,
     read_lines,
     relationship_keys,
     starts_line,
@@ -111,8 +112,8 @@ def relationship_by_property(walk: StepNotes) -> LearnableSteps:
 
     Labels and values are numbered, and each thought says at which of how many it is: what comes
     next, and whether anything does, is read off the thought itself. A thought about a result opens
-    with the wanted value, and copies every outgoing line of the type up to the value that is
-    compared with it.
+    as a wanted line does, and copies every outgoing line of the type up to the value that is
+    compared with that.
     """
     kind, name, wanted = walk.text("relationship"), walk.text("property"), walk.values["value"]
     schema = walk.graph.schema()
@@ -131,7 +132,7 @@ def relationship_by_property(walk: StepNotes) -> LearnableSteps:
         for at, value in enumerate(values, first):
             following = f"next {at}{VALUE_MARK}{_text(value)}"
             turn = yield f"{thought}; {following}", _around(label, key, value)
-            walk.written.append(f"{_text(name)}:{_text(wanted)} : ")
+            walk.written.append(f"{opening_text(kind)}{_text(name)[1:]}:{_text(wanted)} : ")
             for line in walk.neighbours(turn, kind=kind):
                 if line.values[upto - 1][1] != wanted:
                     walk.judge(line.valued(upto), "no")
@@ -218,7 +219,8 @@ def relationship_negation(walk: StepNotes) -> LearnableSteps:
     name, unwanted = walk.text("relationship_property"), walk.values["unwanted"]
     call = _around(walk.text("source"), walk.text("property"), walk.values["value"])
     turn = yield "Their relationships say it.", call
-    walk.written.append(f"{_text(kind)} to {_text(target)} not {_text(name)}:{_text(unwanted)} : ")
+    unlike = f"{opening_text(kind)}{_text(name)[1:]}:{_text(unwanted)}"
+    walk.written.append(f"to {_text(target)} not {unlike} : ")
     for line in walk.neighbours(turn, kind=kind):
         row = {"node_key": line.center}
         hit = line.label == target and dict(line.values)[name] not in (None, unwanted)
