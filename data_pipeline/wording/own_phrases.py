@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from data_pipeline.wording.inflection import pluralised
 from data_pipeline.wording.lexicon import Entry, Lexicon, Phrase, hand_written_inverses
-from data_pipeline.wording.phrases import pluralised
 from data_pipeline.wording.plain_ids import PERSONS
 from graphwalker.errors import UserError
 from graphwalker.files import digest

@@ -7,22 +7,21 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from data_pipeline.wording.inflection import NO_PARTICIPLES, pluralised, singular
 from data_pipeline.wording.plain_ids import (
     JOINED,
     PERSONS,
     PREPOSITIONS,
     Nouns,
+    being,
     linked_words,
+    perfect,
     plain_words,
+    with_its_object,
     words_of,
 )
 from graphwalker.graphs.base import FLATTENED, Direction
 
-IRREGULAR = {
-    **{"children": "child", "people": "person", "media": "medium", "alumni": "graduate"},
-    **{"campuses": "campus", "includes": "included"},
-}
-UNCHANGED = ("ss", "us", "is", "news", "series", "species", "headquarters", "olympics")
 CAPITALS = {
     **{
         word: word.upper()
@@ -46,11 +45,12 @@ PARTICIPLES = (
     "owned",
     "known",
 )
-NO_PARTICIPLES = ("seed", "breed", "speed", "feed", "bed")
 
 
 NOTHING_KNOWN = Nouns()
 _IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:.")
+_PATH = re.compile(r"/[a-z]/\w+")
+"""ConceptNet's relations: `/r/UsedFor`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,9 @@ def generated_entry(
 
 def is_plain(relation: str) -> bool:
     """Whether an id has no domain in it, as Freebase's have: `livesIn`, an IRI."""
-    return bool(_IRI.match(relation)) or not any(mark in relation for mark in "./")
+    if _IRI.match(relation) or _PATH.fullmatch(relation):
+        return True
+    return not any(mark in relation for mark in "./")
 
 
 def _from_words(words: list[str], direction: Direction, nouns: Nouns, default: str) -> HopWords:
@@ -114,7 +116,10 @@ def _from_words(words: list[str], direction: Direction, nouns: Nouns, default: s
     words = JOINED.get(" ".join(words), " ".join(words)).split()
     while len(words) > 1 and words[0] in ("is", "was", "are", "the"):
         words = words[1:]
-    found = plain_words(words, direction, nouns) or linked_words(words, direction, nouns)
+    words, led = with_its_object(perfect(words), nouns)
+    found = plain_words(words, direction, led) or linked_words(words, direction, led)
+    if len(words) > 2 and words[0] in PREPOSITIONS and words[-1] in PREPOSITIONS:
+        found = being(" ".join(words), direction, led)  # `at war with`
     if found:
         return HopWords(
             *map(_capitals, (found.phrase, found.clause, found.noun or "thing", found.question)),
@@ -122,6 +127,9 @@ def _from_words(words: list[str], direction: Direction, nouns: Nouns, default: s
         )
     while len(words) > 1 and (words[0] in PREPOSITIONS or words[0] in ("has", "have", "the")):
         words = words[1:]
+    kind = nouns.subject.split()
+    if kind and words[: len(kind)] == kind and len(words) > len(kind):
+        words = words[len(kind) :]  # `recipeIngredient` of a recipe is its ingredient
     label = _capitals(noun_label(" ".join(word for word in words if word != "the") or "relation"))
     made = _labelled(nouns.subject or default, label, direction)
     known = nouns.object if direction is Direction.OUT else ""
@@ -165,8 +173,8 @@ def _linked(domain: str, label: str, direction: Direction) -> HopWords:
     *words, link = label.removeprefix("is ").split()
     if not words:  # a relation that is a preposition alone, such as `in`
         return _being(domain, link, direction)
-    if len(words) > 1 and words[-1].endswith(PARTICIPLES) and _singular(words[-2]) != words[-2]:
-        noun = " ".join([*words[:-2], _singular(words[-2])])
+    if len(words) > 1 and words[-1].endswith(PARTICIPLES) and singular(words[-2]) != words[-2]:
+        noun = " ".join([*words[:-2], singular(words[-2])])
         return _done(domain, noun, f"{words[-1]} {link}", direction)
     participle = words[-1].endswith(PARTICIPLES) and words[-1] not in NO_PARTICIPLES
     if not participle and link in ("of", "for") and words[-1] != "guilty":
@@ -217,7 +225,7 @@ def _halves(relation: str) -> tuple[str, str]:
     label = " ".join(_split(parts[-1])) or "relation"
     words = _split(parts[-2]) if len(parts) > 1 else []
     *named, last = words or ["entity"]
-    domain = " ".join([*named, last if last == "games" else _singular(last)])
+    domain = " ".join([*named, last if last == "games" else singular(last)])
     return _table()["domain"].get(domain, _capitals(domain)), _capitals(noun_label(label))
 
 
@@ -238,7 +246,7 @@ def _split(segment: str) -> list[str]:
     """Its words; the lone `s` of `owner_s` is none."""
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", segment)
     words = [word for word in re.findall(r"[^\W_]+", spaced.lower()) if word != "s"]
-    return [IRREGULAR[word] if word == "includes" else word for word in words]
+    return ["included" if word == "includes" else word for word in words]
 
 
 def noun_label(label: str) -> str:
@@ -253,35 +261,14 @@ def noun_label(label: str) -> str:
         words, links = words[: links[0]], []
     last = (links[0] if links and links[0] > 0 else len(words)) - 1
     if not links and len(words) > 1 and words[-1].endswith(PARTICIPLES):
-        first = _singular(words[0])
+        first = singular(words[0])
         if first != words[0]:
             return " ".join([*words[1:], first])
         done = words[-1]
         if not done.endswith("ing") and done not in NO_PARTICIPLES:
-            return " ".join([done, *words[:-2], _singular(words[-2])])
+            return " ".join([done, *words[:-2], singular(words[-2])])
         return " ".join(words)
     if "or" in words or "and" in words:
-        return " ".join("or" if w == "and" else _singular(w) for w in words)
-    words[last] = _singular(words[last])
+        return " ".join("or" if w == "and" else singular(w) for w in words)
+    words[last] = singular(words[last])
     return " ".join(words)
-
-
-def _singular(word: str) -> str:
-    if word in IRREGULAR:
-        return IRREGULAR[word]
-    if len(word) < 4 or word.endswith(UNCHANGED) or not word.endswith("s"):
-        return word
-    if word.endswith("ies"):
-        return word[:-3] + "y"
-    if word.endswith(("ches", "shes", "sses", "xes")):
-        return word[:-2]
-    return word[:-1]
-
-
-def pluralised(noun: str) -> str:
-    """A plain English plural of a generated noun."""
-    if noun.endswith("y") and noun[-2:-1] not in "aeiou":
-        return noun[:-1] + "ies"
-    if noun.endswith(("s", "x", "ch", "sh")):
-        return noun if noun.endswith("s") else noun + "es"
-    return noun + "s"

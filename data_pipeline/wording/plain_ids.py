@@ -3,106 +3,37 @@
 import re
 from dataclasses import dataclass
 
+from data_pipeline.wording.inflection import (
+    AGENTS,
+    BARE,
+    DID,
+    INTRANSITIVE,
+    IRREGULAR,
+    IS_TO,
+    NOUNS_TOO,
+    PARTICIPLE,
+    PAST,
+    PEOPLE_DO,
+    PLACES,
+    STATES,
+    base_of,
+    english,
+    is_adjective,
+    is_participle,
+    participle,
+    past,
+    singular,
+    third,
+)
 from graphwalker.graphs.base import Direction
 
-_REGULAR = (
-    *("acquire", "affect", "appoint", "approve", "attend", "author", "award", "belong"),
-    *("border", "cause", "cite", "compete", "compose", "connect", "contain", "control"),
-    *("cover", "create", "cross", "depend", "deploy", "describe", "design", "develop"),
-    *("direct", "discover", "edit", "employ", "enter", "finance", "follow", "found", "fund"),
-    *("govern", "graduate", "host", "house", "implement", "import", "include", "influence"),
-    *("inherit", "inhabit", "inspire", "introduce", "invent", "invest", "join", "like"),
-    *("link", "list", "live", "locate", "maintain", "manage", "manufacture", "marry"),
-    *("mention", "merge", "move", "name", "need", "nominate", "occupy", "offer", "operate"),
-    *("order", "organize", "orbit", "own", "paint", "participate", "perform", "pioneer"),
-    *("play", "portray", "precede", "prescribe", "present", "process", "produce", "publish"),
-    *("purchase", "receive", "refer", "reference", "relate", "replace", "report", "represent"),
-    *("require", "review", "serve", "show", "sign", "sponsor", "star", "start", "stock"),
-    *("store", "study", "succeed", "supervise", "supply", "support", "target", "trade"),
-    *("train", "transport", "treat", "use", "visit", "voice", "want", "work", "act", "appear"),
-    *("contribute", "collaborate", "die", "document", "enroll", "head", "invite", "load"),
-    *("migrate", "narrate", "open", "share", "partner", "record", "register", "reside"),
-    *("return", "ship", "specialize", "stay"),
-)
-_IRREGULAR = {
-    **{"write": ("wrote", "written"), "sing": ("sang", "sung"), "speak": ("spoke", "spoken")},
-    **{"teach": ("taught", "taught"), "hold": ("held", "held"), "win": ("won", "won")},
-    **{"know": ("knew", "known"), "build": ("built", "built"), "make": ("made", "made")},
-    **{"lead": ("led", "led"), "draw": ("drew", "drawn"), "give": ("gave", "given")},
-    **{"choose": ("chose", "chosen"), "buy": ("bought", "bought"), "sell": ("sold", "sold")},
-    **{"run": ("ran", "run"), "feed": ("fed", "fed"), "send": ("sent", "sent")},
-    **{"have": ("had", "had"), "eat": ("ate", "eaten"), "beat": ("beat", "beaten")},
-    **{"bear": ("bore", "born"), "find": ("found", "found"), "bring": ("brought", "brought")},
-    **{"take": ("took", "taken"), "see": ("saw", "seen"), "meet": ("met", "met")},
-    **{"fly": ("flew", "flown"), "drive": ("drove", "driven"), "read": ("read", "read")},
-    **{"grow": ("grew", "grown"), "begin": ("began", "begun"), "bind": ("bound", "bound")},
-}
 PREPOSITIONS = (
     *("of", "in", "by", "for", "on", "at", "to", "from", "with", "as", "about", "under", "near"),
     *("through", "into", "over", "after", "before", "during", "against", "within", "between"),
+    *("onto", "upon", "like", "without", "across", "along", "toward", "towards"),
 )
-STATES = (
-    *("located", "headquartered", "based", "known", "owned", "spoken", "married", "used", "held"),
-    *("related", "connected", "linked", "employed", "included", "situated", "contained", "part"),
-    *("controlled", "governed", "affiliated", "associated", "enrolled", "named", "managed", "led"),
-    *("supervised", "operated", "classified", "derived", "composed", "bound", "covered"),
-)
-"""Participles of what still holds: `is located in`; others are over: `was born in`."""
-INTRANSITIVE = (
-    *("live", "work", "act", "appear", "participate", "compete", "serve", "graduate", "die"),
-    *("star", "belong", "reside", "study", "specialize", "collaborate", "contribute", "depend"),
-    *("migrate", "invest", "perform", "play", "stay", "merge", "refer"),
-)
-AGENTS = {
-    **{"directed": "director", "written": "writer", "produced": "producer", "founded": "founder"},
-    **{"composed": "composer", "edited": "editor", "owned": "owner", "published": "publisher"},
-    **{"created": "creator", "designed": "designer", "invented": "inventor", "led": "leader"},
-    **{"developed": "developer", "distributed": "distributor", "managed": "manager"},
-    **{"taught": "teacher", "supervised": "supervisor", "painted": "painter"},
-    **{"employed": "employer", "operated": "operator", "manufactured": "manufacturer"},
-    **{"sponsored": "sponsor", "discovered": "discoverer", "reviewed": "reviewer"},
-    **{"authored": "author", "narrated": "narrator", "performed": "performer"},
-}
-PEOPLE_DO = (
-    *("live", "marry", "act", "graduate", "die", "study", "reside", "write", "bear", "teach"),
-    *("sing", "paint", "invent"),
-)
-PLACES = (
-    *("located", "headquartered", "based", "born", "situated", "buried", "filmed", "raised"),
-    "educated",
-)
-JOINED = {
-    **{"birth place": "birthplace", "birth date": "date of birth", "death date": "date of death"},
-    **{"death place": "place of death", "resting place": "burial place"},
-    **{"birth year": "year of birth", "death year": "year of death", "starring": "star"},
-    **{"birthdate": "date of birth", "deathplace": "place of death", "a": "type", "isa": "type"},
-    **{"see also": "related thing", "sub class of": "subclass of", "based near": "home town"},
-    **dict.fromkeys(("starred actors", "starred actor", "starring actors"), "star"),
-    **{"followed by": "successor", "starring": "star", "cast": "cast member"},
-}
-
-
-PERSONS = (
-    *("artist", "winner", "inventor", "contributor", "celebrity", "musician", "designer"),
-    *("soldier", "philosopher", "instrumentalist", "graduate", "employee", "member", "performer"),
-    *("crewmember", "cinematographer", "impersonator", "friend", "partner", "participant"),
-    *("person", "actor", "director", "producer", "writer", "author", "politician", "athlete"),
-    *("player", "coach", "editor", "composer", "lyricist", "founder", "nominee", "spouse"),
-    *("child", "parent", "sibling", "character", "monarch", "student", "graduate", "friend"),
-    *(
-        "supervisor",
-        "teacher",
-        "manager",
-        "owner",
-        "leader",
-        "inhabitant",
-        "researcher",
-        "narrator",
-    ),
-    *("painter", "poet", "singer", "scientist", "customer", "user", "man", "woman", "citizen"),
-    *("executive", "ceo", "CEO", "chairman", "president", "wife", "husband", "father", "mother"),
-    *("brother", "sister", "son", "daughter", "advisor", "reviewer", "colleague", "reader"),
-)
+JOINED: dict[str, str] = english()["joined"]
+PERSONS = tuple(english()["persons"]["nouns"].split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,21 +61,12 @@ class PlainWords:
     lives in` would put one preposition behind another."""
 
 
-NAMED = {
-    **dict.fromkeys(("works for", "works at", "worked for"), "the employer of {x}"),
-    **dict.fromkeys(("lives in", "resides in"), "the home town of {x}"),
-    **dict.fromkeys(("located in", "situated in", "based in"), "the location of {x}"),
-    **dict.fromkeys(("acted in", "appeared in", "starred in"), "the {noun} featuring {x}"),
-    **dict.fromkeys(("educated at", "studied at", "graduated from"), "the alma mater of {x}"),
-    **{"headquartered in": "the seat of {x}", "published in": "the {noun} that published {x}"},
-    **{"born in": "the birthplace of {x}", "died in": "the place where {x} died"},
-    **{"affiliated with": "the affiliation of {x}", "married to": "the spouse of {x}"},
-    **{"owns stake in": "the {noun} part-owned by {x}", "based on": "the basis of {x}"},
-    **{"enrolled in": "the course of {x}", "belongs to": "the owner of {x}"},
-}
+NAMED: dict[str, str] = english()["named"]
 
 
 def _named(words: list[str], noun: str) -> str:
+    if noun and words[0] in ("belongs", "enrolled"):
+        return ""
     return NAMED.get(" ".join(words), "").replace("{noun}", noun or "thing")
 
 
@@ -156,36 +78,9 @@ def words_of(relation: str) -> list[str]:
     """
     last = re.split(r"[#/:]", relation.rstrip("#/:"))[-1]
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", last)
-    return [word.lower() for word in re.findall(r"[^\W_]+", spaced)] or ["relation"]
-
-
-def third(base: str) -> str:
-    """The verb as one does it now: `owns`, `studies`."""
-    if base == "have":
-        return "has"
-    if base.endswith("y") and base[-2] not in "aeiou":
-        return base[:-1] + "ies"
-    return base + ("es" if base.endswith(("s", "x", "ch", "sh", "o")) else "s")
-
-
-def past(base: str) -> str:
-    """The verb as one did it: `owned`, `wrote`."""
-    if base in _IRREGULAR:
-        return _IRREGULAR[base][0]
-    if base.endswith("y") and base[-2] not in "aeiou":
-        return base[:-1] + "ied"
-    return base + ("d" if base.endswith("e") else "red" if base == "star" else "ed")
-
-
-def participle(base: str) -> str:
-    """What was done to it: `is owned`, `was written`."""
-    return _IRREGULAR[base][1] if base in _IRREGULAR else past(base)
-
-
-BASES = (*_REGULAR, *_IRREGULAR)
-THIRD = {third(base): base for base in BASES}
-PAST = {past(base): base for base in BASES}
-PARTICIPLE = {participle(base): base for base in BASES}
+    found = re.sub(r"(?i)(?<![a-z])(co|up|down)[-_ ](?=[a-z])", r"\1-", spaced)
+    words = re.findall(r"(?i)(?<![a-z])(?:co|up|down)-[a-z]+|[^\W_]+", found)
+    return [word.lower() for word in words] or ["relation"]
 
 
 def plain_words(words: list[str], direction: Direction, nouns: Nouns) -> PlainWords | None:
@@ -195,31 +90,86 @@ def plain_words(words: list[str], direction: Direction, nouns: Nouns) -> PlainWo
     'Which company does {x} work for?'
     """
     first, *rest = words
-    if len(words) > 1 and words[-1] == "by" and words[-2] in PARTICIPLE:
+    if len(words) > 1 and words[-1] == "by" and is_participle(words[-2]):
         return _by(words[:-1], direction, nouns)
+    if len(words) == 3 and first.endswith("ly") and is_participle(words[1]):
+        first, rest = f"{first} {words[1]}", rest[1:]  # `conceptually related to`
+        return _passive(first, rest[0], direction, nouns) if rest[0] in PREPOSITIONS else None
     link = rest[0] if rest else ""
     if first in PAST and not (first in PARTICIPLE and first in STATES and link in PREPOSITIONS):
         base = PAST[first]
         if (base in INTRANSITIVE or link not in PREPOSITIONS) and _ends_well(rest):
             return _active(base, first, "did", rest, direction, nouns)
-    if link in PREPOSITIONS and len(words) == 2 and _is_participle(first):
+    if link in PREPOSITIONS and len(words) == 2 and is_participle(first):
         return _passive(first, link, direction, nouns)
-    base = THIRD.get(first, "")
-    if base and _ends_well(rest) and not (base in _NOUNS_TOO and not link):
+    base = base_of(first)
+    plural = base in NOUNS_TOO and not link
+    if base in ("play", "study") and nouns.object not in ("", base):
+        plural = False
+    if base and _ends_well(rest) and not plural:
         return _active(base, first, "does", rest, direction, nouns)
-    if first in _BARE and (not rest or rest[-1] in PREPOSITIONS):
+    if first in (*_ALONE, *(BARE if link in PREPOSITIONS else ())) and _ends_well(rest):
         return _active(first, third(first), "does", rest, direction, nouns)
     return None
 
 
-_NOUNS_TOO = ("star", "play", "work", "study", "list", "name", "order", "review", "report", "host")
-"""Verbs whose third person is a noun's plural when it stands alone: `works`."""
-_BARE = ("own", "know", "follow", "contain", "include", "manage", "cite", "employ", "belong")
+_ALONE = ("own", "know", "follow", "contain", "include", "manage", "cite", "employ", "belong")
 
 
-def _is_participle(word: str) -> bool:
-    regular = word.endswith("ed") and word not in ("seed", "breed", "speed", "feed", "bed")
-    return word in PARTICIPLE or regular
+def perfect(words: list[str]) -> list[str]:
+    """`has won prize` as `won prize`; what one has, such as `has part`, stays."""
+    if len(words) < 2 or words[0] not in ("has", "have"):
+        return words
+    base, link = PARTICIPLE.get(words[1], ""), words[2:3]
+    past_only = base in IRREGULAR and words[1] not in (*STATES, base, "left", "born", "found")
+    if past_only or (base in INTRANSITIVE and link and link[0] in PREPOSITIONS):
+        return [past(base), *words[2:]]
+    return words
+
+
+def with_its_object(words: list[str], nouns: Nouns) -> tuple[list[str], Nouns]:
+    """An id that ends in what it leads to, without that: `lives in city`, `serves cuisine`.
+
+    >>> with_its_object(["serves", "cuisine"], Nouns())
+    (['serves'], Nouns(subject='', object='cuisine'))
+    """
+    links = [place for place, word in enumerate(words) if place and word in PREPOSITIONS]
+    end = links[0] + 1 if links else 1
+    head, named = words[:end], [word for word in words[end:] if word not in ("the", "a", "an")]
+    fits = named and _leads_somewhere(head, named) if links else _has_an_object(words[0])
+    if not fits or not named or len(links) > 1 or named[-1] in _FIGURES:
+        return words, nouns
+    return head, Nouns(nouns.subject, nouns.object or " ".join([*named[:-1], singular(named[-1])]))
+
+
+_FIGURES = ("count", "number", "total", "id", "url", "score", "rate", "rating", "level", "volume")
+_NAMED_BY_ROLE = (
+    *("part", "member", "citizen", "capital", "component", "resident", "employee", "head"),
+    *("director", "president", "ceo", "founder", "leader", "chair", "dean", "mayor", "captain"),
+    *("manager", "owner", "author", "sibling", "parent", "child", "friend", "spouse", "student"),
+)
+_OFFICES = ("state", "government", "parliament", "congress", "household", "mission")
+
+
+def _leads_somewhere(head: list[str], named: list[str]) -> bool:
+    """Whether what stands behind the preposition is what the relation leads to; `date of birth`
+    leads to a date."""
+    first, link = head[0], head[-1]
+    base = base_of(first)
+    if base and (link != "of" or base == "consist"):
+        return base in INTRANSITIVE or base not in NOUNS_TOO
+    if len(head) > 2:
+        return first in PAST and first not in STATES
+    if link == "of" and first in _NAMED_BY_ROLE:
+        return named[0] not in _OFFICES
+    return first in BARE or is_participle(first) or first in PAST or is_adjective(first)
+
+
+def _has_an_object(verb: str) -> bool:
+    base = base_of(verb)
+    if base and base != "have":
+        return base not in NOUNS_TOO or base in ("play", "study")
+    return verb in DID or (verb in PAST and verb not in PARTICIPLE)
 
 
 def _ends_well(rest: list[str]) -> bool:
@@ -229,9 +179,16 @@ def _ends_well(rest: list[str]) -> bool:
 
 def _with_article(rest: list[str]) -> str:
     """`stake in` as a phrase has it: `a stake in`."""
-    if len(rest) < 2 or rest[0] in PREPOSITIONS or rest[-2].endswith("s"):
+    bare = rest[:1] and rest[0] in _WITHOUT_ARTICLE
+    if len(rest) < 2 or bare or rest[0] in PREPOSITIONS or rest[-2].endswith("s"):
         return " ".join(rest)
     return f"{article(rest[0])} {' '.join(rest)}"
+
+
+_WITHOUT_ARTICLE = (
+    *("place", "part", "music", "software", "research", "money", "next", "close", "near"),
+    *("along", "up", "down", "out", "away", "back", "together"),
+)
 
 
 def article(word: str) -> str:
@@ -272,8 +229,9 @@ def _active(
 def _by(words: list[str], direction: Direction, nouns: Nouns) -> PlainWords:
     """What was done to the subject, by the object: `directed by`, `art directed by`."""
     done = words[-1]
-    be = "is" if done in STATES else "was"
-    verb = past(PARTICIPLE[done]) if be == "was" else third(PARTICIPLE[done])
+    be = "is" if done in STATES and done in PARTICIPLE else "was"
+    base = PARTICIPLE.get(done, "")
+    verb = done if not base else past(base) if be == "was" else third(base)
     predicate = " ".join(words)
     if direction is Direction.IN:
         noun = nouns.subject
@@ -295,9 +253,13 @@ def _by(words: list[str], direction: Direction, nouns: Nouns) -> PlainWords:
     return PlainWords(f"the {noun or 'one'} {that} {verb} {{x}}", f"{verb} {{x}}", noun)
 
 
+_STILL = ("made of", "made from", "written in", "found in", "found on", "driven by", "worn on")
+
+
 def _passive(done: str, link: str, direction: Direction, nouns: Nouns) -> PlainWords:
     """What the subject is or was: `born in`, `published in`, `married to`."""
-    be = "is" if done in STATES else "was"
+    still = done.split()[-1] in STATES or f"{done} {link}" in _STILL
+    be = "is" if still else "was"
     if direction is Direction.IN:
         noun = nouns.subject or ("person" if done == "born" else "")
         that = _that(noun or "thing")
@@ -314,12 +276,6 @@ def _passive(done: str, link: str, direction: Direction, nouns: Nouns) -> PlainW
     )
 
 
-ADJECTIVES = (
-    *("similar", "adjacent", "close", "next", "equal", "native", "famous", "responsible", "near"),
-    *("known", "guilty", "allergic", "loyal", "parallel", "prior", "identical", "opposite"),
-)
-
-
 def linked_words(words: list[str], direction: Direction, nouns: Nouns) -> PlainWords | None:
     """Words for a relation that ends in a preposition:
     `capital_of`, `similar_to`, `citizen_in`; `None` where there is none."""
@@ -328,14 +284,19 @@ def linked_words(words: list[str], direction: Direction, nouns: Nouns) -> PlainW
         return None
     if label[0] in PREPOSITIONS or any(word in PREPOSITIONS for word in label):
         return None
-    if label[0] in ADJECTIVES:
-        return _being(" ".join(words), direction, nouns)
+    if is_adjective(label[0]) and len(label) == 1:
+        return being(" ".join(words), direction, nouns)
     if last == "of":
         return _role(words, direction, nouns)
+    if len(label) == 1 and last in _BEHIND_VERBS and _may_be_a_verb(label[0]):
+        return _active(singular(label[0]), label[0], "does", [last], direction, nouns)
     named = " ".join(label)
-    if label[-1].endswith(("er", "or", "ist", "ian", "man", "ant", "member", "citizen", "student")):
-        return _being(f"{article(named)} {named} {last}", direction, nouns)
-    held = named if named.endswith("s") else f"{article(named)} {named}"
+    if label[-1] in IS_TO or label[-1].endswith(
+        ("er", "or", "ist", "ian", "man", "ant", "member", "citizen", "student")
+    ):
+        return being(f"{article(named)} {named} {last}", direction, nouns)
+    an = "the" if label[0] == "same" else article(named)
+    held = named if named.endswith("s") else f"{an} {named}"
     if direction is Direction.IN:
         noun = nouns.subject
         predicate = f"has {held} {last} {{x}}"
@@ -347,10 +308,23 @@ def linked_words(words: list[str], direction: Direction, nouns: Nouns) -> PlainW
     return PlainWords(f"the {noun or 'thing'} that {{x}} has {held} {last}", "", noun, question)
 
 
-def _being(predicate: str, direction: Direction, nouns: Nouns) -> PlainWords:
+_ROLES = ("er", "or", "ist", "ian", "man", "ant", "member", "citizen", "student")
+_BEHIND_VERBS = ("with", "to", "into", "onto", "through", "upon", "against", "towards")
+_PLURALS = (
+    *("flights", "routes", "roads", "relations", "connections", "ties", "references", "friends"),
+    *("partners", "members", "links", "relationships", "contracts", "treaties", "deals", "access"),
+)
+
+
+def _may_be_a_verb(word: str) -> bool:
+    return word.endswith("s") and not word.endswith(("ss", "us", "is")) and word not in _PLURALS
+
+
+def being(predicate: str, direction: Direction, nouns: Nouns) -> PlainWords:
     noun = nouns.found(direction)
     if direction is Direction.OUT:
-        return PlainWords(f"the {noun or 'thing'} that {{x}} is {predicate}", "", noun)
+        question = f"{_question_word(noun)} is {{x}} {predicate}?"
+        return PlainWords(f"the {noun or 'thing'} that {{x}} is {predicate}", "", noun, question)
     that = _that(noun or "thing")
     return PlainWords(
         f"the {noun or 'entity'} {that} is {predicate} {{x}}", f"is {predicate} {{x}}", noun

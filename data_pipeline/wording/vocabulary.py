@@ -31,6 +31,10 @@ TYPES = ("type", "instance of", "is a", "isa", "p31")
 """Relations that lead to a node's type, by their words."""
 SAYS_NOTHING = ("thing", "agent", "entity", "resource", "node", "object", "topic", "concept")
 CALLED = {"human": "person", "organisation": "organization", "personne": "person"}
+FAMILY = (
+    *("father", "mother", "brother", "sister", "son", "daughter", "wife", "husband", "friend"),
+    *("father of", "mother of", "brother of", "sister of", "son of", "daughter of", "friend of"),
+)
 HINTS: dict[Direction, dict[str, str]] = {
     Direction.OUT: {
         **dict.fromkeys(("lives in", "born in", "birth place", "place of birth"), "person"),
@@ -41,15 +45,23 @@ HINTS: dict[Direction, dict[str, str]] = {
         **dict.fromkeys(("founded by", "subsidiary", "owns stake in", "acquired"), "company"),
         **dict.fromkeys(("directed by", "director", "starring", "starred actors"), "film"),
         **dict.fromkeys(("cast member", "produced by"), "film"),
-        **{"capital": "country", "cites": "paper", "published in": "paper"},
+        **dict.fromkeys(("diagnosed with", "admitted to", "supervised by", "works in"), "person"),
+        **dict.fromkeys(("employed by", "reports to", "graduated from", "studied at"), "person"),
+        **dict.fromkeys(("plays for", "wrote", "painted", "composed", "citizen of"), "person"),
+        **dict.fromkeys(FAMILY, "person"),
+        **{"capital": "country", "cites": "paper", "published in": "paper", "capital of": "city"},
     },
     Direction.IN: {
         **dict.fromkeys(("works for", "works at", "employer", "ceo of"), "company"),
         **dict.fromkeys(("subsidiary", "owns stake in", "acquired", "board member of"), "company"),
         **dict.fromkeys(("board member", "spouse", "married to", "founded by"), "person"),
         **dict.fromkeys(("directed by", "written by", "starred actors"), "person"),
+        **dict.fromkeys(("supervised by", "reports to", "composed by", "painted by"), "person"),
+        **dict.fromkeys(("employs", "invented by", "taught by"), "person"),
+        **dict.fromkeys(FAMILY, "person"),
         **dict.fromkeys(("acted in", "directed"), "film"),
-        **{"capital": "city", "cites": "paper", "country": "country"},
+        **{"capital": "city", "cites": "paper", "country": "country", "capital of": "country"},
+        **{"citizen of": "country"},
     },
 }
 """What the words of a relation say of its start (`out`) and of its end, where no type does."""

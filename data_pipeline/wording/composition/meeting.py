@@ -8,6 +8,7 @@ from itertools import product
 
 from data_pipeline.wording.composition.openings import UNSPECIFIC, wh
 from data_pipeline.wording.composition.parts import Fragment, Phraser, shape
+from data_pipeline.wording.inflection import for_many
 from data_pipeline.wording.lexicon import Entry, Phrase
 from graphwalker.query.query import Query
 
@@ -40,6 +41,13 @@ def meeting(phraser: Phraser, query: Query, rng: random.Random) -> Meeting:
     parts = tuple((*inner.phrases, e.text) for inner, e in zip(inners, ends, strict=True))
     texts = [inners[i].within(ends[i].text, rng) for i in order]
     subject = ""
+    if (bare := _alone_a_noun(phraser, query, inners, ends, entry.noun)) is not None:
+        form = ends[bare].text.removeprefix("is ")
+        subject = inners[bare].within(form, rng).removeprefix("the ")
+        texts = [inners[1 - bare].within(ends[1 - bare].text, rng)]
+        return Meeting(
+            texts[0], "", subject, entry.noun, entry.question_word, _with(parts, bare, form)
+        )
     if len(ends) == 2 and rng.random() < 0.4 and not ends[order[1]].text.startswith("is the "):
         branch = query.branches[order[0]]
         nouns = [
@@ -53,6 +61,25 @@ def meeting(phraser: Phraser, query: Query, rng: random.Random) -> Meeting:
             parts = _with(parts, order[0], form)
             texts = texts[1:]
     return Meeting(_listed(texts), "", subject, entry.noun, entry.question_word, parts)
+
+
+def _alone_a_noun(
+    phraser: Phraser,
+    query: Query,
+    inners: Sequence[Fragment],
+    ends: Sequence[Phrase],
+    noun: str,
+) -> int | None:
+    """The one branch of two that has no clause but `is the course that Ana takes`: the question
+    asks which of those does what the other says."""
+    found = [
+        k
+        for k, (branch, end) in enumerate(zip(query.branches, ends, strict=True))
+        if end.text.startswith(f"is the {noun} that {{x}} ")
+        and not phraser.lexicon.clauses(branch.hops[-1])
+        and not inners[k].nested
+    ]
+    return found[0] if len(found) == 1 and len(ends) == 2 else None
 
 
 def least_general(entries: Sequence[Entry]) -> Entry:
@@ -78,9 +105,14 @@ def _all_alike(
         nouns = [p.text for p in phraser.lexicon.phrases(hop) if not p.vague]
         plural = [n for n in nouns if not _ONE.search(n)]
         form = rng.choice([n for n in plural if shape(n).final] or plural or nouns)
-        clause, phrase = "", form.replace("{x}", both)
+        clause, phrase = "", _done_by_many(form).replace("{x}", both)
     parts = ((form,),) * len(inners)
     return Meeting(clause, phrase, "", entry.noun, entry.question_word, parts)
+
+
+def _done_by_many(form: str) -> str:
+    """`the course that {x} are enrolled in` of `... {x} is ...`."""
+    return re.sub(r"(?<=that \{x\} )\w+", lambda verb: for_many(verb[0]), form)
 
 
 def _ends(phraser: Phraser, query: Query, noun: str, rng: random.Random) -> list[Phrase]:

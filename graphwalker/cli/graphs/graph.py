@@ -41,6 +41,9 @@ def build(
     property: Annotated[Files, Option(help="Property graph: JSON lines or CSV.")] = None,
     names: Annotated[Files, Option(help="TSV: id, name; repeatable.")] = None,
     types: Annotated[Files, Option(help="TSV: id, type; repeatable.")] = None,
+    names_from_ids: Annotated[
+        bool, Option("--names-from-ids", help="Where no name is: x.org/Anna_B is Anna B.")
+    ] = False,
     freebase: Annotated[
         bool, Option("--freebase", help="Read a Freebase dump: ids, English.")
     ] = False,
@@ -98,6 +101,7 @@ def build(
         rejects=rejects,
         progress=console.note,
         workers=workers,
+        names_from_ids=names_from_ids,
     )
     show(str(out), built)
 

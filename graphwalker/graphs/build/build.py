@@ -46,14 +46,17 @@ def build_graph(
     disk_limit: str | None = None,
     property_files: Sequence[Path] = (),
     workers: int | None = None,
+    names_from_ids: bool = False,
 ) -> dict[str, Any]:
     """Compile files of triples into the folder `out`; returns the graph's `info` and the cost.
 
     Reads TSV and N-Triples (Freebase dumps included), plain or .gz, and property graphs as JSON
     lines or CSV (`property_files`), for which `open_graph` gives a `PropertyGraph`. Without a
     names file and without names among the triples, an id that is not a Freebase MID names
-    itself. Malformed lines are skipped, counted, and written to `rejects` (`out`/rejects.tsv);
-    more than `max_malformed` stop the build. Nothing appears at `out` before it is whole.
+    itself; with `names_from_ids` an entity without a name is called by the last part of its id,
+    `Anna Weber` for `http://x.org/Anna_Weber`. Malformed lines are skipped, counted, and written
+    to `rejects` (`out`/rejects.tsv); more than `max_malformed` stop the build. Nothing appears at
+    `out` before it is whole.
 
     Large files are read by `workers` processes (by default one for each core, as many as the
     memory allows), small ones and the rest of the build by this one; the bytes are the same.
@@ -65,6 +68,7 @@ def build_graph(
     started, say, out = time.perf_counter(), progress or log.info, Path(out)
     sources = _sources(triples, names, types, property_files)
     settings = {"filters": asdict(filters), "max_malformed": max_malformed}
+    settings |= {"names_from_ids": True} if names_from_ids else {}
     with locked_file(out), workplace(out, plan([s.path for s in sources], settings)) as work:
         kept = sum(s.path.stat().st_size for s in sources if s.path.is_file()) >= RESUMABLE_BYTES
         phases = Phases(work, kept)
@@ -75,7 +79,7 @@ def build_graph(
             intake = Intake(sorter, phases, filters, record, say, _readers(workers, memory_limit))
             intake.read(sources)
             compiler = Compiler(sorter, phases, say)
-            compiler.write(work / FILE_NAME, names is None, properties=bool(property_files))
+            compiler.write(work / FILE_NAME, names is None, bool(property_files), names_from_ids)
         seconds = round(time.perf_counter() - started, 3)
         facts = {"filters": filters.facts(), **intake.facts(), "seconds": seconds}
         _publish(work, out, {"inputs": [str(s.path) for s in sources], **facts})

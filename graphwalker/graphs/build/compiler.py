@@ -17,6 +17,7 @@ from graphwalker.graphs.format.offsets import StartsWriter, write_ints
 from graphwalker.graphs.format.sides import Rows
 from graphwalker.graphs.intake.phases import Phases
 from graphwalker.graphs.intake.sorter import Sorter
+from graphwalker.graphs.names import local_name, names_nothing
 
 
 class Compiler:
@@ -29,11 +30,18 @@ class Compiler:
         self._writer = LayoutWriter(self._folder)
         self._writer.adopt(phases.get("sections", {}))
 
-    def write(self, path: Path, ids_are_names: bool, properties: bool = False) -> None:
+    def write(
+        self,
+        path: Path,
+        ids_are_names: bool,
+        properties: bool = False,
+        names_from_ids: bool = False,
+    ) -> None:
         """Write the graph's file; with `properties` also what a property graph has besides."""
+        unnamed = local_name if names_from_ids else itself if ids_are_names else nothing
         for number, (what, step) in enumerate(Numbering(self._sorter).steps()):
             self._phase(f"number-{number}", what, step)
-        nodes = self._phase("nodes", "writing names", lambda: self._write_nodes(ids_are_names))
+        nodes = self._phase("nodes", "writing names", lambda: self._write_nodes(unnamed))
         lists = self._phase("lists", "writing types", lambda: self._write_lists(nodes))
         out = self._phase("out", "sorting edges", lambda: self._write_out(nodes, lists))
         self._phase("in", "sorting edges backwards", lambda: self._write_in(nodes, lists))
@@ -69,15 +77,26 @@ class Compiler:
         self._phases.finish(name, noted)
         return noted
 
-    def _write_nodes(self, ids_are_names: bool) -> dict[str, int]:
-        ids_are_names = ids_are_names and not self._sorter.rows("name")
-        nodes = write_nodes(self._sorter, self._writer, ids_are_names)
+    def _write_nodes(self, unnamed: Callable[[str], str]) -> dict[str, int]:
+        if unnamed is itself and self._sorter.rows("name"):
+            unnamed = nothing
+        if unnamed is itself and self._ids_are_paths():
+            self._say(
+                "no names: entities are called by their whole ids; names=FILE gives names, and"
+                " names_from_ids (--names-from-ids) takes the last part of each id"
+            )
+        nodes = write_nodes(self._sorter, self._writer, unnamed)
         return {
             "nodes": len(nodes.is_cvt),
             "named": nodes.named,
             "literals": nodes.literals,
             "first_literal": nodes.first_literal,
         }
+
+    def _ids_are_paths(self) -> bool:
+        ids = "label WHERE id[1] <> '\"'"
+        paths = self._sorter.scalar(f"SELECT count(*) FROM {ids} AND contains(id, '/')")
+        return 2 * paths > self._sorter.rows(ids)
 
     def _write_lists(self, nodes: dict[str, int]) -> dict[str, int]:
         types = self._write_list("type_id", "SELECT DISTINCT type FROM typed ORDER BY type")
@@ -148,3 +167,13 @@ class Compiler:
 
 def _rows(nodes: dict[str, int]) -> Rows:
     return Rows(nodes["first_literal"], nodes["first_literal"] + nodes["literals"])
+
+
+def itself(entity_id: str) -> str:
+    """What an entity is called in a graph without names: its id, where that is no MID."""
+    return "" if names_nothing(entity_id) else entity_id
+
+
+def nothing(_: str) -> str:
+    """What an entity without a name is called in a graph that has names."""
+    return ""

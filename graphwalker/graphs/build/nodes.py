@@ -1,5 +1,6 @@
 """The nodes of a compiled graph: ids, names, what finds them by either, and which are CVTs."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 from zlib import crc32
@@ -107,8 +108,9 @@ def _sample(sorter: Sorter) -> bytes:
     return "".join(found).encode()
 
 
-def write_nodes(sorter: Sorter, writer: LayoutWriter, ids_are_names: bool) -> Nodes:
-    """Write the rows of table `label` (id, name, types), which are in id order."""
+def write_nodes(sorter: Sorter, writer: LayoutWriter, unnamed: Callable[[str], str]) -> Nodes:
+    """Write the rows of table `label` (id, name, types), which are in id order. `unnamed` says what
+    an entity without a name is called, by its id."""
     id_bytes = sorter.scalar("SELECT sum(strlen(id)) FROM label")
     name_bytes = sorter.scalar("SELECT sum(strlen(name)) FROM label")
     ids = _Ids(sorter, writer, id_bytes)
@@ -121,7 +123,7 @@ def write_nodes(sorter: Sorter, writer: LayoutWriter, ids_are_names: bool) -> No
     first, last = 0, b""
     rows = _rows_at_once(sorter, count, id_bytes + name_bytes)
     for columns in sorter.chunks("label", ["id", "name", "types"], rows):
-        chunk = _read_chunk(columns, first, ids_are_names, nodes)
+        chunk = _read_chunk(columns, first, unnamed, nodes)
         last = _assert_ascending(last, chunk.ids)
         ids.write(chunk.ids)
         names.write(chunk.names)
@@ -147,7 +149,9 @@ def _rows_at_once(sorter: Sorter, rows: int, text_bytes: int) -> int:
     return max(LEAST_ROWS, min(STRING_ROWS, sorter.memory // TEXT_COPIES // mean))
 
 
-def _read_chunk(columns: list[Any], first: int, ids_are_names: bool, nodes: Nodes) -> _Chunk:
+def _read_chunk(
+    columns: list[Any], first: int, unnamed: Callable[[str], str], nodes: Nodes
+) -> _Chunk:
     chunk = _Chunk()
     rows = zip(*columns, strict=True)
     for node, (entity_id, name, types) in enumerate(rows, start=first):
@@ -158,8 +162,7 @@ def _read_chunk(columns: list[Any], first: int, ids_are_names: bool, nodes: Node
             continue
         chunk.nodes.append(node)
         chunk.keyed.append(chunk.ids[-1])
-        if ids_are_names and not names_nothing(entity_id):
-            name = entity_id
+        name = name or unnamed(entity_id)
         chunk.names.append(name.encode())
         if name:
             chunk.name_keys.append((crc32(fold(name).encode()), int(types), node))

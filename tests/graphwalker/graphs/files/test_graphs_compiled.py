@@ -20,6 +20,7 @@ from graphwalker.graphs.format.header import FORMAT_VERSION
 from graphwalker.graphs.format.layout import FILE_NAME
 from graphwalker.graphs.literals import is_literal, literal_id
 from graphwalker.graphs.memory import MemoryGraph
+from graphwalker.graphs.names import local_name
 from support.toy import TOY_NAMES, TOY_TRIPLES, TOY_TYPES, toy_graph
 
 Facts = list[tuple[str, str, str]]
@@ -247,3 +248,43 @@ def test_a_folder_without_a_graph_says_how_to_make_one(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "missing"):
         with pytest.raises(UserError, match="graphwalker graph build"):
             open_compiled(path)
+
+
+@pytest.mark.parametrize(
+    ("entity_id", "name"),
+    [
+        ("http://x.org/r/Anna_Weber", "Anna Weber"),
+        ("http://x.org/r#Z%C3%BCrich", "Zürich"),
+        ("http://x.org/", "x.org"),
+        ("/c/en/cutting_wood/v", "cutting wood"),
+        ("dbr:Anna_Weber", "Anna Weber"),
+        ("12:30", "12:30"),
+        ("Anna", "Anna"),
+        ("m.0abc", ""),
+        ("_:b0", ""),
+    ],
+)
+def test_the_last_part_of_an_id_can_be_a_name(entity_id: str, name: str) -> None:
+    assert local_name(entity_id) == name
+
+
+def test_a_graph_without_names_may_take_them_from_ids(tmp_path: Path) -> None:
+    anna, bo = "http://x.org/Anna_Weber", "http://x.org/Bo"
+    lines = [f"{anna}\tknows\t{bo}\n", f"{bo}\tknows\t_:b0\n"]
+    said: list[str] = []
+    triples = write_lines(tmp_path / "kb.tsv", lines)
+    build_graph([triples], tmp_path / "whole", progress=said.append)
+    build_graph([triples], tmp_path / "last", names_from_ids=True)
+    whole, last = open_compiled(tmp_path / "whole"), open_compiled(tmp_path / "last")
+    assert any("--names-from-ids" in text for text in said)
+    assert whole.resolve("Anna Weber") == []
+    assert [entity.id for entity in last.resolve("anna weber")] == [anna]
+    assert last.names_many(["_:b0"]) == [""]
+
+
+def test_names_that_a_graph_has_win_over_ids(tmp_path: Path) -> None:
+    triples = write_lines(tmp_path / "kb.tsv", ["http://x.org/a\tknows\thttp://x.org/Bo\n"])
+    names = write_lines(tmp_path / "names.tsv", ["http://x.org/a\tAnna\n"])
+    build_graph([triples], tmp_path / "graph", names, names_from_ids=True)
+    graph = open_compiled(tmp_path / "graph")
+    assert graph.names_many(["http://x.org/a", "http://x.org/Bo"]) == ["Anna", "Bo"]

@@ -1,0 +1,127 @@
+"""English words in relation ids: which are verbs, their forms, and those of nouns."""
+
+import re
+import tomllib
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+
+@cache
+def english() -> dict[str, Any]:
+    """The packaged table `english.toml`."""
+    text = files("data_pipeline.wording").joinpath("english.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
+
+
+def _kind(name: str) -> tuple[str, ...]:
+    return tuple(english()["kinds"][name].split())
+
+
+IRREGULAR: dict[str, list[str]] = english()["irregular"]
+DOUBLED = frozenset(english()["doubled"].split())
+INTRANSITIVE, NOUNS_TOO = _kind("intransitive"), _kind("nouns_too")
+STATES, PLACES = _kind("states"), _kind("places")
+PEOPLE_DO, DID = _kind("people_do"), _kind("did")
+BARE, ADJECTIVES, IS_TO = _kind("bare"), _kind("adjectives"), _kind("is_to")
+AGENTS: dict[str, str] = english()["agents"]
+NO_PARTICIPLES = ("seed", "breed", "speed", "feed", "bed")
+
+
+def third(base: str) -> str:
+    """The verb as one does it now: `owns`, `studies`."""
+    if base == "have":
+        return "has"
+    if base.endswith("y") and base[-2] not in "aeiou":
+        return base[:-1] + "ies"
+    return base + ("es" if base.endswith(("s", "x", "ch", "sh", "o")) else "s")
+
+
+def past(base: str) -> str:
+    """The verb as one did it: `owned`, `wrote`."""
+    if base in IRREGULAR:
+        return IRREGULAR[base][0]
+    if base.endswith("y") and base[-2] not in "aeiou":
+        return base[:-1] + "ied"
+    if base in DOUBLED or re.fullmatch(r"[^aeiou]*[aeiou][^aeiouwxy]", base):
+        return base + base[-1] + "ed"
+    return base + ("d" if base.endswith("e") else "ed")
+
+
+def participle(base: str) -> str:
+    """What was done to it: `is owned`, `was written`."""
+    return IRREGULAR[base][1] if base in IRREGULAR else past(base)
+
+
+BASES = (*english()["regular"].split(), *IRREGULAR)
+THIRD = {third(base): base for base in BASES}
+PAST = {past(base): base for base in BASES}
+PARTICIPLE = {participle(base): base for base in BASES}
+
+
+def base_of(word: str) -> str:
+    """The verb that a third person is of, `""` where it is of none.
+
+    >>> base_of("treats"), base_of("amplifies"), base_of("genres")
+    ('treat', 'amplify', '')
+    """
+    if word in THIRD:
+        return THIRD[word]
+    before, hyphen, verb = word.partition("-")
+    if hyphen and (base := base_of(verb)):
+        return f"{before}-{base}"
+    if word.endswith("ifies") and len(word) > 7:
+        return word[:-3] + "y"
+    return word[:-1] if word.endswith(("alizes", "ulates", "igates")) else ""
+
+
+def for_many(verb: str) -> str:
+    """The verb as two do it: `are`, `attend`."""
+    return {"is": "are", "was": "were", "has": "have"}.get(verb) or base_of(verb) or verb
+
+
+def is_adjective(word: str) -> bool:
+    """A known one, or one that ends as few other words do."""
+    return word in ADJECTIVES or (
+        word.endswith(("able", "ible", "ous", "ful")) and word not in ("table", "cable", "variable")
+    )
+
+
+def is_participle(word: str) -> bool:
+    """Of a known verb, or of one that ends as most do."""
+    return word in PARTICIPLE or (word.endswith("ed") and word not in NO_PARTICIPLES)
+
+
+PLURALS = {
+    **{"children": "child", "people": "person", "media": "medium", "alumni": "graduate"},
+    **{"campuses": "campus", "includes": "included"},
+}
+_ODD = {"child": "children", "person": "people", "man": "men", "woman": "women"}
+UNCHANGED = ("ss", "us", "is", "news", "series", "species", "headquarters", "olympics")
+
+
+def singular(word: str) -> str:
+    """Of a noun in the plural; a word that is none stays."""
+    if word in PLURALS:
+        return PLURALS[word]
+    if len(word) < 4 or word.endswith(UNCHANGED) or not word.endswith("s"):
+        return word
+    if word.endswith("ies"):
+        return word[:-3] + "y"
+    if word.endswith(("ches", "shes", "sses", "xes")):
+        return word[:-2]
+    return word[:-1]
+
+
+def pluralised(noun: str) -> str:
+    """A plain English plural of a generated noun."""
+    *first, last = noun.split(" ")
+    if last in _ODD:
+        return " ".join([*first, _ODD[last]])
+    if noun.endswith("y") and noun[-2:-1] not in "aeiou":
+        return noun[:-1] + "ies"
+    if noun.endswith(("ss", "x", "ch", "sh")):
+        return noun + "es"
+    if noun.endswith("s"):
+        return noun
+    return noun + "s"

@@ -1,0 +1,120 @@
+"""Ids of relations as people write them, put into English."""
+
+import random
+
+import pytest
+
+from data_pipeline.wording.composition.questions import ProgrammaticTeacher
+from data_pipeline.wording.inflection import base_of, past, pluralised, third
+from data_pipeline.wording.lexicon import Lexicon, generated
+from data_pipeline.wording.plain_ids import Nouns
+from graphwalker.graphs.base import Direction, Entity
+from graphwalker.query.query import Branch, Hop, Query
+
+VERBS = [
+    ("interactsWith", "the thing that {x} interacts with", "the one that interacts with {x}"),
+    ("co-occurs_with", "the thing that {x} co-occurs with", "the one that co-occurs with {x}"),
+    ("prevents", "the thing that {x} prevents", "the one that prevents {x}"),
+    ("down_regulates", "the thing that {x} down-regulates", "the one that down-regulates {x}"),
+    ("DISRUPTS", "the thing that {x} disrupts", "the one that disrupts {x}"),
+    ("objectifies", "the thing that {x} objectifies", "the one that objectifies {x}"),
+    ("zorbs_into", "the thing that {x} zorbs into", "the one that zorbs into {x}"),
+    ("LIVE_IN", "the place that {x} lives in", "the person who lives in {x}"),
+    ("ratified", "the thing that {x} ratified", "the one that ratified {x}"),
+    ("lost_to", "the thing that {x} lost to", "the one that lost to {x}"),
+    ("takesPlaceIn", "the thing that {x} takes place in", "the one that takes place in {x}"),
+    ("sits_next_to", "the thing that {x} sits next to", "the one that sits next to {x}"),
+    ("hasWonPrize", "the prize that {x} won", "the one that won {x}"),
+]
+OBJECTS = [
+    ("servesCuisine", "the cuisine that {x} serves", "the one that serves {x}"),
+    ("playsInstrument", "the instrument that {x} plays", "the one that plays {x}"),
+    ("WROTE_BOOK", "the book that {x} wrote", "the person who wrote {x}"),
+    ("livesInCity", "the city that {x} lives in", "the person who lives in {x}"),
+    ("suitableForDiet", "the diet that {x} is suitable for", "the entity that is suitable for {x}"),
+    ("usedForPurpose", "the purpose that {x} is used for", "the entity that is used for {x}"),
+    ("memberOfParty", "the party that {x} is a member of", "the member of {x}"),
+    ("motivated_by_goal", "the goal that motivated {x}", "the thing that {x} motivated"),
+    ("dateOfBirth", "the date of birth of {x}", "the entity whose date of birth is {x}"),
+    ("head_of_government", "the head of government of {x}", "the entity whose head of government"),
+    ("likes_count", "the likes count of {x}", "the entity whose likes count is {x}"),
+]
+STATES = [
+    ("indicated_for", "the thing that {x} is indicated for", "the entity that is indicated for"),
+    ("diagnosedWith", "the thing that {x} was diagnosed with", "the entity that was diagnosed"),
+    ("conceptually_related_to", "the thing that {x} is conceptually related to", "the entity that"),
+    ("visibleFrom", "the thing that {x} is visible from", "the entity that is visible from {x}"),
+    ("prequelTo", "the thing that {x} is a prequel to", "the entity that is a prequel to {x}"),
+    ("at_war_with", "the thing that {x} is at war with", "the entity that is at war with {x}"),
+    ("translatedBy", "the translator of {x}", "the thing that {x} translated"),
+    ("crewed_by", "the one that crewed {x}", "the thing that {x} crewed"),
+    ("/r/UsedFor", "the thing that {x} is used for", "the entity that is used for {x}"),
+    ("/r/CapableOf", "the thing that {x} is capable of", "the entity that is capable of {x}"),
+    ("is_a", "the type of {x}", "the entity whose type is {x}"),
+    ("capital", "the capital of {x}", "the entity whose capital is {x}"),
+]
+
+
+@pytest.mark.parametrize(("relation", "out", "into"), [*VERBS, *OBJECTS, *STATES])
+def test_an_id_is_read_as_people_mean_it(relation: str, out: str, into: str) -> None:
+    phrases = {d: generated(Hop(relation, d)).phrases[0].text for d in Direction}
+    assert phrases[Direction.OUT] == out
+    assert phrases[Direction.IN].startswith(into)
+
+
+def test_what_stands_behind_a_verb_is_the_noun_of_what_is_found() -> None:
+    assert generated(Hop("servesCuisine")).noun == "cuisine"
+    typed = generated(Hop("servesCuisine"), Nouns("restaurant", "kitchen style"))
+    assert typed.phrases[0].text == "the kitchen style that {x} serves"
+
+
+def test_a_noun_that_begins_with_the_kind_of_what_has_it_is_said_without() -> None:
+    assert generated(Hop("recipeIngredient"), Nouns("recipe")).noun == "ingredient"
+    assert generated(Hop("recipeIngredient"), Nouns("book")).noun == "recipe ingredient"
+
+
+@pytest.mark.parametrize(
+    ("base", "now", "before"),
+    [
+        ("ship", "ships", "shipped"),
+        ("refer", "refers", "referred"),
+        ("load", "loads", "loaded"),
+        ("study", "studies", "studied"),
+        ("co-write", "co-writes", "co-wrote"),
+        ("play", "plays", "played"),
+    ],
+)
+def test_verbs_have_their_forms(base: str, now: str, before: str) -> None:
+    assert (third(base), past(base)) == (now, before)
+    assert base_of(now) == base
+
+
+def test_odd_plurals_are_known() -> None:
+    plurals = ["grown child", "process", "person", "city", "class"]
+    told = ["grown children", "processes", "people", "cities", "classes"]
+    assert [pluralised(noun) for noun in plurals] == told
+
+
+def asked(query: Query, relations: list[str]) -> set[str]:
+    teacher = ProgrammaticTeacher(Lexicon.for_graph(relations, {}, typed_course))
+    drafts = [teacher.ask(query, [Entity("c", "Poetry")], random.Random(n)) for n in range(20)]
+    return {draft.text for draft in drafts if draft}
+
+
+def typed_course(hop: Hop):
+    return generated(hop, Nouns("student", "course"))
+
+
+def test_two_are_enrolled_where_one_is() -> None:
+    hop = Hop("ENROLLED_IN")
+    ana, ben = (Branch(Entity(name, name), (hop,)) for name in ("Ana", "Ben"))
+    texts = asked(Query((ana, ben)), ["ENROLLED_IN"])
+    assert texts and all("both Ana and Ben are enrolled in" in text for text in texts)
+
+
+def test_a_branch_without_a_clause_stands_behind_which() -> None:
+    takes = Branch(Entity("a", "Ana"), (Hop("ENROLLED_IN"),))
+    held = Branch(Entity("d", "Ms. Dunn"), (Hop("TEACHES"),))
+    texts = asked(Query((takes, held)), ["ENROLLED_IN", "TEACHES"])
+    assert "Which course that Ana is enrolled in is taught by Ms. Dunn?" in texts
+    assert not any("course is the course" in text for text in texts)
