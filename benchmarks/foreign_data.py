@@ -6,7 +6,7 @@ All names are made up. What each function writes is what `graphwalker graph buil
 
 import json
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 Fact = tuple[str, str, str]
@@ -60,13 +60,15 @@ def dbpedia(folder: Path, size: int = 160) -> list[str]:
     types |= dict.fromkeys(COUNTRIES, "Country") | dict.fromkeys(films, "Film")
     types |= dict.fromkeys(schools, "University") | dict.fromkeys(GENRES, "Genre")
     node = "http://dbpedia.org/resource/"
-    lines = _n_triples(facts, lambda n: node + n.replace(" ", "_"), "http://dbpedia.org/ontology/")
+    lines = as_n_triples(
+        facts, lambda n: node + n.replace(" ", "_"), "http://dbpedia.org/ontology/"
+    )
     kind = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
     for name, type_ in types.items():
         iri = node + name.replace(" ", "_")
         lines.append(f"<{iri}> <{kind}> <http://dbpedia.org/ontology/{type_}> .")
         lines.append(f"<{iri}> <{kind}> <http://www.w3.org/2002/07/owl#Thing> .")
-    return ["--triples", _file(folder / "dbpedia.nt", lines)]
+    return ["--triples", as_file(folder / "dbpedia.nt", lines)]
 
 
 PROPERTIES = {
@@ -104,12 +106,12 @@ def wikidata(folder: Path, size: int = 160) -> list[str]:
         facts += [(bell, "P9001", rng.choice(towns)), (bell, "P31", "church bell")]
     names = sorted({end for head, _, tail in facts for end in (head, tail)})
     ids = {name: f"http://www.wikidata.org/entity/Q{k + 100}" for k, name in enumerate(names)}
-    lines = _n_triples(facts, ids.__getitem__, "http://www.wikidata.org/prop/direct/")
+    lines = as_n_triples(facts, ids.__getitem__, "http://www.wikidata.org/prop/direct/")
     lines += [
         f'<http://www.wikidata.org/entity/{p}> <{LABEL}> "{label}"@en .'
         for p, label in PROPERTIES.items()
     ]
-    return ["--triples", _file(folder / "wikidata.nt", lines)]
+    return ["--triples", as_file(folder / "wikidata.nt", lines)]
 
 
 def company(folder: Path, size: int = 160) -> list[str]:
@@ -130,8 +132,8 @@ def company(folder: Path, size: int = 160) -> list[str]:
         row = (firm, rng.choice(towns), rng.choice(FIELDS), rng.choice(persons))
         table.append((*row, ";".join(rng.sample(persons, 3)), ";".join(owned)))
     return [
-        *("--triples", _file(folder / "people.csv", map(",".join, staff))),
-        *("--triples", _file(folder / "companies.csv", map(",".join, table))),
+        *("--triples", as_file(folder / "people.csv", map(",".join, staff))),
+        *("--triples", as_file(folder / "companies.csv", map(",".join, table))),
     ]
 
 
@@ -158,8 +160,8 @@ def citations(folder: Path, size: int = 160) -> list[str]:
     types = dict.fromkeys(papers, "paper") | dict.fromkeys(persons, "researcher")
     types |= dict.fromkeys(venues, "journal") | dict.fromkeys(towns, "city")
     types |= dict.fromkeys(labs, "institute")
-    triples = _file(folder / "papers.tsv", ["\t".join(fact) for fact in _once(facts)])
-    table = _file(folder / "types.tsv", map("\t".join, types.items()))
+    triples = as_file(folder / "papers.tsv", ["\t".join(fact) for fact in once(facts)])
+    table = as_file(folder / "types.tsv", map("\t".join, types.items()))
     return ["--triples", triples, "--types", table]
 
 
@@ -178,16 +180,7 @@ def neo4j(folder: Path, size: int = 160) -> list[str]:
     facts += [(person, "LIVES_IN", rng.choice(towns)) for person in persons]
     labels = dict.fromkeys(persons, "Person") | dict.fromkeys(films, "Movie")
     labels |= dict.fromkeys(GENRES, "Genre") | dict.fromkeys(towns, "City")
-    ids = {name: f"n{k}" for k, name in enumerate(labels)}
-    key = {"Movie": "title"}
-    rows = [
-        {"type": "node", "id": ids[n], "labels": [lab], "properties": {key.get(lab, "name"): n}}
-        for n, lab in labels.items()
-    ]
-    for k, (head, relation, tail) in enumerate(_once(facts)):
-        ends = {"start": {"id": ids[head]}, "end": {"id": ids[tail]}}
-        rows.append({"type": "relationship", "id": f"r{k}", "label": relation, **ends})
-    return ["--property", _file(folder / "movies.jsonl", map(json.dumps, rows))]
+    return ["--property", as_json_lines(folder / "movies.jsonl", facts, labels, {"Movie": "title"})]
 
 
 FOREIGN: dict[str, Callable[..., list[str]]] = {
@@ -198,16 +191,32 @@ FOREIGN: dict[str, Callable[..., list[str]]] = {
 LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
 
 
-def _n_triples(facts: Sequence[Fact], iri: Callable[[str], str], prefix: str) -> list[str]:
+def as_n_triples(facts: Sequence[Fact], iri: Callable[[str], str], prefix: str) -> list[str]:
     names = sorted({end for head, _, tail in facts for end in (head, tail)})
     lines = [f'<{iri(name)}> <{LABEL}> "{name}"@en .' for name in names]
-    return lines + [f"<{iri(h)}> <{prefix}{r}> <{iri(t)}> ." for h, r, t in _once(facts)]
+    return lines + [f"<{iri(h)}> <{prefix}{r}> <{iri(t)}> ." for h, r, t in once(facts)]
 
 
-def _once(facts: Iterable[Fact]) -> list[Fact]:
+def as_json_lines(
+    path: Path, facts: Iterable[Fact], labels: Mapping[str, str], key: Mapping[str, str]
+) -> str:
+    """A property graph as Neo4j exports it; `key` is the property that names a node of a label,
+    `name` unless told."""
+    ids = {name: f"n{k}" for k, name in enumerate(labels)}
+    rows = [
+        {"type": "node", "id": ids[n], "labels": [lab], "properties": {key.get(lab, "name"): n}}
+        for n, lab in labels.items()
+    ]
+    for k, (head, relation, tail) in enumerate(once(facts)):
+        ends = {"start": {"id": ids[head]}, "end": {"id": ids[tail]}}
+        rows.append({"type": "relationship", "id": f"r{k}", "label": relation, **ends})
+    return as_file(path, map(json.dumps, rows))
+
+
+def once(facts: Iterable[Fact]) -> list[Fact]:
     return sorted({fact for fact in facts if fact[0] != fact[2]})
 
 
-def _file(path: Path, lines: Iterable[str]) -> str:
+def as_file(path: Path, lines: Iterable[str]) -> str:
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return str(path)

@@ -10,16 +10,13 @@ from typing import Any
 from data_pipeline.wording.inflection import NO_PARTICIPLES, pluralised, singular
 from data_pipeline.wording.plain_ids import (
     JOINED,
-    PERSONS,
-    PREPOSITIONS,
-    Nouns,
-    being,
     linked_words,
     perfect,
     plain_words,
     with_its_object,
     words_of,
 )
+from data_pipeline.wording.predicates import PERSONS, PREPOSITIONS, Nouns, being
 from graphwalker.graphs.base import FLATTENED, Direction
 
 CAPITALS = {

@@ -17,7 +17,8 @@ from data_pipeline.wording.lexicon import (
 )
 from data_pipeline.wording.own_phrases import read_phrases
 from data_pipeline.wording.phrases import is_plain
-from data_pipeline.wording.plain_ids import Nouns, words_of
+from data_pipeline.wording.plain_ids import words_of
+from data_pipeline.wording.predicates import Nouns
 from graphwalker.graphs.base import FLATTENED, Direction, Entity, KnowledgeGraph
 from graphwalker.query.query import Hop
 
@@ -49,7 +50,7 @@ HINTS: dict[Direction, dict[str, str]] = {
         **dict.fromkeys(("employed by", "reports to", "graduated from", "studied at"), "person"),
         **dict.fromkeys(("plays for", "wrote", "painted", "composed", "citizen of"), "person"),
         **dict.fromkeys(FAMILY, "person"),
-        **{"capital": "country", "cites": "paper", "published in": "paper", "capital of": "city"},
+        **{"capital": "country", "published in": "paper", "capital of": "city"},
     },
     Direction.IN: {
         **dict.fromkeys(("works for", "works at", "employer", "ceo of"), "company"),
@@ -60,7 +61,7 @@ HINTS: dict[Direction, dict[str, str]] = {
         **dict.fromkeys(("employs", "invented by", "taught by"), "person"),
         **dict.fromkeys(FAMILY, "person"),
         **dict.fromkeys(("acted in", "directed"), "film"),
-        **{"capital": "city", "cites": "paper", "country": "country", "capital of": "country"},
+        **{"capital": "city", "country": "country", "capital of": "country"},
         **{"citizen of": "country"},
     },
 }

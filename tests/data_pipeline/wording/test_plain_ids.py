@@ -7,7 +7,7 @@ import pytest
 from data_pipeline.wording.composition.questions import ProgrammaticTeacher
 from data_pipeline.wording.inflection import base_of, past, pluralised, third
 from data_pipeline.wording.lexicon import Lexicon, generated
-from data_pipeline.wording.plain_ids import Nouns
+from data_pipeline.wording.predicates import Nouns
 from graphwalker.graphs.base import Direction, Entity
 from graphwalker.query.query import Branch, Hop, Query
 
@@ -24,6 +24,12 @@ VERBS = [
     ("lost_to", "the thing that {x} lost to", "the one that lost to {x}"),
     ("takesPlaceIn", "the thing that {x} takes place in", "the one that takes place in {x}"),
     ("sits_next_to", "the thing that {x} sits next to", "the one that sits next to {x}"),
+    ("GREW_UP_IN", "the thing that {x} grew up in", "the one that grew up in {x}"),
+    ("hangs_in", "the thing that {x} hangs in", "the one that hangs in {x}"),
+    ("liesAbove", "the thing that {x} lies above", "the one that lies above {x}"),
+    ("scored_against", "the thing that {x} scored against", "the one that scored against {x}"),
+    ("studied_law_at", "the thing that {x} studied law at", "the person who studied law at {x}"),
+    ("formerly_played_for", "the thing that {x} formerly played for", "the one that formerly pl"),
     ("hasWonPrize", "the prize that {x} won", "the one that won {x}"),
 ]
 OBJECTS = [
@@ -47,6 +53,10 @@ STATES = [
     ("prequelTo", "the thing that {x} is a prequel to", "the entity that is a prequel to {x}"),
     ("at_war_with", "the thing that {x} is at war with", "the entity that is at war with {x}"),
     ("translatedBy", "the translator of {x}", "the thing that {x} translated"),
+    ("looked_after_by", "the one that looked after {x}", "the thing that {x} looked after"),
+    ("firstDescribedBy", "the one that first described {x}", "the thing that {x} first described"),
+    ("loaned_out_to", "the thing that {x} was loaned out to", "the entity that was loaned out to"),
+    ("also_known_as", "the thing that {x} is also known as", "the entity that is also known as"),
     ("crewed_by", "the one that crewed {x}", "the thing that {x} crewed"),
     ("/r/UsedFor", "the thing that {x} is used for", "the entity that is used for {x}"),
     ("/r/CapableOf", "the thing that {x} is capable of", "the entity that is capable of {x}"),

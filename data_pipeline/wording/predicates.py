@@ -1,0 +1,217 @@
+"""What a relation says of two things, as noun phrase, clause and question: what somebody does, what
+was done to something, what it is."""
+
+from dataclasses import dataclass
+
+from data_pipeline.wording.inflection import (
+    AGENTS,
+    PARTICIPLE,
+    PEOPLE_DO,
+    PLACES,
+    STATES,
+    english,
+    participle,
+    past,
+    third,
+)
+from graphwalker.graphs.base import Direction
+
+PREPOSITIONS = (
+    *("of", "in", "by", "for", "on", "at", "to", "from", "with", "as", "about", "under", "near"),
+    *("through", "into", "over", "after", "before", "during", "against", "within", "between"),
+    *("onto", "upon", "like", "without", "across", "along", "toward", "towards", "above", "below"),
+    *("behind", "beside", "beneath", "inside", "outside", "around", "beyond"),
+)
+PERSONS = tuple(english()["persons"]["nouns"].split())
+
+
+@dataclass(frozen=True, slots=True)
+class Nouns:
+    """What a relation starts at and what it leads to: `paper` and `journal`."""
+
+    subject: str = ""
+    object: str = ""
+
+    def found(self, direction: Direction) -> str:
+        return self.object if direction is Direction.OUT else self.subject
+
+
+@dataclass(frozen=True, slots=True)
+class PlainWords:
+    """How a hop is worded: a noun phrase, a clause and a question where they read well, the noun of
+    what it finds."""
+
+    phrase: str
+    clause: str
+    noun: str
+    question: str = ""
+    nested: str = ""
+    """Another noun phrase, for inside of others: it ends on its slot, where `the place that {x}
+    lives in` would put one preposition behind another."""
+
+
+NAMED: dict[str, str] = english()["named"]
+
+
+def _named(words: list[str], noun: str) -> str:
+    if noun and words[0] in ("belongs", "enrolled"):
+        return ""
+    return NAMED.get(" ".join(words), "").replace("{noun}", noun or "thing")
+
+
+def _with_article(rest: list[str]) -> str:
+    """`stake in` as a phrase has it: `a stake in`."""
+    bare = rest[:1] and rest[0] in _WITHOUT_ARTICLE
+    if len(rest) < 2 or bare or rest[0] in PREPOSITIONS or rest[-2].endswith("s"):
+        return " ".join(rest)
+    return f"{article(rest[0])} {' '.join(rest)}"
+
+
+_WITHOUT_ARTICLE = (
+    *("place", "part", "music", "software", "research", "money", "next", "close", "near"),
+    *("along", "up", "down", "out", "away", "back", "together", "law", "medicine", "art", "data"),
+    *(
+        "power",
+        "energy",
+        "water",
+        "heat",
+        "theology",
+        "philosophy",
+        "mathematics",
+        "physics",
+        "history",
+        "literature",
+        "engineering",
+    ),
+)
+
+
+def article(word: str) -> str:
+    """`a` or `an`, by its letters."""
+    return "an" if word[:1] in tuple("aeio") or word.startswith(("un", "um", "up")) else "a"
+
+
+def that_or_who(noun: str) -> str:
+    return "who" if noun.split()[-1] in PERSONS else "that"
+
+
+def question_word(noun: str) -> str:
+    """What a question begins with: `Who`, `Which company`, `What`."""
+    return "Who" if noun == "person" else f"Which {noun}" if noun else "What"
+
+
+def active(
+    base: str, verb: str, aux: str, rest: list[str], direction: Direction, nouns: Nouns
+) -> PlainWords:
+    """What somebody does or did: `owns`, `works for`, `acted in`."""
+    tail = " ".join(filter(None, [_with_article(rest)]))
+    done = f"{verb} {tail}".rstrip()
+    if direction is Direction.IN:
+        guess = "person" if base in PEOPLE_DO else ""
+        noun = nouns.subject or guess
+        that = that_or_who(noun or "one")
+        return PlainWords(f"the {noun or 'one'} {that} {done} {{x}}", f"{done} {{x}}", noun)
+    noun = nouns.object or ("place" if rest == ["in"] and base in ("live", "reside", "die") else "")
+    question = f"{question_word(noun)} {aux} {{x}} {base} {tail}".rstrip() + "?" if base else ""
+    finished = "was" if aux == "did" else "is"
+    undergone = participle(base) if base else verb
+    clause = f"{finished} {undergone} by {{x}}" if not rest else ""
+    nested = _named([verb, *rest], noun)
+    if not rest and base != "have":
+        nested = f"the {noun or 'thing'} {undergone} by {{x}}"
+    return PlainWords(f"the {noun or 'thing'} that {{x}} {done}", clause, noun, question, nested)
+
+
+def done_by(words: list[str], direction: Direction, nouns: Nouns, particle: str = "") -> PlainWords:
+    """What was done to the subject, by the object: `directed by`, `art directed by`, with a
+    particle `looked after by`."""
+    *how, done = words
+    be = "is" if done in STATES and done in PARTICIPLE else "was"
+    base = PARTICIPLE.get(done, "")
+    verb = done if not base else past(base) if be == "was" else third(base)
+    verb = " ".join(filter(None, [*how, verb, particle]))
+    predicate = " ".join(filter(None, [*words, particle]))
+    if direction is Direction.IN:
+        noun = nouns.subject
+        return PlainWords(
+            f"the {noun or 'thing'} that {{x}} {verb}",
+            f"{be} {predicate} by {{x}}",
+            noun,
+            nested=f"the {noun or 'thing'} {predicate} by {{x}}",
+        )
+    plain = not how and not particle
+    noun = AGENTS[done] if plain and done in AGENTS else nouns.object
+    if plain and done in AGENTS:
+        question = (
+            "" if nouns.object and that_or_who(nouns.object) == "that" else f"Who {verb} {{x}}?"
+        )
+        return PlainWords(f"the {noun} of {{x}}", f"{verb} {{x}}", nouns.object or noun, question)
+    that = that_or_who(noun or "one")
+    return PlainWords(f"the {noun or 'one'} {that} {verb} {{x}}", f"{verb} {{x}}", noun)
+
+
+_STILL = ("made of", "made from", "written in", "found in", "found on", "driven by", "worn on")
+
+
+def done_to(done: str, link: str, direction: Direction, nouns: Nouns) -> PlainWords:
+    """What the subject is or was: `born in`, `published in`, `married to`."""
+    still = done.split()[-1] in STATES or f"{done} {link}" in _STILL
+    be = "is" if still else "was"
+    if direction is Direction.IN:
+        noun = nouns.subject or ("person" if done == "born" else "")
+        that = that_or_who(noun or "thing")
+        predicate = f"{be} {done} {link} {{x}}"
+        return PlainWords(f"the {noun or 'entity'} {that} {predicate}", predicate, noun)
+    noun = nouns.object or ("place" if done in PLACES and link in ("in", "at") else "")
+    if done in PLACES and link in ("in", "at"):
+        question = f"Where {be} {{x}} {done}?"
+    else:
+        question = f"{question_word(noun)} {be} {{x}} {done} {link}?"
+    nested = _named([done, link], noun)
+    return PlainWords(
+        f"the {noun or 'thing'} that {{x}} {be} {done} {link}", "", noun, question, nested
+    )
+
+
+def being(predicate: str, direction: Direction, nouns: Nouns) -> PlainWords:
+    noun = nouns.found(direction)
+    if direction is Direction.OUT:
+        question = f"{question_word(noun)} is {{x}} {predicate}?"
+        return PlainWords(f"the {noun or 'thing'} that {{x}} is {predicate}", "", noun, question)
+    that = that_or_who(noun or "thing")
+    return PlainWords(
+        f"the {noun or 'entity'} {that} is {predicate} {{x}}", f"is {predicate} {{x}}", noun
+    )
+
+
+ONLY_ONE = (
+    *(
+        "capital",
+        "ceo",
+        "head",
+        "owner",
+        "president",
+        "chairman",
+        "king",
+        "queen",
+        "mayor",
+        "leader",
+    ),
+    *("father", "mother", "wife", "husband", "author", "director", "sequel", "founder"),
+)
+
+
+def role_of(words: list[str], direction: Direction, nouns: Nouns) -> PlainWords | None:
+    """What the subject is of the object: `capital of`, `part of`, `brother of`."""
+    if words[-1] != "of" or len(words) < 2:
+        return None
+    label, noun = " ".join(words[:-1]), nouns.object
+    an = "the" if words[-2] in ONLY_ONE else article(label)
+    if direction is Direction.IN:
+        return PlainWords(f"the {label} of {{x}}", f"is {an} {label} of {{x}}", label)
+    word = "Who" if that_or_who(noun or "thing") == "who" else "What"
+    question = f"{word} is {{x}} {an} {label} of?"
+    whose = f"the {noun or 'thing'} whose {label} is {{x}}"
+    nested = "" if label in ("part", "instance", "type", "kind", "subclass", "example") else whose
+    phrase = f"the {noun or 'thing'} that {{x}} is {an} {label} of"
+    return PlainWords(phrase, "", noun, question, nested)
