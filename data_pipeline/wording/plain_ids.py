@@ -75,11 +75,14 @@ def plain_words(words: list[str], direction: Direction, nouns: Nouns) -> PlainWo
     if rest and (first in _ADVERBS or first.endswith("ly")):
         found = plain_words(rest, direction, nouns)
         return found and _with_adverb(first, found)
+    if len(words) > 2 and first in _COMPOUND and (base := PAST.get(words[1])) in INTRANSITIVE:
+        verb = f"{first} {base}"  # `guest starred in`
+        return active(verb, f"{first} {words[1]}", "did", rest[1:], direction, nouns)
     link = rest[0] if rest else ""
     if first in PAST and not (first in PARTICIPLE and first in STATES and link in PREPOSITIONS):
         base = PAST[first]
-        told = base in INTRANSITIVE or first not in PARTICIPLE or f"{first} {link}" in _DONE
-        if (told or link not in PREPOSITIONS) and _ends_well(rest):
+        done = base in INTRANSITIVE or first not in PARTICIPLE or f"{first} {link}" in _DONE
+        if (done or link not in PREPOSITIONS) and _ends_well(rest):
             return active(base, first, "did", rest, direction, nouns)
     if not rest and first not in STATES and is_participle(first) and first not in PARTICIPLE:
         return active("", first, "did", rest, direction, nouns)
@@ -96,6 +99,7 @@ def plain_words(words: list[str], direction: Direction, nouns: Nouns) -> PlainWo
     return None
 
 
+_COMPOUND = ("guest", "voice", "ghost", "stunt")
 _PARTICLES = (*PREPOSITIONS, "up", "out", "off", "down", "away")
 _DONE = (
     *("taught at", "led to", "built for", "fought for", "read at", "signed for", "signed with"),

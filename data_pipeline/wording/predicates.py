@@ -21,6 +21,7 @@ PREPOSITIONS = (
     *("through", "into", "over", "after", "before", "during", "against", "within", "between"),
     *("onto", "upon", "like", "without", "across", "along", "toward", "towards", "above", "below"),
     *("behind", "beside", "beneath", "inside", "outside", "around", "beyond"),
+    *("aboard", "alongside", "among", "throughout"),
 )
 PERSONS = tuple(english()["persons"]["nouns"].split())
 
@@ -88,6 +89,8 @@ _WITHOUT_ARTICLE = (
 
 def article(word: str) -> str:
     """`a` or `an`, by its letters."""
+    if word.startswith(("uni", "eu", "one", "once")):
+        return "a"
     return "an" if word[:1] in tuple("aeio") or word.startswith(("un", "um", "up")) else "a"
 
 
