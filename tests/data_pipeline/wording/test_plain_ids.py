@@ -27,7 +27,11 @@ VERBS = [
     ("GREW_UP_IN", "the thing that {x} grew up in", "the one that grew up in {x}"),
     ("hangs_in", "the thing that {x} hangs in", "the one that hangs in {x}"),
     ("served_aboard", "the thing that {x} served aboard", "the one that served aboard {x}"),
-    ("GUEST_STARRED_IN", "the thing that {x} guest starred in", "the one that guest starred in {x}"),
+    (
+        "GUEST_STARRED_IN",
+        "the thing that {x} guest starred in",
+        "the one that guest starred in {x}",
+    ),
     ("shares_universe_with", "the thing that {x} shares a universe with", "the one that shares a"),
     ("liesAbove", "the thing that {x} lies above", "the one that lies above {x}"),
     ("scored_against", "the thing that {x} scored against", "the one that scored against {x}"),
