@@ -15,6 +15,7 @@ from data_pipeline.demonstrators.rejection import (
     ending,
     recoveries,
 )
+from data_pipeline.demonstrators.searched import SearchedWalks
 from data_pipeline.jobs.goals import fill, streams
 from data_pipeline.jobs.ledger import JobProgress, Unit, open_ledger
 from data_pipeline.jobs.merge_shards import Shards
@@ -37,8 +38,19 @@ from graphwalker.question import Question, read_worded
 
 
 def built_in(graph: KnowledgeGraph, config: ExpertConfig) -> Expert:
-    """The expert that needs no model: it reads phrases, errs, and recovers."""
+    """The expert that needs no model: it reads phrases, errs, and recovers; or it searches."""
     environment = Environment(graph, config.environment)
+    if config.searched:
+        walks = SearchedWalks(
+            graph,
+            environment.protocol,
+            lexicon_of(graph),
+            max_hops=config.searched,
+            seed=config.seed,
+            plain=config.plain_thoughts,
+            speaker=environment.speaker,
+        )
+        return Expert(environment, walks, config, lambda done: [])
     if isinstance(environment.speaker, Directed):
         erring = ErringOracle(
             graph,
@@ -90,9 +102,9 @@ def collect_experts(
     """Collect `config.count` expert trajectories; writes graphroll.jsonl, dropped.jsonl, the card.
 
     `questions` is a file of certified questions (`questions.jsonl` of a question set), for a policy
-    of any questions. They are taken in its order, by structure; one that the expert fails is
-    replaced by the next. With `shard`, every n-th question of a structure is tried, in a folder
-    below `out`; with `shards`, what they have tried is taken from them.
+    and for searched walks of any questions. They are taken in its order, by structure; one that
+    the expert fails is replaced by the next. With `shard`, every n-th question of a structure is
+    tried, in a folder below `out`; with `shards`, what they have tried is taken from them.
     """
     config = with_model_settings(config)
     if config.policy and (shard or config.workers > 1):
@@ -100,7 +112,8 @@ def collect_experts(
             "shards and workers are for the built-in expert: with a policy, set concurrency"
         )
     opened = open_shared(graph, config.environment)
-    read = any_questions(questions, config, opened) if config.policy else _by_structure(questions)
+    of_any_kind = config.policy is not None or config.searched > 0
+    read = any_questions(questions, config, opened) if of_any_kind else _by_structure(questions)
     refuse_unknown_topics([q for some in read.values() for q in some], opened, str(graph))
     source, about = Questions(read), {"checksum": opened.checksum}
     facts: dict[str, Any] = {"graph": about, "questions": digest(questions)}

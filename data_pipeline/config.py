@@ -286,6 +286,11 @@ class ExpertConfig(Config):
     plain_words: bool = False
     """Whether thoughts name a step by its plainest phrase, whatever the question's words for it
     are. An agent then has something to say where it reads words that it never saw."""
+    searched: int = Field(default=0, ge=0, le=3)
+    """Most hops of walks that are searched from each topic entity to the answers. The built-in
+    expert then reads neither words nor query: it plays the shortest walk that leads to exactly the
+    answers, in plain words and without errors, and drops a question that has none. For questions
+    of which the answers alone are known. 0: off."""
     environment: EnvironmentConfig = EnvironmentConfig()
     workers: int = Field(default=1, ge=1)
     """Number of worker processes. The file is the same for any number."""
@@ -298,7 +303,9 @@ class ExpertConfig(Config):
     @model_validator(mode="after")
     def _known_structures(self) -> Self:
         if self.mix:
-            checked_mix(self.mix, any_types=self.policy is not None)
+            checked_mix(self.mix, any_types=self.policy is not None or self.searched > 0)
+        if self.searched and self.policy is not None:
+            raise ValueError("searched is the built-in expert's: leave policy out")
         if self.winnable and self.policy is None:
             raise ValueError("winnable is for a policy: certified questions can all be answered")
         if self.referenced and (self.policy is None or self.way_back):

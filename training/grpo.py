@@ -120,6 +120,7 @@ def make_trainer(
     from training.reinforce.batch import RolloutRules
     from training.reinforce.engines import rollout_engine
     from training.reinforce.groups import accepted
+    from training.reinforce.guidance import read_demonstrations
     from training.reinforce.log import Clock, StepLog
     from training.reinforce.pool import QuestionPool
     from training.reinforce.rewards.gold import GoldWalks, progress
@@ -156,6 +157,9 @@ def make_trainer(
         if config.drop_solved
         else None,
         ahead=rollouts_ahead(config, questions, start) if config.staleness else None,
+        demonstrations=read_demonstrations(config.guidance.data, questions, environment.name)
+        if config.guidance
+        else None,
     )
     trainer = EpisodeTrainer(
         rollouts,
@@ -256,6 +260,8 @@ def open_world(config: GrpoConfig) -> tuple[list[Question], Environment]:
     """The questions of a run and the environment over its graph. Raises `UserError`."""
     from training.evaluation.dev_set import dev_questions
 
+    from training.reinforce.guidance import read_demonstrations
+
     questions = load_questions(config.questions)
     _enough(questions, config)
     if not Path(config.model).is_dir() and Path(config.model).is_absolute():
@@ -267,6 +273,8 @@ def open_world(config: GrpoConfig) -> tuple[list[Question], Environment]:
         open_graph(config.graph, wikidata=config.environment.layers.wikidata), config.environment
     )
     refuse_unknown_topics(questions, environment.graph, config.graph)
+    if config.guidance:  # refused before the folder is claimed
+        read_demonstrations(config.guidance.data, questions, environment.name)
     if config.evaluation:
         dev = dev_questions(config.evaluation.questions, config.evaluation.limit)
         refuse_unknown_topics(dev, environment.graph, f"{config.graph} (evaluation.questions)")
@@ -295,12 +303,12 @@ def _with_queries(
 
 
 def _check_files(config: GrpoConfig, questions: list[Question]) -> None:
-    """Raises `UserError` for files of `replay` and `evaluation` that cannot be read."""
+    """Raises `UserError` for files of `replay`, `guidance` and `evaluation` that cannot be read."""
     from training.evaluation.dev_set import dev_questions
 
-    for path in config.replay.data if config.replay else ():
+    for name, path in demonstration_files(config):
         if not Path(path).is_file():
-            raise UserError(f"replay.data: {path}: no such trajectory file")
+            raise UserError(f"{name}: {path}: no such trajectory file")
     if config.evaluation:
         mine = {question.text.casefold() for question in questions}
         dev = dev_questions(config.evaluation.questions, config.evaluation.limit)
@@ -309,6 +317,17 @@ def _check_files(config: GrpoConfig, questions: list[Question]) -> None:
                 "WARNING: evaluation.questions: %d of %d are training questions, so they do not "
                 "say what was learned", shared, len(dev),
             )  # fmt: skip
+
+
+def demonstration_files(config: GrpoConfig) -> list[tuple[str, str]]:
+    """The trajectory files of a run, each by its place in the config."""
+    sections = (("replay", config.replay), ("guidance", config.guidance))
+    return [
+        (f"{name}.data[{number}]", path)
+        for name, section in sections
+        if section
+        for number, path in enumerate(section.data)
+    ]
 
 
 def _enough(questions: list[Question], config: GrpoConfig) -> None:
@@ -324,9 +343,7 @@ def _inputs(config: GrpoConfig, environment: Environment) -> dict[str, str]:
     facts = {"questions": digest(Path(config.questions))}
     if config.evaluation:
         facts["evaluation.questions"] = digest(Path(config.evaluation.questions))
-    if config.replay:
-        replay = enumerate(config.replay.data)
-        facts |= {f"replay.data[{number}]": digest(Path(path)) for number, path in replay}
+    facts |= {name: digest(Path(path)) for name, path in demonstration_files(config)}
     if Path(config.model).is_dir():
         facts["model"] = digest(Path(config.model))
     about = environment.provenance

@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 
 from graphwalker.policies.vllm.config import Engine, VllmConfig
 from training.config import TrainingConfig
-from training.grpo_sections import GrpoEvaluation, ReplaySettings
+from training.grpo_sections import GrpoEvaluation, GuidanceSettings, ReplaySettings
 from training.reinforce.rewards.gold import GOLD_REWARDS
 from training.reinforce.rewards.mix import RewardWeights
 
@@ -102,6 +102,8 @@ class GrpoConfig(TrainingConfig):
     rewards of its `group`, or of the whole `batch`, or by nothing (`none`)."""
     replay: ReplaySettings | None = None
     """Demonstrations in every step, against forgetting. None: none."""
+    guidance: GuidanceSettings | None = None
+    """Demonstrations in the place of groups that no episode solved. None: none."""
     average: float = Field(default=0.0, ge=0, lt=1)
     """Decay of a running average of the trained weights (0.9 looks back some 10 steps). With it,
     the average is what is evaluated, kept as the best, and saved as `final/`; checkpoints hold
@@ -193,6 +195,11 @@ class GrpoConfig(TrainingConfig):
             raise ValueError(
                 "micro_batch_tokens cuts a step anew each time, and bnpo is a mean of each pass: "
                 "take loss_type: dapo, the mean over all tokens"
+            )
+        if self.guidance and (self.draws_with_copy or self.engine != "transformers"):
+            # Their losses take ratios to the log-probabilities of the draws, and nobody drew these.
+            raise ValueError(
+                "guidance needs engine: transformers without staleness and rollout_dtype"
             )
         if self.ratio_cap <= 1 + self.clip_high:
             raise ValueError("ratio_cap must be above 1 + clip_high, or nothing is left to cap")

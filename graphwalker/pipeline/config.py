@@ -35,6 +35,9 @@ class DemoConfig(Config):
     grpo_questions: Settings = {}
     """GRPO's own questions, in place of those that the expert leaves; what is not named here is as
     in `rl_questions`."""
+    guides: Settings = {}
+    """Demonstrations of GRPO's questions, searched from their answers alone, for groups that no
+    episode solves (see `graphwalker config experts`, `searched`). Empty: none."""
     experts: Settings = {}
     """GraphRoll (see `graphwalker config experts`)."""
     tests: dict[str, Settings] = {}

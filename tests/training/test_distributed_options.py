@@ -78,6 +78,16 @@ def test_replay(grpo_world, shown, tmp_path, layout) -> None:
 
 
 @pytest.mark.slow
+def test_guidance(grpo_world, tmp_path) -> None:
+    right = [t.with_scores(em=1.0) for t in played(environment_of(grpo_world), "Verria")]
+    write_jsonl(tmp_path / "guides.jsonl", [t.to_json() for t in right])
+    guidance = {"data": [str(tmp_path / "guides.jsonl")]}
+    one, two = both(grpo_world, tmp_path, guidance=guidance, temperature=2.0)
+    guided = [[line["guided"] for line in lines(run)] for run in (one, two)]
+    assert guided[0] == guided[1] and sum(guided[0]) > 0
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", ["ddp", "zero2"])
 def test_averaged_weights_with_evaluation(grpo_world, tmp_path, layout) -> None:
     needs(layout)

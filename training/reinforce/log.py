@@ -100,6 +100,8 @@ class StepLog:
         drawn = {"resampled": float(batch.resampled), "filtered": float(batch.filtered)}
         if self._config.drop_solved:
             drawn["exchanged"] = float(batch.exchanged)
+        if self._config.guidance:
+            drawn["guided"] = float(batch.guides)
         if self._config.staleness:
             drawn["staleness"] = float(batch.staleness)
         moved = drift.facts()

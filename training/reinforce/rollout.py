@@ -7,7 +7,7 @@ repeated once per sample and other columns of the dataset do not arrive at all.
 import hashlib
 import logging
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
@@ -18,10 +18,12 @@ from graphwalker.errors import GraphWalkerError
 from graphwalker.policies.base import Policy, Sampling
 from graphwalker.question import Question
 from graphwalker.tokens.segments import ChatFormat
+from graphwalker.trajectory import Trajectory
 from training.reinforce.ahead import Ahead, StepEpisodes, StepQuestions
 from training.reinforce.batch import Batch, Groups, RolloutRules, make_batch, rewards
 from training.reinforce.engines import BudgetPolicy, RolloutEngine, TransformersRollouts
 from training.reinforce.groups import Winnable, chunks, grouped, has_no_variance, substitutes
+from training.reinforce.guidance import Guidance, guide_tokens
 from training.reinforce.pool import QuestionPool, Visit, visit
 from training.reinforce.rewards.mix import scored
 from training.reinforce.rows.episode_tokens import EpisodeTokens, episode_tokens
@@ -56,6 +58,7 @@ class Rollouts:
         engine: RolloutEngine | None = None,
         pool: QuestionPool | None = None,
         ahead: Ahead | None = None,
+        demonstrations: Mapping[str, Trajectory] | None = None,
     ) -> None:
         self.questions = {question.id: question for question in questions}
         self.environment, self.fmt = environment, fmt
@@ -66,6 +69,8 @@ class Rollouts:
         self._pool = pool
         self.ahead = ahead
         """Where batches are drawn one step ahead."""
+        self.demonstrations = demonstrations
+        """By question, where groups without a right episode are guided."""
         self.batch = Batch()
         """That of the last call."""
         self.engine = engine or TransformersRollouts(fmt, max_context, engine_batch)
@@ -81,9 +86,11 @@ class Rollouts:
         if self._pool is not None:
             self._pool.note(step, drawn.visits)
         episodes = self._tokens(drawn.groups, trainer.processing_class, trainer.eos_token_ids)
+        guides = self._guidance(trainer).guides(drawn.groups)
         self.batch = make_batch(
-            step, drawn.groups, episodes, self.rules, drawn.resampled, started, self._winnable
-        )
+            step, drawn.groups, episodes, self.rules, drawn.resampled, started, self._winnable,
+            guides,
+        )  # fmt: skip
         staleness, exchanged = step - drawn.drawn_by, drawn.plan.exchanged
         self.batch = replace(self.batch, exchanged=exchanged, staleness=staleness)
         self._check_failures()
@@ -187,6 +194,14 @@ class Rollouts:
         if not all(episode.completion and episode.prompt for episode in episodes):
             raise RuntimeError("an episode came back without a prompt or a completion")
         return episodes
+
+    def _guidance(self, trainer: Any) -> Guidance:
+        tokenizer, end_ids = trainer.processing_class, trainer.eos_token_ids
+        return Guidance(
+            self.demonstrations or {},
+            lambda t: scored(t, self.rules.reward),
+            lambda t: guide_tokens(t, self.fmt, tokenizer, end_ids),
+        )
 
     def _check_failures(self) -> None:
         # The facts are those of all processes, so all of them raise or none: one that raised alone

@@ -96,6 +96,7 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
         if self._training:
             device, batch = self.accelerator.device, self.rollouts.batch
             output["kept"] = torch.tensor(batch.kept, device=device)
+            output["guided"] = torch.tensor(batch.guided, device=device)
             output = self._with_contexts(output)
             if self.off_policy:
                 output["old_per_token_logps"] = output["sampling_per_token_logps"]
@@ -208,6 +209,7 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
 
     def _note_drift(self, logps: Tensor, inputs: dict[str, Any], mask: Tensor) -> None:
         """`logps` of the policy in training and `mask`: (rows, completion tokens)."""
+        mask = mask & ~inputs["guided"][:, None]  # which nobody drew
         if not mask.any():
             return
         drawn = inputs["sampling_per_token_logps"][mask]

@@ -1,0 +1,133 @@
+"""Walks that are searched from the topic entities to the answers: demonstrations for questions of
+which nothing is known but the answers.
+
+Weak supervision as in Berant et al. 2013 and Min et al. 2019 (arXiv:1909.04849, section 3): of all
+short walks that lead to exactly the answers, one is taken for what the question asks. Where another
+relation leads to the same entities, it may be the wrong one; over many questions the right ones
+prevail, as the wrong ones differ.
+"""
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+
+from data_pipeline.wording.lexicon import Lexicon
+from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side, Step
+from graphwalker.oracle.oracle import OraclePolicy
+from graphwalker.oracle.plan import WALKER, Plan
+from graphwalker.oracle.speakers import Speaker
+from graphwalker.protocols.base import ActionProtocol, FinalAnswer
+from graphwalker.query.draft import Draft
+from graphwalker.query.query import Branch, Hop, Query
+from graphwalker.question import Question
+
+Path = tuple[Hop, ...]
+Paths = Mapping[Path, frozenset[str]]
+"""Where each path of hops from an entity leads."""
+
+MAX_FRONTIER = 100
+"""Entities that a hop may lead to if another one is to follow: what starts at a country's people is
+hardly ever asked, and takes the longest to search."""
+NO_WALK = "No walk leads to the answers."
+
+
+class SearchedWalks(OraclePolicy):
+    """Plays, for each question, the shortest walk that leads from its topic entities to exactly its
+    answers. It reads neither the question's words nor its query. Gives up where there is none."""
+
+    name = "searched"
+
+    def __init__(
+        self,
+        graph: KnowledgeGraph,
+        protocol: ActionProtocol,
+        lexicon: Lexicon,
+        *,
+        max_hops: int = 2,
+        seed: int = 0,
+        plain: bool = False,
+        speaker: Speaker | None = WALKER,
+    ) -> None:
+        """`lexicon`: what thoughts call a hop; `max_hops`: of a walk from one topic entity."""
+        super().__init__(graph, protocol, seed, plain, speaker)
+        self._lexicon, self._max_hops = lexicon, max_hops
+
+    def plan(self, key: str, question: Question) -> Plan:
+        rng = random.Random(f"{self._seed}/{question.id}/searched")
+        queries = list(queries_to(self.graph, question, self._max_hops))
+        if not queries:
+            return _no_walk()
+        query = rng.choice(queries)
+        wording = named(self._lexicon, query)
+        return self.continued(replace(question, query=query, wording=wording), ())
+
+
+def queries_to(graph: KnowledgeGraph, question: Question, max_hops: int) -> Iterator[Query]:
+    """The shortest queries whose answers are exactly the question's: a path from its one topic
+    entity, or paths of as few hops as possible from all of them, which meet there."""
+    gold = frozenset(answer.id for answer in question.answers if answer.id)
+    topics = question.topic_entities
+    if not topics or len(gold) != len(question.answers):
+        return
+    ways = [_ways(graph, topic, gold, max_hops) for topic in topics]
+    if not all(ways):
+        return
+    chosen = sorted(product(*ways), key=lambda paths: sum(map(len, paths)))
+    shortest = 0
+    for paths in chosen:
+        length = sum(map(len, paths))
+        if shortest and length > shortest:
+            return
+        ends = (way[path] for way, path in zip(ways, paths, strict=True))
+        if frozenset.intersection(*ends) == gold:
+            shortest = length
+            yield Query(tuple(Branch(t, p) for t, p in zip(topics, paths, strict=True)))
+
+
+def named(lexicon: Lexicon, query: Query) -> Draft:
+    """Each hop by its plainest phrase."""
+
+    def phrase(hop: Hop) -> str:
+        phrases = lexicon.phrases(hop)
+        return next((p.text for p in phrases if not p.vague), phrases[0].text)
+
+    return Draft(
+        "",
+        phrases=tuple(tuple(map(phrase, branch.hops)) for branch in query.branches),
+        tail_phrases=(),
+        readings=tuple(tuple((hop,) for hop in branch.hops) for branch in query.branches),
+    )
+
+
+def _ways(graph: KnowledgeGraph, topic: Entity, gold: frozenset[str], max_hops: int) -> Paths:
+    """The paths from the topic entity that lead to all of the answers, and to what else."""
+    found: dict[Path, frozenset[str]] = {}
+    last: dict[Path, frozenset[str]] = {(): frozenset([topic.id])}
+    for _ in range(max_hops):
+        walked: dict[Path, frozenset[str]] = {}
+        for path, frontier in last.items():
+            if len(frontier) <= MAX_FRONTIER:
+                ends = _hops(graph, tuple(sorted(frontier)))
+                walked.update(((*path, hop), there) for hop, there in ends.items())
+        found.update((path, ends) for path, ends in walked.items() if ends >= gold)
+        last = walked
+    return found
+
+
+def _hops(graph: KnowledgeGraph, frontier: Sequence[str]) -> dict[Hop, frozenset[str]]:
+    """Where each hop that any of the entities has leads to from all of them."""
+    sides = [Side(entity, way) for entity in frontier for way in Direction]
+    lists = graph.flat_relations_many(sides)
+    hops = dict.fromkeys(
+        Hop(relation, side.direction)
+        for side, relations in zip(sides, lists, strict=True)
+        for relation, _ in relations
+    )
+    steps = [Step(entity, hop.relation, hop.direction) for hop in hops for entity in frontier]
+    ends = iter(graph.step_many(steps))
+    return {hop: frozenset(end.id for _ in frontier for end in next(ends)) for hop in hops}
+
+
+def _no_walk() -> Plan:
+    yield NO_WALK, FinalAnswer(())
