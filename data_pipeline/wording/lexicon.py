@@ -10,8 +10,8 @@ from importlib.resources import files
 from typing import Any
 
 from data_pipeline.wording.banks.bank import bank
-from data_pipeline.wording.phrases import NOTHING_KNOWN, generated_entry
-from data_pipeline.wording.predicates import Nouns
+from data_pipeline.wording.ids.predicates import Nouns
+from data_pipeline.wording.phrases import NOTHING_KNOWN, generated_entry, is_plain
 from graphwalker.graphs.base import FLATTENED, Direction
 from graphwalker.query.query import Hop, parse_hop
 from graphwalker.world.schema import relation_ids as schema_relations
@@ -52,6 +52,8 @@ class Entry:
     """Whole questions about it, where a noun phrase would be stiff: `When was {x} born?`."""
     generated: bool = False
     """Whether it is made from the relation id, not put into words by people."""
+    plain: bool = False
+    """Whether that id is a few English words, such as `livesIn`, without a domain."""
     casual: tuple[str, ...] = ()
     """The same as people type it into a search box: `who is {x} married to`."""
     casual_phrases: tuple[Phrase, ...] = ()
@@ -286,6 +288,7 @@ def generated(hop: Hop, nouns: Nouns = NOTHING_KNOWN, label: str = "") -> Entry:
         plural=wording.plural,
         source=nouns.found(hop.direction.reverse),
         question_word=wording.question_word,
-        questions=(wording.question,) if wording.question else (),
+        questions=tuple(text for text in (wording.question, wording.asked_last) if text),
         generated=True,
+        plain=is_plain(hop.relation),
     )

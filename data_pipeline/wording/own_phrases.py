@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from data_pipeline.wording.inflection import pluralised
+from data_pipeline.wording.ids.inflection import pluralised
+from data_pipeline.wording.ids.predicates import PERSONS
 from data_pipeline.wording.lexicon import Entry, Lexicon, Phrase, hand_written_inverses
-from data_pipeline.wording.predicates import PERSONS
 from graphwalker.errors import UserError
 from graphwalker.files import digest
 from graphwalker.graphs.base import FLATTENED, Direction

@@ -8,7 +8,7 @@ from itertools import product
 
 from data_pipeline.wording.composition.openings import UNSPECIFIC, wh
 from data_pipeline.wording.composition.parts import Fragment, Phraser, shape
-from data_pipeline.wording.inflection import for_many
+from data_pipeline.wording.ids.inflection import for_many
 from data_pipeline.wording.lexicon import Entry, Phrase
 from graphwalker.query.query import Query
 

@@ -3,7 +3,7 @@
 import random
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 from data_pipeline.wording.lexicon import Lexicon, Phrase
@@ -20,6 +20,8 @@ PLAIN_WORDS = frozenset(re.findall(r"[a-z]+", _PLAIN))
 """Words that may come again in a question without a stammer."""
 MANY_WORDS = 7
 """Words of a phrase from which nothing should stand behind it any more."""
+EASY, WEIGHT = 4, 0.4
+"""Words of a phrase behind which something may well stand; how much each one more weighs."""
 PLAINER = 2.0
 """How much oftener a hop's phrase comes than the one behind it, inside of a question."""
 SHORTER = 1.5
@@ -34,6 +36,8 @@ class Shape:
 
     final: bool
     """Whether its slot is at its end."""
+    initial: bool
+    """Whether it begins with its slot: `{x} belongs to which club?`."""
     possessive: bool
     relatives: int
     """Relative clauses, with a pronoun (`the city where {x} lives`) or without (`the film {x}
@@ -52,7 +56,14 @@ def shape(form: str) -> Shape:
     if form.startswith("the ") and not final and not possessive and not relatives:
         relatives = 1
     words = {word for word in _WORD.findall(form.lower()) if word not in PLAIN_WORDS}
-    return Shape(final, possessive, relatives, "of {x}" in form, frozenset(map(_stem, words)))
+    return Shape(
+        final,
+        form.startswith("{x} "),
+        possessive,
+        relatives,
+        "of {x}" in form,
+        frozenset(map(_stem, words)),
+    )
 
 
 def _stem(word: str) -> str:
@@ -72,6 +83,10 @@ class Fragment:
     relatives: int = 0
     ofs: int = 0
     words: frozenset[str] = field(default=frozenset())
+    plain: bool = False
+    """Whether all that it is made of are words of plain ids (`Entry.plain`)."""
+    strain: float = 0.0
+    """How badly its phrases read within one another."""
 
     @property
     def nested(self) -> bool:
@@ -88,6 +103,8 @@ class Fragment:
             self.relatives + seen.relatives,
             self.ofs + seen.of,
             self.words | seen.words,
+            self.plain,
+            self.strain + (self.roughness(form) if self.plain else 0.0),
         )
 
     def within(self, form: str, rng: random.Random) -> str:
@@ -102,6 +119,8 @@ class Fragment:
         if not self.nested:
             return 0.0
         seen = shape(form)
+        if self.plain:
+            return self._plain_roughness(seen)
         rough = 2.0 * len(seen.words & self.words)
         if seen.relatives and self.relatives:
             rough += 2.0 + (self.relatives > 1)  # one relative clause within another, at most
@@ -112,6 +131,19 @@ class Fragment:
         elif not seen.final:
             # `What awards did the director of {x} win?` reads well, around a few words alone.
             rough += 0.0 if len(self.text.split()) <= MANY_WORDS and not self.relatives else 4.0
+        return rough
+
+    def _plain_roughness(self, seen: Shape) -> float:
+        """Words of plain ids say one thing in few ways. What is hard to read is a long phrase with
+        something behind it: `the house that the man who sold the boat that ... lives in`."""
+        rough = 0.5 * len(seen.words & self.words)
+        rough += 0.5 * bool(seen.relatives and self.relatives > 1) + 0.5 * (
+            seen.of and self.ofs > 1
+        )
+        if seen.initial:
+            rough += 1.5  # `What does she own?` rather than `She owns what?`
+        elif not seen.final:
+            rough += 1.0 + WEIGHT * max(0, len(self.text.split()) - EASY) + self.relatives
         return rough
 
 
@@ -135,11 +167,14 @@ class Phraser:
         """The branch's topic entity, with its kind of thing where it may be introduced by it."""
         kind, name = self.lexicon.entry(branch.hops[0]).source, branch.topic.name
         introduced = kind in INTRODUCED and kind.casefold() not in name.casefold()
-        return Fragment(name, kind=kind if introduced else "")
+        plain = self.lexicon.entry(branch.hops[0]).plain
+        return Fragment(name, kind=kind if introduced else "", plain=plain)
 
     def nest(self, inner: Fragment, hops: Sequence[Hop], rng: random.Random) -> Fragment:
         """What the hops lead to: phrase within phrase."""
         for hop in hops:
+            if inner.plain and not self.lexicon.entry(hop).plain:
+                inner = replace(inner, plain=False)
             inner = inner.around(self.noun_phrase(hop, inner, rng, vague=self.vague).text, rng)
         return inner
 

@@ -20,13 +20,16 @@ from data_pipeline.wording.composition.openings import (
     of_a_question,
     relative,
 )
-from data_pipeline.wording.composition.parts import Fragment, Phraser, smoothest
+from data_pipeline.wording.composition.parts import Fragment, Phraser, shape, smoothest
 from data_pipeline.wording.quality import mentions
 from graphwalker.graphs.base import Entity
 from graphwalker.query.draft import Draft
 from graphwalker.query.query import Hop, Query
 
 MARGIN = 0.5
+STRAIN, TRIES = 4.0, 4
+"""How badly the phrases of plain ids may read within one another (`Fragment.strain`), and how often
+other phrases are tried before a question is given up: its walk says what nobody would ask."""
 STIFF = ("the one ", *(f"the {noun} " for noun in UNSPECIFIC))
 """How a noun phrase begins that says no more than `who` or `what`."""
 
@@ -60,7 +63,16 @@ class ProgrammaticTeacher(Phraser):
             words = in_casual_words(self.lexicon, query, self.casual, rng)
             plain = words and replace(self, lexicon=words, casual=0.0)
             return plain.ask(query, answers, rng) if plain else None
-        many, form = len(answers) > 1, ""
+        for _ in range(TRIES):
+            draft, strain = self._ask_once(query, answers, rng)
+            if strain <= STRAIN:
+                return draft
+        return None
+
+    def _ask_once(
+        self, query: Query, answers: Sequence[Entity], rng: random.Random
+    ) -> tuple[Draft | None, float]:
+        many, form, strain = len(answers) > 1, "", 0.0
         if query.constraint:
             worded = word_constrained(self, query, many, rng)
             text, parts, tail, form = worded.text, (worded.phrases,), (), worded.form
@@ -69,7 +81,7 @@ class ProgrammaticTeacher(Phraser):
             inner = self.nest(self.topic(query.branches[0]), hops[:-1], rng)
             start = query.branches[0].topic.id if len(hops) == 1 else ""
             last = self._word_last(inner, hops[-1], answers, rng, start)
-            count = len(query.branches[0].hops)
+            count, strain = len(query.branches[0].hops), last.strain
             text, parts, tail = last.text, (last.phrases[:count],), last.phrases[count:]
         elif query.tail:
             shared, parts = self._shared(query, rng)
@@ -80,7 +92,7 @@ class ProgrammaticTeacher(Phraser):
             text, parts = self._word_both(query, answers, rng)
             tail = ()
         draft = self._draft(query, text, parts, tail, answers)
-        return replace(draft, constraint=form) if draft and form else draft
+        return replace(draft, constraint=form) if draft and form else draft, strain
 
     def _word_last(
         self,
@@ -102,10 +114,12 @@ class ProgrammaticTeacher(Phraser):
         if inner.nested and entry.noun in UNSPECIFIC and entry.question_word != "Who":
             clauses = []  # not `What contains the place where the director of ... died?`
         nouns = [p.text for p in entry.phrases if not p.vague]
-        if clauses:
+        if clauses and not (inner.nested and inner.plain):
             # Not `What is the film starring ...?` but `Which film stars ...?`.
             nouns = [text for text in nouns if not text.startswith(f"the {entry.noun} ")] or nouns
         questions = self._fitting(entry.questions, start, answers)
+        if not (inner.nested and inner.plain):
+            questions = [text for text in questions if not shape(text).initial]
         forms = smoothest((*questions, *clauses, *nouns), inner, MARGIN)
         fluent = [form for form in forms if not form.startswith(STIFF)] or forms
         kinds = [
@@ -122,8 +136,10 @@ class ProgrammaticTeacher(Phraser):
         (kind,) = rng.choices((0, 1, 2), weights if any(weights) else (1, 0, 0))
         form = rng.choice(kinds[kind])
         filled, phrases = inner.within(form, rng), (*inner.phrases, form)
+        strain = inner.strain + (inner.roughness(form) if inner.plain else 0.0)
         if kind == 0:
-            return Fragment(of_a_question(filled, rng, self.informal), phrases)
+            filled = filled[0].upper() + filled[1:] if shape(form).initial else filled
+            return Fragment(of_a_question(filled, rng, self.informal), phrases, strain=strain)
         word = entry.question_word
         if kind == 1:
             noun = noun_of(entry.noun, answers, self.types)
@@ -131,7 +147,7 @@ class ProgrammaticTeacher(Phraser):
         else:
             noun = entry.noun if _predicates(form, entry.noun) else ""
             text = of_a_phrase(filled, noun, word, rng, self.informal)
-        return Fragment(text, phrases)
+        return Fragment(text, phrases, strain=strain)
 
     def _fitting(self, forms: Sequence[str], start: str, answers: Sequence[Entity]) -> list[str]:
         """Whole questions whose words fit the answers, as far as the graph knows what they are."""

@@ -8,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data_pipeline.wording.composition.openings import of_a_phrase
+from data_pipeline.wording.ids.predicates import Nouns
+from data_pipeline.wording.ids.roles import linked_words
+from data_pipeline.wording.ids.verbs import plain_words
 from data_pipeline.wording.lexicon import Lexicon, hand_written
 from data_pipeline.wording.phrases import generated_entry, noun_label
-from data_pipeline.wording.plain_ids import linked_words, plain_words
-from data_pipeline.wording.predicates import Nouns
 from graphwalker.graphs.base import FLATTENED, Direction
 from graphwalker.query.query import Hop, parse_hop
 from graphwalker.world.schema import FACTS, MARRIAGE, MEDIATED, PARENTS, SIBLINGS, relation_ids

@@ -5,9 +5,9 @@ import random
 import pytest
 
 from data_pipeline.wording.composition.questions import ProgrammaticTeacher
-from data_pipeline.wording.inflection import base_of, past, pluralised, third
+from data_pipeline.wording.ids.inflection import base_of, past, pluralised, third
+from data_pipeline.wording.ids.predicates import Nouns
 from data_pipeline.wording.lexicon import Lexicon, generated
-from data_pipeline.wording.predicates import Nouns
 from graphwalker.graphs.base import Direction, Entity
 from graphwalker.query.query import Branch, Hop, Query
 

@@ -3,7 +3,7 @@ was done to something, what it is."""
 
 from dataclasses import dataclass
 
-from data_pipeline.wording.inflection import (
+from data_pipeline.wording.ids.inflection import (
     AGENTS,
     PARTICIPLE,
     PEOPLE_DO,
@@ -21,8 +21,9 @@ PREPOSITIONS = (
     *("through", "into", "over", "after", "before", "during", "against", "within", "between"),
     *("onto", "upon", "like", "without", "across", "along", "toward", "towards", "above", "below"),
     *("behind", "beside", "beneath", "inside", "outside", "around", "beyond"),
-    *("aboard", "alongside", "among", "throughout"),
+    *("aboard", "alongside", "among", "throughout", "via", "until", "since", "than"),
 )
+TIMES = ("date", "year", "time", "day", "month")
 PERSONS = tuple(english()["persons"]["nouns"].split())
 
 
@@ -49,6 +50,8 @@ class PlainWords:
     nested: str = ""
     """Another noun phrase, for inside of others: it ends on its slot, where `the place that {x}
     lives in` would put one preposition behind another."""
+    asked_last: str = ""
+    """Another question, around long phrases: `{x} belongs to which club?`."""
 
 
 NAMED: dict[str, str] = english()["named"]
@@ -71,20 +74,13 @@ def _with_article(rest: list[str]) -> str:
 _WITHOUT_ARTICLE = (
     *("place", "part", "music", "software", "research", "money", "next", "close", "near"),
     *("along", "up", "down", "out", "away", "back", "together", "law", "medicine", "art", "data"),
-    *(
-        "power",
-        "energy",
-        "water",
-        "heat",
-        "theology",
-        "philosophy",
-        "mathematics",
-        "physics",
-        "history",
-        "literature",
-        "engineering",
-    ),
+    *("power", "energy", "water", "heat", "theology", "philosophy", "mathematics", "physics"),
+    *("history", "literature", "engineering", "effect", "control", "care", "charge", "authority"),
+    *("experience", "expertise", "evidence", "influence", "permission", "responsibility"),
+    *("jurisdiction", "ownership", "support", "help", "advice", "custody", "priority", "shape"),
+    *("funding", "training", "information", "knowledge", "command", "aid", "traffic", "parts"),
 )
+"""What stands behind a verb without an article: `has access to`, `takes care of`."""
 
 
 def article(word: str) -> str:
@@ -103,6 +99,24 @@ def question_word(noun: str) -> str:
     return "Who" if noun == "person" else f"Which {noun}" if noun else "What"
 
 
+_NEVER_UNDERGONE = (
+    "have",
+    "become",
+    "remain",
+    "lack",
+    "resemble",
+    "mean",
+    "equal",
+    "die",
+    "expire",
+)
+
+
+def asked_last(said: str, noun: str) -> str:
+    """`{x} belongs to which club?`: its verb stands next to its subject, however long that is."""
+    return f"{{x}} {said} {f'which {noun}' if noun and noun != 'person' else 'what'}?"
+
+
 def active(
     base: str, verb: str, aux: str, rest: list[str], direction: Direction, nouns: Nouns
 ) -> PlainWords:
@@ -116,13 +130,24 @@ def active(
         return PlainWords(f"the {noun or 'one'} {that} {done} {{x}}", f"{done} {{x}}", noun)
     noun = nouns.object or ("place" if rest == ["in"] and base in ("live", "reside", "die") else "")
     question = f"{question_word(noun)} {aux} {{x}} {base} {tail}".rstrip() + "?" if base else ""
+    if noun in TIMES and len(rest) == 1:
+        return PlainWords(
+            f"the {noun} {_in_or_on(noun, rest[0])} which {{x}} {verb}",
+            "",
+            noun,
+            f"When {aux} {{x}} {base}?" if base else "",
+        )
     finished = "was" if aux == "did" else "is"
     undergone = participle(base) if base else verb
-    clause = f"{finished} {undergone} by {{x}}" if not rest else ""
+    passive = not rest and base not in _NEVER_UNDERGONE
+    clause = f"{finished} {undergone} by {{x}}" if passive else ""
     nested = _named([verb, *rest], noun)
-    if not rest and base != "have":
+    if passive:
         nested = f"the {noun or 'thing'} {undergone} by {{x}}"
-    return PlainWords(f"the {noun or 'thing'} that {{x}} {done}", clause, noun, question, nested)
+    last = asked_last(done, noun) if question and noun != "person" else ""
+    return PlainWords(
+        f"the {noun or 'thing'} that {{x}} {done}", clause, noun, question, nested, last
+    )
 
 
 def done_by(words: list[str], direction: Direction, nouns: Nouns, particle: str = "") -> PlainWords:
@@ -166,21 +191,31 @@ def done_to(done: str, link: str, direction: Direction, nouns: Nouns) -> PlainWo
         predicate = f"{be} {done} {link} {{x}}"
         return PlainWords(f"the {noun or 'entity'} {that} {predicate}", predicate, noun)
     noun = nouns.object or ("place" if done in PLACES and link in ("in", "at") else "")
+    if noun in TIMES and link in ("in", "on", "at", "since"):
+        phrase = f"the {noun} {_in_or_on(noun, link)} which {{x}} {be} {done}"
+        return PlainWords(phrase, "", noun, f"When {be} {{x}} {done}?")
     if done in PLACES and link in ("in", "at"):
         question = f"Where {be} {{x}} {done}?"
     else:
         question = f"{question_word(noun)} {be} {{x}} {done} {link}?"
     nested = _named([done, link], noun)
+    last = asked_last(f"{be} {done} {link}", noun) if noun != "person" else ""
     return PlainWords(
-        f"the {noun or 'thing'} that {{x}} {be} {done} {link}", "", noun, question, nested
+        f"the {noun or 'thing'} that {{x}} {be} {done} {link}", "", noun, question, nested, last
     )
+
+
+def _in_or_on(noun: str, link: str) -> str:
+    return {"date": "on", "day": "on", "time": "at"}.get(noun, "in") if link != "since" else link
 
 
 def being(predicate: str, direction: Direction, nouns: Nouns) -> PlainWords:
     noun = nouns.found(direction)
     if direction is Direction.OUT:
         question = f"{question_word(noun)} is {{x}} {predicate}?"
-        return PlainWords(f"the {noun or 'thing'} that {{x}} is {predicate}", "", noun, question)
+        phrase = f"the {noun or 'thing'} that {{x}} is {predicate}"
+        last = asked_last(f"is {predicate}", noun) if noun != "person" else ""
+        return PlainWords(phrase, "", noun, question, asked_last=last)
     that = that_or_who(noun or "thing")
     return PlainWords(
         f"the {noun or 'entity'} {that} is {predicate} {{x}}", f"is {predicate} {{x}}", noun
@@ -217,4 +252,5 @@ def role_of(words: list[str], direction: Direction, nouns: Nouns) -> PlainWords 
     whose = f"the {noun or 'thing'} whose {label} is {{x}}"
     nested = "" if label in ("part", "instance", "type", "kind", "subclass", "example") else whose
     phrase = f"the {noun or 'thing'} that {{x}} is {an} {label} of"
-    return PlainWords(phrase, "", noun, question, nested)
+    last = asked_last(f"is {an} {label} of", noun) if noun != "person" else ""
+    return PlainWords(phrase, "", noun, question, nested, last)

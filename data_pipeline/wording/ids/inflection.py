@@ -24,12 +24,15 @@ INTRANSITIVE, NOUNS_TOO = _kind("intransitive"), _kind("nouns_too")
 STATES, PLACES = _kind("states"), _kind("places")
 PEOPLE_DO, DID = _kind("people_do"), _kind("did")
 BARE, ADJECTIVES, IS_TO = _kind("bare"), _kind("adjectives"), _kind("is_to")
+ALONE, GIVEN, GIVERS = _kind("alone"), _kind("given"), _kind("givers")
 AGENTS: dict[str, str] = english()["agents"]
 NO_PARTICIPLES = ("seed", "breed", "speed", "feed", "bed")
 
 
 def third(base: str) -> str:
-    """The verb as one does it now: `owns`, `studies`."""
+    """The verb as one does it now: `owns`, `studies`, `carries out`."""
+    if " " in base:
+        return " ".join([third(base.split()[0]), *base.split()[1:]])
     if base == "have":
         return "has"
     if base.endswith("y") and base[-2] not in "aeiou":
@@ -38,7 +41,9 @@ def third(base: str) -> str:
 
 
 def past(base: str) -> str:
-    """The verb as one did it: `owned`, `wrote`."""
+    """The verb as one did it: `owned`, `wrote`, `carried out`."""
+    if " " in base:
+        return " ".join([past(base.split()[0]), *base.split()[1:]])
     if base in IRREGULAR:
         return IRREGULAR[base][0]
     if base.endswith("y") and base[-2] not in "aeiou":
@@ -49,7 +54,9 @@ def past(base: str) -> str:
 
 
 def participle(base: str) -> str:
-    """What was done to it: `is owned`, `was written`."""
+    """What was done to it: `is owned`, `was written`, `was taken over`."""
+    if " " in base:
+        return " ".join([participle(base.split()[0]), *base.split()[1:]])
     return IRREGULAR[base][1] if base in IRREGULAR else past(base)
 
 
@@ -73,6 +80,15 @@ def base_of(word: str) -> str:
     if word.endswith("ifies") and len(word) > 7:
         return word[:-3] + "y"
     return word[:-1] if word.endswith(("alizes", "ulates", "igates")) else ""
+
+
+def of_gerund(word: str) -> str:
+    """The verb of `containing`, `using`, `running`, `""` where there is none."""
+    stem = word.removesuffix("ing")
+    if stem == word or len(stem) < 3:
+        return ""
+    undoubled = stem[:-1] if stem[-1:] == stem[-2:-1] else stem
+    return next((base for base in (stem, f"{stem}e", undoubled) if base in BASES), "")
 
 
 def for_many(verb: str) -> str:

@@ -1,0 +1,113 @@
+"""What one thing is to another: `capital of`, `similar to`, `head_of_dept`, and which end of a
+relation is which, by the kinds of things there."""
+
+from data_pipeline.wording.ids.inflection import IS_TO, is_adjective, is_participle, singular
+from data_pipeline.wording.ids.predicates import (
+    PERSONS,
+    PREPOSITIONS,
+    Nouns,
+    PlainWords,
+    active,
+    article,
+    being,
+    question_word,
+    role_of,
+    that_or_who,
+)
+from graphwalker.graphs.base import Direction
+
+_ROLES = ("er", "or", "ist", "ian", "man", "ant", "member", "citizen", "student")
+_BEHIND_VERBS = (
+    *("with", "to", "into", "onto", "through", "upon", "against", "towards", "in", "on", "at"),
+    *("from", "over", "under", "along", "across"),
+)
+_PLURALS = (
+    *("offices", "roles", "branches", "operations", "items", "students", "customers", "shares"),
+    *("stakes", "parts", "awards", "degrees", "positions", "seats", "campuses", "stores", "rights"),
+    *("interests", "investments", "locations", "elections", "matches", "games", "goals", "points"),
+    *("effects", "views", "visits", "trips", "exports", "imports", "children", "sales", "homes"),
+    *("flights", "routes", "roads", "relations", "connections", "ties", "references", "friends"),
+    *("partners", "members", "links", "relationships", "contracts", "treaties", "deals", "access"),
+)
+
+
+def is_person(noun: str) -> bool:
+    return noun.split()[-1:] != [] and noun.split()[-1] in PERSONS
+
+
+def by_kinds(words: list[str], nouns: Nouns) -> list[str]:
+    """The words of a role as its ends need them: the doctor that a department has as its
+    `head_of_dept` is its head, the person whose `DIRECTOR` is a film is the director of it.
+
+    >>> by_kinds(["head", "of", "department"], Nouns("department", "doctor"))
+    ['head']
+    >>> by_kinds(["director"], Nouns("person", "film"))
+    ['director', 'of']
+    """
+    start, end = nouns.subject.split()[-1:], nouns.object.split()[-1:]
+    if "of" in words[1:]:
+        place = words.index("of", 1)
+        label, named = words[:place], words[place + 1 :]
+        if label[-1] in PREPOSITIONS or is_participle(label[-1]):
+            return words
+        if named and named[-1:] == start and start != end:
+            return label
+        held = is_person(label[-1]) and is_person(nouns.object)
+        if not named and nouns.subject and held and not is_person(nouns.subject):
+            return label
+        return label if not named and [label[-1]] == end != start else words
+    known = nouns.subject and nouns.object and nouns.object not in ("date", "year", "number")
+    one_has_it = is_person(nouns.subject) and not is_person(nouns.object)
+    if known and len(words) < 4 and is_person(words[-1]) and one_has_it:
+        return [*words, "of"]
+    return words
+
+
+def linked_words(
+    words: list[str], direction: Direction, nouns: Nouns, is_one: bool = False
+) -> PlainWords | None:
+    """Words for a relation that ends in a preposition: `capital_of`, `similar_to`, `citizen_in`;
+    `None` where there is none. `is_one`: the id began with `is`."""
+    *label, last = words
+    if last not in PREPOSITIONS or not label:
+        return None
+    if label[0] in PREPOSITIONS or any(word in PREPOSITIONS for word in label):
+        return None
+    if last == "than" or (is_adjective(label[0]) and len(label) == 1):
+        return being(" ".join(words), direction, nouns)
+    if label == ["same"]:
+        return being(f"the same {last}", direction, nouns)
+    if label[0] == "not" or (last == "with" and _mutual(label[-1])):
+        return being(" ".join(words), direction, nouns)
+    if last == "of":
+        return role_of(words, direction, nouns)
+    if len(label) == 1 and last in _BEHIND_VERBS and _may_be_a_verb(label[0]):
+        return active(singular(label[0]), label[0], "does", [last], direction, nouns)
+    named = " ".join(label)
+    if is_one or label[-1] in IS_TO or label[-1].endswith(_ROLES):
+        return being(
+            f"{'' if label[0] == 'part' else article(named)} {named} {last}".lstrip(),
+            direction,
+            nouns,
+        )
+    an = "the" if label[0] == "same" else article(named)
+    held = named if named.endswith("s") else f"{an} {named}"
+    if direction is Direction.IN:
+        noun = nouns.subject
+        predicate = f"has {held} {last} {{x}}"
+        return PlainWords(
+            f"the {noun or 'entity'} {that_or_who(noun or 'thing')} {predicate}", predicate, noun
+        )
+    noun = nouns.object
+    question = f"{question_word(noun)} does {{x}} have {held} {last}?"
+    return PlainWords(f"the {noun or 'thing'} that {{x}} has {held} {last}", "", noun, question)
+
+
+def _mutual(word: str) -> bool:
+    """`friends with`: what two are to one another."""
+    one = singular(word)
+    return one != word and (one in PERSONS or one in ("ally", "enemy", "neighbor", "neighbour"))
+
+
+def _may_be_a_verb(word: str) -> bool:
+    return word.endswith("s") and not word.endswith(("ss", "us", "is")) and word not in _PLURALS

@@ -1,0 +1,181 @@
+"""What a relation says as a verb does: `livesIn`, `wrote`, `directed_by`, `carries_out`."""
+
+import re
+from dataclasses import replace
+
+from data_pipeline.wording.ids.inflection import (
+    ALONE,
+    BARE,
+    BASES,
+    INTRANSITIVE,
+    IRREGULAR,
+    NOUNS_TOO,
+    PARTICIPLE,
+    PAST,
+    STATES,
+    base_of,
+    is_participle,
+    of_gerund,
+    past,
+    third,
+)
+from data_pipeline.wording.ids.objects import PARTICLES
+from data_pipeline.wording.ids.predicates import (
+    PREPOSITIONS,
+    TIMES,
+    Nouns,
+    PlainWords,
+    active,
+    done_by,
+    done_to,
+)
+from data_pipeline.wording.ids.roles import is_person
+from graphwalker.graphs.base import Direction
+
+_COMPOUND = ("guest", "voice", "ghost", "stunt")
+_DONE = (
+    *("taught at", "led to", "built for", "fought for", "read at", "signed for", "signed with"),
+    *("trained at", "trained under", "trained with", "operated in", "practiced at", "coached at"),
+    *("recorded with", "consulted for", "practised at", "researched at", "ruled over"),
+)
+"""Where the past is the participle, too, and somebody did it."""
+_ADVERBS = ("first", "also", "now", "once", "still", "later", "already", "currently")
+_NO_ADVERBS = ("family", "assembly", "supply", "reply", "monthly", "weekly", "daily", "yearly")
+_GERUNDS_ALONE = ("feature", "involve", "use", "cause", "cover", "surround", "have", "target")
+
+
+def plain_words(words: list[str], direction: Direction, nouns: Nouns) -> PlainWords | None:
+    """Words for a hop whose relation is a verb or ends in a preposition; `None` for a noun.
+
+    >>> plain_words(["works", "for"], Direction.OUT, Nouns("person", "company")).question
+    'Which company does {x} work for?'
+    """
+    first, *rest = words
+    if len(words) > 1 and words[-1] == "by" and is_participle(words[-2]):
+        return done_by(words[:-1], direction, nouns)
+    if len(words) == 3 and words[2] == "by" and is_participle(first) and words[1] in PARTICLES:
+        return done_by([first], direction, nouns, words[1])  # `looked after by`
+    adverb = first in _ADVERBS or (first.endswith("ly") and first not in _NO_ADVERBS)
+    if rest and adverb and first not in BASES:
+        found = plain_words(rest, direction, nouns)
+        return found and _with_adverb(first, found)
+    if len(words) > 2 and (found := _compound(words, direction, nouns)):
+        return found
+    return _of_the_past(words, direction, nouns) or _of_the_present(words, direction, nouns)
+
+
+def _compound(words: list[str], direction: Direction, nouns: Nouns) -> PlainWords | None:
+    """`guest starred in`, `dev depends on`: a verb with a word before it that is none."""
+    before, verb, *rest = words
+    if before in _COMPOUND and (base := PAST.get(verb)) in INTRANSITIVE:
+        return active(f"{before} {base}", f"{before} {verb}", "did", rest, direction, nouns)
+    base = base_of(verb)
+    known = before in PREPOSITIONS or base_of(before) or is_participle(before) or before in PAST
+    if base in INTRANSITIVE and base not in NOUNS_TOO and rest[0] in PREPOSITIONS and not known:
+        return active(f"{before} {base}", f"{before} {verb}", "does", rest, direction, nouns)
+    return None
+
+
+def _of_the_past(words: list[str], direction: Direction, nouns: Nouns) -> PlainWords | None:
+    """What somebody did (`wrote`, `acted in`), what was done `up for`, `out to` something."""
+    first, *rest = words
+    link = rest[0] if rest else ""
+    if first in PAST and not (first in PARTICIPLE and first in STATES and link in PREPOSITIONS):
+        base = PAST[first]
+        done = base in INTRANSITIVE or first not in PARTICIPLE or f"{first} {link}" in _DONE
+        if (done or link not in PARTICLES) and _ends_well(rest):
+            return active(base, first, "did", rest, direction, nouns)
+    if not rest and first not in STATES and is_participle(first) and first not in PARTICIPLE:
+        return active("", first, "did", rest, direction, nouns)
+    if link in PARTICLES and rest[-1] in PREPOSITIONS and is_participle(first):
+        return done_to(" ".join(words[:-1]), words[-1], direction, nouns)
+    return None
+
+
+def _of_the_present(words: list[str], direction: Direction, nouns: Nouns) -> PlainWords | None:
+    """What somebody does: `owns`, `works for`, `carries out`, `OWN`, `LIVE_IN`."""
+    first, *rest = words
+    base = base_of(first)
+    if len(rest) == 1 and base and rest[0] in PARTICLES and rest[0] not in PREPOSITIONS:
+        first, base, rest = f"{first} {rest[0]}", f"{base} {rest[0]}", []
+    link = rest[0] if rest else ""
+    plural = base in NOUNS_TOO and not link and _is_a_thing(base, nouns)
+    if base in ("play", "study") and nouns.object not in ("", base):
+        plural = False
+    if base and _ends_well(rest) and not plural:
+        return active(base, first, "does", rest, direction, nouns)
+    if first in (*ALONE, *(BARE if link in PREPOSITIONS else ())) and _ends_well(rest):
+        return active(first, third(first), "does", rest, direction, nouns)
+    return None
+
+
+def _is_a_thing(base: str, nouns: Nouns) -> bool:
+    """Whether `hosts` are more than one host, and not what somebody does: by what they lead to."""
+    found = nouns.object.split()[-1:]
+    if not found or found[0] in (base, "number", "date", "year"):
+        return True
+    return is_person(nouns.object) and not is_person(nouns.subject)
+
+
+def perfect(words: list[str]) -> list[str]:
+    """`has won prize` as `won prize`; what one has, such as `has part`, stays."""
+    if len(words) < 2 or words[0] not in ("has", "have"):
+        return words
+    if words[1] == "been" and len(words) > 2:
+        return words[1:]
+    base, link = PARTICIPLE.get(words[1], ""), words[2:3]
+    past_only = base in IRREGULAR and words[1] not in (*STATES, base, "left", "born", "found")
+    if past_only or (base in INTRANSITIVE and link and link[0] in PREPOSITIONS):
+        return [past(base), *words[2:]]
+    return words
+
+
+def as_present(words: list[str]) -> list[str]:
+    """`containing` as `contains`, `playing for` as `plays for`; a noun such as `building` stays."""
+    base = of_gerund(words[0])
+    alone = len(words) == 1 and base in (*ALONE, *_GERUNDS_ALONE)
+    linked = len(words) > 1 and words[1] in PREPOSITIONS and base in INTRANSITIVE
+    return [third(base), *words[1:]] if base and (alone or linked) else words
+
+
+def with_its_time(words: list[str], nouns: Nouns) -> list[str]:
+    """A verb alone that leads to a date or a year with what it lacks: `founded in`, `expires on`.
+
+    >>> with_its_time(["founded"], Nouns("company", "year"))
+    ['founded', 'in']
+    """
+    if words[-1:] in (["born"], ["died"]) and len(words) == 1:
+        event = "birth" if words == ["born"] else "death"
+        if nouns.object in ("date", "year"):
+            return [nouns.object, "of", event]
+        return [*words, "in"] if nouns.object else [event]
+    first = words[0]
+    if len(words) == 2 and first in TIMES and is_participle(words[1]) and not nouns.object:
+        return [words[1], "on" if first in ("date", "day") else "in"]
+    verb = is_participle(first) or first in PAST or base_of(first)
+    if len(words) == 1 and verb and nouns.object in ("date", "year"):
+        return [first, "on" if nouns.object == "date" else "in"]
+    return words
+
+
+def _with_adverb(adverb: str, found: PlainWords) -> PlainWords:
+    """`conceptually related to`, `formerly played for`: the adverb stands before the verb, behind
+    `is` and `was`."""
+
+    def put(text: str, behind: str) -> str:
+        return re.sub(rf"^({behind}(?:(?:is|was) )?)", rf"\g<1>{adverb} ", text)
+
+    phrase = put(found.phrase, r"the [^{}]*? (?:who|that) (?:\{x\} )?")
+    question = re.sub(r"(?<=\{x\}) ", f" {adverb} ", found.question, count=1)
+    return replace(
+        found,
+        phrase=phrase,
+        clause=put(found.clause, "") if found.clause else "",
+        question=question,
+        nested="",
+    )
+
+
+def _ends_well(rest: list[str]) -> bool:
+    """Nothing behind the verb, a preposition, or an object and its preposition."""
+    return not rest or rest[-1] in PREPOSITIONS
