@@ -11,7 +11,7 @@ from data_pipeline.wording.ids.predicates import (
     active,
     being,
 )
-from data_pipeline.wording.ids.roles import by_kinds, linked_words
+from data_pipeline.wording.ids.roles import between, by_kinds, linked_words
 from data_pipeline.wording.ids.verbs import as_present, perfect, plain_words, with_its_time
 from data_pipeline.wording.ids.words import spelled_out
 from data_pipeline.wording.ids.words import words_of as words_of
@@ -28,10 +28,12 @@ def from_words(words: list[str], direction: Direction, nouns: Nouns, default: st
     is_one = words[0] in ("is", "was", "are")
     while len(words) > 1 and words[0] in ("is", "was", "are", "the"):
         words = words[1:]
+    found = found or _kind_of_thing(words, direction)
     if not found:
         words = with_its_time(as_present(perfect(by_kinds(words, nouns))), nouns)
-        words, led = with_its_object(words, nouns)
-        found = plain_words(words, direction, led)
+        found = between(words, direction, nouns)
+        words, led = (words, nouns) if found else with_its_object(words, nouns)
+        found = found or plain_words(words, direction, led)
         found = found or linked_words(words, direction, led, is_one)
     if not found and words[0] in PREPOSITIONS:
         found = _placed(words, direction, led)
@@ -42,6 +44,14 @@ def from_words(words: list[str], direction: Direction, nouns: Nouns, default: st
             asked_last=capitals(found.asked_last),
         )
     return _named_by(words, direction, nouns, default)
+
+
+def _kind_of_thing(words: list[str], direction: Direction) -> PlainWords | None:
+    """Of `instance of`, which leads to what something is."""
+    if words != ["instance", "of"] or direction is Direction.IN:
+        return None
+    question = "What kind of thing is {x}?"
+    return PlainWords("the kind of thing that {x} is", "", "kind of thing", question)
 
 
 _MOVES = {"to": ("go", "goes"), "from": ("come", "comes"), "via": ("go", "goes")}
@@ -82,7 +92,7 @@ def _named_by(words: list[str], direction: Direction, nouns: Nouns, default: str
     label = capitals(noun_label(" ".join(word for word in words if word != "the") or "relation"))
     made = labelled(nouns.subject or default, label, direction)
     known = nouns.object if direction is Direction.OUT else ""
-    # A person stays one whatever the relation calls them: `Who is the chief of X?`.
-    if known.split()[-1:] and known.split()[-1] in PERSONS and made.noun not in PERSONS:
+    # What is found stays what it is: `Who is the chief of X?`, `Which city is the seat of X?`.
+    if known and known not in ("number", "date", "year") and made.noun not in PERSONS:
         return HopWords(made.phrase, made.clause, known)
     return made

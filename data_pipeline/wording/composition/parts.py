@@ -140,6 +140,8 @@ class Fragment:
         rough += 0.5 * bool(seen.relatives and self.relatives > 1) + 0.5 * (
             seen.of and self.ofs > 1
         )
+        unfinished = bool(self.phrases) and not shape(self.phrases[-1]).final
+        rough += unfinished and not seen.final  # `the line that Ana trained on runs at what?`
         if seen.initial:
             rough += 1.5  # `What does she own?` rather than `She owns what?`
         elif not seen.final:

@@ -27,7 +27,7 @@ from graphwalker.query.draft import Draft
 from graphwalker.query.query import Hop, Query
 
 MARGIN = 0.5
-STRAIN, TRIES = 4.0, 4
+STRAIN, TRIES = 2.9, 4
 """How badly the phrases of plain ids may read within one another (`Fragment.strain`), and how often
 other phrases are tried before a question is given up: its walk says what nobody would ask."""
 STIFF = ("the one ", *(f"the {noun} " for noun in UNSPECIFIC))

@@ -35,7 +35,7 @@ def auxiliary_words(words: list[str], direction: Direction, nouns: Nouns) -> Pla
     first, *rest = words
     if first in MODALS and len(rest) > 1 and rest[0] == "be":
         return _may_be(first, rest[1:], direction, nouns)
-    if first in MODALS and rest and rest[0] in BASES:
+    if first in MODALS and rest and (rest[0] in BASES or len(rest) > 1 or first != "will"):
         return _may(first, rest, direction, nouns)
     if rest and first in ("is", "was", "are") and len(rest) == 1 and is_participle(rest[0]):
         return _undergone(f"{'was' if first == 'was' else 'is'} {rest[0]}", direction, nouns)

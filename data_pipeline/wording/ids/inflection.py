@@ -93,7 +93,7 @@ def of_gerund(word: str) -> str:
 
 def for_many(verb: str) -> str:
     """The verb as two do it: `are`, `attend`."""
-    return {"is": "are", "was": "were", "has": "have"}.get(verb) or base_of(verb) or verb
+    return {"is": "are", "was": "were", "has": "have"}.get(verb) or base_of(verb) or singular(verb)
 
 
 def is_adjective(word: str) -> bool:

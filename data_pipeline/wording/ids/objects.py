@@ -13,7 +13,7 @@ from data_pipeline.wording.ids.inflection import (
     is_participle,
     singular,
 )
-from data_pipeline.wording.ids.predicates import PREPOSITIONS, Nouns
+from data_pipeline.wording.ids.predicates import PREPOSITIONS, Nouns, is_person
 
 PARTICLES = (*PREPOSITIONS, "up", "out", "off", "down", "away")
 _FIGURES = (
@@ -40,6 +40,10 @@ def with_its_object(words: list[str], nouns: Nouns) -> tuple[list[str], Nouns]:
     fits = named and _leads_somewhere(head, named) if links else _has_an_object(words[0])
     if not fits or not named or len(links) > 1 or named[-1] in _FIGURES or named[0] in PARTICLES:
         return words, nouns
+    if links and is_person(nouns.object) and not is_person(named[-1]):
+        base = base_of(words[0]) or PAST.get(words[0], "")
+        if base and base not in INTRANSITIVE:
+            return words, nouns  # `knows through work`
     if not links and is_participle(named[-1]):
         return words, nouns  # `goals scored`
     return head, Nouns(nouns.subject, nouns.object or " ".join([*named[:-1], singular(named[-1])]))

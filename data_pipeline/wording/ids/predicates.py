@@ -94,6 +94,10 @@ def that_or_who(noun: str) -> str:
     return "who" if noun.split()[-1] in PERSONS else "that"
 
 
+def is_person(noun: str) -> bool:
+    return noun.split()[-1:] != [] and noun.split()[-1] in PERSONS
+
+
 def question_word(noun: str) -> str:
     """What a question begins with: `Who`, `Which company`, `What`."""
     return "Who" if noun == "person" else f"Which {noun}" if noun else "What"

@@ -1,7 +1,16 @@
 """What one thing is to another: `capital of`, `similar to`, `head_of_dept`, and which end of a
 relation is which, by the kinds of things there."""
 
-from data_pipeline.wording.ids.inflection import IS_TO, is_adjective, is_participle, singular
+from data_pipeline.wording.ids.inflection import (
+    BARE,
+    IS_TO,
+    NOUNS_TOO,
+    PAST,
+    base_of,
+    is_adjective,
+    is_participle,
+    singular,
+)
 from data_pipeline.wording.ids.predicates import (
     PERSONS,
     PREPOSITIONS,
@@ -10,6 +19,7 @@ from data_pipeline.wording.ids.predicates import (
     active,
     article,
     being,
+    is_person,
     question_word,
     role_of,
     that_or_who,
@@ -29,10 +39,6 @@ _PLURALS = (
     *("flights", "routes", "roads", "relations", "connections", "ties", "references", "friends"),
     *("partners", "members", "links", "relationships", "contracts", "treaties", "deals", "access"),
 )
-
-
-def is_person(noun: str) -> bool:
-    return noun.split()[-1:] != [] and noun.split()[-1] in PERSONS
 
 
 def by_kinds(words: list[str], nouns: Nouns) -> list[str]:
@@ -61,6 +67,33 @@ def by_kinds(words: list[str], nouns: Nouns) -> list[str]:
     if known and len(words) < 4 and is_person(words[-1]) and one_has_it:
         return [*words, "of"]
     return words
+
+
+def between(words: list[str], direction: Direction, nouns: Nouns) -> PlainWords | None:
+    """Words for `room_in_building`, `role_in_film`: a noun, where it is, and what it leads to.
+
+    >>> between(["room", "in", "building"], Direction.OUT, Nouns("room", "building")).phrase
+    'the building that {x} is in'
+    """
+    links = [place for place, word in enumerate(words) if word in PREPOSITIONS]
+    if len(links) != 1 or not 0 < links[0] < len(words) - 1 or words[links[0]] in ("of", "by"):
+        return None
+    place = links[0]
+    label, link, named = words[:place], words[place], words[place + 1 :]
+    if any(map(_is_no_noun, label)):
+        return None
+    known = nouns.object in ("", " ".join(named))
+    if not (link in ("in", "on", "at", "within") or (known and nouns.object)):
+        return None  # `reason for visit` is a reason
+    led = Nouns(nouns.subject, nouns.object or " ".join([*named[:-1], singular(named[-1])]))
+    if "".join(label) == nouns.subject.replace(" ", ""):
+        return being(link, direction, led)
+    return linked_words([*label, link], direction, led, is_one=not nouns.subject)
+
+
+def _is_no_noun(word: str) -> bool:
+    verb = base_of(word) and base_of(word) not in NOUNS_TOO
+    return bool(verb) or word in BARE or is_participle(word) or word in PAST or is_adjective(word)
 
 
 def linked_words(

@@ -28,8 +28,10 @@ from data_pipeline.wording.ids.predicates import (
     active,
     done_by,
     done_to,
+    is_person,
+    question_word,
+    that_or_who,
 )
-from data_pipeline.wording.ids.roles import is_person
 from graphwalker.graphs.base import Direction
 
 _COMPOUND = ("guest", "voice", "ghost", "stunt")
@@ -59,9 +61,30 @@ def plain_words(words: list[str], direction: Direction, nouns: Nouns) -> PlainWo
     if rest and adverb and first not in BASES:
         found = plain_words(rest, direction, nouns)
         return found and _with_adverb(first, found)
-    if len(words) > 2 and (found := _compound(words, direction, nouns)):
-        return found
+    if len(words) > 2:
+        found = _with_adjunct(words, direction, nouns) or _compound(words, direction, nouns)
+        if found:
+            return found
     return _of_the_past(words, direction, nouns) or _of_the_present(words, direction, nouns)
+
+
+def _with_adjunct(words: list[str], direction: Direction, nouns: Nouns) -> PlainWords | None:
+    """`knows through work`, of persons at both ends: how they know one another, not whom."""
+    verb, link, *how = words
+    base = base_of(verb) or PAST.get(verb, "")
+    if not base or base in INTRANSITIVE or link not in PREPOSITIONS or not how:
+        return None
+    if not is_person(nouns.object) or is_person(how[-1]) or how[-1] in PREPOSITIONS:
+        return None
+    aux, tail = "does" if base_of(verb) else "did", " ".join([link, *how])
+    noun = nouns.found(direction)
+    if direction is Direction.IN:
+        clause = f"{verb} {{x}} {tail}"
+        return PlainWords(
+            f"the {noun or 'one'} {that_or_who(noun or 'one')} {clause}", clause, noun
+        )
+    question = f"{question_word(noun)} {aux} {{x}} {base} {tail}?"
+    return PlainWords(f"the {noun} that {{x}} {verb} {tail}", "", noun, question)
 
 
 def _compound(words: list[str], direction: Direction, nouns: Nouns) -> PlainWords | None:
