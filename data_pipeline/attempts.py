@@ -23,6 +23,7 @@ from data_pipeline.teacher.judge import DIMENSIONS, UNSCORED
 from data_pipeline.teacher.teacher import open_teacher
 from data_pipeline.walks.constrained import ConstraintWalker
 from data_pipeline.walks.endpoint import open_for_walks
+from data_pipeline.walks.lookahead import LookaheadWalker, Widths
 from data_pipeline.walks.memory import RememberedGraph
 from data_pipeline.walks.plausibility import (
     COVERED,
@@ -30,9 +31,9 @@ from data_pipeline.walks.plausibility import (
     Plausibility,
     company_of,
     describing,
-    parse_stream,
 )
 from data_pipeline.walks.sampler import Walk, Walker, WalkRules, walk_rng
+from data_pipeline.walks.streams import parse_stream
 from data_pipeline.wording.banks.bank import not_asked
 from data_pipeline.wording.banks.genders import genders_of
 from data_pipeline.wording.composition.questions import ProgrammaticTeacher
@@ -89,12 +90,15 @@ class Maker:
         self._walked = RememberedGraph(graph)
         listed = lister(graph, config.environment)
         judge = self._plausibility(seeds, lexicon, listed)
-        self._walkers = [
-            ConstraintWalker(
-                Walker(self._walked, seeds, rules, listed, judge.step(step) if judge else None),
-                listed,
-            )
+        walkers = [
+            Walker(self._walked, seeds, rules, listed, judge.step(step) if judge else None)
             for step in range(STEPS if judge else 1)
+        ]
+        widths = Widths(config.max_frontier, config.max_answers)
+        self._walkers = [ConstraintWalker(walker, listed) for walker in walkers]
+        self._ahead = [
+            LookaheadWalker(walker, config.seed, widths, self._own, self._proven)
+            for walker in walkers
         ]
         splits = config.splits
         held_out = config.split == TEST_WORDING and splits.wording_share
@@ -129,16 +133,18 @@ class Maker:
         structure: str,
         index: int,
         ruled_out: RuledOut | None = None,
+        avoided: frozenset[str] = frozenset(),
         *,
         thoughts: bool = True,
     ) -> Attempt:
         """One attempt from walk to trajectory, ended by its first drop.
 
-        `structure` is that of a walk, or a stream of attempts at it (`stream_of`). `thoughts`: the
-        teacher words those of the trajectory, too.
+        `structure` is that of a walk, or a stream of attempts at it (`Stream`). `avoided`: the
+        relations that a walk which is drawn ahead keeps off. `thoughts`: the teacher words those of
+        the trajectory, too.
         """
         name = f"{structure}/{index}"
-        sampled = self.sample(structure, index)
+        sampled = self.sample(structure, index, avoided)
         if isinstance(sampled, Drop):
             return Attempt(name, drop=sampled)
         if ruled_out and (reason := ruled_out(sampled)):
@@ -154,15 +160,37 @@ class Maker:
             return Attempt(name, sampled, drop=trajectory, waiting=waiting)
         return Attempt(name, sampled, trajectory.question, trajectory)
 
-    def sample(self, structure: str, index: int) -> SampledWalk | Drop:
+    def sample(
+        self, structure: str, index: int, avoided: frozenset[str] = frozenset()
+    ) -> SampledWalk | Drop:
         """A walk of the wanted split whose executed query gives a question."""
+        name = f"{structure}/{index}"
+        rng = walk_rng(self.config.seed, structure, index)
+        of, step, level = parse_stream(structure)
+        if level is not None:
+            ahead = self._ahead[step].sample(of, rng, avoided)
+            if isinstance(ahead, Drop):
+                return ahead
+            # Only now it is known from which side each hop is written.
+            full = not avoided.isdisjoint(ahead.walk.query.relations)
+            return Drop("walk", "relation_avoided") if full else replace(ahead, id=name)
+        found = self._in_split(of, step, rng)
+        return found if isinstance(found, Drop) else self._executed(name, *found)
+
+    def _proven(self, walk: Walk, run: Execution) -> SampledWalk | Drop:
+        """A walk that was drawn ahead, if a question may be asked about it."""
+        split = self._wanted_split(walk.query)
+        return (
+            Drop("walk", "other_split") if split is None else self._executed("", walk, split, run)
+        )
+
+    def _executed(
+        self, name: str, walk: Walk, split: str, run: Execution | None = None
+    ) -> SampledWalk | Drop:
+        """The walk, if a question may be asked about what its query gives; `run` is its execution,
+        where that is known."""
         config = self.config
-        rng = walk_rng(config.seed, structure, index)
-        found = self._in_split(*parse_stream(structure), rng)
-        if isinstance(found, Drop):
-            return found
-        walk, split = found
-        run = execute(self._walked, walk.query, FRONTIER_LIMIT)
+        run = run or execute(self._walked, walk.query, FRONTIER_LIMIT)
         # Before the certificate: what is proven is the query that is stored.
         walk = self._own_side(walk, run)
         fault = walk_fault(self._walked, walk.query, run, config.max_answers, config.max_frontier)
@@ -176,7 +204,7 @@ class Maker:
         if fault:
             return Drop("walk", fault)
         path = self._splits.path(walk.query)
-        sampled = SampledWalk(f"{structure}/{index}", walk, run.answers, split, path, run=run)
+        sampled = SampledWalk(name, walk, run.answers, split, path, run=run)
         return self._with_sparql(sampled) if config.sparql else sampled
 
     def _with_sparql(self, sampled: SampledWalk) -> SampledWalk | Drop:
@@ -194,13 +222,18 @@ class Maker:
                 if tries == 0:
                     return Drop("walk", walk)
                 continue
-            split = self._splits.of(walk.query)
-            # Held-out wordings are measured on held-out entities, so that no topic was seen either.
-            if self.config.split == TEST_WORDING and split == TEST_ENTITY:
-                return walk, TEST_WORDING
-            if self.config.split in ("any", split):
+            split = self._wanted_split(walk.query)
+            if split is not None:
                 return walk, split
         return Drop("walk", "other_split")
+
+    def _wanted_split(self, query: Query) -> str | None:
+        """The split that a query counts to; `None` where another one is wanted."""
+        split, wanted = self._splits.of(query), self.config.split
+        # Held-out wordings are measured on held-out entities, so that no topic was seen either.
+        if wanted == TEST_WORDING and split == TEST_ENTITY:
+            return TEST_WORDING
+        return split if wanted in ("any", split) else None
 
     def _own_side(self, walk: Walk, run: Execution) -> Walk:
         """The walk with every hop written from its own entity's side, where the graph agrees: of a

@@ -9,7 +9,7 @@ from data_pipeline.wording.constraint_phrases import forms
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side
 from graphwalker.query.constraint import Constraint, constraint_fault, kept
 from graphwalker.query.draft import Draft
-from graphwalker.query.query import Branch, Execution, Hop, Query, execute, sub_queries
+from graphwalker.query.query import Branch, Execution, Hop, Query, ends_of, execute, sub_queries
 
 _WORD = re.compile(r"[^\W_]+")
 FRONTIER_LIMIT = 200
@@ -65,8 +65,24 @@ def has_shortcut(graph: KnowledgeGraph, query: Query, run: Execution) -> bool:
     gold = _ids(run.answers)
     if any(_ids(end) == gold for end in _ends_on_the_way(query, run)):
         return True
+    if len(query.branches) == 1 and not (query.tail or query.constraint or query.avoids_topics):
+        return _skips_a_hop(graph, query.branches[0].hops, run.frontiers[0], gold)
     parts = (*sub_queries(query), *_shorter(query))
     return any(_ids(execute(graph, part, FRONTIER_LIMIT).answers) == gold for part in parts)
+
+
+def _skips_a_hop(
+    graph: KnowledgeGraph,
+    hops: tuple[Hop, ...],
+    frontiers: Sequence[tuple[Entity, ...]],
+    gold: frozenset[str],
+) -> bool:
+    """Whether a path that leaves out one hop, but not its last one, gives the same answers. What it
+    has in common with the whole path is not executed again."""
+    return any(
+        _ids(ends_of(graph, frontiers[k], hops[k + 1 :], FRONTIER_LIMIT)) == gold
+        for k in range(len(hops) - 1)
+    )
 
 
 def _ends_on_the_way(query: Query, run: Execution) -> Iterator[Sequence[Entity]]:

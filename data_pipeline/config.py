@@ -176,6 +176,9 @@ class SynthConfig(SamplingConfig):
     max_relation_share: float = Field(default=0.1, gt=0.0, le=1.0)
     """Largest share of a structure's hops that may be over the same relation. It gives way
     together with `plausibility`."""
+    lookahead: bool = True
+    """Whether walks of a structure of which few attempts are kept are drawn ahead: over hops that
+    all entities reached so far have. Off, they are drawn as releases before this setting did."""
     max_attempts: int = Field(default=3000, ge=1)
     """Number of attempts in a row without a record after which a structure is given up: the graph
     has no more questions of it, and the other structures take its place. Before that, after each

@@ -28,12 +28,19 @@ class Attempts(Protocol):
 class Draws:
     """Attempts without end, each a walk drawn from its structure and its number."""
 
-    def __init__(self, ruled_out: Callable[[Any], str] | None = None) -> None:
-        """`ruled_out`: what a job is told of its walk before more is made of it."""
-        self._ruled_out = ruled_out
+    def __init__(
+        self,
+        ruled_out: Callable[[Any], str] | None = None,
+        avoided: Callable[[str], frozenset[str]] = lambda _: frozenset(),
+    ) -> None:
+        """`ruled_out`: what a job is told of its walk before more is made of it; `avoided`: the
+        relations that walks of a stream keep off."""
+        self._ruled_out, self._avoided = ruled_out, avoided
 
-    def job(self, structure: str, number: int) -> tuple[str, int, Callable[[Any], str] | None]:
-        return structure, number, self._ruled_out
+    def job(
+        self, structure: str, number: int
+    ) -> tuple[str, int, Callable[[Any], str] | None, frozenset[str]]:
+        return structure, number, self._ruled_out, self._avoided(structure)
 
     def unit(self, structure: str, number: int) -> str:
         return f"{structure}/{number}"

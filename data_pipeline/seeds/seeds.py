@@ -33,6 +33,11 @@ class Seeds:
                 "of the graph; `graphwalker seeds FILE --graph D` keeps those that are"
             )
 
+    @property
+    def size(self) -> int:
+        """How many entities may be drawn."""
+        return len(self._entities) or self._graph.size
+
     def draw(self, rng: random.Random, usable: Callable[[str], bool], tries: int) -> Entity | None:
         """An entity drawn uniformly among the usable ones; `None` when `tries` draws find none."""
         for _ in range(tries):
@@ -43,10 +48,9 @@ class Seeds:
 
     def spread(self, most: int) -> list[str]:
         """Ids of at most so many entities, evenly spread over all that may be drawn."""
-        size = len(self._entities) or self._graph.size
-        step = max(1, -(-size // most))
+        step = max(1, -(-self.size // most))
         at = self._entities.__getitem__ if self._entities else self._graph.entity_at
-        return [at(index).id for index in range(0, size, step)]
+        return [at(index).id for index in range(0, self.size, step)]
 
     def allows(self, relation: str) -> bool:
         """Whether a walk may take the relation (both halves, when it is flattened)."""

@@ -65,7 +65,7 @@ class HopEnds:
 class WalkedPlace:
     """An entity as walks see it."""
 
-    __slots__ = ("entity_id", "listed", "onward", "ways")
+    __slots__ = ("entity_id", "leads", "listed", "onward", "ways")
 
     def __init__(self, entity_id: str, listed: list[KnownHop]) -> None:
         self.entity_id = entity_id
@@ -73,6 +73,8 @@ class WalkedPlace:
         """Every hop that walks may take from there, if the rule lets them."""
         self.onward: dict[tuple[KnownHop | None, bool, bool], list[KnownHop]] = {}
         self.ways: dict[KnownHop, HopEnds] = {}
+        self.leads: dict[tuple[KnownHop | None, int], bool] = {}
+        """Whether so many hops may follow the one that leads there."""
 
 
 class WalkedPlaces:
@@ -157,6 +159,22 @@ class WalkedPlaces:
         if found is None:
             found = way.passes[entity_id] = self._judge.between(entity_id, hop.hop)
         return found
+
+    def leads(self, entity_id: str, reached_by: KnownHop | None, left: int) -> bool:
+        """Whether a path of so many hops makes sense from there, each hop judged by itself."""
+        place = self.at(entity_id)
+        key = reached_by, left
+        found = place.leads.get(key)
+        if found is None:
+            hops = self.onward(place, reached_by, left == 1, False)
+            found = place.leads[key] = any(self._leads_over(place, hop, left) for hop in hops)
+        return found
+
+    def _leads_over(self, place: WalkedPlace, hop: KnownHop, left: int) -> bool:
+        way = self.way(place, hop)
+        if left == 1 or way.literal:
+            return left == 1 and bool(way.ends)
+        return any(self.passes(way, hop, end) and self.leads(end, hop, left - 1) for end in way.ids)
 
     def _follows(self, judge: Plausibility, reached_by: KnownHop, hop: KnownHop) -> bool:
         found = hop.after.get(reached_by)

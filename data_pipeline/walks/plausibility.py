@@ -80,21 +80,6 @@ class PlausibilityConfig(Config):
         )
 
 
-def stream_of(structure: str, step: int) -> str:
-    """How attempts at a structure are called when the rule has given way so many times.
-
-    >>> stream_of("2-hop", 0), stream_of("2-hop", 1)
-    ('2-hop', '2-hop~1')
-    """
-    return f"{structure}~{step}" if step else structure
-
-
-def parse_stream(stream: str) -> tuple[str, int]:
-    """Inverse of `stream_of`."""
-    structure, _, step = stream.partition("~")
-    return structure, int(step or 0)
-
-
 class Company:
     """Which hops entities offer together, counted over a sample of a graph's listings."""
 

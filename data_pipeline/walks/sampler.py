@@ -92,8 +92,9 @@ class Walker:
         self.rules = rules
         degrees = rules.min_degree, rules.max_degree
         listed = relations or lister(graph, WalkerSettings())
-        self._places = WalkedPlaces(self.graph, seeds, degrees, listed, plausibility)
-        self._repeats = plausibility is None or not plausibility.forbids_repeats
+        self.places = WalkedPlaces(self.graph, seeds, degrees, listed, plausibility)
+        self.repeats = plausibility is None or not plausibility.forbids_repeats
+        """Whether a path may take a hop twice."""
 
     def sample(self, structure: str, rng: random.Random) -> Walk | str:
         """A walk of the structure, or the reason why this attempt found none."""
@@ -115,7 +116,7 @@ class Walker:
             branches.append(Branch(second, (hop,)))
         if not tail_length:
             return Walk(structure, Query(tuple(branches)), tuple(paths))
-        reached_by = self._places.known(first.hops[-1])
+        reached_by = self.places.known(first.hops[-1])
         aim = _Aim(tail_length, frozenset(seen), reached_by=reached_by)
         tail = self._path(first.entities[-1], aim, rng)
         if tail is None:
@@ -153,7 +154,7 @@ class Walker:
         """Give the path as many more hops as it lacks. Where it ends blindly, a few other ways are
         tried; where all do, it is left as it was."""
         is_end = len(hops) + 1 == aim.length
-        places, here = self._places, self._places.at(entities[-1].id)
+        places, here = self.places, self.places.at(entities[-1].id)
         some = self._some_hops(here.entity_id, hops, is_end, aim, rng)
         if not some:  # most entities that a walk looks at lead nowhere
             return False
@@ -195,10 +196,10 @@ class Walker:
         rng: random.Random,
     ) -> list[KnownHop]:
         """Hops to try behind those taken, in random order."""
-        places = self._places
+        places = self.places
         reached_by = taken[-1] if taken else aim.reached_by
         hops = places.onward(places.at(entity_id), reached_by, is_end, aim.alone)
-        if hops and taken and not self._repeats:
+        if hops and taken and not self.repeats:
             known = {spelled for hop in taken for spelled in hop.spellings}
             hops = [hop for hop in hops if hop not in known]
         return some_of(rng, hops, HOP_TRIES) if hops else []
@@ -209,7 +210,7 @@ class Walker:
         """A second topic and the hop that leads from it to where the branches meet; the `other`
         branch leads there by that hop."""
         judge = self.plausibility
-        hops = self._places.hops(self._places.at(meet.id))
+        hops = self.places.hops(self.places.at(meet.id))
         for known in some_of(rng, hops, HOP_TRIES):
             hop, back = known.hop, known.back
             if judge and not (known.back_allowed and judge.meets(other, back)):

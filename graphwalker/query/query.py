@@ -190,6 +190,13 @@ class Execution:
         return max([*inner, *map(len, self.tail_frontiers)])
 
 
+def ends_of(
+    graph: KnowledgeGraph, start: tuple[Entity, ...], hops: Sequence[Hop], limit: int = 1000
+) -> tuple[Entity, ...]:
+    """What a path finds from a frontier, cut as `execute` cuts it."""
+    return _walk(graph, start, hops, limit, frozenset())[-1]
+
+
 def execute(graph: KnowledgeGraph, query: Query, limit: int = 1000) -> Execution:
     """Run the query. A frontier is cut at `limit` + 1 entities: enough to see it is too wide."""
     branches = tuple(
@@ -222,8 +229,23 @@ def _walk(
                     found.setdefault(neighbor.id, neighbor)
             if len(found) > limit:
                 break
-        frontiers.append(tuple(sorted(found.values(), key=lambda e: e.id.encode())))
+        frontiers.append(in_order(found))
     return frontiers
+
+
+def in_order(found: Mapping[str, Entity]) -> tuple[Entity, ...]:
+    """A frontier as an execution gives it, from its entities by their ids.
+
+    >>> [entity.id for entity in in_order({"m.2": Entity("m.2"), "m.1": Entity("m.1")})]
+    ['m.1', 'm.2']
+    """
+    if len(found) < 2:  # most frontiers
+        return tuple(found.values())
+    return tuple(sorted(found.values(), key=_id_bytes))
+
+
+def _id_bytes(entity: Entity) -> bytes:
+    return entity.id.encode()
 
 
 def sub_queries(query: Query) -> list[Query]:

@@ -14,9 +14,7 @@ from data_pipeline.walks.plausibility import (
     company_of,
     describing,
     keeps_apart,
-    parse_stream,
     stands_alone,
-    stream_of,
 )
 from data_pipeline.walks.sampler import Walker, WalkRules
 from graphwalker.files import read_jsonl
@@ -81,10 +79,6 @@ def test_walks_keep_to_the_rule_until_it_gives_way() -> None:
         return sum(not isinstance(walk, str) for walk in walks)
 
     assert found(0) < found(STEPS - 1)
-
-
-def test_streams_are_called_by_their_structure_and_step() -> None:
-    assert [parse_stream(stream_of("2I", step)) for step in range(2)] == [("2I", 0), ("2I", 1)]
 
 
 def test_the_lists_are_read() -> None:

@@ -1,0 +1,234 @@
+"""The goal of a synthesis: a mix of distinct questions, no relation and no path too often."""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from data_pipeline.config import SynthConfig, quotas
+from data_pipeline.jobs.distinct import Distinct, query_of
+from data_pipeline.jobs.goals import Draws, Goal, too_few
+from data_pipeline.jobs.ledger import DROPPED, Ledger, Unit, unit_of
+from data_pipeline.jobs.recipe import QUESTIONS, WALKS, Recipe
+from data_pipeline.jobs.yields import Yields
+from data_pipeline.outcomes import Drop, SampledWalk
+from data_pipeline.walks.lookahead import AHEAD
+from data_pipeline.walks.plausibility import LOOSER, STEP_NAMES, STEPS
+from data_pipeline.walks.sampler import STRUCTURES
+from data_pipeline.walks.streams import parse_stream
+from graphwalker.errors import UserError
+from graphwalker.query.query import Query
+
+RELATION_SHARE = "relation_share"
+"""Why a walk is dropped that takes a relation which has its share."""
+FEW_USES = 5
+"""Uses of a relation in one structure that are no share of it yet: a small run has no room for
+shares."""
+
+
+class Corpora(Protocol):
+    """Other corpora, whose questions must not be made again."""
+
+    stage: str
+    """What drops are counted under."""
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """What distinguishes one such set of corpora from another."""
+        ...
+
+    def holds(self, record: Mapping[str, Any]) -> tuple[str, str]:
+        """Why a walk or a question is ruled out, and what by; both empty where it is not."""
+        ...
+
+
+class SynthGoal(Goal):
+    """A mix of distinct questions: the records made so far rule out some of those to come.
+
+    A structure that the graph seems to have no more of is given up, and what it lacks is shared
+    out among the others by weight. What is given up follows from the ledger alone, so that a
+    resumed or merged run gives up the same. Raises `UserError` when none is left.
+    """
+
+    def __init__(
+        self,
+        config: SynthConfig,
+        ledger: Ledger,
+        recipe: Recipe,
+        exclude: Corpora | None = None,
+        in_line: bool = False,
+    ) -> None:
+        """`in_line`: an attempt is made when all before it were judged. It then ends where its walk
+        is ruled out, as `judged` would end it."""
+        self._requested = quotas(config.mix, config.count)
+        ruled_out = self.ruled_out if in_line else None
+        super().__init__(self._requested, Draws(ruled_out, self._avoided), ledger)
+        self.config = config
+        self._bare = recipe.product == WALKS
+        self._steps = STEPS if config.plausibility.on else 1
+        patience = max(1, config.max_attempts // self._steps)
+        ahead = AHEAD if config.lookahead else ()
+        self._yields = Yields(self.quota, self._steps, patience, ahead)
+        self._given_up: list[str] = []
+        self._exclude = exclude
+        self._made: Counter[str] = Counter()
+        self._distinct = Distinct()
+        self._paths: Counter[tuple[str, ...]] = Counter()
+        self._relations: Counter[tuple[str, str]] = Counter()
+        self._avoiding: dict[str, frozenset[str]] = {}
+        self._is_full = False
+        """Whether a relation of the walk that was judged last has its share."""
+        for record in ledger.records(recipe.distinct):
+            self._resume(record, kept=True)
+            self._remember(record)
+        for record in ledger.records(DROPPED):
+            self._resume(record, kept=False)
+
+    def _resume(self, record: Mapping[str, Any], kept: bool) -> None:
+        """Count an attempt of before."""
+        stream, _, number = unit_of(record).rpartition("/")
+        if kept:
+            self._avoided(stream)
+            self._made[stream] += 1
+        self._yields.add(stream, int(number), kept, record.get("reason") == RELATION_SHARE)
+
+    def next_structure(self) -> str | None:
+        if self.kept.total() >= self.total:
+            return None
+        while (barren := self._barren()) is not None:
+            self._give_up(barren)
+        structure = super().next_structure()
+        return structure and self._yields.stream(structure)
+
+    @property
+    def streams(self) -> list[str]:
+        return self._yields.streams
+
+    def quota_of(self, stream: str) -> str:
+        return parse_stream(stream).structure
+
+    def is_open(self, stream: str) -> bool:
+        return stream == self._yields.stream(self.quota_of(stream))
+
+    def _barren(self) -> str | None:
+        """A structure that has no more attempts worth making and is not full. One that had all
+        that was asked for may become one, when it takes the place of others."""
+        for name, quota in self.quota.items():
+            wanting = name not in self._given_up and self.kept[name] < quota
+            if wanting and self._yields.stream(name) is None:
+                return name
+        return None
+
+    def _give_up(self, structure: str) -> None:
+        """Share out what the structure lacks. Raises `UserError` where there is no other."""
+        self._given_up.append(structure)
+        rest = {n: self.config.mix[n] for n in self._requested if n not in self._given_up}
+        if not rest:
+            made = "; ".join(
+                f"{n}: {self.kept[n]} of {self._requested[n]}" for n in self._requested
+            )
+            raise UserError(
+                f"{made} made, none in the last {self.config.max_attempts} attempts (dropped.jsonl "
+                "has the reasons): ask for fewer, or take a larger graph"
+            )
+        kept = {name: self.kept[name] for name in self._given_up}
+        more = quotas(rest, self.total - sum(kept.values()) - sum(self._requested[n] for n in rest))
+        shared = {n: max(self.kept[n], self._requested[n] + more.get(n, 0)) for n in rest}
+        self.quota = {name: (kept | shared)[name] for name in self._requested}
+
+    @property
+    def card(self) -> dict[str, Any]:
+        gave_way: dict[str, dict[str, int]] = {}
+        for stream, made in sorted(self._made.items()):
+            structure, step, _ = parse_stream(stream)
+            if step:
+                ways = gave_way.setdefault(structure, {})
+                ways[STEP_NAMES[step]] = ways.get(STEP_NAMES[step], 0) + made
+        found = {"plausibility_gave_way": gave_way} if gave_way else {}
+        return {**too_few(self._requested, self.kept), **found}
+
+    def judged(self, structure: str, unit: Unit) -> Unit:
+        """The attempt, dropped when an earlier one is the same question, or filled the share
+        of its path or of a relation. What rules out a walk comes before what its question met."""
+        found = dict(unit)
+        self._is_full = found.get(DROPPED, {}).get("reason") == RELATION_SHARE
+        if (walk := found.get(WALKS)) is None:
+            return unit
+        drop = self._drop(structure, walk, found)
+        self._is_full = drop is not None and drop.reason == RELATION_SHARE
+        if drop is None:
+            return unit
+        return [*([] if self._bare else unit[:1]), (DROPPED, drop.to_json(unit_of(walk)))]
+
+    def _drop(
+        self, stream: str, walk: Mapping[str, Any], found: Mapping[str, dict[str, Any]]
+    ) -> Drop | None:
+        """Why an attempt is dropped that gave a walk; one that is kept is remembered."""
+        if reason := self._rival(stream, *query_of(walk)):
+            return Drop("certificate", reason)
+        if DROPPED in found:
+            return None
+        record = found.get(QUESTIONS) or walk
+        if self._exclude:
+            reason, by = self._exclude.holds(record)
+            if reason:
+                return Drop(self._exclude.stage, reason, by)
+        if self._distinct.holds_text(record):
+            return Drop("certificate", "duplicate")
+        self._remember(record)
+        return None
+
+    def ruled_out(self, sampled: SampledWalk) -> str:
+        """Why nothing comes of the walk, whatever its question is."""
+        stream = sampled.id.rpartition("/")[0]
+        return self._rival(stream, sampled.walk.query, sampled.path)
+
+    def count(self, structure: str, kept: bool) -> None:
+        self._yields.add(structure, self.tried[structure], kept, self._is_full)
+        super().count(structure, kept)
+        self._made[structure] += kept
+
+    def _rival(self, stream: str, query: Query, path: tuple[str, ...]) -> str:
+        """What records made earlier have against a walk."""
+        structure, step, _ = parse_stream(stream)
+        if self._distinct.holds_query(query):
+            return "duplicate"
+        if self._paths[structure, *path] >= self._path_limit(structure):
+            return "path_share"
+        limit = self._relation_limit(structure, step, self.quota)
+        full = any(self._relations[structure, one] >= limit for one in query.relations)
+        return RELATION_SHARE if full else ""
+
+    def _avoided(self, stream: str) -> frozenset[str]:
+        """The relations that had their share when the first attempt of the stream was made; for
+        streams of walks that are drawn ahead."""
+        structure, step, level = parse_stream(stream)
+        if level is None:
+            return frozenset()
+        found = self._avoiding.get(stream)
+        if found is None:
+            # By the quota that was asked for: a later one would not be known to a resumed run.
+            limit = self._relation_limit(structure, step, self._requested)
+            found = self._avoiding[stream] = frozenset(
+                r for (of, r), uses in self._relations.items() if of == structure and uses >= limit
+            )
+        return found
+
+    def _path_limit(self, structure: str) -> int:
+        return max(1, int(self.config.max_path_share * self.quota[structure]))
+
+    def _relation_limit(self, structure: str, step: int, quota: Mapping[str, int]) -> float:
+        """It gives way with the rule of plausibility: a graph of few relations has no others."""
+        share = self.config.max_relation_share * LOOSER**step
+        last = self._steps > 1 and step == self._steps - 1
+        if share >= 1 or last:
+            return float("inf")
+        lengths, tail = STRUCTURES.get(structure, ((1,), 0))
+        uses = quota[structure] * (sum(lengths) + tail)
+        return max(FEW_USES, int(share * uses))
+
+    def _remember(self, record: Mapping[str, Any]) -> None:
+        self._distinct.add(record)
+        query, path = query_of(record)
+        if self.config.max_path_share < 1:  # else nothing is ruled out, and paths are many
+            self._paths[record["structure"], *path] += 1
+        self._relations.update((record["structure"], r) for r in query.relations)

@@ -1,0 +1,238 @@
+"""Walks drawn ahead: only over hops that all entities reached so far have, and that lead on.
+
+A walker that looks at the one entity on which it stands often ends nowhere, or with a query that
+may not be asked. This one knows what the query of its hops finds, step by step. It costs more, so
+it is for structures of which few blind attempts are kept.
+"""
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import islice
+from typing import Generic, TypeVar
+
+from data_pipeline.outcomes import Drop
+from data_pipeline.seeds.draws import below, some_of
+from data_pipeline.walks.places import HopEnds, KnownHop, WalkedPlace, WalkedPlaces
+from data_pipeline.walks.sampler import HOP_TRIES, STRUCTURES, TOPIC_TRIES, Walk, Walker
+from graphwalker.graphs.base import Entity
+from graphwalker.query.query import Branch, Execution, Hop, Query, in_order
+
+T = TypeVar("T")
+
+AHEAD = frozenset(
+    name for name, (lengths, tail) in STRUCTURES.items() if len(lengths) == 1 < lengths[0] + tail
+)
+"""The structures that it draws: paths of several hops."""
+TOPICS = 40
+"""Entities that a walk tries to start from."""
+PROOFS = 6
+"""Walks that are proven, for one topic."""
+LOOKS, MANY_LOOKS = 16, 48
+"""Entities at which hops are chosen, for one topic: in search of one walk, and of some."""
+WALKS = 24
+"""Walks that are remembered of one topic."""
+ENDS, ENDINGS = 2, 3
+"""Entities that one hop leads to from which a walk goes on; last hops that it tries."""
+SMALL = 1 << 15
+"""Entities to start from up to which a walk looks to its end before each hop, and walks of a topic
+are remembered. Of a larger graph nothing comes twice: there it looks whether the next entity has
+hops that may follow."""
+REMEMBERED = 1 << 12
+"""Topics whose walks are remembered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Widths:
+    """The most entities that a query of a walk may find."""
+
+    frontier: int
+    answers: int
+
+
+Prove = Callable[[Walk, Execution], T | Drop]
+"""What comes of a walk whose query was executed."""
+
+
+@dataclass(slots=True)
+class _Path:
+    """What was walked, and what its query finds after each hop."""
+
+    places: list[WalkedPlace]
+    entities: list[Entity]
+    frontiers: list[dict[str, Entity]]
+    avoided: frozenset[str]
+    looks: int
+    hops: list[KnownHop] = field(default_factory=list[KnownHop])
+
+
+@dataclass(slots=True)
+class _Found(Generic[T]):
+    """A whole walk, and what came of it once that was asked."""
+
+    hops: tuple[KnownHop, ...]
+    entities: tuple[Entity, ...]
+    frontiers: tuple[dict[str, Entity], ...]
+    proven: T | Drop | None = None
+
+    def walk(self, structure: str) -> Walk:
+        hops = tuple(known.hop for known in self.hops)
+        return Walk(structure, Query((Branch(self.entities[0], hops),)), (self.entities,))
+
+    def run(self) -> Execution:
+        """The execution of its query."""
+        frontiers = tuple(map(in_order, self.frontiers))
+        return Execution((frontiers,), (frontiers[-1],))
+
+
+class LookaheadWalker(Generic[T]):
+    """Samples the walks that its `walker` may take. A walk depends on `rng` and on the relations
+    that it is to keep off, on nothing else."""
+
+    def __init__(
+        self, walker: Walker, seed: int, widths: Widths, own: Callable[[Hop], Hop], prove: Prove[T]
+    ) -> None:
+        """`own` gives the spelling of a hop in which it is stored; `prove` what comes of a walk."""
+        self._walker, self._widths, self._own, self._prove = walker, widths, own, prove
+        self._seed = seed
+        self._places: WalkedPlaces = walker.places
+        self._is_small = walker.seeds.size <= SMALL
+        self._remembered = lru_cache(REMEMBERED)(self._some_from)
+
+    def sample(self, structure: str, rng: random.Random, avoided: frozenset[str]) -> T | Drop:
+        """What was proven of a walk of the structure, or why this attempt found none. It takes none
+        of the `avoided` relations."""
+        seeds, usable = self._walker.seeds, self._walker.rules.usable_topic
+        (length,), _ = STRUCTURES[structure]
+        fault = Drop("walk", "dead_end")
+        for _ in range(TOPICS):
+            topic = seeds.draw(rng, usable, TOPIC_TRIES)
+            if topic is None:
+                return Drop("walk", "no_topic")
+            if self._is_small and not self._places.leads(topic.id, None, length):
+                continue
+            for found in islice(self._from(topic, length, rng, avoided), PROOFS):
+                if found.proven is None:
+                    found.proven = self._prove(found.walk(structure), found.run())
+                if not isinstance(found.proven, Drop):
+                    return found.proven
+                fault = found.proven
+        return fault
+
+    def _from(
+        self, topic: Entity, length: int, rng: random.Random, avoided: frozenset[str]
+    ) -> Iterator[_Found[T]]:
+        """Walks from there, in random order."""
+        if not self._is_small:
+            yield from self._paths(self._start(topic, avoided, LOOKS), length, rng)
+            return
+        some = self._remembered(topic, length)
+        if avoided:
+            some = [one for one in some if all(map(self._keeping_off(avoided), one.hops))]
+        yield from rng.sample(some, min(PROOFS, len(some)))
+
+    def _some_from(self, topic: Entity, length: int) -> list[_Found[T]]:
+        """The same walks whenever they are asked for."""
+        rng = random.Random(f"{self._seed}/{topic.id}/{length}/ahead")
+        path = self._start(topic, frozenset(), MANY_LOOKS)
+        return [*islice(self._paths(path, length, rng), WALKS)]
+
+    def _start(self, topic: Entity, avoided: frozenset[str], looks: int) -> _Path:
+        here = self._places.at(topic.id)
+        return _Path([here], [topic], [{topic.id: topic}], avoided, looks)
+
+    def _keeping_off(self, avoided: frozenset[str]) -> Callable[[KnownHop], bool]:
+        return lambda known: self._own(known.hop).relation not in avoided
+
+    def _paths(self, path: _Path, left: int, rng: random.Random) -> Iterator[_Found[T]]:
+        """The walks that the path grows to by so many more hops."""
+        path.looks -= 1
+        places, here, endings = self._places, path.places[-1], 0
+        for hop in some_of(rng, self._candidates(path, left), HOP_TRIES):
+            way = here.ways.get(hop) or places.way(here, hop)
+            targets = self._targets(path, way, left)
+            reached = self._reached(path, hop, left) if targets else None
+            if reached is None:
+                continue
+            if left == 1:
+                target = targets[below(rng, len(targets))]
+                yield _Found(
+                    (*path.hops, hop), (*path.entities, target), (*path.frontiers, reached)
+                )
+                endings += 1
+                if endings == ENDINGS:
+                    return
+                continue
+            for target in some_of(rng, targets, ENDS):
+                if not path.looks:
+                    return
+                if places.passes(way, hop, target.id) and self._leads(target.id, hop, left - 1):
+                    yield from self._over(path, hop, target, reached, left, rng)
+
+    def _over(
+        self,
+        path: _Path,
+        hop: KnownHop,
+        target: Entity,
+        reached: dict[str, Entity],
+        left: int,
+        rng: random.Random,
+    ) -> Iterator[_Found[T]]:
+        """The walks that take this hop; the path is left as it was."""
+        path.places.append(self._places.at(target.id))
+        path.entities.append(target)
+        path.hops.append(hop)
+        path.frontiers.append(reached)
+        yield from self._paths(path, left - 1, rng)
+        for part in (path.places, path.entities, path.hops, path.frontiers):
+            part.pop()
+
+    def _candidates(self, path: _Path, left: int) -> list[KnownHop]:
+        """The hops that may follow those of the path."""
+        taken, avoided = path.hops, path.avoided
+        hops = self._places.onward(path.places[-1], taken[-1] if taken else None, left == 1, False)
+        if taken and hops and not self._walker.repeats:
+            known = {spelled for hop in taken for spelled in hop.spellings}
+            hops = [hop for hop in hops if hop not in known]
+        if avoided:
+            hops = [*filter(self._keeping_off(avoided), hops)]
+        return hops
+
+    def _targets(self, path: _Path, way: HopEnds, left: int) -> list[Entity]:
+        """The entities that the hop leads to where the path ends; none where it leads back."""
+        if not way.ends or (way.literal and not (self._walker.rules.literals and left == 1)):
+            return []
+        entities, ids = path.entities, way.ids
+        if path.hops and entities[-2].id in ids:
+            return []
+        walked = {entity.id for entity in entities}
+        if walked.isdisjoint(ids):
+            return way.ends
+        return [entity for entity in way.ends if entity.id not in walked]
+
+    def _reached(self, path: _Path, hop: KnownHop, left: int) -> dict[str, Entity] | None:
+        """What the query finds over one more hop; `None` where that may not be asked: an entity
+        lacks the hop, there are too many, or fewer hops find the same."""
+        one, step, most = hop.hop, self._walker.graph.step, self._widths.frontier
+        found: dict[str, Entity] = {}
+        for entity_id in path.frontiers[-1]:
+            ends = step(entity_id, one.relation, one.direction, most + 1)
+            for end in ends:
+                found[end.id] = end
+            if not ends or len(found) > most:
+                return None
+        if left == 1 and (
+            len(found) > self._widths.answers
+            or path.entities[0].id in found
+            or any(found.keys() == frontier.keys() for frontier in path.frontiers)
+        ):
+            return None
+        return found
+
+    def _leads(self, entity_id: str, hop: KnownHop, left: int) -> bool:
+        """Whether so many hops may follow, as far as the walk looks."""
+        places = self._places
+        if self._is_small:
+            return places.leads(entity_id, hop, left)
+        return bool(places.onward(places.at(entity_id), hop, left == 1, False))

@@ -1,0 +1,115 @@
+"""Walks drawn ahead: what they find may be asked, and a run that turns to them has one outcome."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from data_pipeline.attempts import open_maker
+from data_pipeline.config import SynthConfig
+from data_pipeline.jobs import yields
+from data_pipeline.jobs.yields import Yields
+from data_pipeline.outcomes import Drop, SampledWalk
+from data_pipeline.synthesize import WALKS, make_walks
+from data_pipeline.verification.verify import verify_file
+from data_pipeline.walks import lookahead
+from data_pipeline.walks.streams import Stream, parse_stream
+from graphwalker.files import read_jsonl
+from graphwalker.graphs.open import open_graph
+from graphwalker.query.query import execute
+from graphwalker.world.generate import make_world
+
+CONFIG = SynthConfig(count=60, mix={"4-hop": 1, "2I": 1})
+FILES = (WALKS, "dropped.jsonl", "datacard.json")
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("world")
+    make_world(1000, 0, folder)
+    return folder / "graph"
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch) -> None:
+    """A few attempts are enough to call a structure poor."""
+    monkeypatch.setattr(yields, "WINDOW", 10)
+    monkeypatch.setattr(yields, "KEPT", 9)
+    monkeypatch.setattr(yields, "FULL", 2)
+
+
+@pytest.fixture
+def run(graph, tmp_path) -> Path:
+    make_walks(graph, CONFIG, tmp_path / "run")
+    return tmp_path / "run"
+
+
+def drawn(graph: Path, structure: str, avoided: frozenset[str] = frozenset()) -> list[SampledWalk]:
+    maker = open_maker(graph, SynthConfig())
+    stream = str(Stream(structure, level=0))
+    found = [maker.sample(stream, number, avoided) for number in range(20)]
+    return [one for one in found if not isinstance(one, Drop)]
+
+
+@pytest.mark.parametrize("small", [lookahead.SMALL, 0])
+@pytest.mark.parametrize("structure", ["2-hop", "4-hop"])
+def test_what_is_drawn_ahead_may_be_asked(graph, monkeypatch, small, structure):
+    monkeypatch.setattr(lookahead, "SMALL", small)
+    opened, found = open_graph(graph), drawn(graph, structure)
+    assert len(found) > 15
+    for one in found:
+        assert one.walk.structure == structure and execute(opened, one.walk.query) == one.run
+        assert one.run and one.run.widest <= 5
+
+
+def test_it_keeps_off_what_it_is_told(graph):
+    often = drawn(graph, "3-hop")[0].walk.query.relations
+    found = drawn(graph, "3-hop", frozenset(often))
+    assert found and all(set(often).isdisjoint(one.walk.query.relations) for one in found)
+
+
+def test_streams_are_called_by_their_structure_step_and_level():
+    streams = [Stream("2I"), Stream("2I", 1), Stream("5-hop", 0, 0), Stream("5-hop", 2, 11)]
+    assert [parse_stream(str(stream)) for stream in streams] == streams
+
+
+def test_a_poor_structure_is_drawn_ahead_a_rich_one_is_not():
+    found = Yields(["4-hop", "2I"], 3, 1000, {"4-hop"})
+    for number in range(11):
+        found.add("4-hop", number, number < 5, False)
+        found.add("2I", number, number < 5, False)
+    assert (found.stream("4-hop"), found.stream("2I")) == ("4-hop+0", "2I")
+    for number in range(2):
+        found.add("4-hop+0", number, False, True)
+    assert found.stream("4-hop") == "4-hop+1"
+
+
+def test_a_run_that_looks_ahead_is_the_same_for_any_workers(graph, run, tmp_path):
+    make_walks(graph, CONFIG.model_copy(update={"workers": 2}), tmp_path / "two")
+    assert any("+" in row["id"] for row in read_jsonl(run / WALKS))
+    assert contents(run) == contents(tmp_path / "two")
+
+
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.9])
+def test_a_run_that_looks_ahead_is_resumed(graph, run, tmp_path, share):
+    cut = tmp_path / "cut"
+    shutil.copytree(run, cut)
+    (cut / "datacard.json").unlink()
+    marks = (cut / ".journal").read_text().splitlines(keepends=True)
+    (cut / ".journal").write_text("".join(marks[: int(share * len(marks))]))
+    make_walks(graph, CONFIG, cut)
+    assert contents(cut) == contents(run)
+
+
+def test_what_it_makes_verifies(graph, run):
+    verdict = verify_file(open_graph(graph), run / WALKS)
+    assert verdict.records == 60 and not verdict.failed
+
+
+def test_it_may_be_turned_off(graph, tmp_path):
+    make_walks(graph, CONFIG.model_copy(update={"lookahead": False}), tmp_path / "off")
+    assert not any("+" in row["id"] for row in read_jsonl(tmp_path / "off" / WALKS))
+
+
+def contents(folder: Path) -> list[bytes]:
+    return [(folder / name).read_bytes() for name in FILES]
