@@ -1,7 +1,7 @@
 """Phrases from a relation id that is a few English words: `livesIn`, `has_genre`, `directed_by`."""
 
 from data_pipeline.wording.ids.auxiliaries import auxiliary_words
-from data_pipeline.wording.ids.inflection import singular
+from data_pipeline.wording.ids.inflection import is_adjective, singular
 from data_pipeline.wording.ids.objects import with_its_object
 from data_pipeline.wording.ids.predicates import (
     PERSONS,
@@ -35,6 +35,8 @@ def from_words(words: list[str], direction: Direction, nouns: Nouns, default: st
         words, led = (words, nouns) if found else with_its_object(words, nouns)
         found = found or plain_words(words, direction, led)
         found = found or linked_words(words, direction, led, is_one)
+        if not found and is_one and words[0] not in PREPOSITIONS and not is_adjective(words[0]):
+            found = linked_words([*words, "of"], direction, led)  # `is_capital` of a country
     if not found and words[0] in PREPOSITIONS:
         found = _placed(words, direction, led)
     if found:
@@ -76,7 +78,7 @@ def _placed(words: list[str], direction: Direction, nouns: Nouns) -> PlainWords 
 
 _COMPARED = (
     *("broader", "narrower", "related", "nearest", "nearby", "next", "previous", "higher", "lower"),
-    *("larger", "smaller", "older", "younger", "similar"),
+    *("larger", "smaller", "older", "younger", "similar", "adjacent"),
 )
 
 

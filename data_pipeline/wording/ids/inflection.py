@@ -79,7 +79,20 @@ def base_of(word: str) -> str:
         return f"{before}-{base}"
     if word.endswith("ifies") and len(word) > 7:
         return word[:-3] + "y"
-    return word[:-1] if word.endswith(("alizes", "ulates", "igates")) else ""
+    known = len(word) > 7 and word.endswith(_VERBS_END) and word not in _ATES
+    return word[: -2 if word.endswith("shes") else -1] if known else ""
+
+
+_VERBS_END = ("ates", "izes", "lyses", "duces", "scribes", "ceives", "ishes", "alises")
+_ATES = (
+    *("candidates", "certificates", "templates", "associates", "delegates", "affiliates", "plates"),
+    *("coordinates", "climates", "graduates", "substrates", "aggregates", "duplicates", "debates"),
+    *("chocolates", "updates", "advocates", "electorates", "flatmates", "classmates", "teammates"),
+    *("roommates", "surrogates", "magnates", "primates", "conglomerates", "estimates", "mandates"),
+    *("laureates", "vertebrates", "invertebrates", "sulfates", "phosphates", "carbonates"),
+    *("doctorates", "inmates", "syndicates", "radishes", "subordinates", "carbohydrates"),
+)
+"""Nouns that end as verbs do."""
 
 
 def of_gerund(word: str) -> str:

@@ -3,6 +3,7 @@
 from data_pipeline.wording.ids.inflection import (
     BARE,
     DID,
+    GIVEN,
     INTRANSITIVE,
     NOUNS_TOO,
     PARTICIPLE,
@@ -13,7 +14,7 @@ from data_pipeline.wording.ids.inflection import (
     is_participle,
     singular,
 )
-from data_pipeline.wording.ids.predicates import PREPOSITIONS, Nouns, is_person
+from data_pipeline.wording.ids.predicates import PREPOSITIONS, TIMES, Nouns, is_person
 
 PARTICLES = (*PREPOSITIONS, "up", "out", "off", "down", "away")
 _FIGURES = (
@@ -38,9 +39,17 @@ def with_its_object(words: list[str], nouns: Nouns) -> tuple[list[str], Nouns]:
     end = links[0] + 1 if links else 1
     head, named = words[:end], [word for word in words[end:] if word not in ("the", "a", "an")]
     fits = named and _leads_somewhere(head, named) if links else _has_an_object(words[0])
-    if not fits or not named or len(links) > 1 or named[-1] in _FIGURES or named[0] in PARTICLES:
+    if not links and named == nouns.object.split() and is_person(nouns.subject):
+        base = PAST.get(words[0], "")
+        fits = fits or bool(base and words[0] not in STATES and base not in (*GIVEN, "refer"))
+    if not fits or not named or len(links) > 1 or named[0] in PARTICLES:
         return words, nouns
+    if named[-1] in _FIGURES and not (links and named[-1] in TIMES):
+        return words, nouns
+    apart = links and words[links[0]] == "as"
     if links and is_person(nouns.object) and not is_person(named[-1]):
+        apart = words[links[0]] != "by"
+    if apart:
         base = base_of(words[0]) or PAST.get(words[0], "")
         if base and base not in INTRANSITIVE:
             return words, nouns  # `knows through work`

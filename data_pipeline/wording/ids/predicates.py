@@ -58,9 +58,22 @@ NAMED: dict[str, str] = english()["named"]
 
 
 def _named(words: list[str], noun: str) -> str:
-    if noun and words[0] in ("belongs", "enrolled"):
+    fits = _FIT.get(" ".join(words))
+    if noun and (words[0] in ("belongs", "enrolled") or (fits and noun.split()[-1] not in fits)):
         return ""
     return NAMED.get(" ".join(words), "").replace("{noun}", noun or "thing")
+
+
+_TOWNS = ("city", "town", "village", "place", "settlement", "municipality")
+_SCHOOLS = ("school", "university", "college", "institution", "institute", "academy")
+_FIT: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("lives in", "resides in"), _TOWNS),
+    **dict.fromkeys(("educated at", "studied at", "graduated from"), _SCHOOLS),
+    **{"written in": ("language",), "set in": (*_TOWNS, "country", "year"), "works in": ("place",)},
+    **{"headquartered in": _TOWNS, "born in": (*_TOWNS, "country", "region")},
+    **dict.fromkeys(("works for", "works at", "worked for"), ("company", "organization", "firm")),
+}
+"""Nouns of what may be called so: a country is nobody's home town."""
 
 
 def _with_article(rest: list[str]) -> str:
@@ -78,6 +91,7 @@ _WITHOUT_ARTICLE = (
     *("history", "literature", "engineering", "effect", "control", "care", "charge", "authority"),
     *("experience", "expertise", "evidence", "influence", "permission", "responsibility"),
     *("jurisdiction", "ownership", "support", "help", "advice", "custody", "priority", "shape"),
+    *("well", "best", "gold", "silver", "bronze", "first", "second", "third", "authority"),
     *("funding", "training", "information", "knowledge", "command", "aid", "traffic", "parts"),
 )
 """What stands behind a verb without an article: `has access to`, `takes care of`."""

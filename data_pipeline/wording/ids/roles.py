@@ -24,6 +24,7 @@ from data_pipeline.wording.ids.predicates import (
     role_of,
     that_or_who,
 )
+from data_pipeline.wording.ids.words import MEASURED_IN
 from graphwalker.graphs.base import Direction
 
 _ROLES = ("er", "or", "ist", "ian", "man", "ant", "member", "citizen", "student")
@@ -51,6 +52,9 @@ def by_kinds(words: list[str], nouns: Nouns) -> list[str]:
     ['director', 'of']
     """
     start, end = nouns.subject.split()[-1:], nouns.object.split()[-1:]
+    kind = nouns.subject.split()
+    if kind and words[: len(kind)] == kind and len(words) > len(kind) + 1:
+        words = words[len(kind) :]  # `movie directed by` of a movie
     if "of" in words[1:]:
         place = words.index("of", 1)
         label, named = words[:place], words[place + 1 :]
@@ -80,7 +84,7 @@ def between(words: list[str], direction: Direction, nouns: Nouns) -> PlainWords 
         return None
     place = links[0]
     label, link, named = words[:place], words[place], words[place + 1 :]
-    if any(map(_is_no_noun, label)):
+    if any(map(_is_no_noun, label)) or named[-1] in MEASURED_IN:
         return None
     known = nouns.object in ("", " ".join(named))
     if not (link in ("in", "on", "at", "within") or (known and nouns.object)):
@@ -108,6 +112,8 @@ def linked_words(
         return None
     if last == "than" or (is_adjective(label[0]) and len(label) == 1):
         return being(" ".join(words), direction, nouns)
+    if label == nouns.subject.split() and last not in ("of", "by"):
+        return being(last, direction, nouns)  # `claim against` of a claim
     if label == ["same"]:
         return being(f"the same {last}", direction, nouns)
     if label[0] == "not" or (last == "with" and _mutual(label[-1])):

@@ -12,11 +12,13 @@ from data_pipeline.wording.ids.inflection import (
     NOUNS_TOO,
     PARTICIPLE,
     PAST,
+    PEOPLE_DO,
     STATES,
     base_of,
     is_participle,
     of_gerund,
     past,
+    singular,
     third,
 )
 from data_pipeline.wording.ids.objects import PARTICLES
@@ -26,6 +28,7 @@ from data_pipeline.wording.ids.predicates import (
     Nouns,
     PlainWords,
     active,
+    being,
     done_by,
     done_to,
     is_person,
@@ -41,7 +44,18 @@ _DONE = (
     *("recorded with", "consulted for", "practised at", "researched at", "ruled over"),
 )
 """Where the past is the participle, too, and somebody did it."""
-_ADVERBS = ("first", "also", "now", "once", "still", "later", "already", "currently")
+_ADVERBS = (
+    "first",
+    "last",
+    "best",
+    "also",
+    "now",
+    "once",
+    "still",
+    "later",
+    "already",
+    "currently",
+)
 _NO_ADVERBS = ("family", "assembly", "supply", "reply", "monthly", "weekly", "daily", "yearly")
 _GERUNDS_ALONE = ("feature", "involve", "use", "cause", "cover", "surround", "have", "target")
 
@@ -58,13 +72,17 @@ def plain_words(words: list[str], direction: Direction, nouns: Nouns) -> PlainWo
     if len(words) == 3 and words[2] == "by" and is_participle(first) and words[1] in PARTICLES:
         return done_by([first], direction, nouns, words[1])  # `looked after by`
     adverb = first in _ADVERBS or (first.endswith("ly") and first not in _NO_ADVERBS)
-    if rest and adverb and first not in BASES:
+    if rest and adverb and first not in BASES and len(rest) == 1 and rest[0] in PREPOSITIONS:
+        return being(" ".join(words), direction, nouns)  # `originally from`
+    if rest and adverb and (first not in BASES or first == "last"):
         found = plain_words(rest, direction, nouns)
         return found and _with_adverb(first, found)
     if len(words) > 2:
         found = _with_adjunct(words, direction, nouns) or _compound(words, direction, nouns)
-        if found:
+        if found or (found := _event(words, direction, nouns)):
             return found
+    if len(words) == 3 and first in BASES and _is_a_noun_of_a_verb(words):
+        return being(f"a {first}-{' '.join(rest)}", direction, nouns)  # `follow up to`
     return _of_the_past(words, direction, nouns) or _of_the_present(words, direction, nouns)
 
 
@@ -74,7 +92,8 @@ def _with_adjunct(words: list[str], direction: Direction, nouns: Nouns) -> Plain
     base = base_of(verb) or PAST.get(verb, "")
     if not base or base in INTRANSITIVE or link not in PREPOSITIONS or not how:
         return None
-    if not is_person(nouns.object) or is_person(how[-1]) or how[-1] in PREPOSITIONS:
+    persons = is_person(nouns.object) and not is_person(how[-1]) and link != "by"
+    if how[-1] in PREPOSITIONS or not (persons or (link == "as" and base_of(verb))):
         return None
     aux, tail = "does" if base_of(verb) else "did", " ".join([link, *how])
     noun = nouns.found(direction)
@@ -84,7 +103,39 @@ def _with_adjunct(words: list[str], direction: Direction, nouns: Nouns) -> Plain
             f"the {noun or 'one'} {that_or_who(noun or 'one')} {clause}", clause, noun
         )
     question = f"{question_word(noun)} {aux} {{x}} {base} {tail}?"
-    return PlainWords(f"the {noun} that {{x}} {verb} {tail}", "", noun, question)
+    return PlainWords(f"the {noun or 'thing'} that {{x}} {verb} {tail}", "", noun, question)
+
+
+_NOUN_OF_PARTICLE = ("up", "off", "out", "over", "down", "back", "in", "on")
+
+
+def _is_a_noun_of_a_verb(words: list[str]) -> bool:
+    first, particle, link = words
+    one = not base_of(first) and first not in (*PAST, *BARE)
+    return one and particle in _NOUN_OF_PARTICLE and link in ("to", "of", "from", "for")
+
+
+def _event(words: list[str], direction: Direction, nouns: Nouns) -> PlainWords | None:
+    """`career started in`: what a part of something did, or what was done to it."""
+    *named, verb, link = words
+    event = " ".join(named)
+    if not named or link not in PREPOSITIONS or link == "by" or verb not in (*PAST, *PARTICIPLE):
+        return None
+    if any(word in PREPOSITIONS or word in (*PAST, *_COMPOUND) or base_of(word) for word in named):
+        return None
+    base = PAST.get(verb) or PARTICIPLE[verb]
+    if base in PEOPLE_DO or base in ("play", "work", "serve", "compete", "appear", "nominate"):
+        led = Nouns(nouns.subject, nouns.object or singular(event))  # `team played for`
+        return plain_words([verb, link], direction, led)
+    itself = base in INTRANSITIVE or verb not in PARTICIPLE or base in ("start", "begin", "end")
+    done = f"{verb} {link}" if itself else f"was {verb} {link}"
+    noun = nouns.found(direction)
+    if direction is Direction.IN:
+        return PlainWords(f"the {noun or 'entity'} whose {event} {done} {{x}}", "", noun)
+    aux, verb = ("did", base) if itself else ("was", verb)
+    question = f"{question_word(noun)} {aux} the {event} of {{x}} {verb} {link}?"
+    phrase = f"the {noun or 'thing'} that the {event} of {{x}} {done}"
+    return PlainWords(phrase, "", noun, question)
 
 
 def _compound(words: list[str], direction: Direction, nouns: Nouns) -> PlainWords | None:
@@ -196,6 +247,7 @@ def _with_adverb(adverb: str, found: PlainWords) -> PlainWords:
         clause=put(found.clause, "") if found.clause else "",
         question=question,
         nested="",
+        asked_last=put(found.asked_last, r"\{x\} ") if found.asked_last else "",
     )
 
 

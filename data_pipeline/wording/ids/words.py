@@ -2,12 +2,13 @@
 
 import re
 
-from data_pipeline.wording.ids.inflection import PARTICIPLE, PAST, THIRD, english
+from data_pipeline.wording.ids.inflection import PARTICIPLE, PAST, THIRD, base_of, english
 from data_pipeline.wording.ids.predicates import PREPOSITIONS, Nouns
 
 JOINED: dict[str, str] = english()["joined"]
 SHORT: dict[str, str] = english()["short"]
 UNITS: dict[str, str] = english()["units"]
+MEASURED_IN = tuple(unit.split()[-1] for unit in UNITS.values())
 _JOINED_ROLES = tuple(english()["kinds"]["joined_roles"].split())
 _POINTS = ("id", "ids", "ref", "fk", "key", "iri", "uri")
 """What an id ends in that leads to a thing by its key: `customer_id`."""
@@ -54,7 +55,9 @@ def spelled_out(words: list[str], nouns: Nouns) -> list[str]:
         words = [*words[:-1], numbered[1]]
     elif len(words) > 1 and re.fullmatch(r"\d{1,2}", words[-1]):
         words = words[:-1]
-    if len(words) > 1 and words[-1] in UNITS:
+    if len(words) > 1 and words[0] in ("num", "nr", "number", "nbr") and words[1] != "of":
+        return ["number", "of", *words[1:]]
+    if len(words) > 1 and words[-1] in UNITS and not base_of(words[0]):
         words = [*words[:-1], *UNITS[words[-1]].split()]
     if len(words) > 1 and words[-1] == "no":
         words = [*words[:-1], "number"]
