@@ -7,8 +7,8 @@ from typing import Any
 
 from graphwalker.graphs.base import Direction, Entity
 from graphwalker.oracle import thoughts
-from graphwalker.oracle.oracle import moving, opening, shared
-from graphwalker.oracle.plan import Move, View, listed_in
+from graphwalker.oracle.oracle import moving_from, opening, shared
+from graphwalker.oracle.plan import Move, Start, View, listed_in
 from graphwalker.query.query import Hop
 from graphwalker.tools.base import Call, ErrorKind
 from graphwalker.trajectory import Turn
@@ -180,35 +180,56 @@ class Search:
         self, frontier: Sequence[Entity], slot: PhrasedHop, opening: str, again: bool = False
     ) -> Steps:
         """Look at the frontier until a relation that fits the phrase has been listed."""
-        for entity in frontier[:2]:
+        for start in self.view.starts(frontier)[:2]:
             seen = any(e.id in self.listings for e in frontier)
             if not again and seen and self.listed(frontier, slot):
                 break
-            if entity.id not in self.listings:
+            if any(member.id not in self.listings for member in start.members):
                 why = opening
                 if not why and not self._pending:
-                    why = moving(self.view, frontier, entity, slot.phrase, self.choice)
+                    why = moving_from(self.view, frontier, start, slot.phrase, self.choice)
                 opening = ""
-                yield from self.look(entity, why)
+                yield from self._look_from(start, why)
         self.say(opening)
 
     def look(self, entity: Entity, why: str) -> Steps:
         turn = yield from self.do(why, self.view.look(entity))
         self.listings[entity.id] = set() if turn.error else listed_in(turn)
 
+    def _look_from(self, start: Start, why: str) -> Steps:
+        """The relations of all that a call may start at together."""
+        if len(start.members) == 1:
+            yield from self.look(start.members[0], why)
+            return
+        turn = yield from self.do(why, self.view.look(start.name))
+        for member in start.members:
+            own = [one for one in turn.listed if one.entity_id == member.id and not turn.error]
+            self.listings[member.id] = {hop.relation for one in own for hop in one.hops}
+
     def _follow(self, frontier: Sequence[Entity], hop: Hop, phrase: str) -> Steps:
         found: dict[str, Entity] = {}
-        for k, entity in enumerate(frontier):
-            if (entity.id, hop.relation) not in self._looked_up:
+        for k, start in enumerate(self.view.starts(frontier)):
+            known = [(member.id, hop.relation) in self._looked_up for member in start.members]
+            if not all(known):
                 why = (
-                    thoughts.move_many(len(frontier), self.view.name(entity), phrase, self.choice)
+                    moving_from(self.view, frontier, start, phrase, self.choice)
                     if k
                     else thoughts.choose(phrase, [hop.relation], self.choice)
                 )
-                yield from self.ask(entity, hop.relation, why, hop.direction)
-            turn, _ = self._looked_up[entity.id, hop.relation]
-            found.update((e.id, e) for e in self.view.found(turn, [entity], hop))
+                yield from self._ask_from(start, hop, why)
+            turn, _ = self._looked_up[start.members[0].id, hop.relation]
+            found.update((e.id, e) for e in self.view.found(turn, start.members, hop))
         return list(found.values())
+
+    def _ask_from(self, start: Start, hop: Hop, why: str) -> Steps:
+        """The turn that asks where a relation leads from all that a call may start at together."""
+        if len(start.members) == 1:
+            yield from self.ask(start.members[0], hop.relation, why, hop.direction)
+            return
+        call = self.view.speaker.triples(start.name, hop.relation, hop.direction)
+        turn = yield from self.do(why, call)
+        for member in start.members:
+            self._looked_up[member.id, hop.relation] = turn, self._turn
 
     def ask(
         self, entity: Entity, relation: str, why: str, direction: Direction | None = None

@@ -13,7 +13,13 @@ from graphwalker.agents.published.graphwalk.presets import GRAPHWALK, GRAPHWALK_
 from graphwalker.agents.react import react
 from graphwalker.config import parse_config
 from graphwalker.graphs.base import KnowledgeGraph
-from graphwalker.oracle.speakers import FrontierSpeaker, ReferenceSpeaker, WalkerSpeaker
+from graphwalker.oracle.speakers import (
+    FrontierSpeaker,
+    PointingSpeaker,
+    ReferenceSpeaker,
+    Speaker,
+    WalkerSpeaker,
+)
 from graphwalker.protocols.base import ActionProtocol
 from graphwalker.protocols.tags import TagProtocol
 from graphwalker.question import Question
@@ -69,6 +75,11 @@ def _answers_alone(settings: AgentSettings) -> ActionProtocol:
     return TagProtocol({})
 
 
+def _frontier_speaker(settings: AgentSettings) -> Speaker:
+    points = parse_config(FrontierOptions, settings.options, "environment.options").pointing
+    return PointingSpeaker() if points else FrontierSpeaker()
+
+
 GRAPHWALKER = Preset(
     name="graphwalker",
     version=3,
@@ -101,7 +112,7 @@ GRAPHWALKER_FRONTIER = Preset(
     defaults=GRAPHWALKER_WIDE.defaults,
     options=FrontierOptions,
     calls=tuple(EXAMPLES),
-    speaker=FrontierSpeaker(),
+    speaker=_frontier_speaker,
 )
 IO_PROMPT = Preset(
     name="io-prompt",

@@ -11,7 +11,7 @@ from graphwalker.oracle.constraint_steps import weigh
 from graphwalker.oracle.directed import directed_hop
 from graphwalker.oracle.pages import more_relations, more_triples
 from graphwalker.oracle.plan import WALKER, Move, Plan, PlannedPolicy, Start, View, narrated
-from graphwalker.oracle.speakers import Directed, Speaker
+from graphwalker.oracle.speakers import Directed, Points, Speaker
 from graphwalker.protocols.base import ActionProtocol, FinalAnswer
 from graphwalker.query.draft import filled, plain_wording
 from graphwalker.query.query import Branch, Hop
@@ -141,7 +141,7 @@ def _hop(
         look = view.speaker.relations(start.name)
         turn = view.answered(look)
         if turn is None:
-            turn = yield from do(why or _moving(view, frontier, start, phrase, rng), look)
+            turn = yield from do(why or moving_from(view, frontier, start, phrase, rng), look)
         yield from more_relations(view, do, turn, start, hop.relation, rng)
         why = ""
         if hop.relation in view.listed:
@@ -159,7 +159,7 @@ def _hop(
             why = (
                 thoughts.choose(phrase, [hop.relation], rng)
                 if k == 0
-                else _moving(view, frontier, start, phrase, rng)
+                else moving_from(view, frontier, start, phrase, rng)
             )
             turn = yield from do(why, ask)
         ends = yield from more_triples(view, do, turn, start, hop, rng)
@@ -167,7 +167,7 @@ def _hop(
     return list(found.values())
 
 
-def _moving(
+def moving_from(
     view: View, frontier: Sequence[Entity], start: Start, phrase: str, rng: thoughts.Choice
 ) -> str:
     """The thought of continuing from a start."""
@@ -202,7 +202,10 @@ def closing(
     names = tuple(view.name(entity) for entity in answers)
     if len(branches) > 1:
         # One entity that both results hold may be all of one: that is no reason to point at it.
-        both = view.written_shared(answers, branches) or view.written(answers, least=2)
+        met = view.written_shared(answers, branches)
+        both = met or view.written(answers, least=2)
+        if met and fits(view.speaker, Points):
+            return thoughts.answer_shared(len(branches), rng), FinalAnswer(met)
         return thoughts.answer_both(names, rng, len(branches)), FinalAnswer(both)
     return thoughts.answer(names, rng), FinalAnswer(view.written(answers))
 

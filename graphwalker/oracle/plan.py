@@ -12,6 +12,7 @@ from graphwalker.oracle import thoughts
 from graphwalker.oracle.speakers import (
     Directed,
     Numbers,
+    Points,
     Shares,
     Speaker,
     Starts,
@@ -108,7 +109,8 @@ class View:
         self.speaker = speaker
         self._names = {entity.id: entity.name for entity in topics}
         self._topics = frozenset(self._names)
-        self._results: dict[int, set[str]] = {}
+        self._results: dict[int, dict[str, None]] = {}
+        """Ids of the entities of each result, in its order."""
         self.listed: set[str] = set()
         self._last: Turn | None = None
         self._fresh: list[Entity] = []
@@ -144,7 +146,7 @@ class View:
             number = self.speaker.number(turn.observation)
             frontier = self._started_at(turn)
             found = self._reached(turn, frontier) if frontier else self._ends(turn)
-            self._results.setdefault(number, set()).update(found)
+            self._results.setdefault(number, {}).update(dict.fromkeys(found))
 
     def _ends(self, turn: Turn) -> Iterable[str]:
         return ends(turn.triples, turn.shown[0].id, self._topics)
@@ -155,28 +157,40 @@ class View:
         speaker = self.speaker
         if not fits(speaker, Starts) or named in self._names.values():
             return set()
-        return next(
-            (ids for n, ids in self._results.items() if speaker.start(n) == named), set[str]()
-        )
+        results = self._results.items()
+        return next((set(ids) for n, ids in results if speaker.start(n) == named), set[str]())
 
     def _reached(self, turn: Turn, frontier: Iterable[str]) -> Iterable[str]:
         """The ids that the turn shows at the ends of its relations, seen from the frontier."""
-        shown = {entity.id for entity in turn.shown} - self._topics
+        shown = dict.fromkeys(e.id for e in turn.shown if e.id not in self._topics)
         starts = [Entity(entity_id) for entity_id in frontier]
         relations = dict.fromkeys(triple.relation for triple in turn.triples)
         hops = (Hop(relation, way) for relation in relations for way in Direction)
-        return {end for hop in hops for end in self.ends_of(starts, hop) if end in shown}
+        reached = {end for hop in hops for end in self.ends_of(starts, hop)}
+        return [end for end in shown if end in reached]
 
     def name(self, entity: Entity) -> str:
-        """The name under which the episode knows the entity."""
-        return self._names.get(entity.id, entity.name)
+        """What the episode calls the entity: its name as shown, or its place in a result."""
+        return self._pointer(entity.id) or self._names.get(entity.id, entity.name)
+
+    def _pointer(self, entity_id: str) -> str:
+        """The entity's place in the first result that holds it, with a speaker that points."""
+        speaker = self.speaker
+        if not fits(speaker, Points) or entity_id in self._topics:
+            return ""
+        for number, ids in self._results.items():
+            if number and entity_id in ids:
+                place = list(ids).index(entity_id) + 1
+                return speaker.start(number) if len(ids) == 1 else speaker.member(number, place)
+        return ""
 
     def starts(self, frontier: Sequence[Entity]) -> list["Start"]:
         """Where calls start for a hop from all of these: at results of several that are part of
         the frontier as a whole, where calls may, and at the entities that are left."""
         named = self.speaker.start if fits(self.speaker, Starts) else None
         results = ((named(n), ids) for n, ids in self._results.items()) if named else ()
-        return starts_at(frontier, results, self._called)
+        least = 1 if fits(self.speaker, Points) else 2
+        return starts_at(frontier, results, self._called, least)
 
     def written(self, answers: Sequence[Entity], least: int = 1) -> tuple[str, ...]:
         """The answers as the preset writes them: a result of at least so many entities that is
@@ -184,7 +198,8 @@ class View:
         left = {entity.id: self.name(entity) for entity in answers}
         every, pointed = frozenset(left), list[str]()
         for number, found in self._results.items():
-            whole = len(found) >= least and found <= every and not found.isdisjoint(left)
+            ids = found.keys()
+            whole = len(ids) >= least and ids <= every and not ids.isdisjoint(left)
             if whole and number and fits(self.speaker, Numbers):
                 pointed.append(self.speaker.reference(number))
                 left = {key: name for key, name in left.items() if key not in found}
@@ -199,7 +214,8 @@ class View:
         if not fits(speaker, Shares):
             return ()
         ids = [{entity.id for entity in end} - self._topics for end in ends]
-        numbers = [next((n for n, r in self._results.items() if n and r == i), 0) for i in ids]
+        results = self._results.items()
+        numbers = [next((n for n, r in results if n and r.keys() == i), 0) for i in ids]
         same = set[str].intersection(*ids) == {entity.id for entity in answers}
         return (speaker.shared(numbers),) if answers and same and all(numbers) else ()
 
@@ -230,6 +246,8 @@ class View:
 
     def garbled(self, name: str, rng: random.Random) -> str:
         """The name with the last word of another known one, where no entity is called so."""
+        if name not in self._names.values():  # a place in a result
+            return ""
         others = sorted({known.split()[-1] for known in self._names.values() if known != name})
         rng.shuffle(others)
         for word in others:
@@ -276,7 +294,8 @@ class View:
         names = [self.name(entity) for entity in fresh]
         if relation and fresh and fits(self.speaker, Directed):
             return thoughts.found_by(self.speaker.named(relation), names, rng)
-        if len(fresh) > _NAMED and fits(self.speaker, Starts):
+        points = fits(self.speaker, Points)
+        if fresh and (points or (len(fresh) > _NAMED and fits(self.speaker, Starts))):
             return thoughts.found_many(len(fresh), rng)
         return thoughts.found(names, rng) if fresh else ""
 
@@ -285,12 +304,14 @@ def starts_at(
     frontier: Sequence[Entity],
     results: Iterable[tuple[str, Collection[str]]],
     called: Callable[[Entity], str],
+    least: int = 2,
 ) -> list[Start]:
     """Where calls start for a hop from all of these: at results (their names, and the ids of their
-    entities) of several entities that are part of the frontier as a whole, and at those left."""
+    entities) of at least so many entities that are part of the frontier as a whole, and at those
+    left."""
     left, found = {entity.id: entity for entity in frontier}, list[Start]()
     for name, ids in results:
-        if len(ids) > 1 and left.keys() >= set(ids):
+        if len(ids) >= least and left.keys() >= set(ids):
             found.append(Start(name, [left.pop(e.id) for e in frontier if e.id in ids]))
     return [*found, *(Start(called(entity), [entity]) for entity in left.values())]
 

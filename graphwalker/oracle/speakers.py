@@ -6,7 +6,12 @@ from typing import Protocol, runtime_checkable
 from graphwalker.graphs.base import FLATTENED, Direction, Entity
 from graphwalker.query.query import Hop
 from graphwalker.tools.base import Call, fits
-from graphwalker.tools.wide.references import reference, result_number, shared_reference
+from graphwalker.tools.wide.references import (
+    member_reference,
+    reference,
+    result_number,
+    shared_reference,
+)
 
 
 class Speaker(Protocol):
@@ -68,6 +73,20 @@ class Starts(Protocol):
 
     def start(self, number: int) -> str:
         """What a call names them by, in place of an entity's name."""
+        ...
+
+
+@runtime_checkable
+class Points(Protocol):
+    """What a speaker has besides, where calls, thoughts and answers point at what results hold
+    wherever they can, however few it is."""
+
+    def start(self, number: int) -> str:
+        """As of `Starts`."""
+        ...
+
+    def member(self, number: int, place: int) -> str:
+        """What stands for one entity of a result, places counted from 1."""
         ...
 
 
@@ -221,3 +240,10 @@ class FrontierSpeaker(ReferenceSpeaker):
 
     def start(self, number: int) -> str:
         return reference(number)
+
+
+class PointingSpeaker(FrontierSpeaker):
+    """The same, and names nothing but what the question does."""
+
+    def member(self, number: int, place: int) -> str:
+        return member_reference(number, place)

@@ -56,7 +56,8 @@ def found_by(relation: str, names: Sequence[str], rng: Choice) -> str:
 
 def found_many(count: int, rng: Choice) -> str:
     """What a step gave, more than is worth naming."""
-    return _pick(rng, f"Found {count}.", f"This gives {count} entities.")
+    entities = "one entity" if count == 1 else f"{count} entities"
+    return _pick(rng, f"Found {count}.", f"This gives {entities}.")
 
 
 def move(entity: str, phrase: str, rng: Choice) -> str:
@@ -134,6 +135,12 @@ def answer(names: Sequence[str], rng: Choice) -> str:
     if len(names) == 1:
         return _pick(rng, "That is the answer.", "This answers the question.")
     return _pick(rng, f"These {len(names)} are the answer.", f"All {len(names)} are answers.")
+
+
+def answer_shared(branches: int, rng: Choice) -> str:
+    """A conjunction's answer, where it points at what the results share."""
+    every = "both" if branches == 2 else "all"
+    return _pick(rng, f"What {every} share.", f"The answer is what {every} results share.")
 
 
 def answer_both(names: Sequence[str], rng: Choice, branches: int = 2) -> str:

@@ -28,6 +28,10 @@ class FrontierOptions(Config):
     ends: int = Field(default=100, ge=1)
     """Entities shown for each relation and direction of a call that starts at a result; those
     beyond are on its further pages."""
+    pointing: bool = False
+    """Whether the oracle and the experts point at what results hold (`#2`, `#2.3`) in calls,
+    thoughts and answers instead of naming it. A tiny model then copies the names of topic entities
+    alone."""
 
 
 class FrontierTools(ReferenceTools):

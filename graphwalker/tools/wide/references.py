@@ -28,6 +28,11 @@ def reference(number: int) -> str:
     return f"#{number}"
 
 
+def member_reference(number: int, place: int) -> str:
+    """How an answer points at one entity of a result, places counted from 1."""
+    return f"#{number}.{place}"
+
+
 def shared_reference(numbers: Iterable[int]) -> str:
     """How an answer points at what those results share.
 

@@ -113,3 +113,31 @@ def test_its_ceiling_uses_no_result_of_another_walk():
     for calls, won in ((6, True), (5, False)):
         config = EnvironmentConfig(preset="graphwalker-frontier", max_turns=calls)
         assert reach_of(question, Environment(GRAPH, config)).all_answers_by_gold == won
+
+
+# --- pointing
+
+
+def completions(done: Trajectory) -> str:
+    return "\n".join(turn.completion for turn in done.turns)
+
+
+def test_an_oracle_that_points_names_nothing_but_topic_entities():
+    done = played(Branch(XENIA, (MADE, GENRE)), options={"pointing": True})
+    assert calls(done)[2:4] == ['get_relations("#1")', 'get_triples("#1", ["film.genre"])']
+    assert done.turns[-1].action == {"answer": ["#2"]} and score(done)["em"] == 1.0
+    assert "Film" not in completions(done) and "Genre" not in completions(done)
+
+
+def test_it_starts_at_a_result_of_one_entity_and_points_at_places_of_a_part():
+    alone = played(
+        Branch(QUIN, (Hop("film.friend", Direction.IN), MADE)), options={"pointing": True}
+    )
+    assert calls(alone)[2] == 'get_relations("#1")' and "Xenia" not in completions(alone)
+    shared = (Branch(XENIA, (MADE,)), Branch(QUIN, (CAST,)))
+    both = played(*shared, options={"pointing": True})
+    assert both.turns[-1].action == {"answer": ["#1 & #2"]} and score(both)["em"] == 1.0
+    assert both.turns[-1].thought.endswith(("What both share.", "what both results share."))
+    part = played(*shared, tail=(GENRE,), options={"pointing": True})
+    assert calls(part)[4:6] == ['get_relations("#1.3")', 'get_triples("#1.3", ["film.genre"])']
+    assert score(part)["em"] == 1.0 and "Film" not in completions(part)
