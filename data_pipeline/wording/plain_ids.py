@@ -1,7 +1,7 @@
 """Phrases from a relation id that is a few English words: `livesIn`, `has_genre`, `directed_by`."""
 
 from data_pipeline.wording.ids.auxiliaries import auxiliary_words
-from data_pipeline.wording.ids.inflection import is_adjective, singular
+from data_pipeline.wording.ids.inflection import is_adjective, is_participle, singular
 from data_pipeline.wording.ids.objects import with_its_object
 from data_pipeline.wording.ids.predicates import (
     PERSONS,
@@ -10,6 +10,7 @@ from data_pipeline.wording.ids.predicates import (
     PlainWords,
     active,
     being,
+    done_by,
 )
 from data_pipeline.wording.ids.roles import between, by_kinds, linked_words
 from data_pipeline.wording.ids.verbs import as_present, perfect, plain_words, with_its_time
@@ -24,21 +25,14 @@ def from_words(words: list[str], direction: Direction, nouns: Nouns, default: st
     words = perfect(spelled_out(words, nouns))
     if words[0] == "been":
         words = ["was", *words[1:]]
-    found, led = auxiliary_words(words, direction, nouns), nouns
+    found = auxiliary_words(words, direction, nouns) or _done_still(words, direction, nouns)
     is_one = words[0] in ("is", "was", "are")
     while len(words) > 1 and words[0] in ("is", "was", "are", "the"):
         words = words[1:]
     found = found or _kind_of_thing(words, direction)
     if not found:
         words = with_its_time(as_present(perfect(by_kinds(words, nouns))), nouns)
-        found = between(words, direction, nouns)
-        words, led = (words, nouns) if found else with_its_object(words, nouns)
-        found = found or plain_words(words, direction, led)
-        found = found or linked_words(words, direction, led, is_one)
-        if not found and is_one and words[0] not in PREPOSITIONS and not is_adjective(words[0]):
-            found = linked_words([*words, "of"], direction, led)  # `is_capital` of a country
-    if not found and words[0] in PREPOSITIONS:
-        found = _placed(words, direction, led)
+        found = _said(words, direction, nouns, is_one)
     if found:
         return HopWords(
             *map(capitals, (found.phrase, found.clause, found.noun or "thing", found.question)),
@@ -46,6 +40,29 @@ def from_words(words: list[str], direction: Direction, nouns: Nouns, default: st
             asked_last=capitals(found.asked_last),
         )
     return _named_by(words, direction, nouns, default)
+
+
+def _said(words: list[str], direction: Direction, nouns: Nouns, is_one: bool) -> PlainWords | None:
+    """Words of a verb, a role or a place; `None` for a noun."""
+    if found := between(words, direction, nouns):
+        return found
+    words, nouns = with_its_object(words, nouns)
+    found = plain_words(words, direction, nouns)
+    found = found or linked_words(words, direction, nouns, is_one)
+    if not found and is_one and words[0] not in PREPOSITIONS and not is_adjective(words[0]):
+        found = linked_words([*words, "of"], direction, nouns)  # `is_capital` of a country
+    if not found and words[0] in PREPOSITIONS:
+        found = _placed(words, direction, nouns)
+    return found
+
+
+def _done_still(words: list[str], direction: Direction, nouns: Nouns) -> PlainWords | None:
+    """`is run by`: what the id says is done now."""
+    if len(words) != 3 or words[0] not in ("is", "are") or words[2] != "by":
+        return None
+    if not is_participle(words[1]):
+        return None
+    return done_by([words[1]], direction, nouns, still=True)
 
 
 def _kind_of_thing(words: list[str], direction: Direction) -> PlainWords | None:

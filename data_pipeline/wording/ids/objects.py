@@ -39,6 +39,8 @@ def with_its_object(words: list[str], nouns: Nouns) -> tuple[list[str], Nouns]:
     end = links[0] + 1 if links else 1
     head, named = words[:end], [word for word in words[end:] if word not in ("the", "a", "an")]
     fits = named and _leads_somewhere(head, named) if links else _has_an_object(words[0])
+    if not links and base_of(words[0]) in NOUNS_TOO and named:
+        fits = named == nouns.object.split() or base_of(words[0]) in ("play", "study", "host")
     if not links and named == nouns.object.split() and is_person(nouns.subject):
         base = PAST.get(words[0], "")
         fits = fits or bool(base and words[0] not in STATES and base not in (*GIVEN, "refer"))

@@ -168,11 +168,13 @@ def active(
     )
 
 
-def done_by(words: list[str], direction: Direction, nouns: Nouns, particle: str = "") -> PlainWords:
+def done_by(
+    words: list[str], direction: Direction, nouns: Nouns, particle: str = "", still: bool = False
+) -> PlainWords:
     """What was done to the subject, by the object: `directed by`, `art directed by`, with a
-    particle `looked after by`."""
+    particle `looked after by`. `still`: the id says that it is done now, as `is_run_by` does."""
     *how, done = words
-    be = "is" if done in STATES and done in PARTICIPLE else "was"
+    be = "is" if still or (done in STATES and done in PARTICIPLE) else "was"
     base = PARTICIPLE.get(done, "")
     verb = done if not base else past(base) if be == "was" else third(base)
     verb = " ".join(filter(None, [*how, verb, particle]))

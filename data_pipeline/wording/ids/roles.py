@@ -123,7 +123,7 @@ def linked_words(
     if len(label) == 1 and last in _BEHIND_VERBS and _may_be_a_verb(label[0]):
         return active(singular(label[0]), label[0], "does", [last], direction, nouns)
     named = " ".join(label)
-    if is_one or label[-1] in IS_TO or label[-1].endswith(_ROLES):
+    if is_one or label[-1] in (*IS_TO, *PERSONS) or label[-1].endswith(_ROLES):
         return being(
             f"{'' if label[0] == 'part' else article(named)} {named} {last}".lstrip(),
             direction,
