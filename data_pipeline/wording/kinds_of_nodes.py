@@ -3,7 +3,7 @@ them, by what values look like."""
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from data_pipeline.wording.ids.inflection import english, singular
 from data_pipeline.wording.ids.predicates import PERSONS, Nouns
@@ -15,6 +15,8 @@ LOOKED_AT = 1000
 """Entities whose types are looked at, evenly spread: a relation's kinds show in few."""
 TYPE_SHARE = 0.8
 """Share of a relation's typed ends that must be of a type that it is worded with."""
+ONE_KIND = 0.1
+"""Share of a relation's ends that are both of its ends, from which both are of one kind."""
 TYPES = ("type", "instance of", "is a", "isa", "p31")
 """Relations that lead to a node's type, by their words."""
 SAYS_NOTHING = (
@@ -74,8 +76,12 @@ def nouns_of(graph: KnowledgeGraph, labels: Mapping[str, str]) -> dict[str, Noun
     hinted = {side: noun for r in labels for side, noun in _hints(r, labels[r])}
     called = {side: noun for r in labels for side, noun in _called(r, labels[r])}
     by_type, by_role = _Counts(), _Counts()
-    for entity in spread(graph, LOOKED_AT):
-        sides = [(r, d) for d in Direction for r, _ in graph.relations(entity.id, d) if r in labels]
+    looked_at = [(entity, _sides(graph, entity, labels)) for entity in spread(graph, LOOKED_AT)]
+    for relation in _of_one_kind(sides for _, sides in looked_at):
+        for direction in Direction:
+            if called.get((relation, direction), "person") != "person":
+                del called[relation, direction]
+    for entity, sides in looked_at:
         found = type_nouns(graph, entity, kinds)
         found = found or {hinted[side] for side in sides if side in hinted}
         if found:
@@ -90,6 +96,20 @@ def nouns_of(graph: KnowledgeGraph, labels: Mapping[str, str]) -> dict[str, Noun
         return by_type.shared(side) or by_role.shared(side)
 
     return {r: Nouns(noun(r, Direction.OUT), noun(r, Direction.IN)) for r in labels}
+
+
+def _sides(graph: KnowledgeGraph, entity: Entity, labels: Mapping[str, str]) -> list[Side]:
+    return [(r, d) for d in Direction for r, _ in graph.relations(entity.id, d) if r in labels]
+
+
+def _of_one_kind(entities: Iterable[Sequence[Side]]) -> set[str]:
+    """Relations between things of one kind, such as `bannermanOf` between houses: what they call
+    one end is no kind of its own."""
+    ends: dict[str, Counter[int]] = defaultdict(Counter)
+    for sides in entities:
+        for relation, count in Counter(relation for relation, _ in sides).items():
+            ends[relation][count] += 1
+    return {r for r, counts in ends.items() if counts[2] >= ONE_KIND * counts.total()}
 
 
 class _Counts:

@@ -87,6 +87,8 @@ class Fragment:
     """Whether all that it is made of are words of plain ids (`Entry.plain`)."""
     strain: float = 0.0
     """How badly its phrases read within one another."""
+    unfinished: bool = False
+    """Whether it ends on a verb or a preposition: `the line that Ana trained on`."""
 
     @property
     def nested(self) -> bool:
@@ -105,6 +107,7 @@ class Fragment:
             self.words | seen.words,
             self.plain,
             self.strain + (self.roughness(form) if self.plain else 0.0),
+            not seen.final or self.unfinished,
         )
 
     def within(self, form: str, rng: random.Random) -> str:
@@ -140,8 +143,8 @@ class Fragment:
         rough += 0.5 * bool(seen.relatives and self.relatives > 1) + 0.5 * (
             seen.of and self.ofs > 1
         )
-        unfinished = bool(self.phrases) and not shape(self.phrases[-1]).final
-        rough += unfinished and not seen.final  # `the line that Ana trained on runs at what?`
+        # Not `the line that Ana trained on runs at what?`.
+        rough += 2.0 * (self.unfinished and not seen.final)
         if seen.initial:
             rough += 1.5  # `What does she own?` rather than `She owns what?`
         elif not seen.final:

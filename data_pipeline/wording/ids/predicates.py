@@ -70,6 +70,7 @@ _FIT: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("lives in", "resides in"), _TOWNS),
     **dict.fromkeys(("educated at", "studied at", "graduated from"), _SCHOOLS),
     **{"written in": ("language",), "set in": (*_TOWNS, "country", "year"), "works in": ("place",)},
+    **dict.fromkeys(("made of", "made from"), ("material", "substance", "metal", "fabric", "wood")),
     **{"headquartered in": _TOWNS, "born in": (*_TOWNS, "country", "region")},
     **dict.fromkeys(("works for", "works at", "worked for"), ("company", "organization", "firm")),
 }
@@ -91,6 +92,8 @@ _WITHOUT_ARTICLE = (
     *("history", "literature", "engineering", "effect", "control", "care", "charge", "authority"),
     *("experience", "expertise", "evidence", "influence", "permission", "responsibility"),
     *("jurisdiction", "ownership", "support", "help", "advice", "custody", "priority", "shape"),
+    *("fealty", "allegiance", "loyalty", "homage", "asylum", "citizenship", "membership"),
+    *("infrastructure", "equipment", "credit", "refuge", "war", "peace", "office", "residence"),
     *("well", "best", "gold", "silver", "bronze", "first", "second", "third", "authority"),
     *("funding", "training", "information", "knowledge", "command", "aid", "traffic", "parts"),
 )
@@ -259,6 +262,10 @@ ONLY_ONE = (
 )
 
 
+_GENERAL = ("part", "instance", "type", "kind", "subclass", "example", "subset", "subtype")
+"""Roles that say nothing of what has them."""
+
+
 def role_of(words: list[str], direction: Direction, nouns: Nouns) -> PlainWords | None:
     """What the subject is of the object: `capital of`, `part of`, `brother of`."""
     if words[-1] != "of" or len(words) < 2:
@@ -266,11 +273,14 @@ def role_of(words: list[str], direction: Direction, nouns: Nouns) -> PlainWords 
     label, noun = " ".join(words[:-1]), nouns.object
     an = "the" if words[-2] in ONLY_ONE else article(label)
     if direction is Direction.IN:
-        return PlainWords(f"the {label} of {{x}}", f"is {an} {label} of {{x}}", label)
+        clause, general = f"is {an} {label} of {{x}}", label in _GENERAL
+        noun = nouns.subject or ("" if general else label)
+        named = f"the {noun} that {clause}" if general and noun else f"the {label} of {{x}}"
+        return PlainWords(named, clause, noun)
     word = "Who" if that_or_who(noun or "thing") == "who" else "What"
     question = f"{word} is {{x}} {an} {label} of?"
     whose = f"the {noun or 'thing'} whose {label} is {{x}}"
-    nested = "" if label in ("part", "instance", "type", "kind", "subclass", "example") else whose
+    nested = "" if label in _GENERAL else whose
     phrase = f"the {noun or 'thing'} that {{x}} is {an} {label} of"
     last = asked_last(f"is {an} {label} of", noun) if noun != "person" else ""
     return PlainWords(phrase, "", noun, question, nested, last)

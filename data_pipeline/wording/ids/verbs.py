@@ -35,6 +35,7 @@ from data_pipeline.wording.ids.predicates import (
     question_word,
     that_or_who,
 )
+from data_pipeline.wording.ids.roles import linked_words
 from graphwalker.graphs.base import Direction
 
 _COMPOUND = ("guest", "voice", "ghost", "stunt")
@@ -56,7 +57,9 @@ _ADVERBS = (
     "already",
     "currently",
 )
+_OVER = ("formerly", "previously", "once", "originally")
 _NO_ADVERBS = ("family", "assembly", "supply", "reply", "monthly", "weekly", "daily", "yearly")
+_HELD = ("fought", "played", "performed", "staged", "sung", "run")
 _GERUNDS_ALONE = ("feature", "involve", "use", "cause", "cover", "surround", "have", "target")
 
 
@@ -67,6 +70,8 @@ def plain_words(words: list[str], direction: Direction, nouns: Nouns) -> PlainWo
     'Which company does {x} work for?'
     """
     first, *rest = words
+    if len(words) > 2 and words[1].endswith("ly") and words[1] not in _NO_ADVERBS:
+        return plain_words([words[1], first, *words[2:]], direction, nouns)  # `held annually in`
     if len(words) > 1 and words[-1] == "by" and is_participle(words[-2]):
         return done_by(words[:-1], direction, nouns)
     if len(words) == 3 and words[2] == "by" and is_participle(first) and words[1] in PARTICLES:
@@ -75,7 +80,7 @@ def plain_words(words: list[str], direction: Direction, nouns: Nouns) -> PlainWo
     if rest and adverb and first not in BASES and len(rest) == 1 and rest[0] in PREPOSITIONS:
         return being(" ".join(words), direction, nouns)  # `originally from`
     if rest and adverb and (first not in BASES or first == "last"):
-        found = plain_words(rest, direction, nouns)
+        found = plain_words(rest, direction, nouns) or linked_words(rest, direction, nouns)
         return found and _with_adverb(first, found)
     if len(words) > 2:
         found = _with_adjunct(words, direction, nouns) or _compound(words, direction, nouns)
@@ -154,6 +159,8 @@ def _of_the_past(words: list[str], direction: Direction, nouns: Nouns) -> PlainW
     """What somebody did (`wrote`, `acted in`), what was done `up for`, `out to` something."""
     first, *rest = words
     link = rest[0] if rest else ""
+    if first in _HELD and link and nouns.object in TIMES and not is_person(nouns.subject):
+        return done_to(first, link, direction, nouns)  # a battle that was fought in some year
     if first in PAST and not (first in PARTICIPLE and first in STATES and link in PREPOSITIONS):
         base = PAST[first]
         done = base in INTRANSITIVE or first not in PARTICIPLE or f"{first} {link}" in _DONE
@@ -237,10 +244,16 @@ def _with_adverb(adverb: str, found: PlainWords) -> PlainWords:
     `is` and `was`."""
 
     def put(text: str, behind: str) -> str:
-        return re.sub(rf"^({behind}(?:(?:is|was) )?)", rf"\g<1>{adverb} ", text)
+        found = re.sub(rf"^({behind}(?:(?:is|was) )?)", rf"\g<1>{adverb} ", text)
+        return found.replace(f" is {adverb}", f" was {adverb}") if adverb in _OVER else found
 
-    phrase = put(found.phrase, r"the [^{}]*? (?:who|that) (?:\{x\} )?")
+    phrase = put(found.phrase, r"the [^{}]*? (?:who|that|which) (?:\{x\} )?")
+    if phrase == found.phrase and found.clause:  # `the part of {x}`
+        phrase = f"the {found.noun or 'entity'} {that_or_who(found.noun or 'entity')} "
+        phrase += put(found.clause, "")
     question = re.sub(r"(?<=\{x\}) ", f" {adverb} ", found.question, count=1)
+    if adverb in _OVER:
+        question = question.replace(" is {x}", " was {x}")
     return replace(
         found,
         phrase=phrase,
