@@ -77,7 +77,7 @@ class Search:
         while True:
             ends: list[tuple[HopPath, list[Entity]]] = []
             for b, (topic, slots) in enumerate(zip(topics, branches, strict=True)):
-                begins = opening(self.view.name(topic), slots[0].phrase, b, self.choice)
+                begins = opening(self.view.spoken(topic), slots[0].phrase, b, self.choice)
                 number = sum(map(len, branches[:b]))
                 begins, opened = ("" if b in opened else begins), opened | {b}
                 found = yield from self._path([topic], slots, (), dead[b], number, begins)

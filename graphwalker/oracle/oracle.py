@@ -124,7 +124,7 @@ def _branch(
 ) -> Generator[Move, Turn, list[Entity]]:
     frontier = [branch.topic]
     for k, (hop, phrase) in enumerate(zip(branch.hops, phrases, strict=True)):
-        why = opening(view.name(branch.topic), phrase, number, rng) if k == 0 else ""
+        why = opening(view.spoken(branch.topic), phrase, number, rng) if k == 0 else ""
         frontier = yield from _hop(view, frontier, hop, phrase, why, rng)
     return frontier
 

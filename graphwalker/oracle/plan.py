@@ -173,6 +173,11 @@ class View:
         """What the episode calls the entity: its name as shown, or its place in a result."""
         return self._pointer(entity.id) or self._names.get(entity.id, entity.name)
 
+    def spoken(self, topic: Entity) -> str:
+        """What a thought calls a topic entity, which its call names: nothing with a speaker that
+        points."""
+        return "" if fits(self.speaker, Points) else self.name(topic)
+
     def _pointer(self, entity_id: str) -> str:
         """The entity's place in the first result that holds it, with a speaker that points."""
         speaker = self.speaker

@@ -20,7 +20,9 @@ def _about(phrase: str, it: str = "it") -> str:
 
 
 def start(topic: str, phrase: str, rng: Choice) -> str:
-    """First step: look at the topic entity."""
+    """First step: look at the topic entity, which is left unnamed where it is `""`."""
+    if not topic:
+        return _pick(rng, "Start.", f"I look for {_about(phrase)}.")
     return _pick(
         rng,
         f"Start at {topic}.",
@@ -86,10 +88,16 @@ def move_all(count: int, phrase: str, rng: Choice) -> str:
 
 
 def branch(topic: str, phrase: str, rng: Choice, number: int = 2) -> str:
-    """Branches of a conjunction are done; begin the next one at its own topic entity."""
+    """Branches of a conjunction are done; begin the next one at its own topic entity, which is
+    left unnamed where it is `""`."""
+    part = "Second part" if number == 2 else "Third part"
+    if not topic:
+        return _pick(
+            rng, f"{part}: {_about(phrase)}.", f"Now the other condition: {_about(phrase)}."
+        )
     return _pick(
         rng,
-        f"{'Second' if number == 2 else 'Third'} part, from {topic}: {_about(phrase)}.",
+        f"{part}, from {topic}: {_about(phrase)}.",
         f"Now the other condition: {topic}, {_about(phrase)}.",
     )
 
