@@ -13,6 +13,8 @@ CAPITALS = {
         word: word.upper()
         for word in ("tv", "us", "ncaa", "snl", "nfl", "gdp", "fifa", "iucn", "ceo", "imdb")
     },
+    **{word: word.upper() for word in ("ects", "cfo", "cto", "coo", "vin", "sku", "isbn")},
+    "phd": "PhD",
     **{word: word.capitalize() for word in ("netflix", "olympic", "olympics", "oscar", "nobel")},
 }
 ACTIVE = ("participated", "appeared", "competed", "served", "lived", "worked", "played")

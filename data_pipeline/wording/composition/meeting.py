@@ -107,7 +107,9 @@ def _all_alike(
         nouns = [p.text for p in phraser.lexicon.phrases(hop) if not p.vague]
         plural = [n for n in nouns if not _ONE.search(n)]
         form = rng.choice([n for n in plural if shape(n).final] or plural or nouns)
-        clause, phrase = "", _done_by_many(form).replace("{x}", both)
+        many = _done_by_many(form)
+        clause, phrase = "", many.replace("{x}", both)
+        form = many if entry.plain else form  # the words as they stand in the question
     parts = ((form,),) * len(inners)
     return Meeting(clause, phrase, "", entry.noun, entry.question_word, parts)
 

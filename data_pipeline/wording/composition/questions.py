@@ -29,7 +29,8 @@ from graphwalker.query.query import Hop, Query
 MARGIN = 0.5
 STRAIN, TRIES = 2.9, 4
 """How badly the phrases of plain ids may read within one another (`Fragment.strain`), and how often
-other phrases are tried before a question is given up: its walk says what nobody would ask."""
+other phrases are tried before a question is given up: its walk says what nobody would ask. Each hop
+from the fourth may add 1."""
 STIFF = ("the one ", *(f"the {noun} " for noun in UNSPECIFIC))
 """How a noun phrase begins that says no more than `who` or `what`."""
 
@@ -63,9 +64,10 @@ class ProgrammaticTeacher(Phraser):
             words = in_casual_words(self.lexicon, query, self.casual, rng)
             plain = words and replace(self, lexicon=words, casual=0.0)
             return plain.ask(query, answers, rng) if plain else None
+        longest = max(len(branch.hops) for branch in query.branches) + len(query.tail)
         for _ in range(TRIES):
             draft, strain = self._ask_once(query, answers, rng)
-            if strain <= STRAIN:
+            if strain <= STRAIN + max(0, longest - 3):
                 return draft
         return None
 

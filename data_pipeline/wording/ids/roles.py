@@ -28,10 +28,19 @@ from data_pipeline.wording.ids.words import MEASURED_IN
 from graphwalker.graphs.base import Direction
 
 _ROLES = ("er", "or", "ist", "ian", "man", "ant", "member", "citizen", "student")
-_BEHIND_VERBS = (
-    *("with", "to", "into", "onto", "through", "upon", "against", "towards", "in", "on", "at"),
-    *("from", "over", "under", "along", "across"),
+_INTO = (
+    "into",
+    "onto",
+    "through",
+    "upon",
+    "against",
+    "towards",
+    "over",
+    "under",
+    "along",
+    "across",
 )
+"""What stands behind an unknown word in `s` makes a verb of it: `zorbs into`."""
 _PLURALS = (
     *("offices", "roles", "branches", "operations", "items", "students", "customers", "shares"),
     *("stakes", "parts", "awards", "degrees", "positions", "seats", "campuses", "stores", "rights"),
@@ -40,6 +49,14 @@ _PLURALS = (
     *("flights", "routes", "roads", "relations", "connections", "ties", "references", "friends"),
     *("partners", "members", "links", "relationships", "contracts", "treaties", "deals", "access"),
 )
+
+
+_WHERE = (
+    *("downstream", "upstream", "north", "south", "east", "west", "ahead", "outside", "inside"),
+    *("northeast", "northwest", "southeast", "southwest", "short", "independent", "composed"),
+    *("aware", "exclusive", "left", "right", "tolerant", "ashore", "offshore", "uphill"),
+)
+"""Where something is, and how: `downstream of`."""
 
 
 def by_kinds(words: list[str], nouns: Nouns) -> list[str]:
@@ -110,7 +127,11 @@ def linked_words(
         return None
     if label[0] in PREPOSITIONS or any(word in PREPOSITIONS for word in label):
         return None
-    if last == "than" or (is_adjective(label[0]) and len(label) == 1):
+    if (
+        last == "than"
+        or (len(label) == 1 and label[0] in _WHERE)
+        or (is_adjective(label[0]) and len(label) == 1)
+    ):
         return being(" ".join(words), direction, nouns)
     if label == nouns.subject.split() and last not in ("of", "by"):
         return being(last, direction, nouns)  # `claim against` of a claim
@@ -120,7 +141,7 @@ def linked_words(
         return being(" ".join(words), direction, nouns)
     if last == "of":
         return role_of(words, direction, nouns)
-    if len(label) == 1 and last in _BEHIND_VERBS and _may_be_a_verb(label[0]):
+    if len(label) == 1 and last in _INTO and _may_be_a_verb(label[0]):
         return active(singular(label[0]), label[0], "does", [last], direction, nouns)
     named = " ".join(label)
     if is_one or label[-1] in (*IS_TO, *PERSONS) or label[-1].endswith(_ROLES):

@@ -161,7 +161,8 @@ def _of_the_past(words: list[str], direction: Direction, nouns: Nouns) -> PlainW
     link = rest[0] if rest else ""
     if first in _HELD and link and nouns.object in TIMES and not is_person(nouns.subject):
         return done_to(first, link, direction, nouns)  # a battle that was fought in some year
-    if first in PAST and not (first in PARTICIPLE and first in STATES and link in PREPOSITIONS):
+    is_so = first in PARTICIPLE and first in STATES and f"{first} {link}" not in _DONE
+    if first in PAST and not (is_so and link in PREPOSITIONS):
         base = PAST[first]
         done = base in INTRANSITIVE or first not in PARTICIPLE or f"{first} {link}" in _DONE
         if (done or link not in PARTICLES) and _ends_well(rest):
