@@ -47,6 +47,7 @@ from graphwalker.config import Config
 from graphwalker.errors import GraphError, UserError
 from graphwalker.graphs.base import Entity, KnowledgeGraph
 from graphwalker.oracle.oracle import OraclePolicy
+from graphwalker.oracle.speakers import WalkerSpeaker
 from graphwalker.policies.base import Sampling
 from graphwalker.query.draft import Draft
 from graphwalker.query.query import Execution, Hop, Query, execute, own_side
@@ -94,7 +95,10 @@ class Maker:
             Walker(self._walked, seeds, rules, listed, judge.step(step) if judge else None)
             for step in range(STEPS if judge else 1)
         ]
-        widths = Widths(config.max_frontier, config.max_answers)
+        # Of other tools it is not known here how many calls a walk takes.
+        own = type(self._environment.speaker) is WalkerSpeaker
+        calls = config.environment.max_turns if own else 0
+        widths = Widths(config.max_frontier, config.max_answers, calls)
         self._walkers = [ConstraintWalker(walker, listed) for walker in walkers]
         self._ahead = [
             LookaheadWalker(walker, config.seed, widths, self._own, self._proven)
@@ -169,11 +173,7 @@ class Maker:
         of, step, level = parse_stream(structure)
         if level is not None:
             ahead = self._ahead[step].sample(of, rng, avoided)
-            if isinstance(ahead, Drop):
-                return ahead
-            # Only now it is known from which side each hop is written.
-            full = not avoided.isdisjoint(ahead.walk.query.relations)
-            return Drop("walk", "relation_avoided") if full else replace(ahead, id=name)
+            return ahead if isinstance(ahead, Drop) else replace(ahead, id=name)
         found = self._in_split(of, step, rng)
         return found if isinstance(found, Drop) else self._executed(name, *found)
 

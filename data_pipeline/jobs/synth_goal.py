@@ -9,7 +9,7 @@ from data_pipeline.jobs.distinct import Distinct, query_of
 from data_pipeline.jobs.goals import Draws, Goal, too_few
 from data_pipeline.jobs.ledger import DROPPED, Ledger, Unit, unit_of
 from data_pipeline.jobs.recipe import QUESTIONS, WALKS, Recipe
-from data_pipeline.jobs.yields import Yields
+from data_pipeline.jobs.yields import RELATION_SHARE, Yields
 from data_pipeline.outcomes import Drop, SampledWalk
 from data_pipeline.walks.lookahead import AHEAD
 from data_pipeline.walks.plausibility import LOOSER, STEP_NAMES, STEPS
@@ -18,8 +18,6 @@ from data_pipeline.walks.streams import parse_stream
 from graphwalker.errors import UserError
 from graphwalker.query.query import Query
 
-RELATION_SHARE = "relation_share"
-"""Why a walk is dropped that takes a relation which has its share."""
 FEW_USES = 5
 """Uses of a relation in one structure that are no share of it yet: a small run has no room for
 shares."""
@@ -75,21 +73,17 @@ class SynthGoal(Goal):
         self._paths: Counter[tuple[str, ...]] = Counter()
         self._relations: Counter[tuple[str, str]] = Counter()
         self._avoiding: dict[str, frozenset[str]] = {}
-        self._is_full = False
-        """Whether a relation of the walk that was judged last has its share."""
+        self._reason = ""
+        """Why the attempt that was judged last is dropped."""
         for record in ledger.records(recipe.distinct):
-            self._resume(record, kept=True)
-            self._remember(record)
-        for record in ledger.records(DROPPED):
-            self._resume(record, kept=False)
-
-    def _resume(self, record: Mapping[str, Any], kept: bool) -> None:
-        """Count an attempt of before."""
-        stream, _, number = unit_of(record).rpartition("/")
-        if kept:
+            stream, _, number = unit_of(record).rpartition("/")
             self._avoided(stream)
             self._made[stream] += 1
-        self._yields.add(stream, int(number), kept, record.get("reason") == RELATION_SHARE)
+            self._yields.add(stream, int(number), "")
+            self._remember(record)
+        for record in ledger.records(DROPPED):
+            stream, _, number = unit_of(record).rpartition("/")
+            self._yields.add(stream, int(number), record["reason"])
 
     def next_structure(self) -> str | None:
         if self.kept.total() >= self.total:
@@ -150,13 +144,13 @@ class SynthGoal(Goal):
         """The attempt, dropped when an earlier one is the same question, or filled the share
         of its path or of a relation. What rules out a walk comes before what its question met."""
         found = dict(unit)
-        self._is_full = found.get(DROPPED, {}).get("reason") == RELATION_SHARE
+        self._reason = found.get(DROPPED, {}).get("reason", "")
         if (walk := found.get(WALKS)) is None:
             return unit
         drop = self._drop(structure, walk, found)
-        self._is_full = drop is not None and drop.reason == RELATION_SHARE
         if drop is None:
             return unit
+        self._reason = drop.reason
         return [*([] if self._bare else unit[:1]), (DROPPED, drop.to_json(unit_of(walk)))]
 
     def _drop(
@@ -183,7 +177,7 @@ class SynthGoal(Goal):
         return self._rival(stream, sampled.walk.query, sampled.path)
 
     def count(self, structure: str, kept: bool) -> None:
-        self._yields.add(structure, self.tried[structure], kept, self._is_full)
+        self._yields.add(structure, self.tried[structure], "" if kept else self._reason)
         super().count(structure, kept)
         self._made[structure] += kept
 

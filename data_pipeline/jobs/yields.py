@@ -5,10 +5,13 @@ from collections.abc import Container, Iterable
 
 from data_pipeline.walks.lookahead import TOPICS
 from data_pipeline.walks.sampler import TOPICS as BLIND_TOPICS
-from data_pipeline.walks.streams import Stream
+from data_pipeline.walks.streams import Stream, parse_stream
 
-WINDOW, KEPT = 200, 20
-"""Walks are drawn ahead where fewer than `KEPT` of the last `WINDOW` blind attempts were kept."""
+WINDOW, KEPT, LOST = 200, 20, 60
+"""Walks are drawn ahead where of the last `WINDOW` blind attempts fewer than `KEPT` were kept, or
+`LOST` ended nowhere."""
+DEAD_END, RELATION_SHARE = "dead_end", "relation_share"
+"""Why a walk was not drawn, and why one is dropped that takes a relation which has its share."""
 FULL = 8
 """Attempts that end because a relation has its share, after which walks keep off such relations
 from the start."""
@@ -28,16 +31,22 @@ class _Attempted:
         """Attempts up to the last one that was kept."""
         self.full = 0
         """Those that ended because a relation has its share."""
-        self._last = deque[int](maxlen=KEPT)
+        self._kept, self._lost = deque[int](maxlen=KEPT), deque[int](maxlen=LOST)
 
-    def kept(self, number: int) -> None:
-        self.productive = number + 1
-        self._last.append(number)
+    def add(self, number: int, reason: str) -> None:
+        self.tried += 1
+        if not reason:
+            self.productive = number + 1
+            self._kept.append(number)
+        elif reason == DEAD_END:
+            self._lost.append(number)
+        self.full += reason == RELATION_SHARE
 
     @property
     def is_poor(self) -> bool:
-        first = self._last[0] if len(self._last) == KEPT else -1
-        return self.tried - 1 - first > WINDOW
+        before = self.tried - 1 - WINDOW
+        few = (self._kept[0] if len(self._kept) == KEPT else -1) < before
+        return few or (len(self._lost) == LOST and self._lost[0] > before)
 
 
 class Yields:
@@ -58,36 +67,37 @@ class Yields:
             for name in structures
         }
         self._attempted = {stream: _Attempted() for stream in self.streams}
+        self._next: dict[str, str | None] = {}
+        """Of each structure, until its next attempt is counted."""
 
     @property
     def streams(self) -> list[str]:
         """Every stream that there may be, structure by structure, in the order of their use."""
         return [name for steps in self._of.values() for step in steps for name in step]
 
-    def add(self, stream: str, number: int, kept: bool, is_full: bool) -> None:
-        """Count the ending of an attempt. `is_full`: a relation had its share."""
-        attempted = self._attempted[stream]
-        attempted.tried += 1
-        attempted.full += is_full
-        if kept:
-            attempted.kept(number)
+    def add(self, stream: str, number: int, reason: str) -> None:
+        """Count an attempt by why it was dropped, `""` where it was kept."""
+        self._attempted[stream].add(number, reason)
+        self._next.pop(parse_stream(stream).structure, None)
 
     def stream(self, structure: str) -> str | None:
         """The stream of the structure's next attempt; `None` where it is exhausted."""
-        for step in self._of[structure]:
-            if self._fruitless(step) < self._patience:
-                return self._within(step)
-        return None
+        if structure not in self._next:
+            steps = (s for s in self._of[structure] if self._fruitless(s) < self._patience)
+            step = next(steps, None)
+            self._next[structure] = self._within(step) if step else None
+        return self._next[structure]
 
     def _fruitless(self, step: list[str]) -> int:
         """Attempts since the last one that was kept."""
         found = 0
-        for place, name in reversed([*enumerate(step)]):
+        for name in reversed(step):
             attempted = self._attempted[name]
-            vain = attempted.tried - attempted.productive
-            found += vain * AHEAD_COUNTS if place else vain
-            if attempted.productive:
-                break
+            if attempted.tried:
+                vain = attempted.tried - attempted.productive
+                found += vain if name == step[0] else vain * AHEAD_COUNTS
+                if attempted.productive:
+                    break
         return found
 
     def _within(self, step: list[str]) -> str:

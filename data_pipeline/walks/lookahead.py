@@ -6,20 +6,17 @@ it is for structures of which few blind attempts are kept.
 """
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
-from typing import Generic, TypeVar
 
-from data_pipeline.outcomes import Drop
+from data_pipeline.outcomes import Drop, SampledWalk
 from data_pipeline.seeds.draws import below, some_of
 from data_pipeline.walks.places import HopEnds, KnownHop, WalkedPlace, WalkedPlaces
 from data_pipeline.walks.sampler import HOP_TRIES, STRUCTURES, TOPIC_TRIES, Walk, Walker
 from graphwalker.graphs.base import Entity
 from graphwalker.query.query import Branch, Execution, Hop, Query, in_order
-
-T = TypeVar("T")
 
 AHEAD = frozenset(
     name for name, (lengths, tail) in STRUCTURES.items() if len(lengths) == 1 < lengths[0] + tail
@@ -45,13 +42,20 @@ REMEMBERED = 1 << 12
 
 @dataclass(frozen=True, slots=True)
 class Widths:
-    """The most entities that a query of a walk may find."""
+    """The most entities that a query of a walk may find, and the most calls that an agent may make
+    to find them; 0 where that is not known."""
 
     frontier: int
     answers: int
+    calls: int = 0
+
+    def allows(self, frontiers: Sequence[Collection[str]], left: int) -> bool:
+        """Whether the calls for the hops from these frontiers, and for so many more, are allowed:
+        one look at the relations for each hop, and one at the triples of each entity."""
+        return not self.calls or sum(map(len, frontiers)) + len(frontiers) + 2 * left <= self.calls
 
 
-Prove = Callable[[Walk, Execution], T | Drop]
+Prove = Callable[[Walk, Execution], SampledWalk | Drop]
 """What comes of a walk whose query was executed."""
 
 
@@ -68,13 +72,13 @@ class _Path:
 
 
 @dataclass(slots=True)
-class _Found(Generic[T]):
+class _Found:
     """A whole walk, and what came of it once that was asked."""
 
     hops: tuple[KnownHop, ...]
     entities: tuple[Entity, ...]
     frontiers: tuple[dict[str, Entity], ...]
-    proven: T | Drop | None = None
+    proven: SampledWalk | Drop | None = None
 
     def walk(self, structure: str) -> Walk:
         hops = tuple(known.hop for known in self.hops)
@@ -86,12 +90,12 @@ class _Found(Generic[T]):
         return Execution((frontiers,), (frontiers[-1],))
 
 
-class LookaheadWalker(Generic[T]):
+class LookaheadWalker:
     """Samples the walks that its `walker` may take. A walk depends on `rng` and on the relations
     that it is to keep off, on nothing else."""
 
     def __init__(
-        self, walker: Walker, seed: int, widths: Widths, own: Callable[[Hop], Hop], prove: Prove[T]
+        self, walker: Walker, seed: int, widths: Widths, own: Callable[[Hop], Hop], prove: Prove
     ) -> None:
         """`own` gives the spelling of a hop in which it is stored; `prove` what comes of a walk."""
         self._walker, self._widths, self._own, self._prove = walker, widths, own, prove
@@ -100,9 +104,11 @@ class LookaheadWalker(Generic[T]):
         self._is_small = walker.seeds.size <= SMALL
         self._remembered = lru_cache(REMEMBERED)(self._some_from)
 
-    def sample(self, structure: str, rng: random.Random, avoided: frozenset[str]) -> T | Drop:
-        """What was proven of a walk of the structure, or why this attempt found none. It takes none
-        of the `avoided` relations."""
+    def sample(
+        self, structure: str, rng: random.Random, avoided: frozenset[str]
+    ) -> SampledWalk | Drop:
+        """A proven walk of the structure, or why this attempt found none. It takes none of the
+        `avoided` relations."""
         seeds, usable = self._walker.seeds, self._walker.rules.usable_topic
         (length,), _ = STRUCTURES[structure]
         fault = Drop("walk", "dead_end")
@@ -113,16 +119,18 @@ class LookaheadWalker(Generic[T]):
             if self._is_small and not self._places.leads(topic.id, None, length):
                 continue
             for found in islice(self._from(topic, length, rng, avoided), PROOFS):
-                if found.proven is None:
-                    found.proven = self._prove(found.walk(structure), found.run())
-                if not isinstance(found.proven, Drop):
-                    return found.proven
-                fault = found.proven
+                proven = found.proven or self._prove(found.walk(structure), found.run())
+                found.proven = proven
+                if isinstance(proven, Drop):
+                    fault = proven
+                # Only now it is known from which side each hop is written.
+                elif avoided.isdisjoint(proven.walk.query.relations):
+                    return proven
         return fault
 
     def _from(
         self, topic: Entity, length: int, rng: random.Random, avoided: frozenset[str]
-    ) -> Iterator[_Found[T]]:
+    ) -> Iterator[_Found]:
         """Walks from there, in random order."""
         if not self._is_small:
             yield from self._paths(self._start(topic, avoided, LOOKS), length, rng)
@@ -132,7 +140,7 @@ class LookaheadWalker(Generic[T]):
             some = [one for one in some if all(map(self._keeping_off(avoided), one.hops))]
         yield from rng.sample(some, min(PROOFS, len(some)))
 
-    def _some_from(self, topic: Entity, length: int) -> list[_Found[T]]:
+    def _some_from(self, topic: Entity, length: int) -> list[_Found]:
         """The same walks whenever they are asked for."""
         rng = random.Random(f"{self._seed}/{topic.id}/{length}/ahead")
         path = self._start(topic, frozenset(), MANY_LOOKS)
@@ -145,7 +153,7 @@ class LookaheadWalker(Generic[T]):
     def _keeping_off(self, avoided: frozenset[str]) -> Callable[[KnownHop], bool]:
         return lambda known: self._own(known.hop).relation not in avoided
 
-    def _paths(self, path: _Path, left: int, rng: random.Random) -> Iterator[_Found[T]]:
+    def _paths(self, path: _Path, left: int, rng: random.Random) -> Iterator[_Found]:
         """The walks that the path grows to by so many more hops."""
         path.looks -= 1
         places, here, endings = self._places, path.places[-1], 0
@@ -178,7 +186,7 @@ class LookaheadWalker(Generic[T]):
         reached: dict[str, Entity],
         left: int,
         rng: random.Random,
-    ) -> Iterator[_Found[T]]:
+    ) -> Iterator[_Found]:
         """The walks that take this hop; the path is left as it was."""
         path.places.append(self._places.at(target.id))
         path.entities.append(target)
@@ -213,7 +221,7 @@ class LookaheadWalker(Generic[T]):
 
     def _reached(self, path: _Path, hop: KnownHop, left: int) -> dict[str, Entity] | None:
         """What the query finds over one more hop; `None` where that may not be asked: an entity
-        lacks the hop, there are too many, or fewer hops find the same."""
+        lacks the hop, that are too many entities or calls, or fewer hops find the same."""
         one, step, most = hop.hop, self._walker.graph.step, self._widths.frontier
         found: dict[str, Entity] = {}
         for entity_id in path.frontiers[-1]:
@@ -222,6 +230,8 @@ class LookaheadWalker(Generic[T]):
                 found[end.id] = end
             if not ends or len(found) > most:
                 return None
+        if left > 1 and not self._widths.allows((*path.frontiers, found), left - 2):
+            return None
         if left == 1 and (
             len(found) > self._widths.answers
             or path.entities[0].id in found

@@ -320,6 +320,7 @@ def _ends(hop: Hop, listing: Listing) -> int:
     return side.get(hop.relation, 0)
 
 
+@cache
 def reversed_hop(hop: Hop) -> Hop:
     return Hop(hop.relation, hop.direction.reverse)
 

@@ -1,5 +1,6 @@
 """Streams of attempts: of which structure, under which step of the rule, drawn ahead or not."""
 
+from functools import cache
 from typing import NamedTuple
 
 AHEAD = "+"
@@ -25,6 +26,7 @@ class Stream(NamedTuple):
         return f"{self.structure}{step}{'' if self.level is None else f'{AHEAD}{self.level}'}"
 
 
+@cache
 def parse_stream(name: str) -> Stream:
     """Inverse of `str(stream)`."""
     rest, ahead, level = name.partition(AHEAD)

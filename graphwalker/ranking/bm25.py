@@ -56,9 +56,11 @@ def rank_relations(query: str, relations: tuple[str, ...]) -> tuple[str, ...]:
     index = _index(ordered)
     known = [word for word in words(query) if word in index.idf]  # the others score nothing
     # Rounded, so that a tie stays a tie whatever the order of additions.
-    scores = [round(score, 9) for score in index.scores(known)]
-    order = sorted(range(len(ordered)), key=lambda i: (-scores[i], ordered[i]))
-    return tuple(ordered[i] for i in order)
+    scored = [(-round(score, 9), i) for i, score in enumerate(index.scores(known)) if score]
+    # Most relations share no word with the question: they stay in their order.
+    places = {i for _, i in scored}
+    scored += [(0.0, i) for i in range(len(ordered)) if i not in places]
+    return tuple(ordered[i] for _, i in sorted(scored))
 
 
 @lru_cache(maxsize=4_096)

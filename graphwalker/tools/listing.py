@@ -80,16 +80,13 @@ def lister(graph: KnowledgeGraph, settings: WalkerSettings, remembered: int = 1 
 
 def many_lister(graph: KnowledgeGraph, settings: WalkerSettings) -> ManyLister:
     """Lists the relations of several entities, in one round trip where the graph has any."""
-    hidden, some_hidden = hidden_test(settings.skip_relations), bool(settings.skip_relations)
+    shown = _shown(settings.skip_relations)
     if settings.hide_inverse and type(graph).inverse_of is KnowledgeGraph.inverse_of:
         raise UserError("hide_inverse needs inverses: set layers.freebase_schema")
 
     def list_many(entity_ids: Sequence[str]) -> list[Listing]:
         sides = [Side(entity_id, direction) for entity_id in entity_ids for direction in Direction]
-        found = [
-            {r: n for r, n in listed if n > 0 and not (some_hidden and hidden(r))}
-            for listed in graph.flat_relations_many(sides)
-        ]
+        found = [*map(shown, graph.flat_relations_many(sides))]
         listings: list[Listing] = []
         for entity_id, out, into in zip(entity_ids, found[::2], found[1::2], strict=True):
             if settings.hide_inverse:
@@ -98,6 +95,23 @@ def many_lister(graph: KnowledgeGraph, settings: WalkerSettings) -> ManyLister:
         return listings
 
     return list_many
+
+
+def _shown(patterns: tuple[str, ...]) -> Callable[[list[tuple[str, int]]], dict[str, int]]:
+    """What is shown of the relations that a graph lists. A relation is looked at once."""
+    is_hidden = hidden_test(patterns)
+    known, hidden = set[str](), set[str]()
+
+    def shown(listed: list[tuple[str, int]]) -> dict[str, int]:
+        found = dict(listed)
+        if new := found.keys() - known:
+            hidden.update(filter(is_hidden, new))
+            known.update(new)
+        if 0 in found.values() or not hidden.isdisjoint(found):
+            return {r: n for r, n in listed if n > 0 and r not in hidden}
+        return found
+
+    return shown
 
 
 def _without_inverses(

@@ -1,7 +1,6 @@
 """Hops on the node numbers of a compiled graph: what to list for a node, what lies one hop away."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Mapping, Sequence
 from operator import sub
 from typing import Any
 
@@ -14,6 +13,8 @@ from graphwalker.graphs.format.sides import EdgeSide
 
 MANY = 64
 """Destinations from which on numpy crosses faster than a loop."""
+FEW_CVTS = 8
+"""CVT nodes around a node below which no listing is stored."""
 AT_ONCE = 1 << 16
 """Destinations of a hub in one piece: what they take in memory is bounded."""
 
@@ -59,23 +60,25 @@ class Hops:
     def _listed(
         self, node: int, direction: Direction, listings: Listings | None
     ) -> list[tuple[str, int]]:
-        side, ids = self._sides[direction], self._ids
+        side, ids, is_cvt = self._sides[direction], self._ids, self._is_cvt
         numbers, starts = side.around(node)
         to_cvts = side.to_cvts
+        names = [ids[number] for number in numbers]
+        plain = list(zip(names, map(sub, starts[1:], starts), strict=True))
         mediated = [i for i, number in enumerate(numbers) if to_cvts[number]]
-        if mediated and listings is not None:
+        if not mediated:
+            return plain
+        first, last = starts[mediated[0]], starts[mediated[-1] + 1]
+        # The ends of all these relations, read at once where they are few.
+        near = side.nodes.between(first, last) if last - first < MANY else []
+        around = [is_cvt[end] for end in near].count(1)
+        if near and not around:
+            return plain
+        # Fewer are walked in less time than a search for a stored listing takes.
+        if listings is not None and not 0 < around < FEW_CVTS:
             stored = listings.get(node)
             if stored is not None:
                 return stored
-        names, is_cvt = [ids[number] for number in numbers], self._is_cvt
-        plain = zip(names, map(sub, starts[1:], starts), strict=True)
-        if not mediated:
-            return list(plain)
-        first, last = starts[mediated[0]], starts[mediated[-1] + 1]
-        # The ends of all these relations, read at once where that is no more than they need.
-        near = side.nodes.between(first, last) if last - first < CVTS_PER_RELATION else []
-        if near and 1 not in [is_cvt[end] for end in near]:
-            return list(plain)
         listed = dict(plain)
         for i in mediated:
             start, end = starts[i], starts[i + 1]
@@ -90,9 +93,10 @@ class Hops:
             # of 0, which is not listed.
             relation = names[i]
             listed[relation] = listed[relation] - len(cvts) if len(cvts) < len(ends) else 0
-            for pair, count in self._pairs(node, numbers[i], cvts, direction):
+            for far, count in self._behind(node, cvts, side).items():
                 # A relation that is stored under the id `a..b` has its own count, and keeps it.
-                listed.setdefault(pair, count)
+                if pair := self._pair(numbers[i], far, direction):
+                    listed.setdefault(pair, count)
         return sorted((relation, count) for relation, count in listed.items() if count)
 
     def step(self, node: int, relation: str, direction: Direction, limit: int | None) -> list[int]:
@@ -161,14 +165,6 @@ class Hops:
             start, size = start + size, min(AT_ONCE, 8 * size)
         return found[:limit]
 
-    def _pairs(
-        self, node: int, near: int, cvts: list[int], direction: Direction
-    ) -> Iterator[tuple[str, int]]:
-        """What lies behind the CVT nodes, as flattened relations."""
-        for far, others in self._behind(node, cvts, self._sides[direction]).items():
-            if pair := self._pair(near, far, direction):
-                yield pair, len(others)
-
     def _pair(self, near: int, far: int, direction: Direction) -> str:
         """`first..second`, or `""` where a step could not tell which is which."""
         names = self._names[direction]
@@ -184,29 +180,25 @@ class Hops:
         sure = FLATTENED not in first and FLATTENED not in self._ids[near]
         return FLATTENED.join((first, second)) if sure else ""
 
-    def _behind(self, node: int, cvts: list[int], side: EdgeSide) -> dict[int, set[int]]:
-        """What lies one hop behind the CVT nodes: node numbers by relation number."""
-        found: dict[int, set[int]] = {}
-        is_cvt, nodes = self._is_cvt, side.nodes
+    def _behind(self, node: int, cvts: list[int], side: EdgeSide) -> dict[int, int]:
+        """How many nodes lie one hop behind the CVT nodes, by relation number."""
+        is_cvt, found = self._is_cvt, dict[int, int]()
+        if len(cvts) == 1:  # no node is counted twice
+            for relation, other in zip(*side.edges(cvts[0], RELATIONS_PER_CVT), strict=True):
+                if other != node and not is_cvt[other]:
+                    found[relation] = found.get(relation, 0) + 1
+            return found
+        sets: dict[int, set[int]] = {}
         for cvt in cvts:
-            relations, starts = side.around(cvt)
-            if not relations:
-                continue
             # GraphWalker's limit, by relation id: every backend cuts at the same relations.
-            relations, starts = relations[:RELATIONS_PER_CVT], starts[: RELATIONS_PER_CVT + 1]
-            others = nodes.between(starts[0], starts[-1])
-            # Most relations of a CVT node have one end, and then the two lists match as they are.
-            if len(others) > len(relations):
-                runs = zip(relations, pairwise(starts), strict=True)
-                relations = [r for r, (start, end) in runs for _ in range(end - start)]
-            for relation, other in zip(relations, others, strict=True):
+            for relation, other in zip(*side.edges(cvt, RELATIONS_PER_CVT), strict=True):
                 if other == node or is_cvt[other]:
                     continue
-                if relation in found:
-                    found[relation].add(other)
+                if relation in sets:
+                    sets[relation].add(other)
                 else:
-                    found[relation] = {other}
-        return found
+                    sets[relation] = {other}
+        return {relation: len(others) for relation, others in sets.items()}
 
 
 def _far_ends(

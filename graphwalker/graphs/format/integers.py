@@ -90,6 +90,8 @@ class SplitIntegers:
         if last - first > MANY:
             return self.array(first, last).tolist()
         if self._bytes is not None:
+            if last - first == 1:  # as most edges of CVT nodes stand
+                return [low[first] | self._bytes[high[first]]]
             above = map(self._bytes.__getitem__, high[first:last])
             return list(map(int.__or__, low[first:last], above))
         place = first >> per

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -91,6 +92,20 @@ class EdgeSide(ABC):
         if group == len(relations) or relations[group] != relation:
             return 0, 0
         return starts[group], starts[group + 1]
+
+    def edges(self, node: int, most: int) -> tuple[Sequence[int], list[int]]:
+        """The relation and the destination of each edge of a node, of its first `most` relations;
+        for nodes that are passed once, and not remembered."""
+        relations, starts = self._decoded(node)
+        if not relations:
+            return (), []
+        relations, starts = relations[:most], starts[: most + 1]
+        others = self.nodes.between(starts[0], starts[-1])
+        # Most relations of a CVT node have one end, and then the two lists match as they are.
+        if len(others) == len(relations):
+            return relations, others
+        runs = zip(relations, pairwise(starts), strict=True)
+        return [r for r, (start, end) in runs for _ in range(end - start)], others
 
     @abstractmethod
     def _decoded(self, node: int) -> tuple[list[int], Sequence[int]]: ...

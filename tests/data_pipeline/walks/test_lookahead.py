@@ -35,6 +35,7 @@ def soon(monkeypatch) -> None:
     """A few attempts are enough to call a structure poor."""
     monkeypatch.setattr(yields, "WINDOW", 10)
     monkeypatch.setattr(yields, "KEPT", 9)
+    monkeypatch.setattr(yields, "LOST", 10)
     monkeypatch.setattr(yields, "FULL", 2)
 
 
@@ -76,12 +77,22 @@ def test_streams_are_called_by_their_structure_step_and_level():
 def test_a_poor_structure_is_drawn_ahead_a_rich_one_is_not():
     found = Yields(["4-hop", "2I"], 3, 1000, {"4-hop"})
     for number in range(11):
-        found.add("4-hop", number, number < 5, False)
-        found.add("2I", number, number < 5, False)
+        found.add("4-hop", number, "" if number < 5 else "shortcut")
+        found.add("2I", number, "" if number < 5 else "shortcut")
     assert (found.stream("4-hop"), found.stream("2I")) == ("4-hop+0", "2I")
     for number in range(2):
-        found.add("4-hop+0", number, False, True)
+        found.add("4-hop+0", number, "relation_share")
     assert found.stream("4-hop") == "4-hop+1"
+
+
+def test_a_structure_whose_walks_end_nowhere_is_poor(monkeypatch):
+    monkeypatch.setattr(yields, "LOST", 3)
+    monkeypatch.setattr(yields, "KEPT", 1)
+    found = Yields(["3-hop"], 3, 1000, {"3-hop"})
+    for number, reason in enumerate(["dead_end", "shortcut", "dead_end", "", "dead_end"]):
+        assert found.stream("3-hop") == "3-hop"
+        found.add("3-hop", number, reason)
+    assert found.stream("3-hop") == "3-hop+0"
 
 
 def test_a_run_that_looks_ahead_is_the_same_for_any_workers(graph, run, tmp_path):
