@@ -24,9 +24,10 @@ INTRANSITIVE, NOUNS_TOO = _kind("intransitive"), _kind("nouns_too")
 STATES, PLACES = _kind("states"), _kind("places")
 PEOPLE_DO, DID = _kind("people_do"), _kind("did")
 BARE, ADJECTIVES, IS_TO = _kind("bare"), _kind("adjectives"), _kind("is_to")
+PEOPLE_ACT = _kind("people_act")
 ALONE, GIVEN, GIVERS = _kind("alone"), _kind("given"), _kind("givers")
 AGENTS: dict[str, str] = english()["agents"]
-NO_PARTICIPLES = ("seed", "breed", "speed", "feed", "bed")
+NO_PARTICIPLES = ("seed", "breed", "speed", "feed", "bed", "sacred", "naked", "hundred", "kindred")
 
 
 def third(base: str) -> str:

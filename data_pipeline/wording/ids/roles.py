@@ -103,8 +103,9 @@ def between(words: list[str], direction: Direction, nouns: Nouns) -> PlainWords 
     label, link, named = words[:place], words[place], words[place + 1 :]
     if any(map(_is_no_noun, label)) or named[-1] in MEASURED_IN:
         return None
-    known = nouns.object in ("", " ".join(named))
-    if not (link in ("in", "on", "at", "within") or (known and nouns.object)):
+    if nouns.object and nouns.object.split()[-1] != singular(named[-1]):
+        return None  # `quantity in stock` is a number
+    if not nouns.object and link not in ("in", "on", "at", "within"):
         return None  # `reason for visit` is a reason
     led = Nouns(nouns.subject, nouns.object or " ".join([*named[:-1], singular(named[-1])]))
     if "".join(label) == nouns.subject.replace(" ", ""):

@@ -12,6 +12,7 @@ from data_pipeline.wording.ids.inflection import (
     NOUNS_TOO,
     PARTICIPLE,
     PAST,
+    PEOPLE_ACT,
     PEOPLE_DO,
     STATES,
     base_of,
@@ -46,16 +47,8 @@ _DONE = (
 )
 """Where the past is the participle, too, and somebody did it."""
 _ADVERBS = (
-    "first",
-    "last",
-    "best",
-    "also",
-    "now",
-    "once",
-    "still",
-    "later",
-    "already",
-    "currently",
+    *("first", "last", "best", "also", "now", "once", "still", "later", "already", "currently"),
+    *("often", "always", "never", "mostly", "sometimes", "most", "twice", "soon"),
 )
 _OVER = ("formerly", "previously", "once", "originally")
 _NO_ADVERBS = ("family", "assembly", "supply", "reply", "monthly", "weekly", "daily", "yearly")
@@ -82,6 +75,8 @@ def plain_words(words: list[str], direction: Direction, nouns: Nouns) -> PlainWo
     if rest and adverb and (first not in BASES or first == "last"):
         found = plain_words(rest, direction, nouns) or linked_words(rest, direction, nouns)
         return found and _with_adverb(first, found)
+    if len(words) in (2, 3) and of_gerund(words[1]) and (first in PAST or base_of(first)):
+        return _doing(words, direction, nouns)
     if len(words) > 2:
         found = _with_adjunct(words, direction, nouns) or _compound(words, direction, nouns)
         if found or (found := _event(words, direction, nouns)):
@@ -89,6 +84,14 @@ def plain_words(words: list[str], direction: Direction, nouns: Nouns) -> PlainWo
     if len(words) == 3 and first in BASES and _is_a_noun_of_a_verb(words):
         return being(f"a {first}-{' '.join(rest)}", direction, nouns)  # `follow up to`
     return _of_the_past(words, direction, nouns) or _of_the_present(words, direction, nouns)
+
+
+def _doing(words: list[str], direction: Direction, nouns: Nouns) -> PlainWords:
+    """`died fighting`, `enjoys reading`."""
+    first, gerund, *named = words
+    led = Nouns(nouns.subject, nouns.object or " ".join(named))
+    base, aux = (PAST[first], "did") if first in PAST else (base_of(first), "does")
+    return active(base, first, aux, [gerund], direction, led)
 
 
 def _with_adjunct(words: list[str], direction: Direction, nouns: Nouns) -> PlainWords | None:
@@ -165,6 +168,7 @@ def _of_the_past(words: list[str], direction: Direction, nouns: Nouns) -> PlainW
     if first in PAST and not (is_so and link in PREPOSITIONS):
         base = PAST[first]
         done = base in INTRANSITIVE or first not in PARTICIPLE or f"{first} {link}" in _DONE
+        done = done or (base in PEOPLE_ACT and is_person(nouns.subject))
         if (done or link not in PARTICLES) and _ends_well(rest):
             return active(base, first, "did", rest, direction, nouns)
     if not rest and first not in STATES and is_participle(first) and first not in PARTICIPLE:
