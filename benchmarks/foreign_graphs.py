@@ -26,13 +26,7 @@ from typing import Any
 
 from benchmarks.foreign_data import FOREIGN
 from benchmarks.foreign_held_out import HELD_OUT
-from benchmarks.foreign_strangers import STRANGERS
-from benchmarks.foreign_strangers_2 import SECOND
-from benchmarks.foreign_strangers_3 import THIRD
-from benchmarks.foreign_strangers_4 import FOURTH
-from benchmarks.foreign_strangers_5 import FIFTH
-from benchmarks.foreign_strangers_6 import SIXTH
-from benchmarks.foreign_strangers_7 import SEVENTH
+from benchmarks.foreign_rounds import STRANGERS
 from benchmarks.record import ROOT
 from graphwalker.files import read_json, read_jsonl
 
@@ -54,17 +48,7 @@ def main() -> int:
     for name in given.only or ("metaqa", *FOREIGN):
         folder = given.out / name
         folder.mkdir(parents=True, exist_ok=True)
-        made = {
-            **FOREIGN,
-            **HELD_OUT,
-            **STRANGERS,
-            **SECOND,
-            **THIRD,
-            **FOURTH,
-            **FIFTH,
-            **SIXTH,
-            **SEVENTH,
-        }
+        made = {**FOREIGN, **HELD_OUT, **STRANGERS}
         inputs = made[name](folder) if name in made else metaqa(folder)
         if not inputs:
             print(f"{name}: left out, GRAPHWALKER_DATA/metaqa/kb.txt.gz is absent")

@@ -157,6 +157,6 @@ def power(folder: Path) -> list[str]:
     return as_linked_data(folder, schema, node, terms, terms)
 
 
-STRANGERS: dict[str, Callable[..., list[str]]] = {
+FIRST: dict[str, Callable[..., list[str]]] = {
     **{"hospital": hospital, "packages": packages, "power": power},
 }

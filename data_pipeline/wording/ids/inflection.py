@@ -24,7 +24,7 @@ INTRANSITIVE, NOUNS_TOO = _kind("intransitive"), _kind("nouns_too")
 STATES, PLACES = _kind("states"), _kind("places")
 PEOPLE_DO, DID = _kind("people_do"), _kind("did")
 BARE, ADJECTIVES, IS_TO = _kind("bare"), _kind("adjectives"), _kind("is_to")
-PEOPLE_ACT = _kind("people_act")
+PEOPLE_ACT, DONE_OR_DID, GROUPS = _kind("people_act"), _kind("done_or_did"), _kind("groups")
 ALONE, GIVEN, GIVERS = _kind("alone"), _kind("given"), _kind("givers")
 AGENTS: dict[str, str] = english()["agents"]
 NO_PARTICIPLES = ("seed", "breed", "speed", "feed", "bed", "sacred", "naked", "hundred", "kindred")
@@ -124,7 +124,11 @@ def is_participle(word: str) -> bool:
 
 PLURALS = {
     **{"children": "child", "people": "person", "media": "medium", "alumni": "graduate"},
-    **{"campuses": "campus", "includes": "included"},
+    **{"campuses": "campus", "includes": "included", "women": "woman", "men": "man"},
+    **{f"{word}s": word for word in ("movie", "calorie", "cookie", "zombie", "rookie", "prairie")},
+    **{"indices": "index", "matrices": "matrix", "criteria": "criterion", "bacteria": "bacterium"},
+    **{"analyses": "analysis", "diagnoses": "diagnosis", "theses": "thesis", "buses": "bus"},
+    **{"viruses": "virus", "wolves": "wolf", "leaves": "leaf", "wives": "wife", "lives": "life"},
 }
 _ODD = {"child": "children", "person": "people", "man": "men", "woman": "women"}
 UNCHANGED = ("ss", "us", "is", "news", "series", "species", "headquarters", "olympics")

@@ -4,6 +4,7 @@ from data_pipeline.wording.ids.inflection import (
     BARE,
     DID,
     GIVEN,
+    GROUPS,
     INTRANSITIVE,
     NOUNS_TOO,
     PARTICIPLE,
@@ -26,7 +27,7 @@ _NAMED_BY_ROLE = (
     *("director", "president", "ceo", "founder", "leader", "chair", "dean", "mayor", "captain"),
     *("manager", "owner", "author", "sibling", "parent", "child", "friend", "spouse", "student"),
 )
-_OFFICES = ("state", "government", "parliament", "congress", "household", "mission")
+_OFFICES = ("speech", "state", "government", "parliament", "congress", "household", "mission")
 
 
 def with_its_object(words: list[str], nouns: Nouns) -> tuple[list[str], Nouns]:
@@ -41,7 +42,8 @@ def with_its_object(words: list[str], nouns: Nouns) -> tuple[list[str], Nouns]:
     fits = named and _leads_somewhere(head, named) if links else _has_an_object(words[0])
     if not links and base_of(words[0]) in NOUNS_TOO and named:
         fits = named == nouns.object.split() or base_of(words[0]) in ("play", "study", "host")
-    if not links and named == nouns.object.split() and is_person(nouns.subject):
+    group = nouns.subject.split()[-1:] and nouns.subject.split()[-1] in GROUPS
+    if not links and named == nouns.object.split() and (group or is_person(nouns.subject)):
         base = PAST.get(words[0], "")
         fits = fits or bool(base and words[0] not in STATES and base not in (*GIVEN, "refer"))
     if not fits or not named or len(links) > 1 or named[0] in PARTICLES:

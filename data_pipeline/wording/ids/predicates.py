@@ -94,7 +94,20 @@ _WITHOUT_ARTICLE = (
     *("jurisdiction", "ownership", "support", "help", "advice", "custody", "priority", "shape"),
     *("fealty", "allegiance", "loyalty", "homage", "asylum", "citizenship", "membership"),
     *("infrastructure", "equipment", "credit", "refuge", "war", "peace", "office", "residence"),
-    *("well", "same", "best", "gold", "silver", "bronze", "first", "second", "third", "authority"),
+    *(
+        "work",
+        "lead",
+        "well",
+        "same",
+        "best",
+        "gold",
+        "silver",
+        "bronze",
+        "first",
+        "second",
+        "third",
+        "authority",
+    ),
     *("funding", "training", "information", "knowledge", "command", "aid", "traffic", "parts"),
 )
 """What stands behind a verb without an article: `has access to`, `takes care of`."""

@@ -3,6 +3,7 @@ relation is which, by the kinds of things there."""
 
 from data_pipeline.wording.ids.inflection import (
     BARE,
+    BASES,
     IS_TO,
     NOUNS_TOO,
     PAST,
@@ -14,6 +15,7 @@ from data_pipeline.wording.ids.inflection import (
 from data_pipeline.wording.ids.predicates import (
     PERSONS,
     PREPOSITIONS,
+    TIMES,
     Nouns,
     PlainWords,
     active,
@@ -101,7 +103,7 @@ def between(words: list[str], direction: Direction, nouns: Nouns) -> PlainWords 
         return None
     place = links[0]
     label, link, named = words[:place], words[place], words[place + 1 :]
-    if any(map(_is_no_noun, label)) or named[-1] in MEASURED_IN:
+    if any(map(_is_no_noun, label)) or named[-1] in (*MEASURED_IN, *TIMES):
         return None
     if nouns.object and nouns.object.split()[-1] != singular(named[-1]):
         return None  # `quantity in stock` is a number
@@ -145,7 +147,8 @@ def linked_words(
     if len(label) == 1 and last in _INTO and _may_be_a_verb(label[0]):
         return active(singular(label[0]), label[0], "does", [last], direction, nouns)
     named = " ".join(label)
-    if is_one or label[-1] in (*IS_TO, *PERSONS) or label[-1].endswith(_ROLES):
+    role = label[-1].endswith(_ROLES) and label[-1] not in BASES
+    if is_one or role or label[-1] in (*IS_TO, *PERSONS):
         return being(
             f"{'' if label[0] == 'part' else article(named)} {named} {last}".lstrip(),
             direction,

@@ -7,6 +7,8 @@ from data_pipeline.wording.ids.inflection import (
     ALONE,
     BARE,
     BASES,
+    DONE_OR_DID,
+    GROUPS,
     INTRANSITIVE,
     IRREGULAR,
     NOUNS_TOO,
@@ -167,6 +169,8 @@ def _of_the_past(words: list[str], direction: Direction, nouns: Nouns) -> PlainW
     is_so = first in PARTICIPLE and first in STATES and f"{first} {link}" not in _DONE
     if first in PAST and not (is_so and link in PREPOSITIONS):
         base = PAST[first]
+        if link and first in PARTICIPLE and _was_done(base, nouns.subject):
+            return done_to(first, link, direction, nouns) if len(rest) == 1 else None
         done = base in INTRANSITIVE or first not in PARTICIPLE or f"{first} {link}" in _DONE
         done = done or (base in PEOPLE_ACT and is_person(nouns.subject))
         if (done or link not in PARTICLES) and _ends_well(rest):
@@ -176,6 +180,12 @@ def _of_the_past(words: list[str], direction: Direction, nouns: Nouns) -> PlainW
     if link in PARTICLES and rest[-1] in PREPOSITIONS and is_participle(first):
         return done_to(" ".join(words[:-1]), words[-1], direction, nouns)
     return None
+
+
+def _was_done(base: str, subject: str) -> bool:
+    """Whether a thing was served with something, where a person served with others."""
+    known = bool(subject) and not is_person(subject)
+    return known and base in DONE_OR_DID and subject.split()[-1] not in GROUPS
 
 
 def _of_the_present(words: list[str], direction: Direction, nouns: Nouns) -> PlainWords | None:

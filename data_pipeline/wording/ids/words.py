@@ -8,6 +8,7 @@ from data_pipeline.wording.ids.predicates import PREPOSITIONS, Nouns
 JOINED: dict[str, str] = english()["joined"]
 SHORT: dict[str, str] = english()["short"]
 UNITS: dict[str, str] = english()["units"]
+BEFORE_VERBS = tuple(english()["kinds"]["before_verbs"].split())
 MEASURED_IN = tuple(unit.split()[-1] for unit in UNITS.values())
 _JOINED_ROLES = tuple(english()["kinds"]["joined_roles"].split())
 _POINTS = ("id", "ids", "ref", "fk", "key", "iri", "uri")
@@ -50,6 +51,7 @@ def spelled_out(words: list[str], nouns: Nouns) -> list[str]:
     named = nouns.object and nouns.object not in ("number", "date", "year")
     if len(words) > 1 and named and (words[-1] in _POINTS or words[-1] == "name"):
         words = words[:-1]
+    words = _as_one(words)
     numbered = re.fullmatch(r"([a-z]{3,})\d{1,2}", words[-1])
     if numbered:  # `author1`, `author2`: two columns of one kind
         words = [*words[:-1], numbered[1]]
@@ -59,10 +61,28 @@ def spelled_out(words: list[str], nouns: Nouns) -> list[str]:
         return ["number", "of", *words[1:]]
     if len(words) > 1 and words[-1] in UNITS and not base_of(words[0]):
         words = [*words[:-1], *UNITS[words[-1]].split()]
+    if "time" in words[:-1] and words[-1] in ("min", "mins", "minutes"):
+        words = [*words[:-1], "in", "minutes"]
     if len(words) > 1 and words[-1] == "no":
         words = [*words[:-1], "number"]
     found = " ".join(SHORT.get(word, word) for word in words)
     return JOINED.get(found, found).split()
+
+
+def _as_one(words: list[str]) -> list[str]:
+    """`peer reviewed` as one verb, `on call engineer` with one word before the noun."""
+    if len(words) > 1 and words[0] in BEFORE_VERBS and words[1].endswith("ed"):
+        return [f"{words[0]}-{words[1]}", *words[2:]]
+    if len(words) == 3 and words[:2] in _BEFORE_NOUNS and words[2] not in PREPOSITIONS:
+        return ["-".join(words[:2]), words[2]]
+    return words
+
+
+_BEFORE_NOUNS = (
+    *(["on", "call"], ["on", "site"], ["on", "duty"], ["in", "house"], ["off", "label"]),
+    *(["in", "flight"], ["after", "sales"], ["check", "in"], ["check", "out"], ["log", "in"]),
+    *(["pick", "up"], ["drop", "off"], ["start", "up"], ["follow", "up"], ["sign", "up"]),
+)
 
 
 def _apart(word: str) -> list[str]:
