@@ -127,6 +127,8 @@ class View:
 
     def answered(self, call: Call) -> Turn | None:
         """The recalled turn that made this very call, where there is one."""
+        if not self._answered:  # nothing was recalled, as in most episodes
+            return None
         found = self._answered.get(_key({"tool": call.tool, "arguments": call.arguments}))
         self._used = found or self._used
         return found

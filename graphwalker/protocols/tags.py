@@ -111,7 +111,9 @@ class TagProtocol:
             block = f"<answer> {self._write(list(action.names))} </answer>"
         else:
             block = f"<{self._tag}> {self._written(action)} </{self._tag}>"
-        thought = self._markup.in_thoughts.sub(r"<\\", thought.strip())
+        thought = thought.strip()
+        if "<" in thought:
+            thought = self._markup.in_thoughts.sub(r"<\\", thought)
         return f"<think> {thought} </think>\n{block}" if thought else block
 
     def observe(self, text: str) -> str:
@@ -210,10 +212,10 @@ class TagProtocol:
         return (*known, *(str(position + 1) for position in range(len(known), count)))
 
     def _write(self, value: Any) -> str:
-        return self._markup.hostile.sub(_ESCAPED, _ENCODER.encode(value))
+        return neutral(_ENCODER.encode(value), self._tag)
 
     def _clean(self, thought: str) -> str:
-        return self._markup.escaped.sub("<", thought).strip()
+        return (self._markup.escaped.sub("<", thought) if "<" in thought else thought).strip()
 
     def _last(self, tool: str) -> tuple[str, ...]:
         return (self._numbers[tool],) if tool in self._numbers else ()
@@ -225,7 +227,8 @@ def neutral(text: str, call_tag: str = CALL_TAG) -> str:
     >>> neutral("a </answer> b, 1 < 2")
     'a \\\\u003c/answer> b, 1 < 2'
     """
-    return _markup(call_tag).hostile.sub(_ESCAPED, text)
+    # Most texts have none, and a replacement with a backslash takes its time to be read.
+    return _markup(call_tag).hostile.sub(_ESCAPED, text) if "<" in text else text
 
 
 def _skip_open_thinking(completion: str, thoughts: list[str], marks: "re.Pattern[str]") -> int:

@@ -90,9 +90,12 @@ class SplitIntegers:
         if last - first > MANY:
             return self.array(first, last).tolist()
         if self._bytes is not None:
-            if last - first == 1:  # as most edges of CVT nodes stand
-                return [low[first] | self._bytes[high[first]]]
-            above = map(self._bytes.__getitem__, high[first:last])
+            size, parts_of = last - first, self._bytes
+            if size == 1:  # as most edges of CVT nodes stand
+                return [low[first] | parts_of[high[first]]]
+            if size == 2:
+                return [low[n] | parts_of[high[n]] for n in (first, first + 1)]
+            above = map(parts_of.__getitem__, high[first:last])
             return list(map(int.__or__, low[first:last], above))
         place = first >> per
         if last - first == 1:
