@@ -135,10 +135,10 @@ class LookaheadWalker:
         if not self._is_small:
             yield from self._paths(self._start(topic, avoided, LOOKS), length, rng)
             return
-        some = self._remembered(topic, length)
-        if avoided:
-            some = [one for one in some if all(map(self._keeping_off(avoided), one.hops))]
-        yield from rng.sample(some, min(PROOFS, len(some)))
+        keeps_off = self._keeping_off(avoided)
+        for found in some_of(rng, self._remembered(topic, length), WALKS):
+            if not avoided or all(map(keeps_off, found.hops)):
+                yield found
 
     def _some_from(self, topic: Entity, length: int) -> list[_Found]:
         """The same walks whenever they are asked for."""
