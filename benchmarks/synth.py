@@ -1,19 +1,27 @@
-"""GraphSynth, measured: seconds of each stage, the mix beside Table 6, every record verified.
+"""GraphSynth, measured: CPU of each stage, the mix beside Table 6, every record verified.
 
     python -m benchmarks.synth --graph runs/fb15k-graph --count 15000 --out runs/fb15k-synth
 
 makes what `graphwalker synth --graph ... --count ... --seed ... --out ...` makes, byte for byte, in
-one process, and writes benchmarks/results/synth.json.
+one process, and writes benchmarks/results/synth.json. `--against REPO` makes as many with the code
+of another checkout first, and here again by the command alone, in turns: CPU seconds of a machine
+that others use are compared with nothing else. Beside each stands what a fixed loop took.
 """
 
 import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from benchmarks.record import record
+from benchmarks.walks import ROOT, commit_of, cpu_s, loop_s
 from data_pipeline.attempts import Maker
 from data_pipeline.config import SynthConfig
 from data_pipeline.jobs.ledger import Unit
@@ -38,34 +46,83 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--name", default="synth", help="of the file of results")
+    parser.add_argument("--against", type=Path, help="another checkout, measured in turns")
     given = parser.parse_args()
+    turns = in_turns(given) if given.against else {}
     config = SynthConfig(count=given.count, seed=given.seed)
     stage = Recipe("synth", timed, RECIPES["synth"].files)
     started, cpu = time.perf_counter(), time.process_time()
     card = make(given.graph, config, given.out, stage, None)
     total, cpu = time.perf_counter() - started, time.process_time() - cpu
-    SECONDS["judging duplicates, writing, the card"] = total - sum(SECONDS.values())
+    SECONDS["judging duplicates, writing, the card"] = cpu - sum(SECONDS.values())
     figures = {
         "graph_triples": open_graph(given.graph).info()["triples"],
         "trajectories": card["count"],
         "attempts": card["attempts"],
         "seconds": round(total, 1),
         "cpu_seconds": round(cpu, 1),
-        "seconds_by_stage": {name: round(seconds, 1) for name, seconds in SECONDS.items()},
-        "trajectories_per_second": round(card["count"] / total, 1),
+        "loop_s": loop_s(),
+        "load_average": round(os.getloadavg()[0], 1),
+        "cpu_seconds_by_stage": {name: round(seconds, 1) for name, seconds in SECONDS.items()},
+        "trajectories_per_cpu_second": round(card["count"] / cpu, 1),
+        **turns,
+        "plausibility_gave_way": card.get("plausibility_gave_way", {}),
+        "attempts_by_stream": endings(given.out),
         "beside_the_paper": beside(card["structures"]),
         **checked(given.graph, given.out / GRAPHSYNTH),
     }
     command = f"python -m benchmarks.synth --graph GRAPH --count {given.count} --out OUT"
+    command += " --against REPO" if given.against else ""
     print(record(given.name, figures, command, given.seed).read_text(encoding="utf-8"))
 
 
-class TimedMaker(Maker):
-    """Counts the seconds of each stage."""
+def in_turns(given: argparse.Namespace) -> dict[str, Any]:
+    """The CPU of `graphwalker synth` with the code of the other checkout, then with this one's."""
+    rows: list[dict[str, Any]] = []
+    for repo in (given.against.resolve(), ROOT):
+        out = given.out.resolve().with_name(f"{given.out.name}-in-turns")
+        shutil.rmtree(out, ignore_errors=True)
+        program = "from graphwalker.cli.app import main; main()"
+        words = ["--graph", str(given.graph.resolve()), "--count", str(given.count)]
+        words += ["--seed", str(given.seed), "--out", str(out)]
+        command, loop, used = [sys.executable, "-c", program, "synth", *words], loop_s(), cpu_s()
+        environment = {**os.environ, "PYTHONPATH": str(repo)}
+        subprocess.run(command, cwd=repo, env=environment, check=True, capture_output=True)
+        card = json.loads((out / "datacard.json").read_text(encoding="utf-8"))
+        rows.append(
+            {
+                "commit": commit_of(repo),
+                "cpu_s": round(cpu_s() - used, 1),
+                "loop_s": [loop, loop_s()],
+                "load_average": round(os.getloadavg()[0], 1),
+                "attempts": card["attempts"],
+                "plausibility_gave_way": card.get("plausibility_gave_way", {}),
+            }
+        )
+    return {"in_turns": rows}
 
-    def sample(self, structure: str, index: int) -> SampledWalk | Drop:
+
+def endings(out: Path) -> dict[str, dict[str, int]]:
+    """What attempts came to, by stream: the six most frequent endings of each."""
+    found: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for file in (GRAPHSYNTH, "dropped.jsonl"):
+        for row in read_jsonl(out / file):
+            stream = str(row.get("unit") or row["id"]).rpartition("/")[0]
+            found[stream][str(row.get("reason", "kept"))] += 1
+    return {
+        stream: {"attempts": counts.total(), **dict(counts.most_common(6))}
+        for stream, counts in sorted(found.items())
+    }
+
+
+class TimedMaker(Maker):
+    """Counts the CPU seconds of each stage."""
+
+    def sample(
+        self, structure: str, index: int, avoided: frozenset[str] = frozenset()
+    ) -> SampledWalk | Drop:
         with _Clock("walk: sampling, execution, walk certificates"):
-            return super().sample(structure, index)
+            return super().sample(structure, index, avoided)
 
     def word(self, sampled: SampledWalk) -> Question | Drop:
         with _Clock("question"):
@@ -81,16 +138,16 @@ class TimedMaker(Maker):
 
 
 class _Clock:
-    """Seconds of a block, taken from the stage that it is within."""
+    """CPU seconds of a block, taken from the stage that it is within."""
 
     def __init__(self, name: str, within: str = "") -> None:
         self._name, self._within = name, within
 
     def __enter__(self) -> None:
-        self._started = time.perf_counter()
+        self._started = time.process_time()
 
     def __exit__(self, *_: object) -> None:
-        passed = time.perf_counter() - self._started
+        passed = time.process_time() - self._started
         SECONDS[self._name] += passed
         if self._within:
             SECONDS[self._within] -= passed

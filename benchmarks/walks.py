@@ -4,6 +4,7 @@
 
 Makes a world of 800,000 entities (10 M triples) and samples walks on it with two workers: with the
 default settings, without a limit to a relation's share, and without judging plausibility either.
+Walks of structures that are rarely kept are drawn ahead; `lookahead=false` draws all blindly.
 Then the memory of all its processes for 1,000 walks and more; then the same walker on a smaller
 world, compiled and in a Virtuoso of its own, whose walks must be the same bytes.
 `--against REPO` makes the walks of the first part with the code of another checkout, too, in turns.
@@ -69,7 +70,7 @@ def main() -> None:
     given.append(f"--memory {_listed(options.memory)}")
     if options.against:
         given.append("--against REPO")
-        figures["against"] = _commit_of(options.against)
+        figures["against"] = commit_of(options.against)
     command = " ".join(["python -m benchmarks.walks", *given])
     sys.stdout.write(f"{record('walks', figures, command, options.seed, options.results)}\n")
 
@@ -117,9 +118,9 @@ def _measure(
     config = SynthConfig(
         seed=options.seed, count=count, workers=options.workers, max_attempts=NEVER, **more
     )
-    started, used = time.perf_counter(), _cpu_s()
+    started, used = time.perf_counter(), cpu_s()
     card = make_walks(graph, config, out)
-    return _rates(card, options, time.perf_counter() - started, _cpu_s() - used)
+    return _rates(card, options, time.perf_counter() - started, cpu_s() - used)
 
 
 def _commanded(graph: Path, options: argparse.Namespace, name: str) -> dict[str, Any]:
@@ -134,27 +135,28 @@ def _commanded(graph: Path, options: argparse.Namespace, name: str) -> dict[str,
         given = ("--graph", str(graph.resolve()), "--count", str(options.walks), "--out", str(out))
         fixed = (f"seed={options.seed}", f"workers={options.workers}", f"max_attempts={NEVER}")
         command = [sys.executable, "-c", program, "walk", *given, *fixed, *SETTINGS[name]]
-        started, used = time.perf_counter(), _cpu_s()
+        started, used = time.perf_counter(), cpu_s()
         environment = {**os.environ, "PYTHONPATH": str(repo)}
         subprocess.run(command, cwd=repo, env=environment, check=True, capture_output=True)
-        seconds, cpu = time.perf_counter() - started, _cpu_s() - used
+        seconds, cpu = time.perf_counter() - started, cpu_s() - used
         card = json.loads((out / "datacard.json").read_text(encoding="utf-8"))
         digests.add(hashlib.sha256((out / WALKS).read_bytes()).hexdigest())
         found[side] = {
             **_rates(card, options, seconds, cpu),
             "dropped": card["dropped"],
-            "loop_s": _loop_s(),
+            "loop_s": loop_s(),
             "load_average": round(os.getloadavg()[0], 1),
         }
     return {**found, "same_walks": len(digests) == 1} if options.against else found["here"]
 
 
-def _commit_of(repo: Path) -> str:
+def commit_of(repo: Path) -> str:
+    """The commit of a checkout."""
     words = ["git", "rev-parse", "--short=12", "HEAD"]
     return subprocess.run(words, cwd=repo, capture_output=True, text=True).stdout.strip()
 
 
-def _loop_s() -> float:
+def loop_s() -> float:
     """CPU seconds of a fixed loop, on this machine as busy as it is."""
     started = time.process_time()
     total = 0
@@ -173,11 +175,11 @@ def _rates(
         "seconds": round(seconds, 3),
         "cpu_s": round(cpu, 3),
         "walks_per_s": round(card["count"] / seconds, 1),
-        "walks_per_cpu_s": round(card["count"] / cpu, 1),
+        "walks_percpu_s": round(card["count"] / cpu, 1),
     }
 
 
-def _cpu_s() -> float:
+def cpu_s() -> float:
     """CPU of this process and of its workers that have ended."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(one.ru_utime + one.ru_stime for one in used)
