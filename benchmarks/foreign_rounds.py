@@ -10,9 +10,11 @@ from benchmarks.foreign_strangers_5 import FIFTH
 from benchmarks.foreign_strangers_6 import SIXTH
 from benchmarks.foreign_strangers_7 import SEVENTH
 from benchmarks.foreign_strangers_8 import EIGHTH
+from benchmarks.foreign_strangers_9 import NINTH
 
 ROUNDS: tuple[dict[str, Callable[..., list[str]]], ...] = (
     *(FIRST, SECOND, THIRD, FOURTH),
     *(FIFTH, SIXTH, SEVENTH, EIGHTH),
+    NINTH,
 )
 STRANGERS = {name: make for graphs in ROUNDS for name, make in graphs.items()}

@@ -17,7 +17,7 @@ from data_pipeline.wording.ids.inflection import (
 )
 from data_pipeline.wording.ids.predicates import PREPOSITIONS, TIMES, Nouns, is_person
 
-PARTICLES = (*PREPOSITIONS, "up", "out", "off", "down", "away")
+PARTICLES = (*PREPOSITIONS, "up", "out", "off", "down", "away", "together", "apart", "back")
 _FIGURES = (
     *("count", "number", "total", "id", "url", "score", "rate", "rating", "level", "volume"),
     *("year", "date", "time", "place", "day", "age", "amount", "percentage", "quantity", "list"),

@@ -222,6 +222,7 @@ def done_to(done: str, link: str, direction: Direction, nouns: Nouns) -> PlainWo
     still = done.split()[-1] in STATES or f"{done} {link}" in _STILL
     be = "is" if still else "was"
     if direction is Direction.IN:
+        link = "on" if nouns.object == "date" and link == "in" else link
         noun = nouns.subject or ("person" if done == "born" else "")
         that = that_or_who(noun or "thing")
         predicate = f"{be} {done} {link} {{x}}"
@@ -275,6 +276,10 @@ ONLY_ONE = (
 )
 
 
+_KIN = (
+    *("spouse", "wife", "husband", "father", "mother", "sibling", "brother", "sister", "son"),
+    *("daughter", "cousin", "uncle", "aunt", "nephew", "niece", "godparent", "godfather"),
+)
 _GENERAL = ("part", "instance", "type", "kind", "subclass", "example", "subset", "subtype")
 """Roles that say nothing of what has them."""
 
@@ -290,6 +295,7 @@ def role_of(words: list[str], direction: Direction, nouns: Nouns) -> PlainWords 
         noun = nouns.subject or ("" if general else label)
         named = f"the {noun} that {clause}" if general and noun else f"the {label} of {{x}}"
         return PlainWords(named, clause, noun)
+    noun = noun or ("person" if words[-2] in _KIN else "")
     word = "Who" if that_or_who(noun or "thing") == "who" else "What"
     question = f"{word} is {{x}} {an} {label} of?"
     whose = f"the {noun or 'thing'} whose {label} is {{x}}"
