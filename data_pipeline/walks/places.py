@@ -62,6 +62,9 @@ class HopEnds:
         """By entity that it leads to: whether a question may ask further from there."""
 
 
+NOWHERE = HopEnds([])
+
+
 class WalkedPlace:
     """An entity as walks see it."""
 
@@ -144,12 +147,18 @@ class WalkedPlaces:
         """Where the hop leads from there."""
         found = place.ways.get(hop)
         if found is None:
-            one = hop.hop
-            most = self._most
-            ends = self._graph.step(place.entity_id, one.relation, one.direction, most + 1)
-            # GraphWalker Eq. 1: neither trivially unique nor excessively branching.
-            found = place.ways[hop] = HopEnds(ends if self._least <= len(ends) <= most else [])
+            found = place.ways[hop] = self._way(place.entity_id, hop.hop)
         return found
+
+    def _way(self, entity_id: str, hop: Hop) -> HopEnds:
+        listing, most = self._relations(entity_id), self._most
+        side = listing.out if hop.direction is Direction.OUT else listing.into
+        # A hop leads to as many entities as are listed, or more: half of them are not looked at.
+        if side.get(hop.relation, 0) > most:
+            return NOWHERE
+        ends = self._graph.step(entity_id, hop.relation, hop.direction, most + 1)
+        # GraphWalker Eq. 1: neither trivially unique nor excessively branching.
+        return HopEnds(ends) if self._least <= len(ends) <= most else NOWHERE
 
     def passes(self, way: HopEnds, hop: KnownHop, entity_id: str) -> bool:
         """Whether a question may describe the entity by the hop that leads to it."""
