@@ -11,10 +11,11 @@ from benchmarks.foreign_strangers_6 import SIXTH
 from benchmarks.foreign_strangers_7 import SEVENTH
 from benchmarks.foreign_strangers_8 import EIGHTH
 from benchmarks.foreign_strangers_9 import NINTH
+from benchmarks.foreign_strangers_10 import TENTH
 
 ROUNDS: tuple[dict[str, Callable[..., list[str]]], ...] = (
     *(FIRST, SECOND, THIRD, FOURTH),
     *(FIFTH, SIXTH, SEVENTH, EIGHTH),
-    NINTH,
+    *(NINTH, TENTH),
 )
 STRANGERS = {name: make for graphs in ROUNDS for name, make in graphs.items()}

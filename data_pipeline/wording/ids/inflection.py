@@ -64,7 +64,9 @@ def participle(base: str) -> str:
 BASES = (*english()["regular"].split(), *IRREGULAR)
 THIRD = {third(base): base for base in BASES}
 PAST = {past(base): base for base in BASES}
-PARTICIPLE = {participle(base): base for base in BASES}
+_TOO = {"shown": "show", "proven": "prove", "gotten": "get", "lit": "light", "learnt": "learn"}
+_TOO |= {"burnt": "burn", "spelt": "spell", "dreamt": "dream", "mown": "mow", "shaven": "shave"}
+PARTICIPLE = {participle(base): base for base in BASES} | _TOO
 
 
 def base_of(word: str) -> str:

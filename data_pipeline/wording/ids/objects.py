@@ -2,6 +2,7 @@
 
 from data_pipeline.wording.ids.inflection import (
     BARE,
+    BASES,
     DID,
     GIVEN,
     GROUPS,
@@ -46,7 +47,9 @@ def with_its_object(words: list[str], nouns: Nouns) -> tuple[list[str], Nouns]:
     if not links and named == nouns.object.split() and (group or is_person(nouns.subject)):
         base = PAST.get(words[0], "")
         fits = fits or bool(base and words[0] not in STATES and base not in (*GIVEN, "refer"))
-    if not fits or not named or len(links) > 1 or named[0] in PARTICLES:
+    to_do = links and words[links[0]] == "to" and named != nouns.object.split()
+    to_do = to_do and len(named) == 1 and is_done_to_it(named[0])
+    if not fits or not named or len(links) > 1 or named[0] in PARTICLES or to_do:
         return words, nouns
     if named[-1] in _FIGURES and not (links and named[-1] in TIMES):
         return words, nouns
@@ -60,6 +63,25 @@ def with_its_object(words: list[str], nouns: Nouns) -> tuple[list[str], Nouns]:
     if not links and is_participle(named[-1]):
         return words, nouns  # `goals scored`
     return head, Nouns(nouns.subject, nouns.object or " ".join([*named[:-1], singular(named[-1])]))
+
+
+def is_done_to_it(base: str) -> bool:
+    """Whether behind `to` it is what is to be done: `climb`, not the team of `moved_to_team`."""
+    return base in BASES and base not in NOUNS_TOO and base not in _THINGS_TOO
+
+
+_THINGS_TOO = (
+    "team",
+    "house",
+    "cover",
+    "design",
+    "control",
+    "trade",
+    "support",
+    "award",
+    "limit",
+    "bond",
+)
 
 
 def _leads_somewhere(head: list[str], named: list[str]) -> bool:

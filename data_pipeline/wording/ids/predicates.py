@@ -87,7 +87,20 @@ def _with_article(rest: list[str]) -> str:
 
 _WITHOUT_ARTICLE = (
     *("place", "part", "music", "software", "research", "money", "next", "close", "near"),
-    *("along", "up", "down", "out", "away", "back", "together", "law", "medicine", "art", "data"),
+    *(
+        "along",
+        "up",
+        "down",
+        "out",
+        "off",
+        "away",
+        "back",
+        "together",
+        "law",
+        "medicine",
+        "art",
+        "data",
+    ),
     *("power", "energy", "water", "heat", "theology", "philosophy", "mathematics", "physics"),
     *("history", "literature", "engineering", "effect", "control", "care", "charge", "authority"),
     *("experience", "expertise", "evidence", "influence", "permission", "responsibility"),

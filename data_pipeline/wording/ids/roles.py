@@ -147,7 +147,11 @@ def linked_words(
     if len(label) == 1 and last in _INTO and _may_be_a_verb(label[0]):
         return active(singular(label[0]), label[0], "does", [last], direction, nouns)
     named = " ".join(label)
+    if last == "by":
+        return _work_by(" ".join(label), direction, nouns)
     role = label[-1].endswith(_ROLES) and label[-1] not in BASES
+    role = role and (not nouns.subject or is_person(nouns.subject))
+    role = role or (last == "for" and label[-1] not in _HAD_FOR)
     if is_one or role or label[-1] in (*IS_TO, *PERSONS):
         return being(
             f"{'' if label[0] == 'part' else article(named)} {named} {last}".lstrip(),
@@ -165,6 +169,23 @@ def linked_words(
     noun = nouns.object
     question = f"{question_word(noun)} does {{x}} have {held} {last}?"
     return PlainWords(f"the {noun or 'thing'} that {{x}} has {held} {last}", "", noun, question)
+
+
+_HAD_FOR = (
+    *("responsibility", "contract", "budget", "reason", "preference", "approval", "application"),
+    *("demand", "request", "license", "permit", "need", "plan", "talent", "passion", "respect"),
+    *("love", "reputation", "award", "prize", "nomination", "evidence", "support", "visa", "bid"),
+)
+
+
+def _work_by(work: str, direction: Direction, nouns: Nouns) -> PlainWords:
+    """`music_by`, `first_ascent_by`: by whom a part of something is."""
+    noun, be = nouns.found(direction), "are" if work.endswith("s") else "is"
+    if direction is Direction.IN:
+        return PlainWords(f"the {noun or 'entity'} whose {work} {be} by {{x}}", "", noun)
+    question = f"{question_word(noun) if noun else 'Who'} {be} the {work} of {{x}} by?"
+    phrase = f"the {noun or 'one'} that the {work} of {{x}} {be} by"
+    return PlainWords(phrase, "", noun, question)
 
 
 def _mutual(word: str) -> bool:

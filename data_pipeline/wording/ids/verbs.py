@@ -24,7 +24,7 @@ from data_pipeline.wording.ids.inflection import (
     singular,
     third,
 )
-from data_pipeline.wording.ids.objects import PARTICLES
+from data_pipeline.wording.ids.objects import PARTICLES, is_done_to_it
 from data_pipeline.wording.ids.predicates import (
     PREPOSITIONS,
     TIMES,
@@ -62,6 +62,13 @@ _ADVERBS = (
 _OVER = ("formerly", "previously", "once", "originally")
 _NO_ADVERBS = ("family", "assembly", "supply", "reply", "monthly", "weekly", "daily", "yearly")
 _HELD = ("fought", "played", "performed", "staged", "sung", "run")
+_HAD = ("related", "associated", "connected", "linked", "based", "found", "left", "set", "part")
+_PHRASAL = (
+    *("set off", "set out", "started out", "teamed up", "signed up", "checked in", "dropped out"),
+    *("moved out", "moved in", "showed up", "ended up", "split up", "stepped down", "logged in"),
+    *("met up", "opened up", "branched out", "backed out", "linked up", "passed out", "headed off"),
+)
+"""What somebody did by two words: an expedition set off from a town."""
 _GERUNDS_ALONE = ("feature", "involve", "use", "cause", "cover", "surround", "have", "target")
 
 
@@ -82,8 +89,13 @@ def plain_words(words: list[str], direction: Direction, nouns: Nouns) -> PlainWo
     if rest and adverb and first not in BASES and len(rest) == 1 and rest[0] in PREPOSITIONS:
         return being(" ".join(words), direction, nouns)  # `originally from`
     if rest and adverb and (first not in BASES or first == "last"):
-        found = plain_words(rest, direction, nouns) or linked_words(rest, direction, nouns)
-        return found and _with_adverb(first, found)
+        found = plain_words(rest, direction, nouns)
+        if not found and rest[-1] != "by":  # not `first ascent by`
+            found = linked_words(rest, direction, nouns)
+        if found or rest[-1] != "by":
+            return found and _with_adverb(first, found)
+    if len(words) == 3 and (found := _to_do(words, direction, nouns)):
+        return found
     if len(words) in (2, 3) and of_gerund(words[1]) and (first in PAST or base_of(first)):
         return _doing(words, direction, nouns)
     if len(words) > 2:
@@ -93,6 +105,20 @@ def plain_words(words: list[str], direction: Direction, nouns: Nouns) -> PlainWo
     if len(words) == 3 and first in BASES and _is_a_noun_of_a_verb(words):
         return being(f"a {first}-{' '.join(rest)}", direction, nouns)  # `follow up to`
     return _of_the_past(words, direction, nouns) or _of_the_present(words, direction, nouns)
+
+
+def _to_do(words: list[str], direction: Direction, nouns: Nouns) -> PlainWords | None:
+    """`aimed to climb`, `likes to eat`, `used to treat`."""
+    first, link, base = words
+    if link != "to" or not is_done_to_it(base):
+        return None
+    if base_of(first) or (first in PAST and (first not in PARTICIPLE or PAST[first] in _HOPE)):
+        verb, aux = (base_of(first), "does") if base_of(first) else (PAST[first], "did")
+        return active(verb, first, aux, [link, base], direction, nouns)
+    return done_to(first, f"to {base}", direction, nouns) if is_participle(first) else None
+
+
+_HOPE = ("aim", "hope", "plan", "wish", "want", "need", "try", "like", "love", "agree", "promise")
 
 
 def _doing(words: list[str], direction: Direction, nouns: Nouns) -> PlainWords:
@@ -174,12 +200,14 @@ def _of_the_past(words: list[str], direction: Direction, nouns: Nouns) -> PlainW
     if first in _HELD and link and nouns.object in TIMES and not is_person(nouns.subject):
         return done_to(first, link, direction, nouns)  # a battle that was fought in some year
     is_so = first in PARTICIPLE and first in STATES and f"{first} {link}" not in _DONE
-    if first in PAST and not (is_so and link in PREPOSITIONS):
+    phrasal = f"{first} {link}" in _PHRASAL
+    if first in PAST and (phrasal or not (is_so and link in PREPOSITIONS)):
         base = PAST[first]
         if link and first in PARTICIPLE and _was_done(base, nouns.subject):
             return done_to(first, link, direction, nouns) if len(rest) == 1 else None
         done = base in INTRANSITIVE or first not in PARTICIPLE or f"{first} {link}" in _DONE
         done = done or (base in PEOPLE_ACT and is_person(nouns.subject))
+        done = done or f"{first} {link}" in _PHRASAL
         if (done or link not in PARTICLES) and _ends_well(rest):
             return active(base, first, "did", rest, direction, nouns)
     if not rest and first not in STATES and is_participle(first) and first not in PARTICIPLE:
@@ -226,6 +254,8 @@ def perfect(words: list[str]) -> list[str]:
         return words
     if words[1] == "been" and len(words) > 2:
         return words[1:]
+    if len(words) == 2 and words[1] in PARTICIPLE and words[1] not in _HAD:
+        return [past(PARTICIPLE[words[1]])]  # `has installed`
     base, link = PARTICIPLE.get(words[1], ""), words[2:3]
     past_only = base in IRREGULAR and words[1] not in (*STATES, base, "left", "born", "found")
     if past_only or (base in INTRANSITIVE and link and link[0] in PREPOSITIONS):
