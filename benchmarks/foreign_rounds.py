@@ -12,10 +12,11 @@ from benchmarks.foreign_strangers_7 import SEVENTH
 from benchmarks.foreign_strangers_8 import EIGHTH
 from benchmarks.foreign_strangers_9 import NINTH
 from benchmarks.foreign_strangers_10 import TENTH
+from benchmarks.foreign_strangers_11 import ELEVENTH
 
 ROUNDS: tuple[dict[str, Callable[..., list[str]]], ...] = (
     *(FIRST, SECOND, THIRD, FOURTH),
     *(FIFTH, SIXTH, SEVENTH, EIGHTH),
-    *(NINTH, TENTH),
+    *(NINTH, TENTH, ELEVENTH),
 )
 STRANGERS = {name: make for graphs in ROUNDS for name, make in graphs.items()}

@@ -71,6 +71,7 @@ _FIT: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("educated at", "studied at", "graduated from"), _SCHOOLS),
     **{"written in": ("language",), "set in": (*_TOWNS, "country", "year"), "works in": ("place",)},
     **dict.fromkeys(("made of", "made from"), ("material", "substance", "metal", "fabric", "wood")),
+    "published in": ("journal", "magazine", "newspaper", "proceedings", "series", "periodical"),
     **{"headquartered in": _TOWNS, "born in": (*_TOWNS, "country", "region")},
     **dict.fromkeys(("works for", "works at", "worked for"), ("company", "organization", "firm")),
 }

@@ -151,7 +151,8 @@ def linked_words(
         return _work_by(" ".join(label), direction, nouns)
     role = label[-1].endswith(_ROLES) and label[-1] not in BASES
     role = role and (not nouns.subject or is_person(nouns.subject))
-    role = role or (last == "for" and label[-1] not in _HAD_FOR)
+    had = label[-1] in _HAD_FOR or is_person(nouns.subject)  # a patron's season ticket for a stage
+    role = role or (last == "for" and not had)
     if is_one or role or label[-1] in (*IS_TO, *PERSONS):
         return being(
             f"{'' if label[0] == 'part' else article(named)} {named} {last}".lstrip(),

@@ -44,15 +44,9 @@ from graphwalker.graphs.base import Direction
 _COMPOUND = ("guest", "voice", "ghost", "stunt")
 _DONE = (
     *("taught at", "led to", "built for", "fought for", "read at", "signed for", "signed with"),
-    *("trained at", "trained under", "trained with", "operated in", "practiced at", "coached at"),
-    *(
-        "hailed from",
-        "recorded with",
-        "consulted for",
-        "practised at",
-        "researched at",
-        "ruled over",
-    ),
+    *("trained at", "trained under", "trained with", "operated in", "practiced at"),
+    *("coached at", "hailed from", "donated to", "recorded with", "consulted for"),
+    *("practised at", "researched at", "ruled over"),
 )
 """Where the past is the participle, too, and somebody did it."""
 _ADVERBS = (
