@@ -26,6 +26,7 @@ from graphwalker.tools.base import (
     Call,
     Frontiers,
     Observation,
+    Places,
     References,
     SharedReferences,
     ToolBox,
@@ -115,6 +116,8 @@ class ReActAgent:
                 if fits(tools, Frontiers):
                     numbered = map(reference, range(1, shown.references + 1))
                     shown.starts = [one for one in numbered if tools.members(one)]
+            if fits(tools, Places):
+                shown.places = tools.places()
             if fits(tools, SharedReferences):
                 shown.shared = tools.shared()
             if fits(tools, WithChoices):

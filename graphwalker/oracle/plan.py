@@ -108,6 +108,7 @@ class View:
         self.graph = graph
         self.speaker = speaker
         self._names = {entity.id: entity.name for entity in topics}
+        self._asked = list(self._names)
         self._topics = frozenset(self._names)
         self._results: dict[int, dict[str, None]] = {}
         """Ids of the entities of each result, in its order."""
@@ -181,10 +182,13 @@ class View:
         return "" if fits(self.speaker, Points) else self.name(topic)
 
     def _pointer(self, entity_id: str) -> str:
-        """The entity's place in the first result that holds it, with a speaker that points."""
+        """The entity's place among those of the question, or in the first result that holds it,
+        with a speaker that points."""
         speaker = self.speaker
-        if not fits(speaker, Points) or entity_id in self._topics:
+        if not fits(speaker, Points):
             return ""
+        if entity_id in self._asked:
+            return speaker.member(0, self._asked.index(entity_id) + 1)
         for number, ids in self._results.items():
             if number and entity_id in ids:
                 place = list(ids).index(entity_id) + 1

@@ -29,6 +29,10 @@ class WithGrammar(Protocol):
         ...
 
 
+ASKED = "#0."
+"""How places of the question's own entities begin, which are no answers."""
+
+
 @dataclass(slots=True)
 class Shown:
     """What an episode has shown so far, as a grammar needs it."""
@@ -48,6 +52,9 @@ class Shown:
     """References to what several results share, where an answer may hold them."""
     starts: list[str] = field(default_factory=list[str])
     """References at which a call may start, where it may."""
+    places: dict[str, str] = field(default_factory=dict[str, str])
+    """Ids of entities by their places in results. Where there are any, calls and answers point, and
+    name nothing."""
     choices: Choices | None = None
     """What the tools know about the arguments of calls, where they are functions."""
 
@@ -118,11 +125,15 @@ class TagGrammar:
         return None
 
     def _answers(self) -> list[str]:
-        numbered = (f"#{n}" for n in range(1, self.shown.references + 1))
+        numbered = [f"#{n}" for n in range(1, self.shown.references + 1)]
+        if places := self.shown.places:
+            found = [place for place in places if not place.startswith(ASKED)]
+            return [*numbered, *found, *self.shown.shared]
         return [*self.shown.names, *numbered, *self.shown.shared]
 
     def _entities(self, tool: str, keys: Sequence[str]) -> list[str]:
-        names = [n for n, entity_id in self.shown.names.items() if not is_literal(entity_id)]
+        known = self.shown.places or self.shown.names
+        names = [name for name, entity_id in known.items() if not is_literal(entity_id)]
         names += self.shown.starts
         if any(key in RELATIONS for key in keys):
             return [name for name in names if self._relations(tool, name)]
@@ -130,7 +141,8 @@ class TagGrammar:
 
     def _relations(self, tool: str, name: str) -> list[str]:
         shown = self.shown
-        here = shown.listed.get(shown.names.get(name, name), shown.relations)
+        entity_id = shown.places.get(name) or shown.names.get(name, name)
+        here = shown.listed.get(entity_id, shown.relations)
         return [relation for relation in here if not self._made(tool, name, relation)]
 
     def _made(self, tool: str, name: str, relation: str) -> bool:

@@ -169,6 +169,15 @@ class Frontiers(References, Protocol):
         ...
 
 
+@runtime_checkable
+class Places(References, Protocol):
+    """What a toolbox has besides, where calls and answers may point at single entities."""
+
+    def places(self) -> dict[str, str]:
+        """Ids of entities by their places; none where they are to be named."""
+        ...
+
+
 Choices = Callable[[Call, str], Sequence[str | int | float | bool] | None]
 """Which values an argument of a call may have, given the arguments that are written before it."""
 

@@ -25,9 +25,8 @@ def world(tmp_path_factory) -> Path:
 
 
 def names_written(trajectory: Trajectory) -> set[str]:
-    """Names of entities in the agent's own words, but for those of the question."""
-    asked = {entity.name for entity in trajectory.question.topic_entities}
-    shown = {entity.name for turn in trajectory.turns for entity in turn.shown} - asked
+    """Names of entities in the agent's own words."""
+    shown = {entity.name for turn in trajectory.turns for entity in turn.shown}
     text = " ".join(turn.completion for turn in trajectory.turns)
     # A name that is a word of a relation's id or of a phrase says nothing.
     return {name for name in shown if " " in name and name in text}

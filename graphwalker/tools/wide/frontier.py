@@ -16,7 +16,7 @@ from graphwalker.tools.page import Page, more
 from graphwalker.tools.settings import WalkerSettings
 from graphwalker.tools.walker import Lister
 from graphwalker.tools.wide.paged import PagedEnds
-from graphwalker.tools.wide.references import ReferenceTools
+from graphwalker.tools.wide.references import ReferenceTools, member_reference
 
 Near = Mapping[tuple[str, Direction, str], Entity]
 """The first entity of a frontier that leads to an end, by relation, direction and the end's id."""
@@ -29,9 +29,9 @@ class FrontierOptions(Config):
     """Entities shown for each relation and direction of a call that starts at a result; those
     beyond are on its further pages."""
     pointing: bool = False
-    """Whether the oracle and the experts point at what results hold (`#2`, `#2.3`) in calls,
-    thoughts and answers instead of naming it. A tiny model then copies the names of topic entities
-    alone."""
+    """Whether calls and answers point at entities (`#2`, `#2.3`; `#0.1` is the first one of the
+    question): the oracle and the experts do, and constrained decoding offers nothing else. A tiny
+    model then copies no names."""
 
 
 class FrontierTools(ReferenceTools):
@@ -62,11 +62,33 @@ class FrontierTools(ReferenceTools):
         self._fault = ""
 
     def signatures(self) -> str:
+        asked = "\nThe entities of the question are #0.1, #0.2, ..., in their order."
         return (
             f"{super().signatures()}\n"
             'get_relations("#2") and get_triples("#2", ["relation", ...]) start at all of these '
             f"entities at once, and show up to {self._options.ends} that they lead to."
+            f"{asked if self._options.pointing else ''}"
         )
+
+    def places(self) -> dict[str, str]:
+        """Ids of entities by their places (`#0.1`, `#2.3`), where calls and answers point."""
+        if not self._options.pointing:
+            return {}
+        topics = [topic.id for topic in self._question.topic_entities]
+        parts = {n: list(r.ends) for n, r in enumerate(self._results, 1) if len(r.ends) > 1}
+        return {
+            member_reference(number, place): entity_id
+            for number, ids in {0: topics, **parts}.items()
+            for place, entity_id in enumerate(ids, 1)
+        }
+
+    def _pointed_at(self, number: int, place: str | None) -> list[Entity] | str:
+        if number or not place or not self._options.pointing:
+            return super()._pointed_at(number, place)
+        topics = self._question.topic_entities
+        if not 0 < int(place) <= len(topics):
+            return f"there is no #0.{int(place)}; the question has {len(topics)} entities"
+        return [topics[int(place) - 1]]
 
     def members(self, name: str) -> tuple[Entity, ...]:
         """The entities at which a call starts that names them so; none where it is no reference."""
