@@ -1,4 +1,4 @@
-"""Three more graphs as strangers bring them: a help desk's CSV tables, mountains and those who
+"""Three more graphs as strangers bring them: an IT support's CSV tables, mountains and those who
 climbed them in a Wikibase of their own, fashion houses as TSV with types."""
 
 import random

@@ -27,7 +27,7 @@ SAYS_NOTHING = (
 CALLED = {"human": "person", "organisation": "organization", "personne": "person"}
 NO_KINDS = frozenset(english()["kinds"]["no_kinds"].split())
 """Nouns of what one thing is to another, by which nobody calls it alone: `part`, `neighbor`."""
-Side = tuple[str, Direction]
+RelationEnd = tuple[str, Direction]
 _VALUES = (
     ("date", re.compile(r"\d{4}-\d\d?-\d\d?(T.*)?|\d\d?[./]\d\d?[./]\d{4}")),
     ("year", re.compile(r"1[0-9]\d\d|20\d\d")),
@@ -98,11 +98,11 @@ def nouns_of(graph: KnowledgeGraph, labels: Mapping[str, str]) -> dict[str, Noun
     return {r: Nouns(noun(r, Direction.OUT), noun(r, Direction.IN)) for r in labels}
 
 
-def _sides(graph: KnowledgeGraph, entity: Entity, labels: Mapping[str, str]) -> list[Side]:
+def _sides(graph: KnowledgeGraph, entity: Entity, labels: Mapping[str, str]) -> list[RelationEnd]:
     return [(r, d) for d in Direction for r, _ in graph.relations(entity.id, d) if r in labels]
 
 
-def _of_one_kind(entities: Iterable[Sequence[Side]]) -> set[str]:
+def _of_one_kind(entities: Iterable[Sequence[RelationEnd]]) -> set[str]:
     """Relations between things of one kind, such as `bannermanOf` between houses: what they call
     one end is no kind of its own."""
     ends: dict[str, Counter[int]] = defaultdict(Counter)
@@ -116,24 +116,24 @@ class _Counts:
     """How often the ends of relations are of which kind."""
 
     def __init__(self) -> None:
-        self._ends: dict[Side, Counter[str]] = defaultdict(Counter)
-        self._looked_at: Counter[Side] = Counter()
+        self._ends: dict[RelationEnd, Counter[str]] = defaultdict(Counter)
+        self._looked_at: Counter[RelationEnd] = Counter()
         self._overall: Counter[str] = Counter()
 
-    def count(self, sides: Iterable[Side], found: Iterable[str]) -> None:
+    def count(self, sides: Iterable[RelationEnd], found: Iterable[str]) -> None:
         self._overall.update(found)
         for side in sides:
             self._ends[side].update(found)
             self._looked_at[side] += 1
 
-    def shared(self, side: Side) -> str:
+    def shared(self, side: RelationEnd) -> str:
         """The kind that most of these ends are of, the one that says most."""
         least = TYPE_SHARE * self._looked_at[side]
         most = [noun for noun, count in self._ends[side].items() if count >= least]
         return min(most, key=lambda noun: (self._overall[noun], noun), default="")
 
 
-def _called(relation: str, label: str) -> Iterable[tuple[Side, str]]:
+def _called(relation: str, label: str) -> Iterable[tuple[RelationEnd, str]]:
     """By which noun a relation calls what is at its ends: `manufacturer`, `hasAuthor`."""
     for direction in Direction:
         noun = generated_entry(relation, direction, Nouns(), label).noun.split()[-1]

@@ -45,7 +45,7 @@ class HopWords:
     question: str = ""
     nested: str = ""
     """Another noun phrase, for inside of others."""
-    asked_last: str = ""
+    final_question: str = ""
     """Another question, around long phrases."""
 
     @property

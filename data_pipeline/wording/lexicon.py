@@ -288,7 +288,7 @@ def generated(hop: Hop, nouns: Nouns = NOTHING_KNOWN, label: str = "") -> Entry:
         plural=wording.plural,
         source=nouns.found(hop.direction.reverse),
         question_word=wording.question_word,
-        questions=tuple(text for text in (wording.question, wording.asked_last) if text),
+        questions=tuple(text for text in (wording.question, wording.final_question) if text),
         generated=True,
         plain=is_plain(hop.relation),
     )

@@ -32,17 +32,19 @@ def from_words(words: list[str], direction: Direction, nouns: Nouns, default: st
     found = found or _kind_of_thing(words, direction)
     if not found:
         words = with_its_time(as_present(perfect(by_kinds(words, nouns))), nouns)
-        found = _said(words, direction, nouns, is_one)
+        found = _verb_or_role(words, direction, nouns, is_one)
     if found:
         return HopWords(
             *map(capitals, (found.phrase, found.clause, found.noun or "thing", found.question)),
             nested=capitals(found.nested),
-            asked_last=capitals(found.asked_last),
+            final_question=capitals(found.final_question),
         )
     return _named_by(words, direction, nouns, default)
 
 
-def _said(words: list[str], direction: Direction, nouns: Nouns, is_one: bool) -> PlainWords | None:
+def _verb_or_role(
+    words: list[str], direction: Direction, nouns: Nouns, is_one: bool
+) -> PlainWords | None:
     """Words of a verb, a role or a place; `None` for a noun."""
     if found := between(words, direction, nouns):
         return found

@@ -72,12 +72,12 @@ def _alone_a_noun(
 ) -> int | None:
     """The one branch of two that has no clause but `is the course that Ana takes`: the question
     asks which of those does what the other says."""
-    said = (f"is the {noun} that {{x}} ", f"is the {noun} ")
+    beginnings = (f"is the {noun} that {{x}} ", f"is the {noun} ")
     plain = [phraser.lexicon.entry(branch.hops[-1]).plain for branch in query.branches]
     found = [
         k
         for k, (branch, end) in enumerate(zip(query.branches, ends, strict=True))
-        if end.text.startswith(said[plain[k]])
+        if end.text.startswith(beginnings[plain[k]])
         and not phraser.lexicon.clauses(branch.hops[-1])
         and not inners[k].nested
     ]

@@ -50,7 +50,7 @@ class PlainWords:
     nested: str = ""
     """Another noun phrase, for inside of others: it ends on its slot, where `the place that {x}
     lives in` would put one preposition behind another."""
-    asked_last: str = ""
+    final_question: str = ""
     """Another question, around long phrases: `{x} belongs to which club?`."""
 
 
@@ -160,9 +160,9 @@ _NEVER_UNDERGONE = (
 )
 
 
-def asked_last(said: str, noun: str) -> str:
+def final_question(predicate: str, noun: str) -> str:
     """`{x} belongs to which club?`: its verb stands next to its subject, however long that is."""
-    return f"{{x}} {said} {f'which {noun}' if noun and noun != 'person' else 'what'}?"
+    return f"{{x}} {predicate} {f'which {noun}' if noun and noun != 'person' else 'what'}?"
 
 
 def active(
@@ -192,7 +192,7 @@ def active(
     nested = _named([verb, *rest], noun)
     if passive:
         nested = f"the {noun or 'thing'} {undergone} by {{x}}"
-    last = asked_last(done, noun) if question and noun != "person" else ""
+    last = final_question(done, noun) if question and noun != "person" else ""
     return PlainWords(
         f"the {noun or 'thing'} that {{x}} {done}", clause, noun, question, nested, last
     )
@@ -250,7 +250,7 @@ def done_to(done: str, link: str, direction: Direction, nouns: Nouns) -> PlainWo
     else:
         question = f"{question_word(noun)} {be} {{x}} {done} {link}?"
     nested = _named([done, link], noun)
-    last = asked_last(f"{be} {done} {link}", noun) if noun != "person" else ""
+    last = final_question(f"{be} {done} {link}", noun) if noun != "person" else ""
     return PlainWords(
         f"the {noun or 'thing'} that {{x}} {be} {done} {link}", "", noun, question, nested, last
     )
@@ -265,8 +265,8 @@ def being(predicate: str, direction: Direction, nouns: Nouns) -> PlainWords:
     if direction is Direction.OUT:
         question = f"{question_word(noun)} is {{x}} {predicate}?"
         phrase = f"the {noun or 'thing'} that {{x}} is {predicate}"
-        last = asked_last(f"is {predicate}", noun) if noun != "person" else ""
-        return PlainWords(phrase, "", noun, question, asked_last=last)
+        last = final_question(f"is {predicate}", noun) if noun != "person" else ""
+        return PlainWords(phrase, "", noun, question, final_question=last)
     that = that_or_who(noun or "thing")
     return PlainWords(
         f"the {noun or 'entity'} {that} is {predicate} {{x}}", f"is {predicate} {{x}}", noun
@@ -315,5 +315,5 @@ def role_of(words: list[str], direction: Direction, nouns: Nouns) -> PlainWords 
     whose = f"the {noun or 'thing'} whose {label} is {{x}}"
     nested = "" if label in _GENERAL else whose
     phrase = f"the {noun or 'thing'} that {{x}} is {an} {label} of"
-    last = asked_last(f"is {an} {label} of", noun) if noun != "person" else ""
+    last = final_question(f"is {an} {label} of", noun) if noun != "person" else ""
     return PlainWords(phrase, "", noun, question, nested, last)

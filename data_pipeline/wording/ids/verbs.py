@@ -306,7 +306,7 @@ def _with_adverb(adverb: str, found: PlainWords) -> PlainWords:
         clause=put(found.clause, "") if found.clause else "",
         question=question,
         nested="",
-        asked_last=put(found.asked_last, r"\{x\} ") if found.asked_last else "",
+        final_question=put(found.final_question, r"\{x\} ") if found.final_question else "",
     )
 
 
