@@ -175,7 +175,7 @@ def _rates(
         "seconds": round(seconds, 3),
         "cpu_s": round(cpu, 3),
         "walks_per_s": round(card["count"] / seconds, 1),
-        "walks_percpu_s": round(card["count"] / cpu, 1),
+        "walks_per_cpu_s": round(card["count"] / cpu, 1),
     }
 
 

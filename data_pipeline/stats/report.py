@@ -61,7 +61,8 @@ def report(
 def beside(structures: Mapping[str, int]) -> dict[str, Any]:
     """The paper's table that has the same structures: shares here and there, and the
     largest difference in points; empty where neither has."""
-    for name, paper in (("Table 6", TABLE_6), ("Table 7", TABLE_7)):
+    for name, weights in (("Table 6", TABLE_6), ("Table 7", TABLE_7)):
+        paper = {s: count for s, count in weights.items() if count or s in structures}
         if set(structures) == set(paper):
             ours = {s: 100 * structures[s] / sum(structures.values()) for s in paper}
             theirs = {s: 100 * count / sum(paper.values()) for s, count in paper.items()}

@@ -31,7 +31,7 @@ LOOKS, MANY_LOOKS = 16, 48
 WALKS = 24
 """Walks that are remembered of one topic."""
 ENDS, ENDINGS = 2, 3
-"""Entities that one hop leads to from which a walk goes on; last hops that it tries."""
+"""Entities that one hop leads to, of which it tries some; last hops of a walk that are tried."""
 SMALL = 1 << 15
 """Entities to start from up to which a walk looks to its end before each hop, and walks of a topic
 are remembered. Of a larger graph nothing comes twice: there it looks whether the next entity has

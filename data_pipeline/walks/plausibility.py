@@ -2,7 +2,7 @@
 
 import fnmatch
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -84,18 +84,22 @@ class Company:
     """Which hops entities offer together, counted over a sample of a graph's listings."""
 
     def __init__(self, listings: Iterable[Listing]) -> None:
-        # One bit for each entity of the sample: a pair is counted by `&` and a bit count.
-        self._having: defaultdict[Hop, int] = defaultdict(int)
+        listed: dict[Direction, dict[str, list[tuple[int, int]]]] = {d: {} for d in Direction}
+        for number, listing in enumerate(listings):
+            for direction, side in ((Direction.OUT, listing.out), (Direction.IN, listing.into)):
+                of = listed[direction]
+                for relation, ends in side.items():
+                    of.setdefault(relation, []).append((number, ends))
+        self._having: dict[Hop, int] = {}
+        """One bit for each entity of the sample: a pair is counted by `&` and a bit count."""
         self._ends: Counter[Hop] = Counter()
         self._squares: Counter[Hop] = Counter()
-        for number, listing in enumerate(listings):
-            bit = 1 << number
-            for direction, side in ((Direction.OUT, listing.out), (Direction.IN, listing.into)):
-                for relation, ends in side.items():
-                    hop = Hop(relation, direction)
-                    self._having[hop] |= bit
-                    self._ends[hop] += ends
-                    self._squares[hop] += ends * ends
+        for direction, of in listed.items():
+            for relation, found in of.items():
+                hop = Hop(relation, direction)
+                self._having[hop] = _bits([number for number, _ in found])
+                self._ends[hop] = sum(ends for _, ends in found)
+                self._squares[hop] = sum(ends * ends for _, ends in found)
         self._shares: dict[tuple[Hop, Hop], float] = {}
 
     def fan_out(self, hop: Hop) -> float:
@@ -265,6 +269,14 @@ def company_of(graph: KnowledgeGraph, entity_ids: Sequence[str]) -> Company:
         listed = list(map(dict, graph.flat_relations_many(sides)))
         found += map(Listing, listed[::2], listed[1::2])
     return Company(found)
+
+
+def _bits(numbers: Sequence[int]) -> int:
+    """The number with these bits, the last of them the highest one."""
+    made = bytearray((numbers[-1] >> 3) + 1)
+    for number in numbers:
+        made[number >> 3] |= 1 << (number & 7)
+    return int.from_bytes(made, "little")
 
 
 @cache
