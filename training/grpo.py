@@ -120,12 +120,12 @@ def make_trainer(
     from training.reinforce.batch import RolloutRules
     from training.reinforce.engines import rollout_engine
     from training.reinforce.groups import accepted
-    from training.reinforce.guidance import read_demonstrations
     from training.reinforce.log import Clock, StepLog
     from training.reinforce.pool import QuestionPool
     from training.reinforce.rewards.gold import GoldWalks, progress
     from training.reinforce.rewards.mix import episode_reward, reward_mix
     from training.reinforce.rollout import Rollouts
+    from training.reinforce.rows.guidance import read_demonstrations
     from training.reinforce.trainer import EpisodeTrainer
 
     os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
@@ -259,8 +259,7 @@ def question_order(config: GrpoConfig, questions: list[Question]) -> list[str]:
 def open_world(config: GrpoConfig) -> tuple[list[Question], Environment]:
     """The questions of a run and the environment over its graph. Raises `UserError`."""
     from training.evaluation.dev_set import dev_questions
-
-    from training.reinforce.guidance import read_demonstrations
+    from training.reinforce.rows.guidance import read_demonstrations
 
     questions = load_questions(config.questions)
     _enough(questions, config)

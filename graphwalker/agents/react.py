@@ -26,11 +26,11 @@ from graphwalker.tools.base import (
     Call,
     Frontiers,
     Observation,
-    Places,
     References,
     SharedReferences,
     ToolBox,
     WithChoices,
+    WithPlaces,
     WithTopics,
     fits,
     together,
@@ -116,7 +116,7 @@ class ReActAgent:
                 if fits(tools, Frontiers):
                     numbered = map(reference, range(1, shown.references + 1))
                     shown.starts = [one for one in numbered if tools.members(one)]
-            if fits(tools, Places):
+            if fits(tools, WithPlaces):
                 shown.places = tools.places()
             if fits(tools, SharedReferences):
                 shown.shared = tools.shared()

@@ -11,7 +11,7 @@ from graphwalker.oracle.constraint_steps import weigh
 from graphwalker.oracle.directed import directed_hop
 from graphwalker.oracle.pages import more_relations, more_triples
 from graphwalker.oracle.plan import WALKER, Move, Plan, PlannedPolicy, Start, View, narrated
-from graphwalker.oracle.speakers import Directed, Points, Speaker
+from graphwalker.oracle.speakers import Directed, Members, Speaker
 from graphwalker.protocols.base import ActionProtocol, FinalAnswer
 from graphwalker.query.draft import filled, plain_wording
 from graphwalker.query.query import Branch, Hop
@@ -204,7 +204,7 @@ def closing(
         # One entity that both results hold may be all of one: that is no reason to point at it.
         met = view.written_shared(answers, branches)
         both = met or view.written(answers, least=2)
-        if met and fits(view.speaker, Points):
+        if met and fits(view.speaker, Members):
             return thoughts.answer_shared(len(branches), rng), FinalAnswer(met)
         return thoughts.answer_both(names, rng, len(branches)), FinalAnswer(both)
     return thoughts.answer(names, rng), FinalAnswer(view.written(answers))

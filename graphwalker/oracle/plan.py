@@ -11,8 +11,8 @@ from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Step
 from graphwalker.oracle import thoughts
 from graphwalker.oracle.speakers import (
     Directed,
+    Members,
     Numbers,
-    Points,
     Shares,
     Speaker,
     Starts,
@@ -108,7 +108,7 @@ class View:
         self.graph = graph
         self.speaker = speaker
         self._names = {entity.id: entity.name for entity in topics}
-        self._asked = list(self._names)
+        self._topic_ids = list(self._names)
         self._topics = frozenset(self._names)
         self._results: dict[int, dict[str, None]] = {}
         """Ids of the entities of each result, in its order."""
@@ -179,16 +179,16 @@ class View:
     def spoken(self, topic: Entity) -> str:
         """What a thought calls a topic entity, which its call names: nothing with a speaker that
         points."""
-        return "" if fits(self.speaker, Points) else self.name(topic)
+        return "" if fits(self.speaker, Members) else self.name(topic)
 
     def _pointer(self, entity_id: str) -> str:
         """The entity's place among those of the question, or in the first result that holds it,
         with a speaker that points."""
         speaker = self.speaker
-        if not fits(speaker, Points):
+        if not fits(speaker, Members):
             return ""
-        if entity_id in self._asked:
-            return speaker.member(0, self._asked.index(entity_id) + 1)
+        if entity_id in self._topic_ids:
+            return speaker.member(0, self._topic_ids.index(entity_id) + 1)
         for number, ids in self._results.items():
             if number and entity_id in ids:
                 place = list(ids).index(entity_id) + 1
@@ -200,7 +200,7 @@ class View:
         the frontier as a whole, where calls may, and at the entities that are left."""
         named = self.speaker.start if fits(self.speaker, Starts) else None
         results = ((named(n), ids) for n, ids in self._results.items()) if named else ()
-        least = 1 if fits(self.speaker, Points) else 2
+        least = 1 if fits(self.speaker, Members) else 2
         return starts_at(frontier, results, self._called, least)
 
     def written(self, answers: Sequence[Entity], least: int = 1) -> tuple[str, ...]:
@@ -305,7 +305,7 @@ class View:
         names = [self.name(entity) for entity in fresh]
         if relation and fresh and fits(self.speaker, Directed):
             return thoughts.found_by(self.speaker.named(relation), names, rng)
-        points = fits(self.speaker, Points)
+        points = fits(self.speaker, Members)
         if fresh and (points or (len(fresh) > _NAMED and fits(self.speaker, Starts))):
             return thoughts.found_many(len(fresh), rng)
         return thoughts.found(names, rng) if fresh else ""

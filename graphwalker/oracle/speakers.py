@@ -77,7 +77,7 @@ class Starts(Protocol):
 
 
 @runtime_checkable
-class Points(Protocol):
+class Members(Protocol):
     """What a speaker has besides, where calls, thoughts and answers point at what results hold
     wherever they can, however few it is."""
 

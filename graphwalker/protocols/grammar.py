@@ -29,7 +29,7 @@ class WithGrammar(Protocol):
         ...
 
 
-ASKED = "#0."
+OF_QUESTION = "#0."
 """How places of the question's own entities begin, which are no answers."""
 
 
@@ -127,7 +127,7 @@ class TagGrammar:
     def _answers(self) -> list[str]:
         numbered = [f"#{n}" for n in range(1, self.shown.references + 1)]
         if places := self.shown.places:
-            found = [place for place in places if not place.startswith(ASKED)]
+            found = [place for place in places if not place.startswith(OF_QUESTION)]
             return [*numbered, *found, *self.shown.shared]
         return [*self.shown.names, *numbered, *self.shown.shared]
 

@@ -170,7 +170,7 @@ class Frontiers(References, Protocol):
 
 
 @runtime_checkable
-class Places(References, Protocol):
+class WithPlaces(References, Protocol):
     """What a toolbox has besides, where calls and answers may point at single entities."""
 
     def places(self) -> dict[str, str]:

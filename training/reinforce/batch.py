@@ -15,10 +15,10 @@ from training.reinforce.groups import (
     turn_credit,
     why_no_variance,
 )
-from training.reinforce.guidance import Guide
 from training.reinforce.rewards.answers import Reward, em
 from training.reinforce.rows.contexts import Context, further_contexts
 from training.reinforce.rows.episode_tokens import EpisodeTokens
+from training.reinforce.rows.guidance import Guide
 from training.runs.distributed import gathered
 
 Groups = list[list[Trajectory]]

@@ -23,10 +23,10 @@ from training.reinforce.ahead import Ahead, StepEpisodes, StepQuestions
 from training.reinforce.batch import Batch, Groups, RolloutRules, make_batch, rewards
 from training.reinforce.engines import BudgetPolicy, RolloutEngine, TransformersRollouts
 from training.reinforce.groups import Winnable, chunks, grouped, has_no_variance, substitutes
-from training.reinforce.guidance import Guidance, guide_tokens
 from training.reinforce.pool import QuestionPool, Visit, visit
 from training.reinforce.rewards.mix import scored
 from training.reinforce.rows.episode_tokens import EpisodeTokens, episode_tokens
+from training.reinforce.rows.guidance import Guidance, guide_tokens
 from training.runs.distributed import gathered, rank
 
 log = logging.getLogger(__name__)

@@ -62,12 +62,12 @@ class FrontierTools(ReferenceTools):
         self._fault = ""
 
     def signatures(self) -> str:
-        asked = "\nThe entities of the question are #0.1, #0.2, ..., in their order."
+        named = "\nThe entities of the question are #0.1, #0.2, ..., in their order."
         return (
             f"{super().signatures()}\n"
             'get_relations("#2") and get_triples("#2", ["relation", ...]) start at all of these '
             f"entities at once, and show up to {self._options.ends} that they lead to."
-            f"{asked if self._options.pointing else ''}"
+            f"{named if self._options.pointing else ''}"
         )
 
     def places(self) -> dict[str, str]:

@@ -1,7 +1,6 @@
 """Demonstrations in the place of groups that no episode of GRPO solved."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -16,8 +15,8 @@ from support.grpo_batches import environment_of, first_batch, group_advantages  
 from support.grpo_toy import played  # noqa: E402
 from support.run_toys import grpo_config, largest_difference, lines, stop_after  # noqa: E402
 from training.grpo import run_grpo  # noqa: E402
-from training.reinforce.guidance import Guidance  # noqa: E402
 from training.reinforce.rows.episode_tokens import EpisodeTokens  # noqa: E402
+from training.reinforce.rows.guidance import Guidance  # noqa: E402
 
 
 @pytest.fixture(scope="module")

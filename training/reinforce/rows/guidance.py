@@ -66,10 +66,10 @@ def read_demonstrations(
 ) -> dict[str, Trajectory]:
     """The first right demonstration of each of the questions. Raises `UserError` for one of another
     preset, and where there is none for any of them."""
-    asked, found = {question.id: question for question in questions}, dict[str, Trajectory]()
+    known, found = {question.id: question for question in questions}, dict[str, Trajectory]()
     for path in files:
         for trajectory in read_records(Path(path), Trajectory.from_json):
-            question = asked.get(trajectory.question.id)
+            question = known.get(trajectory.question.id)
             if question is None or question.text != trajectory.question.text:
                 continue
             if trajectory.agent != preset:
@@ -84,7 +84,7 @@ def read_demonstrations(
             f"guidance.data: {', '.join(files)}: no right demonstration of any training question; "
             "make some of the same file: graphwalker experts --questions FILE searched=2"
         )
-    log.info("guidance: demonstrations of %d of %d questions", len(found), len(asked))
+    log.info("guidance: demonstrations of %d of %d questions", len(found), len(known))
     return found
 
 
