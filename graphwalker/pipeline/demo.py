@@ -148,12 +148,14 @@ class Demo(DemoData):
 
     def _on_own_data(self, values: Settings) -> Settings:
         """GRPO's settings with the questions and the demonstrations of this run."""
-        if values.get("replay"):
-            shown = [str(self.out / "graphroll" / "graphroll.jsonl")]
-            values = {**values, "replay": {"data": shown, **values["replay"]}}
+        shown, guides = [str(self.out / "graphroll" / "graphroll.jsonl")], list[str]()
         if self.config.guides:
-            found = [str(self.out / "guides" / "graphroll.jsonl")]
-            values = {**values, "guidance": {"data": found, **(values.get("guidance") or {})}}
+            guides = [str(self.out / "guides" / "graphroll.jsonl")]
+            values = {**values, "guidance": {"data": guides, **(values.get("guidance") or {})}}
+        if values.get("replay"):
+            # A file that is named twice is drawn from twice as often.
+            replay = {"data": [*shown, *guides, *guides], **values["replay"]}
+            values = {**values, "replay": replay}
         return {"questions": str(self.grpo_file), "graph": self.graph, **values}
 
     def _make_model(self, _: console.ProgressTick) -> None:
