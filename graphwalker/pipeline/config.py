@@ -36,8 +36,8 @@ class DemoConfig(Config):
     """GRPO's own questions, in place of those that the expert leaves; what is not named here is as
     in `rl_questions`."""
     guides: Settings = {}
-    """Demonstrations of GRPO's questions, searched from their answers alone (see `graphwalker config
-    experts`, `searched`), for groups that no episode solves and for `replay`. Empty: none."""
+    """Demonstrations of GRPO's questions, searched from their answers alone, for groups that no
+    episode solves and for `replay` (see `graphwalker config experts`, `searched`). Empty: none."""
     experts: Settings = {}
     """GraphRoll (see `graphwalker config experts`)."""
     tests: dict[str, Settings] = {}
