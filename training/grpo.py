@@ -307,7 +307,7 @@ def _check_files(config: GrpoConfig, questions: list[Question]) -> None:
 
     for name, path in demonstration_files(config):
         if not Path(path).is_file():
-            raise UserError(f"{name}: {path}: no such trajectory file")
+            raise UserError(f"{name.partition('[')[0]}: {path}: no such trajectory file")
     if config.evaluation:
         mine = {question.text.casefold() for question in questions}
         dev = dev_questions(config.evaluation.questions, config.evaluation.limit)

@@ -6,7 +6,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from data_pipeline.wording.phrases import generated_entry
+from data_pipeline.wording.ids.words import words_of
+from data_pipeline.wording.phrases import generated_entry, is_plain
 from graphwalker.graphs.base import Direction
 from graphwalker.query.constraint import Constraint, ValueKind
 from graphwalker.query.draft import filled
@@ -70,6 +71,8 @@ def _row(row: Mapping[str, Any]) -> Forms:
 
 def _generated(relation: str, kind: ValueKind) -> Forms:
     label = generated_entry(relation, Direction.OUT).noun
+    if is_plain(relation):  # whose noun may be what a verb leads to: `released` leads to a thing
+        label = " ".join(words_of(relation))
     if kind == "date" and label.split()[-1].endswith(("ed", "born")):  # `released`, `founded`
         return {case: (form.replace("{v}", f"was {label}"),) for case, form in _OF_A_VERB.items()}
     article = "an" if label[0] in "aeio" else "a"

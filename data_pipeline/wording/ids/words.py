@@ -55,8 +55,6 @@ def spelled_out(words: list[str], nouns: Nouns) -> list[str]:
     numbered = re.fullmatch(r"([a-z]{3,})\d{1,2}", words[-1])
     if numbered:  # `author1`, `author2`: two columns of one kind
         words = [*words[:-1], numbered[1]]
-    elif len(words) > 1 and re.fullmatch(r"\d{1,2}", words[-1]):
-        words = words[:-1]
     if len(words) > 1 and words[0] in ("num", "nr", "number", "nbr") and words[1] != "of":
         return ["number", "of", *words[1:]]
     if len(words) > 1 and words[-1] in UNITS and not base_of(words[0]):

@@ -98,7 +98,7 @@ def test_demonstrations_that_cannot_guide_are_refused(grpo_world, shown, tmp_pat
     def run(**settings) -> None:
         run_grpo(grpo_config(grpo_world, tmp_path / "r", **settings))
 
-    with pytest.raises(UserError, match=r"guidance\.data\[0\]: none\.jsonl: no such trajectory"):
+    with pytest.raises(UserError, match=r"guidance\.data: none\.jsonl: no such trajectory"):
         run(guidance={"data": ["none.jsonl"]})
     other = tmp_path / "other.jsonl"
     write_jsonl(other, [replace(shown[0], agent="kg-r1").to_json()])
