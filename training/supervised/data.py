@@ -93,7 +93,7 @@ def read_rows(config: RowSource, tokenizer: Any) -> Rows:
         if trajectory.stop.infrastructure_failure:
             result.failed += 1
             continue
-        errors = _injected_errors(trajectory) if config.mask_injected_errors else set()
+        errors = injected_errors(trajectory) if config.mask_injected_errors else set()
         for number, row in enumerate(training_rows(trajectory, fmt, tokenizer, errors)):
             result.longest = max(result.longest, len(row.input_ids))
             if len(row.input_ids) > config.max_length:
@@ -117,7 +117,7 @@ def read_rows(config: RowSource, tokenizer: Any) -> Rows:
     return result
 
 
-def _injected_errors(trajectory: Trajectory) -> set[int]:
+def injected_errors(trajectory: Trajectory) -> set[int]:
     """Turns in which an expert was made to err, as its provenance lists them."""
     return {e["turn"] for e in trajectory.provenance.get("errors", ()) if e.get("slip")}
 

@@ -7,16 +7,18 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("trl")
 
+from transformers import AutoTokenizer  # noqa: E402
+
 from graphwalker.errors import UserError  # noqa: E402
 from graphwalker.files import write_jsonl  # noqa: E402
-from graphwalker.tokens.segments import IGNORED, training_row  # noqa: E402
+from graphwalker.tokens.segments import IGNORED, chat_format, training_row  # noqa: E402
 from graphwalker.trajectory import Trajectory  # noqa: E402
 from support.grpo_batches import environment_of, first_batch, group_advantages  # noqa: E402
 from support.grpo_toy import played  # noqa: E402
 from support.run_toys import grpo_config, largest_difference, lines, stop_after  # noqa: E402
 from training.grpo import run_grpo  # noqa: E402
 from training.reinforce.rows.episode_tokens import EpisodeTokens  # noqa: E402
-from training.reinforce.rows.guidance import Guidance  # noqa: E402
+from training.reinforce.rows.guidance import Guidance, guide_tokens  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +73,16 @@ def test_a_guide_is_a_row_of_sft_with_the_advantage_of_its_group(
         assert trained == [i for i in row.labels if i != IGNORED]
         drawn[place] = 1.0
     assert torch.allclose(inputs["advantages"], group_advantages(drawn), atol=1e-4)
+
+
+def test_a_turn_in_which_the_expert_was_made_to_err_is_not_trained_on(grpo_world, shown) -> None:
+    tokenizer = AutoTokenizer.from_pretrained(grpo_world / "model")
+    fmt, errors = chat_format("inline"), [{"turn": 0, "kind": "dead_end", "slip": True}]
+    erring = replace(shown[0], provenance={**shown[0].provenance, "errors": errors})
+    whole, masked = (guide_tokens(t, fmt, tokenizer, [0]) for t in (shown[0], erring))
+    assert masked.completion == whole.completion and masked.turns.count(0) == 0
+    assert {turn for turn in whole.turns if turn >= 0} == {0, 1}
+    assert [t for t in masked.turns if t >= 0] == [t for t in whole.turns if t > 0]
 
 
 def test_the_figures_of_a_step_are_of_what_was_drawn(grpo_world, guided, tmp_path) -> None:

@@ -18,6 +18,7 @@ from graphwalker.question import Question
 from graphwalker.tokens.segments import ChatFormat, Tokenizer, completion_ids
 from graphwalker.trajectory import Trajectory
 from training.reinforce.rows.episode_tokens import EpisodeTokens, episode_tokens
+from training.supervised.data import injected_errors
 
 log = logging.getLogger(__name__)
 
@@ -91,11 +92,13 @@ def read_demonstrations(
 def guide_tokens(
     trajectory: Trajectory, fmt: ChatFormat, tokenizer: Tokenizer, end_ids: Sequence[int]
 ) -> EpisodeTokens:
-    """The row of a demonstration, every token of its agent's own as if it had been drawn. Their
-    log-probabilities are given as 0: nothing drew them."""
+    """The row of a demonstration, its agent's own tokens as if they had been drawn, but for turns
+    in which an expert was made to err: those are not trained on. Log-probabilities are given as 0:
+    nothing drew them."""
     turns: list[Any] = []
-    last = len(trajectory.turns) - 1
+    last, wrong = len(trajectory.turns) - 1, injected_errors(trajectory)
     for number, turn in enumerate(trajectory.turns):
         ids = completion_ids(turn.completion, fmt, tokenizer, continues=number < last)
-        turns.append(replace(turn, token_ids=tuple(ids), logprobs=(0.0,) * len(ids)))
+        drawn = 0 if number in wrong else len(ids)
+        turns.append(replace(turn, token_ids=tuple(ids), logprobs=(0.0,) * drawn))
     return episode_tokens(replace(trajectory, turns=tuple(turns)), fmt, tokenizer, end_ids)
