@@ -276,6 +276,8 @@ def _explain(model: type[Config], error: ValidationError) -> tuple[str, str]:
 
 def _nearest(key: str, known: list[str]) -> str:
     """`did you mean`: a setting of the same section, a section, or one by its last name alone."""
+    if not known:  # such as the options of a preset that has none
+        return ": there is none here"
     parent, _, last = key.rpartition(".")
     siblings = [name for name in known if name.startswith(f"{parent}." if parent else "")] or known
     forms = {form: form for name in siblings for form in (name, name.partition(".")[0])}

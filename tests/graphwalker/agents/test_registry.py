@@ -91,7 +91,7 @@ def test_options_of_a_preset_are_checked(own: Path):
     assert environment("preset=search_agent:SPEC", "options.rows=1").config.options == {"rows": 1}
     with pytest.raises(UserError, match=r"options.*row is not a setting.*did you mean rows"):
         environment("preset=search_agent:SPEC", "options.row=1")
-    with pytest.raises(UserError, match=r"rows is not a setting"):
+    with pytest.raises(UserError, match=r"rows is not a setting: there is none here"):
         environment("options.rows=1")
 
 
