@@ -1,7 +1,7 @@
 """Settings of training: what SFT and GRPO share, SFT's own, and tiny models made from nothing."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -50,6 +50,10 @@ class TrainingConfig(Config):
     """Peak learning rate."""
     schedule: Literal["cosine", "linear", "constant"]
     """Learning rate after the warm-up."""
+    optimizer: Literal["adamw", "muon"] = "adamw"
+    """`muon`: Muon for the layers' matrices, AdamW for the rest; for models from scratch."""
+    muon_lr: float = Field(default=0.01, gt=0)
+    """Muon's peak learning rate; `lr` is AdamW's."""
     beta1: float = Field(default=0.9, ge=0, lt=1)
     """AdamW's first moment."""
     beta2: float = Field(default=0.98, ge=0, lt=1)
@@ -87,6 +91,12 @@ class TrainingConfig(Config):
     """Any other field of TRL's trainer config (`SFTConfig`, `GRPOConfig`), such as
     `trainer.torch_compile=true` or `trainer.lr_scheduler_kwargs={min_lr_rate: 0.1}`. Names and
     types are checked when the run starts; fields that other settings decide are refused."""
+
+    @model_validator(mode="after")
+    def _muon_has_whole_matrices(self) -> Self:
+        if self.lora and self.optimizer == "muon":
+            raise ValueError("muon is for whole weight matrices: lora needs optimizer=adamw")
+        return self
 
 
 class EvaluationSettings(Config):
@@ -149,10 +159,6 @@ class SftConfig(TrainingConfig):
     """Decay of the learning rate to zero after the warm-up (GraphWalker: cosine)."""
     warmup_ratio: float = Field(default=0.03, ge=0, le=1)
     """Share of the run in which the learning rate rises from zero."""
-    optimizer: Literal["adamw", "muon"] = "adamw"
-    """`muon`: Muon for the layers' matrices, AdamW for the rest; for models from scratch."""
-    muon_lr: float = Field(default=0.01, gt=0)
-    """Muon's peak learning rate; `lr` is AdamW's."""
 
     attention: Literal["auto", "sdpa", "eager", "flash_attention_2"] = "auto"
     """`flash_attention_2` needs a GPU and the package flash-attn. `auto`: that one for packed rows
@@ -176,8 +182,6 @@ class SftConfig(TrainingConfig):
     def _data_is_named(self) -> "SftConfig":
         if not self.data:
             raise ValueError("data must name at least one trajectory file")
-        if self.lora and self.optimizer == "muon":
-            raise ValueError("muon is for whole weight matrices: lora needs optimizer=adamw")
         return self
 
 

@@ -7,6 +7,7 @@ import logging
 import os
 import random
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +76,7 @@ def run_grpo(config: GrpoConfig) -> Path:
     from training.runs.stopping import train
 
     disable_progress_bar()  # "Loading weights": ours is the only bar
-    check_layout(whole="GRPO, whose rollouts draw with it,")
+    check_layout(config.optimizer, "GRPO, whose rollouts draw with it,")
     config, out = in_its_environment(config), Path(config.output_dir)
     reward_mix(config.rewards)  # a misspelt reward must not claim the folder
     questions, environment = open_world(config)
@@ -115,6 +116,7 @@ def make_trainer(
     from transformers import AutoTokenizer, PrinterCallback
 
     from training.models.lora import lora_config
+    from training.models.optimizers import muon_of
     from training.reinforce.ahead import Settle
     from training.reinforce.arguments import trl_arguments
     from training.reinforce.batch import RolloutRules
@@ -176,6 +178,8 @@ def make_trainer(
     trainer.remove_callback(PrinterCallback)
     add_parts(trainer, config, environment)
     trainer.embedding_lr, trainer.pass_tokens = config.embedding_lr, config.micro_batch_tokens
+    if config.optimizer == "muon":
+        trainer.optimizer_of = partial(muon_of, config)
     trainer.off_policy = config.draws_with_copy
     return trainer
 

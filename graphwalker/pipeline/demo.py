@@ -35,6 +35,8 @@ TEXTS = 2000
 ALONE: Settings = {"baselines": "never", "ceiling": "never"}
 BESIDE: Settings = {"baselines": "auto", "ceiling": "auto"}
 """Evaluations of the same questions share the baselines and the ceiling of one of them."""
+UNTRAINED: Settings = {"samples": 0, "max_tokens": 24}
+"""Of a model that was never trained: its turns are noise of any length, which ends in no answer."""
 HEADLINE = ("questions", "em", "em_interval", "f1", "hits1", "hit_any", "retrieval_any", "winnable")
 
 
@@ -192,8 +194,7 @@ class Demo(DemoData):
     def _evaluation(self, name: str) -> Stage:
         """The evaluation of one of the four models on the held-out questions."""
         model, run = MODELS[name]
-        # One that was never trained answers nothing, and takes the longest for it.
-        more = BESIDE if model == GRPO else {} if run else {"samples": 0}
+        more = BESIDE if model == GRPO else {} if run else UNTRAINED
         folder = self.out / "eval" / (run or name)
         return self._evaluation_stage(self.out / model, folder, more, f"evaluate {name}")
 

@@ -6,6 +6,9 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
+from training.config import TrainingConfig
+from training.runs.distributed import uses_bfloat16
+
 MOMENTUM = 0.95
 QUINTIC = (3.4445, -4.7750, 2.0315)
 """Coefficients of the Newton-Schulz iteration (Jordan et al. 2024, the Muon optimizer)."""
@@ -85,6 +88,19 @@ def orthogonal(
         for place, one in zip(places, x.to(found[places[0]].dtype), strict=True):
             found[place] = one.T if wide[place] is not matrices[place] else one
     return found
+
+
+def muon_of(config: TrainingConfig, model: nn.Module) -> MuonAdamW:
+    """The optimizer of a run with `optimizer: muon`."""
+    return muon_adamw(
+        model,
+        config.lr,
+        config.muon_lr,
+        (config.beta1, config.beta2),
+        config.weight_decay,
+        config.epsilon,
+        torch.bfloat16 if uses_bfloat16(config.dtype) else torch.float32,
+    )
 
 
 def muon_adamw(

@@ -6,6 +6,7 @@ needs them. On GPUs TRL's own kernels score; the rest holds there too. Rows that
 (infrastructure failures, or filtered out) count in no mean.
 """
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, cast
@@ -53,6 +54,8 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
         self.evaluation: RolloutEvaluation | None = None
         self._movement = Movement(cast(torch.nn.Module, self.model))
         self.add_callback(self._movement)
+        self.optimizer_of: Callable[[torch.nn.Module], torch.optim.Optimizer] | None = None
+        """The optimizer of a model; None: TRL's AdamW."""
         self.embedding_lr = 0.0
         """0: that of all weights."""
         self.pass_tokens = 0
@@ -76,6 +79,9 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
 
     def create_optimizer(self, model: Any = None) -> torch.optim.Optimizer:
         first = self.optimizer is None
+        if first and self.optimizer_of is not None:
+            trained: Any = self.model if model is None else model
+            self.optimizer = self.optimizer_of(trained)
         optimizer = super().create_optimizer(model)
         if first and self.embedding_lr:
             bare: Any = self.accelerator.unwrap_model(self.model)

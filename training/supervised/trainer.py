@@ -26,7 +26,7 @@ from training.evaluation.dev_set import DevSet, dev_questions
 from training.models.attention import add_float32_attention
 from training.models.heads import add_selective_head, has_plain_head
 from training.models.lora import lora_config
-from training.models.optimizers import muon_adamw
+from training.models.optimizers import muon_of
 from training.runs.arguments import build, shared_arguments
 from training.runs.distributed import uses_bfloat16
 from training.runs.log import RunLog
@@ -124,17 +124,8 @@ class PlannedTrainer(WholeCheckpoints, SFTTrainer):
 
     def create_optimizer(self, model: Any = None) -> torch.optim.Optimizer:
         if self.optimizer is None and self._config.optimizer == "muon":
-            config = self._config
             trained: Any = self.model if model is None else model
-            self.optimizer = muon_adamw(
-                trained,
-                config.lr,
-                config.muon_lr,
-                (config.beta1, config.beta2),
-                config.weight_decay,
-                config.epsilon,
-                torch.bfloat16 if uses_bfloat16(config.dtype) else torch.float32,
-            )
+            self.optimizer = muon_of(self._config, trained)
         return super().create_optimizer(model)
 
     def create_scheduler(self, num_training_steps: int, optimizer: Any = None) -> Any:
