@@ -65,9 +65,12 @@ def has_shortcut(graph: KnowledgeGraph, query: Query, run: Execution) -> bool:
     gold = _ids(run.answers)
     if any(_ids(end) == gold for end in _ends_on_the_way(query, run)):
         return True
-    if len(query.branches) == 1 and not (query.tail or query.constraint or query.avoids_topics):
+    plain = not (query.tail or query.constraint or query.avoids_topics)
+    if plain and len(query.branches) == 1:
         return _skips_a_hop(graph, query.branches[0].hops, run.frontiers[0], gold)
-    parts = (*sub_queries(query), *_shorter(query))
+    parts = [*_shorter(query)]
+    if not (plain and len(query.branches) == 2):
+        parts = [*sub_queries(query), *parts]
     return any(_ids(execute(graph, part, FRONTIER_LIMIT).answers) == gold for part in parts)
 
 
@@ -92,6 +95,9 @@ def _ends_on_the_way(query: Query, run: Execution) -> Iterator[Sequence[Entity]]
         yield run.tail_frontiers[-2]
     elif len(query.branches) == 1 and not query.tail:
         yield from run.frontiers[0][1:-1]
+    elif len(query.branches) == 2 and not (query.tail or query.avoids_topics):
+        # Without one of two branches it is the other one.
+        yield from (frontiers[-1] for frontiers in run.frontiers)
 
 
 def _shorter(query: Query) -> Iterator[Query]:
@@ -205,11 +211,16 @@ def _branch_ends(
     graph: KnowledgeGraph, topic: Entity, readings: Sequence[Sequence[Hop]]
 ) -> list[tuple[tuple[Hop, ...], tuple[Entity, ...]]]:
     """Where each reading of a branch ends, one path per distinct end, without dead ends."""
-    found: dict[frozenset[str], tuple[tuple[Hop, ...], tuple[Entity, ...]]] = {}
-    for path, end in _ends(graph, (topic,), readings):
-        if end:
-            found.setdefault(_ids(end), (path, end))
-    return list(found.values())
+    found: list[tuple[tuple[Hop, ...], tuple[Entity, ...]]] = [((), (topic,))]
+    for hops in readings:
+        # After each hop, too: a relation and its inverse mostly lead to the same entities.
+        longer: dict[frozenset[str], tuple[tuple[Hop, ...], tuple[Entity, ...]]] = {}
+        for path, start in found:
+            for hop in hops:
+                if end := _frontier(graph, start, hop):
+                    longer.setdefault(_ids(end), ((*path, hop), end))
+        found = list(longer.values())
+    return found
 
 
 def _ends(
@@ -225,7 +236,10 @@ def _ends(
 
 
 def _frontier(graph: KnowledgeGraph, start: Sequence[Entity], hop: Hop) -> tuple[Entity, ...]:
-    ends = (graph.step(e.id, hop.relation, hop.direction, FRONTIER_LIMIT + 1) for e in start)
+    relation, direction, limit = hop.relation, hop.direction, FRONTIER_LIMIT + 1
+    if len(start) == 1:  # most frontiers
+        return tuple(graph.step(start[0].id, relation, direction, limit))
+    ends = (graph.step(entity.id, relation, direction, limit) for entity in start)
     return tuple({entity.id: entity for found in ends for entity in found}.values())
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from data_pipeline.attempts import Maker, open_worker
 from data_pipeline.config import FilterConfig, SamplingConfig
 from data_pipeline.contamination.against import TestFiles
-from data_pipeline.jobs.distinct import Distinct
+from data_pipeline.jobs.distinct import Distinct, query_of
 from data_pipeline.jobs.goals import Every, fill
 from data_pipeline.jobs.ledger import DROPPED, JobProgress, Ledger, Unit, open_ledger, unit_of
 from data_pipeline.jobs.pool import open_pool
@@ -153,7 +153,7 @@ class _Filter(Every):
         self._tests, self._unread = tests, unread
         self._distinct = Distinct()
         for record in ledger.records(FILTERED):
-            self._distinct.add(record)
+            self._distinct.add(record, query_of(record)[0])
 
     def judged(self, structure: str, unit: Unit) -> Unit:
         file, record = unit[-1]
@@ -166,7 +166,7 @@ class _Filter(Every):
             return _dropped(unit_of(record), Drop("certificate", "duplicate"))
         if why := self._unread.get(str(record["id"])):
             return _dropped(unit_of(record), Drop("filter", "not_read", why))
-        self._distinct.add(record)
+        self._distinct.add(record, query_of(record)[0])
         return unit
 
 

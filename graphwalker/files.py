@@ -204,7 +204,11 @@ class JsonlAppender:
 
     def append_line(self, line: str) -> None:
         """A record that is written out already."""
-        self._out.write(f"{line}\n".encode())
+        self.append_bytes(line.encode())
+
+    def append_bytes(self, line: bytes) -> None:
+        """The same, encoded already."""
+        self._out.write(line + b"\n")
         self._out.flush()
         if time.monotonic() - self._synced > SYNC_EVERY_S:
             os.fsync(self._out.fileno())

@@ -17,8 +17,13 @@ def sealed(record: Mapping[str, Any]) -> str:
     >>> sealed({"id": "2I/3"})
     '{"id":"2I/3","digest":"1a0fc414fe8c259b"}'
     """
-    line = dumps({key: value for key, value in record.items() if key != FIELD})
-    return f'{line[:-1]},"{FIELD}":"{_digest(line.encode())}"}}'
+    return sealed_bytes(record).decode()
+
+
+def sealed_bytes(record: Mapping[str, Any]) -> bytes:
+    """The same as it is written to a file: records are long, and encoded once."""
+    line = dumps({key: value for key, value in record.items() if key != FIELD}).encode()
+    return b'%b,"%b":"%b"}' % (line[:-1], FIELD.encode(), _digest(line).encode())
 
 
 def is_intact(line: bytes, record: Mapping[str, Any]) -> bool | None:

@@ -25,10 +25,11 @@ class Distinct:
         """Whether the query was added before."""
         return query.key in self._queries
 
-    def add(self, record: Mapping[str, Any]) -> None:
+    def add(self, record: Mapping[str, Any], query: Query) -> None:
+        """Add a walk or a question, whose query this is."""
         if text := _text(record):  # a bare walk has none
             self._texts.add(text)
-        self._queries.add(query_of(record)[0].key)
+        self._queries.add(query.key)
 
 
 def query_of(record: Mapping[str, Any]) -> tuple[Query, tuple[str, ...]]:

@@ -85,11 +85,11 @@ class Journal:
                         self._marks[file.name].add(chunk)
             self.write({})
 
-    def write(self, lines: Mapping[str, str]) -> None:
+    def write(self, lines: Mapping[str, bytes]) -> None:
         """Note the lines that an attempt has added to the files."""
         assert self._out is not None
         for name, line in lines.items():
-            self._marks[name].add(line.encode())
+            self._marks[name].add(line)
         flat = ", ".join([f"{mark.size}, {mark.crc}" for mark in self._marks.values()])
         self._out.append_line(f"[{flat}]")
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from data_pipeline.jobs.digests import sealed
+from data_pipeline.jobs.digests import sealed_bytes
 from data_pipeline.jobs.journal import Journal
 from data_pipeline.jobs.seen import Seen
 from graphwalker.config import Config
@@ -66,11 +66,11 @@ class Ledger:
         self._journal.begin()
 
     def write(self, unit: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
-        added: dict[str, str] = {}
+        added: dict[str, bytes] = {}
         for name, record in unit:
-            line = dumps(record) if name == DROPPED else sealed(record)
-            self._appenders[name].append_line(line)
-            added[name] = f"{added.get(name, '')}{line}\n"
+            line = dumps(record).encode() if name == DROPPED else sealed_bytes(record)
+            self._appenders[name].append_bytes(line)
+            added[name] = added.get(name, b"") + line + b"\n"
         self._journal.write(added)
 
     def records(self, name: str) -> Iterator[dict[str, Any]]:

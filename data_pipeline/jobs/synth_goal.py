@@ -80,7 +80,7 @@ class SynthGoal(Goal):
             self._avoided(stream)
             self._made[stream] += 1
             self._yields.add(stream, int(number), "")
-            self._remember(record)
+            self._remember(record, *query_of(record))
         for record in ledger.records(DROPPED):
             stream, _, number = unit_of(record).rpartition("/")
             self._yields.add(stream, int(number), record["reason"])
@@ -157,7 +157,8 @@ class SynthGoal(Goal):
         self, stream: str, walk: Mapping[str, Any], found: Mapping[str, dict[str, Any]]
     ) -> Drop | None:
         """Why an attempt is dropped that gave a walk; one that is kept is remembered."""
-        if reason := self._rival(stream, *query_of(walk)):
+        query, path = query_of(walk)
+        if reason := self._rival(stream, query, path):
             return Drop("certificate", reason)
         if DROPPED in found:
             return None
@@ -168,7 +169,7 @@ class SynthGoal(Goal):
                 return Drop(self._exclude.stage, reason, by)
         if self._distinct.holds_text(record):
             return Drop("certificate", "duplicate")
-        self._remember(record)
+        self._remember(record, query, path)  # the question's query is its walk's
         return None
 
     def ruled_out(self, sampled: SampledWalk) -> str:
@@ -220,9 +221,8 @@ class SynthGoal(Goal):
         uses = quota[structure] * (sum(lengths) + tail)
         return max(FEW_USES, int(share * uses))
 
-    def _remember(self, record: Mapping[str, Any]) -> None:
-        self._distinct.add(record)
-        query, path = query_of(record)
+    def _remember(self, record: Mapping[str, Any], query: Query, path: tuple[str, ...]) -> None:
+        self._distinct.add(record, query)
         if self.config.max_path_share < 1:  # else nothing is ruled out, and paths are many
             self._paths[record["structure"], *path] += 1
         self._relations.update((record["structure"], r) for r in query.relations)

@@ -36,7 +36,7 @@ SMALL = 1 << 15
 """Entities to start from up to which a walk looks to its end before each hop, and walks of a topic
 are remembered. Of a larger graph nothing comes twice: there it looks whether the next entity has
 hops that may follow."""
-REMEMBERED = 1 << 12
+REMEMBERED = 1 << 14
 """Topics whose walks are remembered."""
 
 

@@ -7,7 +7,7 @@ from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side, Ste
 from graphwalker.graphs.batched import OverGraph
 from graphwalker.graphs.cache.calls import AnsweringGraph, GraphCall, answer
 
-STEPS = 1 << 15
+STEPS = 1 << 16
 """Steps of one generation; two generations are kept."""
 
 ListingKey = tuple[str, str, Direction]

@@ -56,11 +56,13 @@ def rank_relations(query: str, relations: tuple[str, ...]) -> tuple[str, ...]:
     index = _index(ordered)
     known = [word for word in words(query) if word in index.idf]  # the others score nothing
     # Rounded, so that a tie stays a tie whatever the order of additions.
-    scored = [(-round(score, 9), i) for i, score in enumerate(index.scores(known)) if score]
+    scored = [(-score, i) for i, found in index.scores(known).items() if (score := round(found, 9))]
+    scored.sort()
+    better = [ordered[i] for negated, i in scored if negated < 0]
+    worse = [ordered[i] for negated, i in scored if negated > 0]
     # Most relations share no word with the question: they stay in their order.
-    places = {i for _, i in scored}
-    scored += [(0.0, i) for i in range(len(ordered)) if i not in places]
-    return tuple(ordered[i] for _, i in sorted(scored))
+    scoring = {i for _, i in scored}
+    return (*better, *(one for i, one in enumerate(ordered) if i not in scoring), *worse)
 
 
 @lru_cache(maxsize=4_096)

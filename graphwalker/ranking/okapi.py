@@ -25,12 +25,12 @@ class Okapi:
         """How rare each word is."""
         self._parts: dict[str, list[tuple[int, float]]] = {}
 
-    def scores(self, query: Sequence[str]) -> list[float]:
-        """The score of each text for the words of a query; unknown words score nothing."""
-        found = [0.0] * len(self._lengths)
+    def scores(self, query: Sequence[str]) -> dict[int, float]:
+        """The scores of the texts that have words of a query, by their places."""
+        found: dict[int, float] = {}
         for word in query:
             for place, part in self._part(word):
-                found[place] += part
+                found[place] = found.get(place, 0.0) + part
         return found
 
     def _part(self, word: str) -> list[tuple[int, float]]:

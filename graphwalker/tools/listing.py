@@ -104,9 +104,9 @@ def _shown(patterns: tuple[str, ...]) -> Callable[[list[tuple[str, int]]], dict[
 
     def shown(listed: list[tuple[str, int]]) -> dict[str, int]:
         found = dict(listed)
-        if new := found.keys() - known:
-            hidden.update(filter(is_hidden, new))
-            known.update(new)
+        if not known.issuperset(found):
+            hidden.update(filter(is_hidden, found.keys() - known))
+            known.update(found)
         if 0 in found.values() or not hidden.isdisjoint(found):
             return {r: n for r, n in listed if n > 0 and r not in hidden}
         return found

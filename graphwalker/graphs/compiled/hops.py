@@ -149,7 +149,8 @@ class Hops:
         pair = (first, second) if direction == Direction.OUT else (second, first)
         near, far = (self._at.get(half, -1) for half in pair)
         found = (near, far) if near >= 0 and far >= 0 else (-1, -1)
-        if near >= 0 and far >= 0:  # a model's own inventions are not remembered
+        # A model's own inventions are not remembered.
+        if found[0] >= 0 or relation in self._at:
             self._halves[direction][relation] = found
         return found
 

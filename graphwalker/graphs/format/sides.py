@@ -15,7 +15,7 @@ from graphwalker.graphs.format.offsets import read_offsets
 
 FEW = 24
 """Edges that begin no group up to which they are taken out one by one."""
-RECENT_NODES = 1 << 13
+RECENT_NODES = 1 << 14
 """Nodes whose relations are remembered: what was listed is asked about next."""
 LARGE_NODE = 4096
 """Edges of a node from which on the places where its groups start are written out."""
