@@ -196,6 +196,10 @@ class TinyModelConfig(Config):
     """Each entity name of the graph is one token, so that a name is copied in one step. For small
     worlds: the vocabulary must hold them all, and training must show them all. A name that it never
     showed is copied wrongly (docs/training.md, MetaQA)."""
+    phrases: int = Field(default=0, ge=0)
+    """So many texts that demonstrated turns repeat word for word (`, this fits. </think>`, and the
+    call behind it) are one token each, and so are references such as `#1`
+    (`training/models/phrases.py`): shorter rows, fewer steps of a rollout."""
     layers: int = Field(default=4, ge=1)
     """Transformer layers."""
     hidden: int = Field(default=128, ge=8)

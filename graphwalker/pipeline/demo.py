@@ -168,19 +168,22 @@ class Demo(DemoData):
         from graphwalker.graphs.relations import shown_relations
         from graphwalker.trajectory import Trajectory
         from training.config import TinyModelConfig
+        from training.models.phrases import frequent_phrases
         from training.models.tiny import conversation_texts, make_tiny
 
         values = {"seed": self.config.seed, **self.config.model}
         config = self._parsed(TinyModelConfig, "model", values)
         walks = read_records(self.out / "synth" / "graphsynth.jsonl", Trajectory.from_json)
+        shown = list(islice(walks, TEXTS))
         # As the tokenizer of a pretrained model knows the words that people ask in.
         questions = [question.text for question in load_questions(self.grpo_file)]
-        texts = chain(conversation_texts(islice(walks, TEXTS)), questions)
+        texts = chain(conversation_texts(shown), questions)
         graph = open_graph(self.graph)
         names = (graph.entity_at(i).name for i in range(graph.size))
         environment = self._parsed(EnvironmentConfig, "environment", self.config.environment)
         relations = shown_relations(graph)
-        make_tiny(config, texts, relations, self.out / "model", names, environment)
+        pieces = frequent_phrases(shown, config.phrases) if config.phrases else []
+        make_tiny(config, texts, relations, self.out / "model", names, environment, pieces)
 
     # --- evaluation
 
