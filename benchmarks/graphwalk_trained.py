@@ -148,7 +148,7 @@ class SeedRun:
         texts = conversation_texts(walks)
         names = self._words() if model.atomic_names else ()
         own = self.environment_of(kind)
-        make_tiny(model, texts, [], self.out / f"model-{kind}", names, own, pieces(names))
+        make_tiny(model, texts, [], self.out / f"model-{kind}", names, own, pieces())
 
     def demos(self, number: int) -> Path:
         """The oracle's walks through a set of training graphs."""

@@ -1,7 +1,5 @@
 """What GraphWalk's tools and its oracle write again and again: one token for each."""
 
-from collections.abc import Iterable
-
 _CALL = '\n<tool_call>\n{"name": "'
 _AROUND = f'{_CALL}get_all_nearest_neighbors", "arguments": {{"label": "'
 _FIND = f'{_CALL}get_node_by_property", "arguments": {{"label": "'
@@ -49,6 +47,11 @@ _RESULTS = [
     "None.",
 ]
 _LINES = [
+    '["',
+    '", "out", {"',
+    '", "in", {"',
+    '", "in", {" - ; ',
+    '", "out", {" - ; ',
     '{"',
     '","',
     ',"',
@@ -107,12 +110,10 @@ LINES, VALUES, ROWS, QUEUED = 221, 101, 81, 61
 """Lines of a walk, values, rows of an answer, nodes of a queue: those that have their own token."""
 
 
-def pieces(words: Iterable[str] = ()) -> list[str]:
-    """Those of any graph, and those with a type of relationship, of which `words` are those in
-    capitals."""
-    types = [word for word in words if word.isupper()]
+def pieces() -> list[str]:
+    """Those of any graph: names are tokens of their own, which a walk copies from the question."""
     found = [*_ASKED, *_SCHEMA, *_CALLS, *_RESULTS, *_LINES, *_THOUGHTS]
-    found += [f"{n}. " for n in range(LINES)]
+    found += [f"{n}{mark}" for n in range(LINES) for mark in (". ", '. ["', ". ; ", ".")]
     found += [text.replace("8", str(n)) for n in range(LINES) for text in _MARKED]
     found += [f"{n}{mark}" for n in range(VALUES) for mark in ("= ", '= "')]
     found += [f"{n}: " for n in range(ROWS)]
@@ -124,5 +125,4 @@ def pieces(words: Iterable[str] = ()) -> list[str]:
     found += [f"{n}{mark}" for n in range(1, 11) for mark in (") ", ') "')]
     found += [str(n) for n in range(1000)]
     found += [f".{n}" for n in range(10)] + [f".{n:02}" for n in range(100)]
-    found += [f'["{t}", "{side}", {{"' for t in types for side in ("out", "in")]
     return list(dict.fromkeys(found))

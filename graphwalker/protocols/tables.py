@@ -1,5 +1,6 @@
 """Answers as JSON: the rows of a table, or the nodes of a path."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -9,6 +10,9 @@ from graphwalker.files import dumps
 from graphwalker.protocols.base import FinalAnswer, Malformed
 from graphwalker.tokens.tool_calls import neutral
 
+_POINTED = re.compile(r"#\d+ (\d+\.)")
+LINE_NUMBER = re.compile(r"\d{1,9}\.")
+"""A row that is named by the number of the line that showed it."""
 Extract = Callable[[str], str]
 """A second reader: what JSON a message means that holds none. Raises `PolicyError`."""
 
@@ -26,9 +30,11 @@ class RowsForm:
     extract: Extract | None = None
     numbered: bool = False
     """Writes a row a line and counts down: `#1 {"count": 3}` ends an answer, so a model that knows
-    how many there are knows where to end."""
+    how many there are knows where to end. `#1 18.` is the row of line 18."""
 
     def read(self, text: str) -> tuple[str, FinalAnswer | Malformed | None]:
+        if self.numbered and (pointed := _pointed(text)):
+            return pointed
         found = read_rows(text)
         if found is None and self.extract is not None and text.strip():
             found = read_rows(self.extract(text))
@@ -39,7 +45,10 @@ class RowsForm:
         return _read(text, row_texts(found[0]), "rows", found[1])
 
     def write(self, answer: FinalAnswer) -> str:
-        rows = [dumps(dict(read_row(text))) for text in answer.names]
+        rows = [
+            text if self.numbered and LINE_NUMBER.fullmatch(text) else dumps(dict(read_row(text)))
+            for text in answer.names
+        ]
         if self.numbered and rows:
             return neutral("\n".join(f"#{len(rows) - n} {row}" for n, row in enumerate(rows)))
         return neutral(f"[{', '.join(rows)}]")
@@ -62,6 +71,17 @@ class PathForm:
     def write(self, answer: FinalAnswer) -> str:
         cells = [int(name) if name.isascii() and name.isdigit() else name for name in answer.names]
         return neutral(f"[{', '.join(map(dumps, cells))}]")
+
+
+def _pointed(text: str) -> tuple[str, FinalAnswer] | None:
+    """The rows that end a message, where all of them are numbers of lines."""
+    lines = text.rstrip().splitlines()
+    numbers: list[str] = []
+    while lines and (found := _POINTED.fullmatch(lines[-1].strip())):
+        numbers.insert(0, found[1])
+        lines.pop()
+    before = "\n".join(lines).strip()
+    return (before, FinalAnswer(tuple(numbers), "rows", "lines")) if numbers else None
 
 
 def _read(

@@ -1,14 +1,14 @@
-"""What an agent writes in one and the same way again and again, as single tokens for a tiny model."""
+"""What an agent always writes in the same way, as single tokens for a tiny model."""
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from graphwalker.trajectory import Trajectory
+from training.models.tiny import REFERENCE
 
 _WORD = re.compile(r"\w+(?:\.+\w+)*")
 """A word or a relation id."""
-_REFERENCE = re.compile(r"#\d+(?:\.\d+)?")
 LEAST_SHARE = 0.03
 """Of the trajectories, that a phrase or a reference stands in: a rare token is learned slowly."""
 
@@ -27,7 +27,7 @@ def frequent_phrases(trajectories: Iterable[Trajectory], count: int) -> list[str
         chosen = {word.casefold() for word in _WORD.findall(trajectory.question.text)}
         said = [turn.completion for turn in trajectory.turns]
         seen.update({one for text in said for one in _unchosen(text, chosen)})
-        references.update({one for text in said for one in _REFERENCE.findall(text)})
+        references.update({one for text in said for one in REFERENCE.findall(text)})
     least = LEAST_SHARE * len(trajectories)
     kept: list[str] = []
     for text in sorted(filter(_fits, seen), key=lambda text: (len(text), text)):
@@ -40,7 +40,7 @@ def frequent_phrases(trajectories: Iterable[Trajectory], count: int) -> list[str
 def _unchosen(text: str, chosen: set[str]) -> Iterator[str]:
     """The stretches of a turn between the words that it chose."""
     start = 0
-    for found in re.finditer(rf"{_REFERENCE.pattern}|{_WORD.pattern}", text):
+    for found in re.finditer(rf"{REFERENCE.pattern}|{_WORD.pattern}", text):
         word = found[0]
         if word[0] == "#" or word.isdigit() or "." in word or word.casefold() in chosen:
             yield text[start : found.start()]

@@ -22,6 +22,8 @@ PIECES = TagProtocol(EXAMPLES).pieces()
 """One token for each. Tiny models speak to GraphWalker's tools alone."""
 END_OF_TURN = FORMATS["inline"].end_of_turn
 PAD = "<|endoftext|>"
+REFERENCE = re.compile(r"#\d+(?:\.\d+)?")
+"""`#1`, or `#1.2`: as a piece never the beginning of a longer one (`#12`)."""
 
 # The one space between two words is implied, and a token that continues a word says so itself:
 # `"Anna Kovar", Bob` is `"` `Anna` `Kovar` `", ` `Bob`, and a rare `Kovarek` is `Kovar` `+ek`. So a
@@ -92,7 +94,10 @@ def make_tokenizer(
     atoms = [*TAGS, *PIECES, *pieces]
     tokenizer = _train(_between(texts, [*atoms, *relations], entities), learned)
     tokenizer.add_special_tokens([PAD, END_OF_TURN])
-    tokenizer.add_tokens([AddedToken(atom, normalized=False) for atom in atoms])
+    alone = [bool(REFERENCE.fullmatch(atom)) for atom in atoms]
+    tokenizer.add_tokens(
+        [AddedToken(a, normalized=False, single_word=w) for a, w in zip(atoms, alone, strict=True)]
+    )
     # `single_word`: a word right after a relation id would read as if a space stood between.
     whole = [*relations, *entities]
     tokenizer.add_tokens([AddedToken(w, normalized=False, single_word=True) for w in whole])

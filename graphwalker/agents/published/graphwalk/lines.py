@@ -12,8 +12,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from graphwalker.graphs.properties import Schema
-from graphwalker.tools.base import Call, Observation
+from graphwalker.answers.rows import row_text
+from graphwalker.graphs.properties import PropertyGraph, Schema
+from graphwalker.protocols.tables import LINE_NUMBER
+from graphwalker.question import Question
+from graphwalker.tools.base import Call, ErrorKind, Observation
 from graphwalker.tools.properties import AROUND, VALUES, PropertyTools
 
 OUTGOING, INCOMING = "out", "in"
@@ -68,6 +71,11 @@ class NeighbourLine:
         return f"{self.labelled}]"
 
     @property
+    def row(self) -> dict[str, Any]:
+        """As a row of an answer has it."""
+        return {**dict(self.values), "source_key": self.source, "target_key": self.target}
+
+    @property
     def center(self) -> str:
         return self.source if self.side == OUTGOING else self.target
 
@@ -78,17 +86,31 @@ class NeighbourLine:
 
 
 class LineTools(PropertyTools):
-    """Lines are numbered on through an episode, so that a number means one line; values have
-    numbers of their own."""
+    """Lines are numbered on through an episode, so that a number means one line, and an answer may
+    name the row of a neighbour's line by it (`18.`); values have numbers of their own."""
 
-    _count: int = 0
-    _values_count: int = 0
-    _tool: str = ""
-    _label: str = ""
+    def __init__(self, graph: PropertyGraph, question: Question, max_chars: int = 0) -> None:
+        super().__init__(graph, question, max_chars)
+        self._count, self._values_count = 0, 0
+        self._tool, self._label = "", ""
+        self._rows: dict[int, str] = {}
 
     def call(self, call: Call) -> Observation:
         self._tool, self._label = call.tool, str(call.arguments.get("label", ""))
         return super().call(call)
+
+    def resolve(self, names: Sequence[str]) -> tuple[str, ...] | Observation:
+        """The rows of an answer, those of the lines that it names by number among them."""
+        meant: list[str] = []
+        for name in names:
+            if LINE_NUMBER.fullmatch(name) is None:
+                meant.append(name)
+            elif (row := self._rows.get(int(name[:-1]))) is not None:
+                meant.append(row)
+            else:
+                kind, text = ErrorKind.UNKNOWN_REFERENCE, f"no line {name} shows a relationship"
+                return Observation(f"Error {kind}: {text}; copy the number of one that does", kind)
+        return tuple(meant)
 
     def schema(self) -> str:
         return schema_lines(self._schema)
@@ -100,7 +122,9 @@ class LineTools(PropertyTools):
         first = self._count + 1
         if self._tool == AROUND:
             kinds = relationship_keys(self._schema)
-            return [_neighbour(n, row, kinds).text for n, row in enumerate(rows, first)]
+            shown = [_neighbour(n, row, kinds) for n, row in enumerate(rows, first)]
+            self._rows.update({line.number: row_text(line.row) for line in shown})
+            return [line.text for line in shown]
         (known,) = (one for one in self._schema.labels if one.name == self._label)
         keys = keys_in_order(known.keys)
         return [

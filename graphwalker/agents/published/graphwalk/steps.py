@@ -43,6 +43,8 @@ class StepNotes:
     graph: PropertyGraph
     values: Values
     rows: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    lines: list[str] = field(default_factory=list[str])
+    """The rows of the answer that are named by the numbers of their lines."""
     written: list[str] = field(default_factory=list[str])
     queued: int = 0
 
@@ -58,13 +60,19 @@ class StepNotes:
         self.rows.append(row)
         return f"#{len(self.rows)} {row_text(row)}"
 
+    def found_line(self, line: NeighbourLine) -> str:
+        """Says that the row of this line is one of the answer."""
+        self.lines.append(f"{line.number}.")
+        return f"#{len(self.lines)} {line.number}."
+
     @property
     def count(self) -> str:
-        return f"{len(self.rows)} found; "
+        return f"{len(self.rows) + len(self.lines)} found; "
 
     def answer(self) -> FinalAnswer:
         """The rows as an answer counts them: down to the first one."""
-        return FinalAnswer(tuple(map(row_text, reversed(self.rows))), "rows")
+        rows = [*map(row_text, self.rows), *self.lines]
+        return FinalAnswer(tuple(reversed(rows)), "rows")
 
     def open(self, numbers: list[int], mark: str, so_far: str = "") -> None:
         """The thought about a result opens with how far the episode is, and with the first and the
@@ -137,8 +145,7 @@ def relationship_by_property(walk: StepNotes) -> LearnableSteps:
                 if line.values[upto - 1][1] != wanted:
                     walk.judge(line.valued(upto), "no")
                     continue
-                row = {**dict(line.values), "source_key": line.source, "target_key": line.target}
-                walk.judge(line.ended, walk.found(**row))
+                walk.judge(line.valued(upto), walk.found_line(line))
             thought = walk.thought(f"{_now(walk)}{at}= of {last}= ")
         thought = f"{thought}; {number}) of {ends}) "
     yield f"{thought}; done.", walk.answer()
