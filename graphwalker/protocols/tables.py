@@ -10,7 +10,7 @@ from graphwalker.files import dumps
 from graphwalker.protocols.base import FinalAnswer, Malformed
 from graphwalker.tokens.tool_calls import neutral
 
-_POINTED = re.compile(r"#\d+ (\d+\.)")
+_COUNTED = re.compile(r"#\d+ (\d{1,9}\.|\{.*\})")
 LINE_NUMBER = re.compile(r"\d{1,9}\.")
 """A row that is named by the number of the line that showed it."""
 Extract = Callable[[str], str]
@@ -74,14 +74,21 @@ class PathForm:
 
 
 def _pointed(text: str) -> tuple[str, FinalAnswer] | None:
-    """The rows that end a message, where all of them are numbers of lines."""
+    """The rows that end a message, where at least one of them is the number of a line."""
     lines = text.rstrip().splitlines()
-    numbers: list[str] = []
-    while lines and (found := _POINTED.fullmatch(lines[-1].strip())):
-        numbers.insert(0, found[1])
+    rows: list[str] = []
+    while lines and (found := _COUNTED.fullmatch(lines[-1].strip())):
+        written = found[1]
+        if LINE_NUMBER.fullmatch(written) is None:
+            read = read_rows(f"#1 {written}")
+            if read is None:
+                break
+            (written,) = row_texts(read[0])
+        rows.insert(0, written)
         lines.pop()
-    before = "\n".join(lines).strip()
-    return (before, FinalAnswer(tuple(numbers), "rows", "lines")) if numbers else None
+    if not any(map(LINE_NUMBER.fullmatch, rows)):
+        return None
+    return "\n".join(lines).strip(), FinalAnswer(tuple(rows), "rows", "lines")
 
 
 def _read(

@@ -119,6 +119,30 @@ def test_numbered_rows_are_written_and_read() -> None:
     assert form.write(FinalAnswer((), "rows")) == "[]"
 
 
+def test_rows_may_be_named_by_the_numbers_of_their_lines() -> None:
+    form = RowsForm(numbered=True)
+    pointed = FinalAnswer(("24.", "18."), "rows", "lines")
+    assert form.read("Now.\n#2 24.\n#1 18.") == ("Now.", pointed)
+    assert form.write(pointed) == "#2 24.\n#1 18."
+    assert RowsForm().read("#1 18.")[1] is None  # without numbered lines nothing is pointed at
+    both = FinalAnswer(("24.", '{"a":1}'), "rows", "lines")
+    assert form.read('#2 24.\n#1 {"a": 1}') == ("", both)
+    assert form.read("#2 24.\n#1 {'a': 1}")[1] is None
+
+
+def test_the_row_of_a_line_is_what_it_shows() -> None:
+    graph = MemoryPropertyGraph(
+        [Node(key, ("P",), {"key": key}) for key in "ab"], [Edge("a", "R", "b", {"since": 3})]
+    )
+    tools = LineTools(graph, Question("q", "Which?", ()))
+    wrong = tools.resolve(["1."])
+    assert not isinstance(wrong, tuple) and wrong.error == "unknown_reference"
+    assert "no line 1. shows a relationship" in wrong.text
+    tools.call(Call(AROUND, {"label": "P", "property_name": "key", "property_value": "a"}))
+    row = '{"since":3,"source_key":"a","target_key":"b"}'
+    assert tools.resolve(["1.", '{"x":1}']) == (row, '{"x":1}')
+
+
 def test_names_of_a_pool_are_the_same_in_all_graphs() -> None:
     size = size_of(60, words=1000)
     graphs = [random_graph(size, random.Random(seed)) for seed in range(30)]
