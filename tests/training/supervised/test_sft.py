@@ -133,6 +133,28 @@ def test_the_lean_loss_and_its_gradient_equal_the_models_own(model, batch) -> No
     torch.testing.assert_close([p.grad for p in model.parameters()], expected)
 
 
+@pytest.mark.parametrize("checkpointed", [False, True])
+def test_the_last_layer_feeds_forward_where_it_is_scored(model, batch, checkpointed) -> None:
+    from training.models.heads import add_selective_head
+
+    places = (batch["labels"][:, 1:] != IGNORED).nonzero(as_tuple=True)
+    wanted = model(input_ids=batch["input_ids"]).logits[places]
+    add_selective_head(model)
+    seen: list[int] = []
+    gate = model.model.layers[-1].mlp.gate_proj
+    gate.register_forward_hook(lambda _, given, __: seen.append(given[0].numel()))
+    model.train()
+    if checkpointed:
+        model.gradient_checkpointing_enable()
+    logits = model(input_ids=batch["input_ids"], score_at=places)
+    logits.sum().backward()
+    torch.testing.assert_close(logits, wanted)
+    everywhere = batch["input_ids"].numel() * model.config.hidden_size
+    scored = len(places[0]) * model.config.hidden_size
+    assert seen[0] == (everywhere if checkpointed else scored) and scored < 0.8 * everywhere
+    assert model(input_ids=batch["input_ids"]).logits.shape[:2] == batch["input_ids"].shape
+
+
 def test_no_gradient_comes_from_predicting_observations(model, batch) -> None:
     ids, labels = batch["input_ids"], batch["labels"]
     logits = model(input_ids=ids).logits
