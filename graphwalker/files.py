@@ -5,6 +5,7 @@ import gzip
 import hashlib
 import json
 import os
+import re
 import time
 import zlib
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -12,6 +13,8 @@ from contextlib import contextmanager, suppress
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, TypeVar, cast
+
+from pydantic_core import to_json
 
 from graphwalker.errors import UserError
 
@@ -21,10 +24,25 @@ T = TypeVar("T")
 # Made once: `json.dumps` makes one for each record. No record holds itself.
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False)
 
+_SMALL = re.compile(rb"\d(?:e-\d|\.0000)")
+
 
 def dumps(record: Any) -> str:
     """One line of JSON, the same bytes for the same record."""
     return _ENCODER.encode(record)
+
+
+def dumps_bytes(record: Any) -> bytes:
+    """`dumps(record)` in UTF-8, in a third of its time. Raises `ValueError` for half a character.
+
+    >>> dumps_bytes({"name": "Ås", "share": 1e-05})
+    b'{"name":"\\xc3\\x85s","share":1e-05}'
+    """
+    line = to_json(record, inf_nan_mode="constants")
+    # Numbers below 0.0001 are spelled in another way there. Most lines have no such pair of bytes.
+    if (b"e-" in line or b".0000" in line) and _SMALL.search(line):
+        return dumps(record).encode()
+    return line
 
 
 @contextmanager
@@ -196,7 +214,8 @@ class JsonlAppender:
         self.path = Path(path)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         _cut_partial_line(self.path)
-        self._out = self.path.open("ab")
+        # Without a buffer: each line goes out in one call, before the next one is made.
+        self._out = self.path.open("ab", buffering=0)
         self._synced = time.monotonic()
 
     def append(self, record: dict[str, Any]) -> None:
@@ -204,12 +223,12 @@ class JsonlAppender:
 
     def append_line(self, line: str) -> None:
         """A record that is written out already."""
-        self.append_bytes(line.encode())
+        self.append_bytes(line.encode() + b"\n")
 
     def append_bytes(self, line: bytes) -> None:
-        """The same, encoded already."""
-        self._out.write(line + b"\n")
-        self._out.flush()
+        """The same, encoded already, with the newline at its end."""
+        while line:
+            line = line[self._out.write(line) :]
         if time.monotonic() - self._synced > SYNC_EVERY_S:
             os.fsync(self._out.fileno())
             self._synced = time.monotonic()

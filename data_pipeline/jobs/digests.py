@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any
 
-from graphwalker.files import dumps
+from graphwalker.files import dumps, dumps_bytes
 
 FIELD = "digest"
 _SEAL = re.compile(rb',"digest":"([0-9a-f]{16})"\}$')
@@ -22,7 +22,9 @@ def sealed(record: Mapping[str, Any]) -> str:
 
 def sealed_bytes(record: Mapping[str, Any]) -> bytes:
     """The same as it is written to a file: records are long, and encoded once."""
-    line = dumps({key: value for key, value in record.items() if key != FIELD}).encode()
+    if FIELD in record:
+        record = {key: value for key, value in record.items() if key != FIELD}
+    line = dumps_bytes(record)
     return b'%b,"%b":"%b"}' % (line[:-1], FIELD.encode(), _digest(line).encode())
 
 

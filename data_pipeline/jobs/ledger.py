@@ -13,7 +13,7 @@ from data_pipeline.jobs.journal import Journal
 from data_pipeline.jobs.seen import Seen
 from graphwalker.config import Config
 from graphwalker.errors import UserError
-from graphwalker.files import JsonlAppender, digest, dumps, read_jsonl
+from graphwalker.files import JsonlAppender, digest, dumps_bytes, read_jsonl
 from graphwalker.policies.config import weights_checksum
 from graphwalker.ranking.load import trained_ranker
 from graphwalker.runs import claim, locked, mend_config, stored_facts
@@ -68,9 +68,10 @@ class Ledger:
     def write(self, unit: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
         added: dict[str, bytes] = {}
         for name, record in unit:
-            line = dumps(record).encode() if name == DROPPED else sealed_bytes(record)
+            line = dumps_bytes(record) if name == DROPPED else sealed_bytes(record)
+            line += b"\n"
             self._appenders[name].append_bytes(line)
-            added[name] = added.get(name, b"") + line + b"\n"
+            added[name] = added[name] + line if name in added else line
         self._journal.write(added)
 
     def records(self, name: str) -> Iterator[dict[str, Any]]:

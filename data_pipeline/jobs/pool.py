@@ -19,9 +19,9 @@ TAUGHT_AHEAD = 4
 """Attempts begun for each request that may be under way: most of them end without a request."""
 ENDPOINT_THREADS, ENDPOINT_AHEAD = 64, 80
 """Attempts under way at once over an endpoint, which gathers their look-ups into few requests."""
-COLLECT_AFTER = 100_000
-"""Objects after which Python looks for cycles, by default 700: records are many small objects, and
-looking through them again and again takes a tenth of the time."""
+COLLECT_AFTER = 1_000_000
+"""Objects after which Python looks for cycles, by default 700: records are many small objects
+without any, and looking through them again and again takes a tenth of the time."""
 
 Build = Callable[..., Callable[[Any], Any]]
 """A module-level function of graph and config (and of the lines to chat models, where one teaches

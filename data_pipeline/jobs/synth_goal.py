@@ -75,6 +75,9 @@ class SynthGoal(Goal):
         self._avoiding: dict[str, frozenset[str]] = {}
         self._reason = ""
         """Why the attempt that was judged last is dropped."""
+        self._asked: tuple[str, Query, tuple[str, ...], str] | None = None
+        """The attempt about whose walk `ruled_out` was asked last, its query and path, and what it
+        said: in line that is the one which is judged next."""
         for record in ledger.records(recipe.distinct):
             stream, _, number = unit_of(record).rpartition("/")
             self._avoided(stream)
@@ -157,8 +160,12 @@ class SynthGoal(Goal):
         self, stream: str, walk: Mapping[str, Any], found: Mapping[str, dict[str, Any]]
     ) -> Drop | None:
         """Why an attempt is dropped that gave a walk; one that is kept is remembered."""
-        query, path = query_of(walk)
-        if reason := self._rival(stream, query, path):
+        if self._asked and self._asked[0] == unit_of(walk):
+            _, query, path, reason = self._asked
+        else:
+            query, path = query_of(walk)
+            reason = self._rival(stream, query, path)
+        if reason:
             return Drop("certificate", reason)
         if DROPPED in found:
             return None
@@ -174,8 +181,10 @@ class SynthGoal(Goal):
 
     def ruled_out(self, sampled: SampledWalk) -> str:
         """Why nothing comes of the walk, whatever its question is."""
-        stream = sampled.id.rpartition("/")[0]
-        return self._rival(stream, sampled.walk.query, sampled.path)
+        query, path = sampled.walk.query, sampled.path
+        reason = self._rival(sampled.id.rpartition("/")[0], query, path)
+        self._asked = sampled.id, query, path, reason
+        return reason
 
     def count(self, structure: str, kept: bool) -> None:
         self._yields.add(structure, self.tried[structure], "" if kept else self._reason)

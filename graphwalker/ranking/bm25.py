@@ -18,7 +18,7 @@ class Ranker(Protocol):
 
 def bm25(question: str, entity: str, relations: tuple[str, ...]) -> Sequence[str]:
     """The order of BM25 between the question with the entity's name and the relation ids."""
-    return rank_relations(f"{question} {entity}", relations)
+    return _ranked(words(question) + words(entity), relations)
 
 
 def bm25_ids(question: str, entity: str, relations: tuple[str, ...]) -> Sequence[str]:
@@ -43,29 +43,38 @@ def words(text: str) -> tuple[str, ...]:
     return tuple(_WORD.findall(text.casefold()))
 
 
-@lru_cache(maxsize=16_384)
 def rank_relations(query: str, relations: tuple[str, ...]) -> tuple[str, ...]:
     """The relations, best first; equal scores by relation id, whatever the order they came in.
 
     >>> rank_relations("Where was she born?", ("b.film.genre", "a.person.born_in"))
     ('a.person.born_in', 'b.film.genre')
     """
-    ordered = tuple(sorted(set(relations)))
-    if len(ordered) < 2:
+    return _ranked(words(query), relations)
+
+
+@lru_cache(maxsize=16_384)
+def _ranked(query: tuple[str, ...], relations: tuple[str, ...]) -> tuple[str, ...]:
+    ordered, index = _index(relations)
+    if index is None:
         return ordered
-    index = _index(ordered)
-    known = [word for word in words(query) if word in index.idf]  # the others score nothing
+    known = [word for word in query if word in index.idf]  # the others score nothing
     # Rounded, so that a tie stays a tie whatever the order of additions.
     scored = [(-score, i) for i, found in index.scores(known).items() if (score := round(found, 9))]
     scored.sort()
     better = [ordered[i] for negated, i in scored if negated < 0]
     worse = [ordered[i] for negated, i in scored if negated > 0]
     # Most relations share no word with the question: they stay in their order.
-    scoring = {i for _, i in scored}
-    return (*better, *(one for i, one in enumerate(ordered) if i not in scoring), *worse)
+    others = list(ordered)
+    for place in sorted([i for _, i in scored], reverse=True):
+        del others[place]
+    return (*better, *others, *worse)
 
 
 @lru_cache(maxsize=4_096)
-def _index(relations: Sequence[str]) -> Okapi:
-    """Entities of one type share their relations, so the index is often there already."""
-    return Okapi([words(relation) or (relation,) for relation in relations])
+def _index(relations: tuple[str, ...]) -> tuple[tuple[str, ...], Okapi | None]:
+    """The relations in order, each once, and their index where there are several. Entities of one
+    type share their relations, so it is often there already."""
+    ordered = tuple(sorted(set(relations)))
+    if len(ordered) < 2:
+        return ordered, None
+    return ordered, Okapi([words(relation) or (relation,) for relation in ordered])

@@ -31,11 +31,11 @@ class Listing:
 
     def hops(self, relations: Sequence[str]) -> tuple[Hop, ...]:
         """Those relations, each in the directions in which the entity has it."""
-        found: list[Hop] = []
+        found, out, into = list[Hop](), self.out, self.into
         for relation in relations:
-            if relation in self.out:
+            if relation in out:
                 found.append(_hop(relation, Direction.OUT))
-            if relation in self.into:
+            if relation in into:
                 found.append(_hop(relation, Direction.IN))
         return tuple(found)
 
