@@ -36,6 +36,9 @@ class Entity:
     id: str
     name: str = ""
 
+    def __hash__(self) -> int:
+        return hash(self.id)
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Triple:

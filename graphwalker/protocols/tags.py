@@ -39,6 +39,8 @@ class _Markup(NamedTuple):
     in_thoughts: "re.Pattern[str]"
     escaped: "re.Pattern[str]"
     action: "re.Pattern[str]"
+    plain: "re.Pattern[str]"
+    """A whole completion as `render` writes it, without any other `<`."""
 
 
 @cache
@@ -49,6 +51,7 @@ def _markup(call: str) -> _Markup:
         re.compile(rf"<(?=\\*(?:{hostile}))", re.IGNORECASE),
         re.compile(rf"<\\(?=\\*(?:{hostile}))", re.IGNORECASE),
         re.compile(rf"<({call}|answer)>"),
+        re.compile(rf"(?:<think>([^<]*)</think>\n)?<({call}|answer)>([^<]*)</\2>"),
     )
 
 
@@ -84,6 +87,9 @@ class TagProtocol:
         self._markup = _markup(call_tag)
         self._numbers = numbers or {}
         self._examples = {tool: Call(tool, dict(example)) for tool, example in tools.items()}
+        self._known_keys = {
+            tool: (*call.arguments, *self._last(tool)) for tool, call in self._examples.items()
+        }
         # Made once: every call that is read may have to be told how it should look.
         self._hints = {tool: self._written(call) for tool, call in self._examples.items()}
         self._order = list(self._hints.values())
@@ -94,7 +100,11 @@ class TagProtocol:
         and `<answer>` outside of it is the action, and what follows the action is ignored."""
         thoughts: list[str] = []
         try:
-            tag, body = self._split(completion, thoughts)
+            plain = self._markup.plain.fullmatch(completion)
+            if plain:  # most completions: nothing has to be searched for
+                thoughts, tag, body = [plain[1] or ""], plain[2], plain[3]
+            else:
+                tag, body = self._split(completion, thoughts)
             action = _read_answer(body) if tag == "answer" else self._read_call(body)
             if isinstance(action, Call) and not self._examples:
                 raise _Unreadable("there is nothing to query: answer with <answer> [...] </answer>")
@@ -207,12 +217,16 @@ class TagProtocol:
 
     def _keys(self, tool: str, count: int) -> tuple[str, ...]:
         """Parameter names; an argument beyond the known ones is named by its position."""
-        example = self._examples.get(tool)
-        known = (*example.arguments, *self._last(tool))[:count] if example else ()
-        return (*known, *(str(position + 1) for position in range(len(known), count)))
+        known = self._known_keys.get(tool, ())
+        if len(known) == count:
+            return known
+        return (*known[:count], *(str(position + 1) for position in range(len(known), count)))
 
     def _write(self, value: Any) -> str:
-        return neutral(_ENCODER.encode(value), self._tag)
+        # Texts alone are encoded without an encoder that is made for each list.
+        many = isinstance(value, list)
+        text = f"[{', '.join(map(_ENCODER.encode, value))}]" if many else _ENCODER.encode(value)
+        return neutral(text, self._tag)
 
     def _clean(self, thought: str) -> str:
         return (self._markup.escaped.sub("<", thought) if "<" in thought else thought).strip()
@@ -255,6 +269,9 @@ def _read_arguments(
     body: str, position: int, form: str, numbers: bool, tag: str
 ) -> list[str | list[str] | int]:
     values: list[str | list[str] | int] = []
+    whole = _read_at_once(body, position)
+    if whole is not None:
+        return [v if numbers and type(v) is int else _argument(v) for v in whole]
     position = _skip_space(body, position)
     if body[position : position + 1] != ")":
         while True:
@@ -269,6 +286,19 @@ def _read_arguments(
     if body[position + 1 :].strip():
         raise _Unreadable(f"one call per <{tag}>: nothing may follow its closing parenthesis")
     return values
+
+
+def _read_at_once(body: str, position: int) -> list[Any] | None:
+    """The arguments of a call that is written as it should be; `None` for any other."""
+    inner = body[position:].rstrip()
+    if not inner.endswith(")"):
+        return None
+    text = f"[{inner[:-1]}]"
+    try:
+        values, end = _JSON.raw_decode(text)
+    except (ValueError, RecursionError):
+        return None
+    return values if end == len(text) else None
 
 
 def _argument(value: Any) -> str | list[str]:

@@ -89,7 +89,9 @@ class Observation:
     @property
     def entities(self) -> tuple[Entity, ...]:
         """`shown`, and the ends of the triples."""
-        ends = (end for triple in self.triples for end in (triple.head, triple.tail))
+        if not self.triples:
+            return tuple(dict.fromkeys(self.shown))
+        ends = [end for triple in self.triples for end in (triple.head, triple.tail)]
         return tuple(dict.fromkeys((*self.shown, *ends)))
 
 

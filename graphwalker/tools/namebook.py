@@ -3,6 +3,7 @@
 import difflib
 import json
 from collections.abc import Iterable
+from functools import lru_cache
 
 from graphwalker.graphs.base import Entity, KnowledgeGraph
 from graphwalker.graphs.literals import is_literal
@@ -13,6 +14,7 @@ _SPECIAL = frozenset('[]",\\<')
 _NEAR_AMONG = 500
 
 
+@lru_cache(1 << 15)
 def quote(name: str) -> str:
     """The name as an observation writes it: in JSON quotes only where it would be ambiguous bare.
 

@@ -43,9 +43,8 @@ class Page:
 
     def _write(self, entity: Entity, relation: str, direction: Direction, end: Entity) -> bool:
         label = self._book.label(end)
-        head, tail = entity, Entity(end.id, label)
-        if direction is Direction.IN:
-            head, tail = tail, head
+        shown = end if label == end.name else Entity(end.id, label)
+        head, tail = (shown, entity) if direction is Direction.IN else (entity, shown)
         entry = f"[{quote(head.name)}, {relation}, {quote(tail.name)}]"
         if entry in self._written:  # a relation from an entity to itself, seen from both ends
             return True
@@ -58,7 +57,7 @@ class Page:
         self._written.add(entry)
         self._book.show(end)
         self.shown.setdefault(entity.id, entity)
-        self.shown.setdefault(end.id, Entity(end.id, label))
+        self.shown.setdefault(end.id, shown)
         self.triples.append(ShownTriple(head, relation, tail))
         return True
 
