@@ -50,7 +50,7 @@ from graphwalker.oracle.oracle import OraclePolicy
 from graphwalker.oracle.speakers import WalkerSpeaker
 from graphwalker.policies.base import Sampling
 from graphwalker.query.draft import Draft
-from graphwalker.query.query import Execution, Hop, Query, execute, own_side
+from graphwalker.query.query import Branch, Execution, Hop, Query, execute, own_side
 from graphwalker.query.sparql import render
 from graphwalker.question import Answer, Question, worded
 from graphwalker.scoring import score
@@ -242,7 +242,7 @@ class Maker:
         paths = [*(branch.hops for branch in query.branches), query.tail]
         if all(self._own(hop) == hop for hops in paths for hop in hops):
             return walk
-        branches = tuple(replace(b, hops=self._own_sides(b.hops)) for b in query.branches)
+        branches = tuple(Branch(b.topic, self._own_sides(b.hops)) for b in query.branches)
         canonical = replace(query, branches=branches, tail=self._own_sides(query.tail))
         if execute(self._walked, canonical, FRONTIER_LIMIT) != run:
             return walk

@@ -1,6 +1,7 @@
 """Held-out splits: which questions test unseen entities, which unseen relation paths."""
 
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from hashlib import blake2b
 
 from data_pipeline.config import SplitConfig
@@ -23,13 +24,15 @@ class Splits:
         self.config = config
         self._inverse = inverse or (lambda hop: None)
         self._spellings: dict[Hop, str] = {}
+        # Walks of one kind share their paths, and hubs are drawn again and again.
+        self._share = lru_cache(1 << 15)(share_of)
 
     def entity_held_out(self, entity_id: str) -> bool:
-        return share_of(f"{self.config.seed}/entity/{entity_id}") < self.config.entity_share
+        return self._share(f"{self.config.seed}/entity/{entity_id}") < self.config.entity_share
 
     def path_held_out(self, query: Query) -> bool:
         key = " & ".join(self.path(query))
-        return share_of(f"{self.config.seed}/path/{key}") < self.config.path_share
+        return self._share(f"{self.config.seed}/path/{key}") < self.config.path_share
 
     def path(self, query: Query) -> tuple[str, ...]:
         """The relation path, with one spelling for a relation and its inverse: a held-out path

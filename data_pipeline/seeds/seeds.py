@@ -15,6 +15,8 @@ NO_NAMES = (
     "the graph has no named entities to start a walk from; build it with "
     "`graphwalker graph build --names FILE` (TSV: id, name)"
 )
+KEPT = 1 << 15
+"""Entities of a graph up to which those that were drawn are kept."""
 
 
 class Seeds:
@@ -22,6 +24,8 @@ class Seeds:
 
     def __init__(self, graph: KnowledgeGraph, entities: str = "", predicates: str = "") -> None:
         self._graph = graph
+        self._drawn: list[Entity | None] = [None] * graph.size if graph.size <= KEPT else []
+        """Entities by their places, as far as they were drawn, of a small graph."""
         self._entities = _named(graph, entities) if entities else []
         self._predicates = frozenset(lines_of(predicates)) if predicates else None
         if not self._entities and graph.size == 0:
@@ -69,7 +73,13 @@ class Seeds:
     def _any(self, rng: random.Random) -> Entity:
         if self._entities:
             return self._entities[below(rng, len(self._entities))]
-        return self._graph.entity_at(below(rng, self._graph.size))
+        number = below(rng, self._graph.size)
+        if not self._drawn:
+            return self._graph.entity_at(number)
+        found = self._drawn[number]
+        if found is None:
+            found = self._drawn[number] = self._graph.entity_at(number)
+        return found
 
 
 def lines_of(path: str) -> list[str]:

@@ -6,6 +6,7 @@ it is for structures of which few blind attempts are kept.
 """
 
 import random
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -78,6 +79,8 @@ class _Found:
     hops: tuple[KnownHop, ...]
     entities: tuple[Entity, ...]
     frontiers: tuple[dict[str, Entity], ...]
+    relations: frozenset[str]
+    """Those of its hops, as they are stored."""
     proven: SampledWalk | Drop | None = None
 
     def walk(self, structure: str) -> Walk:
@@ -102,6 +105,7 @@ class LookaheadWalker:
         self._seed = seed
         self._places: WalkedPlaces = walker.places
         self._is_small = walker.seeds.size <= SMALL
+        self._starting: defaultdict[int, dict[str, bool]] = defaultdict(dict[str, bool])
         self._remembered = lru_cache(REMEMBERED)(self._some_from)
 
     def sample(
@@ -116,7 +120,7 @@ class LookaheadWalker:
             topic = seeds.draw(rng, usable, TOPIC_TRIES)
             if topic is None:
                 return Drop("walk", "no_topic")
-            if self._is_small and not self._places.leads(topic.id, None, length):
+            if self._is_small and not self._starts(topic.id, length):
                 continue
             for found in islice(self._from(topic, length, rng, avoided), PROOFS):
                 proven = found.proven or self._prove(found.walk(structure), found.run())
@@ -128,6 +132,14 @@ class LookaheadWalker:
                     return proven
         return fault
 
+    def _starts(self, entity_id: str, length: int) -> bool:
+        """Whether so long a path makes sense from there: of a small graph found out once."""
+        known = self._starting[length]
+        found = known.get(entity_id)
+        if found is None:
+            found = known[entity_id] = self._places.leads(entity_id, None, length)
+        return found
+
     def _from(
         self, topic: Entity, length: int, rng: random.Random, avoided: frozenset[str]
     ) -> Iterator[_Found]:
@@ -135,9 +147,8 @@ class LookaheadWalker:
         if not self._is_small:
             yield from self._paths(self._start(topic, avoided, LOOKS), length, rng)
             return
-        keeps_off = self._keeping_off(avoided)
         for found in some_of(rng, self._remembered(topic, length), WALKS):
-            if not avoided or all(map(keeps_off, found.hops)):
+            if avoided.isdisjoint(found.relations):
                 yield found
 
     def _some_from(self, topic: Entity, length: int) -> list[_Found]:
@@ -165,9 +176,10 @@ class LookaheadWalker:
                 continue
             if left == 1:
                 target = targets[below(rng, len(targets))]
-                yield _Found(
-                    (*path.hops, hop), (*path.entities, target), (*path.frontiers, reached)
-                )
+                hops = (*path.hops, hop)
+                relations = frozenset(self._own(known.hop).relation for known in hops)
+                entities, frontiers = (*path.entities, target), (*path.frontiers, reached)
+                yield _Found(hops, entities, frontiers, relations)
                 endings += 1
                 if endings == ENDINGS:
                     return

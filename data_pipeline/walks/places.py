@@ -68,12 +68,14 @@ NOWHERE = HopEnds([])
 class WalkedPlace:
     """An entity as walks see it."""
 
-    __slots__ = ("entity_id", "leads", "listed", "onward", "ways")
+    __slots__ = ("central", "entity_id", "leads", "listed", "onward", "ways")
 
     def __init__(self, entity_id: str, listed: list[KnownHop]) -> None:
         self.entity_id = entity_id
         self.listed = listed
         """Every hop that walks may take from there, if the rule lets them."""
+        self.central: list[KnownHop] | None = None
+        """Those whose domain is what the entity is about, once that was asked."""
         self.onward: dict[tuple[KnownHop | None, bool, bool], list[KnownHop]] = {}
         self.ways: dict[KnownHop, HopEnds] = {}
         self.leads: dict[tuple[KnownHop | None, int], bool] = {}
@@ -129,19 +131,20 @@ class WalkedPlaces:
         found = place.onward.get(key)
         if found is None:
             judge = self._judge
-            sensible = [
+            found = place.onward[key] = [
                 hop
-                for hop in place.listed
+                for hop in self.hops(place)
                 if (hop.alone if alone else hop.allowed)
                 and (is_end or hop.describes)
                 and (reached_by is None or not judge or self._follows(judge, reached_by, hop))
             ]
-            found = place.onward[key] = self._central(place, sensible)
         return found
 
     def hops(self, place: WalkedPlace) -> list[KnownHop]:
         """The hops whose domain is what the entity is about."""
-        return self._central(place, place.listed)
+        if place.central is None:
+            place.central = self._central(place)
+        return place.central
 
     def way(self, place: WalkedPlace, hop: KnownHop) -> HopEnds:
         """Where the hop leads from there."""
@@ -191,11 +194,11 @@ class WalkedPlaces:
             found = hop.after[reached_by] = judge.follows(reached_by.hop, hop.hop)
         return found
 
-    def _central(self, place: WalkedPlace, hops: list[KnownHop]) -> list[KnownHop]:
-        if not hops or self._judge is None or not self._judge.config.on:
-            return hops
+    def _central(self, place: WalkedPlace) -> list[KnownHop]:
+        if not place.listed or self._judge is None or not self._judge.config.on:
+            return place.listed
         is_central = self._judge.centrality(place.entity_id)
-        return [known for known in hops if is_central(known.hop, known.inverse)]
+        return [known for known in place.listed if is_central(known.hop, known.inverse)]
 
     def _listed_at(self, entity_id: str) -> list[KnownHop]:
         listed = self._relations(entity_id)

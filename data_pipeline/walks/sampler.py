@@ -3,6 +3,7 @@
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from data_pipeline.seeds.draws import below, some_of
@@ -38,6 +39,8 @@ TOPICS = 5
 TOPIC_TRIES = 200
 BACKWARD_LIMIT = 100
 """Entities considered as the second topic of a conjunction, of one relation."""
+SECOND_TOPICS = 1 << 13
+"""Hops to an entity whose second topics are remembered: conjunctions meet in hubs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +96,7 @@ class Walker:
         degrees = rules.min_degree, rules.max_degree
         listed = relations or lister(graph, WalkerSettings())
         self.places = WalkedPlaces(self.graph, seeds, degrees, listed, plausibility)
+        self._topics = lru_cache(SECOND_TOPICS)(self._topics_behind)
         self.repeats = plausibility is None or not plausibility.forbids_repeats
         """Whether a path may take a hop twice."""
 
@@ -212,16 +216,10 @@ class Walker:
         judge = self.plausibility
         hops = self.places.hops(self.places.at(meet.id))
         for known in some_of(rng, hops, HOP_TRIES):
-            hop, back = known.hop, known.back
+            back = known.back
             if judge and not (known.back_allowed and judge.meets(other, back)):
                 continue
-            topics = [
-                entity
-                for entity in self._step(meet.id, hop, BACKWARD_LIMIT)
-                if entity.id not in seen
-                and not is_literal(entity.id)
-                and self.rules.usable_topic(entity.id)
-            ]
+            topics = [entity for entity in self._topics(meet.id, known) if entity.id not in seen]
             if not topics:
                 continue
             topic = topics[below(rng, len(topics))]
@@ -231,6 +229,11 @@ class Walker:
             if not judge or judge.central(topic.id, [back]):
                 return topic, back
         return None
+
+    def _topics_behind(self, entity_id: str, known: KnownHop) -> list[Entity]:
+        """The entities at the end of the hop that a question may start from."""
+        usable, ends = self.rules.usable_topic, self._step(entity_id, known.hop, BACKWARD_LIMIT)
+        return [end for end in ends if not is_literal(end.id) and usable(end.id)]
 
     def _branching(self, path: "_Path") -> bool:
         """Whether the branch can lead to several entities: else the other branch adds nothing."""

@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache, partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from graphwalker.protocols.base import Action, FinalAnswer, Malformed
 from graphwalker.protocols.grammar import Shown, TagGrammar
@@ -224,9 +224,10 @@ class TagProtocol:
 
     def _write(self, value: Any) -> str:
         # Texts alone are encoded without an encoder that is made for each list.
-        many = isinstance(value, list)
-        text = f"[{', '.join(map(_ENCODER.encode, value))}]" if many else _ENCODER.encode(value)
-        return neutral(text, self._tag)
+        if isinstance(value, list):
+            items = map(_ENCODER.encode, cast(list[Any], value))
+            return neutral(f"[{', '.join(items)}]", self._tag)
+        return neutral(_ENCODER.encode(value), self._tag)
 
     def _clean(self, thought: str) -> str:
         return (self._markup.escaped.sub("<", thought) if "<" in thought else thought).strip()
