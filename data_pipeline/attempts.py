@@ -173,7 +173,7 @@ class Maker:
         of, step, level = parse_stream(structure)
         if level is not None:
             ahead = self._ahead[step].sample(of, rng, avoided)
-            return ahead if isinstance(ahead, Drop) else replace(ahead, id=name)
+            return ahead if isinstance(ahead, Drop) else ahead.named(name)
         found = self._in_split(of, step, rng)
         return found if isinstance(found, Drop) else self._executed(name, *found)
 

@@ -42,6 +42,12 @@ class SampledWalk:
     run: Execution | None = field(default=None, repr=False, compare=False)
     """Its execution, where this process did it."""
 
+    def named(self, attempt_id: str) -> "SampledWalk":
+        """The same walk, of another attempt. By place: `replace` looks every field up."""
+        return SampledWalk(
+            attempt_id, self.walk, self.answers, self.split, self.path, self.sparql, self.run
+        )
+
     def query_json(self) -> dict[str, Any]:
         """The query as records hold it."""
         record = {**self.walk.query.to_json(), "path": list(self.path)}

@@ -27,6 +27,8 @@ class Seeds:
         self._drawn: list[Entity | None] = [None] * graph.size if graph.size <= KEPT else []
         """Entities by their places, as far as they were drawn, of a small graph."""
         self._entities = _named(graph, entities) if entities else []
+        self.size = len(self._entities) or graph.size
+        """How many entities may be drawn."""
         self._predicates = frozenset(lines_of(predicates)) if predicates else None
         if not self._entities and graph.size == 0:
             raise UserError(NO_NAMES)
@@ -37,15 +39,11 @@ class Seeds:
                 "of the graph; `graphwalker seeds FILE --graph D` keeps those that are"
             )
 
-    @property
-    def size(self) -> int:
-        """How many entities may be drawn."""
-        return len(self._entities) or self._graph.size
-
     def draw(self, rng: random.Random, usable: Callable[[str], bool], tries: int) -> Entity | None:
         """An entity drawn uniformly among the usable ones; `None` when `tries` draws find none."""
+        any_one = self._any
         for _ in range(tries):
-            entity = self._any(rng)
+            entity = any_one(rng)
             if usable(entity.id):
                 return entity
         return None
@@ -71,9 +69,9 @@ class Seeds:
         )
 
     def _any(self, rng: random.Random) -> Entity:
+        number = below(rng, self.size)
         if self._entities:
-            return self._entities[below(rng, len(self._entities))]
-        number = below(rng, self._graph.size)
+            return self._entities[number]
         if not self._drawn:
             return self._graph.entity_at(number)
         found = self._drawn[number]

@@ -3,6 +3,8 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
+from operator import add
 from pathlib import Path
 
 from graphwalker.errors import UserError
@@ -45,9 +47,19 @@ class Prompt:
         parts = [Message("system", self.system)] if self.system else []
         parts.append(Message("user", self.user))
         # One pass: a question that contains "{tools}" stays as it is.
-        return tuple(
-            Message(m.role, _FIELD.sub(lambda f: values.get(f[1], f[0]), m.content)) for m in parts
-        )
+        return tuple(Message(m.role, _filled(m.content, values)) for m in parts)
+
+
+def _filled(text: str, values: Mapping[str, str]) -> str:
+    pieces = _pieces(text)
+    fields = (values.get(name, f"{{{name}}}") for name in pieces[1::2])
+    return pieces[0] + "".join(map(add, fields, pieces[2::2]))
+
+
+@lru_cache(64)
+def _pieces(text: str) -> list[str]:
+    """The text before the first field, then each field's name and the text behind it."""
+    return _FIELD.split(text)
 
 
 def prompt_text(name: str, own: Mapping[str, str] | None = None) -> str:

@@ -1,6 +1,7 @@
 """The `graphwalker` command: every verb, in the order in which a newcomer meets them."""
 
 import errno
+import gc
 import os
 import sys
 from collections.abc import Callable
@@ -146,7 +147,12 @@ def main() -> None:
     console.log_warnings()
     if not sys.stderr.isatty():  # transformers' bars of loaded weights fill a log
         os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
-    sys.exit(run(app))
+    try:
+        sys.exit(run(app))
+    finally:
+        # The system takes back what is left: at the end of a long command Python would look for
+        # cycles among millions of objects, which takes seconds.
+        gc.freeze()
 
 
 if __name__ == "__main__":

@@ -13,6 +13,8 @@ from graphwalker.tools.settings import WalkerSettings
 
 COMPARED = 1000
 """Entities of a relation up to which it is compared with its inverse."""
+HOPS = 1 << 15
+"""Hops of one direction that are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +36,9 @@ class Listing:
         found, out, into = list[Hop](), self.out, self.into
         for relation in relations:
             if relation in out:
-                found.append(_hop(relation, Direction.OUT))
+                found.append(_OUT[relation])
             if relation in into:
-                found.append(_hop(relation, Direction.IN))
+                found.append(_IN[relation])
         return tuple(found)
 
     @property
@@ -54,9 +56,21 @@ class Listing:
         return cls(out, into)
 
 
-@lru_cache(1 << 14)
-def _hop(relation: str, direction: Direction) -> Hop:
-    return Hop(relation, direction)
+class _Hops(dict[str, Hop]):
+    """The hops over relations in one direction, each made once."""
+
+    def __init__(self, direction: Direction) -> None:
+        super().__init__()
+        self._direction = direction
+
+    def __missing__(self, relation: str) -> Hop:
+        if len(self) >= HOPS:
+            self.clear()
+        hop = self[relation] = Hop(relation, self._direction)
+        return hop
+
+
+_OUT, _IN = _Hops(Direction.OUT), _Hops(Direction.IN)
 
 
 Lister = Callable[[str], Listing]

@@ -48,11 +48,18 @@ def suits(form: str, start: str, found: Iterable[str], gender: GenderOf) -> bool
     >>> suits("who is {x}'s wife", "m.ann", ["m.bob"], lambda one: known(one, ""))
     False
     """
-    starts = {kind: re.search(words, form) for kind, words in _START.items()}
-    if any(at and gender(start) == _OTHER[kind] for kind, at in starts.items()):
-        return False
-    if any(starts.values()):
-        return True
-    wrong = {_OTHER[kind] for kind, words in _FOUND.items() if re.search(words, form)}
+    starts, wrong = _said(form)
+    if starts:
+        return gender(start) not in starts
     # "Who are her brothers and sisters?" finds both.
     return len(wrong) != 1 or wrong.isdisjoint(map(gender, found))
+
+
+@lru_cache(1 << 14)
+def _said(form: str) -> tuple[frozenset[str], frozenset[str]]:
+    """The genders that are wrong of what the form starts from, and of what it finds."""
+    starts, found = (
+        frozenset(_OTHER[kind] for kind, said in words.items() if re.search(said, form))
+        for words in (_START, _FOUND)
+    )
+    return starts, found

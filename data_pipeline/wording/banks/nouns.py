@@ -4,7 +4,7 @@ import re
 import tomllib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 
 from graphwalker.graphs.base import Entity
@@ -50,9 +50,13 @@ def fits(form: str, answers: Iterable[Entity], types: Callable[[str], Sequence[s
     >>> fits("what rivers are in {x}", [Entity("m", "Cairo")], lambda _: ["location.citytown"])
     False
     """
+    wanted = _wanted(form)
+    return not wanted or all(wanted.is_met(answer, types(answer.id)) for answer in answers)
+
+
+@lru_cache(1 << 14)
+def _wanted(form: str) -> _Wanted | None:
+    """What the noun of a question asks for, where it has a known one."""
     pattern, known = _nouns()
     found = pattern.match(form)
-    if not found:
-        return True
-    wanted = known[found[1].lower()]
-    return all(wanted.is_met(answer, types(answer.id)) for answer in answers)
+    return known[found[1].lower()] if found else None
