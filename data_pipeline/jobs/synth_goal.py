@@ -75,7 +75,7 @@ class SynthGoal(Goal):
         self._avoiding: dict[str, frozenset[str]] = {}
         self._reason = ""
         """Why the attempt that was judged last is dropped."""
-        self._asked: tuple[str, Query, tuple[str, ...], str] | None = None
+        self._checked: tuple[str, Query, tuple[str, ...], str] | None = None
         """The attempt about whose walk `ruled_out` was asked last, its query and path, and what it
         said: in line that is the one which is judged next."""
         for record in ledger.records(recipe.distinct):
@@ -160,8 +160,8 @@ class SynthGoal(Goal):
         self, stream: str, walk: Mapping[str, Any], found: Mapping[str, dict[str, Any]]
     ) -> Drop | None:
         """Why an attempt is dropped that gave a walk; one that is kept is remembered."""
-        if self._asked and self._asked[0] == unit_of(walk):
-            _, query, path, reason = self._asked
+        if self._checked and self._checked[0] == unit_of(walk):
+            _, query, path, reason = self._checked
         else:
             query, path = query_of(walk)
             reason = self._rival(stream, query, path)
@@ -183,7 +183,7 @@ class SynthGoal(Goal):
         """Why nothing comes of the walk, whatever its question is."""
         query, path = sampled.walk.query, sampled.path
         reason = self._rival(sampled.id.rpartition("/")[0], query, path)
-        self._asked = sampled.id, query, path, reason
+        self._checked = sampled.id, query, path, reason
         return reason
 
     def count(self, structure: str, kept: bool) -> None:

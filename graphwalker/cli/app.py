@@ -1,7 +1,6 @@
 """The `graphwalker` command: every verb, in the order in which a newcomer meets them."""
 
 import errno
-import gc
 import os
 import sys
 from collections.abc import Callable
@@ -147,12 +146,7 @@ def main() -> None:
     console.log_warnings()
     if not sys.stderr.isatty():  # transformers' bars of loaded weights fill a log
         os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
-    try:
-        sys.exit(run(app))
-    finally:
-        # The system takes back what is left: at the end of a long command Python would look for
-        # cycles among millions of objects, which takes seconds.
-        gc.freeze()
+    sys.exit(run(app))
 
 
 if __name__ == "__main__":

@@ -48,7 +48,7 @@ def suits(form: str, start: str, found: Iterable[str], gender: GenderOf) -> bool
     >>> suits("who is {x}'s wife", "m.ann", ["m.bob"], lambda one: known(one, ""))
     False
     """
-    starts, wrong = _said(form)
+    starts, wrong = _wrong_genders(form)
     if starts:
         return gender(start) not in starts
     # "Who are her brothers and sisters?" finds both.
@@ -56,10 +56,10 @@ def suits(form: str, start: str, found: Iterable[str], gender: GenderOf) -> bool
 
 
 @lru_cache(1 << 14)
-def _said(form: str) -> tuple[frozenset[str], frozenset[str]]:
+def _wrong_genders(form: str) -> tuple[frozenset[str], frozenset[str]]:
     """The genders that are wrong of what the form starts from, and of what it finds."""
     starts, found = (
-        frozenset(_OTHER[kind] for kind, said in words.items() if re.search(said, form))
+        frozenset(_OTHER[kind] for kind, pattern in words.items() if re.search(pattern, form))
         for words in (_START, _FOUND)
     )
     return starts, found

@@ -1,5 +1,8 @@
 """Training data, by stage or whole: from walks to trajectories, and to other libraries' files."""
 
+import atexit
+import gc
+import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -34,6 +37,7 @@ def _make(title: str, given: Given, model: type[C], make: Callable[..., Card]) -
 def _show(title: str, run: Callable[..., Card]) -> None:
     with console.progress(title) as tick:
         card = run(progress=tick)
+    atexit.register(_leave_objects)
     console.facts(title, {key: card[key] for key in CARD if card.get(key)})
     if card.get("count") == 0:
         raise GraphWalkerError(f"{title}: nothing was kept; the folder's data card has the reasons")
@@ -42,6 +46,14 @@ def _show(title: str, run: Callable[..., Card]) -> None:
             f"warning: {name}: {found['made']} of {found['asked']} made, there are no more; "
             "other structures take the place where they can"
         )
+
+
+def _leave_objects() -> None:
+    """As the process ends, its objects are left to the system: to look for cycles among the
+    millions that a stage leaves takes seconds. DuckDB reports what is not freed as leaks, and so
+    is spared."""
+    if "duckdb" not in sys.modules:
+        gc.freeze()
 
 
 @verb(app, *MAKING)
