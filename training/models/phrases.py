@@ -25,9 +25,9 @@ def frequent_phrases(trajectories: Iterable[Trajectory], count: int) -> list[str
     trajectories = list(trajectories)
     for trajectory in trajectories:
         chosen = {word.casefold() for word in _WORD.findall(trajectory.question.text)}
-        said = [turn.completion for turn in trajectory.turns]
-        seen.update({one for text in said for one in _unchosen(text, chosen)})
-        references.update({one for text in said for one in REFERENCE.findall(text)})
+        completions = [turn.completion for turn in trajectory.turns]
+        seen.update({one for text in completions for one in _unchosen(text, chosen)})
+        references.update({one for text in completions for one in REFERENCE.findall(text)})
     least = LEAST_SHARE * len(trajectories)
     kept: list[str] = []
     for text in sorted(filter(_fits, seen), key=lambda text: (len(text), text)):
