@@ -37,6 +37,7 @@ class Entity:
     name: str = ""
 
     def __hash__(self) -> int:
+        # By the id alone: entities of a graph differ by it, and sets of them are in every look-up.
         return hash(self.id)
 
 

@@ -28,7 +28,7 @@ def add_selective_head(model: Any) -> None:
 
     For a tiny model this halves the time of a step, whose logits are most of its arithmetic. The
     last layer computes its queries and its feed-forward part there alone, too, where it has the
-    usual parts: a sixth of the time of a model of three layers. Gradients are those of the whole.
+    usual parts: a tenth of the time of a model of three layers. Gradients are those of the whole.
     """
     forward, places = model.forward, _Places()
     for part in _last_parts(model):

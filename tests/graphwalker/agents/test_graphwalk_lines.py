@@ -143,6 +143,19 @@ def test_the_row_of_a_line_is_what_it_shows() -> None:
     assert tools.resolve(["1.", '{"x":1}']) == (row, '{"x":1}')
 
 
+def test_a_line_that_was_cut_off_names_no_row() -> None:
+    nodes = [Node(key, ("P",), {"key": key}) for key in "abcd"]
+    graph = MemoryPropertyGraph(nodes, [Edge("a", "R", key, {"since": 3}) for key in "bcd"])
+    tools = LineTools(graph, Question("q", "Which?", ()), 150)
+    about = {"label": "P", "property_name": "key", "property_value": "a"}
+    assert tools.call(Call(AROUND, about)).hidden == 2
+    assert isinstance(tools.resolve(["1."]), tuple)
+    cut = tools.resolve(["2."])
+    assert not isinstance(cut, tuple) and cut.error == "unknown_reference"
+    tools.call(Call(FIND, about))  # its node is line 2 now, which is no relationship
+    assert not isinstance(tools.resolve(["2."]), tuple)
+
+
 def test_names_of_a_pool_are_the_same_in_all_graphs() -> None:
     size = size_of(60, words=1000)
     graphs = [random_graph(size, random.Random(seed)) for seed in range(30)]

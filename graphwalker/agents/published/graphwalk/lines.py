@@ -122,9 +122,7 @@ class LineTools(PropertyTools):
         first = self._count + 1
         if self._tool == AROUND:
             kinds = relationship_keys(self._schema)
-            shown = [_neighbour(n, row, kinds) for n, row in enumerate(rows, first)]
-            self._rows.update({line.number: row_text(line.row) for line in shown})
-            return [line.text for line in shown]
+            return [_neighbour(n, row, kinds).text for n, row in enumerate(rows, first)]
         (known,) = (one for one in self._schema.labels if one.name == self._label)
         keys = keys_in_order(known.keys)
         return [
@@ -142,6 +140,10 @@ class LineTools(PropertyTools):
             first, self._count = self._count + 1, self._count + len(texts)
             # Nodes and neighbours are told apart by it.
             title, last, mark = "Rows", self._count, ". " if self._tool == AROUND else ": "
+        # Of these alone: a result may have been cut, and the next one takes the numbers of what is
+        # not shown.
+        shown = neighbours_shown("\n".join(texts))
+        self._rows.update({line.number: row_text(line.row) for line in shown})
         return "\n".join([f"{title} {first}{mark}to {last}{mark}", *texts])
 
 

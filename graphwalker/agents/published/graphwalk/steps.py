@@ -42,9 +42,8 @@ class StepNotes:
 
     graph: PropertyGraph
     values: Values
-    rows: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
-    lines: list[str] = field(default_factory=list[str])
-    """The rows of the answer that are named by the numbers of their lines."""
+    rows: list[str] = field(default_factory=list[str])
+    """Of the answer, as JSON or by the number of the line that shows it."""
     written: list[str] = field(default_factory=list[str])
     queued: int = 0
 
@@ -57,22 +56,23 @@ class StepNotes:
 
     def found(self, **row: Any) -> str:
         """Says that this is a row of the answer."""
-        self.rows.append(row)
-        return f"#{len(self.rows)} {row_text(row)}"
+        return self._counted(row_text(row))
 
     def found_line(self, line: NeighbourLine) -> str:
         """Says that the row of this line is one of the answer."""
-        self.lines.append(f"{line.number}.")
-        return f"#{len(self.lines)} {line.number}."
+        return self._counted(f"{line.number}.")
+
+    def _counted(self, row: str) -> str:
+        self.rows.append(row)
+        return f"#{len(self.rows)} {row}"
 
     @property
     def count(self) -> str:
-        return f"{len(self.rows) + len(self.lines)} found; "
+        return f"{len(self.rows)} found; "
 
     def answer(self) -> FinalAnswer:
         """The rows as an answer counts them: down to the first one."""
-        rows = [*map(row_text, self.rows), *self.lines]
-        return FinalAnswer(tuple(reversed(rows)), "rows")
+        return FinalAnswer(tuple(reversed(self.rows)), "rows")
 
     def open(self, numbers: list[int], mark: str, so_far: str = "") -> None:
         """The thought about a result opens with how far the episode is, and with the first and the
@@ -170,7 +170,7 @@ def path_from_node(walk: StepNotes) -> LearnableSteps:
                 verdict = _entry(queue)
             row = {"target_node_key": line.key}
             # The start was seen from the beginning, but may be an answer.
-            fresh = new or (line.key == start and row not in walk.rows)
+            fresh = new or (line.key == start and row_text(row) not in walk.rows)
             if fresh and line.label == walk.text("target"):
                 verdict = f"{verdict} {walk.found(**row)}"
             walk.judge(line.labelled, verdict)
@@ -231,7 +231,7 @@ def relationship_negation(walk: StepNotes) -> LearnableSteps:
     for line in walk.neighbours(turn, kind=kind):
         row = {"node_key": line.center}
         hit = line.label == target and dict(line.values)[name] not in (None, unwanted)
-        again = hit and row in walk.rows
+        again = hit and row_text(row) in walk.rows
         verdict = "seen" if again else walk.found(**row) if hit else "no"
         walk.judge(line.labelled, verdict)
     yield walk.thought(f"{_now(walk)}done."), walk.answer()
