@@ -89,8 +89,21 @@ class Demo(DemoData):
             refuse_unknown(model, getattr(self.config, name), f"demo settings, {name}")
         for split, values in self.config.tests.items():
             refuse_unknown(SynthConfig, values, f"demo settings, tests.{split}")
-        # Training is read whole, as its stages read it after minutes of others.
+        # Each is read whole, as its stage reads it after minutes of others.
+        config = self.config
+        self._parsed(EnvironmentConfig, "environment", config.environment)
+        self._parsed(TinyModelConfig, "model", config.model)
+        questions = {"synth": {}, "rl_questions": config.rl_questions}
+        questions |= {"grpo_questions": {**config.rl_questions, **config.grpo_questions}}
+        questions |= {f"tests.{split}": values for split, values in config.tests.items()}
+        for name, values in questions.items():
+            self._parsed(SynthConfig, name, {**config.synth, **values})
+        for name, values in (("experts", config.experts), ("guides", config.guides)):
+            self._parsed(ExpertConfig, name, values)
         where: Settings = {"model": str(self.out / "model"), "output_dir": str(self.out)}
+        asked = {"graph": self.graph, "questions": str(self.test_file), "output_dir": str(self.out)}
+        policy = {"model": where["model"], **config.eval.get("policy", {})}
+        self._parsed(EvalConfig, "eval", {**asked, **config.eval, "policy": policy})
         for name, settings in (("sft1", self.config.sft1), ("sft2", self.config.sft2)):
             self._parsed(SftConfig, name, {**where, "data": [self.graph], **settings})
         self._parsed(GrpoConfig, "grpo", self._on_own_data({**where, **self.config.grpo}))
