@@ -101,9 +101,9 @@ class Demo(DemoData):
         for name, values in (("experts", config.experts), ("guides", config.guides)):
             self._parsed(ExpertConfig, name, values)
         where: Settings = {"model": str(self.out / "model"), "output_dir": str(self.out)}
-        asked = {"graph": self.graph, "questions": str(self.test_file), "output_dir": str(self.out)}
+        paths = {"graph": self.graph, "questions": str(self.test_file), "output_dir": str(self.out)}
         policy = {"model": where["model"], **config.eval.get("policy", {})}
-        self._parsed(EvalConfig, "eval", {**asked, **config.eval, "policy": policy})
+        self._parsed(EvalConfig, "eval", {**paths, **config.eval, "policy": policy})
         for name, settings in (("sft1", self.config.sft1), ("sft2", self.config.sft2)):
             self._parsed(SftConfig, name, {**where, "data": [self.graph], **settings})
         self._parsed(GrpoConfig, "grpo", self._on_own_data({**where, **self.config.grpo}))
