@@ -1,13 +1,14 @@
 """What a call or an answer may name: what the episode has shown, and not what was shown whole.
 
-A grammar for constrained decoding. The thought and the form of an action stay free; a name or a
-relation inside it is one that stands in the conversation, so none is misspelled or made up, no list
-repeats itself, and a call whose whole result was shown is not made again.
+A grammar for constrained decoding. The thought and the choice of the action stay free. The action
+has the form that its protocol writes, and a name or a relation inside it is one that stands in the
+conversation, so none is misspelled or made up, no list repeats itself, and a call whose whole
+result was shown is not made again.
 """
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
@@ -18,6 +19,10 @@ from graphwalker.trajectory import Turn
 
 ENTITY, RELATIONS = "entity", ("relation", "relations")
 """Arguments of calls that hold names of entities, and of relations."""
+LIST = "relations"
+"""The argument that is written as a list."""
+_NEXT = b', "'
+"""Goes on to the next string of a list."""
 
 
 @runtime_checkable
@@ -90,9 +95,11 @@ class TagGrammar:
     >>> shown = Shown({"Oslo": "m.1", "Oslofjord": "m.2"})
     >>> grammar = TagGrammar(shown, {"get_relations": ("entity",)}, "kg-query", str)
     >>> grammar.continuations(b'<kg-query> get_relations("Osl')
-    [b'o"', b'ofjord"']
+    [b'o") </kg-query>', b'ofjord") </kg-query>']
+    >>> grammar.continuations(b'<answer> ["Oslo"')
+    [b'] </answer>', b', "']
     >>> grammar.continuations(b'<answer> ["Oslo", "')
-    [b'Oslofjord"]']
+    [b'Oslofjord"] </answer>']
     """
 
     shown: Shown
@@ -109,20 +116,58 @@ class TagGrammar:
         if opening is None:
             return None
         tool, body = opening
-        place = _open_string(body)
-        if place is None:
+        place = _place(body)
+        choices = self._choices(tool, place)
+        if choices is None:
             return None
+        used = set(place.before[-1])
+        left = [choice for choice in choices if choice not in used]
+        ends = self._ends(tool, place)
+        if not place.inside:
+            again = ends if place.before[-1] else self._begins(tool, place)
+            # A list with nothing left to add ends.
+            texts = again if left else [text for text in again if not text.endswith(b'"')]
+            return _rest(texts, place.text)
+        more = ends if len(left) > 1 else [end for end in ends if end != _NEXT]
+        names = (self.neutral(json.dumps(one, ensure_ascii=False))[1:-1] for one in left)
+        whole = [name.encode("utf-8", "replace") + b'"' for name in names]
+        return _rest([name + end for name in whole for end in more], place.text)
+
+    def _choices(self, tool: str, place: "_Place") -> list[str] | None:
+        """What the string at a place may be; None where it may be anything."""
         if not tool:
-            return self._rest_of(self._answers(), place, closes=b'"]')
+            return self._answers()
         keys = self.tools.get(tool, ())
         key = keys[place.argument] if place.argument < len(keys) else ""
         if key == ENTITY:
-            return self._rest_of(self._entities(tool, keys), place)
+            return self._entities(tool, keys)
         if key in RELATIONS and ENTITY in keys[: place.argument]:
             name = place.before[keys.index(ENTITY)][-1:]
-            closes = b'"]' if place.listing else b'"'
-            return self._rest_of(self._relations(tool, name[0] if name else ""), place, closes)
+            return self._relations(tool, name[0] if name else "")
         return None
+
+    def _begins(self, tool: str, place: "_Place") -> list[bytes]:
+        """What may stand before the first string of an argument or of an answer."""
+        if not tool:
+            return [b' ["', b" [] </answer>"]
+        begins = self._begin(tool, place.argument)
+        return [begins] if place.argument == 0 else [b" " + begins]
+
+    def _ends(self, tool: str, place: "_Place") -> list[bytes]:
+        """What may stand after a string's last quote: the rest of the action up to its end or to
+        the next string."""
+        if not tool:
+            return [b"] </answer>", _NEXT]
+        last = place.argument == len(self.tools[tool]) - 1
+        close = f") </{self.call_tag}>".encode()
+        after = close if last else b", " + self._begin(tool, place.argument + 1)
+        page = [b", "] if last and self.pages else []  # its number is free
+        if self.tools[tool][place.argument] != LIST:
+            return [after, *page]
+        return [b"]" + after, _NEXT, *(b"]" + text for text in page)]
+
+    def _begin(self, tool: str, argument: int) -> bytes:
+        return b'["' if self.tools[tool][argument] == LIST else b'"'
 
     def _answers(self) -> list[str]:
         numbered = [f"#{n}" for n in range(1, self.shown.references + 1)]
@@ -150,17 +195,11 @@ class TagGrammar:
         call = (tool, name, relation)
         return call in self.shown.spent or (call in self.shown.cut and not self.pages)
 
-    def _rest_of(
-        self, choices: Sequence[str], place: "_Place", closes: bytes = b'"'
-    ) -> Sequence[bytes] | None:
-        used = set(place.before[-1])
-        left = [choice for choice in choices if choice not in used]
-        # After the last one of a list nothing is left to write.
-        end = closes if len(left) == 1 else b'"'
-        texts = (self.neutral(json.dumps(one, ensure_ascii=False))[1:-1] for one in left)
-        whole = [text.encode("utf-8", "replace") + end for text in texts]
-        rest = [text[len(place.text) :] for text in whole if text.startswith(place.text)]
-        return [text for text in rest if text] or None
+
+def _rest(texts: Iterable[bytes], written: bytes) -> list[bytes] | None:
+    """The rest of those texts that begin with what is written; None where none does."""
+    rest = [text[len(written) :] for text in texts if text.startswith(written)]
+    return [text for text in rest if text] or None
 
 
 def _last_action(written: bytes, call_tag: str) -> tuple[str, bytes] | None:
@@ -179,33 +218,33 @@ _CALL = re.compile(rb"\s*([A-Za-z_]\w*)\s*\(")
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where an open string stands: in which argument, after which whole strings of each argument up
-    to it; whether it stands in a list, and what of it is written."""
+    """Where a body ends: in which argument, after which whole strings of each argument up to it;
+    whether inside a string, and what is written of it, or since the last one."""
 
     argument: int
     before: list[list[str]]
-    listing: bool
+    inside: bool
     text: bytes
 
 
-def _open_string(body: bytes) -> _Place | None:
-    """None where the body ends outside of a string."""
+def _place(body: bytes) -> _Place:
     before: list[list[str]] = [[]]
-    depth = position = 0
+    depth = position = since = 0
     while position < len(body):
         character = body[position : position + 1]
         if character == b'"':
             end = _STRING.match(body, position)
             if end is None:
-                return _Place(len(before) - 1, before, depth > 0, body[position + 1 :])
+                return _Place(len(before) - 1, before, True, body[position + 1 :])
             before[-1].append(_decoded(end[0]))
-            position = end.end()
+            position = since = end.end()
             continue
         depth += (character == b"[") - (character == b"]")
+        position += 1
         if character == b"," and depth == 0:
             before.append([])
-        position += 1
-    return None
+            since = position
+    return _Place(len(before) - 1, before, False, body[since:])
 
 
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)

@@ -64,6 +64,8 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
         """Other weights than those in training draw: the loss's ratio is that to them."""
         self._pass = -1
         """The pass at hand, where a step is cut by tokens."""
+        self._takes_old = False
+        """Whether the first update of a batch leaves its log-probabilities for the others."""
         adapted = hasattr(self.model, "peft_config")
         on_cpu = self.accelerator.device.type == "cpu"
         self._selective = on_cpu and not adapted and has_plain_head(self.model)
@@ -98,7 +100,12 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
         return output
 
     def _generate_and_score_completions(self, inputs: Any) -> Any:
+        # TRL scores the batch before its first update, where several are made from it. That update
+        # does it anyway, with the same weights; it is not done twice.
+        several = self._training and self.num_iterations > 1 and self.beta == 0
+        self._takes_old = several and not self.use_vllm
         output: Any = super()._generate_and_score_completions(inputs)
+        self._takes_old = False
         if self._training:
             device, batch = self.accelerator.device, self.rollouts.batch
             output["kept"] = torch.tensor(batch.kept, device=device)
@@ -143,9 +150,10 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
         ids = torch.cat([rows["prompt_ids"], rows["completion_ids"]], 1)
         attention = torch.cat([rows["prompt_mask"], rows["completion_mask"]], 1)
         size = self.args.per_device_train_batch_size
-        return self._get_per_token_logps_and_entropies(
+        found = self._get_per_token_logps_and_entropies(
             self.model if model is None else model, ids, attention, mask.shape[1], size
         )[0]
+        return cast(Tensor, found)
 
     def _logps_before(self, rows: dict[str, Any]) -> Tensor:
         """Log-probabilities of the reference: a model of its own, or this one without adapters."""
@@ -199,6 +207,8 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
         loss = super()._compute_loss(model, inputs) * inputs.get("share", 1.0)
         if self._logps is not None and self._training and inputs.get("share", 1.0):
             self._note_drift(self._logps, inputs, mask.bool())
+        if self.num_iterations > 1 and self._training:
+            inputs.setdefault("old_per_token_logps", self._logps)
         if self.replay is not None and self._training:
             loss = loss + self._replay_term(model, self.replay)
         return loss
@@ -237,7 +247,9 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
         compute_entropy: bool = False,
         compute_aux_loss: bool = False,
         **images: Any,
-    ) -> tuple[Tensor, Tensor | None, Tensor | None]:
+    ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+        if self._takes_old:
+            return None, None, None
         if self.pass_tokens and not compute_aux_loss:
             logps, entropies = self._packed(model, input_ids, attention_mask)
             self._logps = logps.detach()

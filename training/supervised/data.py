@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from graphwalker.errors import UserError
 from graphwalker.files import read_records
 from graphwalker.tokens.formats import FormatSetting
+from graphwalker.tokens.remembering import RememberingTokenizer
 from graphwalker.tokens.segments import IGNORED, Row, chat_format, training_rows
 from graphwalker.trajectory import Trajectory
 from training.config import SftConfig
@@ -89,12 +90,13 @@ class Rows:
 def read_rows(config: RowSource, tokenizer: Any) -> Rows:
     """Tokenise the trajectory files. Raises `UserError` when nothing is left to train on."""
     fmt, result = chat_format(config.format), Rows()
+    remembering = RememberingTokenizer(tokenizer)
     for trajectory in _trajectories(config.data):
         if trajectory.stop.infrastructure_failure:
             result.failed += 1
             continue
         errors = injected_errors(trajectory) if config.mask_injected_errors else set()
-        for number, row in enumerate(training_rows(trajectory, fmt, tokenizer, errors)):
+        for number, row in enumerate(training_rows(trajectory, fmt, remembering, errors)):
             result.longest = max(result.longest, len(row.input_ids))
             if len(row.input_ids) > config.max_length:
                 result.long_ones[f"{trajectory.id}/{number}"] = len(row.input_ids)

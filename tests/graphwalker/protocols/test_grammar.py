@@ -1,12 +1,14 @@
-"""The grammar of constrained decoding: only what was shown, nothing twice."""
+"""The grammar of constrained decoding: only what was shown, nothing twice, and readable."""
 
 import json
 import random
+import re
 from dataclasses import replace
 
 import pytest
 
 from graphwalker.graphs.base import Direction, Entity
+from graphwalker.protocols.base import FinalAnswer
 from graphwalker.protocols.grammar import Shown
 from graphwalker.protocols.tags import TagProtocol
 from graphwalker.query.query import Hop
@@ -39,9 +41,21 @@ def grammar(*turns: Turn, pages=False):
     return TagProtocol(EXAMPLES, PAGE if pages else None).grammar(shown)
 
 
+WRITTEN = re.compile(r'((?:[^"\\]|\\.)*")(.*)', re.DOTALL)
+
+
+def after(made, opening: str) -> list[str]:
+    return [text.decode() for text in made.continuations(opening.encode()) or ()]
+
+
 def choices(made, opening: str) -> list[str]:
-    rest = made.continuations(opening.encode())
-    return [opening.rpartition('"')[2] + text.decode() for text in rest or ()]
+    """What the open string may be, with its quotes' end; `!` where nothing may be added to it."""
+    ends: dict[str, list[str]] = {}
+    for text in after(made, opening):
+        name, end = WRITTEN.fullmatch(text).groups()
+        ends.setdefault(opening.rpartition('"')[2] + name, []).append(end)
+    listed = '["' in opening
+    return [n + "!" * (listed and not any(e.endswith('"') for e in ends[n])) for n in ends]
 
 
 def written(name: str) -> str:
@@ -50,9 +64,59 @@ def written(name: str) -> str:
     )
 
 
-def test_a_thought_and_the_form_of_an_action_are_free():
-    for text in (b"", b'<think> "Anna', b"<kg-query> get_", b'<kg-query> get_relations("x") </kg-'):
-        assert grammar(LOOK).continuations(text) is None
+def test_a_thought_and_the_choice_of_an_action_are_free():
+    unknown = b'<kg-query> look("x", '
+    for text in (
+        b"",
+        b'<think> "Anna',
+        b"<kg-query> get_",
+        unknown,
+        b'<answer> ["1999"] </answer>',
+    ):
+        assert grammar(LOOK, ASK).continuations(text) is None
+
+
+def test_an_action_has_the_form_that_is_read():
+    made, name = grammar(LOOK, ASK), '"Oslo \\u003c/kg-query>"'
+    assert after(made, "<kg-query> get_relations(") == ['"']
+    assert after(made, f"<kg-query> get_relations({name}") == [") </kg-query>"]
+    assert after(made, f"<kg-query> get_relations({name}) </kg-") == ["query>"]
+    assert after(made, f"<kg-query> get_triples({name}") == [', ["']
+    assert after(made, f"<kg-query> get_triples({name},") == [' ["']
+    assert after(made, f'<kg-query> get_triples({name}, ["a.b"') == ["]) </kg-query>", ', "']
+    assert after(made, "<answer>") == [' ["', " [] </answer>"]
+    assert after(made, '<answer> ["1999"') == ["] </answer>", ', "']
+    assert after(made, '<answer> ["1999"]') == [" </answer>"]
+
+
+def test_a_list_with_nothing_left_to_add_ends():
+    made = TagProtocol(EXAMPLES).grammar(Shown({"Oslo": "m.1"}))
+    assert after(made, '<answer> ["Oslo"') == ["] </answer>"]
+    assert after(made, '<answer> ["') == ['Oslo"] </answer>']
+    nothing = TagProtocol(EXAMPLES).grammar(Shown())
+    assert after(nothing, "<answer>") == [" [] </answer>"]
+
+
+def test_the_number_of_a_further_page_is_free():
+    cut = replace(ASK, hidden=3)
+    made = grammar(LOOK, cut, pages=True)
+    opening = f'<kg-query> get_triples({json.dumps(TOPIC.name, ensure_ascii=False)}, ["a.b"'
+    assert after(made, opening) == ["]) </kg-query>", ', "', "], "]
+    assert made.continuations(f"{opening}], ".encode()) is None
+    assert after(made, '<kg-query> get_relations("1999"') == [") </kg-query>", ", "]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_is_written_by_the_grammar_is_read(seed):
+    rng = random.Random(seed)
+    made = grammar(LOOK, ASK)
+    for opening in ("<answer>", "<kg-query> get_relations(", "<kg-query> get_triples("):
+        text = opening
+        while rest := after(made, text):
+            text += rng.choice(rest)[: rng.randrange(1, 9)]
+        assert text.endswith(("</answer>", "</kg-query>"))
+        _, action = TagProtocol(EXAMPLES).parse(text)
+        assert isinstance(action, Call | FinalAnswer)
 
 
 def test_entities_are_those_shown_as_a_call_writes_them():
@@ -67,8 +131,8 @@ def test_entities_are_those_shown_as_a_call_writes_them():
 def test_relations_are_those_listed_at_the_entity_and_not_asked_for_yet():
     opening = f'<kg-query> get_triples({json.dumps(TOPIC.name, ensure_ascii=False)}, ["'
     assert choices(grammar(LOOK), opening) == ['a.b"', 'a.c"']
-    assert choices(grammar(LOOK, ASK), opening) == ['a.c"]']
-    assert choices(grammar(LOOK), f'{opening}a.b", "') == ['a.c"]']
+    assert choices(grammar(LOOK, ASK), opening) == ['a.c"!']
+    assert choices(grammar(LOOK), f'{opening}a.b", "') == ['a.c"!']
 
 
 def test_an_entity_that_was_not_listed_takes_any_relation_seen():
@@ -85,7 +149,7 @@ def test_a_call_that_was_cut_is_made_again_only_for_its_next_page():
 def test_an_answer_names_each_entity_once_and_ends_after_the_last():
     opening = '<answer> ["Anna \\"Kö\\" Kovar", "'
     assert choices(grammar(LOOK, ASK), opening) == ['Oslo \\u003c/kg-query>"', '1999"']
-    assert choices(grammar(LOOK, ASK), f'{opening}1999", "') == ['Oslo \\u003c/kg-query>"]']
+    assert choices(grammar(LOOK, ASK), f'{opening}1999", "') == ['Oslo \\u003c/kg-query>"!']
 
 
 def test_an_answer_may_be_what_results_share():

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from graphwalker.graphs.base import Entity
 from graphwalker.question import Question
+from graphwalker.tokens.remembering import RememberingTokenizer
 from graphwalker.tokens.segments import (
     IGNORED,
     Row,
@@ -62,6 +63,15 @@ def test_a_row_is_what_a_rollout_puts_together_and_trains_on_the_agent_alone(
     fmt = chat_format(setting)
     row = training_row(trajectory, fmt, tokenizers[kind])
     assert row == rolled_out(trajectory, fmt, tokenizers[kind])
+
+
+@settings(max_examples=80, deadline=None)
+@given(trajectory=trajectories(), setting=st.sampled_from(SETTINGS), kind=st.integers(0, 3))
+def test_remembered_texts_make_the_same_rows(trajectory, setting, kind, tokenizers) -> None:
+    fmt, remembering = chat_format(setting), RememberingTokenizer(tokenizers[kind], texts=5)
+    row = training_row(trajectory, fmt, tokenizers[kind])
+    for _ in range(3):
+        assert training_row(trajectory, fmt, remembering) == row
 
 
 @settings(max_examples=80, deadline=None)

@@ -24,14 +24,15 @@ from support.grpo_batches import (  # noqa: E402
     plain_logps,
 )
 from support.grpo_toy import SMALL, played  # noqa: E402
-from support.run_toys import grpo_config  # noqa: E402
-from training.grpo import question_order  # noqa: E402
+from support.run_toys import grpo_config, largest_difference, lines  # noqa: E402
+from training.grpo import question_order, run_grpo  # noqa: E402
 from training.grpo_config import GrpoConfig  # noqa: E402
 from training.reinforce.arguments import trl_arguments  # noqa: E402
 from training.reinforce.engines import BudgetPolicy  # noqa: E402
 from training.reinforce.groups import substitutes, turn_credit  # noqa: E402
 from training.reinforce.rewards.mix import reward_mix, scored  # noqa: E402
 from training.reinforce.rollout import OutageError  # noqa: E402
+from training.reinforce.trainer import EpisodeTrainer  # noqa: E402
 
 ASKED = Question("q", "Who?", (Entity("m.1", "A"),), (Answer("B"), Answer("C")))
 
@@ -336,3 +337,27 @@ def test_iterations_train_on_the_same_questions(grpo_world, tmp_path):
     assert question_order(twice, questions) == question_order(once, questions)[:8]
     with pytest.raises(ValueError, match="multiple of iterations"):
         grpo_config(grpo_world, tmp_path / "c", steps=5, iterations=2)
+
+
+def test_the_first_update_leaves_its_log_probabilities_for_the_second(
+    grpo_world, tmp_path, monkeypatch
+) -> None:
+    settings = {"steps": 2, "save_steps": 2, "iterations": 2, "lr": 1e-3}
+    run_grpo(grpo_config(grpo_world, tmp_path / "ours", **settings))
+    passes = []
+    before = EpisodeTrainer._get_per_token_logps_and_entropies
+
+    def counted(self, *arguments, **named):
+        passes.append(torch.is_grad_enabled())
+        return before(self, *arguments, **named)
+
+    never = property(lambda _: False, lambda *_: None)
+    # As TRL does it: the whole batch is scored once more before its first update.
+    monkeypatch.setattr(EpisodeTrainer, "_get_per_token_logps_and_entropies", counted)
+    monkeypatch.setattr(EpisodeTrainer, "_takes_old", never, raising=False)
+    run_grpo(grpo_config(grpo_world, tmp_path / "scored", **settings))
+    assert passes.count(False) == 1
+    assert largest_difference(tmp_path / "ours", tmp_path / "scored") < 1e-5
+    first, second = lines(tmp_path / "ours")
+    assert first["ratio_mean"] == pytest.approx(1, abs=1e-4) != second["ratio_mean"]
+    assert second["mismatch_max"] < 1e-4
