@@ -17,6 +17,7 @@ from graphwalker.tools.walker import EXAMPLES
 from graphwalker.trajectory import Trajectory
 from training.config import TinyModelConfig
 from training.models.mimetic import plant_induction
+from training.models.relation_words import SETTING, RelationWords, words_of_relations
 
 PIECES = TagProtocol(EXAMPLES).pieces()
 """One token for each. Tiny models speak to GraphWalker's tools alone."""
@@ -58,13 +59,13 @@ def make_tiny(
     disable_progress_bar()
     partial = out.with_name(out.name + ".partial")
     shutil.rmtree(partial, ignore_errors=True)
-    relations = relation_ids if config.atomic_relations else ()
+    relations = list(relation_ids) if config.atomic_relations else []
     known = list(names)
     if not config.atomic_names:
         texts = chain(texts, known, known)  # twice, so that a word of one rare name is learned too
     whole = known if config.atomic_names else ()
     tokenizer = make_tokenizer(texts, relations, config.vocab_size, partial, whole, pieces)
-    make_model(config, tokenizer).save_pretrained(partial)
+    make_model(config, tokenizer, relations).save_pretrained(partial)
     if environment is not None:
         write_environment(partial, environment, format="inline")
     partial.rename(out)
@@ -115,8 +116,9 @@ def make_tokenizer(
     return result
 
 
-def make_model(config: TinyModelConfig, tokenizer: Any) -> Any:
-    """A `Qwen2ForCausalLM` with random weights made from `config.seed`."""
+def make_model(config: TinyModelConfig, tokenizer: Any, relations: Iterable[str] = ()) -> Any:
+    """A `Qwen2ForCausalLM` with random weights made from `config.seed`. `relations` are those that
+    are read by their words, where `config.relation_words` is set."""
     import torch
     from transformers import Qwen2Config, Qwen2ForCausalLM
 
@@ -142,7 +144,12 @@ def make_model(config: TinyModelConfig, tokenizer: Any) -> Any:
         model = Qwen2ForCausalLM(shape)
         if config.induction:
             plant_induction(model, config.init_std)
-        return model
+    tokens = words_of_relations(relations, tokenizer) if config.relation_words else {}
+    if tokens:
+        setattr(model.config, SETTING, tokens)
+        table: Any = model.get_input_embeddings()
+        RelationWords(table.weight, tokens).begin()
+    return model
 
 
 def conversation_texts(trajectories: Iterable[Trajectory]) -> Iterator[str]:

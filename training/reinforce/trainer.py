@@ -21,6 +21,7 @@ from training.evaluation.callback import RolloutEvaluation
 from training.models.average import AveragedWeights
 from training.models.embeddings import set_embedding_lr
 from training.models.heads import add_selective_head, has_plain_head
+from training.models.relation_words import read_by_words
 from training.reinforce.instruments import Movement
 from training.reinforce.log import Drift, StepLog
 from training.reinforce.rollout import Rollouts
@@ -85,9 +86,11 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
             trained: Any = self.model if model is None else model
             self.optimizer = self.optimizer_of(trained)
         optimizer = super().create_optimizer(model)
+        bare: Any = self.accelerator.unwrap_model(self.model)
         if first and self.embedding_lr:
-            bare: Any = self.accelerator.unwrap_model(self.model)
             set_embedding_lr(optimizer, bare, self.embedding_lr)
+        if first:
+            read_by_words(optimizer, bare)
         return optimizer
 
     # --- rollouts and batches

@@ -27,6 +27,7 @@ from training.models.attention import add_float32_attention
 from training.models.heads import add_selective_head, has_plain_head
 from training.models.lora import lora_config
 from training.models.optimizers import muon_of
+from training.models.relation_words import read_by_words
 from training.runs.arguments import build, shared_arguments
 from training.runs.distributed import uses_bfloat16
 from training.runs.log import RunLog
@@ -62,6 +63,8 @@ class PlannedTrainer(WholeCheckpoints, SFTTrainer):
             set_seed(config.seed)  # the trainer seeds itself after the adapters were made
         model = load_model(config)
         self._config, self._plan, self._process = config, plan, process
+        self._taken = {label for row in rows.rows for label in row.labels}
+        """Tokens that a row is trained on."""
         self.keep_checkpoints = config.keep_checkpoints
         lengths = rows.lengths
         tokens = list(accumulate(_tokens(step, lengths) for step in plan))
@@ -123,10 +126,14 @@ class PlannedTrainer(WholeCheckpoints, SFTTrainer):
         return total / num_items_in_batch * self.accelerator.num_processes
 
     def create_optimizer(self, model: Any = None) -> torch.optim.Optimizer:
-        if self.optimizer is None and self._config.optimizer == "muon":
-            trained: Any = self.model if model is None else model
+        first = self.optimizer is None
+        trained: Any = self.model if model is None else model
+        if first and self._config.optimizer == "muon":
             self.optimizer = muon_of(self._config, trained)
-        return super().create_optimizer(model)
+        optimizer = super().create_optimizer(model)
+        if first:
+            read_by_words(optimizer, self.accelerator.unwrap_model(trained), self._taken)
+        return optimizer
 
     def create_scheduler(self, num_training_steps: int, optimizer: Any = None) -> Any:
         if OWN_SCHEDULE & self._config.trainer.keys():
