@@ -21,7 +21,6 @@ from training.evaluation.callback import RolloutEvaluation
 from training.models.average import AveragedWeights
 from training.models.embeddings import set_embedding_lr
 from training.models.heads import add_selective_head, has_plain_head
-from training.models.relation_words import read_by_words
 from training.reinforce.instruments import Movement
 from training.reinforce.log import Drift, StepLog
 from training.reinforce.rollout import Rollouts
@@ -89,8 +88,6 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
         bare: Any = self.accelerator.unwrap_model(self.model)
         if first and self.embedding_lr:
             set_embedding_lr(optimizer, bare, self.embedding_lr)
-        if first:
-            read_by_words(optimizer, bare)
         return optimizer
 
     # --- rollouts and batches
