@@ -2,9 +2,10 @@
 
 A token of its own says nothing of the words in it, so a relation that no demonstration takes cannot
 be told from the others that are listed with it. Here the row of a relation in the embedding table
-is a part of its own plus its words' rows, from the first weights on and through every step of
-training: what is learned of a word holds for all relations that have it. The sum is kept in the
-table itself, so a saved model is a plain one.
+is a part of its own plus its words' rows, from the first weights on and through every step of SFT:
+what is learned of a word holds for all relations that have it. The sum is kept in the table itself,
+so a saved model is a plain one. GRPO moves the rows one by one: there it learns which relation a
+word of people's own stands for, not what the relation's words have in common.
 """
 
 import re
