@@ -124,9 +124,8 @@ class Demo(DemoData):
             self.train_sft({**paths, **data, **config.sft1}, "SFT stage 1")
         paths = {"model": str(out / "sft1" / "final"), "output_dir": str(out / "sft2")}
         data = {"data": [str(out / "graphroll" / "graphroll.jsonl")], "seed": config.seed}
-        # Beside stage 1 the second process makes data; here it has little to do.
         with self._beside(self._evaluation("SFT stage 1")):
-            self.train_sft({**paths, **data, **config.sft2}, "SFT stage 2", config.processes)
+            self.train_sft({**paths, **data, **config.sft2}, "SFT stage 2")
         paths = {"model": str(out / "sft2" / "final"), "output_dir": str(out / "grpo")}
         self.train_grpo({**paths, "seed": config.seed, **config.grpo})
 
@@ -145,14 +144,13 @@ class Demo(DemoData):
         """The untrained agent, in `model/`."""
         self.run_stage(Stage("tiny model", self._make_model))
 
-    def train_sft(self, values: Settings, title: str, processes: int = 1) -> None:
+    def train_sft(self, values: Settings, title: str) -> None:
         """One SFT stage with these settings."""
         from training.config import SftConfig
         from training.sft import run_sft
 
         config = self._parsed(SftConfig, title, values)
-        work = partial(train_together, run_sft, config, processes)
-        self.run_stage(Stage(title, lambda _: work(), own_bar=True))
+        self.run_stage(Stage(title, lambda _: run_sft(config), own_bar=True))
 
     def train_grpo(self, values: Settings) -> None:
         """GRPO on the run's own fresh questions, graph and environment."""
