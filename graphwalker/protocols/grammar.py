@@ -22,7 +22,7 @@ ENTITY, RELATIONS = "entity", ("relation", "relations")
 LIST = "relations"
 """The argument that is written as a list."""
 _NEXT = b', "'
-"""Goes on to the next string of a list."""
+"""Leads to the next string of a list."""
 
 
 @runtime_checkable

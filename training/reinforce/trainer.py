@@ -19,8 +19,8 @@ from trl.trainer.grpo_trainer import GRPOTrainer
 from graphwalker.errors import UserError
 from training.evaluation.callback import RolloutEvaluation
 from training.models.average import AveragedWeights
-from training.models.embeddings import set_embedding_lr
 from training.models.heads import add_selective_head, has_plain_head
+from training.models.optimizers import set_embedding_lr
 from training.reinforce.instruments import Movement
 from training.reinforce.log import Drift, StepLog
 from training.reinforce.rollout import Rollouts

@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from training.models.embeddings import set_embedding_lr
+from training.models.optimizers import set_embedding_lr
 
 
 def test_embeddings_move_at_their_own_rate() -> None:
