@@ -85,8 +85,8 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
             trained: Any = self.model if model is None else model
             self.optimizer = self.optimizer_of(trained)
         optimizer = super().create_optimizer(model)
-        bare: Any = self.accelerator.unwrap_model(self.model)
         if first and self.embedding_lr:
+            bare: Any = self.accelerator.unwrap_model(self.model)
             set_embedding_lr(optimizer, bare, self.embedding_lr)
         return optimizer
 
