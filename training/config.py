@@ -200,6 +200,9 @@ class TinyModelConfig(Config):
     """So many texts that demonstrated turns repeat word for word (`, this fits. </think>`, and the
     call behind it) are one token each, and so are references such as `#1`
     (`training/models/phrases.py`): shorter rows, fewer steps of a rollout."""
+    implied_commas: bool = False
+    """The comma between a word and a relation's token costs no token: listings of relations are
+    half as long."""
     layers: int = Field(default=4, ge=1)
     """Transformer layers."""
     hidden: int = Field(default=128, ge=8)
@@ -233,6 +236,8 @@ class TinyModelConfig(Config):
             raise ValueError(f"hidden {self.hidden} is not a multiple of 2 * heads ({self.heads})")
         if self.relation_words and not self.atomic_relations:
             raise ValueError("relation_words needs atomic_relations: other ids are their words")
+        if self.implied_commas and not self.atomic_relations:
+            raise ValueError("implied_commas needs atomic_relations: they stand between relations")
         if self.kv_heads and self.heads % self.kv_heads:
             raise ValueError(f"kv_heads {self.kv_heads} do not divide heads {self.heads}")
         if self.induction and (self.layers < 2 or self.heads > 2 or self.kv_heads not in (0, 2)):

@@ -3,8 +3,9 @@
 import json
 import re
 import shutil
-from collections.abc import Iterable, Iterator
-from itertools import chain
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, groupby, takewhile
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +30,9 @@ REFERENCE = re.compile(r"#\d+(?:\.\d+)?")
 # The one space between two words is implied, and a token that continues a word says so itself:
 # `"Anna Kovar", Bob` is `"` `Anna` `Kovar` `", ` `Bob`, and a rare `Kovarek` is `Kovar` `+ek`. So a
 # name is the same tokens after a space, a quote, a bracket or a comma, which makes copying easy to
-# learn, and spaces cost nothing. Control characters are the marks;
-# found in a text, they are escaped.
+# learn, and spaces cost nothing. With `implied_commas` the comma between a word and a relation id is
+# implied (`film.film.language, film.film.genre` is two tokens), and a space there is written out.
+# Control characters are the marks; found in a text, they are escaped.
 _GAP, _ESCAPE, _CONTINUES = "\x1f", "\x1e", "\x1d"
 _GAP_AS_BYTE_LEVEL = chr(0x11F)
 """How the byte-level alphabet writes `_GAP`."""
@@ -64,7 +66,8 @@ def make_tiny(
     if not config.atomic_names:
         texts = chain(texts, known, known)  # twice, so that a word of one rare name is learned too
     whole = known if config.atomic_names else ()
-    tokenizer = make_tokenizer(texts, relations, config.vocab_size, partial, whole, pieces)
+    commas = config.implied_commas
+    tokenizer = make_tokenizer(texts, relations, config.vocab_size, partial, whole, pieces, commas)
     make_model(config, tokenizer, relations).save_pretrained(partial)
     if environment is not None:
         write_environment(partial, environment, format="inline")
@@ -79,10 +82,12 @@ def make_tokenizer(
     out: Path | None = None,
     names: Iterable[str] = (),
     pieces: Iterable[str] = (),
+    implied_commas: bool = False,
 ) -> Any:
     """Train a lossless byte-level BPE; tags, relation ids and `names` are single tokens.
 
-    Relation ids that are not plain ASCII without spaces are spelled out instead.
+    Relation ids that are not plain ASCII without spaces are spelled out instead. With
+    `implied_commas` the comma and space between a word and a relation id cost no token.
     """
     from tokenizers import AddedToken
     from transformers import PreTrainedTokenizerFast
@@ -95,13 +100,17 @@ def make_tokenizer(
     atoms = [*TAGS, *PIECES, *pieces]
     tokenizer = _train(_between(texts, [*atoms, *relations], entities), learned)
     tokenizer.add_special_tokens([PAD, END_OF_TURN])
-    alone = [bool(REFERENCE.fullmatch(atom)) for atom in atoms]
-    tokenizer.add_tokens(
-        [AddedToken(a, normalized=False, single_word=w) for a, w in zip(atoms, alone, strict=True)]
-    )
     # `single_word`: a word right after a relation id would read as if a space stood between.
-    whole = [*relations, *entities]
-    tokenizer.add_tokens([AddedToken(w, normalized=False, single_word=True) for w in whole])
+    # `normalized`: found after commas have become gaps.
+    commas = implied_commas and bool(relations)
+    alone = {atom for atom in atoms if REFERENCE.fullmatch(atom)}
+    for words, late in ((atoms, commas), (relations, commas), (entities, False)):
+        of = [(word, word in alone or words is not atoms) for word in words]
+        tokenizer.add_tokens(
+            [AddedToken(w, normalized=late and one, single_word=one) for w, one in of]
+        )
+    if commas:
+        _lay_out(tokenizer, relations)
     result = PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         eos_token=END_OF_TURN,
@@ -181,13 +190,20 @@ def _train(texts: Iterable[str], vocab_size: int) -> Any:
     return Tokenizer.from_str(json.dumps(state))
 
 
-def _lay_out(tokenizer: Any) -> None:
+def _lay_out(tokenizer: Any, listed: Sequence[str] = ()) -> None:
+    """Set how text becomes pieces of words, and words become text; `listed` are the texts that a
+    comma is implied before."""
     from tokenizers import Regex, decoders, normalizers, pre_tokenizers
 
+    # The longest one, as the tokenizer finds it; none that is followed by more of a word.
+    one = rf"(?>{_one_of(sorted(listed))})(?!\w)" if listed else ""
+    written = [(rf"(?<=\w) (?={one})", f"{_ESCAPE};"), (rf"(?<=\w), (?={one})", _GAP)]
+    read = [(rf"(?<=\w){_GAP}(?={one})", ", ")]
     tokenizer.normalizer = normalizers.Sequence(
         [
             normalizers.Replace(_ESCAPE, f"{_ESCAPE}."),
             normalizers.Replace(_GAP, f"{_ESCAPE},"),
+            *(normalizers.Replace(Regex(text), mark) for text, mark in written if listed),
             normalizers.Replace(Regex(r"(?<=\w) (?=\w)"), _GAP),
         ]
     )
@@ -204,12 +220,26 @@ def _lay_out(tokenizer: Any) -> None:
             decoders.Replace(Regex(rf"\A(?!{_CONTINUES}|\S*\s)"), _GAP_AS_BYTE_LEVEL),
             decoders.Replace(_CONTINUES, ""),
             decoders.ByteLevel(),
+            *(decoders.Replace(Regex(text), mark) for text, mark in read if listed),
             decoders.Replace(Regex(rf"(?<=\w){_GAP}(?=\w)"), " "),
             decoders.Replace(_GAP, ""),
+            *([decoders.Replace(f"{_ESCAPE};", " ")] if listed else []),
             decoders.Replace(f"{_ESCAPE},", _GAP),
             decoders.Replace(f"{_ESCAPE}.", _ESCAPE),
         ]
     )
+
+
+def _one_of(texts: Sequence[str]) -> str:
+    """A regular expression for the longest of the sorted texts: what they share is tried once."""
+    pairs = takewhile(lambda pair: pair[0] == pair[1], zip(texts[0], texts[-1], strict=False))
+    shared = "".join(letter for letter, _ in pairs)
+    rest = [text[len(shared) :] for text in texts]
+    ends, longer = "" in rest, [text for text in rest if text]
+    if not longer:
+        return re.escape(shared)
+    ways = "|".join(_one_of(list(same)) for _, same in groupby(longer, key=itemgetter(0)))
+    return f"{re.escape(shared)}(?:{ways}){'?' if ends else ''}"
 
 
 def _between(texts: Iterable[str], atoms: list[str], names: list[str]) -> Iterator[str]:

@@ -11,7 +11,8 @@ from graphwalker.policies.base import Grammar
 
 CONTINUES = "\x1d"
 """Begins a token that continues a word, in the tokenizers of our tiny models: any other one that
-begins a word stands after an implied space where a word precedes (`training/models/tiny.py`)."""
+begins a word stands after an implied space where a word precedes (`training/models/tiny.py`), or
+after an implied comma: tokens that are found in normalized text."""
 
 
 class TokenTexts:
@@ -110,21 +111,24 @@ def _texts(tokenizer: Any, count: int) -> tuple[list[bytes], list[bytes]]:
             "decoding needs a byte-level tokenizer (Qwen, Llama 3, our tiny ones)"
         )
     table: dict[str, int] = {letter: byte for byte, letter in bytes_to_unicode().items()}
-    whole = {int(token): str(text) for token, text in tokenizer.added_tokens_decoder.items()}
+    added = {int(token): text for token, text in tokenizer.added_tokens_decoder.items()}
     pieces: list[str | None] = tokenizer.convert_ids_to_tokens(list(range(count)))
     tiny = any(piece is not None and piece.startswith(CONTINUES) for piece in pieces)
     texts: list[bytes] = []
     spaced: list[bytes] = []
     for token, piece in enumerate(pieces):
-        text, joins = b"", not tiny
-        if token in whole:
-            text = whole[token].encode()
-            joins = joins or any(letter.isspace() for letter in whole[token])
+        text, joins, gap = b"", not tiny, b" "
+        if token in added:
+            whole = str(added[token])
+            text = whole.encode()
+            joins = joins or any(letter.isspace() for letter in whole)
+            gap = b", " if tiny and added[token].normalized else gap
         elif piece is not None:
             joins = joins or piece.startswith(CONTINUES)
             text = bytes(table[letter] for letter in piece.removeprefix(CONTINUES))
         if not joins and text and 0x80 <= text[0] < 0xC0:
             text = b""  # the rest of a character stands in a word, and would not begin one
         texts.append(text)
-        spaced.append(text if joins or not _begins_with_word(text) else b" " + text)
+        parts = gap != b" " or _begins_with_word(text)
+        spaced.append(gap + text if parts and not joins else text)
     return texts, spaced
