@@ -30,7 +30,7 @@ REFERENCE = re.compile(r"#\d+(?:\.\d+)?")
 # The one space between two words is implied, and a token that continues a word says so itself:
 # `"Anna Kovar", Bob` is `"` `Anna` `Kovar` `", ` `Bob`, and a rare `Kovarek` is `Kovar` `+ek`. So a
 # name is the same tokens after a space, a quote, a bracket or a comma, which makes copying easy to
-# learn, and spaces cost nothing. With `implied_commas` the comma between a word and a relation id is
+# learn, and spaces cost nothing. With `implied_commas` the comma between a word and a relation is
 # implied (`film.film.language, film.film.genre` is two tokens), and a space there is written out.
 # Control characters are the marks; found in a text, they are escaped.
 _GAP, _ESCAPE, _CONTINUES = "\x1f", "\x1e", "\x1d"
