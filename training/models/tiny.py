@@ -102,14 +102,14 @@ def make_tokenizer(
     tokenizer.add_special_tokens([PAD, END_OF_TURN])
     # `single_word`: a word right after a relation id would read as if a space stood between.
     # `normalized`: found after commas have become gaps.
-    commas = implied_commas and bool(relations)
-    alone = {atom for atom in atoms if REFERENCE.fullmatch(atom)}
-    for words, late in ((atoms, commas), (relations, commas), (entities, False)):
-        of = [(word, word in alone or words is not atoms) for word in words]
-        tokenizer.add_tokens(
-            [AddedToken(w, normalized=late and one, single_word=one) for w, one in of]
-        )
-    if commas:
+    late = implied_commas and bool(relations)
+    found = [(atom, bool(REFERENCE.fullmatch(atom))) for atom in atoms]
+    found += [(relation, True) for relation in relations]
+    tokenizer.add_tokens(
+        [AddedToken(f, normalized=late and alone, single_word=alone) for f, alone in found]
+    )
+    tokenizer.add_tokens([AddedToken(e, normalized=False, single_word=True) for e in entities])
+    if late:
         _lay_out(tokenizer, relations)
     result = PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
@@ -191,19 +191,28 @@ def _train(texts: Iterable[str], vocab_size: int) -> Any:
 
 
 def _lay_out(tokenizer: Any, listed: Sequence[str] = ()) -> None:
-    """Set how text becomes pieces of words, and words become text; `listed` are the texts that a
-    comma is implied before."""
+    """Set how text becomes pieces of words, and words become text; `listed` are the tokens that a
+    comma is implied before, of those that begin and end with a word: others may stand right beside
+    a word, without a comma."""
     from tokenizers import Regex, decoders, normalizers, pre_tokenizers
 
-    # The longest one, as the tokenizer finds it; none that is followed by more of a word.
-    one = rf"(?>{_one_of(sorted(listed))})(?!\w)" if listed else ""
-    written = [(rf"(?<=\w) (?={one})", f"{_ESCAPE};"), (rf"(?<=\w), (?={one})", _GAP)]
-    read = [(rf"(?<=\w){_GAP}(?={one})", ", ")]
+    commas_out, commas_in = list[Any](), list[Any]()
+    if listed:
+        # The longest one, as the tokenizer finds it, or what reads like one: a word of its own.
+        # Text and tokens must agree here, or a comma would come or go.
+        words = [text for text in sorted(listed) if re.fullmatch(r"\w+", text)]
+        alone = f"|{_one_of(words)}" if words else ""
+        one = rf"(?:(?=\w)(?>{_one_of(sorted(listed))})(?<=\w){alone})(?!\w)"
+        commas_out = [
+            normalizers.Replace(Regex(rf"(?<=\w) (?={one})"), f"{_ESCAPE};"),
+            normalizers.Replace(Regex(rf"(?<=\w), (?={one})"), _GAP),
+        ]
+        commas_in = [decoders.Replace(Regex(rf"(?<=\w){_GAP}(?={one})"), ", ")]
     tokenizer.normalizer = normalizers.Sequence(
         [
             normalizers.Replace(_ESCAPE, f"{_ESCAPE}."),
             normalizers.Replace(_GAP, f"{_ESCAPE},"),
-            *(normalizers.Replace(Regex(text), mark) for text, mark in written if listed),
+            *commas_out,
             normalizers.Replace(Regex(r"(?<=\w) (?=\w)"), _GAP),
         ]
     )
@@ -220,10 +229,10 @@ def _lay_out(tokenizer: Any, listed: Sequence[str] = ()) -> None:
             decoders.Replace(Regex(rf"\A(?!{_CONTINUES}|\S*\s)"), _GAP_AS_BYTE_LEVEL),
             decoders.Replace(_CONTINUES, ""),
             decoders.ByteLevel(),
-            *(decoders.Replace(Regex(text), mark) for text, mark in read if listed),
+            *commas_in,
             decoders.Replace(Regex(rf"(?<=\w){_GAP}(?=\w)"), " "),
             decoders.Replace(_GAP, ""),
-            *([decoders.Replace(f"{_ESCAPE};", " ")] if listed else []),
+            decoders.Replace(f"{_ESCAPE};", " "),
             decoders.Replace(f"{_ESCAPE},", _GAP),
             decoders.Replace(f"{_ESCAPE}.", _ESCAPE),
         ]

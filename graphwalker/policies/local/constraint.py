@@ -11,8 +11,11 @@ from graphwalker.policies.base import Grammar
 
 CONTINUES = "\x1d"
 """Begins a token that continues a word, in the tokenizers of our tiny models: any other one that
-begins a word stands after an implied space where a word precedes (`training/models/tiny.py`), or
-after an implied comma: tokens that are found in normalized text."""
+begins a word stands after an implied space where a word precedes, and a relation, which is found in
+normalized text, may stand after an implied comma (`training/models/tiny.py`)."""
+
+WORD = "a"
+"""A word that every byte-level vocabulary has."""
 
 
 class TokenTexts:
@@ -114,21 +117,22 @@ def _texts(tokenizer: Any, count: int) -> tuple[list[bytes], list[bytes]]:
     added = {int(token): text for token, text in tokenizer.added_tokens_decoder.items()}
     pieces: list[str | None] = tokenizer.convert_ids_to_tokens(list(range(count)))
     tiny = any(piece is not None and piece.startswith(CONTINUES) for piece in pieces)
+    word = tokenizer.convert_tokens_to_ids(WORD)
     texts: list[bytes] = []
     spaced: list[bytes] = []
     for token, piece in enumerate(pieces):
-        text, joins, gap = b"", not tiny, b" "
+        text, joins = b"", not tiny
         if token in added:
-            whole = str(added[token])
-            text = whole.encode()
-            joins = joins or any(letter.isspace() for letter in whole)
-            gap = b", " if tiny and added[token].normalized else gap
+            text = str(added[token]).encode()
+            joins = joins or any(letter.isspace() for letter in str(added[token]))
         elif piece is not None:
             joins = joins or piece.startswith(CONTINUES)
             text = bytes(table[letter] for letter in piece.removeprefix(CONTINUES))
         if not joins and text and 0x80 <= text[0] < 0xC0:
             text = b""  # the rest of a character stands in a word, and would not begin one
         texts.append(text)
-        parts = gap != b" " or _begins_with_word(text)
-        spaced.append(gap + text if parts and not joins else text)
+        if not joins and token in added and added[token].normalized:
+            spaced.append(tokenizer.decode([word, token]).removeprefix(WORD).encode())
+        else:
+            spaced.append(text if joins or not _begins_with_word(text) else b" " + text)
     return texts, spaced

@@ -10,14 +10,21 @@ from training.models.tiny import make_tokenizer
 
 RELATIONS = [
     "film.film", "film.film.language", "film.film.language.code", "a.b", "a.b.cd", "p.a", "named",
-    "people.person.spouse_s..people.marriage.spouse", "<http://example.org/a>",
+    "named.x", "people.person.spouse_s..people.marriage.spouse", "http://example.org/a",
 ]  # fmt: skip
 PIECES = ["#1", "#0.1", "#12", "<think> Found ", ', this fits. </think>\n<kg-query> get_triples("']
 TEXTS = ["the film of Anna Kovar, named by Bob", "Found 1. Go on"] * 5
 
 
-def tokenizer(implied: bool = True):  # type: ignore[no-untyped-def]
-    return make_tokenizer(TEXTS, RELATIONS, 900, pieces=PIECES, implied_commas=implied)
+SIGNED = ["<http://example.org/a>", "~a.b", "a.b<", "x/"]
+"""They begin or end with a sign, so they may stand right beside a word: commas are written."""
+NAMES = ["Oslo", "Bob Ray", "St.John"]
+
+
+def tokenizer(implied: bool = True, names=()):  # type: ignore[no-untyped-def]
+    count = 1200 if names else 900
+    every = [*RELATIONS, *SIGNED]
+    return make_tokenizer(TEXTS, every, count, None, names, PIECES, implied_commas=implied)
 
 
 def pieces(text: str) -> list[str]:
@@ -39,10 +46,12 @@ def test_only_before_whole_relations() -> None:
         assert "," in "".join(pieces(text)), text
 
 
-def test_no_text_is_changed() -> None:
-    one, draw = tokenizer(), random.Random(0)
+@pytest.mark.parametrize("names", [[], NAMES])
+def test_no_text_is_changed(names: list[str]) -> None:
+    one, draw = tokenizer(names=names), random.Random(0)
     atoms = [
-        *RELATIONS, *PIECES, "Anna", "word", " ", ", ", "  ", ",", "(", ".", "x", "3", "_", ";",
+        *RELATIONS, *SIGNED, *PIECES, *NAMES,
+        "Anna", "word", " ", ", ", "  ", ",", "(", ".", "x", "3", "_", ";",
         "<information> ", " </information>", '["', '", ["', "\x1c", "\x1d", "\x1e", "\x1f", "\x1e;",
         "\x1e,", "\n", "\u00e9", "a", "b", "\u4e2d",
     ]  # fmt: skip
@@ -72,4 +81,6 @@ def test_constrained_decoding_knows_what_a_token_adds(implied: bool) -> None:
             written += texts.text(token, written)
         # What stands for a space where a comma is implied is one more character, and its escape.
         assert written.decode().replace("\x1e;", " ") == text
+    # A reference begins no word: nothing is implied before it.
+    assert texts.text(one.convert_tokens_to_ids("#1"), b"word") == b"#1"
     assert StopTokens(one, [one.eos_token_id], len(one)).table(("</answer>",)).any()
