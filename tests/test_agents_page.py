@@ -32,6 +32,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.long
 def test_the_oracle_plays_the_agent_of_the_page(folder: Path) -> None:
     lines = (folder / "runs/around/predictions.jsonl").read_text().splitlines()
     records = [json.loads(line) for line in lines]

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tomllib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from graphlib import TopologicalSorter
 from importlib import import_module
 from pathlib import Path
@@ -17,9 +17,9 @@ import pytest
 
 from graphwalker.config import load_config, parse_config
 from graphwalker.pipeline import Demo, DemoConfig
+from support.code import PACKAGES, label, nodes_of, parsed, sources
 from support.paths import ROOT
 
-PACKAGES = ("graphwalker", "data_pipeline", "training", "eval")
 MAY_IMPORT = {
     "graphwalker": {"graphwalker"},
     "data_pipeline": {"graphwalker", "data_pipeline"},
@@ -53,15 +53,7 @@ FRONTS = {"open", "load"}
 """A package's own front may look down into every folder beside it."""
 
 
-def sources() -> list[Path]:
-    return [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
-
-
-def label(path: Path) -> str:
-    return path.relative_to(ROOT).as_posix()
-
-
-def imported(nodes: Iterator[ast.AST]) -> Iterator[str]:
+def imported(nodes: Iterable[ast.AST]) -> Iterator[str]:
     """Dotted names that the nodes import; `from a import b` gives `a.b`: b may be a module."""
     for node in nodes:
         if isinstance(node, ast.Import):
@@ -72,7 +64,7 @@ def imported(nodes: Iterator[ast.AST]) -> Iterator[str]:
 
 
 def all_imports(path: Path) -> set[str]:
-    return set(imported(ast.walk(ast.parse(path.read_text(encoding="utf-8")))))
+    return set(imported(nodes_of(path)))
 
 
 def module_level(node: ast.AST) -> Iterator[ast.AST]:
@@ -99,14 +91,13 @@ def test_packages_meet_only_in_graphwalker() -> None:
     """The commands and the pipeline put all four together, inside functions."""
     for path in sources():
         if label(path).startswith(COMPOSITION):
-            tree = ast.parse(path.read_text(encoding="utf-8"))
+            tree = parsed(path)
             names = {name.partition(".")[0] for name in imported(module_level(tree))}
             assert names & set(PACKAGES) <= {"graphwalker"}, label(path)
             continue
         package = path.relative_to(ROOT).parts[0]
         composes = label(path).startswith(("graphwalker/cli/", "graphwalker/pipeline/"))
-        read = module_level if composes else ast.walk
-        names = imported(read(ast.parse(path.read_text(encoding="utf-8"))))
+        names = imported(module_level(parsed(path)) if composes else nodes_of(path))
         ours = {name.partition(".")[0] for name in names} & set(PACKAGES)
         assert ours <= MAY_IMPORT[package], label(path)
 
@@ -125,7 +116,7 @@ def test_heavy_libraries_are_imported_where_they_are_used() -> None:
         module = label(path).removesuffix(".py").replace("/", ".")
         if path.is_relative_to(ROOT / "training") or module in ENGINES:
             continue
-        names = set(imported(module_level(ast.parse(path.read_text(encoding="utf-8")))))
+        names = set(imported(module_level(parsed(path))))
         assert not {name.partition(".")[0] for name in names} & HEAVY, label(path)
         engines = {engine for engine in ENGINES for name in names if name.startswith(engine)}
         assert not engines, label(path)
@@ -149,8 +140,7 @@ def test_sibling_folders_form_a_dag() -> None:
     for name, path in known.items():
         if path.stem in FRONTS or label(path).startswith(COMPOSITION):
             continue
-        nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        for target in imported(nodes):
+        for target in imported(nodes_of(path)):
             module = target if target in known else target.rpartition(".")[0]
             ours, theirs = name.split("."), module.split(".")
             depth = next(
@@ -177,7 +167,7 @@ def test_no_two_files_import_each_other() -> None:
     known = modules()
     uses: dict[str, set[str]] = {}
     for name, path in known.items():
-        nodes = running(ast.parse(path.read_text(encoding="utf-8")))
+        nodes = running(parsed(path))
         targets = {t if t in known else t.rpartition(".")[0] for t in imported(nodes)}
         uses[name] = (targets & set(known)) - {name}
     assert {tuple(sorted((a, b))) for a in uses for b in uses[a] if a in uses[b]} == set()
@@ -185,11 +175,12 @@ def test_no_two_files_import_each_other() -> None:
 
 def test_nothing_of_ours_is_imported_by_string() -> None:
     named = re.compile(rf"((?:{'|'.join(PACKAGES)})(?:\.\w+)+):\w+")
-    for name, path in modules().items():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    known = modules()
+    for name, path in known.items():
+        for node in nodes_of(path):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 found = named.fullmatch(node.value)
-                assert not (found and found[1] in modules()), f"{label(path)}: {node.value}"
+                assert not (found and found[1] in known), f"{label(path)}: {node.value}"
             if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
                 given = ast.unparse(node.args[0])
                 own = name == "graphwalker.named"
@@ -226,7 +217,7 @@ def test_every_file_says_what_it_is_and_stays_small() -> None:
     for path in sources():
         text = path.read_text(encoding="utf-8")
         empty = path.name == "__init__.py" and not text.strip()
-        assert empty or ast.get_docstring(ast.parse(text)), f"{label(path)}: which noun is it?"
+        assert empty or ast.get_docstring(parsed(path)), f"{label(path)}: which noun is it?"
         assert text.count("\n") <= MAX_LINES, label(path)
 
 

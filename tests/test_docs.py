@@ -15,6 +15,7 @@ def blocks(page: Path) -> list[str]:
     return re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.S | re.M)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["docs/api.md", "README.md"])
 def test_the_python_of_the_page_runs(name: str, tmp_path: Path) -> None:
     (code,) = blocks(ROOT / name)
@@ -38,6 +39,7 @@ def test_the_files_that_a_page_names_are_there(page: Path) -> None:
     assert not [path for path in named if not (ROOT / path).exists()]
 
 
+@pytest.mark.long
 def test_the_notebook_runs(tmp_path):
     nbformat = pytest.importorskip("nbformat")
     nbclient = pytest.importorskip("nbclient")
@@ -48,6 +50,7 @@ def test_the_notebook_runs(tmp_path):
     assert "graphwalker-trajectory" in text, "a trajectory is drawn as HTML"
 
 
+@pytest.mark.long
 def test_the_site_builds_and_every_link_leads_somewhere(tmp_path):
     pytest.importorskip("mkdocs")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)]

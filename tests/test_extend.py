@@ -39,6 +39,7 @@ def test_no_part_of_ones_own_takes_sixty_lines():
     assert max(code.count("\n") for code in FILES.values()) < 60
 
 
+@pytest.mark.long
 def test_a_networkx_graph_gives_trajectories(folder: Path):
     records = (folder / "synth/graphsynth.jsonl").read_text().splitlines()
     assert len(records) == 2

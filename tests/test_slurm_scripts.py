@@ -78,6 +78,7 @@ def test_a_notice_stops_the_step_and_requeues_the_job(place, step, saved):
     assert (place / "saved").exists() == saved
 
 
+@pytest.mark.long
 def test_a_step_that_was_still_starting_hears_a_later_notice(place):
     job = begin(place, f'step bash -c "{LATE}"', GRAPHWALKER_GRACE="60")
     told_once_there(job, place / "begun")

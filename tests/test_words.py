@@ -13,9 +13,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
+from support.code import label, nodes_of, parsed, sources
 from support.paths import ROOT
-
-PACKAGES = ("graphwalker", "data_pipeline", "training", "eval")
 
 PRIVATE_NAMES = {
     **dict.fromkeys(("twin", "twins"), "inverse relation"),
@@ -68,17 +67,9 @@ TWO_MEANINGS: dict[str, str] = {
 """Type names that stand twice on purpose, and why."""
 
 
-def sources() -> list[Path]:
-    return [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
-
-
-def parsed(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
-def named(tree: ast.Module) -> Iterator[tuple[str, int]]:
+def named(path: Path) -> Iterator[tuple[str, int]]:
     """Names that the module gives: a use of another's name is that one's."""
-    for node in ast.walk(tree):
+    for node in nodes_of(path):
         match node:
             case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
                 yield name, node.lineno
@@ -104,7 +95,7 @@ def words(name: str) -> set[str]:
 def prose(path: Path) -> Iterator[tuple[str, int]]:
     """Docstrings, texts under fields, comments, and the help of options."""
     text = path.read_text(encoding="utf-8")
-    for node in ast.walk(ast.parse(text)):
+    for node in nodes_of(path):
         match node:
             case ast.Expr(value=ast.Constant(value=str(found))):
                 yield found, node.lineno
@@ -134,15 +125,11 @@ def private_prose(text: str, first: int, label: str) -> Iterator[str]:
                 yield f"{label}:{line}: {found[0]!r}; write {instead}"
 
 
-def label(path: Path) -> str:
-    return path.relative_to(ROOT).as_posix()
-
-
 def test_names_are_in_the_words_of_the_field() -> None:
     wrong = [
         f"{label(path)}:{line}: {name}; write {PRIVATE_NAMES[word]}"
         for path in sources()
-        for name, line in named(parsed(path))
+        for name, line in named(path)
         for word in sorted(words(name) & PRIVATE_NAMES.keys())
         if name not in ALLOWED_NAMES
     ]
@@ -171,11 +158,10 @@ def test_pages_are_in_the_words_of_the_field() -> None:
 def types(path: Path) -> Iterator[tuple[str, str]]:
     """Classes, by their place, and aliases of types, by what they stand for: an alias may be given
     again where it means the same."""
-    tree = parsed(path)
-    for node in ast.walk(tree):
+    for node in nodes_of(path):
         if isinstance(node, ast.ClassDef):
             yield node.name, f"{label(path)}:{node.lineno}"
-    for node in tree.body:
+    for node in parsed(path).body:
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
                 if re.match("[A-Z].*[a-z]", name):
@@ -199,5 +185,5 @@ def test_a_type_name_means_one_thing() -> None:
 
 
 def test_the_allowed_names_are_still_there() -> None:
-    names = {name for path in sources() for name, _ in named(parsed(path))}
+    names = {name for path in sources() for name, _ in named(path)}
     assert ALLOWED_NAMES.keys() <= names

@@ -42,6 +42,7 @@ def built(tmp_path_factory) -> dict[str, Path]:
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "parts"),
     [

@@ -254,6 +254,7 @@ def test_a_question_that_the_expert_fails_is_tried_again(world, tmp_path):
     assert card["episodes"] == 50 + sum(card["rejected"].values())
 
 
+@pytest.mark.long
 def test_experts_resume_to_the_same_bytes_with_any_number_of_workers(world, tmp_path):
     one, two = tmp_path / "one", tmp_path / "two"
     collect(world, one)

@@ -68,6 +68,7 @@ def test_the_files_hold_no_clock_reading(synth):
         assert all(turn["milliseconds"] == 0 for turn in row["turns"])
 
 
+@pytest.mark.long
 def test_two_workers_make_the_same_bytes_as_one(graph, synth, tmp_path):
     synthesize(graph, SynthConfig(count=120, workers=2), tmp_path)
     assert contents(tmp_path) == contents(synth)
@@ -84,6 +85,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.long
 def test_a_killed_run_goes_on_to_the_files_of_an_undisturbed_one(graph, synth, tmp_path):
     script = tmp_path / "killed.py"
     script.write_text(KILLED)

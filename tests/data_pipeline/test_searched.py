@@ -67,6 +67,7 @@ def test_a_searched_query_has_exactly_the_answers_and_the_gold_one_is_among_the_
     assert hits >= 0.9 * len(asked)  # what is left has a shorter walk to the same entities
 
 
+@pytest.mark.long
 def test_neither_words_nor_query_of_a_question_are_read(world, asked, tmp_path) -> None:
     bare = [
         replace(q, text=f"Zork {n}?", query=None, wording=None, relation_path=())

@@ -82,6 +82,7 @@ def here(tmp_path, monkeypatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("relations", [IRIS, WORDS], ids=["IRIs", "words"])
 def test_every_command_takes_a_graph_of_one_s_own(here, relations):
     lines = ["\t".join(fact) for fact in facts(relations)]
@@ -103,6 +104,7 @@ def test_every_command_takes_a_graph_of_one_s_own(here, relations):
     run("bench", *own, "b")
 
 
+@pytest.mark.long
 def test_workers_open_the_graph_again_by_its_text(here):
     lines = ["\t".join(fact) for fact in facts(WORDS)]
     (here / "facts.tsv").write_text("\n".join(lines) + "\n")

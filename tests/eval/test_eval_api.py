@@ -8,6 +8,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from graphwalker.files import read_jsonl, write_jsonl
 from graphwalker.graphs.build.build import build_graph
 from support.backends import write
@@ -40,6 +42,7 @@ def evaluation(toy: Path, url: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen([sys.executable, "-m", "graphwalker", "eval", *settings])
 
 
+@pytest.mark.long
 def test_a_killed_evaluation_resumes_without_paying_for_an_answer_twice(tmp_path: Path) -> None:
     source = write(tmp_path / "source", TOY_TRIPLES, TOY_NAMES, TOY_TYPES)
     build_graph([source], tmp_path / "graph")

@@ -186,12 +186,14 @@ def run_by_processes(out: Path, fail: str = "", workers: int = 3) -> Path:
         return evaluate_with(processes, toy_questions(), out, samples=2)
 
 
+@pytest.mark.long
 def test_worker_processes_write_the_same_bytes(tmp_path: Path) -> None:
     a, b = run(tmp_path / "a", samples=2), run_by_processes(tmp_path / "b")
     for name in (PREDICTIONS, SAMPLES, "config.json"):
         assert (a / name).read_bytes() == (b / name).read_bytes()
 
 
+@pytest.mark.long
 def test_what_is_wrong_in_a_worker_is_said_as_the_users_mistake(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"no such model"):
         run_by_processes(tmp_path / "run", "build", workers=2)

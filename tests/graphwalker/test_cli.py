@@ -50,6 +50,7 @@ def test_the_package_runs_as_a_module(tmp_path):
     assert done.returncode == 2 and "nowhere" in done.stderr
 
 
+@pytest.mark.long
 def test_an_unknown_command_and_a_missing_option_exit_with_2():
     assert run("grap").returncode == 2
     assert run("synth", "--count", "5").returncode == 2

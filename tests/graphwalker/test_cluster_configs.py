@@ -34,6 +34,7 @@ def test_a_section_is_accepted_by_its_command(path: Path, name: str) -> None:
     parse_config(model, {k: v for k, v in values.items() if k not in own}, name)
 
 
+@pytest.mark.long
 def test_each_row_reads_what_another_section_or_the_first_run_writes() -> None:
     for path in FILES:
         written = {

@@ -99,6 +99,7 @@ def test_a_worker_that_is_killed_ends_the_run_in_one_line():
             next(found)
 
 
+@pytest.mark.long
 def test_a_script_that_its_workers_would_run_again_is_told_so(tmp_path):
     script = tmp_path / "unguarded.py"
     script.write_text(

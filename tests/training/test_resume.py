@@ -125,6 +125,7 @@ class Bomb:
         return os.mkdir, (os.environ["BOMB"],)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["optimizer.pt", "scheduler.pt", "rng_state.pth"])
 def test_code_that_hides_in_a_checkpoint_does_not_run(place, whole, tmp_path, monkeypatch, name):
     monkeypatch.setenv("BOMB", str(tmp_path / "exploded"))

@@ -74,6 +74,7 @@ def episodes(run: Path) -> list[dict]:
     ]
 
 
+@pytest.mark.long
 def test_grpo_runs_the_episodes_of_the_compiled_graph(world, other, tmp_path):
     graphs = {"compiled": str(world / "nt" / "graph"), "other": other}
     for name, graph in graphs.items():
@@ -116,6 +117,7 @@ def test_five_grpo_steps_on_virtuoso_end_in_the_weights_of_the_compiled_graph(
             print(f"\n{name}: {seconds:.3f} s a step, of which its graph {waited:.3f}")
 
 
+@pytest.mark.long
 def test_sft_evaluates_on_it(world, other, tmp_path):
     figures = []
     for name, graph in {"compiled": str(world / "nt" / "graph"), "other": other}.items():

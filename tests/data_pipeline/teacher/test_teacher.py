@@ -162,6 +162,7 @@ synthesize(Path(sys.argv[1]), config, Path(sys.argv[2]))
 """
 
 
+@pytest.mark.long
 def test_what_was_answered_before_a_kill_is_never_paid_for_again(graph, undisturbed, tmp_path):
     out = tmp_path / "out"
     with teach(lambda number, prompt: Act(well(prompt), delay_s=0.01)) as server:

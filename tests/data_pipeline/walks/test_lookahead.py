@@ -95,6 +95,7 @@ def test_a_structure_whose_walks_end_nowhere_is_poor(monkeypatch):
     assert found.stream("3-hop") == "3-hop+0"
 
 
+@pytest.mark.long
 def test_a_run_that_looks_ahead_is_the_same_for_any_workers(graph, run, tmp_path):
     make_walks(graph, CONFIG.model_copy(update={"workers": 2}), tmp_path / "two")
     assert any("+" in row["id"] for row in read_jsonl(run / WALKS))

@@ -42,6 +42,7 @@ def settings(world: Path, **more) -> SynthConfig:
 SEED_FILES = ("seeds_file", "predicates_file")
 
 
+@pytest.mark.long
 def test_an_endpoint_gives_the_walks_of_the_compiled_graph(world, tmp_path):
     store = load_store([world / "triples.nt.gz"])
     make_walks(world / "graph", settings(world), tmp_path / "compiled")
@@ -99,6 +100,7 @@ def arguments(folder: Path, *more: str) -> list[str]:
     return ["walks", "--folder", str(folder), "--results", str(folder), *given, *more]
 
 
+@pytest.mark.long
 def test_the_benchmark_writes_what_it_measured(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "argv", arguments(tmp_path, "--remote-walks", "0"))
     benchmark.main()

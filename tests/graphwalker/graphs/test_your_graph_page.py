@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from graphwalker.graphs.conformance import check_graph
 from graphwalker.graphs.open import open_graph
 from support.paths import ROOT
@@ -40,6 +42,7 @@ def test_the_networkx_example_prints_what_the_page_says(tmp_path):
     assert run(tmp_path, "try_networkx.py") == shown
 
 
+@pytest.mark.long
 def test_the_class_of_the_page_conforms_and_makes_questions(tmp_path, monkeypatch):
     write_files(tmp_path)
     monkeypatch.chdir(tmp_path)

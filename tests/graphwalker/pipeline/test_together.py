@@ -40,6 +40,7 @@ def second_is_killed(_: SftConfig) -> None:
     time.sleep(600)
 
 
+@pytest.mark.long
 def test_two_processes_train_what_one_trains(place, tmp_path):
     run_sft(sft_config(place, tmp_path / "one", max_steps=4))
     before = dict(os.environ)
@@ -55,6 +56,7 @@ def test_a_mistake_is_told_as_that_of_one_process(place, tmp_path):
         train_together(run_sft, config, 2)
 
 
+@pytest.mark.long
 def test_a_process_that_was_killed_ends_the_others(place, tmp_path):
     with pytest.raises(ProcessError, match="process 1 of the training ended with code -9"):
         train_together(second_is_killed, sft_config(place, tmp_path / "run"), 2)

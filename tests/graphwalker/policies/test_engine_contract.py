@@ -149,6 +149,7 @@ def test_greedy_ids_are_those_of_a_plain_forward_pass_over_all_ids_so_far(engine
             assert completion.prompt_tokens == len(before)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("temperature", [1.0, 0.7])
 def test_logprobs_of_drawn_ids_are_those_of_a_plain_forward_pass(engine, toy, temperature):
     sampling = replace(WARM, temperature=temperature)
@@ -187,6 +188,7 @@ def test_a_stop_string_over_several_tokens_ends_the_turn_right_after_it(engine, 
     assert len(completion.logprobs) == end
 
 
+@pytest.mark.long
 def test_a_drawn_end_of_turn_is_kept_once_and_not_shown(engine, toy):
     # One token in a hundred is the end of turn: some of twelve turns of sixty draw it.
     sampling = Sampling(temperature=1.0, max_tokens=60, seed=1)

@@ -51,6 +51,7 @@ def test_replicas_share_the_work_and_draw_what_one_would(toy, three):
     alone.close(), policy.close()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("fault", "timeout_s"),
     [(Fault(status=503), 60), (Fault(hang_up=True), 60), (Fault(delay_s=3.0), 2)],

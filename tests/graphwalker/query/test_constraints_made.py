@@ -79,6 +79,7 @@ def test_what_is_compared_to_is_a_named_topic_entity(made):
             assert than["name"] in record["question"]
 
 
+@pytest.mark.long
 def test_the_same_seed_makes_the_same_walks(made, world, tmp_path):
     config = SynthConfig(count=24, mix=MIX, sparql=True, workers=2)
     synthesize(world / "graph", config, tmp_path)

@@ -46,6 +46,7 @@ def test_only_before_whole_relations() -> None:
         assert "," in "".join(pieces(text)), text
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("names", [[], NAMES])
 def test_no_text_is_changed(names: list[str]) -> None:
     one, draw = tokenizer(names=names), random.Random(0)

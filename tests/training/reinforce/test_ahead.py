@@ -80,6 +80,7 @@ def test_weights_in_bfloat16_draw_and_the_ratio_sees_it(grpo_world, tmp_path) ->
     assert {value.dtype for value in weights(out).values()} == {torch.float32}
 
 
+@pytest.mark.long
 def test_a_float32_copy_draws_what_the_model_draws(grpo_world, tmp_path) -> None:
     run_grpo(grpo_config(grpo_world, tmp_path / "own", steps=2))
     run_grpo(grpo_config(grpo_world, tmp_path / "copy", steps=2, rollout_dtype="float32"))

@@ -159,6 +159,7 @@ def curve(folder: Path) -> list[tuple]:
     return [tuple(line[key] for key in CURVE) for line in lines(folder)]
 
 
+@pytest.mark.long
 def test_a_run_that_stopped_goes_on_with_the_same_curve(world, tmp_path):
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
     settings = {"steps": 4, "save_steps": 2, "iterations": 2, "beta": 0.1, "turn_credit": 0.3}

@@ -202,6 +202,7 @@ def test_a_resumed_run_goes_on_counting(tmp_path):
         step(watch(tmp_path, {"low_answered": 1}), 7, answered=0.0)
 
 
+@pytest.mark.long
 def test_a_collapsed_run_says_why_and_keeps_the_last_good_checkpoint(grpo_world, tmp_path, capsys):
     settings = {"lr": 0.3, "steps": 9, "save_steps": 1, "keep_checkpoints": 1, "limit_steps": 3}
     config = grpo_config(grpo_world, tmp_path / "run", min_answered=0.0, **settings)

@@ -30,6 +30,7 @@ def run(world, tmp_path_factory) -> Path:
     return out
 
 
+@pytest.mark.long
 def test_adapters_alone_are_trained_and_saved(run) -> None:
     assert (run / "final" / "adapter_config.json").is_file()
     assert not (run / "final" / "model.safetensors").exists()

@@ -339,6 +339,7 @@ def test_iterations_train_on_the_same_questions(grpo_world, tmp_path):
         grpo_config(grpo_world, tmp_path / "c", steps=5, iterations=2)
 
 
+@pytest.mark.long
 def test_the_first_update_leaves_its_log_probabilities_for_the_second(
     grpo_world, tmp_path, monkeypatch
 ) -> None:

@@ -77,6 +77,7 @@ def test_a_turns_credit_reaches_its_tokens_in_every_context(grpo_world, tmp_path
         assert row[mask].tolist() == pytest.approx(expected, abs=1e-5)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("settings", [{"beta": 0.1}, {"iterations": 2}])
 def test_a_run_trains_on_agents_that_begin_anew(grpo_world, tmp_path, settings) -> None:
     config = grpo_config(grpo_world, tmp_path / "r", steps=2, **settings)

@@ -85,6 +85,7 @@ def test_a_turn_in_which_the_expert_was_made_to_err_is_not_trained_on(grpo_world
     assert [t for t in masked.turns if t >= 0] == [t for t in whole.turns if t > 0]
 
 
+@pytest.mark.long
 def test_the_figures_of_a_step_are_of_what_was_drawn(grpo_world, guided, tmp_path) -> None:
     run_grpo(grpo_config(grpo_world, tmp_path / "r", **guided))
     run_grpo(grpo_config(grpo_world, tmp_path / "plain", steps=1, save_steps=1, temperature=2.0))
@@ -98,6 +99,7 @@ def test_the_figures_of_a_step_are_of_what_was_drawn(grpo_world, guided, tmp_pat
     assert '"scripted"' not in drawn
 
 
+@pytest.mark.long
 def test_a_guided_run_resumes_bit_equal(grpo_world, guided, tmp_path) -> None:
     run_grpo(grpo_config(grpo_world, tmp_path / "whole", **guided, keep_checkpoints=9))
     config = grpo_config(grpo_world, tmp_path / "again", **guided, keep_checkpoints=9)

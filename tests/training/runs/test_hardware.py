@@ -58,6 +58,7 @@ def test_the_setting_overrides_from_the_command_line_and_from_the_file(promised,
             check_gpus(path, words)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("script", ["sft.py", "grpo.py"])
 def test_a_script_ends_with_one_line_before_anything_is_read(promised, script):
     command = [sys.executable, str(Path("training") / script), "--config", "missing.yaml"]

@@ -31,6 +31,7 @@ def place(tmp_path_factory) -> Path:
     return make_sft_place(tmp_path_factory.mktemp("sft"))
 
 
+@pytest.mark.long
 def test_a_finished_run_is_prolonged_and_ends_as_a_longer_one(place, tmp_path) -> None:
     settings = {"schedule": "constant", "warmup_ratio": 0.0, "save_steps": 3}
     run_sft(sft_config(place, tmp_path / "whole", max_steps=6, **settings))
@@ -97,6 +98,7 @@ def test_a_grpo_run_is_prolonged_on_the_same_questions(grpo_world, tmp_path) -> 
         run_grpo(grpo_config(grpo_world, tmp_path / "long", steps=1, save_steps=1))
 
 
+@pytest.mark.long
 def test_a_run_goes_on_after_it_and_what_it_reads_have_moved(place, tmp_path) -> None:
     whole = run_sft(sft_config(place, tmp_path / "whole")).parent
     stop_after(whole, sft_config(place, tmp_path / "before"), 4)
@@ -124,6 +126,7 @@ def test_a_run_that_named_its_inputs_by_their_paths_goes_on(place, tmp_path) -> 
     assert json.loads(path.read_text(encoding="utf-8")) == now
 
 
+@pytest.mark.long
 def test_a_grpo_run_goes_on_after_its_world_has_moved(grpo_world, tmp_path) -> None:
     whole = run_grpo(grpo_config(grpo_world, tmp_path / "whole", steps=2, save_steps=1)).parent
     run_grpo(grpo_config(grpo_world, tmp_path / "moved", steps=2, save_steps=1, limit_steps=1))

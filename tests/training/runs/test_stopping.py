@@ -43,6 +43,7 @@ def stopped(script: str, config, after: int, number: int) -> tuple[int, str]:
     return run.returncode, error.decode()
 
 
+@pytest.mark.long
 def test_a_terminated_sft_run_saves_its_step_and_ends_bit_equal(tmp_path):
     place = make_sft_place(tmp_path)
     run_sft(sft_config(place, tmp_path / "whole", max_steps=60, save_steps=50))

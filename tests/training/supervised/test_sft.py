@@ -165,6 +165,7 @@ def test_no_gradient_comes_from_predicting_observations(model, batch) -> None:
     assert not of_observations.any()
 
 
+@pytest.mark.long
 def test_training_learns_the_pattern(trained) -> None:
     lines = list(read_jsonl(trained.parent / "metrics.jsonl"))
     assert lines[-1]["step"] == 100

@@ -73,6 +73,7 @@ def evaluations(run: Path) -> dict[int, dict[str, float]]:
     return {line["step"]: line for line in lines if "eval_em" in line}
 
 
+@pytest.mark.long
 def test_the_model_is_evaluated_every_so_many_steps_and_at_the_end(trained) -> None:
     assert list(evaluations(trained)) == [20, 40, STEPS]
 

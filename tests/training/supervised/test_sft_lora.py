@@ -43,6 +43,7 @@ def test_the_final_folder_holds_the_adapter_of_every_linear_layer_but_the_head(t
     assert not (trained / "final" / "model.safetensors").exists()
 
 
+@pytest.mark.long
 def test_adapter_and_base_together_are_the_trained_model(place, trained) -> None:
     from peft import PeftModel
     from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -69,6 +70,7 @@ def test_chosen_layers_alone_get_adapters(place, tmp_path) -> None:
     assert len(names) == 4 and all("q_proj" in name for name in names)
 
 
+@pytest.mark.long
 def test_the_same_seed_makes_the_same_adapter_and_checkpointing_changes_nothing(
     place, tmp_path
 ) -> None:

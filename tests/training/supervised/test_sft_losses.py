@@ -135,6 +135,7 @@ def test_a_packed_row_sees_itself_alone(place, records, tokenizer) -> None:
     torch.testing.assert_close(packed[-len(alone) :], alone, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.long
 def test_a_packed_run_learns_as_a_padded_one(place, tmp_path) -> None:
     values = {"tokens_per_step": 0, "batch_size": 8, "gradient_accumulation": 2, "max_steps": 8}
     for name, packing in (("padded", False), ("packed", True)):

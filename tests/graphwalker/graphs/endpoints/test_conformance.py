@@ -150,6 +150,7 @@ WORLDS = st.tuples(
 )
 
 
+@pytest.mark.long
 @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 @given(WORLDS)
 def test_any_graph_is_the_same_on_every_backend(world):
@@ -234,6 +235,7 @@ def test_people_check_their_endpoint_from_the_command_line(tmp_path):
     assert "conforms at 3 entities" in result.output
 
 
+@pytest.mark.long
 def test_an_endpoint_with_another_graph_does_not_conform(tmp_path):
     compiled(write(tmp_path / "g", *TOY))
     other = write(tmp_path / "other", TOY_TRIPLES[5:], TOY_NAMES, TOY_TYPES)

@@ -99,6 +99,7 @@ def command(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(line, capture_output=True, text=True)
 
 
+@pytest.mark.long
 def test_the_commands_check_and_info_speak_json(sound: Path) -> None:
     checked = command("check", str(sound), "--json")
     assert checked.returncode == 0, checked.stderr

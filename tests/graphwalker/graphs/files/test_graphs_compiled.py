@@ -127,6 +127,7 @@ def worlds(draw: st.DrawFn) -> tuple[Facts, dict[str, str], dict[str, list[str]]
     return facts, names, types
 
 
+@pytest.mark.long
 @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 @given(world=worlds())
 def test_any_graph_is_the_same_compiled(world, tmp_path_factory: pytest.TempPathFactory) -> None:

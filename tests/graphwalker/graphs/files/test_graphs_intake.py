@@ -332,6 +332,7 @@ except UserError as error:
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("limit", [100_000, 1_000_000])
 def test_a_disk_that_fills_up_leaves_no_graph_and_the_build_goes_on_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: int

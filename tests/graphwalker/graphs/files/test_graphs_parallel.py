@@ -36,6 +36,7 @@ def dump(tmp_path_factory):
     return path
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("filters", [Filters(), dump_filters()], ids=["all", "freebase"])
 def test_processes_read_what_one_reads(dump, tmp_path, monkeypatch, filters):
     monkeypatch.setattr(blocks, "BLOCK_BYTES", 40_000)

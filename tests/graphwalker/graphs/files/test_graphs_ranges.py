@@ -53,6 +53,7 @@ def whole(files: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
+@pytest.mark.long
 def test_ids_of_more_bytes_than_the_limit_give_the_same_file(
     files: list[Path], whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -97,6 +98,7 @@ build.build_graph([triples], out, names, types, memory_limit=sys.argv[6])
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "table",
     ["edge", *(pytest.param(name, marks=pytest.mark.slow) for name in ("node", "headed", "label"))],

@@ -66,12 +66,14 @@ def _call(tool: str, entity: str, relation: str = "", page: int = 1) -> Call:
     return Call(tool, {"entity": entity, **more, **({"page": page} if page > 1 else {})})
 
 
+@pytest.mark.long
 def test_backends_show_the_same(graph):
     for index in range(REFERENCE.size):
         topic = REFERENCE.entity_at(index)
         assert two_hops(graph, topic) == two_hops(REFERENCE, topic), topic
 
 
+@pytest.mark.long
 def test_no_cvt_node_is_ever_shown(graph):
     for index in range(REFERENCE.size):
         for seen in two_hops(graph, REFERENCE.entity_at(index)):
