@@ -40,6 +40,7 @@ def test_the_oracle_plays_the_agent_of_the_page(folder: Path) -> None:
     assert all(one["agent"] == "around" and one["scores"]["em"] == 1.0 for one in records)
 
 
+@pytest.mark.long
 def test_it_stands_beside_the_shipped_ones(folder: Path) -> None:
     page = (folder / "runs/compared/compare.html").read_text(encoding="utf-8")
     for name in ("around", "search-on-graph", "kg-r1"):

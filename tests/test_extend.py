@@ -45,6 +45,7 @@ def test_a_networkx_graph_gives_trajectories(folder: Path):
     assert len(records) == 2
 
 
+@pytest.mark.long
 def test_the_oracle_plays_the_agent_of_ones_own(folder: Path):
     for line in (folder / "runs/search/predictions.jsonl").read_text().splitlines():
         record = json.loads(line)

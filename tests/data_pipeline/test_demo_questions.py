@@ -38,6 +38,7 @@ def test_grpo_has_what_the_expert_leaves(tmp_path) -> None:
     assert [q.id for q in load_questions(demo.grpo_file)] == left and len(left) == 20
 
 
+@pytest.mark.long
 def test_grpo_may_have_questions_of_its_own(tmp_path) -> None:
     demo = made(tmp_path, grpo_questions={"count": 15, "wordings": "held-out"})
     own = load_questions(demo.grpo_file)

@@ -182,6 +182,7 @@ def small_disk(tmp_path):
     subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(shutil.which("mount") is None, reason="no mount here")
 def test_a_full_disk_leaves_the_last_checkpoint_and_more_room_ends_the_run(
     place, whole, small_disk

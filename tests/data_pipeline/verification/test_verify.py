@@ -228,6 +228,7 @@ def test_no_relation_is_taken_by_more_than_its_share(world, tmp_path):
     assert dropped["relation_share"] > 0
 
 
+@pytest.mark.long
 def test_an_endpoint_that_does_not_answer_is_no_verdict(made, capsys):
     address = "http://127.0.0.1:9/sparql"
     assert verify(made / "questions.jsonl", "--graph", address) == 2

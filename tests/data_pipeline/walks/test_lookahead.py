@@ -102,6 +102,7 @@ def test_a_run_that_looks_ahead_is_the_same_for_any_workers(graph, run, tmp_path
     assert contents(run) == contents(tmp_path / "two")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("share", [0.3, 0.6, 0.9])
 def test_a_run_that_looks_ahead_is_resumed(graph, run, tmp_path, share):
     cut = tmp_path / "cut"

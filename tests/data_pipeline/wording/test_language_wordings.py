@@ -85,6 +85,7 @@ def said(graph: Path, out: Path, **settings) -> set[str]:
     return found & texts(LEXICON)
 
 
+@pytest.mark.long
 def test_questions_keep_to_their_side(graph, tmp_path) -> None:
     assert not said(graph, tmp_path / "shown") & HELD
     for name, settings in {

@@ -279,6 +279,7 @@ def test_hostile_names_are_copied_and_answered_and_never_act(preset: str) -> Non
             assert score(done)["em"] == 1.0, done.question.answers[0].name
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rows", ["json", "lines"])
 def test_hostile_keys_and_values_of_a_property_graph_are_copied_and_never_act(rows: str) -> None:
     """The maze's cells are numbers; every other preset walks `hostile_world`. The oracle that reads

@@ -160,6 +160,7 @@ with ThreadPoolExecutor(12) as threads:
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("batch_again", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_a_killed_run_attaches_to_its_batch_again_and_pays_for_nothing_twice(tmp_path, batch_again):
     with serve_batches(echo, lambda n: Fate(looks=10**9)) as server:

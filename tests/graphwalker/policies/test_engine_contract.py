@@ -288,6 +288,7 @@ def walked(policy):
     return [untimed(t) for t in rollout(questions()[:3], environment, policy, sampling)]
 
 
+@pytest.mark.long
 def test_greedy_rollouts_have_the_ids_of_the_transformers_engine(engine, toy):
     ours, theirs = walked(transformers_engine(toy)), walked(engine())
     for a, b in zip(ours, theirs, strict=True):

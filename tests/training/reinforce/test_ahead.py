@@ -28,12 +28,14 @@ def ahead(grpo_world, tmp_path_factory) -> Path:
     return out
 
 
+@pytest.mark.long
 def test_a_batch_is_one_step_old_at_most(ahead) -> None:
     assert [line["staleness"] for line in lines(ahead)] == [0, 1, 1, 1, 1, 1]
     mismatch = [line["mismatch_max"] for line in lines(ahead)]
     assert mismatch[0] < 1e-4 < min(mismatch[1:])
 
 
+@pytest.mark.long
 def test_the_first_batch_is_that_of_a_run_in_turn(ahead, grpo_world, tmp_path) -> None:
     run_grpo(grpo_config(grpo_world, tmp_path / "turn", steps=6))
     one, two = lines(ahead), lines(tmp_path / "turn")
@@ -72,6 +74,7 @@ def test_the_ratio_is_to_the_policy_that_drew_and_capped(grpo_world, tmp_path) -
     assert not any(g.any() for g in gradients(trainer, loss))  # beyond both the clip and the cap
 
 
+@pytest.mark.long
 def test_weights_in_bfloat16_draw_and_the_ratio_sees_it(grpo_world, tmp_path) -> None:
     out = tmp_path / "r"
     run_grpo(grpo_config(grpo_world, out, steps=2, rollout_dtype="bfloat16"))

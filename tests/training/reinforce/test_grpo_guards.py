@@ -79,6 +79,7 @@ def two_iterations(grpo_world, tmp_path_factory) -> tuple[Path, list[dict]]:
 # --- the record of a step
 
 
+@pytest.mark.long
 def test_every_step_records_what_is_watched(two_iterations):
     out, _ = two_iterations
     assert [line["step"] for line in lines(out)] == [1, 2, 3, 4]
@@ -231,6 +232,7 @@ def test_a_tracker_that_is_not_installed_is_named_with_its_package(monkeypatch):
         check_trackers(["trackio"])
 
 
+@pytest.mark.long
 def test_tensorboard_shows_what_is_watched(grpo_world, tmp_path):
     pytest.importorskip("tensorboard")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator

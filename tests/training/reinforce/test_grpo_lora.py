@@ -36,6 +36,7 @@ def test_adapters_alone_are_trained_and_saved(run) -> None:
     assert not (run / "final" / "model.safetensors").exists()
 
 
+@pytest.mark.long
 def test_the_reference_is_the_model_without_its_adapter(run) -> None:
     kl = [line["kl"] for line in lines(run)]
     assert kl[0] == pytest.approx(0.0, abs=1e-6) and kl[-1] > 1e-4

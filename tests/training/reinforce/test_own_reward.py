@@ -75,6 +75,7 @@ def test_an_unknown_reward_is_refused_naming_the_nearest():
         GrpoConfig(**PATHS, rewards={"hit1": 1.0})
 
 
+@pytest.mark.long
 def test_a_reward_that_is_no_function_or_no_number_is_named(world, folder):
     with pytest.raises(UserError, match="my_rewards:NUMBER: not a function"):
         reward_mix({"my_rewards:NUMBER": 1.0})

@@ -58,6 +58,7 @@ def test_a_longer_schedule_counts_from_the_first_step_that_is_resumed(place, tmp
     assert prolonged[3:] == whole[3:] and prolonged[:3] != whole[:3]
 
 
+@pytest.mark.long
 def test_checkpoints_come_as_often_as_the_settings_say_now(place, tmp_path) -> None:
     values = {"max_steps": 8, "save_steps": 4, "keep_checkpoints": 9}
     run_sft(sft_config(place, tmp_path / "whole", **values))

@@ -50,6 +50,7 @@ def test_the_fields_that_are_refused_are_fields_of_trl() -> None:
     assert set(DECIDED) | INTERNAL <= known
 
 
+@pytest.mark.long
 def test_a_schedule_of_transformers_takes_the_place_of_ours(tmp_path) -> None:
     place = make_sft_place(tmp_path)
     fields = {

@@ -173,6 +173,7 @@ def test_training_learns_the_pattern(trained) -> None:
     assert set(lines[0]) >= {"step", "loss", "tokens", "seconds", "tokens_per_s"}
 
 
+@pytest.mark.long
 def test_the_final_model_writes_the_agents_turn(trained) -> None:
     from transformers import AutoModelForCausalLM, AutoTokenizer
 

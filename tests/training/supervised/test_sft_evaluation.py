@@ -78,6 +78,7 @@ def test_the_model_is_evaluated_every_so_many_steps_and_at_the_end(trained) -> N
     assert list(evaluations(trained)) == [20, 40, STEPS]
 
 
+@pytest.mark.long
 def test_em_and_valid_actions_rise_as_the_model_learns(trained) -> None:
     scores = evaluations(trained)
     assert scores[STEPS]["eval_em"] == scores[STEPS]["eval_valid_actions"] == 1.0
@@ -85,6 +86,7 @@ def test_em_and_valid_actions_rise_as_the_model_learns(trained) -> None:
     assert scores[STEPS]["eval_failed"] == 0
 
 
+@pytest.mark.long
 def test_evaluation_leaves_training_as_it_is(world, trained, tmp_path) -> None:
     run_sft(config(world, tmp_path / "blind", evaluation={"every_steps": 10**6}))
     losses = [

@@ -29,6 +29,7 @@ def trained(place, tmp_path_factory) -> Path:
     return out
 
 
+@pytest.mark.long
 def test_an_adapter_learns(trained) -> None:
     losses = [line["loss"] for line in lines(trained)]
     assert losses[-1] < 0.7 * losses[0]

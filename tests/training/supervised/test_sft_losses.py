@@ -63,6 +63,7 @@ def trainer(place, out, **values) -> PlannedTrainer:
     return PlannedTrainer(config, tokenizer, rows, plan, 0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("accumulation", "packing"), [(1, False), (3, True)])
 def test_the_loss_and_gradient_of_a_step_equal_a_hand_computation(
     accumulation, packing, place, tmp_path
@@ -161,6 +162,7 @@ def test_rows_of_a_pass_are_of_like_length(place) -> None:
     assert padded / sum(lengths) < 1.05
 
 
+@pytest.mark.long
 def test_checkpointed_activations_give_the_same_losses(place, tmp_path) -> None:
     for name, on in (("kept", False), ("again", True)):
         run_sft(sft_config(place, tmp_path / name, max_steps=4, gradient_checkpointing=on))
@@ -168,6 +170,7 @@ def test_checkpointed_activations_give_the_same_losses(place, tmp_path) -> None:
         assert ours == pytest.approx(theirs, rel=1e-5)
 
 
+@pytest.mark.long
 def test_bfloat16_arithmetic_keeps_float32_weights(place, tmp_path) -> None:
     for name, dtype in (("full", "float32"), ("half", "bfloat16")):
         run_sft(sft_config(place, tmp_path / name, max_steps=4, dtype=dtype))

@@ -223,6 +223,7 @@ def run(*arguments):
     return CliRunner().invoke(app, ["graph", "conformance", *map(str, arguments)])
 
 
+@pytest.mark.long
 def test_people_check_their_endpoint_from_the_command_line(tmp_path):
     path = write(tmp_path / "g", *TOY)
     compiled(path)

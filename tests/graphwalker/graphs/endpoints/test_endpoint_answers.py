@@ -120,6 +120,7 @@ def test_a_count_that_is_none_is_refused(store, count):
             graph.flat_relations(ADA, Direction.OUT)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("fault", ["drip", "drip of headers"])
 def test_a_whole_answer_has_a_deadline_however_it_drips(store, fault):
     with faulty(store, [fault] * 2, slow_s=20) as endpoint:

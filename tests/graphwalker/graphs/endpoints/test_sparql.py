@@ -312,6 +312,7 @@ def test_virtuoso_is_given_iris_as_parameters_once_it_is_known(store):
         assert [f"<{FREEBASE}{ADA}>"] in asked.values()
 
 
+@pytest.mark.long
 def test_64_episodes_over_a_slow_endpoint_that_drops_calls_see_nothing_wrong(store, reference):
     """A call that waits blocks nobody: they wait together, not one after the other."""
     topics = [Entity(i, name) for i, name in TOY_NAMES.items()] * 2

@@ -71,6 +71,7 @@ def test_ids_of_more_bytes_than_the_limit_give_the_same_file(
     assert open_compiled(tmp_path / "graph").checksum == open_compiled(whole).checksum
 
 
+@pytest.mark.long
 def test_the_graph_of_the_small_limit_is_right(whole: Path) -> None:
     check_graph(whole)
     graph = open_compiled(whole)
