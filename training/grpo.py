@@ -76,7 +76,7 @@ def run_grpo(config: GrpoConfig) -> Path:
     from training.runs.stopping import train
 
     disable_progress_bar()  # "Loading weights": ours is the only bar
-    check_layout(config.optimizer, "GRPO, whose rollouts draw with it,")
+    check_layout(config.optimizer)
     config, out = in_its_environment(config), Path(config.output_dir)
     reward_mix(config.rewards)  # a misspelt reward must not claim the folder
     questions, environment = open_world(config)

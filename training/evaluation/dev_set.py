@@ -15,6 +15,7 @@ from graphwalker.policies.local.policy import TransformersPolicy
 from graphwalker.question import Question
 from graphwalker.tokens.segments import ChatFormat
 from training.evaluation.figures import Play, em_by_question, figures
+from training.models.copies import copy_of_shared
 from training.runs.distributed import gathered, processes, rank
 
 SAMPLED = "sampled_"
@@ -42,12 +43,7 @@ class DevSet:
 
         The weights are those that the trainer's model has now.
         """
-        from trl.models.utils import unwrap_model_for_generation
-
-        with (
-            unwrap_model_for_generation(trainer.model_wrapped, trainer.accelerator) as model,
-            attention_of_engine(model),
-        ):
+        with drawing_model(trainer) as model, attention_of_engine(model):
             policy = TransformersPolicy(
                 model,
                 self.tokenizer,
@@ -71,6 +67,17 @@ class DevSet:
             mine, self.environment, policy, sampling, samples=samples, concurrency=self.batch_size
         )
         return [Play.of(trajectory) for trajectory in done]
+
+
+@contextmanager
+def drawing_model(trainer: Any) -> Generator[Any]:
+    """The model of a trainer, to draw with: gathered where ZeRO-3 shares it out, a copy of it where
+    FSDP2 does. A collective."""
+    from trl.models.utils import unwrap_model_for_generation
+
+    copied = copy_of_shared(trainer.model, trainer.accelerator)
+    with unwrap_model_for_generation(trainer.model_wrapped, trainer.accelerator) as model:
+        yield model if copied is None else copied.update(model)
 
 
 def dev_questions(path: str, limit: int) -> list[Question]:

@@ -9,6 +9,7 @@ import torch
 from transformers import TrainerCallback, TrainerControl, TrainerState
 
 from graphwalker.errors import UserError
+from training.models.copies import fill, whole
 
 FILE = "average.safetensors"
 """In a checkpoint."""
@@ -89,10 +90,9 @@ def _trained(model: torch.nn.Module) -> list[tuple[str, torch.nn.Parameter]]:
 
 
 def _copy(parameter: torch.Tensor) -> torch.Tensor:
-    return parameter.detach().to("cpu", torch.float32, copy=True)
+    return whole(parameter.detach()).to("cpu", torch.float32, copy=True)
 
 
-@torch.no_grad()
 def _fill(model: torch.nn.Module, values: dict[str, torch.Tensor]) -> None:
     for name, parameter in _trained(model):
-        parameter.copy_(values[name])
+        fill(parameter, values[name])

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.distributed.tensor import DTensor, distribute_tensor
 
 from graphwalker.errors import UserError
 
@@ -18,14 +19,41 @@ class ModelCopy:
         self._model: Any = None
 
     def update(self, model: Any) -> Any:
-        """Take over the weights of `model` (bare, whole); returns the copy, the same each time."""
+        """Take over the weights of `model` (bare); returns the copy, the same each time.
+
+        A collective where FSDP2 shares the model out: every process gets all of it.
+        """
         if self._model is None:
             self._model = _empty_like(model, self.dtype)
         targets = dict(self._model.named_parameters(remove_duplicate=False))
         with torch.no_grad():
             for name, weights in merged_weights(model):
-                targets[name].copy_(weights)
+                targets[name].copy_(whole(weights))
         return self._model
+
+
+def whole(weights: Tensor) -> Tensor:
+    """All of a tensor that FSDP2 shares out, in each process (a collective); others as they are."""
+    return weights.full_tensor() if isinstance(weights, DTensor) else weights
+
+
+@torch.no_grad()
+def fill(parameter: Tensor, values: Tensor) -> None:
+    """Give a parameter its values (whole), of which FSDP2 keeps this process's part."""
+    if isinstance(parameter, DTensor) and not isinstance(values, DTensor):
+        values = values.to(parameter.device, parameter.dtype)
+        mesh, placements = parameter.device_mesh, parameter.placements
+        values = distribute_tensor(values, mesh, placements, src_data_rank=None)
+    parameter.copy_(values)
+
+
+def copy_of_shared(model: Any, accelerator: Any) -> ModelCopy | None:
+    """An empty copy to draw with, in the precision of the arithmetic, where FSDP2 shares the model
+    out; otherwise `None`: the model draws itself."""
+    if not any(isinstance(parameter, DTensor) for parameter in model.parameters()):
+        return None
+    half = accelerator.mixed_precision == "bf16"
+    return ModelCopy(torch.bfloat16 if half else torch.float32)
 
 
 def merged_weights(model: Any) -> Iterator[tuple[str, Tensor]]:
@@ -50,7 +78,7 @@ def merged_weights(model: Any) -> Iterator[tuple[str, Tensor]]:
 
 
 def refuse_sharded_copy(accelerator: Any, setting: str) -> None:
-    """Raises `UserError` where no process holds whole weights (ZeRO-3, FSDP)."""
+    """Raises `UserError` under ZeRO-3, where no process holds whole weights."""
     plugin = getattr(accelerator.state, "deepspeed_plugin", None)
     if plugin is not None and plugin.zero_stage == 3:
         raise UserError(

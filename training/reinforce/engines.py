@@ -20,7 +20,7 @@ from graphwalker.policies.token_record import Transcripts, TurnEnds
 from graphwalker.policies.vllm.config import VllmConfig
 from graphwalker.tokens.segments import ChatFormat
 from training.evaluation.dev_set import attention_of_engine
-from training.models.copies import ModelCopy, refuse_sharded_copy
+from training.models.copies import ModelCopy, copy_of_shared, refuse_sharded_copy
 from training.runs.distributed import uses_bfloat16
 
 if TYPE_CHECKING:
@@ -41,8 +41,8 @@ class RolloutEngine(Protocol):
 
 
 class TransformersRollouts:
-    """Our own loop over the model in training, gathered where it is sharded; or over a copy of it,
-    where rollouts have a precision or a time of their own."""
+    """Our own loop over the model in training, gathered where ZeRO-3 shares it out; or over a copy
+    of it, where rollouts have a precision or a time of their own, and under FSDP2."""
 
     def __init__(
         self, fmt: ChatFormat, max_context: int, batch_size: int, copied: ModelCopy | None = None
@@ -58,6 +58,9 @@ class TransformersRollouts:
         unwrapped = unwrap_model_for_generation(trainer.model_wrapped, trainer.accelerator)
         if self._copy is not None:
             refuse_sharded_copy(trainer.accelerator, "staleness or rollout_dtype")
+        else:
+            self._copy = copy_of_shared(trainer.model, trainer.accelerator)
+        if self._copy is not None:
             with unwrapped as model:
                 copied = self._copy.update(model)
             with self._lent(copied, trainer) as policy:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from transformers import TrainerCallback, TrainerControl, TrainerState
 
+from training.models.copies import whole
 from training.reinforce.groups import EPSILON, chunks, has_no_variance
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def _spread(model: torch.nn.Module) -> torch.Tensor:
     parts: list[torch.Tensor] = []
     for parameter in model.parameters():
         if parameter.requires_grad and parameter.numel():
-            flat = parameter.detach().reshape(-1)
+            flat = whole(parameter.detach()).reshape(-1)
             stride = -(-flat.numel() // ENTRIES)
             parts.append(flat[::stride].to("cpu", torch.float32) * stride**0.5)
     return torch.cat(parts) if parts else torch.zeros(0)

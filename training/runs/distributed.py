@@ -45,19 +45,10 @@ def agreed(value: T) -> T:
     return broadcast_object_list([value])[0]
 
 
-def check_layout(optimizer: str = "adamw", whole: str = "") -> None:
-    """Raises `UserError` where the layout of `accelerate launch` cannot do what the run needs.
-
-    `whole` names what needs the model whole in each process, which FSDP never has.
-    """
-    if _flag("ACCELERATE_USE_FSDP"):
-        if os.environ.get("FSDP_VERSION", "1") != "2":
-            raise UserError("of FSDP only version 2 works: use configs/accelerate/fsdp2.yaml")
-        if whole:
-            raise UserError(
-                f"FSDP2 is for SFT alone: {whole} needs a gathered model; "
-                "use configs/accelerate/zero3.yaml, which shares the parameters out, too"
-            )
+def check_layout(optimizer: str = "adamw") -> None:
+    """Raises `UserError` where the layout of `accelerate launch` cannot do what the run needs."""
+    if _flag("ACCELERATE_USE_FSDP") and os.environ.get("FSDP_VERSION", "1") != "2":
+        raise UserError("of FSDP only version 2 works: use configs/accelerate/fsdp2.yaml")
     if optimizer == "muon" and (_flag("ACCELERATE_USE_DEEPSPEED") or _flag("ACCELERATE_USE_FSDP")):
         raise UserError(
             "optimizer=muon needs whole matrices, which DeepSpeed and FSDP cut up; "
