@@ -68,7 +68,7 @@ def test_contexts_that_begin_anew(grpo_world, tmp_path, objective) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("layout", ["ddp", "zero2"])
+@pytest.mark.parametrize("layout", ["ddp", "zero2", "fsdp2"])
 def test_replay(grpo_world, shown, tmp_path, layout) -> None:
     needs(layout)
     replay = {"data": (shown,), "rows": 5, "weight": 0.2}  # five rows for four passes
@@ -88,7 +88,7 @@ def test_guidance(grpo_world, tmp_path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("layout", ["ddp", "zero2"])
+@pytest.mark.parametrize("layout", ["ddp", "zero2", "fsdp2"])
 def test_averaged_weights_with_evaluation(grpo_world, tmp_path, layout) -> None:
     needs(layout)
     dev = {"questions": str(grpo_world / "questions.jsonl"), "every_steps": 2, "samples": 2}
@@ -110,7 +110,7 @@ def test_solved_questions_are_dropped_and_groups_drawn_again(grpo_world, tmp_pat
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("layout", ["ddp", "zero2"])
+@pytest.mark.parametrize("layout", ["ddp", "zero2", "fsdp2"])
 def test_passes_by_a_budget_of_tokens(grpo_world, shown, tmp_path, layout) -> None:
     needs(layout)
     replay = {"data": (shown,), "rows": 5, "weight": 0.2}
@@ -136,6 +136,12 @@ def test_rollouts_by_a_copy(grpo_world, tmp_path, settings) -> None:
         assert [line["staleness"] for line in lines(two)] == [0, 1, 1, 1]
     if "drop_solved" in settings:
         assert visits(one) == visits(two)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("settings", [{"staleness": 1}, {"embedding_lr": 1e-4}], ids=str)
+def test_under_fsdp2(grpo_world, tmp_path, settings) -> None:
+    both(grpo_world, tmp_path, "fsdp2", **settings)
 
 
 @pytest.mark.slow
@@ -181,5 +187,5 @@ def test_rft(grpo_world, tmp_path) -> None:
 
 
 def needs(layout: str) -> None:
-    if layout != "ddp":
+    if layout.startswith("zero"):
         pytest.importorskip("deepspeed", reason="pip install 'graphwalker-kgqa[deepspeed]'")
