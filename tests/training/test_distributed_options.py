@@ -110,7 +110,7 @@ def test_solved_questions_are_dropped_and_groups_drawn_again(grpo_world, tmp_pat
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("layout", ["ddp", "zero2", "fsdp2"])
+@pytest.mark.parametrize("layout", ["ddp", "zero2", "zero3", "fsdp2"])
 def test_passes_by_a_budget_of_tokens(grpo_world, shown, tmp_path, layout) -> None:
     needs(layout)
     replay = {"data": (shown,), "rows": 5, "weight": 0.2}

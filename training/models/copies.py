@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
+from accelerate.utils import DistributedType
 from torch import Tensor
 from torch.distributed.tensor import DTensor, distribute_tensor
 
@@ -75,6 +76,14 @@ def merged_weights(model: Any) -> Iterator[tuple[str, Tensor]]:
             yield plain, weights
         else:
             yield plain, parameter.detach()
+
+
+def shares_parameters(accelerator: Any) -> bool:
+    """Whether processes hold a part of the weights each (ZeRO-3, FSDP2), so that a forward pass is
+    a collective."""
+    plugin = getattr(accelerator.state, "deepspeed_plugin", None)
+    zero3 = plugin is not None and plugin.zero_stage == 3
+    return zero3 or accelerator.distributed_type == DistributedType.FSDP
 
 
 def refuse_sharded_copy(accelerator: Any, setting: str) -> None:

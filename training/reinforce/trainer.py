@@ -19,6 +19,7 @@ from trl.trainer.grpo_trainer import GRPOTrainer
 from graphwalker.errors import UserError
 from training.evaluation.callback import RolloutEvaluation
 from training.models.average import AveragedWeights
+from training.models.copies import shares_parameters
 from training.models.heads import add_selective_head, has_plain_head
 from training.models.optimizers import set_embedding_lr
 from training.reinforce.instruments import Movement
@@ -286,7 +287,10 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
         order = lengths.argsort(descending=True, stable=True)
         logps = torch.zeros(self._scored.shape, device=ids.device)
         entropies = torch.zeros_like(logps)
-        for cut in token_passes(lengths[order].tolist(), self.pass_tokens):
+        cuts = list(token_passes(lengths[order].tolist(), self.pass_tokens))
+        if shares_parameters(self.accelerator):  # each pass gathers them: as many in all processes
+            cuts += cuts[-1:] * (max(gathered([len(cuts)])) - len(cuts))
+        for cut in cuts:
             rows = order[cut]
             with self.accelerator.autocast():
                 found = packed_logps(
