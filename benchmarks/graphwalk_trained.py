@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -286,16 +287,19 @@ def summary(out: Path, seeds: Sequence[int], config: GraphWalkTrainedConfig) -> 
     for name in config.test:
         rows: dict[str, Any] = {}
         for player in players:
-            walks = [
-                one
-                for seed in seeds
-                for one in read_records(
-                    out / f"seed-{seed}" / f"eval-{name}-{player}" / "predictions.jsonl",
-                    Trajectory.from_json,
+            each = [
+                list(
+                    read_records(
+                        out / f"seed-{seed}" / f"eval-{name}-{player}" / "predictions.jsonl",
+                        Trajectory.from_json,
+                    )
                 )
+                for seed in seeds
             ]
-            for template, some in by_template(walks).items():
-                rows.setdefault(template, {})[player] = _figures(some)
+            apart = [by_template(walks) for walks in each]
+            for template, some in by_template(chain(*each)).items():
+                of_seeds = [_figures(walks[template])["em"] for walks in apart]
+                rows.setdefault(template, {})[player] = _figures(some) | {"em_of_seeds": of_seeds}
         for template, (oracle, whole) in fits(out, seeds, name, config).items():
             rows[template] |= {"oracle_fits": oracle, "whole_graph_fits": whole}
         found[name] = rows
