@@ -13,6 +13,8 @@ from graphwalker.graphs.base import Entity
 from graphwalker.pipeline import Demo, DemoConfig
 from graphwalker.question import Answer, Question
 
+pytestmark = pytest.mark.long
+
 MIX = {"2-hop": 1.0}
 
 
@@ -38,7 +40,6 @@ def test_grpo_has_what_the_expert_leaves(tmp_path) -> None:
     assert [q.id for q in load_questions(demo.grpo_file)] == left and len(left) == 20
 
 
-@pytest.mark.long
 def test_grpo_may_have_questions_of_its_own(tmp_path) -> None:
     demo = made(tmp_path, grpo_questions={"count": 15, "wordings": "held-out"})
     own = load_questions(demo.grpo_file)

@@ -12,6 +12,8 @@ from data_pipeline.synthesize import make_questions, make_walks, synthesize
 from graphwalker.errors import UserError
 from graphwalker.world.generate import make_world
 
+pytestmark = pytest.mark.long
+
 COUNT = 48
 CONFIG = SynthConfig(count=COUNT)
 EXPERTS = ExpertConfig(count=12, mix={"2-hop": 1, "2I": 1})
@@ -44,13 +46,11 @@ def same(one: Path, other: Path, files=FILES) -> bool:
     return all((one / name).read_bytes() == (other / name).read_bytes() for name in files)
 
 
-@pytest.mark.long
 def test_merged_shards_are_the_run_without_shards(graph, whole, parts):
     merge(graph, parts)
     assert same(whole, parts)
 
 
-@pytest.mark.long
 def test_a_merge_makes_what_no_shard_has_tried(graph, whole, parts):
     for index in (0, 1):  # shards that gave up early: their cards and files end in the middle
         folder = Shard(index, 2).folder(parts)
@@ -90,7 +90,6 @@ def test_a_merge_names_an_attempt_that_was_lost(graph, parts):
         merge(graph, parts)
 
 
-@pytest.mark.long
 def test_a_merge_refuses_another_graph(parts, tmp_path_factory):
     out = tmp_path_factory.mktemp("other")
     make_world(1000, 1, out)

@@ -14,6 +14,8 @@ from graphwalker.policies.scripted import ScriptedPolicy
 from support.eval_toy import toy_environment, toy_questions, trained_script
 from support.toy import toy_graph
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):

@@ -22,6 +22,8 @@ from graphwalker.workers import (
 )
 from support.paths import ROOT
 
+pytestmark = pytest.mark.long
+
 
 def square(job: int) -> int:
     time.sleep(0.001 * (job % 3))
@@ -66,7 +68,6 @@ def test_results_come_in_the_order_of_the_jobs(name):
         assert list(pool.results(range(53))) == [n * n for n in range(53)]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name", BACKENDS)
 def test_two_streams_share_a_pool(name):
     with BACKENDS[name]() as pool:
@@ -100,7 +101,6 @@ def test_a_worker_that_is_killed_ends_the_run_in_one_line():
             next(found)
 
 
-@pytest.mark.long
 def test_a_script_that_its_workers_would_run_again_is_told_so(tmp_path):
     script = tmp_path / "unguarded.py"
     script.write_text(
@@ -125,7 +125,6 @@ def test_a_script_that_its_workers_would_run_again_is_told_so(tmp_path):
     assert "bootstrapping" in run.stderr  # Python's own words
 
 
-@pytest.mark.long
 def test_workers_have_numbers_of_their_own():
     with Pool(Processes(identity, (), 2), ahead=4) as pool:
         found = dict(pool.results(range(20)))

@@ -23,6 +23,8 @@ from training.models.merge import merge_adapter
 from training.runs.environment import in_its_environment, in_their_environment
 from training.sft import run_sft
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory) -> Path:
@@ -54,7 +56,6 @@ def trained(world) -> Path:
     return world / "sft"
 
 
-@pytest.mark.long
 def test_every_folder_that_sft_saves_holds_the_environment_of_its_data(trained):
     folders = [*trained.glob("checkpoint-*"), *trained.glob("best-*"), trained / "final"]
     assert len(folders) >= 4
@@ -70,7 +71,6 @@ def test_without_a_config_beside_the_data_its_trajectories_say_where_they_were_m
     assert in_their_environment(config).environment == EnvironmentConfig(prompt="compact")
 
 
-@pytest.mark.long
 def test_grpo_lives_in_its_models_environment_and_passes_it_on(world, trained, tmp_path):
     config = grpo_config(world, tmp_path / "run", model=str(trained / "final"), steps=1)
     bare = config.model_dump(exclude={"environment", "format", "max_turn_tokens"})
@@ -103,7 +103,6 @@ def test_another_preset_is_refused_unless_it_is_forced(world, trained, tmp_path)
         in_their_environment(other)
 
 
-@pytest.mark.long
 def test_a_merged_adapter_carries_it_too(world, tmp_path):
     pytest.importorskip("peft")
     run_sft(demonstrations(world, tmp_path / "lora", lora={"r": 2}))
@@ -111,7 +110,6 @@ def test_a_merged_adapter_carries_it_too(world, tmp_path):
     assert read_environment(tmp_path / "merged") == read_environment(tmp_path / "lora" / "final")
 
 
-@pytest.mark.long
 def test_the_file_does_not_change_what_is_learned(world, trained, tmp_path):
     run_sft(demonstrations(world, tmp_path / "named", environment=SMALL))
     run_sft(demonstrations(world, tmp_path / "not"))
@@ -129,7 +127,6 @@ def test_an_evaluation_that_would_cut_a_demonstrated_turn_is_refused(world, tmp_
             start(config)
 
 
-@pytest.mark.long
 def test_grpo_below_the_longest_demonstrated_turn_is_refused_dry_and_warned_of(
     world, tmp_path, caplog
 ):

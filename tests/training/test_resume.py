@@ -38,6 +38,8 @@ from training.runs.checkpoints import (  # noqa: E402
 from training.runs.saving import DiskFullError  # noqa: E402
 from training.sft import run_sft  # noqa: E402
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory) -> Path:
@@ -125,7 +127,6 @@ class Bomb:
         return os.mkdir, (os.environ["BOMB"],)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name", ["optimizer.pt", "scheduler.pt", "rng_state.pth"])
 def test_code_that_hides_in_a_checkpoint_does_not_run(place, whole, tmp_path, monkeypatch, name):
     monkeypatch.setenv("BOMB", str(tmp_path / "exploded"))
@@ -182,7 +183,6 @@ def small_disk(tmp_path):
     subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
-@pytest.mark.long
 @pytest.mark.skipif(shutil.which("mount") is None, reason="no mount here")
 def test_a_full_disk_leaves_the_last_checkpoint_and_more_room_ends_the_run(
     place, whole, small_disk

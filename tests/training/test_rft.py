@@ -20,6 +20,8 @@ from training.reinforce.rejection import as_demonstration, distinct
 from training.rft import run_rft
 from training.rft_config import RftConfig
 
+pytestmark = pytest.mark.long
+
 
 def config(world: Path, out: Path, **settings: Any) -> RftConfig:
     values = {

@@ -19,6 +19,8 @@ from support.batch_server import Fate, serve_batches
 from support.chat_server import Act
 from support.teacher_server import teach, thought, well
 
+pytestmark = pytest.mark.long
+
 COUNT = 4
 
 

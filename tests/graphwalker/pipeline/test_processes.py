@@ -17,6 +17,8 @@ from graphwalker.pipeline.processes import ProcessError, SideProcess, one_thread
 from graphwalker.pipeline.stages import Stage, StageTimes
 from support.paths import ROOT
 
+pytestmark = pytest.mark.long
+
 
 def say(text: str) -> dict[str, str]:
     return {"said": text, "threads": os.environ["OMP_NUM_THREADS"], "own": os.environ["OWN"]}
@@ -84,7 +86,6 @@ def test_a_process_returns_what_its_work_returns(monkeypatch):
     process.kill()
 
 
-@pytest.mark.long
 def test_a_failure_is_told_as_that_of_one_process():
     mistake = SideProcess(partial(fail, UserError("no-such.jsonl: no such file")), "one")
     with pytest.raises(UserError, match=r"^no-such\.jsonl: no such file$"):
@@ -135,7 +136,6 @@ def test_stages_beside_a_block_are_done_where_it_ends(tmp_path):
     assert set(read_json(tmp_path / "cpu_seconds.json")) == {"first", "second"}
 
 
-@pytest.mark.long
 def test_what_went_on_beside_a_stage_is_no_time_of_its_own(tmp_path):
     times, slept = StageTimes(tmp_path), tmp_path / "slept"
     with times.beside([Stage("beside", partial(nap, slept))]):
@@ -166,7 +166,6 @@ def test_a_block_that_fails_ends_what_was_beside_it(tmp_path):
     assert ended(int((tmp_path / "pid").read_text()))
 
 
-@pytest.mark.long
 def test_a_process_ends_with_the_one_that_started_it(tmp_path):
     script = (
         "import sys, time\n"

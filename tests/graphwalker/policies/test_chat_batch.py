@@ -19,6 +19,8 @@ from graphwalker.policies.chat.connection import Declined, Refused
 from graphwalker.policies.chat.store import Spent, StoredAnswer
 from support.batch_server import BatchServer, Fate, serve_batches
 
+pytestmark = pytest.mark.long
+
 # A batch goes out when all twelve are there: on a busy machine they may come slowly.
 QUICK = BatchRules(size=12, gather_s=0.4, poll_s=0.02)
 PRICES = {"prompt_per_million": 1.0, "completion_per_million": 10.0}
@@ -160,7 +162,6 @@ with ThreadPoolExecutor(12) as threads:
 """
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("batch_again", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_a_killed_run_attaches_to_its_batch_again_and_pays_for_nothing_twice(tmp_path, batch_again):
     with serve_batches(echo, lambda n: Fate(looks=10**9)) as server:

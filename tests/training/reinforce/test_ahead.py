@@ -19,6 +19,8 @@ from support.run_toys import (  # noqa: E402
 from training.grpo import run_grpo  # noqa: E402
 from training.models.copies import ModelCopy, merged_weights  # noqa: E402
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def ahead(grpo_world, tmp_path_factory) -> Path:
@@ -28,14 +30,12 @@ def ahead(grpo_world, tmp_path_factory) -> Path:
     return out
 
 
-@pytest.mark.long
 def test_a_batch_is_one_step_old_at_most(ahead) -> None:
     assert [line["staleness"] for line in lines(ahead)] == [0, 1, 1, 1, 1, 1]
     mismatch = [line["mismatch_max"] for line in lines(ahead)]
     assert mismatch[0] < 1e-4 < min(mismatch[1:])
 
 
-@pytest.mark.long
 def test_the_first_batch_is_that_of_a_run_in_turn(ahead, grpo_world, tmp_path) -> None:
     run_grpo(grpo_config(grpo_world, tmp_path / "turn", steps=6))
     one, two = lines(ahead), lines(tmp_path / "turn")
@@ -74,7 +74,6 @@ def test_the_ratio_is_to_the_policy_that_drew_and_capped(grpo_world, tmp_path) -
     assert not any(g.any() for g in gradients(trainer, loss))  # beyond both the clip and the cap
 
 
-@pytest.mark.long
 def test_weights_in_bfloat16_draw_and_the_ratio_sees_it(grpo_world, tmp_path) -> None:
     out = tmp_path / "r"
     run_grpo(grpo_config(grpo_world, out, steps=2, rollout_dtype="bfloat16"))
@@ -83,7 +82,6 @@ def test_weights_in_bfloat16_draw_and_the_ratio_sees_it(grpo_world, tmp_path) ->
     assert {value.dtype for value in weights(out).values()} == {torch.float32}
 
 
-@pytest.mark.long
 def test_a_float32_copy_draws_what_the_model_draws(grpo_world, tmp_path) -> None:
     run_grpo(grpo_config(grpo_world, tmp_path / "own", steps=2))
     run_grpo(grpo_config(grpo_world, tmp_path / "copy", steps=2, rollout_dtype="float32"))

@@ -23,6 +23,8 @@ from training.grpo import run_grpo  # noqa: E402
 from training.reinforce.pool import QuestionPool  # noqa: E402
 from training.supervised.replay import Replay  # noqa: E402
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def world(grpo_world) -> Path:
@@ -55,7 +57,6 @@ def whole(world, tmp_path_factory) -> Path:
 # --- evaluation
 
 
-@pytest.mark.long
 def test_dev_questions_are_asked_before_the_first_step_and_every_so_many(whole) -> None:
     found = list(read_jsonl(whole / "evaluations.jsonl"))
     assert [line["step"] for line in found] == [0, 2, 4]
@@ -83,7 +84,6 @@ def test_a_run_ends_when_evaluations_bring_no_gain(world, tmp_path) -> None:
     assert (tmp_path / "r" / "final").is_dir()
 
 
-@pytest.mark.long
 def test_evaluation_leaves_training_as_it_is(world, tmp_path) -> None:
     rules = {"questions": str(world / "dev.jsonl"), "every_steps": 1, "choose_best": False}
     run_grpo(grpo_config(world, tmp_path / "seen", steps=2, evaluation=rules))
@@ -94,7 +94,6 @@ def test_evaluation_leaves_training_as_it_is(world, tmp_path) -> None:
 # --- averaged weights
 
 
-@pytest.mark.long
 def test_the_average_is_that_of_the_steps_and_is_what_is_saved(world, tmp_path) -> None:
     config = grpo_config(world, tmp_path / "r", steps=2, save_steps=1, average=0.75)
     run_grpo(config)
@@ -199,7 +198,6 @@ def test_a_run_with_all_of_it_resumes_bit_equal(world, whole, tmp_path, step) ->
 # --- Muon
 
 
-@pytest.mark.long
 def test_muon_moves_the_matrices_and_resumes_bit_equal(world, tmp_path) -> None:
     muon = {"optimizer": "muon", "muon_lr": 1e-3, "lr": 1e-4, "embedding_lr": 1e-4}
     config = everything(world, tmp_path / "muon", **muon)

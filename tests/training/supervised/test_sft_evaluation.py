@@ -21,6 +21,8 @@ from training.evaluation.best import BestModel  # noqa: E402
 from training.models.tiny import conversation_texts, make_tiny  # noqa: E402
 from training.sft import run_sft  # noqa: E402
 
+pytestmark = pytest.mark.long
+
 STEPS = 45
 
 
@@ -73,12 +75,10 @@ def evaluations(run: Path) -> dict[int, dict[str, float]]:
     return {line["step"]: line for line in lines if "eval_em" in line}
 
 
-@pytest.mark.long
 def test_the_model_is_evaluated_every_so_many_steps_and_at_the_end(trained) -> None:
     assert list(evaluations(trained)) == [20, 40, STEPS]
 
 
-@pytest.mark.long
 def test_em_and_valid_actions_rise_as_the_model_learns(trained) -> None:
     scores = evaluations(trained)
     assert scores[STEPS]["eval_em"] == scores[STEPS]["eval_valid_actions"] == 1.0
@@ -86,7 +86,6 @@ def test_em_and_valid_actions_rise_as_the_model_learns(trained) -> None:
     assert scores[STEPS]["eval_failed"] == 0
 
 
-@pytest.mark.long
 def test_evaluation_leaves_training_as_it_is(world, trained, tmp_path) -> None:
     run_sft(config(world, tmp_path / "blind", evaluation={"every_steps": 10**6}))
     losses = [

@@ -23,6 +23,8 @@ from graphwalker.graphs.intake.filters import Filters
 from graphwalker.graphs.intake.sorter import size_of
 from graphwalker.graphs.literals import literal_id
 
+pytestmark = pytest.mark.long
+
 NS = "http://rdf.freebase.com/ns/"
 LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
 DATE = "http://www.w3.org/2001/XMLSchema#date"
@@ -332,7 +334,6 @@ except UserError as error:
 """
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("limit", [100_000, 1_000_000])
 def test_a_disk_that_fills_up_leaves_no_graph_and_the_build_goes_on_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: int
