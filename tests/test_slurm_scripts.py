@@ -69,6 +69,7 @@ LATE = f"{STARTS}; trap 'touch saved; exit 138' USR1; while :; do sleep 0.1; don
 ENDS = """trap 'exit 0' USR1; touch begun; while :; do sleep 0.1; done"""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("step", "saved"), [(SAVES, True), (DEAF, False)], ids=["saves", "deaf"])
 def test_a_notice_stops_the_step_and_requeues_the_job(place, step, saved):
     job = begin(place, f'step bash -c "{step}"', GRAPHWALKER_GRACE="1")
@@ -112,6 +113,7 @@ def test_a_cancelled_stage_is_not_marked_as_done(place):
     assert mark[-1] == "ended 143"
 
 
+@pytest.mark.long
 def test_a_servers_address_is_there_while_it_is_healthy(place):
     words = ["bash", str(ROOT / "slurm" / "teacher.sbatch"), "runs/m", "teacher.address"]
     own = {"SLURM_SUBMIT_DIR": str(place), "SLURM_JOB_ID": str(os.getpid())}

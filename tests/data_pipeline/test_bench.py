@@ -30,6 +30,7 @@ def world(tmp_path_factory) -> Path:
     return out
 
 
+@pytest.mark.long
 def test_the_mix_is_that_of_table_7(world):
     counts = Counter(row["structure"] for row in read_jsonl(world / "bench/questions.jsonl"))
     total = sum(TABLE_7.values())

@@ -37,6 +37,7 @@ def collect(world: Path, out: Path, preset: str, **settings) -> list[Trajectory]
     return list(read_records(out / "graphroll.jsonl", Trajectory.from_json))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("preset", ["search-on-graph", "kg-r1", "graphwalker-code"])
 def test_an_error_is_made_marked_and_put_right_by_the_next_turn(world, tmp_path, preset):
     kept = collect(world, tmp_path, preset, error_rate=1.0)

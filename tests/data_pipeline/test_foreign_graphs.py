@@ -96,6 +96,7 @@ def test_a_killed_run_gives_up_the_same_structures(built, tmp_path):
         assert (killed / file).read_bytes() == (whole / file).read_bytes(), file
 
 
+@pytest.mark.long
 def test_the_command_says_what_gave_way(built, tmp_path):
     more = ("--count", 20, "--out", tmp_path / "s", "max_attempts=200")
     said = run("synth", "--graph", built["citations"], *more)

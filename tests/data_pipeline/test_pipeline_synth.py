@@ -43,6 +43,7 @@ def contents(folder: Path, names=(*FILES, *CARDS)) -> dict[str, bytes]:
     return {name: (folder / name).read_bytes() for name in names}
 
 
+@pytest.mark.long
 def test_the_mix_is_exact_and_every_trajectory_is_right(synth):
     rows = list(read_jsonl(synth / "graphsynth.jsonl"))
     made = Counter(row["question"]["structure"] for row in rows)
@@ -212,6 +213,7 @@ def test_leakage_is_found_and_refused(synth):
         check_leakage(train, train[:1])
 
 
+@pytest.mark.long
 def test_the_stages_one_by_one_end_in_trajectories(graph, tmp_path):
     config = SynthConfig(count=60)
     make_walks(graph, config, tmp_path / "w")

@@ -32,6 +32,7 @@ def names_written(trajectory: Trajectory) -> set[str]:
     return {name for name in shown if " " in name and name in text}
 
 
+@pytest.mark.long
 def test_graphsynth(world, tmp_path):
     values = {"count": 40, "seed": 2, "mix": MIX, "environment": POINTING}
     synthesize(world / "graph", parse_config(SynthConfig, values, "t"), tmp_path / "synth")

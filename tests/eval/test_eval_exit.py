@@ -126,6 +126,7 @@ def test_a_server_that_is_down_ends_the_run_with_exit_code_1(
     assert len(caplog.messages) == 1  # the first retry stands for all
 
 
+@pytest.mark.long
 def test_missing_questions_exit_3_and_stand_in_every_output(run_eval: Eval, tmp_path: Path) -> None:
     with teach(kind=Picky) as server:
         ended = run_eval(server.url, "samples=1", "retries=0")
@@ -140,6 +141,7 @@ def test_missing_questions_exit_3_and_stand_in_every_output(run_eval: Eval, tmp_
     assert "missing" not in (tmp_path / "run/report.md").read_text()
 
 
+@pytest.mark.long
 def test_a_run_without_money_keeps_what_it_has_and_resumes(run_eval: Eval, tmp_path: Path) -> None:
     with teach(kind=NoMoney) as server:
         ended = run_eval(server.url, "concurrency=1")

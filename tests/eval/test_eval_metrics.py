@@ -276,6 +276,7 @@ def test_the_bootstrap_draws_2000_times_and_any_number_that_is_asked_for(cluster
     assert low < 19.5 < high
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("clusters", [None, [*range(2_000_001), 0]])
 def test_more_values_than_one_block_holds_are_drawn_one_resample_at_a_time(clusters) -> None:
     values = [float(i) for i in range(2_000_002)]

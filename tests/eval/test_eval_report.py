@@ -169,6 +169,7 @@ def test_the_outcome_is_said_in_words(folder: Path) -> None:
     assert "✗ INCORRECT" in text
 
 
+@pytest.mark.long
 def test_the_same_runs_give_the_same_page(stages: list[StageResult], tmp_path: Path) -> None:
     for name in ("a", "b"):
         write_report(tmp_path / name, stages)

@@ -41,6 +41,7 @@ def run(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.long
 def test_the_report_of_a_training_run_has_its_evaluations_and_panels(run, tmp_path) -> None:
     pytest.importorskip("matplotlib")
     out = tmp_path / "page"

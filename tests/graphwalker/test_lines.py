@@ -15,6 +15,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.long
 @given(VALUES)
 def test_bytes_are_those_of_the_text(value: object) -> None:
     assert dumps_bytes({"value": value}) == dumps({"value": value}).encode()

@@ -62,6 +62,7 @@ def clean(world, tests, tmp_path_factory) -> Path:
     return out
 
 
+@pytest.mark.long
 def test_what_comes_too_close_is_replaced_and_counted_by_kind(world, tests, clean, tmp_path):
     card = read_json(clean / "datacard.json")
     assert card["count"] == COUNT

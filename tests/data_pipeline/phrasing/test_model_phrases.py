@@ -54,6 +54,7 @@ def _ask(folder: Path, url: str, **prices: float) -> dict[str, Any]:
     return by_model(GRAPH, "toy", folder / "words.toml", settings, lambda done, total: None)
 
 
+@pytest.mark.long
 def test_what_a_chat_model_writes_is_checked_and_used(tmp_path: Path) -> None:
     with serve(Act(json.dumps(HOSTILE)), Act("Sure!\n" + json.dumps(GOOD))) as server:
         _ask(tmp_path, server.url)

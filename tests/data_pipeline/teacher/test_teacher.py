@@ -103,6 +103,7 @@ def test_an_unruly_server_changes_nothing(graph, undisturbed, tmp_path):
     assert usage(tmp_path)["lost"] > 0  # cut-off answers may have been billed
 
 
+@pytest.mark.long
 def test_a_slow_server_is_asked_again_and_changes_nothing(graph, undisturbed, tmp_path):
     def slow(number: int, prompt: str) -> Act | None:
         return Act(well(prompt), delay_s=0.8) if number % 9 == 0 else None

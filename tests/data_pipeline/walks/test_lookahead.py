@@ -63,6 +63,7 @@ def test_what_is_drawn_ahead_may_be_asked(graph, monkeypatch, small, structure):
         assert one.run and one.run.widest <= 5
 
 
+@pytest.mark.long
 def test_it_keeps_off_what_it_is_told(graph):
     often = drawn(graph, "3-hop")[0].walk.query.relations
     found = drawn(graph, "3-hop", frozenset(often))

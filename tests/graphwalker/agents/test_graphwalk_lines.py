@@ -42,6 +42,7 @@ def world(folder: Path, **options: Any) -> Environment:
     return Environment(open_graph(folder), config)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("parallel", [False, True])
 def test_the_oracle_answers_every_template_in_single_calls(folder: Path, parallel: bool) -> None:
     environment = world(folder, parallel=parallel)

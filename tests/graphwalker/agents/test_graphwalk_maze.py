@@ -79,6 +79,7 @@ def run(environment: Environment, questions: Any, policy: Any) -> list[Trajector
     return list(rollout(questions, environment, policy))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("size", "turns"), [(10, 60), (20, 210)])
 def test_the_oracle_finds_the_way_through_every_maze(tmp_path: Path, size: int, turns: int) -> None:
     make_maze_set(size, 10, 1, tmp_path)

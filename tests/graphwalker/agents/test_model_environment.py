@@ -189,6 +189,7 @@ def test_a_file_that_cannot_be_read_is_refused(model: Path, change: dict[str, ob
         read_environment(model)
 
 
+@pytest.mark.long
 def test_an_evaluation_without_settings_runs_the_model_as_it_was_trained(
     grpo_world: Path, tmp_path: Path
 ):

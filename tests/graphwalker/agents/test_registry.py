@@ -144,6 +144,7 @@ def test_commands_take_an_agent_of_ones_own(own: Path, grpo_world: Path):
     assert done.exit_code == 0 and "Turn 2" in done.output, done.output
 
 
+@pytest.mark.long
 def test_grpo_trains_an_agent_of_ones_own(own: Path, grpo_world: Path):
     from training.grpo import run_grpo
 

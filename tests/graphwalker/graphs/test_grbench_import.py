@@ -81,6 +81,7 @@ def test_a_missing_file_and_bytes_that_are_no_text_are_named(tmp_path):
         list(grbench_records(tmp_path / "graph.json"))
 
 
+@pytest.mark.long
 def test_memory_does_not_grow_with_the_file(tmp_path):
     path = tmp_path / "graph.json"
     node = json.dumps({"features": {"title": "t" * 500}, "neighbors": {"r": ["1"]}})

@@ -102,11 +102,13 @@ def ids_of(completions):
     return {i: [c.token_ids for c in turns] for i, turns in completions.items()}
 
 
+@pytest.mark.long
 def test_greedy_turns_are_the_same_alone_and_in_a_batch_of_16(model, tokenizer):
     alone = play(engine(model, tokenizer, batch_size=1), 16)
     assert ids_of(alone) == ids_of(play(engine(model, tokenizer, batch_size=16), 16))
 
 
+@pytest.mark.long
 def test_sampled_turns_are_the_same_alone_and_in_a_batch_of_16(model, tokenizer):
     sampling = Sampling(temperature=1.0, max_tokens=12, seed=5)
     alone = play(engine(model, tokenizer, batch_size=1), 16, sampling=sampling)

@@ -141,6 +141,7 @@ def real_server(toy) -> Iterator[str]:
             process.wait(60)
 
 
+@pytest.mark.long
 def test_greedy_ids_are_those_of_a_plain_forward_pass_over_all_ids_so_far(engine, toy):
     for told in play(engine(), toy, 4).values():
         for completion, before in zip(told.completions, told.before, strict=True):
@@ -161,6 +162,7 @@ def test_logprobs_of_drawn_ids_are_those_of_a_plain_forward_pass(engine, toy, te
             assert torch.allclose(torch.tensor(completion.logprobs), expected, atol=1e-4)
 
 
+@pytest.mark.long
 def test_each_drawn_id_has_a_logprob_and_an_appended_end_of_turn_has_none(engine, toy):
     for told in play(engine(), toy, 8, turns=2, sampling=WARM).values():
         for completion in told.completions:
@@ -220,6 +222,7 @@ def ids_of(told):
     return {key: [c.token_ids for c in t.completions] for key, t in told.items()}
 
 
+@pytest.mark.long
 def test_a_sampled_episode_is_the_same_alone_and_in_company(engine, toy):
     together = ids_of(play(engine(), toy, 6, turns=2, sampling=WARM))
     alone = ids_of(play(engine(), toy, 1, turns=2, sampling=WARM))

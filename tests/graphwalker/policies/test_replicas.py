@@ -36,6 +36,7 @@ def make(toy, servers, **settings):
     return server_policy(config, *parts, "server")
 
 
+@pytest.mark.long
 def test_replicas_share_the_work_and_draw_what_one_would(toy, three):
     alone, policy = make(toy, three[:1]), make(toy, three)
     keys = range(9)

@@ -110,6 +110,7 @@ def test_no_text_writes_a_token_of_the_layout(trajectory, setting, kind, tokeniz
     assert [hostile.count(i) for i in ids] == [harmless.count(i) for i in ids]
 
 
+@pytest.mark.long
 @settings(max_examples=40, deadline=None)
 @given(data=st.data(), setting=st.sampled_from(SETTINGS), kind=st.integers(0, 3))
 def test_drawn_ids_are_trained_on_as_they_are(data, setting, kind, tokenizers) -> None:

@@ -113,6 +113,7 @@ def test_each_step_has_its_own_seed():
 # --- runs
 
 
+@pytest.mark.long
 def test_two_steps_write_metrics_trajectories_and_a_final_model(world, finished_run):
     record = lines(finished_run)
     assert [line["step"] for line in record] == [1, 2]
@@ -146,6 +147,7 @@ def test_a_micro_batch_that_does_not_divide_is_refused(world, tmp_path):
         run_grpo(config(world, tmp_path / "run", micro_batch=7))
 
 
+@pytest.mark.long
 def test_a_kl_term_uses_the_reference_model(world, tmp_path):
     run_grpo(config(world, tmp_path / "run", beta=0.1))
     first, second = lines(tmp_path / "run")

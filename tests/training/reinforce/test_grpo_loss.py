@@ -77,6 +77,7 @@ OBJECTIVES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_loss_and_gradient_equal_a_hand_computation(grpo_world, tmp_path, objective):
     settings = {"loss_type": objective, "beta": BETA, "clip_low": LOW, "clip_high": HIGH}
@@ -113,6 +114,7 @@ def test_gspo_clips_the_ratio_of_the_sequence(grpo_world, tmp_path):
     assert not torch.allclose(loss, OBJECTIVES["grpo"](*by_token), rtol=1e-2)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("objective", [*OBJECTIVES, "bnpo"])
 def test_columns_of_padding_change_nothing(grpo_world, tmp_path, objective):
     trainer, inputs = first_batch(grpo_world, tmp_path / "run", loss_type=objective)
@@ -138,6 +140,7 @@ def test_micro_batches_are_no_wider_than_their_longest_row(batch):
     assert min(p["completion_ids"].shape[1] for p in parts) < inputs["completion_ids"].shape[1]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("objective", [*OBJECTIVES, "bnpo"])
 def test_our_micro_batches_have_the_gradient_of_trls_own(grpo_world, tmp_path, objective):
     trainer, inputs = first_batch(grpo_world, tmp_path / "run", loss_type=objective, beta=BETA)

@@ -37,6 +37,7 @@ def test_rows_end_to_end_have_the_log_probabilities_of_padded_ones(
     assert (entropies[mask.bool()] >= 0).all() and not entropies[~mask.bool()].any()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("objective", ["grpo", "dr_grpo", "dapo"])
 def test_passes_by_tokens_have_the_gradient_of_passes_by_rows(
     grpo_world, tmp_path, objective

@@ -115,6 +115,7 @@ def test_a_run_goes_on_after_it_and_what_it_reads_have_moved(place, tmp_path) ->
         run_sft(moved)
 
 
+@pytest.mark.long
 def test_a_run_that_named_its_inputs_by_their_paths_goes_on(place, tmp_path) -> None:
     """Earlier releases did."""
     config = sft_config(place, tmp_path / "run", max_steps=4)

@@ -61,6 +61,7 @@ def test_adapter_and_base_together_are_the_trained_model(place, trained) -> None
     assert float(model(**batch).loss) == pytest.approx(lines(trained)[-1]["loss"], abs=0.15)
 
 
+@pytest.mark.long
 def test_chosen_layers_alone_get_adapters(place, tmp_path) -> None:
     pytest.importorskip("peft")
     from safetensors.torch import load_file

@@ -191,6 +191,7 @@ def test_native_is_bfloat16_where_the_cpu_multiplies_in_it(monkeypatch, avx512, 
     assert not uses_bfloat16("auto")
 
 
+@pytest.mark.long
 @pytest.mark.skipif(torch.cuda.is_available(), reason="of CPUs")
 def test_attention_of_a_bfloat16_pass_stays_float32_on_a_cpu(place, tmp_path, monkeypatch) -> None:
     seen = []
@@ -216,6 +217,7 @@ def test_flash_attention_is_refused_where_it_is_not(place, tmp_path) -> None:
         trainer(place, tmp_path / "r", attention="flash_attention_2")
 
 
+@pytest.mark.long
 def test_rows_set_aside_are_listed_with_their_lengths(place, tokenizer, tmp_path) -> None:
     lengths = read_rows(sft_config(place, tmp_path / "r"), tokenizer).lengths
     limit = sorted(lengths)[40]

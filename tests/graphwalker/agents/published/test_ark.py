@@ -158,6 +158,7 @@ def _world(questions, folder, preset="ark-v1"):
     return Environment(open_graph(folder / "graph"), EnvironmentConfig(preset=preset))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("preset", ["ark-v1", "ark-v1-code"])
 def test_the_oracle_answers_all_of_200_questions_that_have_evidence(tmp_path, preset):
     questions = _usable(tmp_path, faulty_records())

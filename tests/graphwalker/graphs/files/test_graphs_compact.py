@@ -96,6 +96,7 @@ def test_literals_have_no_rows_and_nothing_is_lost(built: Path) -> None:
     check_graph(built)
 
 
+@pytest.mark.long
 def test_the_groups_of_nodes_with_very_many_edges_are_written_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

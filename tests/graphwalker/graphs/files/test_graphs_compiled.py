@@ -178,6 +178,7 @@ def test_threads_share_one_open_graph(toy: CompiledGraph) -> None:
     assert all(again == alone for many in found for again in many)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("start", ["fork", "spawn"])
 def test_processes_share_one_file(toy: CompiledGraph, start: str) -> None:
     with multiprocessing.get_context(start).Pool(2) as pool:

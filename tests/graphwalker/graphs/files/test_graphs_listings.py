@@ -79,6 +79,7 @@ def assert_same(graph: CompiledGraph, memory: MemoryGraph) -> None:
             assert graph.step_many(unlisted) == memory.step_many(unlisted)
 
 
+@pytest.mark.long
 def test_stored_listings_and_first_entities_are_those_of_a_walk(built: Path) -> None:
     layout = Layout(built)
     graph = open_compiled(built)

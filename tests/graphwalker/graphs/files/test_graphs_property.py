@@ -307,6 +307,7 @@ def test_a_field_may_hold_line_breaks(tmp_path: Path) -> None:
     assert graph.relationship_properties("a", "KNOWS", "b") == [{"note": "since\n\nlong"}]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("block", [1, 7, 20, 1 << 20])
 def test_records_over_the_edge_of_blocks_are_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int

@@ -1,5 +1,6 @@
 """Hops through CVT nodes, on the toy graph and on random ones."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -67,6 +68,7 @@ def test_two_cvt_nodes_in_a_row_are_not_crossed() -> None:
     assert graph.flat_relations("a", Direction.OUT) == []
 
 
+@pytest.mark.long
 @settings(max_examples=150, deadline=None)
 @given(FACTS, st.sampled_from("abc"), st.sampled_from(list(Direction)))
 def test_every_listed_relation_leads_to_as_many_entities_as_it_says(
