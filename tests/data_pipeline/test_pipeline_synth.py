@@ -21,6 +21,8 @@ from graphwalker.files import read_jsonl
 from graphwalker.runs import locked
 from graphwalker.world.generate import make_world
 
+pytestmark = pytest.mark.long
+
 FILES = ("walks.jsonl", "questions.jsonl", "graphsynth.jsonl", "dropped.jsonl")
 CARDS = ("datacard.json", "datacard.md")
 
@@ -43,7 +45,6 @@ def contents(folder: Path, names=(*FILES, *CARDS)) -> dict[str, bytes]:
     return {name: (folder / name).read_bytes() for name in names}
 
 
-@pytest.mark.long
 def test_the_mix_is_exact_and_every_trajectory_is_right(synth):
     rows = list(read_jsonl(synth / "graphsynth.jsonl"))
     made = Counter(row["question"]["structure"] for row in rows)
@@ -69,7 +70,6 @@ def test_the_files_hold_no_clock_reading(synth):
         assert all(turn["milliseconds"] == 0 for turn in row["turns"])
 
 
-@pytest.mark.long
 def test_two_workers_make_the_same_bytes_as_one(graph, synth, tmp_path):
     synthesize(graph, SynthConfig(count=120, workers=2), tmp_path)
     assert contents(tmp_path) == contents(synth)
@@ -86,7 +86,6 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.long
 def test_a_killed_run_goes_on_to_the_files_of_an_undisturbed_one(graph, synth, tmp_path):
     script = tmp_path / "killed.py"
     script.write_text(KILLED)
@@ -213,7 +212,6 @@ def test_leakage_is_found_and_refused(synth):
         check_leakage(train, train[:1])
 
 
-@pytest.mark.long
 def test_the_stages_one_by_one_end_in_trajectories(graph, tmp_path):
     config = SynthConfig(count=60)
     make_walks(graph, config, tmp_path / "w")

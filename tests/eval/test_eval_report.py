@@ -34,6 +34,8 @@ from graphwalker.question import Answer
 from graphwalker.trajectory import Trajectory
 from support.eval_toy import toy_environment, toy_questions, trained_script, untrained_script
 
+pytestmark = pytest.mark.long
+
 HOSTILE = '</script></style></title><img src=x onerror=alert(1)> "O\'Hara" $100 | `x` 🎬 \x00\u202e'
 
 
@@ -169,7 +171,6 @@ def test_the_outcome_is_said_in_words(folder: Path) -> None:
     assert "✗ INCORRECT" in text
 
 
-@pytest.mark.long
 def test_the_same_runs_give_the_same_page(stages: list[StageResult], tmp_path: Path) -> None:
     for name in ("a", "b"):
         write_report(tmp_path / name, stages)

@@ -30,6 +30,8 @@ from graphwalker.world.generate import make_world
 from support.chat_server import Act
 from support.teacher_server import TeacherServer, teach, well
 
+pytestmark = pytest.mark.long
+
 FILES = ("walks.jsonl", "questions.jsonl", "graphsynth.jsonl", "dropped.jsonl")
 COUNT = 5
 
@@ -103,7 +105,6 @@ def test_an_unruly_server_changes_nothing(graph, undisturbed, tmp_path):
     assert usage(tmp_path)["lost"] > 0  # cut-off answers may have been billed
 
 
-@pytest.mark.long
 def test_a_slow_server_is_asked_again_and_changes_nothing(graph, undisturbed, tmp_path):
     def slow(number: int, prompt: str) -> Act | None:
         return Act(well(prompt), delay_s=0.8) if number % 9 == 0 else None
@@ -163,7 +164,6 @@ synthesize(Path(sys.argv[1]), config, Path(sys.argv[2]))
 """
 
 
-@pytest.mark.long
 def test_what_was_answered_before_a_kill_is_never_paid_for_again(graph, undisturbed, tmp_path):
     out = tmp_path / "out"
     with teach(lambda number, prompt: Act(well(prompt), delay_s=0.01)) as server:

@@ -34,6 +34,8 @@ from training.reinforce.rewards.mix import reward_mix, scored  # noqa: E402
 from training.reinforce.rollout import OutageError  # noqa: E402
 from training.reinforce.trainer import EpisodeTrainer  # noqa: E402
 
+pytestmark = pytest.mark.long
+
 ASKED = Question("q", "Who?", (Entity("m.1", "A"),), (Answer("B"), Answer("C")))
 
 
@@ -339,7 +341,6 @@ def test_iterations_train_on_the_same_questions(grpo_world, tmp_path):
         grpo_config(grpo_world, tmp_path / "c", steps=5, iterations=2)
 
 
-@pytest.mark.long
 def test_the_first_update_leaves_its_log_probabilities_for_the_second(
     grpo_world, tmp_path, monkeypatch
 ) -> None:

@@ -23,6 +23,8 @@ from support.paths import DATA
 from support.sparql_endpoint import serve
 from support.toy import TOY_NAMES, TOY_TRIPLES, TOY_TYPES
 
+pytestmark = pytest.mark.long
+
 TOY = (TOY_TRIPLES, TOY_NAMES, TOY_TYPES)
 XSD = "http://www.w3.org/2001/XMLSchema#"
 PITFALLS = (
@@ -150,7 +152,6 @@ WORLDS = st.tuples(
 )
 
 
-@pytest.mark.long
 @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 @given(WORLDS)
 def test_any_graph_is_the_same_on_every_backend(world):
@@ -223,7 +224,6 @@ def run(*arguments):
     return CliRunner().invoke(app, ["graph", "conformance", *map(str, arguments)])
 
 
-@pytest.mark.long
 def test_people_check_their_endpoint_from_the_command_line(tmp_path):
     path = write(tmp_path / "g", *TOY)
     compiled(path)
@@ -236,7 +236,6 @@ def test_people_check_their_endpoint_from_the_command_line(tmp_path):
     assert "conforms at 3 entities" in result.output
 
 
-@pytest.mark.long
 def test_an_endpoint_with_another_graph_does_not_conform(tmp_path):
     compiled(write(tmp_path / "g", *TOY))
     other = write(tmp_path / "other", TOY_TRIPLES[5:], TOY_NAMES, TOY_TYPES)
