@@ -298,8 +298,8 @@ def summary(out: Path, seeds: Sequence[int], config: GraphWalkTrainedConfig) -> 
             ]
             apart = [by_template(walks) for walks in each]
             for template, some in by_template(chain(*each)).items():
-                of_seeds = [_figures(walks[template])["em"] for walks in apart]
-                rows.setdefault(template, {})[player] = _figures(some) | {"em_of_seeds": of_seeds}
+                of_seeds = [_figures(walks[template]) for walks in apart]
+                rows.setdefault(template, {})[player] = _figures(some) | {"seeds": of_seeds}
         for template, (oracle, whole) in fits(out, seeds, name, config).items():
             rows[template] |= {"oracle_fits": oracle, "whole_graph_fits": whole}
         found[name] = rows

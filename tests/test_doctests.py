@@ -5,14 +5,12 @@ from importlib import import_module
 
 import pytest
 
+from support.code import sources
 from support.paths import ROOT
-
-PACKAGES = ("graphwalker", "data_pipeline", "training", "eval")
 
 
 def modules_with_examples() -> list[str]:
-    files = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
-    shown = [path for path in files if ">>> " in path.read_text(encoding="utf-8")]
+    shown = [path for path in sources() if ">>> " in path.read_text(encoding="utf-8")]
     return [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in shown]
 
 

@@ -199,7 +199,8 @@ def add_parts(trainer: Any, config: GrpoConfig, environment: Environment) -> Non
     from training.evaluation.best import BestModel
     from training.evaluation.callback import EvaluationRules, RolloutEvaluation
     from training.evaluation.dev_set import DevSet, dev_questions
-    from training.models.average import AveragedWeights, Averaging, refuse_sharded
+    from training.models.average import AveragedWeights, Averaging
+    from training.models.copies import refuse_zero3
     from training.supervised.replay import Demonstrations, Replay
 
     out, tokenizer = Path(config.output_dir), trainer.processing_class
@@ -214,7 +215,7 @@ def add_parts(trainer: Any, config: GrpoConfig, environment: Environment) -> Non
         rows, weight = config.replay.rows, config.replay.weight
         trainer.replay = Replay.read(files, rows, weight, tokenizer, config.seed)
     if config.average:
-        refuse_sharded(trainer.accelerator)
+        refuse_zero3(trainer.accelerator, "average", "average=0")
         trainer.average = AveragedWeights(config.average)
         averaging = Averaging()
         averaging.trainer = trainer

@@ -75,16 +75,6 @@ class Averaging(TrainerCallback):
         self.trainer.average.update(self.trainer.model)
 
 
-def refuse_sharded(accelerator: Any) -> None:
-    """Raises `UserError` under ZeRO-3, where no process holds whole weights."""
-    plugin = getattr(accelerator.state, "deepspeed_plugin", None)
-    if plugin is not None and plugin.zero_stage == 3:
-        raise UserError(
-            "average needs whole weights, which ZeRO-3 shares out; "
-            "use configs/accelerate/zero2.yaml, or average=0"
-        )
-
-
 def _trained(model: torch.nn.Module) -> list[tuple[str, torch.nn.Parameter]]:
     return [(name, p) for name, p in model.named_parameters() if p.requires_grad]
 

@@ -26,11 +26,19 @@ class ModelCopy:
         """
         if self._model is None:
             self._model = _empty_like(model, self.dtype)
+        for parameter in self._model.parameters():
+            if not (storage := parameter.untyped_storage()).size():  # given back by `free`
+                storage.resize_(parameter.numel() * parameter.element_size())
         targets = dict(self._model.named_parameters(remove_duplicate=False))
         with torch.no_grad():
             for name, weights in merged_weights(model):
                 targets[name].copy_(whole(weights))
         return self._model
+
+    def free(self) -> None:
+        """Give back the room of the weights until the next `update`."""
+        for parameter in self._model.parameters():
+            parameter.untyped_storage().resize_(0)
 
 
 def whole(weights: Tensor) -> Tensor:
@@ -79,21 +87,22 @@ def merged_weights(model: Any) -> Iterator[tuple[str, Tensor]]:
 
 
 def shares_parameters(accelerator: Any) -> bool:
-    """Whether processes hold a part of the weights each (ZeRO-3, FSDP2), so that a forward pass is
-    a collective."""
-    plugin = getattr(accelerator.state, "deepspeed_plugin", None)
-    zero3 = plugin is not None and plugin.zero_stage == 3
-    return zero3 or accelerator.distributed_type == DistributedType.FSDP
+    """Whether processes hold a part of the weights each, so that a forward pass is a collective."""
+    return _is_zero3(accelerator) or accelerator.distributed_type == DistributedType.FSDP
 
 
-def refuse_sharded_copy(accelerator: Any, setting: str) -> None:
+def refuse_zero3(accelerator: Any, setting: str, instead: str) -> None:
     """Raises `UserError` under ZeRO-3, where no process holds whole weights."""
-    plugin = getattr(accelerator.state, "deepspeed_plugin", None)
-    if plugin is not None and plugin.zero_stage == 3:
+    if _is_zero3(accelerator):
         raise UserError(
             f"{setting} needs whole weights in every process, which ZeRO-3 shares out; "
-            "use configs/accelerate/zero2.yaml, or engine=vllm-server"
+            f"use configs/accelerate/zero2.yaml, or {instead}"
         )
+
+
+def _is_zero3(accelerator: Any) -> bool:
+    plugin = getattr(accelerator.state, "deepspeed_plugin", None)
+    return plugin is not None and plugin.zero_stage == 3
 
 
 def _empty_like(model: Any, dtype: torch.dtype) -> Any:

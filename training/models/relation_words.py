@@ -20,6 +20,10 @@ from graphwalker.ranking.bm25 import words
 
 SETTING = "relation_words"
 """What the model's config says: the ids of the words' tokens, by that of the relation's."""
+NEEDS_WHOLE = (
+    "a model whose relations are read by their words (model.relation_words) is trained with whole "
+    "weights in each process; leave out the sharding of parameters"
+)
 SHORTEST = 3
 """Letters of a word, and of its first token, that says something; `s` and `in` do not."""
 
@@ -52,10 +56,7 @@ class RelationWords:
         words are learned."""
         relations, ids = list(map(int, tokens)), sorted({t for ts in tokens.values() for t in ts})
         if table.ndim != 2 or max([*relations, *ids]) >= len(table):
-            raise UserError(
-                "a model whose relations are read by their words (model.relation_words) is trained "
-                "with whole weights in each process; leave out the sharding of parameters"
-            )
+            raise UserError(NEEDS_WHOLE)
         self._table = table
         self._relations = torch.tensor(relations, device=table.device)
         self._words = torch.tensor(ids, device=table.device)
@@ -100,13 +101,20 @@ class RelationWords:
             self._before = None
 
 
-def read_by_words(optimizer: Any, model: nn.Module, taken: Collection[int] | None = None) -> None:
+def read_by_words(
+    optimizer: Any, model: nn.Module, taken: Collection[int] | None = None, shared: bool = False
+) -> None:
     """Let the optimizer's steps keep the relations of a model in step with their words, where the
-    model's config asks for that and its embeddings are trained. (`taken`: `RelationWords`.)"""
+    model's config asks for that and its embeddings are trained. (`taken`: `RelationWords`.)
+
+    Raises `UserError` where processes hold a part of the weights each (`shared`).
+    """
     bare: Any = model
     tokens: Mapping[str, list[int]] | None = getattr(bare.config, SETTING, None)
     table: Tensor = bare.get_input_embeddings().weight
     if tokens and table.requires_grad:
+        if shared:
+            raise UserError(NEEDS_WHOLE)
         rows = RelationWords(table, tokens, taken)
         optimizer.register_step_pre_hook(rows.before)
         optimizer.register_step_post_hook(rows.after)

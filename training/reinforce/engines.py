@@ -20,7 +20,7 @@ from graphwalker.policies.token_record import Transcripts, TurnEnds
 from graphwalker.policies.vllm.config import VllmConfig
 from graphwalker.tokens.segments import ChatFormat
 from training.evaluation.dev_set import attention_of_engine
-from training.models.copies import ModelCopy, copy_of_shared, refuse_sharded_copy
+from training.models.copies import ModelCopy, copy_of_shared, refuse_zero3
 from training.runs.distributed import uses_bfloat16
 
 if TYPE_CHECKING:
@@ -49,6 +49,8 @@ class TransformersRollouts:
     ) -> None:
         self.fmt, self.max_context, self.batch_size = fmt, max_context, batch_size
         self._copy = copied
+        self._gathered: ModelCopy | None = None
+        """Of a model that FSDP2 shares out; it has no room while the model learns."""
         self._policy: TransformersPolicy | None = None
 
     @contextmanager
@@ -57,14 +59,16 @@ class TransformersRollouts:
 
         unwrapped = unwrap_model_for_generation(trainer.model_wrapped, trainer.accelerator)
         if self._copy is not None:
-            refuse_sharded_copy(trainer.accelerator, "staleness or rollout_dtype")
-        else:
-            self._copy = copy_of_shared(trainer.model, trainer.accelerator)
-        if self._copy is not None:
+            refuse_zero3(trainer.accelerator, "staleness or rollout_dtype", "engine=vllm-server")
+        elif self._gathered is None:
+            self._gathered = copy_of_shared(trainer.model, trainer.accelerator)
+        if copied := self._copy or self._gathered:
             with unwrapped as model:
-                copied = self._copy.update(model)
-            with self._lent(copied, trainer) as policy:
+                drawing = copied.update(model)
+            with self._lent(drawing, trainer) as policy:
                 yield policy
+            if copied is self._gathered:
+                copied.free()
             return
         with unwrapped as model, attention_of_engine(model), self._lent(model, trainer) as policy:
             yield policy

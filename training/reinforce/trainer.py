@@ -287,7 +287,7 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
         order = lengths.argsort(descending=True, stable=True)
         logps = torch.zeros(self._scored.shape, device=ids.device)
         entropies = torch.zeros_like(logps)
-        cuts = list(token_passes(lengths[order].tolist(), self.pass_tokens))
+        cuts = token_passes(lengths[order].tolist(), self.pass_tokens)
         if shares_parameters(self.accelerator):  # each pass gathers them: as many in all processes
             cuts += cuts[-1:] * (max(gathered([len(cuts)])) - len(cuts))
         for cut in cuts:

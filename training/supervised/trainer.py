@@ -24,6 +24,7 @@ from training.evaluation.best import BestModel
 from training.evaluation.callback import EvaluationRules, RolloutEvaluation
 from training.evaluation.dev_set import DevSet, dev_questions
 from training.models.attention import add_float32_attention
+from training.models.copies import shares_parameters
 from training.models.heads import add_selective_head, has_plain_head
 from training.models.lora import lora_config
 from training.models.optimizers import muon_of
@@ -132,7 +133,8 @@ class PlannedTrainer(WholeCheckpoints, SFTTrainer):
             self.optimizer = muon_of(self._config, trained)
         optimizer = super().create_optimizer(model)
         if first:
-            read_by_words(optimizer, self.accelerator.unwrap_model(trained), self._taken)
+            shared = shares_parameters(self.accelerator)
+            read_by_words(optimizer, self.accelerator.unwrap_model(trained), self._taken, shared)
         return optimizer
 
     def create_scheduler(self, num_training_steps: int, optimizer: Any = None) -> Any:
