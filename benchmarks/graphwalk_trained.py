@@ -89,6 +89,7 @@ class SeedRun:
     config: GraphWalkTrainedConfig
 
     def run(self, until: str = "") -> None:
+        self._read_settings()
         times = StageTimes(self.out)
         for stage in self._stages():
             times.run(stage)
@@ -111,6 +112,16 @@ class SeedRun:
             yield Stage("no tools: SFT", self._train_no_tools, own_bar=True)
             for name in self.config.test:
                 yield Stage(f"{name}: no tools", partial(self._evaluate, name, NO_TOOLS))
+
+    def _read_settings(self) -> None:
+        """Raises `UserError` for a wrong one, before hours of work that would end at it."""
+        self._model_settings()
+        for number in range(len(self.config.rounds)):
+            self._round(number)
+        if self.config.no_tools:
+            self._no_tools_round()
+        for name in self.config.test:
+            self._evaluation(name, TRAINED)
 
     def _make_graphs(self, _: Any) -> None:
         for number, one in enumerate(self.config.train):
@@ -138,12 +149,16 @@ class SeedRun:
                 played = rollout(self._questions(number, one), world, oracle)
                 write_jsonl(demos, (untimed(t).to_json() for t in played))
 
+    def _model_settings(self) -> Any:
+        from training.config import TinyModelConfig
+
+        return parse_config(TinyModelConfig, {"seed": self.seed, **self.config.model}, "model")
+
     def _make_model(self, kind: str, _: Any) -> None:
         """Its tokens are those of the first round's texts, and every name of the graphs."""
-        from training.config import TinyModelConfig
         from training.models.tiny import conversation_texts, make_tiny
 
-        model = parse_config(TinyModelConfig, {"seed": self.seed, **self.config.model}, "model")
+        model = self._model_settings()
         shown = self.shown(0) if kind == TRAINED else [self.answers]
         walks = (one for path in shown for one in read_records(path, Trajectory.from_json))
         texts = conversation_texts(walks)
@@ -231,17 +246,27 @@ class SeedRun:
         return self.out / f"sft-{kind}-{last if number < 0 else number}" / "final"
 
     def _train(self, number: int, _: Any) -> None:
+        from training.sft import run_sft
+
+        run_sft(self._round(number))
+
+    def _round(self, number: int) -> Any:
         started = self.out / f"model-{TRAINED}" if not number else self.trained(number=number - 1)
         data = [str(path) for path in self.shown(number)]
-        self._fit(TRAINED, number, started, {"data": data, **self.config.rounds[number].sft})
+        more = {"data": data, **self.config.rounds[number].sft}
+        return self._sft_settings(TRAINED, number, started, more)
 
     def _train_no_tools(self, _: Any) -> None:
-        more = {"data": [str(self.answers)], **self.config.no_tools_sft}
-        self._fit(NO_TOOLS, 0, self.out / f"model-{NO_TOOLS}", more)
-
-    def _fit(self, kind: str, number: int, started: Path, more: Settings) -> None:
-        from training.config import SftConfig
         from training.sft import run_sft
+
+        run_sft(self._no_tools_round())
+
+    def _no_tools_round(self) -> Any:
+        more = {"data": [str(self.answers)], **self.config.no_tools_sft}
+        return self._sft_settings(NO_TOOLS, 0, self.out / f"model-{NO_TOOLS}", more)
+
+    def _sft_settings(self, kind: str, number: int, started: Path, more: Settings) -> Any:
+        from training.config import SftConfig
 
         own = {
             "model": str(started),
@@ -252,20 +277,25 @@ class SeedRun:
             ),
         }
         settings = {**own, **self.config.sft, **more}
-        run_sft(parse_config(SftConfig, settings, f"SFT of {kind}, round {number}"))
+        return parse_config(SftConfig, settings, f"SFT of {kind}, round {number}")
 
     def _evaluate(self, name: str, policy: str, tick: Any) -> None:
-        from eval.run.config import EvalConfig, run_eval
+        from eval.run.config import run_eval
+
+        config = self._evaluation(name, policy)
+        write_jsonl(Path(config.questions), (one.to_json() for one in self.asked(name)))
+        run_eval(config, tick)
+
+    def _evaluation(self, name: str, policy: str) -> Any:
+        from eval.run.config import EvalConfig
 
         folder, model = self.out / f"test-{name}", policy in (TRAINED, FREE, NO_TOOLS)
-        questions = folder / "asked.jsonl"
-        write_jsonl(questions, (one.to_json() for one in self.asked(name)))
         own = self.environment_of(policy)
         kind = NO_TOOLS if policy == NO_TOOLS else TRAINED
         values = {
             **self.config.eval,
             "graph": str(folder),
-            "questions": str(questions),
+            "questions": str(folder / "asked.jsonl"),
             "output_dir": str(self.out / f"eval-{name}-{policy}"),
             "environment": own.model_dump(exclude_unset=True),
             "policy": {
@@ -276,7 +306,7 @@ class SeedRun:
             "ceiling": "never",
             "seed": self.seed,
         }
-        run_eval(parse_config(EvalConfig, values, f"evaluation of {policy}"), tick)
+        return parse_config(EvalConfig, values, f"evaluation of {policy}")
 
 
 def summary(out: Path, seeds: Sequence[int], config: GraphWalkTrainedConfig) -> dict[str, Any]:
