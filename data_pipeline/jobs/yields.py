@@ -7,7 +7,7 @@ from data_pipeline.walks.lookahead import TOPICS
 from data_pipeline.walks.sampler import TOPICS as BLIND_TOPICS
 from data_pipeline.walks.streams import Stream, parse_stream
 
-WINDOW, KEPT, LOST = 200, 20, 60
+WINDOW, KEPT, LOST = 200, 120, 60
 """Walks are drawn ahead where of the last `WINDOW` blind attempts fewer than `KEPT` were kept, or
 `LOST` ended nowhere."""
 DEAD_END, RELATION_SHARE = "dead_end", "relation_share"
