@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from graphwalker.policies.base import Request
 from graphwalker.policies.local.constraint import Written
@@ -117,13 +118,35 @@ class DecodingBatch:
             written=list(written) or [None] * count,
         )
 
-    def take(self, order: Tensor) -> "DecodingBatch":
-        """These rows, in this order."""
-        tensors = {
-            name: value.index_select(0, order)
+    def joined(self, other: "DecodingBatch") -> "DecodingBatch":
+        """The rows of both, the other's behind; of the same list of stop tables."""
+        columns = max(self.ids.shape[1], other.ids.shape[1])
+
+        def both(one: Tensor, two: Tensor) -> Tensor:
+            if one.dim() > 1:
+                one, two = (pad(side, (0, columns - side.shape[1])) for side in (one, two))
+            return torch.cat((one, two))
+
+        return replace(
+            self,
+            jobs=[*self.jobs, *other.jobs],
+            written=[*self.written, *other.written],
+            greedy=self.greedy and other.greedy,
+            whole=self.whole and other.whole,
+            **{name: both(value, getattr(other, name)) for name, value in self._tensors.items()},
+        )
+
+    @property
+    def _tensors(self) -> dict[str, Tensor]:
+        return {
+            name: value
             for name in self.__slots__
             if isinstance(value := getattr(self, name), Tensor)
         }
+
+    def take(self, order: Tensor) -> "DecodingBatch":
+        """These rows, in this order."""
+        tensors = {name: value.index_select(0, order) for name, value in self._tensors.items()}
         places = listed(order)
         written: list[Written | None] = [self.written[i] for i in places]
         return replace(self, jobs=[self.jobs[i] for i in places], written=written, **tensors)

@@ -83,11 +83,14 @@ class Placement:
             return buffer
         rows = max(rows, buffer.shape[0])
         if slots > buffer.shape[2]:
-            slots = max(slots, min(-(-slots * 5 // 4 // 64) * 64, self.most))
-        larger = buffer.new_zeros(
-            (rows, buffer.shape[1], max(slots, buffer.shape[2]), buffer.shape[3])
-        )
-        larger[: buffer.shape[0], :, : buffer.shape[2]] = buffer
+            slots = max(slots, min(-(-slots * 2 // 64) * 64, self.most))
+        rows_before, slots_before = buffer.shape[0], buffer.shape[2]
+        slots = max(slots, slots_before)
+        larger = buffer.new_empty((rows, buffer.shape[1], slots, buffer.shape[3]))
+        larger[:rows_before, :, :slots_before] = buffer
+        # Hidden slots are multiplied by 0, and what stands there must be a number.
+        larger[:rows_before, :, slots_before:] = 0
+        larger[rows_before:] = 0
         return larger
 
     def write(self, buffer: Tensor, states: Tensor) -> Tensor:

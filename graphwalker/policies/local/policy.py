@@ -14,7 +14,7 @@ from torch import Tensor
 from graphwalker.errors import PolicyError, UserError
 from graphwalker.policies.base import Completion, Request
 from graphwalker.policies.local.constraint import TokenTexts, Written
-from graphwalker.policies.local.decoding import CachedEpisode, DecodingBatch, Job
+from graphwalker.policies.local.decoding import CachedEpisode, DecodingBatch, Job, listed
 from graphwalker.policies.local.kv_cache import Placement, RowCache, shared_heads_read_once
 from graphwalker.policies.local.sampling import StopTokens
 from graphwalker.policies.token_record import TurnEnds
@@ -26,11 +26,13 @@ Result = tuple[str, Completion | PolicyError]
 PREFILL_TOKENS = 4096
 """Tokens of one prefill pass, padding included."""
 COMPACT_BELOW = 0.75
-"""Finished rows leave the batch when the share of unfinished ones falls below this."""
+"""Finished rows leave the batch when the share of unfinished ones falls below this, and others take
+their place: where all turns of a batch were waited for, most steps drew for a few long ones."""
 
 
 class TransformersPolicy:
-    """Completes all submitted requests as batches of at most `batch_size` rows.
+    """Decodes at most `batch_size` of the submitted requests at once; one that is done makes room
+    for the next, whatever is still written beside it.
 
     `max_context` bounds the tokens of an episode: a completion that meets it, or has no room at
     all, finishes with `length`. `temperature` and the other settings come with each request.
@@ -58,28 +60,40 @@ class TransformersPolicy:
         self._episodes: dict[str, CachedEpisode] = {}
         self._owners: list[CachedEpisode | None] = []
         self._cache = RowCache(model.config.num_hidden_layers)
+        self._stop_kinds: list[tuple[str, ...]] = []
+        """Those of all requests so far, in the order of their tables."""
+        self._batch: DecodingBatch | None = None
+        """The rows that are being written, in the first rows of the cache."""
         self._mask = torch.empty(0)
 
     def submit(self, request: Request) -> None:
-        if request.key in self._waiting:
+        if request.key in self._waiting or request.key in self._written_keys():
             raise PolicyError(f"episode {request.key!r} already waits for a completion")
         self._waiting[request.key] = request
 
     def collect(self) -> list[Result]:
-        requests, self._waiting = list(self._waiting.values()), {}
-        results: list[Result] = []
         training = self.model.training
         self.model.eval()
         try:
             with torch.inference_mode(), shared_heads_read_once(self.model):
-                for start in range(0, len(requests), self.batch_size):
-                    results += self._complete(requests[start : start + self.batch_size])
+                results: list[Result] = []
+                while not results and (self._waiting or self._batch):
+                    results = self._admit()
+                    results += self._decode()
+                return results
+        except BaseException:
+            self._batch = None  # the caller's episodes are lost, and rows half written with them
+            self._waiting = {}
+            raise
         finally:
             self.model.train(training)
-        return results
 
     def release(self, key: str) -> None:
         self._waiting.pop(key, None)
+        if self._batch is not None and key in self._written_keys():
+            left = [i for i, job in enumerate(self._batch.jobs) if job.request.key != key]
+            with torch.inference_mode():
+                self._batch = self._compact(self._batch, left) if left else None
         episode = self._episodes.pop(key, None)
         if episode is not None:
             self._owners[episode.row] = None
@@ -88,14 +102,21 @@ class TransformersPolicy:
         """Give the memory of the cache back; episodes that were not released are forgotten."""
         self._episodes.clear()
         self._owners.clear()
+        self._batch = None
         self._cache = RowCache(self.model.config.num_hidden_layers)
         self._mask = torch.empty(0)
 
-    # --- one batch of requests
+    def _written_keys(self) -> set[str]:
+        return {job.request.key for job in self._batch.jobs} if self._batch is not None else set()
 
-    def _complete(self, requests: Sequence[Request]) -> list[Result]:
+    # --- requests into the batch
+
+    def _admit(self) -> list[Result]:
+        """Let as many requests in as there is room for, in the order in which they came; returns
+        those that have no room for a token."""
+        keys = list(self._waiting)[: self.batch_size - len(self._written_keys())]
         prompts: dict[tuple[Message, ...], list[int]] = {}
-        jobs = [self._job(request, prompts) for request in requests]
+        jobs = [self._job(self._waiting.pop(key), prompts) for key in keys]
         results: list[Result] = [
             (job.request.key, Completion("", "length", prompt_tokens=len(job.episode.ids)))
             for job in jobs
@@ -104,7 +125,14 @@ class TransformersPolicy:
         jobs = [job for job in jobs if job.budget > 0]
         if jobs:
             self._prefill([job.episode for job in jobs])
-            results += self._decode(jobs)
+            for job in jobs:
+                if job.request.stop not in self._stop_kinds:
+                    self._stop_kinds.append(job.request.stop)
+            written = [self._written(job) for job in jobs]
+            batch = DecodingBatch.start(jobs, self._stop_kinds, self.model.device, written)
+            if self._batch is not None:
+                batch = self._batch.joined(batch)
+            self._batch = self._compact(batch, range(len(batch.jobs)))
         return results
 
     def _job(self, request: Request, prompts: dict[tuple[Message, ...], list[int]]) -> Job:
@@ -193,22 +221,21 @@ class TransformersPolicy:
 
     # --- decode
 
-    def _decode(self, jobs: list[Job]) -> list[Result]:
-        results: list[Result] = []
-        stops = list(dict.fromkeys(job.request.stop for job in jobs))
-        tables = torch.stack([self._stops.table(stop) for stop in stops]).to(self.model.device)
-        jobs = self._arrange(jobs)
-        written = [self._written(job) for job in jobs]
-        batch = DecodingBatch.start(jobs, stops, self.model.device, written)
-        self._hide_after(batch)
-        while True:
+    def _decode(self) -> list[Result]:
+        """Draw until enough rows are done, and let these go."""
+        batch, results = self._batch, list[Result]()
+        if batch is None:
+            return results
+        kinds = [self._stops.table(stop) for stop in self._stop_kinds]
+        tables = torch.stack(kinds).to(self.model.device)
+        alive = len(batch.jobs)
+        while alive >= COMPACT_BELOW * len(batch.jobs):
             batch.advance(self._next_logits(batch), tables, self._stops)
             alive = int(batch.alive.sum())
-            if alive < COMPACT_BELOW * len(batch.jobs):
-                results += [self._finish(*row) for row in batch.drawn(alive=False)]
-                if not alive:
-                    return results
-                batch = self._compact(batch)
+        results = [self._finish(*row) for row in batch.drawn(alive=False)]
+        left = [i for i, on in enumerate(listed(batch.alive)) if on]
+        self._batch = self._compact(batch, left) if left else None
+        return results
 
     def _written(self, job: Job) -> Written | None:
         if job.request.grammar is None:
@@ -235,7 +262,7 @@ class TransformersPolicy:
 
     def _hide_after(self, batch: DecodingBatch) -> None:
         """A mask that shows each row its own past; every step uncovers one more slot."""
-        width = int(batch.position.max()) + batch.ids.shape[1]
+        width = int((batch.position + batch.budget - batch.count).max()) + 1
         slots = torch.arange(width, device=batch.position.device)
         self._mask = self._hidden(slots >= batch.position[:, None])
 
@@ -252,17 +279,17 @@ class TransformersPolicy:
             batch.token[:, None], batch.position[:, None], self._mask[:, None, None, :width]
         )
 
-    def _compact(self, batch: DecodingBatch) -> DecodingBatch:
-        """Only the unfinished rows, moved to the front of the cache."""
-        alive: list[Job] = []
-        for job, position, _, _ in batch.drawn(alive=True):
-            job.episode.cached = position
-            alive.append(job)
-        before = {id(job): i for i, job in enumerate(batch.jobs)}
-        order = torch.tensor([before[id(job)] for job in self._arrange(alive)])
-        order = order.to(batch.token.device)
-        self._mask = self._mask.index_select(0, order)
-        return batch.take(order)
+    def _compact(self, batch: DecodingBatch, left: Sequence[int]) -> DecodingBatch:
+        """Only these rows of the batch, in the first rows of the cache."""
+        positions = listed(batch.position)
+        for i in left:
+            batch.jobs[i].episode.cached = positions[i]
+        before = {id(batch.jobs[i]): i for i in left}
+        arranged = self._arrange([batch.jobs[i] for i in left])
+        order = torch.tensor([before[id(job)] for job in arranged])
+        batch = batch.take(order.to(batch.token.device))
+        self._hide_after(batch)
+        return batch
 
     def _finish(
         self, job: Job, position: int, ids: list[int], logprobs: tuple[float, ...]

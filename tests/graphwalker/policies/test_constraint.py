@@ -106,7 +106,10 @@ def test_constrained_rows_are_the_same_alone_and_beside_free_ones(temperature):
             policy.submit(
                 Request(f"q{i}", messages, ASKED, (), sampling, ("</s>",), grammar=grammar)
             )
-        return {key: done.text for key, done in policy.collect()}
+        texts = {}
+        while results := policy.collect():
+            texts |= {key: done.text for key, done in results}
+        return texts
 
     texts = play(6)
     assert texts == play(1)

@@ -87,11 +87,19 @@ def play(policy, count, turns=3, restart=False, sampling=None):
             policy.submit(
                 Request(f"q{i}#0", conversation, ASKED, turns_taken(turn), sampling, STOP, restart)
             )
-        for key, completion in policy.collect():
-            i = int(key[1:-2])
-            completions[i].append(completion)
-            messages[i] += (Message("assistant", completion.text), observation(i, turn))
+        while results := policy.collect():
+            for key, completion in results:
+                i = int(key[1:-2])
+                completions[i].append(completion)
+                messages[i] += (Message("assistant", completion.text), observation(i, turn))
     return completions
+
+
+def all_of(policy):
+    found = {}
+    while results := policy.collect():
+        found |= dict(results)
+    return found
 
 
 def engine(model, tokenizer, **settings):
@@ -235,7 +243,7 @@ def test_samples_of_one_question_share_the_prompt_and_still_differ(model, tokeni
     for sample in range(8):
         sampling = Sampling(temperature=1.0, max_tokens=12)
         policy.submit(Request(f"q#{sample}", prompt(3), ASKED, (), sampling, STOP))
-    shared = dict(policy.collect())
+    shared = all_of(policy)
     for key, completion in shared.items():
         single = engine(model, tokenizer)
         single.submit(Request(key, prompt(3), ASKED, (), Sampling(1.0, max_tokens=12), STOP))
@@ -315,6 +323,70 @@ def test_two_requests_of_one_episode_are_refused(model, tokenizer):
     policy.submit(request)
     with pytest.raises(PolicyError, match="already waits"):
         policy.submit(request)
+
+
+def asked_for(index, tokens, turn=0, messages=None):
+    sampling = Sampling(1.0, max_tokens=tokens, seed=index)
+    return Request(f"q{index}#0", messages or prompt(index), ASKED, turns_taken(turn), sampling, ())
+
+
+def test_an_episode_that_joins_others_half_way_draws_what_it_draws_alone(model, tokenizer):
+    policy = engine(model, tokenizer)
+    for index, tokens in enumerate((30, 2, 20, 3)):
+        policy.submit(asked_for(index, tokens))
+    found = dict(policy.collect())
+    assert "q1#0" in found and "q0#0" not in found
+    more = (*prompt(1), Message("assistant", found["q1#0"].text), observation(1, 0))
+    policy.submit(asked_for(1, 25, turn=1, messages=more))
+    policy.submit(asked_for(4, 60))  # more columns than any row so far
+    second = all_of(policy)
+    found |= {key: done for key, done in second.items() if key != "q1#0"}
+    for index, tokens in ((0, 30), (2, 20), (3, 3), (4, 60)):
+        alone = engine(model, tokenizer)
+        alone.submit(asked_for(index, tokens))
+        assert found[f"q{index}#0"].token_ids == all_of(alone)[f"q{index}#0"].token_ids
+    alone = engine(model, tokenizer)
+    alone.submit(asked_for(1, 25, turn=1, messages=more))
+    assert second["q1#0"].token_ids == all_of(alone)["q1#0"].token_ids
+
+
+def test_an_episode_released_while_it_is_written_leaves_the_others_as_they_are(model, tokenizer):
+    policy = engine(model, tokenizer)
+    for index, tokens in enumerate((30, 2, 20)):
+        policy.submit(asked_for(index, tokens))
+    policy.collect()
+    with pytest.raises(PolicyError, match="already waits"):
+        policy.submit(asked_for(0, 5))
+    policy.release("q0#0")
+    policy.submit(asked_for(0, 5))
+    found = all_of(policy)
+    assert set(found) == {"q0#0", "q2#0"}
+    for index, tokens in ((0, 5), (2, 20)):
+        alone = engine(model, tokenizer)
+        alone.submit(asked_for(index, tokens))
+        assert found[f"q{index}#0"].token_ids == all_of(alone)[f"q{index}#0"].token_ids
+
+
+def test_after_a_failure_nothing_half_written_is_left(model, tokenizer, monkeypatch):
+    policy = engine(model, tokenizer)
+    for index, tokens in enumerate((30, 2)):
+        policy.submit(asked_for(index, tokens))
+    policy.collect()
+
+    def fails(batch):
+        raise RuntimeError("out of memory")
+
+    monkeypatch.setattr(policy, "_next_logits", fails)
+    with pytest.raises(RuntimeError, match="out of memory"):
+        policy.collect()
+    monkeypatch.undo()
+    for index in range(2):
+        policy.release(f"q{index}#0")
+    assert policy.collect() == []
+    policy.submit(asked_for(0, 7))
+    fresh = engine(model, tokenizer)
+    fresh.submit(asked_for(0, 7))
+    assert all_of(policy)["q0#0"].token_ids == all_of(fresh)["q0#0"].token_ids
 
 
 def test_a_model_in_training_is_left_in_training(model, tokenizer):

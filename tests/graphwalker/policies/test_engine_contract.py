@@ -275,9 +275,7 @@ def test_nothing_pending_collects_nothing(engine, toy):
     assert engine().collect() == []
 
 
-def test_no_episode_of_vllm_waits_for_a_longer_one(engine, toy, request):
-    if "transformers" in request.node.callspec.id:
-        pytest.skip("the transformers engine completes a batch as one")
+def test_no_episode_waits_for_a_longer_one(engine, toy):
     policy = engine()
     policy.submit(asked(1, Sampling(max_tokens=400)))
     policy.submit(asked(0, Sampling(max_tokens=2)))
