@@ -57,9 +57,10 @@ def main() -> None:
 
 def _played(repo: Path, demo: Path) -> dict[str, Any]:
     """The figures of one run with the code of that checkout."""
-    command = [sys.executable, str(Path(__file__).resolve()), "--play", "--demo", str(demo)]
+    # -P: beside this file lies a `training.py`.
+    command = [sys.executable, "-P", str(Path(__file__).resolve()), "--play", "--demo", str(demo)]
     environment = {**os.environ, "PYTHONPATH": str(repo), "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, cwd=repo, env=environment, check=True, capture_output=True)
+    done = subprocess.run(command, cwd=repo, env=environment, check=True, stdout=subprocess.PIPE)
     return json.loads(done.stdout.splitlines()[-1])
 
 
