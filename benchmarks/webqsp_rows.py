@@ -226,7 +226,9 @@ class Rows:
 
     def _ceiling(self, name: str) -> None:
         where = ("--graph", str(self.graph), "--questions", str(self.sources.test), "--json")
-        text = self._call("ceiling", *where, *settings_line(self._environment(name)), quiet=True)
+        text = self._call(
+            "ceiling", *where, *settings_line({"environment": self._environment(name)}), quiet=True
+        )
         write_json(self.out / "eval" / f"{name}-ceiling.json", json.loads(text))
 
     def _make_model(self) -> None:
