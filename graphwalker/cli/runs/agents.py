@@ -27,7 +27,7 @@ AGENT = ("graph!", "model!", "format", "api", "max_tokens", "force_environment")
 @verb(app, "graph", "out", "seed")
 def demo(
     given: Given,
-    quick: Annotated[bool, Option("--quick", help="Lower figures in three to five minutes.")] = False,
+    quick: Annotated[bool, Option("--quick", help="Lower figures in two to five minutes.")] = False,
 ) -> None:
     """Run the whole pipeline on a laptop: a world, its data, three training stages, a report.
 
