@@ -35,8 +35,8 @@ ENDS, ENDINGS = 2, 3
 """Entities that one hop leads to, of which it tries some; last hops of a walk that are tried."""
 SMALL = 1 << 15
 """Entities to start from up to which a walk looks to its end before each hop, and walks of a topic
-are remembered. Of a larger graph nothing comes twice: there it looks whether the next entity has
-hops that may follow."""
+are remembered. Of a larger graph nothing comes twice: there it takes no hop that leads nowhere at
+any entity, and looks whether the next entity has hops that may follow."""
 REMEMBERED = 1 << 14
 """Topics whose walks are remembered."""
 
@@ -106,6 +106,7 @@ class LookaheadWalker:
         self._places: WalkedPlaces = walker.places
         self._is_small = walker.seeds.size <= SMALL
         self._starting: defaultdict[int, dict[str, bool]] = defaultdict(dict[str, bool])
+        self._leading: dict[tuple[KnownHop, int, frozenset[str]], bool] = {}
         self._remembered = lru_cache(REMEMBERED)(self._some_from)
 
     def sample(
@@ -217,7 +218,23 @@ class LookaheadWalker:
             hops = [hop for hop in hops if hop not in known]
         if avoided:
             hops = [*filter(self._keeping_off(avoided), hops)]
+        if left > 1 and not self._is_small:
+            hops = [hop for hop in hops if self._may_lead(hop, left - 1, avoided)]
         return hops
+
+    def _may_lead(self, hop: KnownHop, left: int, avoided: frozenset[str]) -> bool:
+        """Whether so many hops may follow that one at any entity: found out once, without a look
+        at the graph."""
+        key = hop, left, avoided
+        found = self._leading.get(key)
+        if found is None:
+            followers = self._places.followers(hop)
+            keeping_off = self._keeping_off(avoided)
+            found = self._leading[key] = followers is None or any(
+                left == 1 or (after.describes and self._may_lead(after, left - 1, avoided))
+                for after in filter(keeping_off, followers)
+            )
+        return found
 
     def _targets(self, path: _Path, way: HopEnds, left: int) -> list[Entity]:
         """The entities that the hop leads to where the path ends; none where it leads back."""

@@ -100,6 +100,7 @@ class WalkedPlaces:
         self._judge = judge
         self._known: dict[Hop, KnownHop] = {}
         self._listed = {d: dict[str, KnownHop | None]() for d in Direction}
+        self._followers: dict[KnownHop, list[KnownHop] | None] = {}
         self._young: dict[str, WalkedPlace] = {}
         self._old: dict[str, WalkedPlace] = {}
 
@@ -187,6 +188,21 @@ class WalkedPlaces:
         if left == 1 or way.literal:
             return left == 1 and bool(way.ends)
         return any(self.passes(way, hop, end) and self.leads(end, hop, left - 1) for end in way.ids)
+
+    def followers(self, hop: KnownHop) -> list[KnownHop] | None:
+        """The hops that may follow that one, wherever it leads; `None` where that is not known."""
+        if hop not in self._followers:
+            hops = self._judge.followers(hop.hop) if self._judge else None
+            self._followers[hop] = (
+                None
+                if hops is None
+                else [
+                    known
+                    for known in map(self.known, hops)
+                    if known.allowed and self._seeds.allows(known.hop.relation)
+                ]
+            )
+        return self._followers[hop]
 
     def _follows(self, judge: Plausibility, reached_by: KnownHop, hop: KnownHop) -> bool:
         found = hop.after.get(reached_by)

@@ -129,6 +129,18 @@ class Company:
             found = self._shares[key] = both / known if known >= SEEN_OFTEN else 1.0
         return found
 
+    def often_with(self, given: Hop, least: float) -> list[Hop] | None:
+        """The hops whose `share` is so large; `None` where too few entities are known to tell."""
+        having = self._having.get(given, 0)
+        known = having.bit_count()
+        if known < SEEN_OFTEN or not least:
+            return None
+        return [
+            hop
+            for hop, others in self._having.items()
+            if (having & others).bit_count() / known >= least
+        ]
+
 
 @dataclass(frozen=True)
 class Plausibility:
@@ -244,6 +256,15 @@ class Plausibility:
                 and not (self.config.worded_only and self._apart(reached_by, hop))
             )
         return found
+
+    def followers(self, reached_by: Hop) -> list[Hop] | None:
+        """All hops that make sense behind that one; `None` where the sample does not tell."""
+        if not self.config.on:
+            return None
+        together = self.company.often_with(reversed_hop(reached_by), self.config.min_together)
+        if together is None:
+            return None
+        return [hop for hop in together if self.follows(reached_by, hop)]
 
     def _apart(self, one: Hop, two: Hop) -> bool:
         """Whether `apart.txt` keeps the two from following one another."""

@@ -64,7 +64,9 @@ def test_what_is_drawn_ahead_may_be_asked(graph, monkeypatch, small, structure):
 
 
 @pytest.mark.long
-def test_it_keeps_off_what_it_is_told(graph):
+@pytest.mark.parametrize("small", [lookahead.SMALL, 0])
+def test_it_keeps_off_what_it_is_told(graph, monkeypatch, small):
+    monkeypatch.setattr(lookahead, "SMALL", small)
     often = drawn(graph, "3-hop")[0].walk.query.relations
     found = drawn(graph, "3-hop", frozenset(often))
     assert found and all(set(often).isdisjoint(one.walk.query.relations) for one in found)

@@ -52,6 +52,21 @@ def test_a_walk_does_not_lead_back() -> None:
     assert not judge().follows(Hop(WORKS), parse_hop(f"~{WORKS}"))
 
 
+def test_what_may_follow_a_hop_is_known_without_a_look_at_entities() -> None:
+    places = Walker(GRAPH, Seeds(GRAPH), WalkRules(), plausibility=judge()).places
+    behind: dict[Hop, set[Hop]] = {}
+    for place in map(places.at, NAMES):
+        for hop in places.onward(place, None, False, False):
+            for end in places.way(place, hop).ids:
+                after = places.onward(places.at(end), hop, True, False)
+                behind.setdefault(hop.hop, set()).update(one.hop for one in after)
+    unknown = parse_hop(f"~{TASTE}")  # one fact does not tell
+    assert judge().followers(unknown) is None and behind.pop(unknown)
+    told = {hop: places.followers(places.known(hop)) or () for hop in behind}
+    assert behind == {hop: {one.hop for one in after} for hop, after in told.items()}
+    assert behind[Hop(WORKS)] == {Hop(BORN)} and not behind[Hop(BORN)]
+
+
 def test_what_many_share_describes_nothing() -> None:
     assert judge().describes(Hop(BORN)) and not judge(max_fan_in=4).describes(Hop(BORN))
     assert not judge(max_fan_out=2).describes(parse_hop(f"~{WORKS}"))
