@@ -1,127 +1,38 @@
-"""The transformers engine: what it samples does not depend on batches, and its ids add up."""
+"""The transformers engine: where its turns end, and that its ids and log-probabilities add up."""
 
-import random
-from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
 torch = pytest.importorskip("torch")
 
-from tokenizers import Tokenizer, models, pre_tokenizers  # noqa: E402
-from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM  # noqa: E402
+from tiny_engine import (  # noqa: E402
+    ASKED,
+    FORMAT,
+    STOP,
+    engine,
+    ids_of,
+    make_model,
+    make_tokenizer,
+    observation,
+    play,
+    prompt,
+)
 
-from graphwalker.errors import PolicyError, UserError  # noqa: E402
-from graphwalker.policies.base import Completion, Request, Sampling  # noqa: E402
-from graphwalker.policies.local.policy import TransformersPolicy  # noqa: E402
+from graphwalker.errors import UserError  # noqa: E402
+from graphwalker.policies.base import Request, Sampling  # noqa: E402
 from graphwalker.policies.local.sampling import Cut, draw  # noqa: E402
-from graphwalker.question import Question  # noqa: E402
-from graphwalker.tokens.segments import FORMATS, extension_ids, prompt_ids  # noqa: E402
-from graphwalker.trajectory import Message, Turn  # noqa: E402
-
-FORMAT = FORMATS["inline"]
-STOP = ("</kg-query>", "</answer>")
-WORDS = [f"w{i}" for i in range(90)]
-ASKED = Question("q", "?", ())
+from graphwalker.tokens.segments import extension_ids, prompt_ids  # noqa: E402
 
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    """One token per word; `</answer>` is a token, `</kg-query>` takes three."""
-    special = ["<unk>", "<pad>", "<|im_end|>"]
-    parts = ["</answer>", "</kg", "-", "query>", "\n"]
-    vocabulary = {t: i for i, t in enumerate([*special, *parts, *WORDS])}
-    words = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
-    words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    return PreTrainedTokenizerFast(
-        tokenizer_object=words, unk_token="<unk>", pad_token="<pad>", eos_token="<|im_end|>"
-    )
-
-
-def make_model(tokenizer, key_value_heads=4):
-    torch.manual_seed(1)
-    config = Qwen2Config(
-        vocab_size=len(tokenizer),
-        hidden_size=32,
-        intermediate_size=64,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=key_value_heads,
-        max_position_embeddings=512,
-        tie_word_embeddings=True,
-        initializer_range=0.3,
-    )
-    return Qwen2ForCausalLM(config).eval()
+    return make_tokenizer()
 
 
 @pytest.fixture(scope="module", params=[4, 2], ids=["plain", "grouped heads"])
 def model(request, tokenizer):
     return make_model(tokenizer, request.param)
-
-
-def words(rng: random.Random, count: int) -> str:
-    return " ".join(rng.choice(WORDS) for _ in range(count))
-
-
-def prompt(index: int) -> tuple[Message, ...]:
-    rng = random.Random(index)
-    return (Message("system", "w1 w2"), Message("user", words(rng, 3 + index % 7)))
-
-
-def observation(index: int, turn: int) -> Message:
-    rng = random.Random(1000 * index + turn)
-    return Message("user", words(rng, 2 + (index + turn) % 9))
-
-
-def turns_taken(count: int) -> Sequence[Turn]:
-    return [Turn((), "")] * count
-
-
-def play(policy, count, turns=3, restart=False, sampling=None):
-    """Every completion of `count` conversations, as (index -> list), through any batch size."""
-    sampling = sampling or Sampling(temperature=0, max_tokens=12)
-    messages = {i: prompt(i) for i in range(count)}
-    completions: dict[int, list[Completion]] = {i: [] for i in range(count)}
-    for turn in range(turns):
-        for i, conversation in messages.items():
-            policy.submit(
-                Request(f"q{i}#0", conversation, ASKED, turns_taken(turn), sampling, STOP, restart)
-            )
-        while results := policy.collect():
-            for key, completion in results:
-                i = int(key[1:-2])
-                completions[i].append(completion)
-                messages[i] += (Message("assistant", completion.text), observation(i, turn))
-    return completions
-
-
-def all_of(policy):
-    found = {}
-    while results := policy.collect():
-        found |= dict(results)
-    return found
-
-
-def engine(model, tokenizer, **settings):
-    return TransformersPolicy(model, tokenizer, FORMAT, **{"max_context": 256} | settings)
-
-
-def ids_of(completions):
-    return {i: [c.token_ids for c in turns] for i, turns in completions.items()}
-
-
-@pytest.mark.long
-def test_greedy_turns_are_the_same_alone_and_in_a_batch_of_16(model, tokenizer):
-    alone = play(engine(model, tokenizer, batch_size=1), 16)
-    assert ids_of(alone) == ids_of(play(engine(model, tokenizer, batch_size=16), 16))
-
-
-@pytest.mark.long
-def test_sampled_turns_are_the_same_alone_and_in_a_batch_of_16(model, tokenizer):
-    sampling = Sampling(temperature=1.0, max_tokens=12, seed=5)
-    alone = play(engine(model, tokenizer, batch_size=1), 16, sampling=sampling)
-    together = play(engine(model, tokenizer, batch_size=16), 16, sampling=sampling)
-    assert ids_of(alone) == ids_of(together)
 
 
 def test_another_seed_or_key_draws_other_tokens(model, tokenizer):
@@ -238,39 +149,6 @@ def test_a_context_that_fills_up_in_mid_turn_finishes_with_length(model, tokeniz
     assert completion.finish == "length" and len(completion.token_ids) == 3
 
 
-def test_samples_of_one_question_share_the_prompt_and_still_differ(model, tokenizer):
-    policy = engine(model, tokenizer)
-    for sample in range(8):
-        sampling = Sampling(temperature=1.0, max_tokens=12)
-        policy.submit(Request(f"q#{sample}", prompt(3), ASKED, (), sampling, STOP))
-    shared = all_of(policy)
-    for key, completion in shared.items():
-        single = engine(model, tokenizer)
-        single.submit(Request(key, prompt(3), ASKED, (), Sampling(1.0, max_tokens=12), STOP))
-        [(_, alone)] = single.collect()
-        assert alone.token_ids == completion.token_ids
-    assert len({c.token_ids for c in shared.values()}) > 1
-
-
-def test_released_rows_are_used_again(model, tokenizer):
-    policy = engine(model, tokenizer)
-    for _ in range(3):
-        play(policy, 5, turns=2)
-        for i in range(5):
-            policy.release(f"q{i}#0")
-    assert len(policy._owners) == 5 and not any(policy._owners)
-
-
-def test_results_after_releases_equal_those_of_a_fresh_engine(model, tokenizer):
-    used = engine(model, tokenizer)
-    play(used, 9, turns=2)
-    for i in (0, 3, 4, 5, 6, 7, 8):
-        used.release(f"q{i}#0")
-    for i in (1, 2):
-        used.release(f"q{i}#0")
-    assert ids_of(play(used, 7)) == ids_of(play(engine(model, tokenizer), 7))
-
-
 def test_a_restarted_context_is_read_anew(model, tokenizer):
     policy = engine(model, tokenizer)
     play(policy, 1, turns=2)
@@ -311,82 +189,6 @@ def test_cuts_leave_the_likeliest_tokens_of_each_row_alone():
         for row, drawn in enumerate(token.tolist()):
             found[row].add(drawn)
     assert found == [{0, 1}, {0, 1}, {0, 1}, {0, 1}, {0, 1, 2, 3}]
-
-
-def test_nothing_pending_collects_nothing(model, tokenizer):
-    assert engine(model, tokenizer).collect() == []
-
-
-def test_two_requests_of_one_episode_are_refused(model, tokenizer):
-    policy = engine(model, tokenizer)
-    request = Request("q0#0", prompt(0), ASKED, (), Sampling())
-    policy.submit(request)
-    with pytest.raises(PolicyError, match="already waits"):
-        policy.submit(request)
-
-
-def asked_for(index, tokens, turn=0, messages=None):
-    sampling = Sampling(1.0, max_tokens=tokens, seed=index)
-    return Request(f"q{index}#0", messages or prompt(index), ASKED, turns_taken(turn), sampling, ())
-
-
-def test_an_episode_that_joins_others_half_way_draws_what_it_draws_alone(model, tokenizer):
-    policy = engine(model, tokenizer)
-    for index, tokens in enumerate((30, 2, 20, 3)):
-        policy.submit(asked_for(index, tokens))
-    found = dict(policy.collect())
-    assert "q1#0" in found and "q0#0" not in found
-    more = (*prompt(1), Message("assistant", found["q1#0"].text), observation(1, 0))
-    policy.submit(asked_for(1, 25, turn=1, messages=more))
-    policy.submit(asked_for(4, 60))  # more columns than any row so far
-    second = all_of(policy)
-    found |= {key: done for key, done in second.items() if key != "q1#0"}
-    for index, tokens in ((0, 30), (2, 20), (3, 3), (4, 60)):
-        alone = engine(model, tokenizer)
-        alone.submit(asked_for(index, tokens))
-        assert found[f"q{index}#0"].token_ids == all_of(alone)[f"q{index}#0"].token_ids
-    alone = engine(model, tokenizer)
-    alone.submit(asked_for(1, 25, turn=1, messages=more))
-    assert second["q1#0"].token_ids == all_of(alone)["q1#0"].token_ids
-
-
-def test_an_episode_released_while_it_is_written_leaves_the_others_as_they_are(model, tokenizer):
-    policy = engine(model, tokenizer)
-    for index, tokens in enumerate((30, 2, 20)):
-        policy.submit(asked_for(index, tokens))
-    policy.collect()
-    with pytest.raises(PolicyError, match="already waits"):
-        policy.submit(asked_for(0, 5))
-    policy.release("q0#0")
-    policy.submit(asked_for(0, 5))
-    found = all_of(policy)
-    assert set(found) == {"q0#0", "q2#0"}
-    for index, tokens in ((0, 5), (2, 20)):
-        alone = engine(model, tokenizer)
-        alone.submit(asked_for(index, tokens))
-        assert found[f"q{index}#0"].token_ids == all_of(alone)[f"q{index}#0"].token_ids
-
-
-def test_after_a_failure_nothing_half_written_is_left(model, tokenizer, monkeypatch):
-    policy = engine(model, tokenizer)
-    for index, tokens in enumerate((30, 2)):
-        policy.submit(asked_for(index, tokens))
-    policy.collect()
-
-    def fails(batch):
-        raise RuntimeError("out of memory")
-
-    monkeypatch.setattr(policy, "_next_logits", fails)
-    with pytest.raises(RuntimeError, match="out of memory"):
-        policy.collect()
-    monkeypatch.undo()
-    for index in range(2):
-        policy.release(f"q{index}#0")
-    assert policy.collect() == []
-    policy.submit(asked_for(0, 7))
-    fresh = engine(model, tokenizer)
-    fresh.submit(asked_for(0, 7))
-    assert all_of(policy)["q0#0"].token_ids == all_of(fresh)["q0#0"].token_ids
 
 
 def test_a_model_in_training_is_left_in_training(model, tokenizer):

@@ -1,0 +1,151 @@
+"""Batches of the transformers engine: an episode draws in any of them what it draws alone."""
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from tiny_engine import (  # noqa: E402
+    ASKED,
+    STOP,
+    all_of,
+    asked_for,
+    engine,
+    ids_of,
+    make_model,
+    make_tokenizer,
+    observation,
+    play,
+    prompt,
+)
+
+from graphwalker.errors import PolicyError  # noqa: E402
+from graphwalker.policies.base import Request, Sampling  # noqa: E402
+from graphwalker.trajectory import Message  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return make_tokenizer()
+
+
+@pytest.fixture(scope="module", params=[4, 2], ids=["plain", "grouped heads"])
+def model(request, tokenizer):
+    return make_model(tokenizer, request.param)
+
+
+@pytest.mark.long
+def test_greedy_turns_are_the_same_alone_and_in_a_batch_of_16(model, tokenizer):
+    alone = play(engine(model, tokenizer, batch_size=1), 16)
+    assert ids_of(alone) == ids_of(play(engine(model, tokenizer, batch_size=16), 16))
+
+
+@pytest.mark.long
+def test_sampled_turns_are_the_same_alone_and_in_a_batch_of_16(model, tokenizer):
+    sampling = Sampling(temperature=1.0, max_tokens=12, seed=5)
+    alone = play(engine(model, tokenizer, batch_size=1), 16, sampling=sampling)
+    together = play(engine(model, tokenizer, batch_size=16), 16, sampling=sampling)
+    assert ids_of(alone) == ids_of(together)
+
+
+def test_samples_of_one_question_share_the_prompt_and_still_differ(model, tokenizer):
+    policy = engine(model, tokenizer)
+    for sample in range(8):
+        sampling = Sampling(temperature=1.0, max_tokens=12)
+        policy.submit(Request(f"q#{sample}", prompt(3), ASKED, (), sampling, STOP))
+    shared = all_of(policy)
+    for key, completion in shared.items():
+        single = engine(model, tokenizer)
+        single.submit(Request(key, prompt(3), ASKED, (), Sampling(1.0, max_tokens=12), STOP))
+        [(_, alone)] = single.collect()
+        assert alone.token_ids == completion.token_ids
+    assert len({c.token_ids for c in shared.values()}) > 1
+
+
+def test_released_rows_are_used_again(model, tokenizer):
+    policy = engine(model, tokenizer)
+    for _ in range(3):
+        play(policy, 5, turns=2)
+        for i in range(5):
+            policy.release(f"q{i}#0")
+    assert len(policy._owners) == 5 and not any(policy._owners)
+
+
+def test_results_after_releases_equal_those_of_a_fresh_engine(model, tokenizer):
+    used = engine(model, tokenizer)
+    play(used, 9, turns=2)
+    for i in (0, 3, 4, 5, 6, 7, 8):
+        used.release(f"q{i}#0")
+    for i in (1, 2):
+        used.release(f"q{i}#0")
+    assert ids_of(play(used, 7)) == ids_of(play(engine(model, tokenizer), 7))
+
+
+def test_nothing_pending_collects_nothing(model, tokenizer):
+    assert engine(model, tokenizer).collect() == []
+
+
+def test_two_requests_of_one_episode_are_refused(model, tokenizer):
+    policy = engine(model, tokenizer)
+    request = Request("q0#0", prompt(0), ASKED, (), Sampling())
+    policy.submit(request)
+    with pytest.raises(PolicyError, match="already waits"):
+        policy.submit(request)
+
+
+def test_an_episode_that_joins_others_half_way_draws_what_it_draws_alone(model, tokenizer):
+    policy = engine(model, tokenizer)
+    for index, tokens in enumerate((30, 2, 20, 3)):
+        policy.submit(asked_for(index, tokens))
+    found = dict(policy.collect())
+    assert "q1#0" in found and "q0#0" not in found
+    more = (*prompt(1), Message("assistant", found["q1#0"].text), observation(1, 0))
+    policy.submit(asked_for(1, 25, turn=1, messages=more))
+    policy.submit(asked_for(4, 60))  # more columns than any row so far
+    second = all_of(policy)
+    found |= {key: done for key, done in second.items() if key != "q1#0"}
+    for index, tokens in ((0, 30), (2, 20), (3, 3), (4, 60)):
+        alone = engine(model, tokenizer)
+        alone.submit(asked_for(index, tokens))
+        assert found[f"q{index}#0"].token_ids == all_of(alone)[f"q{index}#0"].token_ids
+    alone = engine(model, tokenizer)
+    alone.submit(asked_for(1, 25, turn=1, messages=more))
+    assert second["q1#0"].token_ids == all_of(alone)["q1#0"].token_ids
+
+
+def test_an_episode_released_while_it_is_written_leaves_the_others_as_they_are(model, tokenizer):
+    policy = engine(model, tokenizer)
+    for index, tokens in enumerate((30, 2, 20)):
+        policy.submit(asked_for(index, tokens))
+    policy.collect()
+    with pytest.raises(PolicyError, match="already waits"):
+        policy.submit(asked_for(0, 5))
+    policy.release("q0#0")
+    policy.submit(asked_for(0, 5))
+    found = all_of(policy)
+    assert set(found) == {"q0#0", "q2#0"}
+    for index, tokens in ((0, 5), (2, 20)):
+        alone = engine(model, tokenizer)
+        alone.submit(asked_for(index, tokens))
+        assert found[f"q{index}#0"].token_ids == all_of(alone)[f"q{index}#0"].token_ids
+
+
+def test_after_a_failure_nothing_half_written_is_left(model, tokenizer, monkeypatch):
+    policy = engine(model, tokenizer)
+    for index, tokens in enumerate((30, 2)):
+        policy.submit(asked_for(index, tokens))
+    policy.collect()
+
+    def fails(batch):
+        raise RuntimeError("out of memory")
+
+    monkeypatch.setattr(policy, "_next_logits", fails)
+    with pytest.raises(RuntimeError, match="out of memory"):
+        policy.collect()
+    monkeypatch.undo()
+    for index in range(2):
+        policy.release(f"q{index}#0")
+    assert policy.collect() == []
+    policy.submit(asked_for(0, 7))
+    fresh = engine(model, tokenizer)
+    fresh.submit(asked_for(0, 7))
+    assert all_of(policy)["q0#0"].token_ids == all_of(fresh)["q0#0"].token_ids
