@@ -35,8 +35,8 @@ ENDS, ENDINGS = 2, 3
 """Entities that one hop leads to, of which it tries some; last hops of a walk that are tried."""
 SMALL = 1 << 15
 """Entities to start from up to which a walk looks to its end before each hop, and walks of a topic
-are remembered. Of a larger graph nothing comes twice: there it takes no hop that leads nowhere at
-any entity, and looks whether the next entity has hops that may follow."""
+are remembered. Of a larger graph nothing comes twice: there it takes only hops that the rule lets
+others follow, and looks whether the next entity has any of them."""
 REMEMBERED = 1 << 14
 """Topics whose walks are remembered."""
 
@@ -223,8 +223,8 @@ class LookaheadWalker:
         return hops
 
     def _may_lead(self, hop: KnownHop, left: int, avoided: frozenset[str]) -> bool:
-        """Whether so many hops may follow that one at any entity: found out once, without a look
-        at the graph."""
+        """Whether the rule lets so many hops follow that one, at whatever entity: found out without
+        listing any."""
         key = hop, left, avoided
         found = self._leading.get(key)
         if found is None:

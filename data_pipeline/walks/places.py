@@ -192,16 +192,11 @@ class WalkedPlaces:
     def followers(self, hop: KnownHop) -> list[KnownHop] | None:
         """The hops that may follow that one, wherever it leads; `None` where that is not known."""
         if hop not in self._followers:
-            hops = self._judge.followers(hop.hop) if self._judge else None
-            self._followers[hop] = (
-                None
-                if hops is None
-                else [
-                    known
-                    for known in map(self.known, hops)
-                    if known.allowed and self._seeds.allows(known.hop.relation)
-                ]
-            )
+            after = self._judge.followers(hop.hop) if self._judge else None
+            if after is not None:
+                after = [self.known(one) for one in after if self._seeds.allows(one.relation)]
+                after = [one for one in after if one.allowed]
+            self._followers[hop] = after
         return self._followers[hop]
 
     def _follows(self, judge: Plausibility, reached_by: KnownHop, hop: KnownHop) -> bool:
