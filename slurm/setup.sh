@@ -18,7 +18,6 @@ per_node=$((gpus > 0 ? gpus : 1))
 threads=$((SRUN_CPUS_PER_TASK / per_node))
 export OMP_NUM_THREADS=$((threads > 0 ? threads : 1))
 job=${SLURM_JOB_ID:-0}
-port=$((20000 + job % 20000)) # jobs that share a node need different ports
 
 cleanup() { :; } # a script's own; run when it ends
 trap cleanup EXIT
@@ -31,6 +30,20 @@ if [ -n "${GRAPHWALKER_STAGE:-}" ]; then
   trap 'echo "ended $?" >>"$mark"; cleanup' EXIT
   graphwalker jobs ready "$GRAPHWALKER_RUN" "$GRAPHWALKER_STAGE"
 fi
+
+# Jobs that share a node need different ports: ten for each, below those of outgoing connections.
+port=$(python - $((20000 + job % 1200 * 10)) <<'END'
+import socket, sys
+
+for port in range(int(sys.argv[1]), int(sys.argv[1]) + 9):  # the last one may be a server's
+    try:
+        socket.create_server(("", port)).close()
+    except OSError:
+        continue
+    sys.exit(print(port))
+sys.exit(f"ports {sys.argv[1]} to {port} are taken on this node")
+END
+)
 
 # address_of NODE: where other nodes reach it.
 address_of() { scontrol show node "$1" | sed -n 's/.*NodeAddr=\([^ ]*\).*/\1/p'; }

@@ -180,9 +180,13 @@ def idle(cluster: Cluster, timeout_s: float) -> None:
 
 
 def logs(run: Path) -> str:
+    """Logs of the jobs that have not ended well, whole: launchers print their causes first."""
+    marks = (run / "stages").iterdir()
+    bad = {p.name.partition(".")[0] for p in marks if not p.read_text().endswith("ended 0\n")}
     return "\n".join(
-        f"== {path.name}\n{path.read_text(errors='replace')[-1500:]}"
+        f"== {path.name}\n{path.read_text(errors='replace')}"
         for path in sorted((run / "logs").glob("*.log"))
+        if path.name.rpartition("-")[0] in bad
     )
 
 
