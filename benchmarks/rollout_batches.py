@@ -60,7 +60,7 @@ def _played(repo: Path, demo: Path) -> dict[str, Any]:
     # -P: beside this file lies a `training.py`.
     command = [sys.executable, "-P", str(Path(__file__).resolve()), "--play", "--demo", str(demo)]
     environment = {**os.environ, "PYTHONPATH": str(repo), "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, cwd=repo, env=environment, check=True, stdout=subprocess.PIPE)
+    done = subprocess.run(command, cwd=ROOT, env=environment, check=True, stdout=subprocess.PIPE)
     return json.loads(done.stdout.splitlines()[-1])
 
 

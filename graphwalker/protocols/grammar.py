@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Protocol, runtime_checkable
 
 from graphwalker.graphs.literals import is_literal
@@ -129,9 +130,8 @@ class TagGrammar:
             texts = again if left else [text for text in again if not text.endswith(b'"')]
             return _rest(texts, place.text)
         more = ends if len(left) > 1 else [end for end in ends if end != _NEXT]
-        names = (self.neutral(json.dumps(one, ensure_ascii=False))[1:-1] for one in left)
-        whole = [name.encode("utf-8", "replace") + b'"' for name in names]
-        return _rest([name + end for name in whole for end in more], place.text)
+        names = [_written(one, self.neutral) for one in left]
+        return _rest([name + end for name in names for end in more], place.text)
 
     def _choices(self, tool: str, place: "_Place") -> list[str] | None:
         """What the string at a place may be; None where it may be anything."""
@@ -194,6 +194,12 @@ class TagGrammar:
         """Whether the call would show nothing new."""
         call = (tool, name, relation)
         return call in self.shown.spent or (call in self.shown.cut and not self.pages)
+
+
+@lru_cache(maxsize=4096)
+def _written(name: str, neutral: Callable[[str], str]) -> bytes:
+    """A name as a string holds it, with the quote behind it."""
+    return neutral(json.dumps(name, ensure_ascii=False))[1:].encode("utf-8", "replace")
 
 
 def _rest(texts: Iterable[bytes], written: bytes) -> list[bytes] | None:

@@ -18,6 +18,10 @@ WORD = "a"
 """A word that every byte-level vocabulary has."""
 
 
+KNOWN = 4096
+"""Lists of texts whose tokens are kept."""
+
+
 class TokenTexts:
     """The tokens of a vocabulary by the bytes that they stand for."""
 
@@ -33,8 +37,8 @@ class TokenTexts:
         return self._index(before).text(token)
 
     def beginning(self, texts: Sequence[bytes], before: bytes) -> list[int]:
-        """Tokens that, after what is written, are the beginning of one of the texts, or begin with
-        a whole one."""
+        """Tokens, rising, that after what is written are the beginning of one of the texts, or
+        begin with a whole one."""
         return self._index(before).beginning(texts)
 
     def _index(self, before: bytes) -> "_Index":
@@ -66,11 +70,22 @@ class _Index:
                 self._ids.setdefault(text, []).append(token)
         self._sorted = sorted(self._ids)
         self._longest = max(map(len, self._sorted), default=0)
+        self._found: dict[tuple[bytes, ...], list[int]] = {}
 
     def text(self, token: int) -> bytes:
         return self._texts[token] if token < len(self._texts) else b""
 
     def beginning(self, texts: Sequence[bytes]) -> list[int]:
+        # The samples of a question, and its tokens up to the choice, have the same texts before
+        # them.
+        key = tuple(texts)
+        if key not in self._found:
+            if len(self._found) >= KNOWN:
+                self._found.clear()
+            self._found[key] = self._beginning(texts)
+        return self._found[key]
+
+    def _beginning(self, texts: Sequence[bytes]) -> list[int]:
         found: dict[bytes, None] = {}
         for text in texts:
             for length in range(1, min(len(text), self._longest) + 1):
@@ -80,7 +95,7 @@ class _Index:
             while place < len(self._sorted) and self._sorted[place].startswith(text):
                 found[self._sorted[place]] = None
                 place += 1
-        return [token for text in found for token in self._ids[text]]
+        return sorted(token for text in found for token in self._ids[text])
 
 
 @dataclass(slots=True)

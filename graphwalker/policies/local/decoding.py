@@ -14,6 +14,8 @@ from graphwalker.policies.local.constraint import Written
 from graphwalker.policies.local.sampling import ENDS, MAY_END, Cut, StopTokens, draw, uniforms
 from graphwalker.trajectory import Message
 
+TAIL = 3
+"""Ids of a row from which its next ones are guessed."""
 STOP_TAIL = 32
 """Tokens that are decoded to look for a stop string which spans several tokens."""
 
@@ -48,11 +50,11 @@ class Job:
 @dataclass(slots=True)
 class DecodingBatch:
     """Row i of every tensor belongs to `jobs[i]`, whose keys and values are in cache row i. Tensors
-    are (rows,); `draws`, `ids` and `logprobs` are (rows, columns)."""
+    are (rows,), where not said otherwise; `draws`, `ids` and `logprobs` are (rows, columns)."""
 
     jobs: list[Job]
-    token: Tensor
-    """Drawn last, to be fed next."""
+    tail: Tensor
+    """(rows, 3): the last ids, of which the last one is to be fed next."""
     position: Tensor
     budget: Tensor
     temperature: Tensor
@@ -65,7 +67,7 @@ class DecodingBatch:
     alive: Tensor
     count: Tensor
     ids: Tensor
-    """Drawn so far, as are `logprobs`; one column more than the budget takes what is ignored."""
+    """Drawn so far, as are `logprobs`."""
     logprobs: Tensor
     greedy: bool
     whole: bool
@@ -82,7 +84,7 @@ class DecodingBatch:
         written: Sequence[Written | None] = (),
     ) -> "DecodingBatch":
         """The rows before their first token; `stops` lists the tables."""
-        count, columns = len(jobs), 1 + max(job.budget for job in jobs)
+        count, columns = len(jobs), max(job.budget for job in jobs)
         samplings = [job.request.sampling for job in jobs]
         draws = np.zeros((count, columns))
         for i, job in enumerate(jobs):
@@ -96,7 +98,7 @@ class DecodingBatch:
 
         return cls(
             jobs=jobs,
-            token=each([job.episode.ids[-1] for job in jobs]),
+            tail=each([([0] * TAIL + job.episode.ids[-TAIL:])[-TAIL:] for job in jobs]),
             position=each([job.episode.cached for job in jobs]),
             budget=each([job.budget for job in jobs]),
             temperature=each([s.temperature for s in samplings], torch.float32),
@@ -120,10 +122,10 @@ class DecodingBatch:
 
     def joined(self, other: "DecodingBatch") -> "DecodingBatch":
         """The rows of both, the other's behind; of the same list of stop tables."""
-        columns = max(self.ids.shape[1], other.ids.shape[1])
 
         def both(one: Tensor, two: Tensor) -> Tensor:
             if one.dim() > 1:
+                columns = max(one.shape[1], two.shape[1])
                 one, two = (pad(side, (0, columns - side.shape[1])) for side in (one, two))
             return torch.cat((one, two))
 
@@ -151,55 +153,75 @@ class DecodingBatch:
         written: list[Written | None] = [self.written[i] for i in places]
         return replace(self, jobs=[self.jobs[i] for i in places], written=written, **tensors)
 
-    def advance(self, logits: Tensor, tables: Tensor, stop_tokens: StopTokens) -> None:
-        """Draw the next token of every row from `logits`, (rows, vocab); note which rows are done.
+    def advance(
+        self, logits: Tensor, guessed: Tensor, tables: Tensor, stop_tokens: StopTokens
+    ) -> None:
+        """Draw the next tokens of every row; note which rows are done.
 
-        A finished row keeps overwriting the slot and the column after its last, which nobody reads.
+        `guessed` is (rows, guesses), and `logits` (rows, 1 + guesses, vocab): after the row's last
+        token, and after each guess. A row draws once, and again as long as a guess was what it
+        drew.
         """
-        rows = torch.arange(len(self.jobs), device=logits.device)
-        draws = None if self.greedy else self.draws[rows, self.count]
-        cut = None if self.whole else Cut(self.top_p, self.top_k, self.min_p)
-        self.token, logprob = draw(logits, draws, self.temperature, cut, self._barred(logits))
-        self.ids[rows, self.count] = self.token
-        self.logprobs[rows, self.count] = logprob
-        # In this order: `count` and `position` now include the token, and a row that ends below
-        # stops them for all later steps.
-        self.count += self.alive
-        self.position += self.alive
-        kind = tables[self.stops, self.token]
-        done = (kind == ENDS) | (self.count >= self.budget)
-        unsure = (kind == MAY_END) & self.alive
+        rows = self.alive.nonzero().squeeze(1)
+        for place in range(logits.shape[1]):
+            if place:
+                right = self.tail[rows, -1] == guessed[rows, place - 1]
+                rows = rows[right & self.alive[rows]]
+            if not len(rows):
+                break
+            self._draw(rows, logits[rows, place], tables, stop_tokens)
+
+    def _draw(self, rows: Tensor, logits: Tensor, tables: Tensor, stop_tokens: StopTokens) -> None:
+        """One token of each of these rows, from (their number, vocab)."""
+        count, stops = self.count[rows], self.stops[rows]
+        draws = None if self.greedy else self.draws[rows, count]
+        cut = None if self.whole else Cut(self.top_p[rows], self.top_k[rows], self.min_p[rows])
+        numbers: list[int] = listed(rows) if any(self.written) else []
+        allowed = self._allowed(numbers, logits.device)
+        token, logprob = draw(logits, draws, self.temperature[rows], cut, allowed)
+        self.ids[rows, count] = token
+        self.logprobs[rows, count] = logprob
+        self.tail[rows] = torch.cat((self.tail[rows, 1:], token[:, None]), dim=1)
+        self.count[rows] += 1
+        self.position[rows] += 1
+        kind = tables[stops, token]
+        done = (kind == ENDS) | (count + 1 >= self.budget[rows])
+        unsure = kind == MAY_END
         # The tables settle almost every token on the device; only one that may complete a stop
         # string costs a decoding of text.
         if bool(unsure.any()):
-            for row in (i for i, on in enumerate(listed(unsure)) if on):
-                job: Job = self.jobs[row]
+            places: list[int] = listed(unsure.nonzero().squeeze(1))
+            for place in places:
+                row = int(rows[place])
                 # The string may have begun in an earlier token, so the tail is decoded, not this
                 # token.
-                done[row] |= stop_tokens.reached(self._tail(row), job.request.stop)
-        self.alive &= ~done
-        if any(self.written):
-            self._write(listed(self.token), listed(self.alive))
+                stop = self.jobs[row].request.stop
+                done[place] |= stop_tokens.reached(self._end(row), stop)
+        self.alive[rows] = ~done
+        if numbers:
+            self._write(numbers, listed(token), listed(done))
 
-    def _write(self, tokens: Sequence[int], alive: Sequence[bool]) -> None:
+    def _write(self, rows: Sequence[int], tokens: Sequence[int], done: Sequence[bool]) -> None:
         """Add what was drawn to the constrained rows; one that is done needs no grammar."""
-        for row, one in enumerate(self.written):
-            if one is not None and alive[row]:
-                one.add(tokens[row])
-            else:
+        for row, token, ended in zip(rows, tokens, done, strict=True):
+            one = self.written[row]
+            if ended:
                 self.written[row] = None
+            elif one is not None:
+                one.add(token)
 
-    def _barred(self, logits: Tensor) -> Tensor | None:
-        """(rows, vocab): tokens that the grammars of the rows forbid; None where none does."""
-        barred = None
-        for row, one in enumerate(self.written):
-            allowed = one.allowed() if one is not None else None
-            if allowed is not None:
-                if barred is None:
-                    barred = torch.zeros_like(logits, dtype=torch.bool)
-                barred[row] = True
-                barred[row, allowed] = False
-        return barred
+    def _allowed(self, rows: Sequence[int], device: Any) -> Tensor | None:
+        """(rows, most), as `draw` takes it: what the grammars of these rows allow; None where they
+        allow everything."""
+        lists = [one.allowed() if (one := self.written[row]) else None for row in rows]
+        most = max((len(tokens) for tokens in lists if tokens), default=0)
+        if not most:
+            return None
+        table = np.full((len(lists), most), -1, dtype=np.int64)
+        for i, tokens in enumerate(lists):
+            if tokens:
+                table[i, : len(tokens)] = tokens
+        return torch.as_tensor(table, device=device)
 
     def drawn(self, alive: bool) -> list[tuple[Job, int, list[int], tuple[float, ...]]]:
         """(job, position, ids, log-probabilities) of the rows that are (not) alive."""
@@ -213,7 +235,7 @@ class DecodingBatch:
             if on is alive
         ]
 
-    def _tail(self, row: int) -> list[int]:
+    def _end(self, row: int) -> list[int]:
         count = int(self.count[row])
         return listed(self.ids[row, max(0, count - STOP_TAIL) : count])
 

@@ -18,6 +18,9 @@ from transformers.integrations.sdpa_attention import (
 )
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
+_SMALL = 2**26
+"""Bytes: no more for all slots, and a buffer has them from the start, without copies later."""
+
 
 class SlotLayer(CacheLayerMixin):
     """Keys and values of one layer, shaped (rows, heads, slots, head size)."""
@@ -71,7 +74,7 @@ class Placement:
         self.count = slots.shape[0]
         index = torch.arange(self.count, device=slots.device) if rows is None else rows
         if valid is None:
-            self.row_index, self.slot_index = index, slots[:, 0]
+            self.row_index, self.slot_index = index[:, None], slots
         else:
             self.row_index = index[:, None].expand_as(slots)[valid]
             self.slot_index = slots[valid]
@@ -83,7 +86,9 @@ class Placement:
             return buffer
         rows = max(rows, buffer.shape[0])
         if slots > buffer.shape[2]:
-            slots = max(slots, min(-(-slots * 2 // 64) * 64, self.most))
+            whole = rows * buffer.shape[1] * self.most * buffer.shape[3] * buffer.element_size()
+            room = self.most if whole <= _SMALL else -(-slots * 2 // 64) * 64
+            slots = max(slots, min(room, self.most))
         rows_before, slots_before = buffer.shape[0], buffer.shape[2]
         slots = max(slots, slots_before)
         larger = buffer.new_empty((rows, buffer.shape[1], slots, buffer.shape[3]))
@@ -98,7 +103,7 @@ class Placement:
         returns what the batch attends to: (batch, heads, width, size)."""
         states = states.transpose(1, 2)
         buffer[self.row_index, :, self.slot_index] = (
-            states[:, 0] if self.valid is None else states[self.valid]
+            states if self.valid is None else states[self.valid]
         )
         if self.rows is None:
             return buffer[: self.count, :, : self.width]
@@ -143,7 +148,7 @@ def _move(buffer: Tensor, source: Tensor, target: Tensor, swap: bool) -> None:
 def shared_heads_read_once(model: Any) -> Generator[None]:
     """Where several query heads share keys, decode without the copies that `sdpa` makes of them.
 
-    Decoding reads the whole cache for every token, so with a quarter of the heads it is about
+    Decoding reads the whole cache for every pass, so with a quarter of the heads it is about
     that much faster.
     """
     config = model.config
@@ -161,18 +166,22 @@ def shared_heads_read_once(model: Any) -> Generator[None]:
 def _grouped_attention(
     module: Any, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor, **settings: Any
 ) -> tuple[Tensor, None]:
-    """query: (batch, heads, tokens, size); key and value: (batch, key heads, slots, size)."""
+    """query: (batch, heads, tokens, size); key and value: (batch, key heads, slots, size);
+    attention_mask: (batch, 1, tokens, slots)."""
     batch, heads, length, size = query.shape
-    if length > 1:
+    if length > _FEW:
         return sdpa_attention_forward(module, query, key, value, attention_mask, **settings)
-    # One query position: the heads of a group can stand where query positions do.
-    grouped = query.view(batch, key.shape[1], -1, size)
+    # Few query positions: the heads of a group can stand where more of them would.
+    shared = heads // key.shape[1]
+    grouped = query.reshape(batch, key.shape[1], shared * length, size)
     output = scaled_dot_product_attention(
-        grouped, key, value, attn_mask=attention_mask, scale=settings.get("scaling")
-    )
-    return output.reshape(batch, 1, heads, size), None
+        grouped, key, value, attn_mask=attention_mask.repeat(1, 1, shared, 1),
+        scale=settings.get("scaling"),
+    )  # fmt: skip
+    return output.view(batch, heads, length, size).transpose(1, 2), None
 
 
+_FEW = 16
 _GROUPED = "graphwalker_grouped"
 ALL_ATTENTION_FUNCTIONS.register(  # pyright: ignore[reportUnknownMemberType]
     _GROUPED, _grouped_attention

@@ -15,6 +15,7 @@ from graphwalker.errors import PolicyError, UserError
 from graphwalker.policies.base import Completion, Request
 from graphwalker.policies.local.constraint import TokenTexts, Written
 from graphwalker.policies.local.decoding import CachedEpisode, DecodingBatch, Job, listed
+from graphwalker.policies.local.drafts import Drafts, IdTable
 from graphwalker.policies.local.kv_cache import Placement, RowCache, shared_heads_read_once
 from graphwalker.policies.local.sampling import StopTokens
 from graphwalker.policies.token_record import TurnEnds
@@ -25,9 +26,17 @@ Result = tuple[str, Completion | PolicyError]
 
 PREFILL_TOKENS = 4096
 """Tokens of one prefill pass, padding included."""
+PADDING = 128
+"""Padding of one prefill pass: more of it costs more than another pass."""
 COMPACT_BELOW = 0.75
 """Finished rows leave the batch when the share of unfinished ones falls below this, and others take
 their place: where all turns of a batch were waited for, most steps drew for a few long ones."""
+
+GUESSES = 1
+"""Guessed tokens a row and pass. With the demo's model on one core, 2 to 6 were slower: a further
+one is seldom right, and costs a fifth of a pass."""
+GUESS_LOGITS = 2**23
+"""Fewer where the logits of a pass, over rows, tokens and vocabulary, would be more than these."""
 
 
 class TransformersPolicy:
@@ -64,7 +73,7 @@ class TransformersPolicy:
         """Those of all requests so far, in the order of their tables."""
         self._batch: DecodingBatch | None = None
         """The rows that are being written, in the first rows of the cache."""
-        self._mask = torch.empty(0)
+        self._drafts = Drafts()
 
     def submit(self, request: Request) -> None:
         if request.key in self._waiting or request.key in self._written_keys():
@@ -104,7 +113,7 @@ class TransformersPolicy:
         self._owners.clear()
         self._batch = None
         self._cache = RowCache(self.model.config.num_hidden_layers)
-        self._mask = torch.empty(0)
+        self._drafts = Drafts()  # what is fed together, and so the last bit, is that of a fresh one
 
     def _written_keys(self) -> set[str]:
         return {job.request.key for job in self._batch.jobs} if self._batch is not None else set()
@@ -174,7 +183,7 @@ class TransformersPolicy:
         todo = sorted((e for e in todo if e.pending > 0), key=lambda e: -e.pending)
         while todo:
             length = min(todo[0].pending, PREFILL_TOKENS)
-            rows = max(1, PREFILL_TOKENS // length)
+            rows = _alike([e.pending for e in todo[: max(1, PREFILL_TOKENS // length)]])
             for _ in range(-(-todo[0].pending // length)):
                 self._feed([e for e in todo[:rows] if e.pending > 0], length)
             todo = todo[rows:]
@@ -197,9 +206,9 @@ class TransformersPolicy:
         rows = torch.tensor([e.row for e in episodes], device=device)
         valid = offset < torch.tensor(counts, device=device)[:, None]
         self._cache.place(self._placed(rows, position, valid, width))
-        mask = self._hidden(torch.arange(width, device=device) > position[:, :, None])
-        self._forward(torch.as_tensor(ids, device=device), position, mask[:, None])
+        self._forward(torch.as_tensor(ids, device=device), position, width, 1)
         for episode, count in zip(episodes, counts, strict=True):
+            self._drafts.read(episode.ids[max(0, episode.cached - 3) : episode.cached + count + 1])
             episode.cached += count
 
     def _placed(
@@ -208,16 +217,18 @@ class TransformersPolicy:
         size = (len(self._owners), width)
         return Placement(rows, slots, valid, width, size, self.max_context)
 
-    def _forward(self, ids: Tensor, position: Tensor, mask: Tensor) -> Tensor:
-        output = self.model(
+    def _forward(self, ids: Tensor, position: Tensor, width: int, keep: int) -> Tensor:
+        """The logits after the last `keep` ids, (rows, keep, vocab); each id sees its own past."""
+        hidden = torch.arange(width, device=ids.device) > position[:, :, None]
+        mask = torch.zeros(hidden.shape, dtype=self.model.dtype, device=ids.device)
+        return self.model(
             input_ids=ids,
-            attention_mask=mask,
+            attention_mask=mask.masked_fill_(hidden, torch.finfo(mask.dtype).min)[:, None],
             position_ids=position,
             past_key_values=self._cache,
             use_cache=True,
-            logits_to_keep=1,
-        )
-        return output.logits[:, -1]
+            logits_to_keep=keep,
+        ).logits
 
     # --- decode
 
@@ -230,7 +241,12 @@ class TransformersPolicy:
         tables = torch.stack(kinds).to(self.model.device)
         alive = len(batch.jobs)
         while alive >= COMPACT_BELOW * len(batch.jobs):
-            batch.advance(self._next_logits(batch), tables, self._stops)
+            tails = batch.tail.cpu().numpy().copy()
+            guessed = self._guessed(batch, tails)
+            logits = self._next_logits(batch, guessed)
+            before = batch.count.clone()
+            batch.advance(logits, guessed, tables, self._stops)
+            self._note(batch, tails, before)
             alive = int(batch.alive.sum())
         results = [self._finish(*row) for row in batch.drawn(alive=False)]
         left = [i for i, on in enumerate(listed(batch.alive)) if on]
@@ -260,24 +276,29 @@ class TransformersPolicy:
                 other.row = row
         return sorted(jobs, key=lambda job: job.episode.row)
 
-    def _hide_after(self, batch: DecodingBatch) -> None:
-        """A mask that shows each row its own past; every step uncovers one more slot."""
-        width = int((batch.position + batch.budget - batch.count).max()) + 1
-        slots = torch.arange(width, device=batch.position.device)
-        self._mask = self._hidden(slots >= batch.position[:, None])
+    def _guessed(self, batch: DecodingBatch, tails: IdTable) -> Tensor:
+        """(rows, guesses) that the next pass feeds after each row's last token."""
+        rows = len(batch.jobs)
+        fit = GUESS_LOGITS // (rows * self.model.config.vocab_size) - 1
+        count = max(0, min(GUESSES, fit))
+        return torch.as_tensor(self._drafts.guess(tails, count), device=batch.tail.device)
 
-    def _hidden(self, where: Tensor) -> Tensor:
-        mask = torch.zeros(where.shape, dtype=self.model.dtype, device=where.device)
-        return mask.masked_fill_(where, torch.finfo(self.model.dtype).min)
+    def _next_logits(self, batch: DecodingBatch, guessed: Tensor) -> Tensor:
+        ids = torch.cat((batch.tail[:, -1:], guessed), dim=1)
+        # No token of a row stands in its last slot, where guesses go that lie behind its room.
+        offset = torch.arange(ids.shape[1], device=ids.device)
+        position = (batch.position[:, None] + offset).clamp(max=self.max_context - 1)
+        width = int(position.max()) + 1
+        self._cache.place(self._placed(None, position, None, width))
+        return self._forward(ids, position, width, ids.shape[1])
 
-    def _next_logits(self, batch: DecodingBatch) -> Tensor:
-        rows = torch.arange(len(batch.jobs), device=batch.token.device)
-        width = int(batch.position.max()) + 1
-        self._mask[rows, batch.position] = 0
-        self._cache.place(self._placed(None, batch.position[:, None], None, width))
-        return self._forward(
-            batch.token[:, None], batch.position[:, None], self._mask[:, None, None, :width]
-        )
+    def _note(self, batch: DecodingBatch, tails: IdTable, before: Tensor) -> None:
+        """Learn what was drawn after `tails`, where each row had drawn `before` tokens."""
+        most = int((batch.count - before).max())
+        offset = torch.arange(most, device=before.device)
+        column = (before[:, None] + offset).clamp(max=batch.ids.shape[1] - 1)
+        drawn = batch.ids.gather(1, column)
+        self._drafts.wrote(tails, drawn.cpu().numpy(), (batch.count - before).cpu().numpy())
 
     def _compact(self, batch: DecodingBatch, left: Sequence[int]) -> DecodingBatch:
         """Only these rows of the batch, in the first rows of the cache."""
@@ -287,9 +308,7 @@ class TransformersPolicy:
         before = {id(batch.jobs[i]): i for i in left}
         arranged = self._arrange([batch.jobs[i] for i in left])
         order = torch.tensor([before[id(job)] for job in arranged])
-        batch = batch.take(order.to(batch.token.device))
-        self._hide_after(batch)
-        return batch
+        return batch.take(order.to(batch.tail.device))
 
     def _finish(
         self, job: Job, position: int, ids: list[int], logprobs: tuple[float, ...]
@@ -302,6 +321,16 @@ class TransformersPolicy:
         episode.ids += completion.token_ids or ()
         episode.messages = (*episode.messages, Message("assistant", completion.text))
         return request.key, completion
+
+
+def _alike(lengths: Sequence[int]) -> int:
+    """How many of these, which fall, are fed together."""
+    padding = 0
+    for number, length in enumerate(lengths):
+        padding += lengths[0] - length
+        if padding > PADDING:
+            return number
+    return len(lengths)
 
 
 def _check_attention(model: Any) -> None:

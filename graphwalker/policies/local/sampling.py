@@ -34,41 +34,48 @@ def draw(
     draws: Tensor | None,
     temperatures: Tensor,
     cut: Cut | None,
-    barred: Tensor | None = None,
+    allowed: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """(token, log-probability) of each row; a row of temperature 0 takes the likeliest token.
 
-    logits: (rows, vocab), as is `barred`, which marks tokens that may not be drawn; `draws`
-    (uniform from 0 to 1), the others and both results: (rows,).
+    logits: (rows, vocab); `draws` (uniform from 0 to 1), the others and both results: (rows,).
+    allowed: (rows, most), the tokens that may be drawn, rising, with -1 behind them; a row of
+    -1 alone may draw any.
 
     Log-probabilities are of the distribution at that temperature (at 1 for greedy rows), before
-    `barred` and `cut` take part of it away: what a trainer computes again. `draws=None` means that
+    `allowed` and `cut` take part of it away: what a trainer computes again. `draws=None` means that
     every row is greedy.
     """
     greedy = temperatures == 0
     scaled = logits.float() / torch.where(greedy, 1.0, temperatures)[:, None]
-    best, best_token = scaled.max(dim=-1)
-    weights = (scaled - best[:, None]).exp_()
-    allowed = scaled
-    if barred is not None:
-        allowed = scaled.masked_fill(barred, -torch.inf)
-        best_token = allowed.argmax(dim=-1)
-    if draws is None:
-        token, total = best_token, weights.sum(dim=-1, dtype=torch.float64)
-    else:
-        cumulative = weights.cumsum(dim=-1, dtype=torch.float64)
-        total = cumulative[:, -1]
-        if barred is not None:  # relative to the best that is left, however unlikely it is
-            weights = (allowed - allowed.gather(1, best_token[:, None])).exp_()
-            cumulative = weights.cumsum(dim=-1, dtype=torch.float64)
-        if cut is not None:
-            weights = _kept(weights, cut)
-            cumulative = weights.cumsum(dim=-1, dtype=torch.float64)
-        wanted = draws * cumulative[:, -1]
-        token = torch.searchsorted(cumulative, wanted[:, None], right=True).squeeze(1)
-        token = torch.where(greedy, best_token, token.clamp_(max=logits.shape[-1] - 1))
+    token, best, total = _pick(scaled, draws, greedy, cut)
+    if allowed is not None:
+        rows = (allowed[:, 0] >= 0).nonzero().squeeze(1)
+        few, inside = allowed[rows], allowed[rows] >= 0
+        left = scaled[rows].gather(1, few.clamp(min=0)).masked_fill(~inside, -torch.inf)
+        own = None if cut is None else Cut(*(values[rows] for values in cut))
+        place, _, _ = _pick(left, None if draws is None else draws[rows], greedy[rows], own)
+        place = torch.minimum(place, inside.sum(1) - 1)
+        token[rows] = few.gather(1, place[:, None]).squeeze(1)
     chosen = scaled.gather(1, token[:, None]).squeeze(1)
     return token, (chosen - best).double().sub_(total.log()).float()
+
+
+def _pick(
+    scaled: Tensor, draws: Tensor | None, greedy: Tensor, cut: Cut | None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """(column drawn, the highest value, the sum of all weights relative to it) of each row."""
+    best, column = scaled.max(dim=-1)
+    weights = (scaled - best[:, None]).exp_()
+    if draws is None:
+        return column, best, weights.sum(dim=-1, dtype=torch.float64)
+    cumulative = weights.cumsum(dim=-1, dtype=torch.float64)
+    total = cumulative[:, -1]
+    if cut is not None:
+        cumulative = _kept(weights, cut).cumsum(dim=-1, dtype=torch.float64)
+    wanted = draws * cumulative[:, -1]
+    drawn = torch.searchsorted(cumulative, wanted[:, None], right=True).squeeze(1)
+    return torch.where(greedy, column, drawn.clamp_(max=scaled.shape[-1] - 1)), best, total
 
 
 def _kept(weights: Tensor, cut: Cut) -> Tensor:

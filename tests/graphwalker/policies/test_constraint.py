@@ -9,7 +9,7 @@ from graphwalker.errors import UserError
 from graphwalker.policies.base import Request, Sampling, refuse_grammar
 from graphwalker.policies.local.constraint import TokenTexts, Written
 from graphwalker.policies.local.policy import TransformersPolicy
-from graphwalker.policies.local.sampling import draw
+from graphwalker.policies.local.sampling import Cut, draw
 from graphwalker.trajectory import Message
 from tests.support.engine_toy import ASKED, FORMAT, make_model, make_tokenizer
 from tests.support.token_kinds import byte_level, word_piece
@@ -62,15 +62,13 @@ def test_a_tokenizer_that_is_not_of_bytes_is_refused_by_name():
         TokenTexts(word_piece(), 10_000)
 
 
-def test_a_barred_token_is_not_drawn_and_log_probabilities_stay_those_of_the_model():
+def test_only_allowed_tokens_are_drawn_and_log_probabilities_stay_those_of_the_model():
     torch.manual_seed(0)
     logits = torch.randn(2, 50) * 4
-    barred = torch.ones(2, 50, dtype=torch.bool)
-    barred[0, [3, 7]] = False
-    barred[1] = False
+    allowed = torch.tensor([[3, 7, -1], [-1, -1, -1]])
     temperatures = torch.tensor([0.0, 1.0])
     draws = torch.tensor([0.5, 0.5], dtype=torch.float64)
-    token, logprob = draw(logits, draws, temperatures, None, barred)
+    token, logprob = draw(logits, draws, temperatures, None, allowed)
     assert token[0] == (3 if logits[0, 3] > logits[0, 7] else 7)
     free, free_logprob = draw(logits, draws, temperatures, None)
     assert token[1] == free[1] and logprob[1] == free_logprob[1]
@@ -80,10 +78,23 @@ def test_a_barred_token_is_not_drawn_and_log_probabilities_stay_those_of_the_mod
 def test_tokens_that_the_model_gives_no_weight_can_be_drawn():
     logits = torch.zeros(1, 10)
     logits[0, 4] = -1000.0
-    barred = torch.ones(1, 10, dtype=torch.bool)
-    barred[0, 4] = False
-    token, logprob = draw(logits, torch.tensor([0.9]).double(), torch.ones(1), None, barred)
+    allowed = torch.tensor([[4]])
+    token, logprob = draw(logits, torch.tensor([0.9]).double(), torch.ones(1), None, allowed)
     assert token.item() == 4 and logprob.item() < -900
+
+
+def test_allowed_tokens_are_drawn_by_their_shares_among_each_other():
+    shares = torch.tensor([0.4, 0.1, 0.2, 0.3])
+    draws = torch.linspace(0, 1, 1001, dtype=torch.float64)[:-1]
+    rows = len(draws)
+    allowed = torch.tensor([1, 3, -1]).expand(rows, -1)
+    token, logprob = draw(shares.log().expand(rows, -1), draws, torch.ones(rows), None, allowed)
+    assert abs(float((token == 1).float().mean()) - 0.25) < 0.002
+    assert set(token.tolist()) == {1, 3}
+    assert torch.allclose(logprob, shares[token].log())
+    nucleus = Cut(*(torch.full((rows,), value) for value in (0.6, 0, 0.0)))
+    token, _ = draw(shares.log().expand(rows, -1), draws, torch.ones(rows), nucleus, allowed)
+    assert set(token.tolist()) == {3}
 
 
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
