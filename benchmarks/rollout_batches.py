@@ -19,7 +19,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 BATCHES, QUESTIONS, SAMPLES = 4, 32, 4
 GREEDY, AT_ONCE = 510, 64
-TURNS = 3
+TURNS = 5
 """Times that each side plays, in turns; the median counts."""
 
 
