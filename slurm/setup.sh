@@ -31,8 +31,10 @@ if [ -n "${GRAPHWALKER_STAGE:-}" ]; then
   graphwalker jobs ready "$GRAPHWALKER_RUN" "$GRAPHWALKER_STAGE"
 fi
 
-# Jobs that share a node need different ports: ten for each, below those of outgoing connections.
-port=$(python - $((20000 + job % 1200 * 10)) <<'END'
+# free_port: one that nobody holds on this node, for `launch` and servers. Jobs that share a node need different
+# ones: ten for each, below those of outgoing connections.
+free_port() {
+  python - $((20000 + job % 1200 * 10)) <<'END'
 import socket, sys
 
 for port in range(int(sys.argv[1]), int(sys.argv[1]) + 9):  # the last one may be a server's
@@ -43,7 +45,7 @@ for port in range(int(sys.argv[1]), int(sys.argv[1]) + 9):  # the last one may b
     sys.exit(print(port))
 sys.exit(f"ports {sys.argv[1]} to {port} are taken on this node")
 END
-)
+}
 
 # address_of NODE: where other nodes reach it.
 address_of() { scontrol show node "$1" | sed -n 's/.*NodeAddr=\([^ ]*\).*/\1/p'; }
@@ -83,7 +85,7 @@ pass_on() {
 }
 
 # launch LAYOUT SCRIPT ARGUMENTS...: one process per GPU on every node, one without GPUs. `train_nodes`
-# leaves nodes to servers. The launcher ignores USR1, its processes save a checkpoint.
+# leaves nodes to servers; `port` is where they meet. The launcher ignores USR1, its processes save a checkpoint.
 launch() {
   local layout=$1 count=${train_nodes:-$nodes} head=127.0.0.1
   shift

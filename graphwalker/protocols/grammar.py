@@ -130,7 +130,7 @@ class TagGrammar:
             texts = again if left else [text for text in again if not text.endswith(b'"')]
             return _rest(texts, place.text)
         more = ends if len(left) > 1 else [end for end in ends if end != _NEXT]
-        names = [_written(one, self.neutral) for one in left]
+        names = [_quoted(one, self.neutral) for one in left]
         return _rest([name + end for name in names for end in more], place.text)
 
     def _choices(self, tool: str, place: "_Place") -> list[str] | None:
@@ -197,7 +197,7 @@ class TagGrammar:
 
 
 @lru_cache(maxsize=4096)
-def _written(name: str, neutral: Callable[[str], str]) -> bytes:
+def _quoted(name: str, neutral: Callable[[str], str]) -> bytes:
     """A name as a string holds it, with the quote behind it."""
     return neutral(json.dumps(name, ensure_ascii=False))[1:].encode("utf-8", "replace")
 

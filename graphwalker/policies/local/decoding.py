@@ -11,11 +11,10 @@ from torch.nn.functional import pad
 
 from graphwalker.policies.base import Request
 from graphwalker.policies.local.constraint import Written
+from graphwalker.policies.local.drafts import TAIL
 from graphwalker.policies.local.sampling import ENDS, MAY_END, Cut, StopTokens, draw, uniforms
 from graphwalker.trajectory import Message
 
-TAIL = 3
-"""Ids of a row from which its next ones are guessed."""
 STOP_TAIL = 32
 """Tokens that are decoded to look for a stop string which spans several tokens."""
 
@@ -54,7 +53,7 @@ class DecodingBatch:
 
     jobs: list[Job]
     tail: Tensor
-    """(rows, 3): the last ids, of which the last one is to be fed next."""
+    """(rows, `TAIL`): the last ids, of which the last one is to be fed next."""
     position: Tensor
     budget: Tensor
     temperature: Tensor

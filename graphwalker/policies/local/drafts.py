@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 IdTable = NDArray[np.int64]
 
+TAIL = 3
+"""Ids before a token from which it is guessed."""
 _BITS = 18
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
@@ -30,14 +32,14 @@ class Drafts:
 
     def read(self, ids: Sequence[int]) -> None:
         """Note what follows what in these ids of an episode."""
-        if len(ids) > 3:
+        if len(ids) > TAIL:
             known = np.asarray(ids, dtype=np.int64)
-            self._note(sliding_window_view(known[:-1], 3), known[3:])
+            self._note(sliding_window_view(known[:-1], TAIL), known[TAIL:])
 
     def wrote(self, tails: IdTable, ids: IdTable, counts: IdTable) -> None:
         """Note the first `counts`, (rows,), of the `ids`, (rows, columns), that were written after
         `tails`, (rows, 3)."""
-        windows = sliding_window_view(np.concatenate((tails, ids[:, :-1]), axis=1), 3, axis=1)
+        windows = sliding_window_view(np.concatenate((tails, ids[:, :-1]), axis=1), TAIL, axis=1)
         written = counts[:, None] > np.array(range(ids.shape[1]))
         self._note(windows[written], ids[written])
 
@@ -45,7 +47,7 @@ class Drafts:
         """(rows, `count`): what may follow the last three ids of rows, `tails`, (rows, 3)."""
         guessed = np.empty((len(tails), count), dtype=np.int64)
         for place in range(count):
-            next_ids = self._after_three[_slot(tails, 3)]
+            next_ids = self._after_three[_slot(tails, TAIL)]
             unknown = next_ids == 0
             next_ids[unknown] = self._after_two[_slot(tails[unknown], 2)]
             guessed[:, place] = next_ids
@@ -54,7 +56,7 @@ class Drafts:
 
     def _note(self, windows: IdTable, next_ids: IdTable) -> None:
         # Of equal windows the last one counts: numpy assigns in their order.
-        self._after_three[_slot(windows, 3)] = next_ids
+        self._after_three[_slot(windows, TAIL)] = next_ids
         self._after_two[_slot(windows, 2)] = next_ids
 
 

@@ -15,7 +15,7 @@ from graphwalker.errors import PolicyError, UserError
 from graphwalker.policies.base import Completion, Request
 from graphwalker.policies.local.constraint import TokenTexts, Written
 from graphwalker.policies.local.decoding import CachedEpisode, DecodingBatch, Job, listed
-from graphwalker.policies.local.drafts import Drafts, IdTable
+from graphwalker.policies.local.drafts import TAIL, Drafts, IdTable
 from graphwalker.policies.local.kv_cache import Placement, RowCache, shared_heads_read_once
 from graphwalker.policies.local.sampling import StopTokens
 from graphwalker.policies.token_record import TurnEnds
@@ -208,8 +208,9 @@ class TransformersPolicy:
         self._cache.place(self._placed(rows, position, valid, width))
         self._forward(torch.as_tensor(ids, device=device), position, width, 1)
         for episode, count in zip(episodes, counts, strict=True):
-            self._drafts.read(episode.ids[max(0, episode.cached - 3) : episode.cached + count + 1])
+            first = max(0, episode.cached - TAIL)
             episode.cached += count
+            self._drafts.read(episode.ids[first : episode.cached + 1])
 
     def _placed(
         self, rows: Tensor | None, slots: Tensor, valid: Tensor | None, width: int
