@@ -17,7 +17,6 @@ normalized text, may stand after an implied comma (`training/models/tiny.py`).""
 WORD = "a"
 """A word that every byte-level vocabulary has."""
 
-
 KNOWN = 4096
 """Lists of texts whose tokens are kept."""
 

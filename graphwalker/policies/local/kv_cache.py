@@ -20,6 +20,8 @@ from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 _SMALL = 2**26
 """Bytes: no more for all slots, and a buffer has them from the start, without copies later."""
+_FEW = 16
+"""Query positions up to which the heads of a group are read together: those of decoding."""
 
 
 class SlotLayer(CacheLayerMixin):
@@ -178,10 +180,10 @@ def _grouped_attention(
         grouped, key, value, attn_mask=attention_mask.repeat(1, 1, shared, 1),
         scale=settings.get("scaling"),
     )  # fmt: skip
-    return output.view(batch, heads, length, size).transpose(1, 2), None
+    # Some kernels return other strides than a view needs.
+    return output.reshape(batch, heads, length, size).transpose(1, 2), None
 
 
-_FEW = 16
 _GROUPED = "graphwalker_grouped"
 ALL_ATTENTION_FUNCTIONS.register(  # pyright: ignore[reportUnknownMemberType]
     _GROUPED, _grouped_attention
