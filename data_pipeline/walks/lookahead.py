@@ -32,7 +32,9 @@ LOOKS, MANY_LOOKS = 16, 48
 WALKS = 24
 """Walks that are remembered of one topic."""
 ENDS, ENDINGS = 2, 3
-"""Entities that one hop leads to, of which it tries some; last hops of a walk that are tried."""
+"""Entities that one hop leads to, of which it tries some; last hops of a walk that are tried. Of a
+large graph it tries one such entity: all that a hop leads to need the next hop in common, so
+that where one leads nowhere the others seldom do."""
 SMALL = 1 << 15
 """Entities to start from up to which a walk looks to its end before each hop, and walks of a topic
 are remembered. Of a larger graph nothing comes twice: there it takes only hops that the rule lets
@@ -105,6 +107,7 @@ class LookaheadWalker:
         self._seed = seed
         self._places: WalkedPlaces = walker.places
         self._is_small = walker.seeds.size <= SMALL
+        self._ends = ENDS if self._is_small else 1
         self._starting: defaultdict[int, dict[str, bool]] = defaultdict(dict[str, bool])
         self._leading: dict[tuple[KnownHop, int, frozenset[str]], bool] = {}
         self._remembered = lru_cache(REMEMBERED)(self._some_from)
@@ -185,7 +188,7 @@ class LookaheadWalker:
                 if endings == ENDINGS:
                     return
                 continue
-            for target in some_of(rng, targets, ENDS):
+            for target in some_of(rng, targets, self._ends):
                 if not path.looks:
                     return
                 if places.passes(way, hop, target.id) and self._leads(target.id, hop, left - 1):
