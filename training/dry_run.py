@@ -10,11 +10,10 @@ from training.grpo_config import GrpoConfig
 from training.models.shapes import empty_model, model_shape
 from training.runs.arguments import checked_fields
 from training.runs.environment import (
+    check_caps,
     check_evaluation,
     in_its_environment,
     in_their_environment,
-    longest_turn,
-    short_cap,
 )
 
 DryRunFacts = dict[str, Any]
@@ -77,9 +76,7 @@ def _grpo(config: GrpoConfig, tokenizer: Any, gpus: int) -> DryRunFacts:
     from training.grpo import open_world, question_order
 
     config = in_its_environment(config)
-    longest = longest_turn(config.model)
-    if wrong := short_cap("max_turn_tokens", config.max_turn_tokens, longest):
-        raise UserError(wrong)
+    check_caps(config)
     everyone, environment = open_world(config)
     questions = {question.id: question for question in everyone}
     fmt, lengths = chat_format(config.format), list[int]()

@@ -29,9 +29,8 @@ from training.runs.checkpoints import digest, last_checkpoint
 from training.runs.command import run_command
 from training.runs.distributed import check_layout, rank, set_threads
 from training.runs.environment import (
+    check_caps,
     in_its_environment,
-    longest_turn,
-    short_cap,
     write_grpo_environment,
 )
 from training.runs.resuming import claim_run, record_length
@@ -67,8 +66,9 @@ def run_grpo(config: GrpoConfig) -> Path:
     """Train, or resume where a killed run stopped; returns the folder of the final model.
 
     A finished run is left as it is. Raises `UserError` for a folder made with another config or
-    other data, `CollapseError` when the monitor's limits are passed, and `OutageError` for too
-    many infrastructure failures in a step.
+    other data, and for a cap below the longest turn that the model was shown, `CollapseError` when
+    the monitor's limits are passed, and `OutageError` for too many infrastructure failures in a
+    step.
     """
     from transformers.utils.logging import disable_progress_bar
 
@@ -80,13 +80,12 @@ def run_grpo(config: GrpoConfig) -> Path:
     config, out = in_its_environment(config), Path(config.output_dir)
     reward_mix(config.rewards)  # a misspelt reward must not claim the folder
     questions, environment = open_world(config)
+    if not (out / "config.yaml").is_file():  # one that was begun with lower caps ends as it began
+        check_caps(config)
     if claim_run(config, _inputs(config, environment), FREE_KEYS):
         return out / "final"
-    longest = longest_turn(config.model)
     if rank() == 0:
         write_grpo_environment(config)
-        if wrong := short_cap("max_turn_tokens", config.max_turn_tokens, longest):
-            log.warning("WARNING: %s", wrong)  # shipped configs are still below: not refused yet
     set_threads(config.threads)
     start = last_checkpoint(out)
     trainer = make_trainer(config, questions, environment, start)

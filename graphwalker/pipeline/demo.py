@@ -156,8 +156,9 @@ class Demo(DemoData):
         """GRPO on the run's own fresh questions, graph and environment."""
         from training.grpo import run_grpo
         from training.grpo_config import GrpoConfig
+        from training.runs.environment import raised_caps
 
-        config = self._parsed(GrpoConfig, "grpo", self._on_own_data(values))
+        config = raised_caps(self._parsed(GrpoConfig, "grpo", self._on_own_data(values)))
         work = partial(train_together, run_grpo, config, self.config.processes)
         self.run_stage(Stage("GRPO", lambda _: work(), own_bar=True))
 

@@ -20,7 +20,7 @@ from support.run_toys import grpo_config, make_grpo_world, sft_config, weights
 from training.dry_run import dry_run
 from training.grpo import run_grpo
 from training.models.merge import merge_adapter
-from training.runs.environment import in_its_environment, in_their_environment
+from training.runs.environment import in_its_environment, in_their_environment, raised_caps
 from training.sft import run_sft
 
 pytestmark = pytest.mark.long
@@ -127,17 +127,18 @@ def test_an_evaluation_that_would_cut_a_demonstrated_turn_is_refused(world, tmp_
             start(config)
 
 
-def test_grpo_below_the_longest_demonstrated_turn_is_refused_dry_and_warned_of(
-    world, tmp_path, caplog
-):
+def test_grpo_below_the_longest_demonstrated_turn_is_refused(world, tmp_path):
     model = tmp_path / "model"
     model.mkdir()
     for file in (world / "model").iterdir():
         (model / file.name).write_bytes(file.read_bytes())
     write_environment(model, SMALL, format="inline", max_tokens=99, longest_turn=85)
-    config = grpo_config(world, tmp_path / "run", model=str(model), max_turn_tokens=64, steps=2)
-    with pytest.raises(UserError, match=r"max_turn_tokens = 64 is below .* \(85 tokens\)"):
-        dry_run(config)
-    with caplog.at_level(logging.WARNING):
-        run_grpo(config)
-    assert "max_turn_tokens = 64 is below the longest demonstrated turn (85 tokens)" in caplog.text
+    for cap in ("max_turn_tokens", "max_episode_tokens"):
+        caps = {"max_turn_tokens": 99, "max_episode_tokens": 99, cap: 64}
+        config = grpo_config(world, tmp_path / "run", model=str(model), **caps)
+        for start in (run_grpo, dry_run):
+            with pytest.raises(UserError, match=rf"{cap} = 64 is below .* \(85 tokens\)"):
+                start(config)
+        assert not (tmp_path / "run" / "config.yaml").exists()
+        raised = raised_caps(config)
+        assert raised == config.model_copy(update={cap: 85})

@@ -106,6 +106,25 @@ def short_cap(setting: str, cap: int, longest: int) -> str:
     )
 
 
+def check_caps(config: GrpoConfig) -> None:
+    """Raises `UserError` where GRPO would cut a turn as long as those that the model was shown."""
+    for setting, longest in _short_caps(config).items():
+        raise UserError(short_cap(setting, getattr(config, setting), longest))
+
+
+def raised_caps(config: GrpoConfig) -> GrpoConfig:
+    """GRPO with no cap below the longest turn that the model was shown."""
+    return config.model_copy(update=_short_caps(config))
+
+
+def _short_caps(config: GrpoConfig) -> dict[str, int]:
+    """The caps below the longest demonstrated turn, and what they should be at least."""
+    longest = longest_turn(config.model)
+    caps = config.max_turn_tokens, config.max_episode_tokens or longest  # 0 is no limit
+    names = "max_turn_tokens", "max_episode_tokens"
+    return {name: longest for name, cap in zip(names, caps, strict=True) if cap < longest}
+
+
 def check_evaluation(config: SftConfig, longest: int) -> None:
     """Raises `UserError` where the evaluation would cut a turn as long as those that are shown."""
     if config.evaluation is not None:
