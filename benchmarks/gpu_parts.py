@@ -70,9 +70,9 @@ def grpo(out: Path, size: str, *overrides: str) -> dict[str, Any]:
         "samples": 2 if DRY else 8,
         "steps": GRPO_STEPS,
         "micro_batch": 2 if DRY else 8,
-        "max_turn_tokens": 16 if DRY else 256,
+        "max_turn_tokens": 256,
         "max_prompt_tokens": 1024,
-        "max_response_tokens": 256 if DRY else 2048,
+        "max_response_tokens": 1024 if DRY else 2048,
         "beta": 0.0,
         "save_steps": 10**6,
     }

@@ -134,7 +134,7 @@ grpo:
   samples: 2
   steps: {3 * STEPS}
   micro_batch: 2
-  max_turn_tokens: {16 if STEPS == 1 else 140}
+  max_turn_tokens: 200
   min_answered: 0
   min_valid_actions: 0
   max_prompt_tokens: 384
