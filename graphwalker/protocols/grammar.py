@@ -3,7 +3,7 @@
 A grammar for constrained decoding. The thought and the choice of the action stay free. The action
 has the form that its protocol writes, and a name or a relation inside it is one that stands in the
 conversation, so none is misspelled or made up, no list repeats itself, and a call whose whole
-result was shown is not made again.
+result was shown is not made again: one that was cut is made again for its next page, and no other.
 """
 
 import json
@@ -22,6 +22,8 @@ ENTITY, RELATIONS = "entity", ("relation", "relations")
 """Arguments of calls that hold names of entities, and of relations."""
 LIST = "relations"
 """The argument that is written as a list."""
+PAGE = "page"
+"""The argument behind all others, a number that page 1 is written without."""
 _NEXT = b', "'
 """Leads to the next string of a list."""
 
@@ -50,8 +52,8 @@ class Shown:
     relations: dict[str, None] = field(default_factory=dict[str, None])
     spent: set[tuple[str, str, str]] = field(default_factory=set[tuple[str, str, str]])
     """(tool, entity's name, relation or `""`) of calls that would show nothing new."""
-    cut: set[tuple[str, str, str]] = field(default_factory=set[tuple[str, str, str]])
-    """The same of calls that have a further page, where there are pages."""
+    cut: dict[tuple[str, str, str], int] = field(default_factory=dict[tuple[str, str, str], int])
+    """The last page shown of such calls that have a further one, where there are pages."""
     references: int = 0
     """Results are numbered up to this, where an answer may point at them."""
     shared: list[str] = field(default_factory=list[str])
@@ -82,7 +84,11 @@ class Shown:
             relations = [written] if isinstance(written, str) else _listed(written)
             entity = str(arguments.get(ENTITY))
             calls = {(turn.action["tool"], entity, str(relation)) for relation in relations}
-            (self.cut if turn.hidden and not turn.error else self.spent).update(calls)
+            if turn.hidden and not turn.error:
+                page = arguments.get(PAGE, 1)
+                self.cut.update(dict.fromkeys(calls, page if isinstance(page, int) else 1))
+            else:
+                self.spent.update(calls)
 
 
 def _listed(value: Any) -> list[Any]:
@@ -118,20 +124,53 @@ class TagGrammar:
             return None
         tool, body = opening
         place = _place(body)
+        if self.pages and tool in self.tools and place.argument == len(self.tools[tool]):
+            return _rest([b" " + self._page(tool, place)], place.text)
         choices = self._choices(tool, place)
         if choices is None:
             return None
-        used = set(place.before[-1])
-        left = [choice for choice in choices if choice not in used]
-        ends = self._ends(tool, place)
+        used = place.before[-1]
+        left = self._beside(used, choices, tool, place)
         if not place.inside:
-            again = ends if place.before[-1] else self._begins(tool, place)
+            again = self._ends(tool, place, used) if used else self._begins(tool, place)
             # A list with nothing left to add ends.
             texts = again if left else [text for text in again if not text.endswith(b'"')]
             return _rest(texts, place.text)
-        more = ends if len(left) > 1 else [end for end in ends if end != _NEXT]
-        names = [_quoted(one, self.neutral) for one in left]
-        return _rest([name + end for name in names for end in more], place.text)
+        if not self._paged(tool, place):
+            ends = self._ends(tool, place, used)
+            more = ends if len(left) > 1 else [end for end in ends if end != _NEXT]
+            names = [_quoted(one, self.neutral) for one in left]
+            return _rest([name + end for name in names for end in more], place.text)
+        texts: list[bytes] = []
+        for one in left:
+            named = [*used, one]
+            more = self._beside(named, left, tool, place)
+            ends = self._ends(tool, place, named)
+            name = _quoted(one, self.neutral)
+            texts += [name + end for end in ends if more or end != _NEXT]
+        return _rest(texts, place.text)
+
+    def _beside(
+        self, used: Sequence[str], choices: Sequence[str], tool: str, place: "_Place"
+    ) -> list[str]:
+        """What a list may hold besides: nothing twice, and only what has the same next page."""
+        left = [choice for choice in choices if choice not in used]
+        if not used or not self._paged(tool, place):
+            return left
+        page = self._next_page(tool, place, used)
+        return [choice for choice in left if self._next_page(tool, place, [choice]) == page]
+
+    def _paged(self, tool: str, place: "_Place") -> bool:
+        """Whether what is written there decides on the page of the call."""
+        return self.pages and bool(tool) and place.argument == len(self.tools[tool]) - 1
+
+    def _next_page(self, tool: str, place: "_Place", names: Sequence[str]) -> int:
+        """The page that a call with these names in its last argument would show."""
+        keys = self.tools[tool]
+        if keys[-1] not in RELATIONS:
+            return self.shown.cut.get((tool, names[0], ""), 0) + 1
+        entity = place.before[keys.index(ENTITY)][-1] if ENTITY in keys else ""
+        return self.shown.cut.get((tool, entity, names[0]), 0) + 1
 
     def _choices(self, tool: str, place: "_Place") -> list[str] | None:
         """What the string at a place may be; None where it may be anything."""
@@ -153,18 +192,25 @@ class TagGrammar:
         begins = self._begin(tool, place.argument)
         return [begins] if place.argument == 0 else [b" " + begins]
 
-    def _ends(self, tool: str, place: "_Place") -> list[bytes]:
+    def _page(self, tool: str, place: "_Place") -> bytes:
+        """The number of the call's next page, and the call's end."""
+        names = place.before[len(self.tools[tool]) - 1]
+        page = self._next_page(tool, place, names) if names else 1
+        return f"{page}) </{self.call_tag}>".encode()
+
+    def _ends(self, tool: str, place: "_Place", named: Sequence[str]) -> list[bytes]:
         """What may stand after a string's last quote: the rest of the action up to its end or to
-        the next string."""
+        the next string; a call that was cut names its next page."""
         if not tool:
             return [b"] </answer>", _NEXT]
         last = place.argument == len(self.tools[tool]) - 1
         close = f") </{self.call_tag}>".encode()
         after = close if last else b", " + self._begin(tool, place.argument + 1)
-        page = [b", "] if last and self.pages else []  # its number is free
+        if self._paged(tool, place) and (page := self._next_page(tool, place, named)) > 1:
+            after = f", {page}{close.decode()}".encode()
         if self.tools[tool][place.argument] != LIST:
-            return [after, *page]
-        return [b"]" + after, _NEXT, *(b"]" + text for text in page)]
+            return [after]
+        return [b"]" + after, _NEXT]
 
     def _begin(self, tool: str, argument: int) -> bytes:
         return b'["' if self.tools[tool][argument] == LIST else b'"'

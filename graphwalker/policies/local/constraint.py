@@ -2,7 +2,7 @@
 
 import json
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,9 +35,9 @@ class TokenTexts:
         """What a token adds to the text before it; nothing if it stands for no text."""
         return self._index(before).text(token)
 
-    def beginning(self, texts: Sequence[bytes], before: bytes) -> list[int]:
-        """Tokens, rising, that after what is written are the beginning of one of the texts, or
-        begin with a whole one."""
+    def beginning(self, texts: Sequence[bytes], before: bytes) -> "_Beginning":
+        """Tokens that after what is written are the beginning of one of the texts, or begin with a
+        whole one."""
         return self._index(before).beginning(texts)
 
     def _index(self, before: bytes) -> "_Index":
@@ -60,6 +60,16 @@ def _is_word(character: str) -> bool:
     return character == "_" or character.isalnum()
 
 
+@dataclass(frozen=True, slots=True)
+class _Beginning:
+    """Tokens that may begin texts, each kind rising."""
+
+    within: list[int]
+    """They end within one of the texts, or with it."""
+    beyond: list[int]
+    """They hold a whole one, and more."""
+
+
 class _Index:
     def __init__(self, texts: Sequence[bytes]) -> None:
         self._texts = texts
@@ -69,12 +79,12 @@ class _Index:
                 self._ids.setdefault(text, []).append(token)
         self._sorted = sorted(self._ids)
         self._longest = max(map(len, self._sorted), default=0)
-        self._found: dict[tuple[bytes, ...], list[int]] = {}
+        self._found: dict[tuple[bytes, ...], _Beginning] = {}
 
     def text(self, token: int) -> bytes:
         return self._texts[token] if token < len(self._texts) else b""
 
-    def beginning(self, texts: Sequence[bytes]) -> list[int]:
+    def beginning(self, texts: Sequence[bytes]) -> _Beginning:
         # The samples of a question, and its tokens up to the choice, have the same texts before
         # them.
         key = tuple(texts)
@@ -84,17 +94,21 @@ class _Index:
             self._found[key] = self._beginning(texts)
         return self._found[key]
 
-    def _beginning(self, texts: Sequence[bytes]) -> list[int]:
-        found: dict[bytes, None] = {}
+    def _beginning(self, texts: Sequence[bytes]) -> _Beginning:
+        within: dict[bytes, None] = {}
+        beyond: dict[bytes, None] = {}
         for text in texts:
             for length in range(1, min(len(text), self._longest) + 1):
                 if text[:length] in self._ids:
-                    found[text[:length]] = None
+                    within[text[:length]] = None
             place = bisect_left(self._sorted, text)
             while place < len(self._sorted) and self._sorted[place].startswith(text):
-                found[self._sorted[place]] = None
+                beyond[self._sorted[place]] = None
                 place += 1
-        return sorted(token for text in found for token in self._ids[text])
+        return _Beginning(self._tokens(within), self._tokens(beyond.keys() - within.keys()))
+
+    def _tokens(self, texts: Iterable[bytes]) -> list[int]:
+        return sorted(token for text in texts for token in self._ids[text])
 
 
 @dataclass(slots=True)
@@ -110,7 +124,26 @@ class Written:
         vocabulary can follow is let go: the tools say what is wrong."""
         before = bytes(self.text)
         texts = self.grammar.continuations(before)
-        return (self.tokens.beginning(texts, before) if texts else []) or None
+        if not texts:
+            return None
+        found = self.tokens.beginning(texts, before)
+        known = {before: texts}
+        # What a token holds behind a whole text has to be allowed there, too.
+        longer = [t for t in found.beyond if self._fits(before, self.tokens.text(t, before), known)]
+        return sorted(found.within + longer) or None
+
+    def _fits(
+        self, before: bytes, piece: bytes, known: dict[bytes, Sequence[bytes] | None]
+    ) -> bool:
+        """Whether the grammar allows this piece there."""
+        if before not in known:
+            known[before] = self.grammar.continuations(before)
+        texts = known[before]
+        return not texts or any(
+            text.startswith(piece)
+            or (piece.startswith(text) and self._fits(before + text, piece[len(text) :], known))
+            for text in texts
+        )
 
     def add(self, token: int) -> None:
         """What was drawn."""

@@ -57,6 +57,33 @@ def test_the_tokens_that_a_tokenizer_writes_are_allowed(kind):
         assert row.allowed() is None
 
 
+class Steps:
+    """First one byte, then one of the texts: as a list's next string is behind its quote."""
+
+    def __init__(self, first: bytes, then: bytes) -> None:
+        self.first, self.then = first, then
+
+    def continuations(self, written: bytes):
+        if not written:
+            return [self.first]
+        rest = self.then[len(written) - 1 :] if self.then.startswith(written[1:]) else b"?"
+        return [rest] if rest else None
+
+
+@pytest.mark.parametrize("kind", [byte_level, tiny])
+def test_what_a_token_holds_behind_a_whole_text_has_to_be_allowed_too(kind):
+    tokenizer = kind()
+    texts = TokenTexts(tokenizer, len(tokenizer))
+    several = [n for n in range(len(tokenizer)) if len(texts.text(n, b"")) > 1]
+    assert several
+    for token in several:
+        text = texts.text(token, b"")
+        for then in (text[1:], text[1:] + b"x", text[1:2]):  # behind the last, all is free
+            assert token in (Written(Steps(text[:1], then), texts).allowed() or ())
+        other = bytes([text[1] ^ 1]) + text[2:]
+        assert token not in (Written(Steps(text[:1], other), texts).allowed() or ())
+
+
 def test_a_tokenizer_that_is_not_of_bytes_is_refused_by_name():
     with pytest.raises(UserError, match="needs a byte-level tokenizer"):
         TokenTexts(word_piece(), 10_000)

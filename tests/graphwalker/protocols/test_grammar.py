@@ -41,6 +41,11 @@ def grammar(*turns: Turn, pages=False):
     return TagProtocol(EXAMPLES, PAGE if pages else None).grammar(shown)
 
 
+def paged(turn: Turn, page: int) -> Turn:
+    arguments = {**turn.action["arguments"], "page": page}
+    return replace(turn, action={**turn.action, "arguments": arguments})
+
+
 WRITTEN = re.compile(r'((?:[^"\\]|\\.)*")(.*)', re.DOTALL)
 
 
@@ -97,13 +102,24 @@ def test_a_list_with_nothing_left_to_add_ends():
     assert after(nothing, "<answer>") == [" [] </answer>"]
 
 
-def test_the_number_of_a_further_page_is_free():
+def test_a_call_that_was_cut_names_its_next_page_and_no_other():
     cut = replace(ASK, hidden=3)
-    made = grammar(LOOK, cut, pages=True)
-    opening = f'<kg-query> get_triples({json.dumps(TOPIC.name, ensure_ascii=False)}, ["a.b"'
-    assert after(made, opening) == ["]) </kg-query>", ', "', "], "]
-    assert made.continuations(f"{opening}], ".encode()) is None
-    assert after(made, '<kg-query> get_relations("1999"') == [") </kg-query>", ", "]
+    opening = f'<kg-query> get_triples({json.dumps(TOPIC.name, ensure_ascii=False)}, ["a.'
+    for turns, page in (((cut,), 2), ((cut, paged(cut, 2)), 3), ((cut, paged(cut, 3)), 4)):
+        made = grammar(LOOK, *turns, pages=True)
+        assert after(made, f'{opening}b"') == [f"], {page}) </kg-query>"]
+        assert after(made, f'{opening}b"],') == [f" {page}) </kg-query>"]
+        # A list holds what is on the same page: the other relation was not asked for yet.
+        assert after(made, f'{opening}c"') == ["]) </kg-query>"]
+        assert choices(made, opening) == ['a.b"!', 'a.c"!']
+    whole = grammar(LOOK, cut, replace(paged(cut, 2), hidden=0), pages=True)
+    assert choices(whole, opening) == ['a.c"!']
+    unpaged = grammar(LOOK, replace(paged(cut, 2), action={**ASK.action}), pages=True)
+    assert after(unpaged, f'{opening}b"') == ["], 2) </kg-query>"]
+    assert after(made, '<kg-query> get_relations("1999"') == [") </kg-query>"]
+    listed = grammar(replace(LOOK, hidden=9), pages=True)
+    name = json.dumps(TOPIC.name, ensure_ascii=False)
+    assert after(listed, f"<kg-query> get_relations({name}") == [", 2) </kg-query>"]
 
 
 @pytest.mark.parametrize("seed", range(20))
