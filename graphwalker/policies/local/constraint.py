@@ -127,7 +127,7 @@ class Written:
         if not texts:
             return None
         found = self.tokens.beginning(texts, before)
-        known = {before: texts}
+        known: dict[bytes, Sequence[bytes] | None] = {before: texts}
         # What a token holds behind a whole text has to be allowed there, too.
         longer = [t for t in found.beyond if self._fits(before, self.tokens.text(t, before), known)]
         return sorted(found.within + longer) or None
