@@ -124,53 +124,43 @@ class TagGrammar:
             return None
         tool, body = opening
         place = _place(body)
+        used = place.before[-1]
         if self.pages and tool in self.tools and place.argument == len(self.tools[tool]):
-            return _rest([b" " + self._page(tool, place)], place.text)
+            named = place.before[-2][:1]
+            page = self._page(tool, place, named[0] if named else "")
+            return _rest([f" {page}".encode() + self._close()], place.text)
         choices = self._choices(tool, place)
         if choices is None:
             return None
-        used = place.before[-1]
-        left = self._beside(used, choices, tool, place)
+        listed = set(used)
+        left: dict[int, list[str]] = {}
+        for choice in choices:
+            if choice not in listed:
+                left.setdefault(self._page(tool, place, choice), []).append(choice)
+        page = self._page(tool, place, used[0]) if used else 1
+        if used:  # a list holds what has the same next page
+            left = {page: left[page]} if page in left else {}
         if not place.inside:
-            again = self._ends(tool, place, used) if used else self._begins(tool, place)
+            again = self._ends(tool, place, page) if used else self._begins(tool, place)
             # A list with nothing left to add ends.
             texts = again if left else [text for text in again if not text.endswith(b'"')]
             return _rest(texts, place.text)
-        if not self._paged(tool, place):
-            ends = self._ends(tool, place, used)
-            more = ends if len(left) > 1 else [end for end in ends if end != _NEXT]
-            names = [_quoted(one, self.neutral) for one in left]
-            return _rest([name + end for name in names for end in more], place.text)
         texts: list[bytes] = []
-        for one in left:
-            named = [*used, one]
-            more = self._beside(named, left, tool, place)
-            ends = self._ends(tool, place, named)
-            name = _quoted(one, self.neutral)
-            texts += [name + end for end in ends if more or end != _NEXT]
+        for page, names in left.items():
+            ends = self._ends(tool, place, page)
+            more = ends if len(names) > 1 else [end for end in ends if end != _NEXT]
+            texts += [_quoted(name, self.neutral) + end for name in names for end in more]
         return _rest(texts, place.text)
 
-    def _beside(
-        self, used: Sequence[str], choices: Sequence[str], tool: str, place: "_Place"
-    ) -> list[str]:
-        """What a list may hold besides: nothing twice, and only what has the same next page."""
-        left = [choice for choice in choices if choice not in used]
-        if not used or not self._paged(tool, place):
-            return left
-        page = self._next_page(tool, place, used)
-        return [choice for choice in left if self._next_page(tool, place, [choice]) == page]
-
-    def _paged(self, tool: str, place: "_Place") -> bool:
-        """Whether what is written there decides on the page of the call."""
-        return self.pages and bool(tool) and place.argument == len(self.tools[tool]) - 1
-
-    def _next_page(self, tool: str, place: "_Place", names: Sequence[str]) -> int:
-        """The page that a call with these names in its last argument would show."""
-        keys = self.tools[tool]
+    def _page(self, tool: str, place: "_Place", name: str) -> int:
+        """The page that a call with this name in its last argument would show; 1 before that."""
+        keys = self.tools.get(tool, ())
+        if not self.pages or not keys or place.argument < len(keys) - 1:
+            return 1
         if keys[-1] not in RELATIONS:
-            return self.shown.cut.get((tool, names[0], ""), 0) + 1
-        entity = place.before[keys.index(ENTITY)][-1] if ENTITY in keys else ""
-        return self.shown.cut.get((tool, entity, names[0]), 0) + 1
+            return self.shown.cut.get((tool, name, ""), 0) + 1
+        started = place.before[keys.index(ENTITY)][-1:] if ENTITY in keys else []
+        return self.shown.cut.get((tool, started[0] if started else "", name), 0) + 1
 
     def _choices(self, tool: str, place: "_Place") -> list[str] | None:
         """What the string at a place may be; None where it may be anything."""
@@ -192,25 +182,18 @@ class TagGrammar:
         begins = self._begin(tool, place.argument)
         return [begins] if place.argument == 0 else [b" " + begins]
 
-    def _page(self, tool: str, place: "_Place") -> bytes:
-        """The number of the call's next page, and the call's end."""
-        names = place.before[len(self.tools[tool]) - 1]
-        page = self._next_page(tool, place, names) if names else 1
-        return f"{page}) </{self.call_tag}>".encode()
-
-    def _ends(self, tool: str, place: "_Place", named: Sequence[str]) -> list[bytes]:
+    def _ends(self, tool: str, place: "_Place", page: int) -> list[bytes]:
         """What may stand after a string's last quote: the rest of the action up to its end or to
-        the next string; a call that was cut names its next page."""
+        the next string; a call for a further page names it."""
         if not tool:
             return [b"] </answer>", _NEXT]
         last = place.argument == len(self.tools[tool]) - 1
-        close = f") </{self.call_tag}>".encode()
-        after = close if last else b", " + self._begin(tool, place.argument + 1)
-        if self._paged(tool, place) and (page := self._next_page(tool, place, named)) > 1:
-            after = f", {page}{close.decode()}".encode()
-        if self.tools[tool][place.argument] != LIST:
-            return [after]
-        return [b"]" + after, _NEXT]
+        after = self._close() if last else b", " + self._begin(tool, place.argument + 1)
+        after = f", {page}".encode() + after if page > 1 else after
+        return [b"]" + after, _NEXT] if self.tools[tool][place.argument] == LIST else [after]
+
+    def _close(self) -> bytes:
+        return f") </{self.call_tag}>".encode()
 
     def _begin(self, tool: str, argument: int) -> bytes:
         return b'["' if self.tools[tool][argument] == LIST else b'"'

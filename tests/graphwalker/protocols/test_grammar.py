@@ -122,6 +122,12 @@ def test_a_call_that_was_cut_names_its_next_page_and_no_other():
     assert after(listed, f"<kg-query> get_relations({name}") == [", 2) </kg-query>"]
 
 
+def test_a_call_without_an_entity_stops_nothing():
+    made = grammar(LOOK, replace(ASK, hidden=3), pages=True)
+    assert after(made, '<kg-query> get_triples([], ["a.b"') == ["]) </kg-query>", ', "']
+    assert after(made, "<kg-query> get_triples([], [],") == [" 1) </kg-query>"]
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_what_is_written_by_the_grammar_is_read(seed):
     rng = random.Random(seed)
