@@ -217,6 +217,7 @@ class Demo(DemoData):
 
     def _evaluation_stage(self, model: Path, folder: Path, more: Settings, title: str) -> Stage:
         from eval.run.config import EvalConfig, run_eval
+        from training.runs.environment import longest_turn
 
         values = {
             "graph": self.graph,
@@ -228,7 +229,12 @@ class Demo(DemoData):
             **more,
             "policy": {"model": str(model), **self.config.eval.get("policy", {})},
         }
-        return Stage(title, partial(run_eval, self._parsed(EvalConfig, "eval", values)))
+        config = self._parsed(EvalConfig, "eval", values)
+        if "max_tokens" in config.model_fields_set:
+            # As in GRPO, no turn as long as those that the model was shown is cut.
+            cap = max(config.max_tokens, longest_turn(str(model)))
+            config = config.model_copy(update={"max_tokens": cap})
+        return Stage(title, partial(run_eval, config))
 
     def report(self) -> dict[str, Any]:
         """Evaluate every stage, write the report, print its table."""

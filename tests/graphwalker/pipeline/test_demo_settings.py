@@ -5,6 +5,8 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("trl")
 
+from graphwalker.agents.environment import EnvironmentConfig
+from graphwalker.agents.model_environment import write_environment
 from graphwalker.config import load_config
 from graphwalker.errors import UserError
 from graphwalker.pipeline.config import DemoConfig
@@ -35,3 +37,13 @@ def test_what_a_later_stage_refuses_is_refused_at_once(tmp_path, setting: str, m
     with pytest.raises(UserError) as refused:
         Demo(tmp_path / "run", config).check_settings()
     assert message in str(refused.value) and not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(("longest", "cap"), [(0, 180), (24, 180), (185, 185)])
+def test_an_evaluation_cuts_no_turn_as_long_as_the_demonstrated_ones(tmp_path, longest, cap):
+    config = load_config(DemoConfig, ROOT / "configs" / "demo.yaml", [])
+    model, demo = tmp_path / "final", Demo(tmp_path / "run", config)
+    environment = EnvironmentConfig(preset="graphwalker-frontier")
+    write_environment(model, environment, format="inline", longest_turn=longest)
+    stage = demo._evaluation_stage(model, tmp_path / "eval", {}, "evaluate")
+    assert stage.work.args[0].max_tokens == cap
