@@ -7,6 +7,7 @@ starts. With `--dry` the shapes are tiny and run on the CPU.
 """
 
 import argparse
+import fcntl
 import json
 import os
 import re
@@ -38,24 +39,36 @@ def figures(name: str, *words: str) -> tuple[str, ...]:
 
 
 CONTRACT = "tests/graphwalker/policies/test_engine_contract.py"
+ADAPTERS = ("lora.r=64", "lora.alpha=128", "gradient_checkpointing=true")
+SMALL = ("prompts_per_step=8", "samples=4", "micro_batch=1", "steps=2")
+VLLM = ("engine=vllm", "vllm.sleep=true")
 PARTS = (
     Part("doctor", 0.05, ("-m", "graphwalker", "doctor", "--json")),
     Part("data", 0.15, figures("data")),
-    Part("sft-0.5b", 0.12, figures("sft", "0.5B")),
+    Part("sft-0.5b", 0.20, figures("sft", "0.5B")),
     Part("grpo-0.5b", 0.15, figures("grpo", "0.5B")),
     Part("rollouts-0.5b", 0.12, figures("rollouts", "0.5B")),
-    Part("contract", 0.12, ("-m", "pytest", "-q", CONTRACT)),
-    Part("grpo-vllm-0.5b", 0.15, figures("grpo", "0.5B", "engine=vllm", "vllm.sleep=true")),
-    Part("contract-vllm", 0.15, ("-m", "pytest", "-q", "-m", "vllm", CONTRACT)),
+    Part("savings-0.5b", 0.15, figures("savings", "0.5B", "steps=3")),
+    Part("stale-0.5b", 0.15, figures("grpo", "0.5B", "staleness=1")),
+    Part("on-gpu", 0.20, ("-m", "pytest", "-q", "-m", "gpu", "-n", "6", "tests/training")),
+    Part("long-rows-1.5b", 0.15, figures("long-rows", "1.5B")),
+    Part("grpo-adapters-1.5b", 0.20, figures("grpo", "1.5B", *ADAPTERS, *SMALL)),
+    Part("fsdp2-0.5b", 0.15, figures("launched", "0.5B", "fsdp2")),
+    Part("zero2-0.5b", 0.15, figures("launched", "0.5B", "zero2")),
+    Part("grpo-vllm-0.5b", 0.20, figures("grpo", "0.5B", *VLLM)),
+    Part("grpo-vllm-adapters-0.5b", 0.20, figures("grpo", "0.5B", *VLLM, "lora.r=64")),
+    Part("contract-vllm", 0.20, ("-m", "pytest", "-q", "-m", "vllm", CONTRACT)),
+    Part("long-rows-7b", 0.20, figures("long-rows", "7B")),
     Part("flash-0.5b", 0.10, figures("sft", "0.5B", "attention=flash_attention_2")),
-    Part("sft-1.5b", 0.15, figures("sft", "1.5B")),
-    Part("grpo-1.5b", 0.20, figures("grpo", "1.5B")),
     Part("push", 0.15, figures("push", "0.5B")),
     Part("demo", 1.0, ("-m", "graphwalker", "demo", "--quick", "--out", "{out}/demo",
                        "sft1.tokens_per_step=20480", "sft2.tokens_per_step=20480")),
 )  # fmt: skip
-DRY_FREE = ("contract-vllm", "demo", "push", "flash-0.5b", "grpo-vllm-0.5b", "contract")
-"""Parts that `--dry` leaves: they need a GPU, or are run by the default tests."""
+DRY_FREE = (
+    "contract-vllm", "demo", "push", "flash-0.5b", "grpo-vllm-0.5b", "grpo-vllm-adapters-0.5b",
+    "on-gpu", "fsdp2-0.5b", "zero2-0.5b",
+)  # fmt: skip
+"""Parts that `--dry` leaves: they need a GPU."""
 
 
 def main() -> None:
@@ -63,6 +76,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--minutes", type=float, default=30.0, help="time for all of it")
     parser.add_argument("--out", type=Path, default=ROOT / "runs" / "gpu", help="working folder")
+    parser.add_argument("--parts", nargs="*", help="these alone (default: all)")
     parser.add_argument("--dry", action="store_true", help="tiny shapes on the CPU")
     options = parser.parse_args()
     if not options.dry and not _devices(False):
@@ -71,7 +85,10 @@ def main() -> None:
         sys.exit(2)
     deadline = time.monotonic() + 60 * options.minutes
     parts = [part for part in PARTS if not (options.dry and part.name in DRY_FREE)]
-    for part in parts:
+    wanted = options.parts or [part.name for part in parts]
+    if unknown := set(wanted) - {part.name for part in PARTS}:
+        parser.error(f"no such part: {', '.join(sorted(unknown))}")
+    for part in [part for part in parts if part.name in wanted]:
         left = deadline - time.monotonic()
         limit = min(left, max(60.0, part.share * 60 * options.minutes))
         say(f"{part.name}: {_run(part, options.out, limit, options.dry)}")
@@ -109,7 +126,9 @@ def _run(part: Part, out: Path, limit: float, dry: bool) -> str:
     seconds = round(time.monotonic() - started, 1)
     verdict = "done" if code == 0 else "out of time" if code == -1 else f"failed, exit code {code}"
     entry = {"verdict": verdict, "seconds": seconds, "command": " ".join(words)}
-    place.write_text(json.dumps(entry | _found(log.read_text(errors="replace")), indent=1))
+    partial = place.with_suffix(".partial")  # another process may read the records meanwhile
+    partial.write_text(json.dumps(entry | _found(log.read_text(errors="replace")), indent=1))
+    partial.rename(place)
     return f"{verdict}, {seconds} s" + ("" if code == 0 else f"; see {log}")
 
 
@@ -126,6 +145,12 @@ def _found(text: str) -> dict[str, Any]:
 
 def _write(options: argparse.Namespace, parts: list[Part]) -> None:
     """The record so far: a machine that is taken away leaves what was measured."""
+    with (options.out / "parts" / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # parts may be run side by side, by several commands
+        _write_alone(options, parts)
+
+
+def _write_alone(options: argparse.Namespace, parts: list[Part]) -> None:
     found: dict[str, Any] = {}
     for part in parts:
         place = options.out / "parts" / f"{part.name}.json"

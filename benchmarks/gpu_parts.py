@@ -5,19 +5,26 @@ prints its figures as one line of JSON: tokens per second, seconds per step, pea
 `--estimate` says.
 """
 
+import itertools
 import json
 import os
+import shutil
 import statistics
 import sys
 import time
 from collections.abc import Callable, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 DRY = bool(os.environ.get("GPU_DRY"))
-SHAPES = {"0.5B": "Qwen/Qwen2.5-0.5B-Instruct", "1.5B": "Qwen/Qwen2.5-1.5B-Instruct"}
-SFT_STEPS, GRPO_STEPS = (6, 2) if DRY else (60, 6)
+SHAPES = {size: f"Qwen/Qwen2.5-{size}-Instruct" for size in ("0.5B", "1.5B", "7B")}
+SFT_STEPS, GRPO_STEPS = (6, 2) if DRY else (300, 4)
+LONG_STEPS = 3 if DRY else 12
+"""Steps of SFT where a part asks for memory and speed alone."""
 WARM = 1 if DRY else 5
+ADAPTERS = ("lora.r=64", "lora.alpha=128", "gradient_checkpointing=true")
+"""As `configs/models/*.yaml` has them for one GPU."""
 LITTLE = ("synth.count=60", "rl_questions.count=40", "experts.count=16", "sft1.max_steps=3",
           "tests.test-entity.count=4", "tests.test-path.count=2") if DRY else ()  # fmt: skip
 
@@ -32,51 +39,97 @@ def data(out: Path) -> dict[str, Any]:
 
 
 def sft(out: Path, size: str, *overrides: str) -> dict[str, Any]:
-    """SFT steps on real conversations, in bf16."""
+    """SFT steps on real conversations, in bf16, until the model can play."""
+    data = out / "world" / "synth" / "graphsynth.jsonl"
+    values = {
+        "data": [str(data)],
+        "epochs": 100,
+        "tokens_per_step": 512 if DRY else 16384,
+        "max_length": 1024,
+        "max_steps": SFT_STEPS,
+        "lr": 3e-4,
+    }
+    return _sft_figures(out, size, values, overrides)
+
+
+def long_rows(out: Path, size: str, *overrides: str) -> dict[str, Any]:
+    """A few SFT steps with adapters as the configs for one GPU have them, on rows as long as those
+    allow: thoughts are repeated until a row has some 4,000 tokens."""
+    length = 512 if DRY else 4096
+    values = {
+        "data": [str(_stretched(out, length))],
+        "epochs": 100,
+        "batch_size": 8 if DRY else 32,
+        "gradient_accumulation": 8,
+        "max_length": length,
+        "max_steps": LONG_STEPS,
+        "lr": 1e-4,
+    }
+    return _sft_figures(out, size, values, (*ADAPTERS, *overrides), "long")
+
+
+def _stretched(out: Path, length: int) -> Path:
+    """Conversations whose first thought is so long that the row nearly fills `length` tokens."""
+    from transformers import AutoTokenizer
+
+    from graphwalker.files import read_jsonl, write_jsonl
+    from graphwalker.tokens.segments import chat_format, training_rows
+    from graphwalker.trajectory import Trajectory
+
+    place = out / f"rows-of-{length}.jsonl"
+    if place.is_file():
+        return place
+    tokenizer, rows = AutoTokenizer.from_pretrained(out / "world" / "model"), []
+    for values in itertools.islice(read_jsonl(out / "world" / "synth" / "graphsynth.jsonl"), 256):
+        trajectory = Trajectory.from_json(values)
+        [row] = training_rows(trajectory, chat_format("inline"), tokenizer)
+        turn = values["turns"][0]
+        size = len(tokenizer.encode(turn["thought"] + " ", add_special_tokens=False))
+        more = (turn["thought"] + " ") * max(0, (length - 64 - len(row.input_ids)) // size)
+        turn["completion"] = turn["completion"].replace(turn["thought"], more + turn["thought"])
+        turn["thought"] = more + turn["thought"]
+        rows.append(values)
+    write_jsonl(place, rows)
+    return place
+
+
+def _sft_figures(
+    out: Path,
+    size: str,
+    values: Mapping[str, Any],
+    overrides: tuple[str, ...],
+    name: str = "sft",
+) -> dict[str, Any]:
     from training.config import SftConfig
     from training.sft import run_sft
 
-    place = out / ("sft-" + "-".join((size, *(word.partition("=")[2] for word in overrides))))
-    values = {
-        "data": [str(out / "world" / "synth" / "graphsynth.jsonl")],
-        "format": "inline",
-        "tokens_per_step": 512 if DRY else 16384,
-        "max_steps": SFT_STEPS,
-        "lr": 1e-4,
-        "save_steps": 10**6,
-        "log_steps": 1,
-    }
-    config = _config(SftConfig, out, size, place, values, overrides)
+    place = _place(out, name, size, overrides)
+    fixed = {"format": "inline", "save_steps": 10**6, "log_steps": 1}
+    config = _config(SftConfig, out, size, place, {**fixed, **values}, overrides)
     figures = _measured(lambda: run_sft(config), config, place)
     lines = _lines(place)
     tokens = lines[-1]["tokens"] - lines[WARM - 1]["tokens"]
     seconds = lines[-1]["seconds"] - lines[WARM - 1]["seconds"]
-    return {**figures, "tokens_per_s": round(tokens / seconds, 1), "last_loss": lines[-1]["loss"]}
+    speed = tokens / seconds
+    return {
+        **figures,
+        "tokens_per_s": round(speed, 1),
+        "model_tflops": round(6 * figures["parameters"] * speed / 1e12, 2),
+        "last_loss": lines[-1]["loss"],
+    }
+
+
+def _place(out: Path, name: str, size: str, overrides: tuple[str, ...]) -> Path:
+    words = (word.rpartition(".")[2].replace("=", "-") for word in overrides)
+    return out / "-".join((name, size, *words))
 
 
 def grpo(out: Path, size: str, *overrides: str) -> dict[str, Any]:
     """GRPO steps from the model that SFT left: seconds a step and their parts."""
     from training.grpo import run_grpo
-    from training.grpo_config import GrpoConfig
 
-    place = out / ("grpo-" + "-".join((size, *(word.partition("=")[2] for word in overrides))))
-    world = out / "world"
-    values = {
-        "model": str(out / f"sft-{size}" / "final"),
-        "questions": str(world / "questions" / "rl" / "fresh.jsonl"),
-        "graph": str(world / "world" / "graph"),
-        "format": "inline",
-        "prompts_per_step": 2 if DRY else 32,
-        "samples": 2 if DRY else 8,
-        "steps": GRPO_STEPS,
-        "micro_batch": 2 if DRY else 8,
-        "max_turn_tokens": 256,
-        "max_prompt_tokens": 1024,
-        "max_response_tokens": 1024 if DRY else 2048,
-        "beta": 0.0,
-        "save_steps": 10**6,
-    }
-    config = _config(GrpoConfig, out, size, place, values, overrides)
+    place = _place(out, "grpo", size, overrides)
+    config = _grpo_config(out, size, place, overrides)
     figures = _measured(lambda: run_grpo(config), config, place)
     lines = _lines(place)[min(1, GRPO_STEPS - 1) :]
     numbers = {key for line in lines for key, value in line.items() if isinstance(value, float)}
@@ -86,25 +139,89 @@ def grpo(out: Path, size: str, *overrides: str) -> dict[str, Any]:
             statistics.mean(float(line[key]) for line in lines if line.get(key) is not None), 4
         )
         for key in sorted(numbers)
-        if key.endswith(("seconds", "_s", "tokens")) or key.startswith(("tokens", "mismatch"))
+        if key.endswith(("seconds", "_s", "tokens", "em")) or key.startswith(("tokens", "mismatch"))
     }
     steps = _lines(place)
     each = (steps[-1]["seconds"] - steps[0]["seconds"]) / max(1, len(steps) - 1)
     return {**figures, "seconds_per_step": round(each, 3), "means": means}
 
 
+def savings(out: Path, size: str, *overrides: str) -> dict[str, Any]:
+    """A GRPO step taken apart, and each saving of its update alone (`benchmarks.training_grpo`)."""
+    from benchmarks.training_grpo import step_figures
+
+    place = _place(out, "savings", size, overrides)
+    return step_figures(_grpo_config(out, size, place, overrides))
+
+
+def _grpo_config(out: Path, size: str, place: Path, overrides: tuple[str, ...]) -> Any:
+    from training.grpo_config import GrpoConfig
+
+    world = out / "world"
+    agent = out / f"sft-{size}" / "final"
+    values = {
+        "model": str(agent if agent.is_dir() else _model(out, size)),
+        "questions": str(world / "questions" / "rl" / "fresh.jsonl"),
+        "graph": str(world / "world" / "graph"),
+        "format": "inline",
+        "prompts_per_step": 2 if DRY else 32,
+        "samples": 2 if DRY else 8,
+        "steps": GRPO_STEPS,
+        "micro_batch": 2 if DRY else 8,
+        "max_turn_tokens": 256,
+        "max_prompt_tokens": 256,
+        "max_response_tokens": 1024,
+        "limit_steps": 0,
+        "beta": 0.0,
+        "save_steps": 10**6,
+    }
+    return _config(GrpoConfig, out, size, place, values, overrides)
+
+
 def rollouts(out: Path, size: str) -> dict[str, Any]:
     """Drawn tokens a second of our engine and of `generate`, on the same greedy episodes."""
-    from benchmarks.training import prepare
+    from benchmarks.training import small_demo
     from benchmarks.training_rollouts import rollout_figures
 
-    demo = prepare(out / "world", list(LITTLE))
+    demo = small_demo(out / "world", list(LITTLE))
     link = out / f"rollouts-{size}"
     (link / "sft1").mkdir(parents=True, exist_ok=True)
     if not (link / "sft1" / "final").exists():
         (link / "sft1" / "final").symlink_to((out / f"sft-{size}" / "final").resolve())
     demo.out = link
-    return rollout_figures(demo)
+    return rollout_figures(demo, alone=4)
+
+
+def launched(out: Path, size: str, layout: str) -> dict[str, Any]:
+    """SFT by `accelerate launch` with a layout of several GPUs, on one: its losses beside those of
+    a plain run."""
+    import subprocess
+
+    import torch
+
+    if layout.startswith("zero") and find_spec("deepspeed") is None:
+        return {"skipped": "DeepSpeed is not installed"}
+    steps, losses = 3 if DRY else 8, dict[str, list[float]]()
+    for name in ("plain", layout):
+        place = out / f"launched-{name}-{size}"
+        shutil.rmtree(place, ignore_errors=True)
+        words = [
+            f"model={_model(out, size)}", f"output_dir={place}", "format=inline", "lr=1e-4",
+            f'data=["{out / "world" / "synth" / "graphsynth.jsonl"}"]', f"max_steps={steps}",
+            "batch_size=8", "max_length=1024", "log_steps=1", "save_steps=1000", "progress=false",
+            f"dtype={'float32' if DRY else 'bfloat16'}", "seed=0",
+        ]  # fmt: skip
+        launch = ["-m", "accelerate.commands.launch", "--config_file"]
+        launch += [f"configs/accelerate/{layout}.yaml", "--num_processes", "1"]
+        command = [sys.executable, *([] if name == "plain" else launch), "training/sft.py"]
+        done = subprocess.run([*command, *words], capture_output=True, text=True)
+        if done.returncode:
+            raise SystemExit(done.stderr[-2000:])
+        losses[name] = [line["loss"] for line in _lines(place)]
+    pairs = zip(losses["plain"], losses[layout], strict=True)
+    device = torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
+    gap = max(abs(a - b) for a, b in pairs)
+    return {"device": device, "losses": losses, "largest_difference": gap}
 
 
 def push(out: Path, size: str) -> dict[str, Any]:
@@ -144,7 +261,7 @@ def _config(
         "output_dir": str(place),
         "dtype": "float32" if DRY else "bfloat16",
         "seed": 0,
-        "environment": {"prompt": "compact", "top_relations": 10},
+        "environment": {"prompt": "compact", "top_relations": 20},
         **values,
     }
     if "progress" in kind.model_fields:
@@ -154,8 +271,6 @@ def _config(
 
 def _model(out: Path, size: str) -> Path:
     """Random weights of those dimensions beside the world's tokenizer."""
-    import shutil
-
     import torch
     from transformers import AutoModelForCausalLM
 
@@ -182,8 +297,6 @@ def _model(out: Path, size: str) -> Path:
 
 def _measured(run: Callable[[], Any], config: Any, place: Path) -> dict[str, Any]:
     """Run it; the peak of the GPU's memory beside the estimate."""
-    import shutil
-
     import torch
 
     from training.estimate import GIB, estimate, peak
@@ -197,8 +310,22 @@ def _measured(run: Callable[[], Any], config: Any, place: Path) -> dict[str, Any
         found = {
             "device": torch.cuda.get_device_name(),
             "peak_gib": round(torch.cuda.max_memory_allocated() / GIB, 2),
+            "peak_reserved_gib": round(torch.cuda.max_memory_reserved() / GIB, 2),
         }
-    return {**found, "estimated_peak_gib": round(peak(estimate(config)) / GIB, 2)}
+    parts = estimate(config)
+    return {
+        **found,
+        "estimated_peak_gib": round(peak(parts) / GIB, 2),
+        "estimated_parts_gib": {part.name: round(part.bytes / GIB, 2) for part in parts},
+        "parameters": _parameters(config),
+    }
+
+
+def _parameters(config: Any) -> int:
+    from training.models.shapes import empty_model, model_shape
+
+    model = empty_model(model_shape(config.model))
+    return sum(parameter.numel() for parameter in model.parameters())
 
 
 def _lines(place: Path) -> list[dict[str, Any]]:
@@ -210,8 +337,11 @@ def _lines(place: Path) -> list[dict[str, Any]]:
 PARTS: Mapping[str, Callable[..., dict[str, Any]]] = {
     "data": data,
     "sft": sft,
+    "long-rows": long_rows,
     "grpo": grpo,
+    "savings": savings,
     "rollouts": rollouts,
+    "launched": launched,
     "push": push,
 }
 

@@ -56,12 +56,16 @@ def measure(out: Path, steps: int, overrides: list[str]) -> dict[str, Any]:
     }
 
 
+def small_demo(out: Path, overrides: list[str]) -> Demo:
+    """The ablation's demo, made smaller; nothing is made yet."""
+    settings = [*SMALL, *overrides, f"seed={SEED}"]
+    return Demo(out, load_config(DemoConfig, ROOT / "configs" / "ablation.yaml", settings))
+
+
 def prepare(out: Path, overrides: list[str]) -> Demo:
     """World, data, and an agent of 250 steps of stage 1; left as it is where it is there."""
-    config = load_config(
-        DemoConfig, ROOT / "configs" / "ablation.yaml", [*SMALL, *overrides, f"seed={SEED}"]
-    )
-    demo = Demo(out, config)
+    demo = small_demo(out, overrides)
+    config = demo.config
     demo.make_data()
     demo.make_model()
     values = {

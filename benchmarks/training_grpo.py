@@ -36,7 +36,10 @@ def now() -> float:
     """Seconds: of this process's CPU, or of the clock where a GPU works."""
     import torch
 
-    return time.perf_counter() if torch.cuda.is_available() else time.process_time()
+    if not torch.cuda.is_available():
+        return time.process_time()
+    torch.cuda.synchronize()  # what was asked of it is done later, else
+    return time.perf_counter()
 
 
 def main() -> None:
@@ -56,13 +59,18 @@ def main() -> None:
 
 def measure(demo: Path, steps: int, overrides: Sequence[str] = ()) -> dict[str, Any]:
     """Seconds a step by part, their shares, and the update's seconds with each saving alone."""
+    with tempfile.TemporaryDirectory() as folder:
+        return step_figures(_config(demo, folder, steps, overrides))
+
+
+def step_figures(config: GrpoConfig) -> dict[str, Any]:
+    """The same of any config."""
     import torch
 
-    with tempfile.TemporaryDirectory() as folder:
-        trainer, clock, savings = _prepared(_config(demo, folder, steps, overrides))
-        started = time.perf_counter()
-        trainer.train()
-        lines = [line for line in trainer.state.log_history if "loss" in line][WARM:]
+    trainer, clock, savings = _prepared(config)
+    started = time.perf_counter()
+    trainer.train()
+    lines = [line for line in trainer.state.log_history if "loss" in line][WARM:]
     parts = clock.means()
     total = sum(parts.values())
     informative = [line["agent/informative_groups"] for line in lines]
@@ -136,6 +144,8 @@ class Savings:
 
     def measure(self, batches: Parts, ours: Callable[[Any], Parts]) -> None:
         """Each way on this batch; gradients are compared to those of TRL's own way."""
+        import torch
+
         from training.reinforce.rows.passes import regroup, trimmed
 
         trainer = self._trainer
@@ -159,6 +169,7 @@ class Savings:
             self._seconds[name] += now() - started
             found = [p.grad.clone() for p in trainer.model.parameters() if p.grad is not None]
             plain = plain or found
+            found = found or [torch.zeros_like(g) for g in plain]  # no row has an advantage
             largest = max(float(p.abs().max()) for p in plain)
             gap = max(float((a - b).abs().max()) for a, b in zip(found, plain, strict=True))
             self._gap[name] = max(self._gap.get(name, 0.0), gap / max(largest, 1e-12))
