@@ -39,8 +39,9 @@ def figures(name: str, *words: str) -> tuple[str, ...]:
 
 
 CONTRACT = "tests/graphwalker/policies/test_engine_contract.py"
+ON_GPU = "tests/training/test_on_gpu.py"
 ADAPTERS = ("lora.r=64", "lora.alpha=128", "gradient_checkpointing=true")
-SMALL = ("prompts_per_step=8", "samples=4", "micro_batch=1", "steps=2")
+SMALL = ("prompts_per_step=8", "samples=4", "micro_batch=1", "steps=1")
 VLLM = ("engine=vllm", "vllm.sleep=true")
 PARTS = (
     Part("doctor", 0.05, ("-m", "graphwalker", "doctor", "--json")),
@@ -50,14 +51,17 @@ PARTS = (
     Part("rollouts-0.5b", 0.12, figures("rollouts", "0.5B")),
     Part("savings-0.5b", 0.15, figures("savings", "0.5B", "steps=3")),
     Part("stale-0.5b", 0.15, figures("grpo", "0.5B", "staleness=1")),
-    Part("on-gpu", 0.20, ("-m", "pytest", "-q", "-m", "gpu", "-n", "6", "tests/training")),
+    Part("on-gpu", 0.30, ("-m", "pytest", "-q", "-m", "gpu", "-n", "10", ON_GPU)),
     Part("long-rows-1.5b", 0.15, figures("long-rows", "1.5B")),
     Part("grpo-adapters-1.5b", 0.20, figures("grpo", "1.5B", *ADAPTERS, *SMALL)),
     Part("fsdp2-0.5b", 0.15, figures("launched", "0.5B", "fsdp2")),
     Part("zero2-0.5b", 0.15, figures("launched", "0.5B", "zero2")),
     Part("grpo-vllm-0.5b", 0.20, figures("grpo", "0.5B", *VLLM)),
     Part("grpo-vllm-adapters-0.5b", 0.20, figures("grpo", "0.5B", *VLLM, "lora.r=64")),
-    Part("contract-vllm", 0.20, ("-m", "pytest", "-q", "-m", "vllm", CONTRACT)),
+    Part("contract-vllm", 0.20,
+         ("-m", "pytest", "-q", "-m", "vllm", "-k", "not vllm-server", CONTRACT)),
+    Part("contract-vllm-server", 0.20,
+         ("-m", "pytest", "-q", "-m", "vllm", "-k", "vllm-server", CONTRACT)),
     Part("long-rows-7b", 0.20, figures("long-rows", "7B")),
     Part("flash-0.5b", 0.10, figures("sft", "0.5B", "attention=flash_attention_2")),
     Part("push", 0.15, figures("push", "0.5B")),
@@ -65,8 +69,8 @@ PARTS = (
                        "sft1.tokens_per_step=20480", "sft2.tokens_per_step=20480")),
 )  # fmt: skip
 DRY_FREE = (
-    "contract-vllm", "demo", "push", "flash-0.5b", "grpo-vllm-0.5b", "grpo-vllm-adapters-0.5b",
-    "on-gpu", "fsdp2-0.5b", "zero2-0.5b",
+    "contract-vllm", "contract-vllm-server", "demo", "push", "flash-0.5b", "grpo-vllm-0.5b",
+    "grpo-vllm-adapters-0.5b", "on-gpu", "fsdp2-0.5b", "zero2-0.5b",
 )  # fmt: skip
 """Parts that `--dry` leaves: they need a GPU."""
 
