@@ -112,9 +112,10 @@ def _run(part: Part, out: Path, limit: float, dry: bool) -> str:
         return "no time left"
     place.parent.mkdir(parents=True, exist_ok=True)
     words = [word.replace("{out}", str(out)) for word in part.command]
-    environment = (
-        os.environ | {"GPU_DRY": "1" if dry else ""} | ({"CUDA_VISIBLE_DEVICES": ""} if dry else {})
-    )
+    more = {"GPU_DRY": "1" if dry else ""} | ({"CUDA_VISIBLE_DEVICES": ""} if dry else {})
+    # Scripts find the packages where GraphWalker is not installed, too.
+    more["PYTHONPATH"] = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    environment = os.environ | more
     log, started = out / "parts" / f"{part.name}.log", time.monotonic()
     with log.open("wb") as output:
         process = subprocess.Popen(
