@@ -2,7 +2,8 @@
 an agent got wrong with the way back."""
 
 import random
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,12 +16,18 @@ from graphwalker.trajectory import StopReason, Trajectory, Turn
 
 
 def balanced(
-    source: Path, out: Path, first_share: float, deepest: int, seed: int
+    source: Path,
+    out: Path,
+    first_share: float,
+    deepest: int,
+    seed: int,
+    copies: Mapping[int, int] | None = None,
 ) -> dict[str, int]:
     """Write the walks whose relations stand among the first `deepest` of their lists, without
     further pages; of those that take another than the first as many, drawn by seed, as leave
     `first_share` to the first. Walks of several hops are all kept: few have such relations at each
-    hop, and an agent that hardly sees them answers after the first. Returns the counts."""
+    hop, and an agent that hardly sees them answers after the first. `copies` as in `repeated`.
+    Returns the counts."""
     first: list[Trajectory] = []
     later: list[Trajectory] = []
     several: list[Trajectory] = []
@@ -38,9 +45,32 @@ def balanced(
     later = later[: round(len(first) * (1 - first_share) / first_share)]
     kept = [*first, *later, *several]
     rng.shuffle(kept)
-    write_jsonl(out, (walk.to_json() for walk in kept))
+    rows = repeated(kept, copies, seed) if copies else kept
+    write_jsonl(out, (walk.to_json() for walk in rows))
     counts = {"first": len(first), "later": len(later), "several_hops": len(several)}
-    return {**counts, "dropped": dropped}
+    return {**counts, "dropped": dropped, "rows": len(rows)}
+
+
+def repeated(walks: Sequence[Trajectory], copies: Mapping[int, int], seed: int) -> list[Trajectory]:
+    """The walks in another order, those with a rare relation several times: `{5: 4}` writes a walk
+    four times whose rarest relation at most five walks take. An agent that has seen a relation a
+    few times reads the listings in which it is right badly."""
+    taken = [set(_relations(walk)) for walk in walks]
+    uses = Counter(relation for relations in taken for relation in relations)
+    rows: list[Trajectory] = []
+    for walk, relations in zip(walks, taken, strict=True):
+        rarest = min((uses[relation] for relation in relations), default=len(walks))
+        fitting = [number for limit, number in sorted(copies.items()) if rarest <= limit]
+        rows += [walk] * (fitting[0] if fitting else 1)
+    random.Random(seed).shuffle(rows)
+    return rows
+
+
+def _relations(walk: Trajectory) -> Iterator[str]:
+    """Those that it asks for triples of."""
+    for turn in walk.turns:
+        if turn.action.get("tool") == "get_triples":
+            yield from turn.action["arguments"].get("relations", ())
 
 
 def deepest_place(walk: Trajectory) -> int | None:

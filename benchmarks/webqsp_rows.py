@@ -59,6 +59,9 @@ class RowConfig(Config):
     left out for that. 0: all are trained on."""
     deepest: int = Field(default=8, ge=1)
     """Where `first_share` is set: demonstrations take one of the first so many relations."""
+    copies: dict[int, int] = {}
+    """Where `first_share` is set: `{5: 4}` trains four times on a demonstration whose rarest
+    relation is in at most five of them."""
     looks: int = Field(default=0, ge=0)
     """Further demonstrations, of the first call alone, at any entities of the graph."""
     mistakes: dict[str, int] = {}
@@ -172,7 +175,7 @@ class Rows:
             out = ("--out", str(every.parent))
             self._command(f"walks-{name}-{kind}", "experts", *where, *out, *settings_line(of))
             if row.first_share and kind == SYNTHESIS:
-                choice = (row.first_share, row.deepest, self.config.seed)
+                choice = (row.first_share, row.deepest, self.config.seed, row.copies)
                 balance = partial(balanced, every, self._walks(name, kind), *choice)
                 self._once(f"balanced-{name}-{kind}", balance)
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks.webqsp_demonstrations import balanced, deepest_place, ways_back
+from benchmarks.webqsp_demonstrations import balanced, deepest_place, repeated, ways_back
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.rollout import rollout
 from graphwalker.files import read_records, write_jsonl
@@ -51,10 +51,22 @@ def test_walks_are_left_out_until_the_first_relation_has_its_share(tmp_path: Pat
         "later": 2,
         "several_hops": 1,
         "dropped": 1,
+        "rows": 9,
     }
     first = out.read_bytes()
     balanced(source, out, 0.75, 2, 0)
     assert out.read_bytes() == first
+
+
+def test_walks_with_a_rare_relation_are_trained_on_several_times():
+    walks = [walk(f"often{k}", take("r.r.to0")) for k in range(6)]
+    walks += [walk(f"rarely{k}", take("r.r.to1")) for k in range(2)]
+    walks += [walk("both", take("r.r.to0"), take("r.r.to2"))]
+    rows = [one.question.id for one in repeated(walks, {1: 4, 2: 3}, 0)]
+    counts = {"both": 4, "rarely0": 3, "rarely1": 3} | {f"often{k}": 1 for k in range(6)}
+    assert {name: rows.count(name) for name in counts} == counts
+    assert len(rows) == sum(counts.values()) and rows != sorted(rows)
+    assert rows == [one.question.id for one in repeated(walks, {2: 3, 1: 4}, 0)]
 
 
 def test_what_comes_before_a_way_back_is_not_learned(tmp_path: Path):
