@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 from graphwalker.agents.base import AgentRun, Ask, Log, record_turn
 from graphwalker.agents.prompt import Prompt
+from graphwalker.oracle.own import OracleWorld, OwnOracle
+from graphwalker.oracle.plan import Plan, PlannedPolicy
 from graphwalker.protocols.base import ActionProtocol, FinalAnswer, Malformed
 from graphwalker.question import Question
 from graphwalker.tools.base import Observation, ToolBox
@@ -37,3 +39,23 @@ def single_completion(
         record_turn(messages, completion, thought, action, Observation("", error), 0.0)
     )
     return action if isinstance(action, FinalAnswer) else None
+
+
+class AnswersOracle(PlannedPolicy):
+    """Writes the gold answers: what a model that knows the graph by heart would say."""
+
+    name = "oracle"
+
+    def __init__(self, world: OracleWorld) -> None:
+        super().__init__(world.graph, world.protocol)
+
+    def plan(self, key: str, question: Question) -> Plan:
+        yield "", FinalAnswer(tuple(dict.fromkeys(answer.name for answer in question.answers)))
+
+
+def has_answers(question: Question) -> bool:
+    """Whether the question says what is right."""
+    return bool(question.answers)
+
+
+ORACLE = OwnOracle(AnswersOracle, has_answers, "gold answers")

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from graphwalker.agents.base import Agent
-from graphwalker.agents.io_prompt import IOPromptAgent
+from graphwalker.agents.io_prompt import ORACLE, IOPromptAgent
 from graphwalker.agents.preset import AgentSettings, Preset
 from graphwalker.agents.prompt import Prompt
 from graphwalker.agents.published.calling.kg_r1 import KG_R1
@@ -122,6 +122,7 @@ IO_PROMPT = Preset(
     protocol=_answers_alone,
     agent=_single_completion,
     defaults={"prompt": "io"},
+    oracle=ORACLE,
     graphs="none: the graph only scores its answers",
 )
 CHAIN_OF_THOUGHT = Preset(
@@ -133,6 +134,7 @@ CHAIN_OF_THOUGHT = Preset(
     protocol=_answers_alone,
     agent=_single_completion,
     defaults={"prompt": "chain-of-thought"},
+    oracle=ORACLE,
     graphs="none: the graph only scores its answers",
 )
 SHIPPED = (

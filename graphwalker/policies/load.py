@@ -30,6 +30,9 @@ class TurnBudget(Protocol):
 class PlayedIn(Protocol):
     """The environment, as a policy without a model needs it."""
 
+    @property
+    def name(self) -> str: ...
+
     graph: KnowledgeGraph
     protocol: ActionProtocol
     speaker: Speaker | None
@@ -52,7 +55,12 @@ def _oracle(config: PolicyConfig, world: PlayedIn) -> Policy:
     )
 
 
-def _baseline(kind: type[OneRelation], _: PolicyConfig, world: PlayedIn) -> Policy:
+def _baseline(kind: type[OneRelation], config: PolicyConfig, world: PlayedIn) -> Policy:
+    if world.speaker is None:
+        raise UserError(
+            f"policy.model={config.model} takes a relation that a call lists, and the preset "
+            f"{world.name} has no such call; give another preset, such as graphwalker or kg-r1"
+        )
     if kind is LinearRelation and not is_learned(world.ranker):
         raise UserError(
             "policy.model=linear takes what a trained ranker puts first: set environment.ranker "

@@ -61,10 +61,18 @@ def test_a_question_without_a_query_ends_the_oracles_run_with_one_line(grpo_worl
         evaluated(grpo_world, tmp_path, asked(None))
 
 
-def test_the_oracle_needs_a_preset_that_it_can_speak_to():
-    environment = Environment(toy_graph(), EnvironmentConfig(preset="io-prompt"))
-    with pytest.raises(UserError, match="preset has no speaker"):
-        load_policy(PolicyConfig(model="oracle"), environment=environment)
+@pytest.mark.parametrize("preset", ["io-prompt", "chain-of-thought"])
+def test_without_tools_the_oracle_knows_the_answers(grpo_world, tmp_path, preset):
+    played = evaluated(grpo_world, tmp_path, asked(None), f"environment.preset={preset}")
+    (done,) = played.trajectories
+    assert (done.policy, done.scores["em"], len(done.turns)) == ("oracle", 1.0, 1)
+
+
+@pytest.mark.parametrize("preset", ["io-prompt", "ark-v1"])
+def test_a_baseline_needs_a_preset_that_lists_relations(preset):
+    environment = Environment(toy_graph(), EnvironmentConfig(preset=preset))
+    with pytest.raises(UserError, match=rf"first-relation takes .* {preset} has no such call"):
+        load_policy(PolicyConfig(model="first-relation"), environment=environment)
 
 
 def test_a_baseline_without_a_model_is_asked(grpo_world):

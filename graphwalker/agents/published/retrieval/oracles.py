@@ -3,6 +3,7 @@
 from collections.abc import Generator, Mapping, Sequence
 from typing import Any
 
+from graphwalker.agents.io_prompt import has_answers
 from graphwalker.agents.published.oracles import DecisionOracle, meant
 from graphwalker.agents.published.retrieval.graph_cot import FEATURE, NEIGHBORS, RETRIEVE
 from graphwalker.graphs.base import Direction, Entity
@@ -114,9 +115,5 @@ def _has_a_query_or_plan(question: Question) -> bool:
     return question.query is not None or "plan" in question.annotations
 
 
-def _has_answers(question: Question) -> bool:
-    return bool(question.answers)
-
-
 GRAPH_COT_ORACLE = OwnOracle(GraphCotOracle, _has_a_query_or_plan, "a query or a plan")
-RETRIEVAL_ORACLE = OwnOracle(RetrievalOracle, _has_answers, "gold answers")
+RETRIEVAL_ORACLE = OwnOracle(RetrievalOracle, has_answers, "gold answers")
