@@ -20,7 +20,7 @@ from typing import Any
 
 DRY = bool(os.environ.get("GPU_DRY"))
 SHAPES = {size: f"Qwen/Qwen2.5-{size}-Instruct" for size in ("0.5B", "1.5B", "7B")}
-SFT_STEPS, GRPO_STEPS = (6, 2) if DRY else (60, 4)
+SFT_STEPS, GRPO_STEPS = (6, 2) if DRY else (60, 3)
 LONG_STEPS = 3 if DRY else 12
 """Steps of SFT where a part asks for memory and speed alone."""
 WARM = 1 if DRY else 5
