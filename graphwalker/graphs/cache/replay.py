@@ -46,7 +46,10 @@ def read_recording(path: Path | str) -> dict[GraphCall, Any]:
             else:
                 found[call] = decode(call.method, record["result"])
         except (KeyError, TypeError, GraphError):
-            raise UserError(f"{path}: record {number}: not a recorded graph call") from None
+            raise UserError(
+                f"{path}: record {number}: not a recorded graph call; a .jsonl file is read as a "
+                "recording; of a set of property graphs, or a compiled graph, give the folder"
+            ) from None
     return found
 
 
