@@ -11,6 +11,7 @@ import argparse
 import json
 import random
 import shlex
+import shutil
 import subprocess
 import sys
 import time
@@ -93,6 +94,8 @@ class RowsConfig(Config):
     """The agent before training."""
     texts: int = Field(default=6000, ge=1)
     """Demonstrations that the tokenizer learns its words from."""
+    models: str = ""
+    """Run folder whose untrained agents and tokenizer are taken; empty: they are made."""
     rows: dict[str, RowConfig]
     sft: dict[str, Any] = {}
     """SFT in all rows (see `graphwalker config sft`)."""
@@ -237,6 +240,11 @@ class Rows:
     def _make_model(self) -> None:
         """One tokenizer for all rows, from the texts of the first row's demonstrations and the
         names of the graph; the weights are drawn for each seed."""
+        if self.config.models:
+            for seed in self.config.seeds:
+                made, here = Path(self.config.models) / f"model-{seed}", self.out / f"model-{seed}"
+                shutil.copytree(made, here, dirs_exist_ok=True)
+            return
         name, row = next(iter(self.config.rows.items()))
         walks = [w for k in row.demonstrations for w in _trajectories(self._walks(name, k))]
         graph = open_graph(self.graph)
@@ -356,10 +364,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--config", type=Path, default=ROOT / "configs" / "webqsp" / "rows.yaml")
     parser.add_argument("--out", type=Path, default=ROOT / "runs" / "webqsp")
+    parser.add_argument("--rows", nargs="*", help="these alone (default: all)")
+    parser.add_argument("--name", default="webqsp_rows", help="of the record")
     parser.add_argument("overrides", nargs="*", help="settings as KEY=VALUE")
     given = parser.parse_args()
     try:
         config = load_config(RowsConfig, given.config, given.overrides)
+        wanted = given.rows or list(config.rows)
+        if unknown := set(wanted) - set(config.rows):
+            raise UserError(f"--rows: no such row: {', '.join(sorted(unknown))}")
+        rows = {name: row for name, row in config.rows.items() if name in wanted}
+        config = config.model_copy(update={"rows": rows})
         given.out.mkdir(parents=True, exist_ok=True)
         figures = Rows(given.out.resolve(), config).run()
     except UserError as error:
@@ -367,8 +382,9 @@ def main() -> int:
         return 2
     print(table(figures))
     if config.split == "test":
-        command = " ".join(["python -m benchmarks.webqsp_rows", *given.overrides])
-        print(record("webqsp_rows", figures, command, config.seed))
+        chosen = ["--rows", *given.rows, "--name", given.name] if given.rows else []
+        command = shlex.join(["python", "-m", "benchmarks.webqsp_rows", *chosen, *given.overrides])
+        print(record(given.name, figures, command, config.seed))
     return 0
 
 
