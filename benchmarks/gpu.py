@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks.gpu_parts import ADAPTERS
 from benchmarks.record import ROOT, record
 
 
@@ -40,7 +41,6 @@ def figures(name: str, *words: str) -> tuple[str, ...]:
 
 CONTRACT = "tests/graphwalker/policies/test_engine_contract.py"
 ON_GPU = "tests/training/test_on_gpu.py"
-ADAPTERS = ("lora.r=64", "lora.alpha=128", "gradient_checkpointing=true")
 SMALL = ("prompts_per_step=8", "samples=4", "micro_batch=1", "steps=1")
 VLLM = ("engine=vllm", "vllm.sleep=true")
 PARTS = (
@@ -90,8 +90,9 @@ def main() -> None:
     deadline = time.monotonic() + 60 * options.minutes
     parts = [part for part in PARTS if not (options.dry and part.name in DRY_FREE)]
     wanted = options.parts or [part.name for part in parts]
-    if unknown := set(wanted) - {part.name for part in PARTS}:
-        parser.error(f"no such part: {', '.join(sorted(unknown))}")
+    if unknown := set(wanted) - {part.name for part in parts}:
+        known = ", ".join(part.name for part in parts)
+        parser.error(f"no such part: {', '.join(sorted(unknown))}; there are {known}")
     for part in [part for part in parts if part.name in wanted]:
         left = deadline - time.monotonic()
         limit = min(left, max(60.0, part.share * 60 * options.minutes))
@@ -150,7 +151,9 @@ def _found(text: str) -> dict[str, Any]:
 
 def _write(options: argparse.Namespace, parts: list[Part]) -> None:
     """The record so far: a machine that is taken away leaves what was measured."""
-    with (options.out / "parts" / ".lock").open("w") as lock:
+    folder = options.out / "parts"
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # parts may be run side by side, by several commands
         _write_alone(options, parts)
 

@@ -41,9 +41,8 @@ def data(out: Path) -> dict[str, Any]:
 
 def sft(out: Path, size: str, *overrides: str) -> dict[str, Any]:
     """SFT steps on real conversations, in bf16."""
-    data = out / "world" / "synth" / "graphsynth.jsonl"
     values = {
-        "data": [str(data)],
+        "data": [str(out / "world" / "synth" / "graphsynth.jsonl")],
         "epochs": 100,
         "tokens_per_step": 512 if DRY else 16384,
         "max_length": 1024,
@@ -137,7 +136,8 @@ def grpo(out: Path, size: str, *overrides: str) -> dict[str, Any]:
         eager = functools.partial(vllm_generation.LLM, enforce_eager=True)
         vllm_generation.LLM = eager  # type: ignore[misc]
     figures = _measured(lambda: run_grpo(config), config, place)
-    lines = _lines(place)[min(1, GRPO_STEPS - 1) :]
+    steps = _lines(place)
+    lines = steps[1:] or steps  # the first one warms up
     numbers = {key for line in lines for key, value in line.items() if isinstance(value, float)}
     numbers -= {"seconds"}  # it counts from the start
     means = {
@@ -147,9 +147,11 @@ def grpo(out: Path, size: str, *overrides: str) -> dict[str, Any]:
         for key in sorted(numbers)
         if key.endswith(("seconds", "_s", "tokens", "em")) or key.startswith(("tokens", "mismatch"))
     }
-    steps = _lines(place)
-    each = (steps[-1]["seconds"] - steps[0]["seconds"]) / max(1, len(steps) - 1)
-    return {**figures, "seconds_per_step": round(each, 3), "means": means, "steps": len(steps)}
+    figures |= {"means": means, "steps": len(steps)}
+    if len(steps) > 1:
+        each = (steps[-1]["seconds"] - steps[0]["seconds"]) / (len(steps) - 1)
+        figures["seconds_per_step"] = round(each, 3)
+    return figures
 
 
 def savings(out: Path, size: str, *overrides: str) -> dict[str, Any]:

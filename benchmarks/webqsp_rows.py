@@ -382,7 +382,9 @@ def main() -> int:
         return 2
     print(table(figures))
     if config.split == "test":
+        # Of the folder its last part alone: the same stages again, elsewhere, are the same figures.
         chosen = ["--rows", *given.rows, "--name", given.name] if given.rows else []
+        chosen += ["--out", f"runs/{given.out.name}"] if given.out.name != "webqsp" else []
         command = shlex.join(["python", "-m", "benchmarks.webqsp_rows", *chosen, *given.overrides])
         print(record(given.name, figures, command, config.seed))
     return 0
