@@ -195,6 +195,8 @@ def _other_value(
     gold: frozenset[str],
 ) -> str:
     """Another value of the candidates that the constraint may be read as, and keeps others by."""
+    if not constraint.relations:  # a type
+        return ""
     sides = [Side(entity.id, Direction.OUT) for entity in candidates]
     listed = {r for relations in graph.flat_relations_many(sides) for r, _ in relations}
     for relation in sorted(listed - {constraint.relation}):

@@ -103,7 +103,7 @@ def _episode(
     except OutOfTurns:
         answers = []
     if constraint and answers:
-        thought, action = weighed(search.view, answers, keeps, search.choice)
+        thought, action = weighed(search.view, answers, constraint, keeps, search.choice)
     else:
         ends = [] if tail else search.met
         thought, action = closing(search.view, answers, ends, search.choice)

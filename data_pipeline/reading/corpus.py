@@ -43,7 +43,7 @@ class ReadingSource:
 
     def walked(self, question: Question) -> Walked:
         query, _ = worded(question)
-        more = [query.constraint.relation] if query.constraint else []
+        more = query.constraint.relations if query.constraint else ()
         found = examples(question, self.graph, lambda entity: self.listed(entity).relations)
         return Walked((*query.hop_relations, *more), tuple(look for look in found if look))
 

@@ -1,4 +1,5 @@
-"""Walks with a constraint: a short walk to several entities, and a bound between their values."""
+"""Walks with a constraint: a short walk to several entities, and a bound between their values, or a
+type that some of them have."""
 
 import random
 from collections.abc import Iterable, Sequence
@@ -8,23 +9,29 @@ from itertools import pairwise
 
 from data_pipeline.walks.sampler import Walk, Walker
 from data_pipeline.walks.three_branches import sample_three
+from data_pipeline.wording.banks.nouns import tells_apart
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
 from graphwalker.query.constraint import (
     CONSTRAINED,
+    TYPE,
     Constraint,
     Operator,
     ValueKind,
     constraint_fault,
     kept,
     kind_of,
-    values_of,
+    literals_of,
 )
 from graphwalker.query.query import execute
 from graphwalker.tools.listing import Lister
 
 ONE_HOP_SHARE = 0.6
 """Share of constrained walks of one hop; the others have two."""
+TYPE_ONE_HOP_SHARE = 0.8
+"""The same of those that name a type."""
+TYPE_TRIES = 10
+"""Walks drawn in search of one that leads to things of several types: most lead to one."""
 THAN_TRIES = 40
 """Entities drawn in search of one with the same kind of value to compare with."""
 
@@ -44,13 +51,28 @@ class ConstraintWalker:
             return sample_three(self._walker, self._relations, rng)
         if structure not in CONSTRAINED:
             return self._walker.sample(structure, rng)
-        base = self._walker.sample("1-hop" if rng.random() < ONE_HOP_SHARE else "2-hop", rng)
+        reason = ""
+        for _ in range(TYPE_TRIES if structure == "type" else 1):
+            found = self._constrained(structure, rng)
+            if isinstance(found, Walk):
+                return found
+            reason = reason or found
+        return reason
+
+    def _constrained(self, structure: str, rng: random.Random) -> Walk | str:
+        one_hop = TYPE_ONE_HOP_SHARE if structure == "type" else ONE_HOP_SHARE
+        base = self._walker.sample("1-hop" if rng.random() < one_hop else "2-hop", rng)
         if isinstance(base, str):
             return base
         most = self._walker.rules.max_degree
         candidates = execute(self._graph, base.query, most).answers
         if not 1 < len(candidates) <= most:
             return "single_candidate" if len(candidates) < 2 else "frontier_too_wide"
+        if structure == "type":
+            made = self._of_a_type(candidates, rng)
+            if isinstance(made, str):
+                return made
+            return Walk(structure, replace(base.query, constraint=made), base.visited)
         reason = "no_value"
         for relation, kind in self._valued(candidates[0], structure, rng):
             constraint = self._constraint(structure, relation, kind, candidates, rng)
@@ -59,6 +81,15 @@ class ConstraintWalker:
                 return Walk(structure, query, base.visited)
             reason = constraint
         return reason
+
+    def _of_a_type(self, candidates: Sequence[Entity], rng: random.Random) -> Constraint | str:
+        """One that keeps the candidates of a type by whose noun the others are not called."""
+        kinds = {kind for entity in candidates for kind in self._graph.types(entity.id)}
+        apart = [k for k in sorted(kinds) if tells_apart(k, candidates, self._graph.types)]
+        if not apart:
+            return "one_type"
+        made = Constraint(TYPE, "type", "is", rng.choice(apart))
+        return constraint_fault(self._graph, made, candidates) or made
 
     def _valued(
         self, entity: Entity, structure: str, rng: random.Random
@@ -88,7 +119,7 @@ class ConstraintWalker:
             return constraint_fault(self._graph, made, candidates) or made
         if structure == "comparative":
             return self._comparative(relation, kind, candidates, rng)
-        values = [values_of(self._graph, e.id, relation) for e in candidates]
+        values = [literals_of(self._graph, e.id, relation) for e in candidates]
         if any(len(found) != 1 for found in values):
             return "value_missing" if not all(values) else "value_ambiguous"
         made = _bounded(relation, kind, [found[0] for found in values], rng)
@@ -104,7 +135,7 @@ class ConstraintWalker:
         operator: Operator = rng.choice(("above", "below"))
         usable = self._walker.rules.usable_topic
         drawn = (self._walker.seeds.draw(rng, usable, THAN_TRIES) for _ in range(THAN_TRIES))
-        others = [e for e in drawn if e and values_of(self._graph, e.id, relation)]
+        others = [e for e in drawn if e and literals_of(self._graph, e.id, relation)]
         among = [entity for entity in candidates if usable(entity.id)]
         for than in (*others, *rng.sample(among, len(among))):
             made = Constraint(relation, kind, operator, than=than)
@@ -156,8 +187,13 @@ def round_between(low: Decimal, high: Decimal) -> Decimal:
 
 
 def require_values(graph: KnowledgeGraph, mix: Iterable[str]) -> None:
-    """Raises `UserError` where a mix has constraints and the graph has no dates or numbers."""
-    wanted = sorted(set(mix) & set(CONSTRAINED))
+    """Raises `UserError` where a mix has constraints that nothing in the graph decides."""
+    if "type" in mix and not graph.info().get("types", 1):
+        raise UserError(
+            "mix.type: this graph has no types of entities to constrain answers by; leave type out "
+            "of the mix, or build the graph with its types"
+        )
+    wanted = sorted(set(mix) & set(CONSTRAINED) - {"type"})
     if wanted and not graph.info().get("literals", 1):
         raise UserError(
             f"mix.{wanted[0]}: this graph has no dates or numbers to constrain answers by; leave "

@@ -1,4 +1,5 @@
-"""Phrases of constraints: predicates such as `was released after 1990`, by hand or from the id."""
+"""Phrases of constraints: predicates such as `was released after 1990`, by hand or from the id, and
+`is a country` of a type."""
 
 import tomllib
 from collections.abc import Mapping
@@ -6,6 +7,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from data_pipeline.wording.banks.nouns import nouns_of_type
+from data_pipeline.wording.composition.openings import article
 from data_pipeline.wording.ids.words import words_of
 from data_pipeline.wording.phrases import generated_entry, is_plain
 from graphwalker.graphs.base import Direction
@@ -38,6 +41,9 @@ _OF_A_LABEL: dict[ValueKind, dict[str, str]] = {
 
 def forms_of(constraint: Constraint) -> tuple[str, ...]:
     """Every wording of the constraint, `{b}` for its bound; never empty."""
+    if constraint.kind == "type":
+        noun = next(iter(nouns_of_type(constraint.bound)), constraint.bound)
+        return (f"is {article(noun)} {noun}",)
     return forms(constraint.relation, constraint.kind)[_case(constraint)]
 
 

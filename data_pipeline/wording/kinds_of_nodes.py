@@ -181,17 +181,17 @@ def spread(graph: KnowledgeGraph, most: int) -> Iterable[Entity]:
 
 def type_nouns(graph: KnowledgeGraph, entity: Entity, kinds: Iterable[str]) -> set[str]:
     """The types of a node as nouns: `person` of `people.person`, of `foaf:Person`, of `Person`."""
-    found = {_type_noun(kind.rpartition(".")[2]) for kind in graph.types(entity.id)}
+    found = {type_noun(kind.rpartition(".")[2]) for kind in graph.types(entity.id)}
     for relation in kinds:
         for end in graph.neighbors(entity.id, relation, Direction.OUT, 5):
-            found.add(_type_noun(end.name if end.name and ":" not in end.name else end.id))
+            found.add(type_noun(end.name if end.name and ":" not in end.name else end.id))
     return {n for n in found if n not in SAYS_NOTHING and re.fullmatch(_NOUN, n)}
 
 
 _NOUN = r"[^\W\d_]+( [^\W\d_]+){0,2}"
 
 
-def _type_noun(kind: str) -> str:
+def type_noun(kind: str) -> str:
     """`patient` of `Patients` and of a table's `patient_id`, `organization` of `Org`."""
     *first, last = [SHORT.get(word, word) for word in words_of(kind)]
     if first and last in ("id", "name", "key"):

@@ -4,8 +4,10 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from data_pipeline.wording.banks.nouns import nouns_of_type
 from data_pipeline.wording.constraint_phrases import forms_of
 from graphwalker.graphs.base import Entity
+from graphwalker.query.constraint import Constraint
 from graphwalker.query.draft import Draft, filled
 from graphwalker.query.query import Query
 
@@ -99,7 +101,7 @@ def _missing(text: str, query: Query, draft: Draft) -> Iterator[str]:
             yield f"not said: {phrase!r}"
     if query.constraint and (
         draft.constraint not in forms_of(query.constraint)
-        or filled(draft.constraint, query.constraint) not in text
+        or not _keeps(text, query.constraint, draft)
     ):
         yield f"the constraint is not said: {draft.constraint!r}"
     wanted = [len(branch.hops) for branch in query.branches]
@@ -107,6 +109,14 @@ def _missing(text: str, query: Query, draft: Draft) -> Iterator[str]:
         draft.tail_phrases
     ):
         yield "a hop has no phrase"
+
+
+def _keeps(text: str, constraint: Constraint, draft: Draft) -> bool:
+    """Whether a text says what its constraint keeps: a type by any of its nouns."""
+    if constraint.kind != "type":
+        return filled(draft.constraint, constraint) in text
+    words = f" {text.casefold()} "
+    return any(f" {noun} " in words for noun in nouns_of_type(constraint.bound))
 
 
 def _astray(query: Query, draft: Draft) -> Iterator[str]:

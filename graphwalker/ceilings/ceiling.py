@@ -141,10 +141,11 @@ def _met(walks: Sequence[Reached]) -> Reached:
 
 
 def _weighed(reached: Reached, query: Query, environment: Environment) -> Reached:
-    """What the query's constraint keeps; a value costs a call."""
+    """What the query's constraint keeps; a value costs a call, a type is known."""
     if query.constraint is None:
         return _within(reached, environment)
-    calls = reached.calls + len(reached.ends) + bool(query.constraint.than)
+    looked_at = len(reached.ends) if query.constraint.relations else 0
+    calls = reached.calls + looked_at + bool(query.constraint.than)
     chosen = kept(environment.graph, query.constraint, reached.ends)
     return _within(replace(reached, ends=chosen, calls=calls), environment)
 

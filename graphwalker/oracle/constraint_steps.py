@@ -10,7 +10,7 @@ from graphwalker.oracle.directed import directed_hop
 from graphwalker.oracle.pages import Do, more_relations
 from graphwalker.oracle.plan import Start, View
 from graphwalker.oracle.speakers import Directed
-from graphwalker.query.constraint import Constraint, chosen
+from graphwalker.query.constraint import Constraint, chosen, kept
 from graphwalker.query.query import Hop
 from graphwalker.trajectory import Turn
 
@@ -26,8 +26,11 @@ def weigh(
     """The candidates that the constraint keeps by the values that the environment shows.
 
     The entity to compare with comes first. Relations are listed until the one that is needed
-    stands in a list; where it never does, nothing is kept.
+    stands in a list; where it never does, nothing is kept. Types are not shown: the oracle knows
+    them by the graph, as a model knows that Spain is a country.
     """
+    if constraint.kind == "type":
+        return list(kept(view.graph, constraint, candidates))
     than = [constraint.than] if constraint.than else []
     why = thoughts.weigh(len(candidates), phrase, rng)
     if than:

@@ -13,6 +13,7 @@ from graphwalker.oracle.pages import more_relations, more_triples
 from graphwalker.oracle.plan import WALKER, Move, Plan, PlannedPolicy, Start, View, narrated
 from graphwalker.oracle.speakers import Directed, Members, Speaker
 from graphwalker.protocols.base import ActionProtocol, FinalAnswer
+from graphwalker.query.constraint import Constraint
 from graphwalker.query.draft import filled, plain_wording
 from graphwalker.query.query import Branch, Hop
 from graphwalker.question import Question
@@ -74,7 +75,7 @@ class OraclePolicy(PlannedPolicy):
             phrase = filled(wording.constraint, query.constraint)
             do = functools.partial(_do, view)
             answers = yield from weigh(view, do, answers, query.constraint, phrase, rng)
-            yield weighed(view, answers, phrase, rng)
+            yield weighed(view, answers, query.constraint, phrase, rng)
             return
         answers = _meant(question, answers)
         yield closing(view, answers, [] if query.tail else ends, rng)
@@ -210,10 +211,17 @@ def closing(
     return thoughts.answer(names, rng), FinalAnswer(view.written(answers))
 
 
-def weighed(view: View, answers: Sequence[Entity], phrase: str, rng: thoughts.Choice) -> Move:
+def weighed(
+    view: View,
+    answers: Sequence[Entity],
+    constraint: Constraint,
+    phrase: str,
+    rng: thoughts.Choice,
+) -> Move:
     """The last step of a question with a constraint: what it keeps."""
     names = tuple(view.name(entity) for entity in answers)
-    return thoughts.weighed(names, phrase, rng), FinalAnswer(view.written(answers, least=2))
+    why = thoughts.of_type if constraint.kind == "type" else thoughts.weighed
+    return why(names, phrase, rng), FinalAnswer(view.written(answers, least=2))
 
 
 def shared(ends: Sequence[Sequence[Entity]]) -> list[Entity]:

@@ -131,6 +131,13 @@ def weigh_next(entity: str, rng: Choice) -> str:
     return _pick(rng, f"Now {entity}.", f"Next I look the value of {entity} up.")
 
 
+def of_type(names: Sequence[str], phrase: str, rng: Choice) -> str:
+    """What is of the type that the question names, before the answer."""
+    if len(names) == 1:
+        return _pick(rng, f"{names[0]} {phrase}.", f"Of these, {names[0]} {phrase}.")
+    return _pick(rng, f"{len(names)} of these fit.", f"Of these, {len(names)} fit.")
+
+
 def weighed(names: Sequence[str], phrase: str, rng: Choice) -> str:
     """Every value is known: what the constraint keeps, before the answer."""
     if len(names) == 1:

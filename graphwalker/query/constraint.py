@@ -1,19 +1,25 @@
-"""Constraints: a filter on the answers of a walk, by a date or a number that each of them has."""
+"""Constraints: a filter on the answers of a walk, by a date or a number that each of them has, or
+by what kind of thing they are."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
 from graphwalker.graphs.literals import is_literal, literal_name
 
-ValueKind = Literal["date", "number"]
-Operator = Literal["above", "below", "in", "highest", "lowest"]
+ValueKind = Literal["date", "number", "type"]
+Operator = Literal["above", "below", "in", "highest", "lowest", "is"]
 
-CONSTRAINED: tuple[str, ...] = ("comparative", "superlative", "date", "number")
+CONSTRAINED: tuple[str, ...] = ("comparative", "superlative", "date", "number", "type")
 """Structures beyond GraphWalker's: a walk of one or two hops, its answers filtered. 12 % of CWQ's
-questions compare or take a superlative."""
+questions compare or take a superlative; of WebQSP's some ask for a type: `which countries border
+France?`, beside which there are seas."""
+
+TYPE = "type.object.type"
+"""What a constraint of a type has as its relation. No tool lists it: that Spain is a country, an
+agent must know by itself."""
 
 DATE_FORM = "^[0-9]{4}(-|$)"
 """What can be ordered as a date: a year, or a date that begins with one (XSD's lexical forms)."""
@@ -30,14 +36,14 @@ _NUMBERS = (
 @dataclass(frozen=True, slots=True)
 class Constraint:
     """Keeps the answers whose value of `relation` is above or below a bound or in a year, or is
-    the highest or lowest of all. Later dates are higher ones."""
+    the highest or lowest of all, or those that are of a type. Later dates are higher ones."""
 
     relation: str
     """From an answer to its value; it may be flattened, through a CVT."""
     kind: ValueKind
     operator: Operator
     bound: str = ""
-    """A year, or a number, in digits; `""` where the bound is the value of `than`."""
+    """A year, or a number, in digits, or a type; `""` where the bound is the value of `than`."""
     than: Entity | None = None
     """An entity whose own value is the bound."""
 
@@ -53,6 +59,11 @@ class Constraint:
         """What makes two constraints the same apart from their bounds."""
         return f"{self.relation} {self.operator}{' than' if self.than else ''}"
 
+    @property
+    def relations(self) -> tuple[str, ...]:
+        """The relation of the graph that it asks for; none for a type."""
+        return () if self.kind == "type" else (self.relation,)
+
     def to_json(self) -> dict[str, Any]:
         record = {"relation": self.relation, "kind": self.kind, "operator": self.operator}
         if self.bound:
@@ -65,12 +76,14 @@ class Constraint:
         """Inverse of `to_json`. Raises `KeyError` or `ValueError` for what is none."""
         than = record.get("than")
         kind, operator = record["kind"], record["operator"]
-        if kind not in ("date", "number"):
-            raise ValueError(f"a constraint is of a date or a number, not {kind!r}")
-        if operator not in ("above", "below", "in", "highest", "lowest"):
-            raise ValueError(f"no constraint has the operator {operator!r}")
+        if kind not in get_args(ValueKind):
+            raise ValueError(f"a constraint is of a date, a number or a type, not {kind!r}")
+        of_kind = ("is",) if kind == "type" else get_args(Operator)[:-1]
+        if operator not in of_kind:
+            raise ValueError(f"no constraint of a {kind} has the operator {operator!r}")
         bound = str(record.get("bound", ""))
-        if operator in ("above", "below", "in") and not than and key_of(kind, bound) is None:
+        bounded = operator in ("above", "below", "in", "is")
+        if bounded and not than and (not bound or key_of(kind, bound) is None):
             raise ValueError(f"a constraint {operator} {bound!r} has no bound")
         other = Entity(than["id"], than["name"]) if than else None
         return cls(record["relation"], kind, operator, bound, other)
@@ -81,6 +94,8 @@ SortKey = str | float
 
 def key_of(kind: ValueKind, lexical: str) -> SortKey | None:
     """What a value is ordered by; `None` for one that is no such date or number."""
+    if kind == "type":
+        return lexical
     if kind == "date":
         return lexical if _DATE.match(lexical) else None
     return float(lexical) if _NUMBER.match(lexical) else None
@@ -98,7 +113,14 @@ def kind_of(literal: str) -> ValueKind | None:
     return kind if kind and key_of(kind, name) is not None else None
 
 
-def values_of(graph: KnowledgeGraph, entity_id: str, relation: str) -> tuple[str, ...]:
+def values_of(graph: KnowledgeGraph, entity_id: str, constraint: Constraint) -> tuple[str, ...]:
+    """What the constraint filters the entity by: its types, or the values of the relation."""
+    if constraint.kind == "type":
+        return tuple(graph.types(entity_id))
+    return literals_of(graph, entity_id, constraint.relation)
+
+
+def literals_of(graph: KnowledgeGraph, entity_id: str, relation: str) -> tuple[str, ...]:
     """The lexical forms of the literals at the end of the relation."""
     found = graph.step(entity_id, relation, Direction.OUT)
     return tuple(literal_name(end.id) for end in found if is_literal(end.id))
@@ -108,11 +130,9 @@ def kept(
     graph: KnowledgeGraph, constraint: Constraint, candidates: Sequence[Entity]
 ) -> tuple[Entity, ...]:
     """The candidates that the constraint keeps, in their order, by their values in the graph."""
-    values = {c: values_of(graph, c.id, constraint.relation) for c in candidates}
+    values = {c: values_of(graph, c.id, constraint) for c in candidates}
     than = constraint.than
-    return chosen(
-        constraint, values, values_of(graph, than.id, constraint.relation) if than else ()
-    )
+    return chosen(constraint, values, values_of(graph, than.id, constraint) if than else ())
 
 
 def chosen(
@@ -154,12 +174,14 @@ def constraint_fault(
     """Why the constraint does not settle which of the candidates are answers, or `""`.
 
     Every candidate (and `than`) has one value, and no two of those that decide are equal or, as
-    1990 and 1990-05-01, such that neither comes first.
+    1990 and 1990-05-01, such that neither comes first. Of a type: the types of each are known.
     """
     if len(candidates) < 2:
         return "single_candidate"
     than = [constraint.than] if constraint.than else []
-    found = [values_of(graph, e.id, constraint.relation) for e in (*candidates, *than)]
+    found = [values_of(graph, e.id, constraint) for e in (*candidates, *than)]
+    if constraint.kind == "type":
+        return "" if all(found) else "type_unknown"
     if any(len(values) > 1 for values in found):
         return "value_ambiguous"
     keys = [key for values in found for key in _keys(constraint.kind, values)]

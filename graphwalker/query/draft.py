@@ -55,7 +55,7 @@ class Draft:
 
 
 def filled(form: str, constraint: Constraint) -> str:
-    """The form with its bound: a name, a year, or a number with commas."""
+    """The form with its bound: a name, a year, or a number with commas. That of a type has none."""
     bound = constraint.bound
     if constraint.than:
         bound = constraint.than.name
@@ -90,6 +90,8 @@ def _phrase(hop: Hop) -> str:
 
 
 def _constraint(constraint: Constraint) -> str:
+    if constraint.kind == "type":
+        return f"is of the type {_label(constraint.bound)}"
     bound = "" if constraint.operator in ("highest", "lowest") else " {b}"
     return f"has the {_label(constraint.relation)} that is {constraint.operator}{bound}"
 

@@ -84,7 +84,7 @@ class Query:
     @property
     def relations(self) -> tuple[str, ...]:
         """The relations that it takes, whatever their direction, each once."""
-        constraint = [self.constraint.relation] if self.constraint else []
+        constraint = self.constraint.relations if self.constraint else ()
         return tuple(dict.fromkeys([*self.hop_relations, *constraint]))
 
     @property

@@ -71,6 +71,10 @@ class _Writer:
     def constrained(self, constraint: Constraint, base: list[str]) -> Iterator[str]:
         """The filter on `?x`, whose candidates the `base` lines give. A superlative's bound is a
         subquery: variables of the same name in it are others."""
+        if constraint.kind == "type":
+            kind = self.iri(self._vocabulary.type)
+            yield _triple("?x", kind, self.iri(constraint.bound), Direction.OUT)
+            return
         value = _key(constraint, "?value")
         yield from self._value("?x", constraint, "?value")
         if constraint.operator in ("highest", "lowest"):

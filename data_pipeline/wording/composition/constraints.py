@@ -1,8 +1,12 @@
-"""Questions with a constraint: the walk in a noun phrase or a clause, then the filter."""
+"""Questions with a constraint: the walk in a noun phrase or a clause, then the filter; of a type
+its noun: `which countries border France`."""
 
 import random
 from dataclasses import dataclass
 
+from data_pipeline.wording.banks.nouns import asks_by_type, nouns_of_type
+from data_pipeline.wording.banks.typed import typed
+from data_pipeline.wording.composition.kinds import may_be
 from data_pipeline.wording.composition.parts import Phraser
 from data_pipeline.wording.constraint_phrases import forms_of
 from graphwalker.query.draft import filled
@@ -50,3 +54,37 @@ def word_constrained(
         elif many and not inner.nested:
             frames.append(f"Can you name every {base} {who} {keeps}?")
     return ConstrainedText(rng.choice(frames), (*inner.phrases, clause), form)
+
+
+TYPED = 0.75
+"""Share of the questions for a type that are put as people type them, where the bank has such."""
+
+
+def word_by_type(phraser: Phraser, query: Query, rng: random.Random) -> ConstrainedText | None:
+    """`what countries border france`, `Which country borders France?`; `None` where no phrase of
+    the last hop takes the noun of the type."""
+    assert query.constraint is not None
+    (branch,) = query.branches
+    kind, hop = query.constraint.bound, branch.hops[-1]
+    form, nouns = forms_of(query.constraint)[0], nouns_of_type(kind)
+    entry = phraser.lexicon.entry(hop)
+    casual = [text for text in entry.casual if asks_by_type(text, kind)]
+    if casual and len(branch.hops) == 1 and rng.random() < TYPED:
+        text = rng.choice(casual)
+        return ConstrainedText(typed(text, branch.topic.name, rng), (text,), form)
+    if not nouns or not may_be(entry.noun, kind):
+        return None
+    inner = phraser.nest(phraser.topic(branch), branch.hops[:-1], rng)
+    clauses = [
+        clause.text
+        for clause in entry.clauses
+        if not clause.vague and not any(noun in clause.text for noun in nouns)
+    ]
+    if inner.nested:
+        clauses = [text for text in clauses if text.endswith("{x}")]
+    if not clauses:
+        return None
+    clause = rng.choice(clauses)
+    opening = rng.choice(("Which", "What"))
+    text = f"{opening} {nouns[0]} {inner.within(clause, rng)}?"
+    return ConstrainedText(text, (*inner.phrases, clause), form)

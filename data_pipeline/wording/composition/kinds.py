@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
+from data_pipeline.wording.composition.openings import UNSPECIFIC
 from graphwalker.graphs.base import Entity
 
 Types = Callable[[str], Sequence[str]]
@@ -39,6 +40,17 @@ KINDS: dict[str, tuple[tuple[str, str], ...]] = {
     "event": _EVENTS,
 }
 """Nouns that say little, and what types make of them, the first that all answers have."""
+
+
+def may_be(noun: str, kind: str) -> bool:
+    """Whether what a hop calls by this noun may be asked for by a type: a place by `country`, not a
+    color by `movie`, though one film is called Red.
+
+    >>> may_be("place", "location.country"), may_be("color", "film.film")
+    (True, False)
+    """
+    freebase = "." in kind and not {"/", ":"} & set(kind)
+    return kind in dict(KINDS.get(noun, ())) if freebase else noun in UNSPECIFIC
 
 
 def noun_of(noun: str, answers: Sequence[Entity], types: Types | None) -> str:

@@ -8,7 +8,7 @@ from data_pipeline.wording.banks.genders import GenderOf, suits
 from data_pipeline.wording.banks.nouns import fits
 from data_pipeline.wording.banks.typed import typed
 from data_pipeline.wording.casual import in_casual_words
-from data_pipeline.wording.composition.constraints import word_constrained
+from data_pipeline.wording.composition.constraints import word_by_type, word_constrained
 from data_pipeline.wording.composition.kinds import Types, noun_of
 from data_pipeline.wording.composition.meeting import Meeting, meeting, opened
 from data_pipeline.wording.composition.openings import (
@@ -76,7 +76,12 @@ class ProgrammaticTeacher(Phraser):
     ) -> tuple[Draft | None, float]:
         many, form, strain = len(answers) > 1, "", 0.0
         if query.constraint:
-            worded = word_constrained(self, query, many, rng)
+            if query.constraint.kind == "type":
+                worded = word_by_type(self, query, rng)
+            else:
+                worded = word_constrained(self, query, many, rng)
+            if worded is None:
+                return None, strain
             text, parts, tail, form = worded.text, (worded.phrases,), (), worded.form
         elif len(query.branches) == 1:
             hops = (*query.branches[0].hops, *query.tail)

@@ -11,8 +11,9 @@ from graphwalker.graphs.format.layout import Arrays, LayoutWriter, typecode
 from graphwalker.graphs.format.offsets import write_ints
 
 HIGH_BITS = (1, 2, 4, 8)
-MANY = 48
-"""Integers from which on numpy puts them together faster than a loop."""
+FEW, MANY = 10, 48
+"""Integers from which on they are read through slices of the arrays, and from which on numpy puts
+them together faster than a loop."""
 
 Array = np.ndarray[Any, Any]
 
@@ -90,20 +91,18 @@ class SplitIntegers:
         if last - first > MANY:
             return self.array(first, last).tolist()
         if self._bytes is not None:
-            size, parts_of = last - first, self._bytes
-            if size == 1:  # as most edges of CVT nodes stand
-                return [low[first] | parts_of[high[first]]]
-            if size == 2:
-                return [low[n] | parts_of[high[n]] for n in (first, first + 1)]
-            above = map(parts_of.__getitem__, high[first:last])
-            return list(map(int.__or__, low[first:last], above))
+            parts_of = self._bytes
+            if last - first < FEW:
+                return [low[n] | parts_of[high[n]] for n in range(first, last)]
+            pairs = zip(low[first:last], high[first:last], strict=True)
+            return [below | parts_of[above] for below, above in pairs]
         place = first >> per
         if last - first == 1:
             return [low[first] | parts[high[place]][first & self._inside]]
         above = parts[high[place]] if first < last else ()
         for byte in high[place + 1 : last + self._inside >> per]:
             above += parts[byte]
-        return list(map(int.__or__, low[first:last], above[first & self._inside :]))
+        return [a | b for a, b in zip(low[first:last], above[first & self._inside :], strict=False)]
 
     def array(self, first: int, last: int) -> Array:
         if self._bytes is None:

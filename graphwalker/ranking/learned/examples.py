@@ -98,10 +98,10 @@ def _of_query(question: Question, graph: KnowledgeGraph) -> Iterator[_Hop]:
         phrase = wording.tail_phrases[k] if wording else ""
         readings = wording.tail_readings[k] if wording and wording.tail_readings else ()
         yield _Hop(done.tail_frontiers[k], _same(hop, readings), phrase)
-    if query.constraint:
+    if query.constraint and query.constraint.relations:
         before = execute(graph, replace(query, constraint=None)).answers
         phrase = wording.constraint if wording else ""
-        yield _Hop(before, (query.constraint.relation,), phrase)
+        yield _Hop(before, query.constraint.relations, phrase)
 
 
 def _same(hop: Hop, readings: Sequence[Hop]) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from graphwalker.oracle.oracle import shared
 from graphwalker.oracle.own import OwnOracle, has_query
 from graphwalker.oracle.plan import Move, Plan, View
 from graphwalker.protocols.base import FinalAnswer
-from graphwalker.query.constraint import chosen
+from graphwalker.query.constraint import chosen, kept
 from graphwalker.query.query import Hop, Query
 from graphwalker.question import Question
 from graphwalker.tools.base import Call
@@ -103,13 +103,16 @@ class ArkOracle(DecisionOracle):
 
     def _query(self, walk: _Walk, view: View, query: Query) -> Generator[Move, Turn, list[Entity]]:
         ends: list[list[Entity]] = []
+        weighed = bool(query.constraint and query.constraint.relations)  # by values that are shown
         for number, branch in enumerate(query.branches):
-            over = number == len(query.branches) - 1 and not query.tail and not query.constraint
+            over = number == len(query.branches) - 1 and not query.tail and not weighed
             ends.append((yield from _hops(walk, [branch.topic], branch.hops, over, query.avoided)))
         found = shared(ends)
-        found = yield from _hops(walk, found, query.tail, not query.constraint, query.avoided)
+        found = yield from _hops(walk, found, query.tail, not weighed, query.avoided)
         if query.constraint is None:
             return found
+        if query.constraint.kind == "type":
+            return list(kept(self.graph, query.constraint, found))
         than = [query.constraint.than] if query.constraint.than else []
         values: dict[str, tuple[str, ...]] = {}
         candidates = list({entity.id: entity for entity in (*than, *found)}.values())
