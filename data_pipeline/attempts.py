@@ -21,7 +21,7 @@ from data_pipeline.splits import TEST_ENTITY, TEST_WORDING, TRAIN, Splits
 from data_pipeline.teacher.client import Chats, Unusable
 from data_pipeline.teacher.judge import DIMENSIONS, UNSCORED
 from data_pipeline.teacher.teacher import open_teacher
-from data_pipeline.walks.constrained import ConstraintWalker
+from data_pipeline.walks.constrained import ConstraintWalker, TakesType
 from data_pipeline.walks.endpoint import open_for_walks
 from data_pipeline.walks.lookahead import LookaheadWalker, Widths
 from data_pipeline.walks.memory import RememberedGraph
@@ -36,6 +36,7 @@ from data_pipeline.walks.sampler import Walk, Walker, WalkRules, walk_rng
 from data_pipeline.walks.streams import parse_stream
 from data_pipeline.wording.banks.bank import not_asked
 from data_pipeline.wording.banks.genders import genders_of
+from data_pipeline.wording.composition.constraints import takes_type
 from data_pipeline.wording.composition.questions import ProgrammaticTeacher
 from data_pipeline.wording.lexicon import Lexicon
 from data_pipeline.wording.paraphrases import with_wordings
@@ -99,7 +100,7 @@ class Maker:
         own = type(self._environment.speaker) is WalkerSpeaker
         calls = config.environment.max_turns if own else 0
         widths = Widths(config.max_frontier, config.max_answers, calls)
-        self._walkers = [ConstraintWalker(walker, listed) for walker in walkers]
+        self._walkers = [ConstraintWalker(w, listed, self._takes_type(lexicon)) for w in walkers]
         self._ahead = [
             LookaheadWalker(walker, config.seed, widths, self._own, self._proven)
             for walker in walkers
@@ -117,6 +118,10 @@ class Maker:
         self._teacher = open_teacher(
             config.teacher, config.judge, chats, graph, lexicon, protocol, phrases
         )
+
+    def _takes_type(self, lexicon: Lexicon) -> TakesType:
+        """Whether a question can name a type, of a hop from the side that it is worded from."""
+        return lambda hop, kind: takes_type(lexicon.entry(self._own(hop)), kind)
 
     def _plausibility(self, seeds: Seeds, lexicon: Lexicon, listed: Lister) -> Plausibility | None:
         config = self.config.plausibility

@@ -2,7 +2,7 @@
 type that some of them have."""
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from decimal import ROUND_FLOOR, Decimal
 from itertools import pairwise
@@ -23,7 +23,7 @@ from graphwalker.query.constraint import (
     kind_of,
     literals_of,
 )
-from graphwalker.query.query import execute
+from graphwalker.query.query import Hop, Query, execute
 from graphwalker.tools.listing import Lister
 
 ONE_HOP_SHARE = 0.6
@@ -36,14 +36,21 @@ THAN_TRIES = 40
 """Entities drawn in search of one with the same kind of value to compare with."""
 
 
+TakesType = Callable[[Hop, str], bool]
+
+
 class ConstraintWalker:
     """Samples every structure: 3I and `CONSTRAINED` by itself, the paper's by its walker."""
 
-    def __init__(self, walker: Walker, relations: Lister) -> None:
-        """`relations` lists what an agent would be shown."""
+    def __init__(
+        self, walker: Walker, relations: Lister, takes_type: TakesType = lambda _, __: True
+    ) -> None:
+        """`relations` lists what an agent would be shown; `takes_type` says of a last hop whether a
+        question about it can name a type."""
         self._walker = walker
         self._graph = walker.graph
         self._relations = relations
+        self._takes_type = takes_type
 
     def sample(self, structure: str, rng: random.Random) -> Walk | str:
         """A walk of the structure, or the reason why this attempt found none."""
@@ -69,7 +76,7 @@ class ConstraintWalker:
         if not 1 < len(candidates) <= most:
             return "single_candidate" if len(candidates) < 2 else "frontier_too_wide"
         if structure == "type":
-            made = self._of_a_type(candidates, rng)
+            made = self._of_a_type(base.query, candidates, rng)
             if isinstance(made, str):
                 return made
             return Walk(structure, replace(base.query, constraint=made), base.visited)
@@ -82,12 +89,19 @@ class ConstraintWalker:
             reason = constraint
         return reason
 
-    def _of_a_type(self, candidates: Sequence[Entity], rng: random.Random) -> Constraint | str:
+    def _of_a_type(
+        self, query: Query, candidates: Sequence[Entity], rng: random.Random
+    ) -> Constraint | str:
         """One that keeps the candidates of a type by whose noun the others are not called."""
-        kinds = {kind for entity in candidates for kind in self._graph.types(entity.id)}
-        apart = [k for k in sorted(kinds) if tells_apart(k, candidates, self._graph.types)]
+        types = {entity.id: self._graph.types(entity.id) for entity in candidates}
+        kinds = {kind for found in types.values() for kind in found}
+        apart = [k for k in sorted(kinds) if tells_apart(k, candidates, types.__getitem__)]
         if not apart:
             return "one_type"
+        hop = query.branches[0].hops[-1]
+        apart = [kind for kind in apart if self._takes_type(hop, kind)]
+        if not apart:
+            return "no_wording"
         made = Constraint(TYPE, "type", "is", rng.choice(apart))
         return constraint_fault(self._graph, made, candidates) or made
 

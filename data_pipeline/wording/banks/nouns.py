@@ -101,9 +101,11 @@ def tells_apart(kind: str, candidates: Sequence[Entity], types: Types) -> bool:
     True
     """
     nouns = nouns_of_type(kind)
+    if not nouns:
+        return False
     found = {candidate: types(candidate.id) for candidate in candidates}
     left = {candidate: kinds for candidate, kinds in found.items() if kind not in kinds}
-    if not nouns or len(left) in (0, len(found)) or not all(found.values()):
+    if len(left) in (0, len(found)) or not all(found.values()):
         return False
     names = (f" {candidate.name.casefold()} " for candidate in left)
     if any(f" {noun} " in name for name in names for noun in nouns):

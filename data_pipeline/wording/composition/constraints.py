@@ -9,6 +9,7 @@ from data_pipeline.wording.banks.typed import typed
 from data_pipeline.wording.composition.kinds import may_be
 from data_pipeline.wording.composition.parts import Phraser
 from data_pipeline.wording.constraint_phrases import forms_of
+from data_pipeline.wording.lexicon import Entry
 from graphwalker.query.draft import filled
 from graphwalker.query.query import Query
 
@@ -68,23 +69,40 @@ def word_by_type(phraser: Phraser, query: Query, rng: random.Random) -> Constrai
     kind, hop = query.constraint.bound, branch.hops[-1]
     form, nouns = forms_of(query.constraint)[0], nouns_of_type(kind)
     entry = phraser.lexicon.entry(hop)
-    casual = [text for text in entry.casual if asks_by_type(text, kind)]
+    casual = _casual(entry, kind)
     if casual and len(branch.hops) == 1 and rng.random() < TYPED:
         text = rng.choice(casual)
         return ConstrainedText(typed(text, branch.topic.name, rng), (text,), form)
-    if not nouns or not may_be(entry.noun, kind):
-        return None
-    inner = phraser.nest(phraser.topic(branch), branch.hops[:-1], rng)
-    clauses = [
-        clause.text
-        for clause in entry.clauses
-        if not clause.vague and not any(noun in clause.text for noun in nouns)
-    ]
-    if inner.nested:
-        clauses = [text for text in clauses if text.endswith("{x}")]
+    clauses = _clauses(entry, kind, nested=len(branch.hops) > 1)
     if not clauses:
         return None
+    inner = phraser.nest(phraser.topic(branch), branch.hops[:-1], rng)
     clause = rng.choice(clauses)
     opening = rng.choice(("Which", "What"))
     text = f"{opening} {nouns[0]} {inner.within(clause, rng)}?"
     return ConstrainedText(text, (*inner.phrases, clause), form)
+
+
+def takes_type(entry: Entry, kind: str) -> bool:
+    """Whether a hop of this entry has phrases that take the noun of the type.
+
+    >>> takes_type(Entry((), (), "place", casual=("what lakes are in {x}",)), "geography.lake")
+    True
+    >>> takes_type(Entry((), (), "color", casual=("what colors does {x} wear",)), "film.film")
+    False
+    """
+    return bool(_casual(entry, kind) or _clauses(entry, kind, nested=False))
+
+
+def _casual(entry: Entry, kind: str) -> list[str]:
+    return [text for text in entry.casual if asks_by_type(text, kind)]
+
+
+def _clauses(entry: Entry, kind: str, nested: bool) -> list[str]:
+    """Clauses that may follow `Which NOUN`; those around a phrase end on it."""
+    nouns = nouns_of_type(kind)
+    if not nouns or not may_be(entry.noun, kind):
+        return []
+    texts = [clause.text for clause in entry.clauses if not clause.vague]
+    texts = [text for text in texts if not any(noun in text for noun in nouns)]
+    return [text for text in texts if text.endswith("{x}")] if nested else texts
