@@ -74,8 +74,8 @@ def _answer(question: Question, turn: Turn) -> tuple[str, ...]:
     avoided = query.avoided if query else frozenset[str]()
     found = [entity for entity in turn.shown if entity.id not in avoided]
     # Which of them a constraint keeps is known only where its values were retrieved, too.
-    asked_for = query.constraint.relations if query and query.constraint else ()
-    unseen = any(f"{relation}: " not in turn.observation for relation in asked_for)
+    relations = query.constraint.relations if query and query.constraint else ()
+    unseen = any(f"{relation}: " not in turn.observation for relation in relations)
     kept = found if unseen else meant(question, found)
     return tuple(dict.fromkeys(entity.name for entity in kept))
 
