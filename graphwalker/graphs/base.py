@@ -1,7 +1,7 @@
 """The knowledge graph as agents see it: a read-only protocol over entities and triples."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -155,6 +155,11 @@ class KnowledgeGraph(Protocol):
         """False where no triple of that relation has a CVT node on its other end: that spares a
         look at every neighbor."""
         return True
+
+    def offers(self, hops: Iterable[tuple[str, Direction]]) -> Callable[[str], bool]:
+        """A test of entities, for less than a listing costs: False where it is sure that
+        `flat_relations` lists none of those relations, in those directions, for an entity."""
+        return lambda entity_id: True
 
     def inverse_of(self, relation: str) -> str:
         """The relation that states the same from the other end, `""` where none is known."""

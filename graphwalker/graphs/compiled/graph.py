@@ -1,7 +1,8 @@
 """The compiled graph: memory-mapped arrays that answer in microseconds, whatever the degree."""
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import pairwise
 
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side, Step
@@ -24,6 +25,7 @@ from graphwalker.graphs.literals import is_literal, literal_name
 from graphwalker.graphs.names import fold
 from graphwalker.graphs.triples import ByDirection
 
+Around = Callable[[int], tuple[list[int], Sequence[int]]]
 RECENT = 1 << 14
 """Entities, and numbers of ids, that are remembered: who was shown is asked about next."""
 
@@ -177,6 +179,18 @@ class CompiledGraph(KnowledgeGraph):
         """Whether what is stored of a node's listing is what its edges say."""
         return self._hops.is_sound(node, direction)
 
+    def offers(self, hops: Iterable[tuple[str, Direction]]) -> Callable[[str], bool]:
+        near = self._hops.near_halves(hops)
+        sides = [(near[d], self._sides[d].around) for d in Direction]
+        return partial(self._offers, sides)
+
+    @decoding
+    def _offers(self, sides: list[tuple[frozenset[int], Around]], entity_id: str) -> bool:
+        node = self._find(entity_id)
+        return node >= 0 and not all(
+            numbers.isdisjoint(around(node)[0]) for numbers, around in sides
+        )
+
     @decoding
     def step(
         self, entity_id: str, relation: str, direction: Direction, limit: int | None = None
@@ -211,9 +225,12 @@ class CompiledGraph(KnowledgeGraph):
 
     def _remember(self, entity_id: str, node: int) -> None:
         if len(self._numbers) >= RECENT:
-            self._known.clear()
-            self._numbers.clear()
+            self._forget()
         self._numbers[entity_id] = node
+
+    def _forget(self) -> None:
+        self._known.clear()
+        self._numbers.clear()
 
     def _look_up(self, entity_id: str) -> int:
         raw = _bytes(entity_id)
@@ -247,7 +264,9 @@ class CompiledGraph(KnowledgeGraph):
             return known
         entity_id = self._id(node)
         entity = Entity(entity_id, self._name(node) or _literal_or_nothing(entity_id))
-        self._remember(entity_id, node)
+        if len(self._numbers) >= RECENT:
+            self._forget()
+        self._numbers[entity_id] = node
         self._known[node] = entity
         return entity
 

@@ -1,7 +1,7 @@
 """Hops on the node numbers of a compiled graph: what to list for a node, what lies one hop away."""
 
-from collections.abc import Mapping, Sequence
-from operator import sub
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import compress, pairwise
 from typing import Any
 
 import numpy as np
@@ -17,8 +17,14 @@ FEW_CVTS = 8
 """CVT nodes around a node below which no listing is stored."""
 AT_ONCE = 1 << 16
 """Destinations of a hub in one piece: what they take in memory is bounded."""
+RECENT = 1 << 9
+"""Nodes whose nodes behind CVT nodes are remembered."""
 
 Array = np.ndarray[Any, Any]
+NodesBehind = dict[str, list[int]]
+"""By flattened relation, in no order, some of them more than once."""
+UNSURE = ""
+"""In place of a flattened relation of which a step could not tell what its halves are."""
 
 
 class Hops:
@@ -38,8 +44,11 @@ class Hops:
     ) -> None:
         self._sides, self._is_cvt, self._listings = sides, is_cvt, listings
         self._ids, self._at = relation_ids, relation_at
-        self._names: dict[Direction, dict[tuple[int, int], str]] = {d: {} for d in Direction}
+        self._pairs = {d: _Pairs(relation_ids, d) for d in Direction}
         self._halves: dict[Direction, dict[str, tuple[int, int]]] = {d: {} for d in Direction}
+        self._behind = {d: dict[int, NodesBehind]() for d in Direction}
+        """What a listing found behind the CVT nodes of nodes that were listed last: a step there is
+        what comes next."""
 
     def listed(self, node: int, direction: Direction) -> list[tuple[str, int]]:
         """The relations to list, plain and through CVT nodes, each with its number of entities."""
@@ -63,15 +72,16 @@ class Hops:
         side, ids, is_cvt = self._sides[direction], self._ids, self._is_cvt
         numbers, starts = side.around(node)
         to_cvts = side.to_cvts
-        names = [ids[number] for number in numbers]
-        plain = list(zip(names, map(sub, starts[1:], starts), strict=True))
+        runs = zip(numbers, pairwise(starts), strict=True)
+        plain = [(ids[number], end - start) for number, (start, end) in runs]
         mediated = [i for i, number in enumerate(numbers) if to_cvts[number]]
         if not mediated:
             return plain
         first, last = starts[mediated[0]], starts[mediated[-1] + 1]
         # The ends of all these relations, read at once where they are few.
         near = side.nodes.between(first, last) if last - first < MANY else []
-        around = [is_cvt[end] for end in near].count(1)
+        flags = [is_cvt[end] for end in near]
+        around = flags.count(1)
         if near and not around:
             return plain
         # Fewer are walked in less time than a search for a stored listing takes.
@@ -79,25 +89,28 @@ class Hops:
             stored = listings.get(node)
             if stored is not None:
                 return stored
-        listed = dict(plain)
+        pairs, behind, whole = self._pairs[direction], NodesBehind(), bool(near)
         for i in mediated:
             start, end = starts[i], starts[i + 1]
             if near:
                 ends = near[start - first : end - first]
+                cvts = [*compress(ends, flags[start - first : end - first])]
             else:
                 ends = side.nodes.between(start, min(end, start + CVTS_PER_RELATION))
-            cvts = [end for end in ends if is_cvt[end]]
-            if not cvts:
-                continue
-            # Where all the ends looked at are CVT nodes, the relation itself leads nowhere: a count
-            # of 0, which is not listed.
-            relation = names[i]
-            listed[relation] = listed[relation] - len(cvts) if len(cvts) < len(ends) else 0
-            for far, count in self._behind(node, cvts, side).items():
-                # A relation that is stored under the id `a..b` has its own count, and keeps it.
-                if pair := self._pair(numbers[i], far, direction):
-                    listed.setdefault(pair, count)
-        return sorted((relation, count) for relation, count in listed.items() if count)
+                cvts = [end for end in ends if is_cvt[end]]
+            if cvts:
+                # Where all the ends looked at are CVT nodes, the relation itself leads nowhere: a
+                # count of 0, which is not listed.
+                relation, count = plain[i]
+                plain[i] = relation, count - len(cvts) if len(cvts) < len(ends) else 0
+                whole &= self._look_behind(node, cvts, side, pairs[numbers[i]], behind)
+        if UNSURE in behind:
+            del behind[UNSURE]
+        if whole:
+            self._remember(node, direction, behind)
+        # A relation that is stored under the id `a..b` has its own count, and keeps it.
+        listed = {pair: len({*others}) for pair, others in behind.items()} | dict(plain)
+        return sorted([one for one in listed.items() if one[1]])
 
     def step(self, node: int, relation: str, direction: Direction, limit: int | None) -> list[int]:
         """The nodes one hop away over a plain or a flattened relation, no CVT node among them."""
@@ -111,6 +124,9 @@ class Hops:
             if not side.to_cvts[number]:
                 return side.nodes.between(start, end if limit is None else min(end, start + limit))
             return self._without_cvts(side, start, end, limit)
+        behind = self._behind[direction].get(node)
+        if behind is not None and relation in behind:
+            return sorted({*behind[relation]})[:limit]
         pair = self._halves[direction].get(relation)
         if pair is None:
             pair = self._halved(relation, direction)
@@ -124,6 +140,14 @@ class Hops:
             if limit <= len(stored) or 0 < len(stored) < listings.ends_limit:
                 return stored[:limit]
         return self._crossed(node, start, end, far, side)[:limit]
+
+    def near_halves(self, hops: Iterable[tuple[str, Direction]]) -> dict[Direction, frozenset[int]]:
+        """The numbers of the stored relations without which a node lists none of the hops."""
+        found = {d: set[int]() for d in Direction}
+        for relation, direction in hops:
+            near, _ = self._halved(relation, direction)
+            found[direction] |= {near, self._at.get(relation, -1)} - {-1}
+        return {direction: frozenset(numbers) for direction, numbers in found.items()}
 
     def cross(self, node: int, near: int, far: int, direction: Direction) -> list[int]:
         """The nodes over one relation from the CVT nodes at the end of `near`, but not the node
@@ -166,40 +190,64 @@ class Hops:
             start, size = start + size, min(AT_ONCE, 8 * size)
         return found[:limit]
 
-    def _pair(self, near: int, far: int, direction: Direction) -> str:
-        """`first..second`, or `""` where a step could not tell which is which."""
-        names = self._names[direction]
-        pair = names.get((near, far))
-        if pair is None:
-            pair = names[near, far] = self._flattened(near, far, direction)
-        return pair
-
-    def _flattened(self, near: int, far: int, direction: Direction) -> str:
-        pair = (near, far) if direction == Direction.OUT else (far, near)
-        first, second = self._ids[pair[0]], self._ids[pair[1]]
-        # A step splits at the first one.
-        sure = FLATTENED not in first and FLATTENED not in self._ids[near]
-        return FLATTENED.join((first, second)) if sure else ""
-
-    def _behind(self, node: int, cvts: list[int], side: EdgeSide) -> dict[int, int]:
-        """How many nodes lie one hop behind the CVT nodes, by relation number."""
-        is_cvt, found = self._is_cvt, dict[int, int]()
-        if len(cvts) == 1:  # no node is counted twice
-            for relation, other in zip(*side.edges(cvts[0], RELATIONS_PER_CVT), strict=True):
-                if other != node and not is_cvt[other]:
-                    found[relation] = found.get(relation, 0) + 1
-            return found
-        sets: dict[int, set[int]] = {}
+    def _look_behind(
+        self,
+        node: int,
+        cvts: list[int],
+        side: EdgeSide,
+        pairs: Mapping[int, str],
+        behind: NodesBehind,
+    ) -> bool:
+        """Add the nodes that lie one hop behind the CVT nodes; whether these are all."""
+        is_cvt, whole = self._is_cvt, True
         for cvt in cvts:
             # GraphWalker's limit, by relation id: every backend cuts at the same relations.
-            for relation, other in zip(*side.edges(cvt, RELATIONS_PER_CVT), strict=True):
-                if other == node or is_cvt[other]:
-                    continue
-                if relation in sets:
-                    sets[relation].add(other)
-                else:
-                    sets[relation] = {other}
-        return {relation: len(others) for relation, others in sets.items()}
+            relations, others = side.edges(cvt, RELATIONS_PER_CVT)
+            if len(others) >= RELATIONS_PER_CVT:
+                whole = False
+            for far, other in zip(relations, others, strict=True):
+                if other != node and not is_cvt[other]:
+                    pair = pairs[far]
+                    if pair in behind:
+                        behind[pair].append(other)
+                    else:
+                        behind[pair] = [other]
+        return whole
+
+    def _remember(self, node: int, direction: Direction, behind: NodesBehind) -> None:
+        recent = self._behind[direction]
+        if len(recent) >= RECENT:
+            recent.clear()
+        recent[node] = behind
+
+
+class _Pairs(dict[int, dict[int, str]]):
+    """The flattened relations of one direction, by the numbers of the nearer half and of the
+    farther one."""
+
+    def __init__(self, relation_ids: Sequence[str], direction: Direction) -> None:
+        super().__init__()
+        self._ids, self._direction = relation_ids, direction
+
+    def __missing__(self, near: int) -> dict[int, str]:
+        found = self[near] = _Behind(self._ids, near, self._direction)
+        return found
+
+
+class _Behind(dict[int, str]):
+    """Those with one nearer half."""
+
+    def __init__(self, relation_ids: Sequence[str], near: int, direction: Direction) -> None:
+        super().__init__()
+        self._ids, self._near, self._is_out = relation_ids, near, direction == Direction.OUT
+
+    def __missing__(self, far: int) -> str:
+        near, far_id = self._ids[self._near], self._ids[far]
+        first, second = (near, far_id) if self._is_out else (far_id, near)
+        # A step splits at the first one.
+        sure = FLATTENED not in first and FLATTENED not in near
+        pair = self[far] = FLATTENED.join((first, second)) if sure else UNSURE
+        return pair
 
 
 def _far_ends(

@@ -98,10 +98,22 @@ def raw_ids(layout: Layout) -> Callable[[int], bytes]:
 
 def ids(layout: Layout) -> Callable[[int], str]:
     """Reads the id of a node."""
-    if not layout.has("literal_blocks"):
+    packed, skipped = packed_literals(layout), read_rows(layout).skipped
+    if not packed:
         return strings(layout, "id")
-    raw = raw_ids(layout)
-    return lambda index: raw(index).decode()
+    literals, first, end = TextBlocks(layout, "literal"), packed.start, packed.stop
+    span = read_offsets(layout, "id_ends").span
+    base, data = layout.section("id").offset, layout.map
+
+    def read(index: int) -> str:
+        if index >= first:
+            if index < end:
+                return literals[index - first].decode()
+            index -= skipped
+        start, stop = span(index)
+        return data[base + start : base + stop].decode()
+
+    return read
 
 
 def strings(layout: Layout, name: str) -> Callable[[int], str]:
@@ -118,17 +130,22 @@ def strings(layout: Layout, name: str) -> Callable[[int], str]:
 
 def names(layout: Layout) -> Callable[[int], str]:
     """Reads the name of a node, `""` where it has none."""
-    read, rows = strings(layout, "name"), read_rows(layout)
+    rows = read_rows(layout)
     if not rows.skipped:
-        return read
+        return strings(layout, "name")
     first, end, skipped = rows.first, rows.end, rows.skipped
+    span = read_offsets(layout, "name_ends").span
+    base, data = layout.section("name").offset, layout.map
 
-    def named(node: int) -> str:
-        if node < first:
-            return read(node)
-        return read(node - skipped) if node >= end else ""
+    def read(node: int) -> str:
+        if node >= first:
+            if node < end:
+                return ""
+            node -= skipped
+        start, stop = span(node)
+        return data[base + start : base + stop].decode()
 
-    return named
+    return read
 
 
 def all_strings(layout: Layout, name: str, count: int) -> list[str]:

@@ -13,17 +13,19 @@ from graphwalker.graphs.format.integers import Integers, read_integers
 from graphwalker.graphs.format.layout import Arrays
 from graphwalker.graphs.format.offsets import read_offsets
 
-FEW, SOME = 8, 64
-"""Edges whose groups are looked up by one byte, and edges from which on numpy finds the groups."""
+FEW = 24
+"""Edges that begin no group up to which they are taken out one by one."""
 RECENT_NODES = 1 << 14
 """Nodes whose relations are remembered: what was listed is asked about next."""
 LARGE_NODE = 4096
 """Edges of a node from which on the places where its groups start are written out."""
 
-_SET_BITS = [tuple(at for at in range(8) if byte >> at & 1) for byte in range(256)]
-"""The places of the bits that are set in each value of a byte."""
-_GROUPS_AT = [tuple((byte & (2 << at) - 1).bit_count() - 1 for at in range(8)) for byte in range(256)]
-"""The group of each of 8 edges, by the bits that say where a group begins."""
+FEW_EDGES = 8
+"""Edges whose groups are looked up by one byte: as many as most CVT nodes have, or more."""
+_GROUPS_AT = [
+    tuple((byte & (2 << at) - 1).bit_count() - 1 for at in range(FEW_EDGES)) for byte in range(256)
+]
+"""The group of each of these edges, by the bits that say where a group begins."""
 
 Array = np.ndarray[Any, Any]
 
@@ -185,7 +187,7 @@ class _PackedSide(EdgeSide):
                 return (), []
             row = node - self._skipped
         start, end = self._edges_span(row)
-        if end - start > FEW:
+        if end - start > FEW_EDGES or most < FEW_EDGES:
             return super().edges(node, most)
         first, last = self._groups_span(row)
         relations, others = self._relations.between(first, last), self.nodes.between(start, end)
@@ -211,20 +213,16 @@ class _PackedSide(EdgeSide):
     def _group_starts(self, node: int, start: int, end: int) -> list[int]:
         if end - start >= LARGE_NODE:
             return [*self._far_starts(node, start, end), end]
-        if end - start >= SOME:
+        bits = int.from_bytes(self._begins[start >> 3 : end + 7 >> 3], "little") >> (start & 7)
+        others = ~bits & (1 << end - start) - 1
+        starts = list(range(start, end + 1))
+        if others.bit_count() > FEW:
             return [*self._begun(start, end).tolist(), end]
-        begins, first, last = self._begins, start >> 3, end - 1 >> 3
-        found = list[int]()
-        for place in range(first, last + 1):
-            byte = begins[place]
-            if place == first:
-                byte &= 255 << (start & 7)
-            if place == last:
-                byte &= (2 << (end - 1 & 7)) - 1
-            at = place << 3
-            found += [at + bit for bit in _SET_BITS[byte]]
-        found.append(end)
-        return found
+        while others:
+            last = others.bit_length() - 1
+            del starts[last]
+            others ^= 1 << last
+        return starts
 
     def _far_starts(self, node: int, start: int, end: int) -> list[int]:
         if self._large is not None:
