@@ -3,7 +3,7 @@
 import random
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache, lru_cache, partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -83,9 +83,7 @@ class Maker:
         lexicon = lexicon_of(graph, config.phrases_file)
         self._splits = Splits(config.splits, lexicon.inverse)
         seeds = Seeds(graph, config.seeds_file, config.predicates_file)
-        # Walks look at the same entities again and again, and each answer is a digest.
-        usable = lru_cache(1 << 15)(self._usable_topic)
-        rules = WalkRules(config.min_degree, config.max_degree, config.literals, usable)
+        rules = WalkRules(config.min_degree, config.max_degree, config.literals, self._usable_topic)
         self._environment = Environment(graph, config.environment)
         self._inverse = lexicon.inverse
         self._own = cache(lambda hop: min(hop, lexicon.inverse(hop) or hop, key=own_side))

@@ -26,9 +26,10 @@ class Splits:
         self._spellings: dict[Hop, str] = {}
         # Walks of one kind share their paths, and hubs are drawn again and again.
         self._share = lru_cache(1 << 15)(share_of)
+        self.entity_held_out = lru_cache(1 << 15)(self._entity_held_out)
 
-    def entity_held_out(self, entity_id: str) -> bool:
-        return self._share(f"{self.config.seed}/entity/{entity_id}") < self.config.entity_share
+    def _entity_held_out(self, entity_id: str) -> bool:
+        return share_of(f"{self.config.seed}/entity/{entity_id}") < self.config.entity_share
 
     def path_held_out(self, query: Query) -> bool:
         key = " & ".join(self.path(query))

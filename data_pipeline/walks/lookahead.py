@@ -57,6 +57,16 @@ class Widths:
         one look at the relations for each hop, and one at the triples of each entity."""
         return not self.calls or sum(map(len, frontiers)) + len(frontiers) + 2 * left <= self.calls
 
+    def room(self, frontiers: Sequence[Collection[str]], left: int) -> int:
+        """The most entities that the next hop from these frontiers may lead to, where so many are
+        left with it."""
+        most = min(self.frontier, self.answers) if left == 1 else self.frontier
+        if left == 1 or not self.calls:
+            return most
+        return min(
+            most, self.calls - sum(map(len, frontiers)) - len(frontiers) - 1 - 2 * (left - 2)
+        )
+
 
 Prove = Callable[[Walk, Execution], SampledWalk | Drop]
 """What comes of a walk whose query was executed."""
@@ -72,6 +82,11 @@ class _Path:
     avoided: frozenset[str]
     looks: int
     hops: list[KnownHop] = field(default_factory=list[KnownHop])
+    vain: list[tuple[HopEnds, KnownHop, str, int]] = field(
+        default_factory=list[tuple[HopEnds, KnownHop, str, int]]
+    )
+    """Looks in vain that may still have to be counted: the way to an entity that leads no further,
+    its last hop, the entity and how many hops are left."""
 
 
 @dataclass(slots=True)
@@ -110,6 +125,10 @@ class LookaheadWalker:
         self._ends = ENDS if self._is_small else 1
         self._starting: defaultdict[int, dict[str, bool]] = defaultdict(dict[str, bool])
         self._leading: dict[tuple[KnownHop, int, frozenset[str]], bool] = {}
+        self._tests: dict[
+            tuple[KnownHop | None, int, frozenset[str]], Callable[[str], bool] | None
+        ] = {}
+        self._own_relations: dict[KnownHop, str] = {}
         self._remembered = lru_cache(REMEMBERED)(self._some_from)
 
     def sample(
@@ -120,10 +139,13 @@ class LookaheadWalker:
         seeds, usable = self._walker.seeds, self._walker.rules.usable_topic
         (length,), _ = STRUCTURES[structure]
         fault = Drop("walk", "dead_end")
+        begins = self._further(None, length, avoided)
         for _ in range(TOPICS):
             topic = seeds.draw(rng, usable, TOPIC_TRIES)
             if topic is None:
                 return Drop("walk", "no_topic")
+            if begins is not None and not begins(topic.id):
+                continue
             if self._is_small and not self._starts(topic.id, length):
                 continue
             for found in islice(self._from(topic, length, rng, avoided), PROOFS):
@@ -165,14 +187,19 @@ class LookaheadWalker:
         here = self._places.at(topic.id)
         return _Path([here], [topic], [{topic.id: topic}], avoided, looks)
 
-    def _keeping_off(self, avoided: frozenset[str]) -> Callable[[KnownHop], bool]:
-        return lambda known: self._own(known.hop).relation not in avoided
+    def _own_relation(self, known: KnownHop) -> str:
+        """The relation of the hop as it is stored."""
+        found = self._own_relations.get(known)
+        if found is None:
+            found = self._own_relations[known] = self._own(known.hop).relation
+        return found
 
     def _paths(self, path: _Path, left: int, rng: random.Random) -> Iterator[_Found]:
         """The walks that the path grows to by so many more hops."""
         path.looks -= 1
         places, here, endings = self._places, path.places[-1], 0
-        for hop in some_of(rng, self._candidates(path, left), HOP_TRIES):
+        hops = some_of(rng, self._candidates(path, left), HOP_TRIES)
+        for hop in places.no_wider(here, hops, self._widths.room(path.frontiers, left)):
             way = here.ways.get(hop) or places.way(here, hop)
             targets = self._targets(path, way, left)
             reached = self._reached(path, hop, left) if targets else None
@@ -181,7 +208,7 @@ class LookaheadWalker:
             if left == 1:
                 target = targets[below(rng, len(targets))]
                 hops = (*path.hops, hop)
-                relations = frozenset(self._own(known.hop).relation for known in hops)
+                relations = frozenset(map(self._own_relation, hops))
                 entities, frontiers = (*path.entities, target), (*path.frontiers, reached)
                 yield _Found(hops, entities, frontiers, relations)
                 endings += 1
@@ -189,10 +216,53 @@ class LookaheadWalker:
                     return
                 continue
             for target in some_of(rng, targets, self._ends):
-                if not path.looks:
+                if self._has_looked(path):
                     return
-                if places.passes(way, hop, target.id) and self._leads(target.id, hop, left - 1):
+                further = self._further(hop, left - 1, path.avoided)
+                if further is not None and not further(target.id):
+                    path.vain.append((way, hop, target.id, left - 1))
+                elif places.passes(way, hop, target.id) and self._leads(target.id, hop, left - 1):
                     yield from self._over(path, hop, target, reached, left, rng)
+
+    def _has_looked(self, path: _Path) -> bool:
+        """Whether the path has looked around as often as it may. A look at an entity that leads no
+        further is one where the rule lets a walk stand there, which takes a listing to know: that
+        is found out once it matters."""
+        if path.looks > len(path.vain):
+            return False
+        for way, hop, entity_id, left in path.vain:
+            if self._places.passes(way, hop, entity_id) and self._leads(entity_id, hop, left):
+                path.looks -= 1
+        path.vain.clear()
+        return not path.looks
+
+    def _further(
+        self, hop: KnownHop | None, left: int, avoided: frozenset[str]
+    ) -> Callable[[str], bool] | None:
+        """A cheap test whether an entity may have any of the hops that may follow that one (`None`:
+        that may be the first) where so many are left; `None` where that is not known."""
+        if self._is_small:
+            return None
+        key = hop, left, avoided
+        if key not in self._tests:
+            after = self._after(hop, left, avoided)
+            self._tests[key] = None if after is None else self._places.offers(after)
+        return self._tests[key]
+
+    def _after(
+        self, hop: KnownHop | None, left: int, avoided: frozenset[str]
+    ) -> list[KnownHop] | None:
+        """The hops that the rule lets follow that one, where so many are left; `None` where it is
+        not known."""
+        followers = self._places.followers(hop) if hop else self._places.describers()
+        if followers is None:
+            return None
+        return [
+            after
+            for after in followers
+            if self._own_relation(after) not in avoided
+            and (left == 1 or (after.describes and self._may_lead(after, left - 1, avoided)))
+        ]
 
     def _over(
         self,
@@ -220,7 +290,7 @@ class LookaheadWalker:
             known = {spelled for hop in taken for spelled in hop.spellings}
             hops = [hop for hop in hops if hop not in known]
         if avoided:
-            hops = [*filter(self._keeping_off(avoided), hops)]
+            hops = [hop for hop in hops if self._own_relation(hop) not in avoided]
         if left > 1 and not self._is_small:
             hops = [hop for hop in hops if self._may_lead(hop, left - 1, avoided)]
         return hops
@@ -231,12 +301,8 @@ class LookaheadWalker:
         key = hop, left, avoided
         found = self._leading.get(key)
         if found is None:
-            followers = self._places.followers(hop)
-            keeping_off = self._keeping_off(avoided)
-            found = self._leading[key] = followers is None or any(
-                left == 1 or (after.describes and self._may_lead(after, left - 1, avoided))
-                for after in filter(keeping_off, followers)
-            )
+            after = self._after(hop, left, avoided)
+            found = self._leading[key] = after is None or len(after) > 0
         return found
 
     def _targets(self, path: _Path, way: HopEnds, left: int) -> list[Entity]:

@@ -1,6 +1,6 @@
 """What walks remember of a graph: the steps taken lately, so that proofs do not take them again."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side, Step
@@ -31,6 +31,9 @@ class RememberedGraph(OverGraph, AnsweringGraph):
 
     def answer(self, calls: Sequence[GraphCall]) -> list[Any]:
         return answer(self.graph, calls)
+
+    def offers(self, hops: Iterable[tuple[str, Direction]]) -> Callable[[str], bool]:
+        return self.graph.offers(hops)
 
     def flat_relations_many(self, sides: Sequence[Side]) -> list[list[tuple[str, int]]]:
         return self.graph.flat_relations_many(sides)

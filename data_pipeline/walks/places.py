@@ -4,7 +4,7 @@ A walk stands where others stood before it. What the rule of plausibility says a
 depend on no walk, so both are found out once.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from data_pipeline.seeds.seeds import Seeds
 from data_pipeline.walks.memory import RememberedGraph
@@ -32,11 +32,13 @@ class KnownHop:
         "describes",
         "hop",
         "inverse",
+        "is_out",
         "spellings",
     )
 
     def __init__(self, hop: Hop, judge: Plausibility | None) -> None:
         self.hop = hop
+        self.is_out = hop.direction is Direction.OUT
         self.allowed = not judge or judge.allows(hop)
         self.alone = not judge or judge.allows(hop, alone=True)
         self.back = reversed_hop(hop)
@@ -99,7 +101,7 @@ class WalkedPlaces:
         self._least, self._most = degrees
         self._judge = judge
         self._known: dict[Hop, KnownHop] = {}
-        self._listed = {d: dict[str, KnownHop | None]() for d in Direction}
+        self._listed = {d: _ListedHops(d, self._allowed) for d in Direction}
         self._followers: dict[KnownHop, list[KnownHop] | None] = {}
         self._young: dict[str, WalkedPlace] = {}
         self._old: dict[str, WalkedPlace] = {}
@@ -154,10 +156,19 @@ class WalkedPlaces:
             found = place.ways[hop] = self._way(place.entity_id, hop.hop)
         return found
 
+    def no_wider(self, place: WalkedPlace, hops: Iterable[KnownHop], most: int) -> list[KnownHop]:
+        """The hops that may lead from there to at most so many entities: a hop leads to as many as
+        are listed, or more."""
+        listing = self._relations(place.entity_id)
+        out, into = listing.out, listing.into
+        return [
+            hop for hop in hops if (out if hop.is_out else into).get(hop.hop.relation, 0) <= most
+        ]
+
     def _way(self, entity_id: str, hop: Hop) -> HopEnds:
         listing, most = self._relations(entity_id), self._most
         side = listing.out if hop.direction is Direction.OUT else listing.into
-        # A hop leads to as many entities as are listed, or more: half of them are not looked at.
+        # As `no_wider`: half of the hops are not looked at.
         if side.get(hop.relation, 0) > most:
             return NOWHERE
         ends = self._graph.step(entity_id, hop.relation, hop.direction, most + 1)
@@ -193,11 +204,22 @@ class WalkedPlaces:
         """The hops that may follow that one, wherever it leads; `None` where that is not known."""
         if hop not in self._followers:
             after = self._judge.followers(hop.hop) if self._judge else None
-            if after is not None:
-                after = [self.known(one) for one in after if self._seeds.allows(one.relation)]
-                after = [one for one in after if one.allowed]
-            self._followers[hop] = after
+            self._followers[hop] = after if after is None else self._usable(after)
         return self._followers[hop]
+
+    def describers(self) -> list[KnownHop] | None:
+        """The hops that may lead to an entity from which others follow; `None` where that is not
+        known."""
+        hops = self._judge.describers() if self._judge else None
+        return hops if hops is None else self._usable(hops)
+
+    def offers(self, hops: Iterable[KnownHop]) -> Callable[[str], bool]:
+        """A cheap test of entities: False where walks find none of those hops."""
+        return self._graph.offers((one.hop.relation, one.hop.direction) for one in hops)
+
+    def _usable(self, hops: Iterable[Hop]) -> list[KnownHop]:
+        known = [self.known(hop) for hop in hops if self._seeds.allows(hop.relation)]
+        return [hop for hop in known if hop.allowed]
 
     def _follows(self, judge: Plausibility, reached_by: KnownHop, hop: KnownHop) -> bool:
         found = hop.after.get(reached_by)
@@ -212,20 +234,24 @@ class WalkedPlaces:
         return [known for known in place.listed if is_central(known.hop, known.inverse)]
 
     def _listed_at(self, entity_id: str) -> list[KnownHop]:
-        listed = self._relations(entity_id)
-        return [
-            *self._allowed(listed.out, Direction.OUT),
-            *self._allowed(listed.into, Direction.IN),
-        ]
+        listing = self._relations(entity_id)
+        out, into = self._listed[Direction.OUT], self._listed[Direction.IN]
+        found = [known for relation in listing.out if (known := out[relation])]
+        found += [known for relation in listing.into if (known := into[relation])]
+        return found
 
-    def _allowed(self, relations: Iterable[str], direction: Direction) -> list[KnownHop]:
-        """The hops over those relations that walks may take."""
-        listed = self._listed[direction]
-        found: list[KnownHop] = []
-        for relation in relations:
-            if relation not in listed:
-                allowed = self._seeds.allows(relation)
-                listed[relation] = self.known(Hop(relation, direction)) if allowed else None
-            if known := listed[relation]:
-                found.append(known)
+    def _allowed(self, hop: Hop) -> KnownHop | None:
+        """The hop, if walks may take it."""
+        return self.known(hop) if self._seeds.allows(hop.relation) else None
+
+
+class _ListedHops(dict[str, KnownHop | None]):
+    """The hops over the relations of one direction that walks may take, each found out once."""
+
+    def __init__(self, direction: Direction, allowed: Callable[[Hop], KnownHop | None]) -> None:
+        super().__init__()
+        self._direction, self._allowed = direction, allowed
+
+    def __missing__(self, relation: str) -> KnownHop | None:
+        found = self[relation] = self._allowed(Hop(relation, self._direction))
         return found

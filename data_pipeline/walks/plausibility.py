@@ -3,7 +3,7 @@
 import fnmatch
 import re
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
@@ -156,7 +156,7 @@ class Plausibility:
     company: Company
     unused: Container[str]
     worded: Container[Hop] | None
-    describing: Container[Hop] | None
+    describing: Collection[Hop] | None
     inverse: Callable[[Hop], Hop | None]
     verdicts: dict[tuple[Hop, Hop], bool] = field(
         default_factory=dict[tuple[Hop, Hop], bool], repr=False
@@ -190,18 +190,23 @@ class Plausibility:
 
     def centrality(self, entity_id: str) -> Callable[[Hop, Hop | None], bool]:
         """Whether a hop, given with its inverse, is one of `central`; for a rule that is on."""
-        listing = self.relations(entity_id)
-        facts: dict[str, int] = {}
-        for side in (listing.out, listing.into):
+        listing, domains = self.relations(entity_id), _DOMAINS
+        out, into, facts = listing.out, listing.into, dict[str, int]()
+        for side in (out, into):
             for relation, number in side.items():
-                about = domain(relation)
+                about = domains[relation]
                 facts[about] = facts.get(about, 0) + number
         least = self.config.min_domain_share * sum(facts.values())
 
         def is_central(hop: Hop, inverse: Hop | None) -> bool:
-            return facts.get(domain(hop.relation), 0) >= least and (
-                inverse is None or _ends(inverse, listing) <= _ends(hop, listing)
-            )
+            if facts.get(domains[hop.relation], 0) < least:
+                return False
+            if inverse is None:
+                return True
+            own = (out if hop.direction is Direction.OUT else into).get(hop.relation, 0)
+            return (out if inverse.direction is Direction.OUT else into).get(
+                inverse.relation, 0
+            ) <= own
 
         return is_central
 
@@ -229,6 +234,12 @@ class Plausibility:
                 and self.company.fan_out(reversed_hop(hop)) <= self.config.max_fan_in
             )
         return found
+
+    def describers(self) -> Collection[Hop] | None:
+        """All hops by which a question may describe things; `None` where that is not known."""
+        if not (self.config.on and self.config.worded_only) or self.describing is None:
+            return None
+        return [hop for hop in self.describing if self.describes(hop)]
 
     def same(self, hop: Hop) -> Hop:
         """One spelling of the hop and its inverse."""
@@ -358,7 +369,6 @@ def reversed_hop(hop: Hop) -> Hop:
     return Hop(hop.relation, hop.direction.reverse)
 
 
-@cache
 def domain(relation: str) -> str:
     """`film` of `film.film.genre`; of `base` and `user` with the name of the part; `""` of an id
     that has none.
@@ -370,3 +380,14 @@ def domain(relation: str) -> str:
     if len(parts) < 3 or ":" in relation:
         return ""
     return ".".join(parts[:2]) if parts[0] in WIDE_DOMAINS else parts[0]
+
+
+class _Domains(dict[str, str]):
+    """The `domain` of each relation, found out once: a look-up here costs half a call."""
+
+    def __missing__(self, relation: str) -> str:
+        found = self[relation] = domain(relation)
+        return found
+
+
+_DOMAINS = _Domains()

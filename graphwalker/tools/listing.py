@@ -83,11 +83,15 @@ Namer = Callable[[str], tuple[list[str], list[str]]]
 
 def lister(graph: KnowledgeGraph, settings: WalkerSettings, remembered: int = 1 << 15) -> Lister:
     """Lists the relations of an entity; episodes that share a lister share what it remembers."""
-    list_many = many_lister(graph, settings)
+    list_many, shown = many_lister(graph, settings), _shown(settings.skip_relations)
 
     @lru_cache(maxsize=remembered)
     def list_relations(entity_id: str) -> Listing:
-        return list_many([entity_id])[0]
+        if settings.hide_inverse:
+            return list_many([entity_id])[0]
+        sides = Side(entity_id, Direction.OUT), Side(entity_id, Direction.IN)
+        out, into = graph.flat_relations_many(sides)
+        return Listing(shown(out), shown(into))
 
     return list_relations
 

@@ -15,6 +15,7 @@ from data_pipeline.verification.verify import verify_file
 from data_pipeline.walks import lookahead
 from data_pipeline.walks.streams import Stream, parse_stream
 from graphwalker.files import read_jsonl
+from graphwalker.graphs.compiled.graph import CompiledGraph
 from graphwalker.graphs.open import open_graph
 from graphwalker.query.query import execute
 from graphwalker.world.generate import make_world
@@ -61,6 +62,27 @@ def test_what_is_drawn_ahead_may_be_asked(graph, monkeypatch, small, structure):
     for one in found:
         assert one.walk.structure == structure and execute(opened, one.walk.query) == one.run
         assert one.run and one.run.widest <= 5
+
+
+@pytest.mark.parametrize("looks", [lookahead.LOOKS, 5])
+def test_entities_that_are_passed_without_a_listing_change_no_walk(graph, monkeypatch, looks):
+    """A look at them counts as it did: five looks are few enough for that to matter."""
+    monkeypatch.setattr(lookahead, "SMALL", 0)
+    monkeypatch.setattr(lookahead, "LOOKS", looks)
+    passed = list[str]()
+    offers = CompiledGraph._offers
+
+    def noting(self, sides, entity_id):
+        found = offers(self, sides, entity_id)
+        passed.extend([] if found else [entity_id])
+        return found
+
+    monkeypatch.setattr(CompiledGraph, "_offers", noting)
+    avoided = frozenset(drawn(graph, "4-hop")[0].walk.query.relations)
+    found = drawn(graph, "4-hop", avoided)
+    assert found and passed
+    monkeypatch.setattr(CompiledGraph, "_offers", lambda *_: True)
+    assert drawn(graph, "4-hop", avoided) == found
 
 
 @pytest.mark.long
