@@ -274,9 +274,13 @@ def _refuse_utf16(path: Path) -> None:
         )
 
 
+# Made once: `json.loads` makes one for each line that is to be without NaN.
+_STRICT = json.JSONDecoder(parse_constant=_refuse_constant).decode
+
+
 def _parse(line: str, path: Path | str, number: int, nan: bool = False) -> dict[str, Any]:
     try:
-        record = json.loads(line, parse_constant=None if nan else _refuse_constant)
+        record = json.loads(line) if nan else _STRICT(line)
     except (ValueError, RecursionError) as error:
         why = "holds a NUL character" if "\0" in line else json_fault(error)
         raise UserError(f"{path}:{number}: not JSON ({why})") from None

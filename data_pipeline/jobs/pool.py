@@ -56,7 +56,8 @@ def open_pool(
         with _collecting_rarely(), Pool[Any, Any](InLine(build(graph, config))) as pool:
             yield pool
     else:
-        with Pool[Any, Any](_processes(build, graph, config), config.workers + 1, CHUNK) as pool:
+        processes = _processes(build, graph, config)
+        with _collecting_rarely(), Pool[Any, Any](processes, config.workers + 1, CHUNK) as pool:
             yield pool
 
 
@@ -101,4 +102,7 @@ def _collecting_rarely() -> Generator[None, None, None]:
     try:
         yield
     finally:
+        # All objects made meanwhile count as old ones: they are not looked through at once.
+        gc.freeze()
+        gc.unfreeze()
         gc.set_threshold(*before)

@@ -10,7 +10,7 @@ from data_pipeline.jobs.ledger import DROPPED, IRRELEVANT, count_reasons
 from data_pipeline.jobs.seen import Seen
 from graphwalker.config import Config
 from graphwalker.files import digest, read_jsonl, write_json, write_text
-from graphwalker.query.query import stored
+from graphwalker.query.query import Query, parse_hop, stored
 
 TOP_RELATIONS = 30
 LICENCE = (
@@ -22,9 +22,9 @@ LICENCE = (
 def describe(records: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Distributions over questions or trajectories (as their JSON records)."""
     counts: dict[str, Counter[Any]] = {
-        name: Counter()
-        for name in ("structures", "hops", "splits", "answers", "turns", "relations")
+        name: Counter() for name in ("structures", "hops", "splits", "answers", "turns")
     }
+    hops = Counter[str]()
     paths, topics = Seen(), Seen()
     total = 0
     for record in records:
@@ -36,17 +36,20 @@ def describe(records: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         counts["answers"][str(len(question["answers"]))] += 1
         if "turns" in record:
             counts["turns"][str(len(record["turns"]))] += 1
-        found = stored(record)
-        if found is None:
+        query = question.get("query") or {}
+        if not (branches := query.get("branches")):
             for topic in question["topic_entities"]:
                 topics.add(topic["id"])
             continue
-        query, path = found
-        for branch in query.branches:
-            topics.add(branch.topic.id)
-        paths.add("\n".join(path))
-        counts["relations"].update(query.hop_relations)
-    relations = counts.pop("relations")
+        # Read as they lie there: a `Query` of each record takes as long as all the rest.
+        for branch in branches:
+            topics.add(branch["topic"]["id"])
+            hops.update(branch["hops"])
+        hops.update(query.get("tail", ()))
+        paths.add("\n".join(query.get("path") or Query.from_json(query).path))
+    relations = Counter[str]()
+    for hop, uses in hops.items():
+        relations[parse_hop(hop).relation] += uses
     return {
         "count": total,
         **{name: dict(sorted(c.items(), key=_number)) for name, c in counts.items() if c},
