@@ -134,19 +134,23 @@ class WalkedPlaces:
         found = place.onward.get(key)
         if found is None:
             judge = self._judge
-            found = place.onward[key] = [
+            # Which hops are central costs most: of a place that is seen once, it is asked last.
+            central = self.hops(place) if place.onward else place.central
+            hops = [
                 hop
-                for hop in self.hops(place)
+                for hop in (place.listed if central is None else central)
                 if (hop.alone if alone else hop.allowed)
                 and (is_end or hop.describes)
                 and (reached_by is None or not judge or self._follows(judge, reached_by, hop))
             ]
+            found = self._central(place, hops) if central is None else hops
+            place.onward[key] = found
         return found
 
     def hops(self, place: WalkedPlace) -> list[KnownHop]:
         """The hops whose domain is what the entity is about."""
         if place.central is None:
-            place.central = self._central(place)
+            place.central = self._central(place, place.listed)
         return place.central
 
     def way(self, place: WalkedPlace, hop: KnownHop) -> HopEnds:
@@ -227,11 +231,12 @@ class WalkedPlaces:
             found = hop.after[reached_by] = judge.follows(reached_by.hop, hop.hop)
         return found
 
-    def _central(self, place: WalkedPlace) -> list[KnownHop]:
-        if not place.listed or self._judge is None or not self._judge.config.on:
-            return place.listed
+    def _central(self, place: WalkedPlace, hops: list[KnownHop]) -> list[KnownHop]:
+        """Those of the hops whose domain is what the entity is about."""
+        if not hops or self._judge is None or not self._judge.config.on:
+            return hops
         is_central = self._judge.centrality(place.entity_id)
-        return [known for known in place.listed if is_central(known.hop, known.inverse)]
+        return [known for known in hops if is_central(known.hop, known.inverse)]
 
     def _listed_at(self, entity_id: str) -> list[KnownHop]:
         listing = self._relations(entity_id)
