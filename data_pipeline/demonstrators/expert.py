@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from data_pipeline.demonstrators.injected_errors import INJECTED_ERRORS, ErringSearch, places
 from data_pipeline.demonstrators.search import OutOfTurns, PhrasedHop, Search
@@ -77,7 +77,8 @@ class ExpertPolicy(PlannedPolicy):
         self._searches[key] = search
         topics = [branch.topic for branch in query.branches]
         keeps = filled(wording.constraint, query.constraint) if query.constraint else ""
-        episode = _episode(search, topics, branches, tail, query.constraint, keeps)
+        asks = query.constraint and Asks(question.text, query.constraint, keeps)
+        episode = _episode(search, topics, branches, tail, asks)
         return narrated(view, episode, search.choice)
 
     def errors(self, key: str) -> list[dict[str, Any]]:
@@ -86,24 +87,31 @@ class ExpertPolicy(PlannedPolicy):
         return search.errors if search else []
 
 
+class Asks(NamedTuple):
+    """A question with a constraint: its text, the constraint, and how that is worded."""
+
+    text: str
+    constraint: Constraint
+    keeps: str
+
+
 def _episode(
     search: Search,
     topics: Sequence[Entity],
     branches: Sequence[Sequence[PhrasedHop]],
     tail: Sequence[PhrasedHop],
-    constraint: Constraint | None,
-    keeps: str,
+    asks: Asks | None,
 ) -> Plan:
     try:
         answers = yield from search.run(topics, branches, tail)
-        if constraint and answers:
+        if asks and answers:
             answers = yield from weigh(
-                search.view, search.do, answers, constraint, keeps, search.choice
+                search.view, search.do, answers, asks.constraint, asks.keeps, search.choice
             )
     except OutOfTurns:
         answers = []
-    if constraint and answers:
-        thought, action = weighed(search.view, answers, constraint, keeps, search.choice)
+    if asks and answers:
+        thought, action = weighed(search.view, answers, *asks, search.choice)
     else:
         ends = [] if tail else search.met
         thought, action = closing(search.view, answers, ends, search.choice)

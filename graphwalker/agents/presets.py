@@ -18,6 +18,7 @@ from graphwalker.oracle.speakers import (
     PointingSpeaker,
     ReferenceSpeaker,
     Speaker,
+    TypedSpeaker,
     WalkerSpeaker,
 )
 from graphwalker.protocols.base import ActionProtocol
@@ -29,7 +30,7 @@ from graphwalker.tools.listing import lister, many_lister
 from graphwalker.tools.walker import EXAMPLES, WalkerTools
 from graphwalker.tools.wide.frontier import FrontierOptions, FrontierTools
 from graphwalker.tools.wide.paged import PAGE
-from graphwalker.tools.wide.references import ReferenceTools
+from graphwalker.tools.wide.references import ReferenceTools, WideOptions
 
 
 def walker_tools(
@@ -45,7 +46,8 @@ def reference_tools(
 ) -> Callable[[Question], ToolBox]:
     """The same two tools, with pages and with results that an answer may point at."""
     listed = lister(graph, settings)
-    return lambda question: ReferenceTools(graph, question, settings, listed, rank)
+    options = parse_config(WideOptions, settings.options, "environment.options")
+    return lambda question: ReferenceTools(graph, question, settings, listed, rank, options)
 
 
 def frontier_tools(
@@ -75,6 +77,11 @@ def _answers_alone(settings: AgentSettings) -> ActionProtocol:
     return TagProtocol({})
 
 
+def _wide_speaker(settings: AgentSettings) -> Speaker:
+    types = parse_config(WideOptions, settings.options, "environment.options").types
+    return TypedSpeaker() if types else ReferenceSpeaker()
+
+
 def _frontier_speaker(settings: AgentSettings) -> Speaker:
     points = parse_config(FrontierOptions, settings.options, "environment.options").pointing
     return PointingSpeaker() if points else FrontierSpeaker()
@@ -100,7 +107,8 @@ GRAPHWALKER_WIDE = Preset(
     agent=react,
     defaults={"ranker": "stems", "triples_per_relation": 20, "max_turns": 15},
     calls=tuple(EXAMPLES),
-    speaker=ReferenceSpeaker(),
+    options=WideOptions,
+    speaker=_wide_speaker,
 )
 GRAPHWALKER_FRONTIER = Preset(
     name="graphwalker-frontier",

@@ -29,6 +29,7 @@ from graphwalker.tools.base import (
     References,
     SharedReferences,
     ToolBox,
+    TypedReferences,
     WithChoices,
     WithPlaces,
     WithTopics,
@@ -120,6 +121,8 @@ class ReActAgent:
                 shown.places = tools.places()
             if fits(tools, SharedReferences):
                 shown.shared = tools.shared()
+            if fits(tools, TypedReferences):
+                shown.shared = [*shown.shared, *tools.typed()]
             if fits(tools, WithChoices):
                 shown.choices = tools.choices
             grammar = self.protocol.grammar(shown)

@@ -75,10 +75,14 @@ class OraclePolicy(PlannedPolicy):
             phrase = filled(wording.constraint, query.constraint)
             do = functools.partial(_do, view)
             answers = yield from weigh(view, do, answers, query.constraint, phrase, rng)
-            yield weighed(view, answers, query.constraint, phrase, rng)
+            yield weighed(view, answers, question.text, query.constraint, phrase, rng)
             return
-        answers = _meant(question, answers)
-        yield closing(view, answers, [] if query.tail else ends, rng)
+        meant = _meant(question, answers)
+        if len(meant) < len(answers) and (typed := view.written_typed(meant, question.text)):
+            names = tuple(view.name(entity) for entity in meant)
+            yield thoughts.answer(names, rng), FinalAnswer(typed)
+            return
+        yield closing(view, meant, [] if query.tail else ends, rng)
 
 
 def _meant(question: Question, found: list[Entity]) -> list[Entity]:
@@ -214,14 +218,17 @@ def closing(
 def weighed(
     view: View,
     answers: Sequence[Entity],
+    text: str,
     constraint: Constraint,
     phrase: str,
     rng: thoughts.Choice,
 ) -> Move:
-    """The last step of a question with a constraint: what it keeps."""
+    """The last step of a question (its text) with a constraint: what it keeps."""
     names = tuple(view.name(entity) for entity in answers)
-    why = thoughts.of_type if constraint.kind == "type" else thoughts.weighed
-    return why(names, phrase, rng), FinalAnswer(view.written(answers, least=2))
+    if constraint.kind != "type":
+        return thoughts.weighed(names, phrase, rng), FinalAnswer(view.written(answers, least=2))
+    written = view.written_typed(answers, text) or view.written(answers, least=2)
+    return thoughts.of_type(names, phrase, rng), FinalAnswer(written)
 
 
 def shared(ends: Sequence[Sequence[Entity]]) -> list[Entity]:

@@ -16,12 +16,14 @@ from graphwalker.oracle.speakers import (
     Shares,
     Speaker,
     Starts,
+    Typed,
     WalkerSpeaker,
     called,
 )
 from graphwalker.policies.base import Completion, Request
 from graphwalker.protocols.base import ActionProtocol, FinalAnswer
 from graphwalker.query.query import Hop
+from graphwalker.query.type_nouns import is_called, phrases_in
 from graphwalker.question import Question
 from graphwalker.tools.base import Call, fits
 from graphwalker.tools.wide.references import ends
@@ -215,6 +217,22 @@ class View:
                 pointed.append(self.speaker.reference(number))
                 left = {key: name for key, name in left.items() if key not in found}
         return (*pointed, *left.values())
+
+    def written_typed(self, answers: Sequence[Entity], text: str) -> tuple[str, ...]:
+        """The answers as what is of a type in a result, by a noun that the question's text has;
+        nothing where no noun tells them from the others of one result."""
+        speaker = self.speaker
+        if not fits(speaker, Typed):
+            return ()
+        wanted = {entity.id for entity in answers}
+        for number, found in self._results.items():
+            if not number or not wanted < found.keys():
+                continue
+            kinds = {i: self.graph.types(i) for i in found}
+            for noun in phrases_in(text):
+                if {i for i, of in kinds.items() if is_called(noun, of)} == wanted:
+                    return (speaker.typed(number, noun),)
+        return ()
 
     def written_shared(
         self, answers: Sequence[Entity], ends: Sequence[Sequence[Entity]]

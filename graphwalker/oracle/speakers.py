@@ -11,6 +11,7 @@ from graphwalker.tools.wide.references import (
     reference,
     result_number,
     shared_reference,
+    typed_reference,
 )
 
 
@@ -64,6 +65,15 @@ class Shares(Protocol):
 
     def shared(self, numbers: Sequence[int]) -> str:
         """What an answer writes for the entities that all of these results hold."""
+        ...
+
+
+@runtime_checkable
+class Typed(Protocol):
+    """What a speaker has besides, where an answer may point at what is of a type in a result."""
+
+    def typed(self, number: int, noun: str) -> str:
+        """What an answer writes for the entities of that result that the noun calls."""
         ...
 
 
@@ -233,6 +243,13 @@ class ReferenceSpeaker(PagedSpeaker):
 
     def shared(self, numbers: Sequence[int]) -> str:
         return shared_reference(numbers)
+
+
+class TypedSpeaker(ReferenceSpeaker):
+    """The same, and points at what is of a type in a result."""
+
+    def typed(self, number: int, noun: str) -> str:
+        return typed_reference(number, noun)
 
 
 class FrontierSpeaker(ReferenceSpeaker):

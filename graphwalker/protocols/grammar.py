@@ -57,7 +57,8 @@ class Shown:
     references: int = 0
     """Results are numbered up to this, where an answer may point at them."""
     shared: list[str] = field(default_factory=list[str])
-    """References to what several results share, where an answer may hold them."""
+    """References to what several results share, and to what is of a type, where an answer may hold
+    them."""
     starts: list[str] = field(default_factory=list[str])
     """References at which a call may start, where it may."""
     places: dict[str, str] = field(default_factory=dict[str, str])

@@ -163,6 +163,15 @@ class SharedReferences(References, Protocol):
 
 
 @runtime_checkable
+class TypedReferences(References, Protocol):
+    """What a toolbox has besides, where an answer may point at what is of a type in a result."""
+
+    def typed(self) -> list[str]:
+        """References to what is of a type, where that is a part of a result."""
+        ...
+
+
+@runtime_checkable
 class Frontiers(References, Protocol):
     """What a toolbox has besides, where a call may start at all that another call led to."""
 

@@ -11,6 +11,7 @@ from typing import Any
 from data_pipeline.wording.ids.inflection import pluralised
 from data_pipeline.wording.kinds_of_nodes import SAYS_NOTHING, type_noun
 from graphwalker.graphs.base import Entity
+from graphwalker.query.type_nouns import has_noun, table
 
 Types = Callable[[str], Sequence[str]]
 """The types of an entity, by its id."""
@@ -33,15 +34,6 @@ class _Wanted:
             return True
         fit = self.one_of is None or not self.one_of.isdisjoint(kinds)
         return fit and self.none_of.isdisjoint(kinds)
-
-
-@dataclass(frozen=True, slots=True)
-class _Kind:
-    """How a type is asked for."""
-
-    nouns: tuple[str, ...]
-    others: frozenset[str]
-    """What is not of the type has one of these, where any are given."""
 
 
 @cache
@@ -84,9 +76,9 @@ def nouns_of_type(kind: str) -> tuple[str, ...]:
     >>> nouns_of_type("common.topic")
     ()
     """
-    if kind in _kinds():
-        return _kinds()[kind].nouns
-    if "/" not in kind and ":" not in kind and "." in kind:  # of Freebase: `common.topic`
+    if kind in table():
+        return table()[kind]
+    if not has_noun(kind):
         return ()
     noun = type_noun(re.split(r"[/#:]", kind)[-1])
     return () if noun in SAYS_NOTHING or not noun.isascii() else (noun, pluralised(noun))
@@ -110,9 +102,9 @@ def tells_apart(kind: str, candidates: Sequence[Entity], types: Types) -> bool:
     names = (f" {candidate.name.casefold()} " for candidate in left)
     if any(f" {noun} " in name for name in names for noun in nouns):
         return False
-    if kind not in _kinds():
+    if kind not in table():
         return True
-    others = _kinds()[kind].others
+    others = set(_table()["others"].get(kind, ()))
     if others and any(others.isdisjoint(kinds) for kinds in left.values()):
         return False
     wanted = _nouns()[1][nouns[0]]
@@ -128,15 +120,6 @@ def asks_by_type(form: str, kind: str) -> str:
     found = _nouns()[0].match(form)
     noun = found[1].lower() if found else ""
     return noun if noun in nouns_of_type(kind) else ""
-
-
-@cache
-def _kinds() -> dict[str, _Kind]:
-    return {
-        kind: _Kind(tuple(row["nouns"]), frozenset(row.get("others", ())))
-        for row in _table()["type"]
-        for kind in row["ids"]
-    }
 
 
 @lru_cache(1 << 14)

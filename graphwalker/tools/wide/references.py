@@ -1,12 +1,14 @@
-"""The paged tools with numbered results: an answer may say `#2` for what one call showed, and
-`#1 & #2` for what two showed both."""
+"""The paged tools with numbered results: an answer may say `#2` for what one call showed, `#1 & #2`
+for what two showed both, and, where `options.types` is on, `#1 countries` for those of a type."""
 
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 
+from graphwalker.config import Config
 from graphwalker.graphs.base import Entity, KnowledgeGraph
+from graphwalker.query.type_nouns import has_noun, is_called, nouns_of
 from graphwalker.question import Question
 from graphwalker.ranking.bm25 import Ranker, bm25
 from graphwalker.tools.base import ErrorKind, Observation, ShownTriple
@@ -18,8 +20,9 @@ from graphwalker.tools.wide.paged import PagedTools
 REFERENCE = re.compile(r"#([0-9]{1,6})(?:\.([0-9]{1,6}))?")
 """`#2`, or `#2.3`: the number of a result, and of an entity in it."""
 _SHARED = re.compile(r"#[0-9]{1,6}(?:\s*&\s*#[0-9]{1,6})+")
+_TYPED = re.compile(r"#([0-9]{1,6})\s+([^\s#&][^#&]*)")
 _LATEST = 8
-"""Results of which constrained decoding is offered what they share."""
+"""Results of which constrained decoding is offered what they share, and their types."""
 _NUMBER = re.compile(r"#([0-9]{1,6}): ")
 
 
@@ -42,6 +45,15 @@ def shared_reference(numbers: Iterable[int]) -> str:
     return " & ".join(map(reference, numbers))
 
 
+def typed_reference(number: int, noun: str) -> str:
+    """How an answer points at what is of a type in a result.
+
+    >>> typed_reference(1, "countries")
+    '#1 countries'
+    """
+    return f"{reference(number)} {noun}"
+
+
 def result_number(observation: str) -> int:
     """The number that an observation of triples begins with; 0 where it has none.
 
@@ -61,6 +73,14 @@ def ends(
     return {end.id: end for end in both if end.id != entity_id and end.id not in topics}
 
 
+class WideOptions(Config):
+    """What only tools with numbered results have."""
+
+    types: bool = False
+    """Whether an answer may say `#1 countries` for the entities of result 1 that are of a type, by
+    a noun of it, as the graph has types: what tools do not show, a tiny model need not know."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Result:
     """What one query led to, on all of its pages that were shown."""
@@ -72,7 +92,8 @@ class _Result:
 
 class ReferenceTools(PagedTools):
     """As `PagedTools`; an observation of triples begins with a number, and an answer may hold `#2`
-    for all entities that it led to, `#2.3` for the third of them, `#1 & #2` for those in both.
+    for all entities that it led to, `#2.3` for the third of them, `#1 & #2` for those in both, and
+    with `WideOptions.types` `#2 rivers` for those of a type.
 
     A query keeps its number: when it is made again, and on its further pages, whose entities join
     those of the pages before.
@@ -85,16 +106,20 @@ class ReferenceTools(PagedTools):
         settings: WalkerSettings | None = None,
         list_relations: Lister | None = None,
         rank: Ranker = bm25,
+        wide: WideOptions | None = None,
     ) -> None:
         super().__init__(graph, question, settings, list_relations, rank)
+        self._by_type = wide is not None and wide.types
         self._results: list[_Result] = []
+        self._kinds: dict[str, Sequence[str]] = {}
 
     def signatures(self) -> str:
+        typed = ', "#1 countries" for those of them that are countries' if self._by_type else ""
         return (
             f"{super().signatures()}\n"
             "Triples are shown with a number, such as #2: in an answer, "
             '"#2" stands for all entities that they lead to, "#2.3" for the third of them, '
-            '"#1 & #2" for those that both lead to.'
+            f'"#1 & #2" for those that both lead to{typed}.'
         )
 
     def resolve(self, names: Sequence[str]) -> tuple[str, ...] | Observation:
@@ -123,6 +148,34 @@ class ReferenceTools(PagedTools):
             if set[str].intersection(*(sets[number] for number in group))
         ]
 
+    def typed(self) -> list[str]:
+        """References to what is of a type in the latest results, where that is a part of one."""
+        if not self._by_type:
+            return []
+        latest = range(max(1, len(self._results) - _LATEST + 1), len(self._results) + 1)
+        found: list[str] = []
+        for number in latest:
+            kinds = [set(self._types(end)) for end in self._results[number - 1].ends]
+            shared = set[str].intersection(*kinds) if kinds else set[str]()
+            for kind in sorted(set[str]().union(*kinds) - shared):
+                nouns = nouns_of(kind) if has_noun(kind) else ()
+                found += [typed_reference(number, noun) for noun in nouns]
+        return list(dict.fromkeys(found))
+
+    def _types(self, entity_id: str) -> Sequence[str]:
+        if entity_id not in self._kinds:
+            self._kinds[entity_id] = self._graph.types(entity_id)
+        return self._kinds[entity_id]
+
+    def _of_type(self, number: int, noun: str) -> list[Entity] | str:
+        """The entities of a result that the noun calls, or what is wrong with the reference."""
+        found = self._pointed_at(number, None)
+        if isinstance(found, str):
+            return found
+        kept = [end for end in found if is_called(noun, self._types(end.id))]
+        none = f"nothing that #{number} leads to has the type {noun!r}"
+        return kept or f"{none}; point at #{number}, or copy names"
+
     def _referred(self, name: str) -> list[Entity] | str | None:
         """What a reference points at, or what is wrong with it; None for a name."""
         written = name.strip()
@@ -130,6 +183,8 @@ class ReferenceTools(PagedTools):
             return None
         if one := REFERENCE.fullmatch(written):
             return self._pointed_at(int(one[1]), one[2])
+        if self._by_type and (one := _TYPED.fullmatch(written)):
+            return self._of_type(int(one[1]), " ".join(one[2].lower().split()))
         if not _SHARED.fullmatch(written):
             return None
         parts: list[list[Entity]] = []

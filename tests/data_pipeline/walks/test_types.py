@@ -22,9 +22,10 @@ from graphwalker.policies.config import PolicyConfig
 from graphwalker.policies.load import load_policy
 from graphwalker.query.constraint import TYPE, Constraint, constraint_fault, kept
 from graphwalker.query.query import Branch, Hop, Query
-from graphwalker.question import Question
+from graphwalker.question import Answer, Question
 from graphwalker.ranking.learned.examples import examples
 from graphwalker.scoring import score
+from graphwalker.tools.base import Call, Observation, ToolBox, TypedReferences
 from support.backends import compiled, in_memory, write
 from support.oxigraph import load_store, node_id
 
@@ -193,3 +194,78 @@ def test_a_graph_without_types_refuses_the_mix_in_one_line(tmp_path):
     config = SynthConfig(count=2, mix={"type": 1.0})
     with pytest.raises(UserError, match=r"^mix.type: this graph has no types"):
         make_walks(tmp_path / "graph", config, tmp_path / "out")
+
+
+@pytest.fixture
+def typed_environment(graph) -> Environment:
+    settings = EnvironmentConfig(preset="graphwalker-wide", options={"types": True})
+    return Environment(graph, settings)
+
+
+def test_an_answer_may_point_at_what_is_of_a_type(made, typed_environment):
+    oracle = load_policy(PolicyConfig(model="oracle"), environment=typed_environment)
+    found = rollout(questions(made), typed_environment, oracle, Sampling(), concurrency=1)
+    for run in found:
+        assert score(run)["em"] == 1.0, run.question.text
+        one_hop = len(run.question.query.branches[0].hops) == 1
+        assert not one_hop or "#1 countr" in run.turns[-1].completion, run.turns[-1].completion
+
+
+def after_a_look(environment: Environment) -> ToolBox:
+    """The tools of an episode that has seen the neighbors of Arvenia: two countries and a sea."""
+    tools = environment.toolbox(Question("q", "What?", (Entity("m.c0", "Arvenia"),), ()))
+    tools.call(Call("get_relations", {"entity": "Arvenia"}))
+    tools.call(Call("get_triples", {"entity": "Arvenia", "relations": [ADJOINS]}))
+    return tools
+
+
+@pytest.mark.parametrize(
+    ("written", "names"),
+    [
+        ("#1 countries", {"Belmark", "Hestany"}),
+        ("#1 Country", {"Belmark", "Hestany"}),
+        ("#1", {"Belmark", "Hestany", "Azure Basin"}),
+    ],
+)
+def test_a_noun_keeps_what_it_calls(written, names, typed_environment):
+    tools = after_a_look(typed_environment)
+    assert isinstance(tools, TypedReferences)
+    assert set(tools.resolve([written])) == names
+    assert tools.typed()[:2] == ["#1 country", "#1 countries"]
+
+
+@pytest.mark.parametrize(
+    ("written", "complaint"),
+    [
+        ("#1 rivers", "nothing that #1 leads to has the type 'rivers'"),
+        ("#2 countries", "there is no #2; #1 is the only one"),
+    ],
+)
+def test_a_noun_that_calls_nothing_is_told_so(written, complaint, typed_environment):
+    tools = after_a_look(typed_environment)
+    assert isinstance(tools, TypedReferences)
+    seen = tools.resolve([written])
+    assert isinstance(seen, Observation)
+    assert complaint in seen.text
+
+
+def test_types_are_an_option_that_is_off(graph, typed_environment):
+    plain = Environment(graph, EnvironmentConfig(preset="graphwalker-wide"))
+    tools = after_a_look(plain)
+    assert isinstance(tools, TypedReferences)
+    assert tools.typed() == []
+    assert tools.resolve(["#1 countries"]) == ("#1 countries",)
+    assert "countries" not in tools.signatures()
+    assert "countries" in after_a_look(typed_environment).signatures()
+
+
+def test_a_gold_path_with_a_condition_is_answered_by_its_noun(typed_environment):
+    """As WebQSP has it: the path leads to seas, too; the gold answers are the countries."""
+    gold = tuple(Answer(NAMES[i], i) for i in ("m.c1", "m.c7"))
+    query = Query((Branch(Entity("m.c0", "Arvenia"), (Hop(ADJOINS),)),))
+    asks = "which countries border arvenia?"
+    question = Question("q", asks, (Entity("m.c0", "Arvenia"),), gold, query=query)
+    oracle = load_policy(PolicyConfig(model="oracle"), environment=typed_environment)
+    (run,) = rollout([question], typed_environment, oracle, Sampling(), concurrency=1)
+    assert '"#1 countries"' in run.turns[-1].completion
+    assert score(run)["em"] == 1.0
