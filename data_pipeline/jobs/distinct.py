@@ -12,7 +12,7 @@ class Distinct:
 
     def __init__(self) -> None:
         self._texts, self._queries = Seen(), Seen()
-        self._asked: tuple[Query, str] | None = None
+        self._latest: tuple[Query, str] | None = None
         """The query that was asked about last, which is the one that is added next, and its key."""
 
     def holds(self, record: Mapping[str, Any]) -> bool:
@@ -25,15 +25,15 @@ class Distinct:
 
     def holds_query(self, query: Query) -> bool:
         """Whether the query was added before."""
-        self._asked = query, query.key
-        return self._asked[1] in self._queries
+        self._latest = query, query.key
+        return self._latest[1] in self._queries
 
     def add(self, record: Mapping[str, Any], query: Query) -> None:
         """Add a walk or a question, whose query this is."""
         if text := _text(record):  # a bare walk has none
             self._texts.add(text)
-        asked, key = self._asked or (None, "")
-        self._queries.add(key if asked is query else query.key)
+        latest, key = self._latest or (None, "")
+        self._queries.add(key if latest is query else query.key)
 
 
 def query_of(record: Mapping[str, Any]) -> tuple[Query, tuple[str, ...]]:
