@@ -34,7 +34,7 @@ def balanced(
     dropped = 0
     for walk in read_records(source, Trajectory.from_json):
         place = deepest_place(walk)
-        if place is not None and walk.question.structure != "1-hop":
+        if place is not None and not _of_one_hop(walk.question):
             several.append(walk)
         elif place is None or place >= deepest:
             dropped += 1
@@ -49,6 +49,11 @@ def balanced(
     write_jsonl(out, (walk.to_json() for walk in rows))
     counts = {"first": len(first), "later": len(later), "several_hops": len(several)}
     return {**counts, "dropped": dropped, "rows": len(rows)}
+
+
+def _of_one_hop(question: Question) -> bool:
+    query = question.query
+    return query is not None and len(query.hop_relations) == 1
 
 
 def repeated(walks: Sequence[Trajectory], copies: Mapping[int, int], seed: int) -> list[Trajectory]:
