@@ -52,8 +52,7 @@ def balanced(
 
 
 def _of_one_hop(question: Question) -> bool:
-    query = question.query
-    return query is not None and len(query.hop_relations) == 1
+    return question.structure == "1-hop" or (question.structure == "type" and question.hops == 1)
 
 
 def repeated(walks: Sequence[Trajectory], copies: Mapping[int, int], seed: int) -> list[Trajectory]:

@@ -38,20 +38,26 @@ def test_the_place_of_a_relation_is_that_in_its_list():
     assert deepest_place(paged) is None
 
 
+def structured(one: Trajectory, structure: str, hops: int) -> Trajectory:
+    return replace(one, question=replace(one.question, structure=structure, hops=hops))
+
+
 def test_walks_are_left_out_until_the_first_relation_has_its_share(tmp_path: Path):
     listed = [hop.relation for hop in walk("q").turns[0].listed[0].hops]
     walks = [walk(f"f{k}", take(listed[0])) for k in range(6)]
     walks += [walk(f"l{k}", take(listed[1])) for k in range(6)] + [walk("d", take(listed[2]))]
-    walks = [replace(one, question=replace(one.question, structure="1-hop")) for one in walks]
-    walks.append(walk("several", take(listed[2])))
+    walks = [structured(one, "1-hop", 1) for one in walks]
+    walks.append(structured(walk("f6", take(listed[0])), "type", 1))
+    walks += [structured(walk(f"t{k}", take(listed[1])), "type", 1) for k in range(2)]
+    walks.append(structured(walk("several", take(listed[2])), "type", 2))
     source, out = tmp_path / "all.jsonl", tmp_path / "kept.jsonl"
     write_jsonl(source, (one.to_json() for one in walks))
     assert balanced(source, out, 0.75, 2, 0) == {
-        "first": 6,
+        "first": 7,
         "later": 2,
         "several_hops": 1,
         "dropped": 1,
-        "rows": 9,
+        "rows": 10,
     }
     first = out.read_bytes()
     balanced(source, out, 0.75, 2, 0)
