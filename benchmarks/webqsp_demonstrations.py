@@ -22,12 +22,13 @@ def balanced(
     deepest: int,
     seed: int,
     copies: Mapping[int, int] | None = None,
+    type_copies: int = 1,
 ) -> dict[str, int]:
     """Write the walks whose relations stand among the first `deepest` of their lists, without
     further pages; of those that take another than the first as many, drawn by seed, as leave
     `first_share` to the first. Walks of several hops are all kept: few have such relations at each
-    hop, and an agent that hardly sees them answers after the first. `copies` as in `repeated`.
-    Returns the counts."""
+    hop, and an agent that hardly sees them answers after the first. `copies` as in `repeated`;
+    questions for a type are written `type_copies` times. Returns the counts."""
     first: list[Trajectory] = []
     later: list[Trajectory] = []
     several: list[Trajectory] = []
@@ -44,6 +45,7 @@ def balanced(
     rng.shuffle(later)
     later = later[: round(len(first) * (1 - first_share) / first_share)]
     kept = [*first, *later, *several]
+    kept += [w for w in kept if w.question.structure == "type"] * (type_copies - 1)
     rng.shuffle(kept)
     rows = repeated(kept, copies, seed) if copies else kept
     write_jsonl(out, (walk.to_json() for walk in rows))

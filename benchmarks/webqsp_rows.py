@@ -63,6 +63,8 @@ class RowConfig(Config):
     copies: dict[int, int] = {}
     """Where `first_share` is set: `{5: 4}` trains four times on a demonstration whose rarest
     relation is in at most five of them."""
+    type_copies: int = Field(default=1, ge=1)
+    """Where `first_share` is set: how often an epoch has a demonstration of a question for a type."""
     looks: int = Field(default=0, ge=0)
     """Further demonstrations, of the first call alone, at any entities of the graph."""
     mistakes: dict[str, int] = {}
@@ -178,7 +180,8 @@ class Rows:
             out = ("--out", str(every.parent))
             self._command(f"walks-{name}-{kind}", "experts", *where, *out, *settings_line(of))
             if row.first_share and kind == SYNTHESIS:
-                choice = (row.first_share, row.deepest, self.config.seed, row.copies)
+                often = (row.copies, row.type_copies)
+                choice = (row.first_share, row.deepest, self.config.seed, *often)
                 balance = partial(balanced, every, self._walks(name, kind), *choice)
                 self._once(f"balanced-{name}-{kind}", balance)
 
