@@ -64,7 +64,7 @@ class RowConfig(Config):
     """Where `first_share` is set: `{5: 4}` trains four times on a demonstration whose rarest
     relation is in at most five of them."""
     type_copies: int = Field(default=1, ge=1)
-    """Where `first_share` is set: how often an epoch has a demonstration of a question for a type."""
+    """Where `first_share` is set: how often an epoch has a demonstration that asks for a type."""
     looks: int = Field(default=0, ge=0)
     """Further demonstrations, of the first call alone, at any entities of the graph."""
     mistakes: dict[str, int] = {}
