@@ -41,6 +41,9 @@ GRAPHROLL = "graphroll.jsonl"
 SYNTHESIS = "synthesis"
 
 
+ROWS = ROOT / "configs" / "webqsp" / "rows.yaml"
+
+
 class RowConfig(Config):
     """One row: what its ranker and its agent have seen."""
 
@@ -365,7 +368,7 @@ def _trajectories(path: Path) -> Iterator[Trajectory]:
 def main() -> int:
     """Run every stage that is not finished, print the table, record the figures."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--config", type=Path, default=ROOT / "configs" / "webqsp" / "rows.yaml")
+    parser.add_argument("--config", type=Path, default=ROWS)
     parser.add_argument("--out", type=Path, default=ROOT / "runs" / "webqsp")
     parser.add_argument("--rows", nargs="*", help="these alone (default: all)")
     parser.add_argument("--name", default="webqsp_rows", help="of the record")
@@ -386,7 +389,13 @@ def main() -> int:
     print(table(figures))
     if config.split == "test":
         # Of the folder its last part alone: the same stages again, elsewhere, are the same figures.
-        chosen = ["--rows", *given.rows, "--name", given.name] if given.rows else []
+        chosen = ["--rows", *given.rows] if given.rows else []
+        config_file = given.config.resolve()
+        if config_file != ROWS:
+            inside = config_file.is_relative_to(ROOT)
+            shown = config_file.relative_to(ROOT) if inside else config_file.name
+            chosen += ["--config", str(shown)]
+        chosen += ["--name", given.name] if given.name != "webqsp_rows" else []
         chosen += ["--out", f"runs/{given.out.name}"] if given.out.name != "webqsp" else []
         command = shlex.join(["python", "-m", "benchmarks.webqsp_rows", *chosen, *given.overrides])
         print(record(given.name, figures, command, config.seed))
