@@ -16,8 +16,9 @@ from statistics import fmean
 from typing import Any
 
 from benchmarks.record import ROOT, record
+from benchmarks.webqsp_config import RowsConfig
 from benchmarks.webqsp_results import BASELINES, difference, exact, figures_of
-from benchmarks.webqsp_rows import Rows, RowsConfig, settings_line
+from benchmarks.webqsp_rows import Rows, settings_line
 from graphwalker.config import load_config
 from graphwalker.errors import UserError
 from graphwalker.files import read_json, read_jsonl

@@ -18,96 +18,25 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
-
-from pydantic import Field
+from typing import Any
 
 from benchmarks.record import ROOT, record
+from benchmarks.webqsp_config import ROWS, RowConfig, RowsConfig
 from benchmarks.webqsp_demonstrations import balanced, first_looks, ways_back
 from benchmarks.webqsp_questions import Sources
 from benchmarks.webqsp_results import BASELINES, results, table
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.cli import console
-from graphwalker.config import Config, load_config
+from graphwalker.config import load_config
 from graphwalker.errors import UserError
 from graphwalker.files import read_json, read_records, write_json
 from graphwalker.graphs.open import open_graph
 from graphwalker.graphs.relations import shown_relations
 from graphwalker.trajectory import Trajectory
-from training.config import TinyModelConfig
 from training.models.tiny import conversation_texts, make_tiny
 
 GRAPHROLL = "graphroll.jsonl"
 SYNTHESIS = "synthesis"
-
-
-ROWS = ROOT / "configs" / "webqsp" / "rows.yaml"
-
-
-class RowConfig(Config):
-    """One row: what its ranker and its agent have seen."""
-
-    start: str = ""
-    """Row from whose agent this one is trained on; empty: from an untrained one."""
-    ranker: dict[str, float]
-    """Question sets that the ranker is trained on, and how much one example of each counts."""
-    whole_relations: float = 0.0
-    """Share of the relations that the ranker's folds hold out with all their phrases: listings in
-    training are then as hard as those of real questions."""
-    demonstrations: dict[str, int]
-    """Question sets that the oracle plays for the agent: of how many questions at most."""
-    repeats: dict[str, int] = {}
-    """How often an epoch of SFT has the demonstrations of a set, where not once."""
-    first_share: float = Field(default=0.0, ge=0, le=1)
-    """Of the synthesized demonstrations so many take the relation that is listed first; others are
-    left out for that. 0: all are trained on."""
-    deepest: int = Field(default=8, ge=1)
-    """Where `first_share` is set: demonstrations take one of the first so many relations."""
-    copies: dict[int, int] = {}
-    """Where `first_share` is set: `{5: 4}` trains four times on a demonstration whose rarest
-    relation is in at most five of them."""
-    type_copies: int = Field(default=1, ge=1)
-    """Where `first_share` is set: how often an epoch has a demonstration that asks for a type."""
-    looks: int = Field(default=0, ge=0)
-    """Further demonstrations, of the first call alone, at any entities of the graph."""
-    mistakes: dict[str, int] = {}
-    """Question sets, and of how many questions, that the agent (of the first seed) plays when it
-    is trained: what it gets wrong, with the oracle's way back, is added to a second round."""
-    sft: dict[str, Any] = {}
-    """Settings of SFT that differ from those of all rows."""
-    again: dict[str, Any] = {}
-    """Settings of the second round, where they differ from those of the first."""
-
-
-class RowsConfig(Config):
-    """All rows, and what they share."""
-
-    seed: int = 0
-    """Of the synthesis and the rankers; the agents have those of `seeds`."""
-    seeds: tuple[int, ...] = (0, 1, 2)
-    """Of each agent's weights and of the order of its rows."""
-    split: Literal["test", "dev"] = "test"
-    """What is evaluated on: WebQSP's test questions, or every fifth of its training questions,
-    which are then trained on by nobody."""
-    synth: dict[str, Any] = {}
-    """The synthesis (see `graphwalker config synth`)."""
-    heldout: dict[str, Any] = {}
-    """Held-out synthesized questions, where they differ from `synth`."""
-    environment: dict[str, Any] = {}
-    """The environment of everything, without its ranker."""
-    model: TinyModelConfig = TinyModelConfig()
-    """The agent before training."""
-    texts: int = Field(default=6000, ge=1)
-    """Demonstrations that the tokenizer learns its words from."""
-    models: str = ""
-    """Run folder whose untrained agents and tokenizer are taken; empty: they are made."""
-    rows: dict[str, RowConfig]
-    sft: dict[str, Any] = {}
-    """SFT in all rows (see `graphwalker config sft`)."""
-    mistakes: dict[str, Any] = {}
-    """How agents play the questions of `mistakes` (see `graphwalker config experts`)."""
-    eval: dict[str, Any] = {}
-    """Evaluation of the agents (see `graphwalker config eval`)."""
 
 
 class Rows:
@@ -388,18 +317,19 @@ def main() -> int:
         return 2
     print(table(figures))
     if config.split == "test":
-        # Of the folder its last part alone: the same stages again, elsewhere, are the same figures.
-        chosen = ["--rows", *given.rows] if given.rows else []
-        config_file = given.config.resolve()
-        if config_file != ROWS:
-            inside = config_file.is_relative_to(ROOT)
-            shown = config_file.relative_to(ROOT) if inside else config_file.name
-            chosen += ["--config", str(shown)]
-        chosen += ["--name", given.name] if given.name != "webqsp_rows" else []
-        chosen += ["--out", f"runs/{given.out.name}"] if given.out.name != "webqsp" else []
-        command = shlex.join(["python", "-m", "benchmarks.webqsp_rows", *chosen, *given.overrides])
-        print(record(given.name, figures, command, config.seed))
+        print(record(given.name, figures, _command_line(given), config.seed))
     return 0
+
+
+def _command_line(given: argparse.Namespace) -> str:
+    """The command that makes the same figures."""
+    chosen = ["--rows", *given.rows] if given.rows else []
+    if (path := given.config.resolve()) != ROWS:
+        chosen += ["--config", str(path.relative_to(ROOT) if ROOT in path.parents else path.name)]
+    chosen += ["--name", given.name] if given.name != "webqsp_rows" else []
+    # Of the folder its last part alone: the same stages again, elsewhere, are the same figures.
+    chosen += ["--out", f"runs/{given.out.name}"] if given.out.name != "webqsp" else []
+    return shlex.join(["python", "-m", "benchmarks.webqsp_rows", *chosen, *given.overrides])
 
 
 if __name__ == "__main__":

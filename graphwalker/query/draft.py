@@ -1,6 +1,5 @@
 """How a query is put into words: the question's text, the phrase of each hop, and its readings."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 from graphwalker.graphs.base import Direction
 from graphwalker.query.constraint import Constraint
 from graphwalker.query.query import Hop, Query, parse_hop
+from graphwalker.query.type_nouns import last_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +91,10 @@ def _phrase(hop: Hop) -> str:
 
 def _constraint(constraint: Constraint) -> str:
     if constraint.kind == "type":
-        return f"is of the type {_label(constraint.bound)}"
+        return f"is of the type {last_words(constraint.bound) or constraint.bound}"
     bound = "" if constraint.operator in ("highest", "lowest") else " {b}"
     return f"has the {_label(constraint.relation)} that is {constraint.operator}{bound}"
 
 
 def _label(relation: str) -> str:
-    """The last words of a relation's id, whatever separates them."""
-    last = re.split(r"[./:#]", relation.rstrip("./:#"))[-1]
-    words = re.findall(r"[^\W_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", last).lower())
-    return " ".join(words) or "relation"
+    return last_words(relation) or "relation"

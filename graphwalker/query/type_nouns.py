@@ -18,6 +18,16 @@ def table() -> dict[str, tuple[str, ...]]:
     return {kind: tuple(row["nouns"]) for row in rows for kind in row["ids"]}
 
 
+def last_words(some_id: str) -> str:
+    """The last words of an id of a relation or a type, whatever separates them.
+
+    >>> last_words("location.us_county"), last_words("http://x.org/p#bornIn")
+    ('us county', 'born in')
+    """
+    last = re.split(r"[./:#]", some_id.rstrip("./:#"))[-1]
+    return " ".join(re.findall(r"[^\W_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", last).lower()))
+
+
 @lru_cache(1 << 14)
 def nouns_of(kind: str) -> tuple[str, ...]:
     """What things of a type are called, singular and plural first; else the last part of its id.
@@ -27,9 +37,8 @@ def nouns_of(kind: str) -> tuple[str, ...]:
     """
     if kind in table():
         return table()[kind]
-    last = re.split(r"[./:#]", kind.rstrip("./:#"))[-1]
-    words = re.findall(r"[^\W_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", last).lower())
-    return (" ".join(words), _plural(" ".join(words))) if words else ()
+    noun = last_words(kind)
+    return (noun, _plural(noun)) if noun else ()
 
 
 def has_noun(kind: str) -> bool:

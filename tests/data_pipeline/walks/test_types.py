@@ -13,19 +13,21 @@ from data_pipeline.wording.banks.nouns import nouns_of_type, tells_apart
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.rollout import rollout
 from graphwalker.ceilings.ceiling import reach_of
-from graphwalker.errors import UserError
+from graphwalker.errors import GraphError, UserError
 from graphwalker.files import read_jsonl, write_jsonl
 from graphwalker.graphs.base import Direction, Entity
 from graphwalker.graphs.open import open_graph
 from graphwalker.policies.base import Sampling
 from graphwalker.policies.config import PolicyConfig
 from graphwalker.policies.load import load_policy
+from graphwalker.policies.scripted import ScriptedPolicy
 from graphwalker.query.constraint import TYPE, Constraint, constraint_fault, kept
 from graphwalker.query.query import Branch, Hop, Query
 from graphwalker.question import Answer, Question
 from graphwalker.ranking.learned.examples import examples
 from graphwalker.scoring import score
 from graphwalker.tools.base import Call, Observation, ToolBox, TypedReferences
+from graphwalker.trajectory import StopReason
 from support.backends import compiled, in_memory, write
 from support.oxigraph import load_store, node_id
 
@@ -247,6 +249,22 @@ def test_a_noun_that_calls_nothing_is_told_so(written, complaint, typed_environm
     seen = tools.resolve([written])
     assert isinstance(seen, Observation)
     assert complaint in seen.text
+
+
+def test_a_graph_that_is_down_when_types_are_read_is_no_answer(
+    made, graph, typed_environment, monkeypatch
+):
+    def down(self, entity_id):
+        raise GraphError("the graph is down")
+
+    oracle = load_policy(PolicyConfig(model="oracle"), environment=typed_environment)
+    question = next(q for q in questions(made) if q.hops == 1)
+    (whole,) = rollout([question], typed_environment, oracle, Sampling(), concurrency=1)
+    lines = {question.id: [turn.completion for turn in whole.turns]}
+    monkeypatch.setattr(type(graph), "types", down)
+    scripted = ScriptedPolicy(lines)
+    (lost,) = rollout([question], typed_environment, scripted, Sampling(), concurrency=1)
+    assert (lost.stop, lost.answer) == (StopReason.GRAPH_ERROR, None)
 
 
 def test_types_are_an_option_that_is_off(graph, typed_environment):
