@@ -19,25 +19,20 @@ from graphwalker.protocols.base import (
     WithSchemas,
     calls_of,
 )
-from graphwalker.protocols.grammar import Shown, WithGrammar
+from graphwalker.protocols.grammar import WithGrammar
+from graphwalker.protocols.shown import shown_by
 from graphwalker.question import Question
 from graphwalker.tokens.tool_calls import block_of_tools
 from graphwalker.tools.base import (
     Call,
-    Frontiers,
     Observation,
     References,
-    SharedReferences,
     ToolBox,
-    TypedReferences,
-    WithChoices,
-    WithPlaces,
     WithTopics,
     fits,
     together,
 )
 from graphwalker.tools.namebook import quote
-from graphwalker.tools.wide.references import reference, result_number
 from graphwalker.trajectory import Message, Turn
 
 _NOTHING = Observation("")
@@ -108,24 +103,7 @@ class ReActAgent:
     ) -> Ask:
         grammar = None
         if self.constrained and isinstance(self.protocol, WithGrammar):
-            shown = Shown({name: tools.entity_id(name) for name in tools.topic_names()})
-            for turn in log.turns:
-                shown.add(turn)
-                if fits(tools, References):
-                    number = result_number(turn.observation)
-                    shown.references = max(shown.references, number)
-                if fits(tools, Frontiers):
-                    numbered = map(reference, range(1, shown.references + 1))
-                    shown.starts = [one for one in numbered if tools.members(one)]
-            if fits(tools, WithPlaces):
-                shown.places = tools.places()
-            if fits(tools, SharedReferences):
-                shown.shared = tools.shared()
-            if fits(tools, TypedReferences):
-                shown.shared = [*shown.shared, *tools.typed()]
-            if fits(tools, WithChoices):
-                shown.choices = tools.choices
-            grammar = self.protocol.grammar(shown)
+            grammar = self.protocol.grammar(shown_by(tools, log.turns))
         return Ask(messages, self.protocol.stop, False, forced, self._schemas, grammar)
 
     @property

@@ -56,6 +56,8 @@ class Shown:
     """The last page shown of such calls that have a further one, where there are pages."""
     references: int = 0
     """Results are numbered up to this, where an answer may point at them."""
+    nowhere: set[str] = field(default_factory=set[str])
+    """References to results that lead to entities of the question alone, which are no answers."""
     shared: list[str] = field(default_factory=list[str])
     """References to what several results share, and to what is of a type, where an answer may hold
     them."""
@@ -200,7 +202,8 @@ class TagGrammar:
         return b'["' if self.tools[tool][argument] == LIST else b'"'
 
     def _answers(self) -> list[str]:
-        numbered = [f"#{n}" for n in range(1, self.shown.references + 1)]
+        every = (f"#{n}" for n in range(1, self.shown.references + 1))
+        numbered = [one for one in every if one not in self.shown.nowhere]
         if places := self.shown.places:
             found = [place for place in places if not place.startswith(OF_QUESTION)]
             return [*numbered, *found, *self.shown.shared]

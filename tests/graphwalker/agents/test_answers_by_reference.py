@@ -7,9 +7,11 @@ import pytest
 
 from data_pipeline.verification.replay import Replayer
 from graphwalker.agents.environment import Environment, EnvironmentConfig
+from graphwalker.agents.episode import Episode
 from graphwalker.agents.rollout import rollout
 from graphwalker.graphs.base import Entity
 from graphwalker.graphs.memory import MemoryGraph
+from graphwalker.policies.base import Completion
 from graphwalker.policies.config import PolicyConfig
 from graphwalker.policies.load import load_policy
 from graphwalker.policies.scripted import ScriptedPolicy
@@ -122,3 +124,13 @@ def test_a_replay_resolves_the_answer_again(tmp_path):
 def test_the_prompt_says_what_a_reference_is():
     opening = play(LOOK, STEP, '<answer> ["#1"] </answer>').turns[0].context
     assert any('"#2.3" for the third of them' in message.content for message in opening)
+
+
+def test_a_constrained_answer_does_not_point_at_what_leads_back_to_the_question():
+    episode = Episode(Question("q", "Where from A?", (A,)), 0, environment(constrained=True))
+    back = '<kg-query> get_triples("C", ["r.r.to"]) </kg-query>'
+    for text in (LOOK, STEP, LOOK.replace("A", "C"), back):
+        episode.feed(Completion(text))
+    assert episode.turns[-1].observation.startswith("#2: ") and episode.ask is not None
+    assert episode.ask.grammar is not None
+    assert episode.ask.grammar.continuations(b'<answer> ["#') == [b'1"] </answer>', b'1", "']

@@ -181,6 +181,12 @@ def test_an_answer_may_be_what_results_share():
     assert choices(made, '<answer> ["#1 ') == ['#1 & #2"']
 
 
+def test_an_answer_is_no_result_that_leads_to_the_question_alone():
+    shown = Shown({TOPIC.name: TOPIC.id}, references=3, nowhere={"#2"})
+    made = TagProtocol(EXAMPLES, PAGE).grammar(shown)
+    assert choices(made, '<answer> ["#') == ['#1"', '#3"']
+
+
 def test_a_call_may_start_at_a_result_and_takes_what_was_listed_there():
     shown = Shown({TOPIC.name: TOPIC.id}, starts=["#1"])
     for turn in (LOOK, ASK):
