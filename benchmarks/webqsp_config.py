@@ -37,6 +37,9 @@ class RowConfig(Config):
     """Where `first_share` is set: how often an epoch has a demonstration that asks for a type."""
     looks: int = Field(default=0, ge=0)
     """Further demonstrations, of the first call alone, at any entities of the graph."""
+    first_relations: int = Field(default=0, ge=0)
+    """Further demonstrations that take the first relation of a list, at any entities of the graph,
+    one relation of it after the other in that place."""
     mistakes: dict[str, int] = {}
     """Question sets, and of how many questions, that the agent (of the first seed) plays when it
     is trained: what it gets wrong, with the oracle's way back, is added to a second round."""

@@ -3,15 +3,22 @@ an agent got wrong with the way back."""
 
 import random
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from graphwalker.agents.base import Log
 from graphwalker.agents.environment import Environment
+from graphwalker.agents.episode import Episode
 from graphwalker.files import read_records, write_jsonl
+from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
+from graphwalker.policies.base import Completion
+from graphwalker.protocols.base import FinalAnswer
 from graphwalker.question import Question
-from graphwalker.tools.base import Call
+from graphwalker.ranking.bm25 import Ranker
+from graphwalker.tools.base import Call, ToolBox
+from graphwalker.tools.wide.references import ends, reference, result_number
 from graphwalker.trajectory import StopReason, Trajectory, Turn
 
 
@@ -119,23 +126,97 @@ def first_looks(
     """Write walks of one turn, the look at the topic: questions of the file with any entity of the
     graph in place of their own. A first call that misspells its topic loses the question, and the
     topics of a few thousand questions do not teach how names are copied. Returns the counts."""
-    graph = environment.graph
-    templates = [
-        question
-        for question in read_records(questions, Question.from_json)
-        if question.text.count(question.topic_entities[0].name) == 1
-    ]
+    graph, templates = environment.graph, _templates(questions)
     rng, provenance = random.Random(seed), environment.provenance
 
     def looks() -> Iterator[Trajectory]:
         for number in range(count):
             template, topic = rng.choice(templates), graph.entity_at(rng.randrange(graph.size))
-            text = template.text.replace(template.topic_entities[0].name, topic.name)
-            walk = _first_look(environment, Question(f"look/{number}", text, (topic,)))
+            walk = _first_look(environment, _about(template, topic, f"look/{number}"))
             yield replace(walk, provenance=provenance)
 
     write_jsonl(out, (walk.to_json() for walk in looks()))
     return {"looks": count}
+
+
+def first_relations(
+    questions: Path, environment: Environment, count: int, seed: int, out: Path
+) -> dict[str, int]:
+    """Write walks that take the relation that is listed first and answer with all that it shows:
+    one-hop questions of the file about any entity of the graph, at which one relation after the
+    other is moved to the first place. Questions take a part of the graph's relations alone, and an
+    agent that has not seen one taken leaves it where it is first. Returns the counts."""
+    graph, rng = environment.graph, random.Random(seed)
+    entities = having(graph)
+    relations = sorted(entities)
+    wanted = ""
+
+    def tools(graph: KnowledgeGraph, settings: Any, rank: Ranker) -> Callable[[Question], ToolBox]:
+        def wanted_first(question: str, entity: str, relations: tuple[str, ...]) -> Sequence[str]:
+            order = rank(question, entity, relations)
+            return sorted(order, key=lambda relation: relation != wanted)
+
+        return environment.preset.tools(graph, settings, wanted_first)
+
+    there = Environment(graph, environment.config, replace(environment.preset, tools=tools))
+    templates = _templates(questions, "1-hop")
+    taken = Counter[str]()
+    walks: list[Trajectory] = []
+    for number in range(count):
+        wanted = relations[number % len(relations)]
+        topic = graph.entity_at(rng.choice(entities[wanted]))
+        question = _about(rng.choice(templates), topic, f"first/{number}")
+        if walk := _first_relation(Episode(question, 0, there), there):
+            taken.update(_relations(walk))
+            walks.append(walk)
+    rng.shuffle(walks)
+    write_jsonl(out, (walk.to_json() for walk in walks))
+    return {"walks": len(walks), "relations": len(taken)}
+
+
+def having(graph: KnowledgeGraph) -> dict[str, list[int]]:
+    """The places of the entities that have a relation, by the relation."""
+    found: dict[str, list[int]] = {}
+    for place in range(graph.size):
+        entity = graph.entity_at(place).id
+        sides = (graph.flat_relations(entity, direction) for direction in Direction)
+        for relation in dict.fromkeys(relation for side in sides for relation, _ in side):
+            found.setdefault(relation, []).append(place)
+    return found
+
+
+def _templates(questions: Path, structure: str = "") -> list[Question]:
+    return [
+        question
+        for question in read_records(questions, Question.from_json)
+        if question.text.count(question.topic_entities[0].name) == 1
+        and structure in ("", question.structure)
+    ]
+
+
+def _about(template: Question, topic: Entity, question_id: str) -> Question:
+    """The template's words about another entity."""
+    text = template.text.replace(template.topic_entities[0].name, topic.name)
+    return Question(question_id, text, (topic,))
+
+
+def _first_relation(episode: Episode, environment: Environment) -> Trajectory | None:
+    """The walk, where its relation shows something else than the topic, on one page."""
+
+    def write(action: Call | FinalAnswer) -> None:
+        episode.feed(Completion(environment.protocol.render("", action)))
+
+    topic = episode.question.topic_entities[0]
+    write(Call("get_relations", {"entity": topic.name}))
+    listed = [hop.relation for one in episode.turns[-1].listed for hop in one.hops]
+    if not listed:
+        return None
+    write(Call("get_triples", {"entity": topic.name, "relations": listed[:1]}))
+    seen = episode.turns[-1]
+    if seen.error or seen.hidden or not ends(seen.triples, topic.id, frozenset()):
+        return None
+    write(FinalAnswer((reference(result_number(seen.observation)),)))
+    return episode.trajectory("first-relation")
 
 
 def _first_look(environment: Environment, question: Question) -> Trajectory:

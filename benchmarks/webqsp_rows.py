@@ -22,7 +22,7 @@ from typing import Any
 
 from benchmarks.record import ROOT, record
 from benchmarks.webqsp_config import ROWS, RowConfig, RowsConfig
-from benchmarks.webqsp_demonstrations import balanced, first_looks, ways_back
+from benchmarks.webqsp_demonstrations import balanced, first_looks, first_relations, ways_back
 from benchmarks.webqsp_questions import Sources
 from benchmarks.webqsp_results import BASELINES, results, table
 from graphwalker.agents.environment import Environment, EnvironmentConfig
@@ -84,7 +84,12 @@ class Rows:
             self._make_ranker(name, row)
             self._demonstrate(name, row)
             if row.looks:
-                self._once(f"looks-{name}", partial(self._make_looks, name, row.looks))
+                make = partial(self._elsewhere, first_looks, name, row.looks, self._looks(name))
+                self._once(f"looks-{name}", make)
+            if row.first_relations:
+                count, out = row.first_relations, self._first(name)
+                make = partial(self._elsewhere, first_relations, name, count, out)
+                self._once(f"first-{name}", make)
             self._baselines(name)
         self._once("model", self._make_model)
 
@@ -117,11 +122,11 @@ class Rows:
                 balance = partial(balanced, every, self._walks(name, kind), *choice)
                 self._once(f"balanced-{name}-{kind}", balance)
 
-    def _make_looks(self, name: str, count: int) -> None:
+    def _elsewhere(self, make: Callable[..., object], name: str, count: int, out: Path) -> None:
+        """Demonstrations of the row's environment at any entities of the graph."""
         settings = EnvironmentConfig(**self._environment(name))
         environment = Environment(open_graph(self.graph), settings)
-        source = self.questions(SYNTHESIS)
-        first_looks(source, environment, count, self.config.seed, self._looks(name))
+        make(self.questions(SYNTHESIS), environment, count, self.config.seed, out)
 
     def _lead_back(self, name: str) -> None:
         """What the agent of the first round gets wrong, with the way back."""
@@ -200,6 +205,7 @@ class Rows:
             for _ in range(row.repeats.get(kind, 1))
         ]
         data += [self._looks(name)] if row.looks else []
+        data += [self._first(name)] if row.first_relations else []
         if not row.mistakes:
             self._sft(self._agent(name, seed), start, data, seed, row.sft)
             return
@@ -246,6 +252,9 @@ class Rows:
 
     def _looks(self, name: str) -> Path:
         return self.out / f"looks-{name}.jsonl"
+
+    def _first(self, name: str) -> Path:
+        return self.out / f"first-{name}.jsonl"
 
     def _led_back(self, name: str, kind: str) -> Path:
         return self.out / f"mistakes-{name}-{kind}" / "led-back.jsonl"

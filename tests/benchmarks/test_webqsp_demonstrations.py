@@ -3,7 +3,13 @@
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks.webqsp_demonstrations import balanced, deepest_place, repeated, ways_back
+from benchmarks.webqsp_demonstrations import (
+    balanced,
+    deepest_place,
+    first_relations,
+    repeated,
+    ways_back,
+)
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.rollout import rollout
 from graphwalker.files import read_records, write_jsonl
@@ -84,3 +90,22 @@ def test_what_comes_before_a_way_back_is_not_learned(tmp_path: Path):
     assert ways_back(source, out) == {"walks": 3, "ways_back": 1}
     (kept,) = read_records(out, Trajectory.from_json)
     assert [error["turn"] for error in kept.provenance["errors"] if error["slip"]] == [0, 1]
+
+
+def test_every_relation_of_the_graph_is_taken_from_the_first_place(tmp_path: Path):
+    questions = [Question("q", "Where does A go?", (Entity("m.a", "A"),), structure="1-hop")]
+    questions.append(Question("p", "Who?", (Entity("m.a", "A"),), structure="2-hop"))
+    source, out, again = (tmp_path / name for name in ("q.jsonl", "1.jsonl", "2.jsonl"))
+    write_jsonl(source, (one.to_json() for one in questions))
+    config = EnvironmentConfig(preset="graphwalker-wide", ranker="bm25")
+    there = Environment(GRAPH, config)
+    assert first_relations(source, there, 6, 0, out) == {"walks": 6, "relations": 3}
+    assert first_relations(source, there, 6, 0, again) == {"walks": 6, "relations": 3}
+    assert out.read_bytes() == again.read_bytes()
+    for walk in read_records(out, Trajectory.from_json):
+        (topic,) = walk.question.topic_entities
+        assert walk.question.text == f"Where does {topic.name} go?"
+        taken = walk.turns[1].action["arguments"]["relations"]
+        listed = [hop.relation for hop in walk.turns[0].listed[0].hops]
+        assert taken == listed[:1] and len(listed) == 3
+        assert walk.answer == ({"A": "B", "B": "A"}[topic.name],)
