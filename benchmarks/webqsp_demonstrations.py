@@ -11,6 +11,7 @@ from typing import Any
 from graphwalker.agents.base import Log
 from graphwalker.agents.environment import Environment
 from graphwalker.agents.episode import Episode
+from graphwalker.agents.rollout import untimed
 from graphwalker.files import read_records, write_jsonl
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
 from graphwalker.policies.base import Completion
@@ -216,7 +217,7 @@ def _first_relation(episode: Episode, environment: Environment) -> Trajectory | 
     if seen.error or seen.hidden or not ends(seen.triples, topic.id, frozenset()):
         return None
     write(FinalAnswer((reference(result_number(seen.observation)),)))
-    return episode.trajectory("first-relation")
+    return untimed(episode.trajectory("first-relation"))
 
 
 def _first_look(environment: Environment, question: Question) -> Trajectory:

@@ -102,10 +102,10 @@ def test_every_relation_of_the_graph_is_taken_from_the_first_place(tmp_path: Pat
     assert first_relations(source, there, 6, 0, out) == {"walks": 6, "relations": 3}
     assert first_relations(source, there, 6, 0, again) == {"walks": 6, "relations": 3}
     assert out.read_bytes() == again.read_bytes()
-    for walk in read_records(out, Trajectory.from_json):
-        (topic,) = walk.question.topic_entities
-        assert walk.question.text == f"Where does {topic.name} go?"
-        taken = walk.turns[1].action["arguments"]["relations"]
-        listed = [hop.relation for hop in walk.turns[0].listed[0].hops]
+    for one in read_records(out, Trajectory.from_json):
+        (topic,) = one.question.topic_entities
+        assert one.question.text == f"Where does {topic.name} go?"
+        taken = one.turns[1].action["arguments"]["relations"]
+        listed = [hop.relation for hop in one.turns[0].listed[0].hops]
         assert taken == listed[:1] and len(listed) == 3
-        assert walk.answer == ({"A": "B", "B": "A"}[topic.name],)
+        assert one.answer == ({"A": "B", "B": "A"}[topic.name],)
