@@ -37,6 +37,11 @@ class RowConfig(Config):
     """Where `first_share` is set: how often an epoch has a demonstration that asks for a type."""
     looks: int = Field(default=0, ge=0)
     """Further demonstrations, of the first call alone, at any entities of the graph."""
+    environment: dict[str, Any] = {}
+    """Settings of the environment that this row sets otherwise."""
+    next_relations: int = Field(default=0, ge=0)
+    """How often an epoch has each demonstration that goes on to the next relation, where the ones
+    before lead to nothing of the kind that was asked for."""
     first_relations: int = Field(default=0, ge=0)
     """Further demonstrations that take the first relation of a list, at any entities of the graph,
     one relation of it after the other in that place."""

@@ -2,6 +2,7 @@
 an agent got wrong with the way back."""
 
 import random
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -16,6 +17,7 @@ from graphwalker.files import read_records, write_jsonl
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
 from graphwalker.policies.base import Completion
 from graphwalker.protocols.base import FinalAnswer
+from graphwalker.query.type_nouns import is_called, table
 from graphwalker.question import Question
 from graphwalker.ranking.bm25 import Ranker
 from graphwalker.tools.base import Call, ToolBox
@@ -175,6 +177,74 @@ def first_relations(
     return {"walks": len(walks), "relations": len(taken)}
 
 
+def next_relations(
+    source: Path, environment: Environment, out: Path, deepest: int = 5
+) -> dict[str, int]:
+    """Write walks that take one relation after the other, as listed, until one leads to what the
+    question asks for by a noun ("what city"): of the file's walks of one hop, those whose relation
+    stands behind others that lead to nothing of that kind, none past the place `deepest`. The
+    types of a result are what tells. Returns the counts."""
+    counts = Counter[str]()
+
+    def walks() -> Iterator[Trajectory]:
+        for walk in read_records(source, Trajectory.from_json):
+            place, noun = deepest_place(walk), asked_noun(walk.question.text)
+            if not noun or place is None or not _of_one_hop(walk.question):
+                continue
+            counts["first" if place == 0 else "later"] += 1
+            if 0 < place < deepest and (made := _next_relations(walk, noun, environment)):
+                counts["walks"] += 1
+                yield made
+
+    write_jsonl(out, (walk.to_json() for walk in walks()))
+    return dict(counts)
+
+
+def asked_noun(text: str) -> str:
+    """The noun of a type that a question asks for, "" where there is none.
+
+    >>> asked_noun("what three countries border Oslo?"), asked_noun("who is Ann?")
+    ('countries', '')
+    """
+    words = re.findall(r"[^\W_]+", text.lower())
+    nouns = {noun for row in table().values() for noun in row}
+    after = next((k + 1 for k, word in enumerate(words) if word in ("what", "which")), len(words))
+    runs = (" ".join(words[k : k + size]) for k in (after, after + 1) for size in (3, 2, 1))
+    return next((run for run in runs if run in nouns), "")
+
+
+def _next_relations(walk: Trajectory, noun: str, environment: Environment) -> Trajectory | None:
+    """The walk with the relations before its own taken first; None where one of them leads to
+    something of that noun, or its own does not, or to more than a page."""
+    topic, graph = walk.question.topic_entities[0], environment.graph
+    right = next(_relations(walk))
+    episode = Episode(walk.question, 0, environment)
+    write = _writer(episode, environment)
+    write(Call("get_relations", {"entity": topic.name}))
+    listed = [hop.relation for one in episode.turns[-1].listed for hop in one.hops]
+    for relation in dict.fromkeys(listed):
+        write(Call("get_triples", {"entity": topic.name, "relations": [relation]}))
+        seen = episode.turns[-1]
+        found = ends(seen.triples, topic.id, frozenset())
+        called = any(is_called(noun, graph.types(end)) for end in found)
+        if seen.error or seen.hidden or called != (relation == right):
+            return None
+        if relation == right:
+            break
+    number = reference(result_number(episode.turns[-1].observation))
+    pointed = [name.replace("#1", number, 1) for name in walk.turns[-1].action["answer"]]
+    write(FinalAnswer(tuple(pointed)))
+    made = untimed(episode.trajectory("next-relation"))
+    return made if made.answer_ids and set(made.answer_ids) == set(walk.answer_ids) else None
+
+
+def _writer(episode: Episode, environment: Environment) -> Callable[[Call | FinalAnswer], None]:
+    def write(action: Call | FinalAnswer) -> None:
+        episode.feed(Completion(environment.protocol.render("", action)))
+
+    return write
+
+
 def having(graph: KnowledgeGraph) -> dict[str, list[int]]:
     """The places of the entities that have a relation, by the relation."""
     found: dict[str, list[int]] = {}
@@ -203,11 +273,8 @@ def _about(template: Question, topic: Entity, question_id: str) -> Question:
 
 def _first_relation(episode: Episode, environment: Environment) -> Trajectory | None:
     """The walk, where its relation shows something else than the topic, on one page."""
-
-    def write(action: Call | FinalAnswer) -> None:
-        episode.feed(Completion(environment.protocol.render("", action)))
-
     topic = episode.question.topic_entities[0]
+    write = _writer(episode, environment)
     write(Call("get_relations", {"entity": topic.name}))
     listed = [hop.relation for one in episode.turns[-1].listed for hop in one.hops]
     if not listed:

@@ -22,7 +22,13 @@ from typing import Any
 
 from benchmarks.record import ROOT, record
 from benchmarks.webqsp_config import ROWS, RowConfig, RowsConfig
-from benchmarks.webqsp_demonstrations import balanced, first_looks, first_relations, ways_back
+from benchmarks.webqsp_demonstrations import (
+    balanced,
+    first_looks,
+    first_relations,
+    next_relations,
+    ways_back,
+)
 from benchmarks.webqsp_questions import Sources
 from benchmarks.webqsp_results import BASELINES, results, table
 from graphwalker.agents.environment import Environment, EnvironmentConfig
@@ -121,6 +127,13 @@ class Rows:
                 choice = (row.first_share, row.deepest, self.config.seed, *often)
                 balance = partial(balanced, every, self._walks(name, kind), *choice)
                 self._once(f"balanced-{name}-{kind}", balance)
+            if row.next_relations and kind == SYNTHESIS:
+                go_on = partial(self._go_on, name, every)
+                self._once(f"next-{name}", go_on)
+
+    def _go_on(self, name: str, every: Path) -> None:
+        settings = EnvironmentConfig(**self._environment(name))
+        next_relations(every, Environment(open_graph(self.graph), settings), self._next(name))
 
     def _elsewhere(self, make: Callable[..., object], name: str, count: int, out: Path) -> None:
         """Demonstrations of the row's environment at any entities of the graph."""
@@ -206,6 +219,7 @@ class Rows:
         ]
         data += [self._looks(name)] if row.looks else []
         data += [self._first(name)] if row.first_relations else []
+        data += [self._next(name)] * row.next_relations
         if not row.mistakes:
             self._sft(self._agent(name, seed), start, data, seed, row.sft)
             return
@@ -256,11 +270,15 @@ class Rows:
     def _first(self, name: str) -> Path:
         return self.out / f"first-{name}.jsonl"
 
+    def _next(self, name: str) -> Path:
+        return self.out / f"next-{name}.jsonl"
+
     def _led_back(self, name: str, kind: str) -> Path:
         return self.out / f"mistakes-{name}-{kind}" / "led-back.jsonl"
 
     def _environment(self, name: str) -> dict[str, Any]:
-        return {**self.config.environment, "ranker": str(self._ranker(name))}
+        own = self.config.rows[name].environment
+        return {**self.config.environment, **own, "ranker": str(self._ranker(name))}
 
     # --- how a stage is run
 

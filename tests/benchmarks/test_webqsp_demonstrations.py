@@ -3,10 +3,14 @@
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from benchmarks.webqsp_demonstrations import (
+    asked_noun,
     balanced,
     deepest_place,
     first_relations,
+    next_relations,
     repeated,
     ways_back,
 )
@@ -109,3 +113,45 @@ def test_every_relation_of_the_graph_is_taken_from_the_first_place(tmp_path: Pat
         listed = [hop.relation for hop in one.turns[0].listed[0].hops]
         assert taken == listed[:1] and len(listed) == 3
         assert one.answer == ({"A": "B", "B": "A"}[topic.name],)
+
+
+@pytest.mark.parametrize(
+    ("text", "noun"),
+    [
+        ("what city was Ann born in?", "city"),
+        ("Which three bodies of water touch Oslo?", "bodies of water"),
+        ("in which other countries is it spoken?", "countries"),
+        ("who is from what?", ""),
+        ("what does the city border?", ""),
+    ],
+)
+def test_a_question_asks_for_a_type_behind_what_or_which(text: str, noun: str):
+    assert asked_noun(text) == noun
+
+
+def test_the_next_relation_is_taken_where_the_one_before_leads_to_no_such_thing(tmp_path: Path):
+    names = {"m.a": "A", "m.b": "Barland", "m.c": "Cole", "m.d": "Dorf"}
+    types = {"m.b": ["location.country"], "m.d": ["location.citytown"]}
+    triples = [("m.a", "a.b.c1", "m.c"), ("m.a", "a.b.c2", "m.d"), ("m.a", "a.b.c3", "m.b")]
+    graph = MemoryGraph(triples, names, types)
+    config = EnvironmentConfig(
+        preset="graphwalker-wide", ranker="bm25", options={"types": True, "show_types": True}
+    )
+    there = Environment(graph, config)
+    relations = ("a.b.c1", "a.b.c2", "a.b.c3")
+    asked = [
+        Question(r, "what country?", (Entity("m.a", "A"),), structure="1-hop") for r in relations
+    ]
+    asked.append(replace(asked[2], id="who", text="who?"))
+    policy = ScriptedPolicy(
+        {q.id: [LOOK, take("a.b.c3" if q.id == "who" else q.id), DONE] for q in asked}
+    )
+    source, out = tmp_path / "all.jsonl", tmp_path / "next.jsonl"
+    write_jsonl(source, (run.to_json() for run in rollout(asked, there, policy)))
+    assert next_relations(source, there, out) == {"first": 1, "later": 2, "walks": 1}
+    (made,) = read_records(out, Trajectory.from_json)
+    assert made.question.id == "a.b.c3" and made.answer == ("Barland",)
+    taken = [turn.action["arguments"]["relations"] for turn in made.turns[1:-1]]
+    assert taken == [["a.b.c1"], ["a.b.c2"], ["a.b.c3"]]
+    assert [turn.observation[:13] for turn in made.turns[1:-1]][1] == "#2: (cities) "
+    assert made.turns[-1].action == {"answer": ["#3"]}

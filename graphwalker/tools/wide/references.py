@@ -2,6 +2,7 @@
 for what two showed both, and, where `options.types` is on, `#1 countries` for those of a type."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
@@ -21,6 +22,8 @@ REFERENCE = re.compile(r"#([0-9]{1,6})(?:\.([0-9]{1,6}))?")
 """`#2`, or `#2.3`: the number of a result, and of an entity in it."""
 _SHARED = re.compile(r"#[0-9]{1,6}(?:\s*&\s*#[0-9]{1,6})+")
 _TYPED = re.compile(r"#([0-9]{1,6})\s+([^\s#&][^#&]*)")
+_SHOWN_TYPES = 6
+"""How many types a result says at most."""
 _LATEST = 8
 """Results of which constrained decoding is offered what they share, and their types."""
 _NUMBER = re.compile(r"#([0-9]{1,6}): ")
@@ -79,6 +82,9 @@ class WideOptions(Config):
     types: bool = False
     """Whether an answer may say `#1 countries` for the entities of result 1 that are of a type, by
     a noun of it, as the graph has types: what tools do not show, a tiny model need not know."""
+    show_types: bool = False
+    """Whether a result of triples begins with what it leads to is called, the most frequent types
+    first: `#1: (countries, seas) [...]`. It shows that nothing there is what was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,14 +116,16 @@ class ReferenceTools(PagedTools):
     ) -> None:
         super().__init__(graph, question, settings, list_relations, rank)
         self._by_type = wide is not None and wide.types
+        self._show_types = wide is not None and wide.show_types
         self._results: list[_Result] = []
         self._kinds: dict[str, Sequence[str]] = {}
 
     def signatures(self) -> str:
         typed = ', "#1 countries" for those of them that are countries' if self._by_type else ""
+        kinds = ", and with the types of what they lead to" if self._show_types else ""
         return (
             f"{super().signatures()}\n"
-            "Triples are shown with a number, such as #2: in an answer, "
+            f"Triples are shown with a number, such as #2{kinds}: in an answer, "
             '"#2" stands for all entities that they lead to, "#2.3" for the third of them, '
             f'"#1 & #2" for those that both lead to{typed}.'
         )
@@ -223,7 +231,21 @@ class ReferenceTools(PagedTools):
         number = self._number(entity, frozenset(relations))
         topics = frozenset(topic.id for topic in self._question.topic_entities)
         self._results[number - 1].ends.update(self._led_to(seen, entity, topics))
-        return replace(seen, text=f"{reference(number)}: {seen.text}")
+        kinds = self._shown_types(number) if self._show_types else ""
+        text = f"{reference(number)}: {kinds}{seen.text}"
+        return replace(seen, text=text, graph_calls=self._graph_calls)
+
+    def _shown_types(self, number: int) -> str:
+        """What the entities of a result are called; nothing where no type of theirs has a noun."""
+        ends = self._results[number - 1].ends
+        self._graph_calls += len(ends.keys() - self._kinds.keys())
+        nouns = Counter[str]()
+        for end in ends:
+            named = [nouns_of(kind) for kind in self._types(end) if has_noun(kind)]
+            nouns.update({of_kind[1] for of_kind in named if of_kind})
+        # The count, then the alphabet: sets have no order.
+        often = sorted(nouns, key=lambda noun: (-nouns[noun], noun))[:_SHOWN_TYPES]
+        return f"({', '.join(often)}) " if often else ""
 
     def _led_to(
         self, seen: Observation, entity: Entity, topics: frozenset[str]

@@ -27,6 +27,7 @@ from graphwalker.question import Answer, Question
 from graphwalker.ranking.learned.examples import examples
 from graphwalker.scoring import score
 from graphwalker.tools.base import Call, Observation, ToolBox, TypedReferences
+from graphwalker.tools.wide.references import result_number
 from graphwalker.trajectory import StopReason
 from support.backends import compiled, in_memory, write
 from support.oxigraph import load_store, node_id
@@ -275,6 +276,38 @@ def test_types_are_an_option_that_is_off(graph, typed_environment):
     assert tools.resolve(["#1 countries"]) == ("#1 countries",)
     assert "countries" not in tools.signatures()
     assert "countries" in after_a_look(typed_environment).signatures()
+
+
+@pytest.mark.parametrize("types", [False, True])
+def test_a_result_says_of_which_types_it_is(graph, types):
+    options = {"types": types, "show_types": True}
+    there = Environment(graph, EnvironmentConfig(preset="graphwalker-wide", options=options))
+    tools = after_a_look(there)
+    look = {"entity": "Arvenia", "relations": [ADJOINS]}
+    seen, plain = tools.call(Call("get_triples", look)), "#1: (countries) [Arvenia, "
+    assert seen.text.startswith(plain)  # a sea is of no type that has a noun
+    assert result_number(seen.text) == 1
+    assert "the types of what they lead to" in tools.signatures()
+    assert isinstance(tools, TypedReferences)
+    assert bool(tools.typed()) is types
+
+
+def test_types_that_are_shown_are_asked_of_the_graph(graph, monkeypatch):
+    there = Environment(
+        graph, EnvironmentConfig(preset="graphwalker-wide", options={"show_types": True})
+    )
+    plain = Environment(graph, EnvironmentConfig(preset="graphwalker-wide"))
+    look = Call("get_triples", {"entity": "Arvenia", "relations": [ADJOINS]})
+    question = Question("q", "What?", (Entity("m.c0", "Arvenia"),), ())
+    calls = [one.toolbox(question).call(look).graph_calls for one in (plain, there)]
+    assert calls[1] == calls[0] + 3  # two countries and a sea
+
+    def down(self, entity_id):
+        raise GraphError("the graph is down")
+
+    monkeypatch.setattr(type(graph), "types", down)
+    with pytest.raises(GraphError):
+        there.toolbox(question).call(look)
 
 
 def test_a_gold_path_with_a_condition_is_answered_by_its_noun(typed_environment):
