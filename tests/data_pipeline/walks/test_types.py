@@ -293,21 +293,28 @@ def test_a_result_says_of_which_types_it_is(graph, types):
 
 
 def test_types_that_are_shown_are_asked_of_the_graph(graph, monkeypatch):
-    there = Environment(
-        graph, EnvironmentConfig(preset="graphwalker-wide", options={"show_types": True})
+    calls = (
+        Call("get_relations", {"entity": "Arvenia"}),
+        Call("get_triples", {"entity": "Arvenia", "relations": [ADJOINS]}),
     )
-    plain = Environment(graph, EnvironmentConfig(preset="graphwalker-wide"))
-    look = Call("get_triples", {"entity": "Arvenia", "relations": [ADJOINS]})
     question = Question("q", "What?", (Entity("m.c0", "Arvenia"),), ())
-    calls = [one.toolbox(question).call(look).graph_calls for one in (plain, there)]
-    assert calls[1] == calls[0] + 3  # two countries and a sea
+
+    def looked(**options: bool) -> Observation:
+        settings = EnvironmentConfig(preset="graphwalker-wide", options=options)
+        tools = Environment(graph, settings).toolbox(question)
+        return [tools.call(call) for call in calls][-1]
+
+    shown, plain = looked(show_types=True), looked()
+    assert shown.graph_calls == plain.graph_calls + 3  # two countries and a sea
+    assert shown.text == plain.text.replace("#1: ", "#1: (countries) ")
 
     def down(self, entity_id):
         raise GraphError("the graph is down")
 
     monkeypatch.setattr(type(graph), "types", down)
+    assert looked().text == plain.text
     with pytest.raises(GraphError):
-        there.toolbox(question).call(look)
+        looked(show_types=True)
 
 
 def test_a_gold_path_with_a_condition_is_answered_by_its_noun(typed_environment):
