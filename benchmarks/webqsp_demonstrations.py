@@ -17,7 +17,7 @@ from graphwalker.files import read_records, write_jsonl
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
 from graphwalker.policies.base import Completion
 from graphwalker.protocols.base import FinalAnswer
-from graphwalker.query.type_nouns import is_called, table
+from graphwalker.query.type_nouns import has_noun, is_called, table
 from graphwalker.question import Question
 from graphwalker.ranking.bm25 import Ranker
 from graphwalker.tools.base import Call, ToolBox
@@ -148,7 +148,9 @@ def first_relations(
     """Write walks that take the relation that is listed first and answer with all that it shows:
     one-hop questions of the file about any entity of the graph, at which one relation after the
     other is moved to the first place. Questions take a part of the graph's relations alone, and an
-    agent that has not seen one taken leaves it where it is first. Returns the counts."""
+    agent that has not seen one taken leaves it where it is first. Where results show types, no
+    question that asks for one: it is not to be answered with what comes first. Returns the
+    counts."""
     graph, rng = environment.graph, random.Random(seed)
     entities = having(graph)
     relations = sorted(entities)
@@ -163,6 +165,8 @@ def first_relations(
 
     there = Environment(graph, environment.config, replace(environment.preset, tools=tools))
     templates = _templates(questions, "1-hop")
+    if environment.config.options.get("show_types"):
+        templates = [template for template in templates if not asked_noun(template.text)]
     taken = Counter[str]()
     walks: list[Trajectory] = []
     for number in range(count):
@@ -215,7 +219,8 @@ def asked_noun(text: str) -> str:
 
 def _next_relations(walk: Trajectory, noun: str, environment: Environment) -> Trajectory | None:
     """The walk with the relations before its own taken first; None where one of them leads to
-    something of that noun, or its own does not, or to more than a page."""
+    something of that noun, or its own does not, or to more than a page, or to nothing of a type
+    that has a noun, as nothing can be told there."""
     topic, graph = walk.question.topic_entities[0], environment.graph
     right = next(_relations(walk))
     episode = Episode(walk.question, 0, environment)
@@ -225,9 +230,10 @@ def _next_relations(walk: Trajectory, noun: str, environment: Environment) -> Tr
     for relation in dict.fromkeys(listed):
         write(Call("get_triples", {"entity": topic.name, "relations": [relation]}))
         seen = episode.turns[-1]
-        found = ends(seen.triples, topic.id, frozenset())
-        called = any(is_called(noun, graph.types(end)) for end in found)
-        if seen.error or seen.hidden or called != (relation == right):
+        kinds = [graph.types(end) for end in ends(seen.triples, topic.id, frozenset())]
+        called = any(is_called(noun, of_end) for of_end in kinds)
+        named = any(has_noun(kind) for of_end in kinds for kind in of_end)
+        if seen.error or seen.hidden or called != (relation == right) or not named:
             return None
         if relation == right:
             break

@@ -131,7 +131,7 @@ def test_a_question_asks_for_a_type_behind_what_or_which(text: str, noun: str):
 
 def test_the_next_relation_is_taken_where_the_one_before_leads_to_no_such_thing(tmp_path: Path):
     names = {"m.a": "A", "m.b": "Barland", "m.c": "Cole", "m.d": "Dorf"}
-    types = {"m.b": ["location.country"], "m.d": ["location.citytown"]}
+    types = {"m.b": ["location.country"], "m.c": ["film.film"], "m.d": ["location.citytown"]}
     triples = [("m.a", "a.b.c1", "m.c"), ("m.a", "a.b.c2", "m.d"), ("m.a", "a.b.c3", "m.b")]
     graph = MemoryGraph(triples, names, types)
     config = EnvironmentConfig(
@@ -153,5 +153,34 @@ def test_the_next_relation_is_taken_where_the_one_before_leads_to_no_such_thing(
     assert made.question.id == "a.b.c3" and made.answer == ("Barland",)
     taken = [turn.action["arguments"]["relations"] for turn in made.turns[1:-1]]
     assert taken == [["a.b.c1"], ["a.b.c2"], ["a.b.c3"]]
-    assert [turn.observation[:13] for turn in made.turns[1:-1]][1] == "#2: (cities) "
+    kinds = [turn.observation.partition(" [")[0] for turn in made.turns[1:-1]]
+    assert kinds == ["#1: (movies)", "#2: (cities)", "#3: (country)"]
     assert made.turns[-1].action == {"answer": ["#3"]}
+
+
+def test_nothing_is_told_by_a_result_without_types(tmp_path: Path):
+    types = {"m.b": ["location.country"]}
+    triples = [("m.a", "a.b.c1", "m.c"), ("m.a", "a.b.c2", "m.b")]
+    graph = MemoryGraph(triples, {"m.a": "A", "m.b": "Barland", "m.c": "Cole"}, types)
+    config = EnvironmentConfig(
+        preset="graphwalker-wide", ranker="bm25", options={"show_types": True}
+    )
+    there = Environment(graph, config)
+    question = Question("q", "what country?", (Entity("m.a", "A"),), structure="1-hop")
+    policy = ScriptedPolicy({"q": [LOOK, take("a.b.c2"), DONE]})
+    source, out = tmp_path / "all.jsonl", tmp_path / "next.jsonl"
+    write_jsonl(source, (run.to_json() for run in rollout([question], there, policy)))
+    assert next_relations(source, there, out) == {"later": 1}
+
+
+def test_a_question_for_a_type_takes_no_first_relation_where_types_are_shown(tmp_path: Path):
+    texts = ("What city does A know?", "Where does A go?")
+    questions = [Question(t, t, (Entity("m.a", "A"),), structure="1-hop") for t in texts]
+    source, out = tmp_path / "q.jsonl", tmp_path / "first.jsonl"
+    write_jsonl(source, (one.to_json() for one in questions))
+    for shown, asked in ((False, {"What", "Where"}), (True, {"Where"})):
+        options = {"show_types": shown}
+        config = EnvironmentConfig(preset="graphwalker-wide", ranker="bm25", options=options)
+        first_relations(source, Environment(GRAPH, config), 12, 0, out)
+        made = read_records(out, Trajectory.from_json)
+        assert {walk.question.text.split()[0] for walk in made} == asked

@@ -5,11 +5,12 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import combinations
 
 from graphwalker.config import Config
 from graphwalker.graphs.base import Entity, KnowledgeGraph
-from graphwalker.query.type_nouns import has_noun, is_called, nouns_of
+from graphwalker.query.type_nouns import has_noun, is_called, nouns_of, phrases_in
 from graphwalker.question import Question
 from graphwalker.ranking.bm25 import Ranker, bm25
 from graphwalker.tools.base import ErrorKind, Observation, ShownTriple
@@ -84,7 +85,8 @@ class WideOptions(Config):
     a noun of it, as the graph has types: what tools do not show, a tiny model need not know."""
     show_types: bool = False
     """Whether a result of triples begins with what it leads to is called, the most frequent types
-    first: `#1: (countries, seas) [...]`. It shows that nothing there is what was asked for."""
+    first, by the question's own noun where it has one: `#1: (countries, seas) [...]`. It shows that
+    nothing there is what was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,10 +244,18 @@ class ReferenceTools(PagedTools):
         nouns = Counter[str]()
         for end in ends:
             named = [nouns_of(kind) for kind in self._types(end) if has_noun(kind)]
-            nouns.update({of_kind[1] for of_kind in named if of_kind})
+            nouns.update({self._own_noun(of_kind) for of_kind in named if of_kind})
         # The count, then the alphabet: sets have no order.
         often = sorted(nouns, key=lambda noun: (-nouns[noun], noun))[:_SHOWN_TYPES]
         return f"({', '.join(often)}) " if often else ""
+
+    def _own_noun(self, nouns: Sequence[str]) -> str:
+        """The noun of a type that the question has; else the plural."""
+        return next((noun for noun in nouns if noun in self._phrases), nouns[1])
+
+    @cached_property
+    def _phrases(self) -> frozenset[str]:
+        return frozenset(phrases_in(self._question.text))
 
     def _led_to(
         self, seen: Observation, entity: Entity, topics: frozenset[str]
