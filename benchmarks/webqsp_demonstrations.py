@@ -17,7 +17,7 @@ from graphwalker.files import read_records, write_jsonl
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
 from graphwalker.policies.base import Completion
 from graphwalker.protocols.base import FinalAnswer
-from graphwalker.query.type_nouns import has_noun, is_called, table
+from graphwalker.query.type_nouns import is_called, table
 from graphwalker.question import Question
 from graphwalker.ranking.bm25 import Ranker
 from graphwalker.tools.base import Call, ToolBox
@@ -154,24 +154,16 @@ def first_relations(
     graph, rng = environment.graph, random.Random(seed)
     entities = having(graph)
     relations = sorted(entities)
-    wanted = ""
-
-    def tools(graph: KnowledgeGraph, settings: Any, rank: Ranker) -> Callable[[Question], ToolBox]:
-        def wanted_first(question: str, entity: str, relations: tuple[str, ...]) -> Sequence[str]:
-            order = rank(question, entity, relations)
-            return sorted(order, key=lambda relation: relation != wanted)
-
-        return environment.preset.tools(graph, settings, wanted_first)
-
-    there = Environment(graph, environment.config, replace(environment.preset, tools=tools))
+    wanted: list[str] = []
+    there = _reordered(environment, wanted)
     templates = _templates(questions, "1-hop")
     if environment.config.options.get("show_types"):
         templates = [template for template in templates if not asked_noun(template.text)]
     taken = Counter[str]()
     walks: list[Trajectory] = []
     for number in range(count):
-        wanted = relations[number % len(relations)]
-        topic = graph.entity_at(rng.choice(entities[wanted]))
+        wanted[:] = [relations[number % len(relations)]]
+        topic = graph.entity_at(rng.choice(entities[wanted[0]]))
         question = _about(rng.choice(templates), topic, f"first/{number}")
         if walk := _first_relation(Episode(question, 0, there), there):
             taken.update(_relations(walk))
@@ -182,26 +174,53 @@ def first_relations(
 
 
 def next_relations(
-    source: Path, environment: Environment, out: Path, deepest: int = 5
+    source: Path, environment: Environment, out: Path, seed: int = 0, deepest: int = 5
 ) -> dict[str, int]:
     """Write walks that take one relation after the other, as listed, until one leads to what the
-    question asks for by a noun ("what city"): of the file's walks of one hop, those whose relation
-    stands behind others that lead to nothing of that kind, none past the place `deepest`. The
-    types of a result are what tells. Returns the counts."""
-    counts = Counter[str]()
+    question asks for by a noun ("what city"); the types that results show are what tells. Of the
+    file's walks of one hop: those whose relation stands behind others that lead to nothing of the
+    kind, none past the place `deepest`; where it stands first, with another one moved before it;
+    and where it leads to nothing of the kind itself, with three more tried in vain. Returns the
+    counts."""
+    counts, rng = Counter[str](), random.Random(seed)
+    wanted: list[str] = []
+    there = _reordered(environment, wanted)
 
     def walks() -> Iterator[Trajectory]:
         for walk in read_records(source, Trajectory.from_json):
             place, noun = deepest_place(walk), asked_noun(walk.question.text)
-            if not noun or place is None or not _of_one_hop(walk.question):
+            if not noun or place is None or place >= deepest or not _of_one_hop(walk.question):
                 continue
-            counts["first" if place == 0 else "later"] += 1
-            if 0 < place < deepest and (made := _next_relations(walk, noun, environment)):
-                counts["walks"] += 1
+            listed = _listed(walk.turns[0])
+            others = listed[1 : deepest + 1]
+            wanted[:] = [rng.choice(others)] if others and not place else []
+            if made := _next_relations(walk, noun, there):
+                counts["moved" if wanted else "later"] += 1
+                yield made
+            elif not place and (made := _in_vain(walk, noun, environment)):
+                counts["in_vain"] += 1
                 yield made
 
     write_jsonl(out, (walk.to_json() for walk in walks()))
     return dict(counts)
+
+
+def _listed(turn: Turn) -> list[str]:
+    return list(dict.fromkeys(hop.relation for one in turn.listed for hop in one.hops))
+
+
+def _reordered(environment: Environment, wanted: list[str]) -> Environment:
+    """The environment, where relations that are wanted come first in each list."""
+
+    def tools(graph: KnowledgeGraph, settings: Any, rank: Ranker) -> Callable[[Question], ToolBox]:
+        def wanted_first(question: str, entity: str, relations: tuple[str, ...]) -> Sequence[str]:
+            order = rank(question, entity, relations)
+            return sorted(order, key=lambda relation: relation not in wanted)
+
+        return environment.preset.tools(graph, settings, wanted_first)
+
+    preset = replace(environment.preset, tools=tools)
+    return Environment(environment.graph, environment.config, preset)
 
 
 def asked_noun(text: str) -> str:
@@ -217,38 +236,63 @@ def asked_noun(text: str) -> str:
     return next((run for run in runs if run in nouns), "")
 
 
+class _Tried:
+    """An episode in which relations of the topic are taken one after the other."""
+
+    def __init__(self, question: Question, noun: str, environment: Environment) -> None:
+        self.episode = Episode(question, 0, environment)
+        self._topic, self._noun = question.topic_entities[0], noun
+        self._environment = environment
+        self._write(Call("get_relations", {"entity": self._topic.name}))
+        self.listed = _listed(self.episode.turns[-1])
+
+    def take(self, relation: str) -> bool | None:
+        """Whether it leads to something of the noun; None where that is not seen on one page."""
+        self._write(Call("get_triples", {"entity": self._topic.name, "relations": [relation]}))
+        seen, graph = self.episode.turns[-1], self._environment.graph
+        if seen.error or seen.hidden:
+            return None
+        found = ends(seen.triples, self._topic.id, frozenset())
+        return any(is_called(self._noun, graph.types(end)) for end in found)
+
+    def answered(self, walk: Trajectory, number: int) -> Trajectory | None:
+        """With the walk's answer, pointing at that result; None where it is not the same."""
+        names = walk.turns[-1].action["answer"]
+        pointed = [name.replace(reference(1), reference(number), 1) for name in names]
+        self._write(FinalAnswer(tuple(pointed)))
+        made = untimed(self.episode.trajectory("next-relation"))
+        return made if made.answer_ids and set(made.answer_ids) == set(walk.answer_ids) else None
+
+    def _write(self, action: Call | FinalAnswer) -> None:
+        _write(self.episode, self._environment, action)
+
+
 def _next_relations(walk: Trajectory, noun: str, environment: Environment) -> Trajectory | None:
     """The walk with the relations before its own taken first; None where one of them leads to
-    something of that noun, or its own does not, or to more than a page, or to nothing of a type
-    that has a noun, as nothing can be told there."""
-    topic, graph = walk.question.topic_entities[0], environment.graph
-    right = next(_relations(walk))
-    episode = Episode(walk.question, 0, environment)
-    write = _writer(episode, environment)
-    write(Call("get_relations", {"entity": topic.name}))
-    listed = [hop.relation for one in episode.turns[-1].listed for hop in one.hops]
-    for relation in dict.fromkeys(listed):
-        write(Call("get_triples", {"entity": topic.name, "relations": [relation]}))
-        seen = episode.turns[-1]
-        kinds = [graph.types(end) for end in ends(seen.triples, topic.id, frozenset())]
-        called = any(is_called(noun, of_end) for of_end in kinds)
-        named = any(has_noun(kind) for of_end in kinds for kind in of_end)
-        if seen.error or seen.hidden or called != (relation == right) or not named:
+    something of that noun, or its own does not, or it is the first."""
+    right, tried = next(_relations(walk)), _Tried(walk.question, noun, environment)
+    for place, relation in enumerate(tried.listed):
+        if tried.take(relation) is not (relation == right):
             return None
         if relation == right:
-            break
-    number = reference(result_number(episode.turns[-1].observation))
-    pointed = [name.replace("#1", number, 1) for name in walk.turns[-1].action["answer"]]
-    write(FinalAnswer(tuple(pointed)))
-    made = untimed(episode.trajectory("next-relation"))
-    return made if made.answer_ids and set(made.answer_ids) == set(walk.answer_ids) else None
+            number = result_number(tried.episode.turns[-1].observation)
+            return tried.answered(walk, number) if place else None
+    return None
 
 
-def _writer(episode: Episode, environment: Environment) -> Callable[[Call | FinalAnswer], None]:
-    def write(action: Call | FinalAnswer) -> None:
-        episode.feed(Completion(environment.protocol.render("", action)))
+def _in_vain(
+    walk: Trajectory, noun: str, environment: Environment, most: int = 4
+) -> Trajectory | None:
+    """The walk with the relations behind its own tried, too, where it leads to nothing of the noun,
+    and neither do they: the first is then the best."""
+    tried = _Tried(walk.question, noun, environment)
+    if any(tried.take(relation) is not False for relation in tried.listed[:most]):
+        return None
+    return tried.answered(walk, 1)
 
-    return write
+
+def _write(episode: Episode, environment: Environment, action: Call | FinalAnswer) -> None:
+    episode.feed(Completion(environment.protocol.render("", action)))
 
 
 def having(graph: KnowledgeGraph) -> dict[str, list[int]]:
@@ -280,16 +324,15 @@ def _about(template: Question, topic: Entity, question_id: str) -> Question:
 def _first_relation(episode: Episode, environment: Environment) -> Trajectory | None:
     """The walk, where its relation shows something else than the topic, on one page."""
     topic = episode.question.topic_entities[0]
-    write = _writer(episode, environment)
-    write(Call("get_relations", {"entity": topic.name}))
-    listed = [hop.relation for one in episode.turns[-1].listed for hop in one.hops]
-    if not listed:
+    _write(episode, environment, Call("get_relations", {"entity": topic.name}))
+    if not (listed := _listed(episode.turns[-1])):
         return None
-    write(Call("get_triples", {"entity": topic.name, "relations": listed[:1]}))
+    asked = {"entity": topic.name, "relations": listed[:1]}
+    _write(episode, environment, Call("get_triples", asked))
     seen = episode.turns[-1]
     if seen.error or seen.hidden or not ends(seen.triples, topic.id, frozenset()):
         return None
-    write(FinalAnswer((reference(result_number(seen.observation)),)))
+    _write(episode, environment, FinalAnswer((reference(result_number(seen.observation)),)))
     return untimed(episode.trajectory("first-relation"))
 
 
