@@ -17,7 +17,7 @@ from graphwalker.files import read_records, write_jsonl
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
 from graphwalker.policies.base import Completion
 from graphwalker.protocols.base import FinalAnswer
-from graphwalker.query.type_nouns import shown_nouns, shown_table
+from graphwalker.query.type_nouns import is_called, table
 from graphwalker.question import Question
 from graphwalker.ranking.bm25 import Ranker
 from graphwalker.tools.base import Call, ToolBox
@@ -230,7 +230,7 @@ def asked_noun(text: str) -> str:
     ('countries', '')
     """
     words = re.findall(r"[^\W_]+", text.lower())
-    nouns = {noun for row in shown_table().values() for noun in row}
+    nouns = {noun for row in table().values() for noun in row}
     after = next((k + 1 for k, word in enumerate(words) if word in ("what", "which")), len(words))
     runs = (" ".join(words[k : k + size]) for k in (after, after + 1) for size in (3, 2, 1))
     return next((run for run in runs if run in nouns), "")
@@ -253,7 +253,7 @@ class _Tried:
         if seen.error or seen.hidden:
             return None
         found = ends(seen.triples, self._topic.id, frozenset())
-        return any(self._noun in shown_nouns(kind) for end in found for kind in graph.types(end))
+        return any(is_called(self._noun, graph.types(end)) for end in found)
 
     def answered(self, walk: Trajectory, number: int) -> Trajectory | None:
         """With the walk's answer, pointing at that result; None where it is not the same."""

@@ -13,18 +13,9 @@ LONGEST = 3
 @cache
 def table() -> dict[str, tuple[str, ...]]:
     """The nouns of the types of Freebase that people ask for, by `type_nouns.toml`."""
-    return _nouns_of_ids("type")
-
-
-@cache
-def shown_table() -> dict[str, tuple[str, ...]]:
-    """The same, and those of types that a result is named by alone: `language`, `people`."""
-    return {**_nouns_of_ids("shown"), **table()}
-
-
-def _nouns_of_ids(kinds: str) -> dict[str, tuple[str, ...]]:
     text = files("graphwalker.query").joinpath("type_nouns.toml").read_text(encoding="utf-8")
-    return {kind: tuple(row["nouns"]) for row in tomllib.loads(text)[kinds] for kind in row["ids"]}
+    rows = tomllib.loads(text)["type"]
+    return {kind: tuple(row["nouns"]) for row in rows for kind in row["ids"]}
 
 
 def last_words(some_id: str) -> str:
@@ -57,18 +48,6 @@ def has_noun(kind: str) -> bool:
     (True, False, True)
     """
     return kind in table() or "." not in kind or "/" in kind or ":" in kind
-
-
-def shown_nouns(kind: str) -> tuple[str, ...]:
-    """By what a result is named that leads to things of a type, singular and plural first; nothing
-    where nobody would say so.
-
-    >>> shown_nouns("language.human_language"), shown_nouns("common.topic")
-    (('language', 'languages'), ())
-    """
-    return (
-        shown_table()[kind] if kind in shown_table() else nouns_of(kind) if has_noun(kind) else ()
-    )
 
 
 def is_called(noun: str, kinds: Iterable[str]) -> bool:

@@ -10,7 +10,7 @@ from itertools import combinations
 
 from graphwalker.config import Config
 from graphwalker.graphs.base import Entity, KnowledgeGraph
-from graphwalker.query.type_nouns import has_noun, is_called, nouns_of, phrases_in, shown_nouns
+from graphwalker.query.type_nouns import has_noun, is_called, nouns_of, phrases_in
 from graphwalker.question import Question
 from graphwalker.ranking.bm25 import Ranker, bm25
 from graphwalker.tools.base import ErrorKind, Observation, ShownTriple
@@ -84,9 +84,9 @@ class WideOptions(Config):
     """Whether an answer may say `#1 countries` for the entities of result 1 that are of a type, by
     a noun of it, as the graph has types: what tools do not show, a tiny model need not know."""
     show_types: bool = False
-    """Whether a result of triples begins with what it leads to is called: what the question says,
-    then the most frequent: `#1: (countries, places) [...]`. It shows that nothing there is what was
-    asked for."""
+    """Whether a result of triples begins with what it leads to is called, the most frequent types
+    first, by the question's own noun where it has one: `#1: (countries, seas) [...]`. It shows that
+    nothing there is what was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,20 +241,13 @@ class ReferenceTools(PagedTools):
         """What the entities of a result are called; nothing where no type of theirs has a noun."""
         ends = self._results[number - 1].ends
         self._graph_calls += len(ends.keys() - self._kinds.keys())
-        nouns, places = Counter[str](), dict[str, int]()
+        nouns = Counter[str]()
         for end in ends:
-            named = {
-                self._own_noun(n): kind for kind in self._types(end) if (n := shown_nouns(kind))
-            }
-            nouns.update(named.keys())
-            places |= {noun: self._place(noun, kind) for noun, kind in named.items()}
+            named = [nouns_of(kind) for kind in self._types(end) if has_noun(kind)]
+            nouns.update({self._own_noun(of_kind) for of_kind in named if of_kind})
         # The count, then the alphabet: sets have no order.
-        often = sorted(nouns, key=lambda noun: (places[noun], -nouns[noun], noun))[:_SHOWN_TYPES]
+        often = sorted(nouns, key=lambda noun: (-nouns[noun], noun))[:_SHOWN_TYPES]
         return f"({', '.join(often)}) " if often else ""
-
-    def _place(self, noun: str, kind: str) -> int:
-        """First what the question says, then types that are asked for, then the general ones."""
-        return 0 if noun in self._phrases else 1 if has_noun(kind) else 2
 
     def _own_noun(self, nouns: Sequence[str]) -> str:
         """The noun of a type that the question has; else the plural."""
