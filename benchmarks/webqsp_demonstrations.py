@@ -99,7 +99,7 @@ def deepest_place(walk: Trajectory) -> int | None:
         if turn.action.get("tool") == "get_relations" and "page" in arguments:
             return None
         if turn.listed:
-            listed = list(dict.fromkeys(hop.relation for one in turn.listed for hop in one.hops))
+            listed = _listed(turn)
         relations = arguments.get("relations", ())
         places += [listed.index(relation) for relation in relations if relation in listed]
     return max(places)
@@ -152,7 +152,7 @@ def first_relations(
     question that asks for one: it is not to be answered with what comes first. Returns the
     counts."""
     graph, rng = environment.graph, random.Random(seed)
-    entities = having(graph)
+    entities = _having(graph)
     relations = sorted(entities)
     wanted: list[str] = []
     there = _reordered(environment, wanted)
@@ -206,6 +206,7 @@ def next_relations(
 
 
 def _listed(turn: Turn) -> list[str]:
+    """The relations that a turn shows, each once."""
     return list(dict.fromkeys(hop.relation for one in turn.listed for hop in one.hops))
 
 
@@ -295,7 +296,7 @@ def _write(episode: Episode, environment: Environment, action: Call | FinalAnswe
     episode.feed(Completion(environment.protocol.render("", action)))
 
 
-def having(graph: KnowledgeGraph) -> dict[str, list[int]]:
+def _having(graph: KnowledgeGraph) -> dict[str, list[int]]:
     """The places of the entities that have a relation, by the relation."""
     found: dict[str, list[int]] = {}
     for place in range(graph.size):
