@@ -33,8 +33,9 @@ class RowConfig(Config):
     copies: dict[int, int] = {}
     """Where `first_share` is set: `{5: 4}` trains four times on a demonstration whose rarest
     relation is in at most five of them."""
-    type_copies: int = Field(default=1, ge=1)
-    """Where `first_share` is set: how often an epoch has a demonstration that asks for a type."""
+    structure_copies: dict[str, int] = {}
+    """Where `first_share` is set: `{2I: 3}` trains three times on a demonstration of a conjunction
+    of two. An agent learns late to look at the second entity, some seeds not at all."""
     looks: int = Field(default=0, ge=0)
     """Further demonstrations, of the first call alone, at any entities of the graph."""
     environment: dict[str, Any] = {}

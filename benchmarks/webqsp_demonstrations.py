@@ -17,12 +17,14 @@ from graphwalker.files import read_records, write_jsonl
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
 from graphwalker.policies.base import Completion
 from graphwalker.protocols.base import FinalAnswer
-from graphwalker.query.type_nouns import is_called, table
+from graphwalker.query.type_nouns import asked_noun, is_called
 from graphwalker.question import Question
 from graphwalker.ranking.bm25 import Ranker
 from graphwalker.tools.base import Call, ToolBox
 from graphwalker.tools.wide.references import ends, reference, result_number
 from graphwalker.trajectory import StopReason, Trajectory, Turn
+
+_NONE = re.compile(r"#[0-9]+: \([^()]+: none\) ")
 
 
 def balanced(
@@ -32,13 +34,14 @@ def balanced(
     deepest: int,
     seed: int,
     copies: Mapping[int, int] | None = None,
-    type_copies: int = 1,
+    structure_copies: Mapping[str, int] | None = None,
 ) -> dict[str, int]:
     """Write the walks whose relations stand among the first `deepest` of their lists, without
     further pages; of those that take another than the first as many, drawn by seed, as leave
     `first_share` to the first. Walks of several hops are all kept: few have such relations at each
-    hop, and an agent that hardly sees them answers after the first. `copies` as in `repeated`;
-    questions for a type are written `type_copies` times. Returns the counts."""
+    hop, and an agent that hardly sees them answers after the first. Where results show types, one
+    of one hop whose result holds none of the type asked for is left out. `copies` as in `repeated`;
+    `{"2I": 3}` as `structure_copies` writes conjunctions of two three times. Returns the counts."""
     first: list[Trajectory] = []
     later: list[Trajectory] = []
     several: list[Trajectory] = []
@@ -47,7 +50,7 @@ def balanced(
         place = deepest_place(walk)
         if place is not None and not _of_one_hop(walk.question):
             several.append(walk)
-        elif place is None or place >= deepest:
+        elif place is None or place >= deepest or _answers_with_none(walk):
             dropped += 1
         else:
             (later if place else first).append(walk)
@@ -55,12 +58,18 @@ def balanced(
     rng.shuffle(later)
     later = later[: round(len(first) * (1 - first_share) / first_share)]
     kept = [*first, *later, *several]
-    kept += [w for w in kept if w.question.structure == "type"] * (type_copies - 1)
+    often = structure_copies or {}
+    kept = [walk for walk in kept for _ in range(often.get(walk.question.structure, 1))]
     rng.shuffle(kept)
     rows = repeated(kept, copies, seed) if copies else kept
     write_jsonl(out, (walk.to_json() for walk in rows))
     counts = {"first": len(first), "later": len(later), "several_hops": len(several)}
     return {**counts, "dropped": dropped, "rows": len(rows)}
+
+
+def _answers_with_none(walk: Trajectory) -> bool:
+    """Whether its result says that it holds nothing of the type that is asked for."""
+    return any(_NONE.match(turn.observation) for turn in walk.turns)
 
 
 def _of_one_hop(question: Question) -> bool:
@@ -158,7 +167,7 @@ def first_relations(
     there = _reordered(environment, wanted)
     templates = _templates(questions, "1-hop")
     if environment.config.options.get("show_types"):
-        templates = [template for template in templates if not asked_noun(template.text)]
+        templates = [template for template in templates if not _asked_noun(template, graph)]
     taken = Counter[str]()
     walks: list[Trajectory] = []
     for number in range(count):
@@ -188,7 +197,7 @@ def next_relations(
 
     def walks() -> Iterator[Trajectory]:
         for walk in read_records(source, Trajectory.from_json):
-            place, noun = deepest_place(walk), asked_noun(walk.question.text)
+            place, noun = deepest_place(walk), _asked_noun(walk.question, environment.graph)
             if not noun or place is None or place >= deepest or not _of_one_hop(walk.question):
                 continue
             listed = _listed(walk.turns[0])
@@ -224,17 +233,9 @@ def _reordered(environment: Environment, wanted: list[str]) -> Environment:
     return Environment(environment.graph, environment.config, preset)
 
 
-def asked_noun(text: str) -> str:
-    """The noun of a type that a question asks for, "" where there is none.
-
-    >>> asked_noun("what three countries border Oslo?"), asked_noun("who is Ann?")
-    ('countries', '')
-    """
-    words = re.findall(r"[^\W_]+", text.lower())
-    nouns = {noun for row in table().values() for noun in row}
-    after = next((k + 1 for k, word in enumerate(words) if word in ("what", "which")), len(words))
-    runs = (" ".join(words[k : k + size]) for k in (after, after + 1) for size in (3, 2, 1))
-    return next((run for run in runs if run in nouns), "")
+def _asked_noun(question: Question, graph: KnowledgeGraph) -> str:
+    topics = question.topic_entities
+    return asked_noun(question.text, [kind for one in topics for kind in graph.types(one.id)])
 
 
 class _Tried:

@@ -123,7 +123,7 @@ class Rows:
             out = ("--out", str(every.parent))
             self._command(f"walks-{name}-{kind}", "experts", *where, *out, *settings_line(of))
             if row.first_share and kind == SYNTHESIS:
-                often = (row.copies, row.type_copies)
+                often = (row.copies, row.structure_copies)
                 choice = (row.first_share, row.deepest, self.config.seed, *often)
                 balance = partial(balanced, every, self._walks(name, kind), *choice)
                 self._once(f"balanced-{name}-{kind}", balance)

@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
 
@@ -12,9 +12,19 @@ LONGEST = 3
 
 @cache
 def table() -> dict[str, tuple[str, ...]]:
-    """The nouns of the types of Freebase that people ask for, by `type_nouns.toml`."""
+    """The nouns of the types of Freebase that questions are made for, by `type_nouns.toml`."""
+    return _rows("type")
+
+
+@cache
+def asked_table() -> dict[str, tuple[str, ...]]:
+    """As `table`, and the nouns of more types that people ask for."""
+    return {**_rows("type"), **_rows("asked")}
+
+
+def _rows(name: str) -> dict[str, tuple[str, ...]]:
     text = files("graphwalker.query").joinpath("type_nouns.toml").read_text(encoding="utf-8")
-    rows = tomllib.loads(text)["type"]
+    rows = tomllib.loads(text)[name]
     return {kind: tuple(row["nouns"]) for row in rows for kind in row["ids"]}
 
 
@@ -35,19 +45,28 @@ def nouns_of(kind: str) -> tuple[str, ...]:
     >>> nouns_of("location.us_county"), nouns_of("http://x.org/ns#RailwayStation")
     (('county', 'counties'), ('railway station', 'railway stations'))
     """
-    if kind in table():
-        return table()[kind]
+    if kind in asked_table():
+        return asked_table()[kind]
     noun = last_words(kind)
     return (noun, _plural(noun)) if noun else ()
 
 
 def has_noun(kind: str) -> bool:
-    """Whether people ask by this type: of Freebase's those in the table, of other graphs all.
+    """Whether questions ask by this type: of Freebase's those in `table`, of other graphs all.
 
     >>> has_noun("location.country"), has_noun("common.topic"), has_noun("Person")
     (True, False, True)
     """
-    return kind in table() or "." not in kind or "/" in kind or ":" in kind
+    return kind in table() or not is_of_freebase(kind)
+
+
+def is_of_freebase(kind: str) -> bool:
+    """Whether the id of a type is one of Freebase, `domain.type`.
+
+    >>> is_of_freebase("location.country"), is_of_freebase("http://x.org/ns#Country")
+    (True, False)
+    """
+    return "." in kind and not {"/", ":"} & set(kind)
 
 
 def is_called(noun: str, kinds: Iterable[str]) -> bool:
@@ -72,6 +91,30 @@ def phrases_in(text: str) -> Sequence[str]:
         for start in range(len(words) - size + 1)
     )
     return list(dict.fromkeys(runs))
+
+
+def asked_noun(text: str, kinds: Collection[str]) -> str:
+    """The noun that a question asks for behind "what" or "which", if things of one of these types
+    are called by it, else "". One type of Freebase stands for all of those that people ask for.
+
+    >>> asked_noun("what three countries border Oslo?", ["common.topic"])
+    'countries'
+    >>> asked_noun("what three castles does Ann own?", ["http://x.org/ns#Castle"])
+    'castles'
+    >>> asked_noun("who rules the country?", ["location.country"])
+    ''
+    """
+    known = {noun for kind in kinds for noun in nouns_of(kind) if not is_of_freebase(kind)}
+    if any(is_of_freebase(kind) for kind in kinds):
+        known |= {noun for nouns in asked_table().values() for noun in nouns}
+    words = re.findall(r"[^\W_]+", text.lower())
+    after = next((k + 1 for k, word in enumerate(words) if word in ("what", "which")), len(words))
+    runs = (
+        " ".join(words[start : start + size])
+        for start in (after, after + 1)
+        for size in range(LONGEST, 0, -1)
+    )
+    return next((run for run in runs if run in known), "")
 
 
 def _plural(noun: str) -> str:

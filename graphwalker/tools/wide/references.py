@@ -2,15 +2,13 @@
 for what two showed both, and, where `options.types` is on, `#1 countries` for those of a type."""
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import combinations
 
 from graphwalker.config import Config
 from graphwalker.graphs.base import Entity, KnowledgeGraph
-from graphwalker.query.type_nouns import has_noun, is_called, nouns_of, phrases_in
+from graphwalker.query.type_nouns import asked_noun, has_noun, is_called, nouns_of
 from graphwalker.question import Question
 from graphwalker.ranking.bm25 import Ranker, bm25
 from graphwalker.tools.base import ErrorKind, Observation, ShownTriple
@@ -23,8 +21,6 @@ REFERENCE = re.compile(r"#([0-9]{1,6})(?:\.([0-9]{1,6}))?")
 """`#2`, or `#2.3`: the number of a result, and of an entity in it."""
 _SHARED = re.compile(r"#[0-9]{1,6}(?:\s*&\s*#[0-9]{1,6})+")
 _TYPED = re.compile(r"#([0-9]{1,6})\s+([^\s#&][^#&]*)")
-_SHOWN_TYPES = 6
-"""How many types a result says at most."""
 _LATEST = 8
 """Results of which constrained decoding is offered what they share, and their types."""
 _NUMBER = re.compile(r"#([0-9]{1,6}): ")
@@ -84,9 +80,9 @@ class WideOptions(Config):
     """Whether an answer may say `#1 countries` for the entities of result 1 that are of a type, by
     a noun of it, as the graph has types: what tools do not show, a tiny model need not know."""
     show_types: bool = False
-    """Whether a result of triples begins with what it leads to is called, the most frequent types
-    first, by the question's own noun where it has one: `#1: (countries, seas) [...]`. It shows that
-    nothing there is what was asked for."""
+    """Whether a result of triples begins with how much of it is of the type that the question asks
+    for, by the question's own noun: `#1: (countries: 2 of 8) [...]`, `(countries: all)`,
+    `(countries: none)`. Of a question that asks for no type nothing is said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +120,8 @@ class ReferenceTools(PagedTools):
 
     def signatures(self) -> str:
         typed = ', "#1 countries" for those of them that are countries' if self._by_type else ""
-        kinds = ", and with the types of what they lead to" if self._show_types else ""
+        counted = ", and with how many of them are of the type that the question asks for"
+        kinds = counted if self._show_types else ""
         return (
             f"{super().signatures()}\n"
             f"Triples are shown with a number, such as #2{kinds}: in an answer, "
@@ -168,7 +165,9 @@ class ReferenceTools(PagedTools):
             kinds = [set(self._types(end)) for end in self._results[number - 1].ends]
             shared = set[str].intersection(*kinds) if kinds else set[str]()
             for kind in sorted(set[str]().union(*kinds) - shared):
-                nouns = nouns_of(kind) if has_noun(kind) else ()
+                nouns = nouns_of(kind)
+                if not has_noun(kind):  # else of the types that nobody asks for, too
+                    nouns = [noun for noun in nouns if noun == self._asked_noun()]
                 found += [typed_reference(number, noun) for noun in nouns]
         return list(dict.fromkeys(found))
 
@@ -238,24 +237,23 @@ class ReferenceTools(PagedTools):
         return replace(seen, text=text, graph_calls=self._graph_calls)
 
     def _shown_types(self, number: int) -> str:
-        """What the entities of a result are called; nothing where no type of theirs has a noun."""
+        """How much of a result is of the type asked for; nothing where there is no such type, or
+        the graph knows no type of what is there."""
         ends = self._results[number - 1].ends
         self._graph_calls += len(ends.keys() - self._kinds.keys())
-        nouns = Counter[str]()
-        for end in ends:
-            named = [nouns_of(kind) for kind in self._types(end) if has_noun(kind)]
-            nouns.update({self._own_noun(of_kind) for of_kind in named if of_kind})
-        # The count, then the alphabet: sets have no order.
-        often = sorted(nouns, key=lambda noun: (-nouns[noun], noun))[:_SHOWN_TYPES]
-        return f"({', '.join(often)}) " if often else ""
+        kinds = [self._types(end) for end in ends]
+        noun = self._asked_noun()
+        if not noun or not any(kinds):
+            return ""
+        count = sum(is_called(noun, of_one) for of_one in kinds)
+        share = f"{count} of {len(kinds)}" if count < len(kinds) else "all"
+        return f"({noun}: {share if count else 'none'}) "
 
-    def _own_noun(self, nouns: Sequence[str]) -> str:
-        """The noun of a type that the question has; else the plural."""
-        return next((noun for noun in nouns if noun in self._phrases), nouns[1])
-
-    @cached_property
-    def _phrases(self) -> frozenset[str]:
-        return frozenset(phrases_in(self._question.text))
+    def _asked_noun(self) -> str:
+        """The noun of the type that the question asks for. One that no type of this episode has may
+        call nothing in this graph."""
+        met = {kind for of_one in self._kinds.values() for kind in of_one}
+        return asked_noun(self._question.text, met)
 
     def _led_to(
         self, seen: Observation, entity: Entity, topics: frozenset[str]

@@ -16,6 +16,7 @@ from graphwalker.ceilings.ceiling import reach_of
 from graphwalker.errors import GraphError, UserError
 from graphwalker.files import read_jsonl, write_jsonl
 from graphwalker.graphs.base import Direction, Entity
+from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.graphs.open import open_graph
 from graphwalker.policies.base import Sampling
 from graphwalker.policies.config import PolicyConfig
@@ -23,6 +24,7 @@ from graphwalker.policies.load import load_policy
 from graphwalker.policies.scripted import ScriptedPolicy
 from graphwalker.query.constraint import TYPE, Constraint, constraint_fault, kept
 from graphwalker.query.query import Branch, Hop, Query
+from graphwalker.query.type_nouns import asked_noun, is_called
 from graphwalker.question import Answer, Question
 from graphwalker.ranking.learned.examples import examples
 from graphwalker.scoring import score
@@ -279,25 +281,56 @@ def test_types_are_an_option_that_is_off(graph, typed_environment):
 
 
 @pytest.mark.parametrize("types", [False, True])
-def test_a_result_says_of_which_types_it_is(graph, types):
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("Which countries border Arvenia?", "(countries: 2 of 3) "),
+        ("what two nations border Arvenia?", "(nations: 2 of 3) "),
+        ("in which city is Arvenia?", "(city: none) "),
+        ("Who borders Arvenia?", ""),
+        ("What borders the country Arvenia?", ""),
+    ],
+)
+def test_a_result_says_how_much_of_it_is_of_the_type_asked_for(text, said, types, graph):
     options = {"types": types, "show_types": True}
     there = Environment(graph, EnvironmentConfig(preset="graphwalker-wide", options=options))
-    tools = after_a_look(there)
-    look = {"entity": "Arvenia", "relations": [ADJOINS]}
-    seen, plain = tools.call(Call("get_triples", look)), "#1: (countries) [Arvenia, "
-    assert seen.text.startswith(plain)  # a sea is of no type that has a noun
+    tools = there.toolbox(Question("q", text, (Entity("m.c0", "Arvenia"),), ()))
+    tools.call(Call("get_relations", {"entity": "Arvenia"}))
+    seen = tools.call(Call("get_triples", {"entity": "Arvenia", "relations": [ADJOINS]}))
+    assert seen.text.startswith(f"#1: {said}[Arvenia, ")
     assert result_number(seen.text) == 1
-    assert "the types of what they lead to" in tools.signatures()
+    assert "of the type that the question asks for" in tools.signatures()
     assert isinstance(tools, TypedReferences)
     assert bool(tools.typed()) is types
 
 
-def test_types_that_are_shown_are_asked_of_the_graph(graph, monkeypatch):
+@pytest.mark.parametrize(
+    ("types", "text", "said"),
+    [
+        ({"a": ["T"], "b": ["Castle"], "c": ["Abbey"]}, "Which castle?", "(castle: 1 of 2) "),
+        ({"a": ["T"], "b": ["Castle"], "c": ["Castle"]}, "Which castle?", "(castle: all) "),
+        ({"a": ["T"], "b": ["Abbey"], "c": ["Abbey"]}, "Which castle?", ""),  # no such type is met
+        ({"a": ["T"], "b": ["Abbey"], "c": ["Abbey"]}, "Which country?", ""),
+        ({}, "Which castle?", ""),
+    ],
+)
+def test_a_graph_of_ones_own_says_nothing_of_types_that_it_may_not_have(types, text, said):
+    names = {i: i.upper() for i in "abc"}
+    graph = MemoryGraph([("a", "visited", "b"), ("a", "visited", "c")], names, types)
+    options = {"show_types": True}
+    there = Environment(graph, EnvironmentConfig(preset="graphwalker-wide", options=options))
+    tools = there.toolbox(Question("q", text, (Entity("a", "A"),), ()))
+    tools.call(Call("get_relations", {"entity": "A"}))
+    seen = tools.call(Call("get_triples", {"entity": "A", "relations": ["visited"]}))
+    assert seen.text.startswith(f"#1: {said}[A, visited, ")
+
+
+def test_types_that_are_shown_are_read_from_the_graph(graph, monkeypatch):
     calls = (
         Call("get_relations", {"entity": "Arvenia"}),
         Call("get_triples", {"entity": "Arvenia", "relations": [ADJOINS]}),
     )
-    question = Question("q", "What?", (Entity("m.c0", "Arvenia"),), ())
+    question = Question("q", "Which country is it?", (Entity("m.c0", "Arvenia"),), ())
 
     def looked(**options: bool) -> Observation:
         settings = EnvironmentConfig(preset="graphwalker-wide", options=options)
@@ -306,7 +339,7 @@ def test_types_that_are_shown_are_asked_of_the_graph(graph, monkeypatch):
 
     shown, plain = looked(show_types=True), looked()
     assert shown.graph_calls == plain.graph_calls + 3  # two countries and a sea
-    assert shown.text == plain.text.replace("#1: ", "#1: (countries) ")
+    assert shown.text == plain.text.replace("#1: ", "#1: (country: 2 of 3) ")
 
     def down(self, entity_id):
         raise GraphError("the graph is down")
@@ -315,6 +348,13 @@ def test_types_that_are_shown_are_asked_of_the_graph(graph, monkeypatch):
     assert looked().text == plain.text
     with pytest.raises(GraphError):
         looked(show_types=True)
+
+
+def test_more_types_are_known_than_questions_are_made_for():
+    assert nouns_of_type("language.human_language") == ()
+    assert is_called("languages", ["language.human_language"])
+    assert asked_noun("what language is it?", ["common.topic"]) == "language"
+    assert asked_noun("what languages are these?", ["Person"]) == ""
 
 
 def test_a_gold_path_with_a_condition_is_answered_by_its_noun(typed_environment):
