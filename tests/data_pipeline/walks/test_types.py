@@ -282,7 +282,7 @@ def test_types_are_an_option_that_is_off(graph, typed_environment):
 
 @pytest.mark.parametrize("types", [False, True])
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "shown"),
     [
         ("Which countries border Arvenia?", "(countries: 2 of 3) "),
         ("what two nations border Arvenia?", "(nations: 2 of 3) "),
@@ -291,13 +291,13 @@ def test_types_are_an_option_that_is_off(graph, typed_environment):
         ("What borders the country Arvenia?", ""),
     ],
 )
-def test_a_result_says_how_much_of_it_is_of_the_type_asked_for(text, said, types, graph):
+def test_a_result_says_how_much_of_it_is_of_the_type_asked_for(text, shown, types, graph):
     options = {"types": types, "show_types": True}
     there = Environment(graph, EnvironmentConfig(preset="graphwalker-wide", options=options))
     tools = there.toolbox(Question("q", text, (Entity("m.c0", "Arvenia"),), ()))
     tools.call(Call("get_relations", {"entity": "Arvenia"}))
     seen = tools.call(Call("get_triples", {"entity": "Arvenia", "relations": [ADJOINS]}))
-    assert seen.text.startswith(f"#1: {said}[Arvenia, ")
+    assert seen.text.startswith(f"#1: {shown}[Arvenia, ")
     assert result_number(seen.text) == 1
     assert "of the type that the question asks for" in tools.signatures()
     assert isinstance(tools, TypedReferences)
@@ -305,7 +305,7 @@ def test_a_result_says_how_much_of_it_is_of_the_type_asked_for(text, said, types
 
 
 @pytest.mark.parametrize(
-    ("types", "text", "said"),
+    ("types", "text", "shown"),
     [
         ({"a": ["T"], "b": ["Castle"], "c": ["Abbey"]}, "Which castle?", "(castle: 1 of 2) "),
         ({"a": ["T"], "b": ["Castle"], "c": ["Castle"]}, "Which castle?", "(castle: all) "),
@@ -314,7 +314,7 @@ def test_a_result_says_how_much_of_it_is_of_the_type_asked_for(text, said, types
         ({}, "Which castle?", ""),
     ],
 )
-def test_a_graph_of_ones_own_says_nothing_of_types_that_it_may_not_have(types, text, said):
+def test_a_graph_of_ones_own_says_nothing_of_types_that_it_may_not_have(types, text, shown):
     names = {i: i.upper() for i in "abc"}
     graph = MemoryGraph([("a", "visited", "b"), ("a", "visited", "c")], names, types)
     options = {"show_types": True}
@@ -322,7 +322,7 @@ def test_a_graph_of_ones_own_says_nothing_of_types_that_it_may_not_have(types, t
     tools = there.toolbox(Question("q", text, (Entity("a", "A"),), ()))
     tools.call(Call("get_relations", {"entity": "A"}))
     seen = tools.call(Call("get_triples", {"entity": "A", "relations": ["visited"]}))
-    assert seen.text.startswith(f"#1: {said}[A, visited, ")
+    assert seen.text.startswith(f"#1: {shown}[A, visited, ")
 
 
 def test_types_that_are_shown_are_read_from_the_graph(graph, monkeypatch):
