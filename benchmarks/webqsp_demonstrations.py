@@ -17,7 +17,7 @@ from graphwalker.files import read_records, write_jsonl
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
 from graphwalker.policies.base import Completion
 from graphwalker.protocols.base import FinalAnswer
-from graphwalker.query.type_nouns import asked_noun, is_called
+from graphwalker.query.type_nouns import wanted_noun, is_called
 from graphwalker.question import Question
 from graphwalker.ranking.bm25 import Ranker
 from graphwalker.tools.base import Call, ToolBox
@@ -167,7 +167,7 @@ def first_relations(
     there = _reordered(environment, wanted)
     templates = _templates(questions, "1-hop")
     if environment.config.options.get("show_types"):
-        templates = [template for template in templates if not _asked_noun(template, graph)]
+        templates = [template for template in templates if not _wanted_noun(template, graph)]
     taken = Counter[str]()
     walks: list[Trajectory] = []
     for number in range(count):
@@ -197,7 +197,7 @@ def next_relations(
 
     def walks() -> Iterator[Trajectory]:
         for walk in read_records(source, Trajectory.from_json):
-            place, noun = deepest_place(walk), _asked_noun(walk.question, environment.graph)
+            place, noun = deepest_place(walk), _wanted_noun(walk.question, environment.graph)
             if not noun or place is None or place >= deepest or not _of_one_hop(walk.question):
                 continue
             listed = _listed(walk.turns[0])
@@ -233,9 +233,9 @@ def _reordered(environment: Environment, wanted: list[str]) -> Environment:
     return Environment(environment.graph, environment.config, preset)
 
 
-def _asked_noun(question: Question, graph: KnowledgeGraph) -> str:
+def _wanted_noun(question: Question, graph: KnowledgeGraph) -> str:
     topics = question.topic_entities
-    return asked_noun(question.text, [kind for one in topics for kind in graph.types(one.id)])
+    return wanted_noun(question.text, [kind for one in topics for kind in graph.types(one.id)])
 
 
 class _Tried:

@@ -17,9 +17,9 @@ def table() -> dict[str, tuple[str, ...]]:
 
 
 @cache
-def asked_table() -> dict[str, tuple[str, ...]]:
+def all_nouns() -> dict[str, tuple[str, ...]]:
     """As `table`, and the nouns of more types that people ask for."""
-    return {**_rows("type"), **_rows("asked")}
+    return {**_rows("type"), **_rows("wanted")}
 
 
 def _rows(name: str) -> dict[str, tuple[str, ...]]:
@@ -45,8 +45,8 @@ def nouns_of(kind: str) -> tuple[str, ...]:
     >>> nouns_of("location.us_county"), nouns_of("http://x.org/ns#RailwayStation")
     (('county', 'counties'), ('railway station', 'railway stations'))
     """
-    if kind in asked_table():
-        return asked_table()[kind]
+    if kind in all_nouns():
+        return all_nouns()[kind]
     noun = last_words(kind)
     return (noun, _plural(noun)) if noun else ()
 
@@ -93,20 +93,20 @@ def phrases_in(text: str) -> Sequence[str]:
     return list(dict.fromkeys(runs))
 
 
-def asked_noun(text: str, kinds: Collection[str]) -> str:
+def wanted_noun(text: str, kinds: Collection[str]) -> str:
     """The noun that a question asks for behind "what" or "which", if things of one of these types
     are called by it, else "". One type of Freebase stands for all of those that people ask for.
 
-    >>> asked_noun("what three countries border Oslo?", ["common.topic"])
+    >>> wanted_noun("what three countries border Oslo?", ["common.topic"])
     'countries'
-    >>> asked_noun("what three castles does Ann own?", ["http://x.org/ns#Castle"])
+    >>> wanted_noun("what three castles does Ann own?", ["http://x.org/ns#Castle"])
     'castles'
-    >>> asked_noun("who rules the country?", ["location.country"])
+    >>> wanted_noun("who rules the country?", ["location.country"])
     ''
     """
     known = {noun for kind in kinds for noun in nouns_of(kind) if not is_of_freebase(kind)}
     if any(is_of_freebase(kind) for kind in kinds):
-        known |= {noun for nouns in asked_table().values() for noun in nouns}
+        known |= {noun for nouns in all_nouns().values() for noun in nouns}
     words = re.findall(r"[^\W_]+", text.lower())
     after = next((k + 1 for k, word in enumerate(words) if word in ("what", "which")), len(words))
     runs = (

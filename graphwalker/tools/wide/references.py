@@ -8,7 +8,7 @@ from itertools import combinations
 
 from graphwalker.config import Config
 from graphwalker.graphs.base import Entity, KnowledgeGraph
-from graphwalker.query.type_nouns import asked_noun, has_noun, is_called, nouns_of
+from graphwalker.query.type_nouns import wanted_noun, has_noun, is_called, nouns_of
 from graphwalker.question import Question
 from graphwalker.ranking.bm25 import Ranker, bm25
 from graphwalker.tools.base import ErrorKind, Observation, ShownTriple
@@ -167,7 +167,7 @@ class ReferenceTools(PagedTools):
             for kind in sorted(set[str]().union(*kinds) - shared):
                 nouns = nouns_of(kind)
                 if not has_noun(kind):  # else of the types that nobody asks for, too
-                    nouns = [noun for noun in nouns if noun == self._asked_noun()]
+                    nouns = [noun for noun in nouns if noun == self._wanted_noun()]
                 found += [typed_reference(number, noun) for noun in nouns]
         return list(dict.fromkeys(found))
 
@@ -242,18 +242,18 @@ class ReferenceTools(PagedTools):
         ends = self._results[number - 1].ends
         self._graph_calls += len(ends.keys() - self._kinds.keys())
         kinds = [self._types(end) for end in ends]
-        noun = self._asked_noun()
+        noun = self._wanted_noun()
         if not noun or not any(kinds):
             return ""
         count = sum(is_called(noun, of_one) for of_one in kinds)
         share = f"{count} of {len(kinds)}" if count < len(kinds) else "all"
         return f"({noun}: {share if count else 'none'}) "
 
-    def _asked_noun(self) -> str:
+    def _wanted_noun(self) -> str:
         """The noun of the type that the question asks for. One that no type of this episode has may
         call nothing in this graph."""
         met = {kind for of_one in self._kinds.values() for kind in of_one}
-        return asked_noun(self._question.text, met)
+        return wanted_noun(self._question.text, met)
 
     def _led_to(
         self, seen: Observation, entity: Entity, topics: frozenset[str]

@@ -24,7 +24,7 @@ from graphwalker.policies.load import load_policy
 from graphwalker.policies.scripted import ScriptedPolicy
 from graphwalker.query.constraint import TYPE, Constraint, constraint_fault, kept
 from graphwalker.query.query import Branch, Hop, Query
-from graphwalker.query.type_nouns import asked_noun, is_called
+from graphwalker.query.type_nouns import wanted_noun, is_called
 from graphwalker.question import Answer, Question
 from graphwalker.ranking.learned.examples import examples
 from graphwalker.scoring import score
@@ -353,8 +353,8 @@ def test_types_that_are_shown_are_read_from_the_graph(graph, monkeypatch):
 def test_more_types_are_known_than_questions_are_made_for():
     assert nouns_of_type("language.human_language") == ()
     assert is_called("languages", ["language.human_language"])
-    assert asked_noun("what language is it?", ["common.topic"]) == "language"
-    assert asked_noun("what languages are these?", ["Person"]) == ""
+    assert wanted_noun("what language is it?", ["common.topic"]) == "language"
+    assert wanted_noun("what languages are these?", ["Person"]) == ""
 
 
 def test_a_gold_path_with_a_condition_is_answered_by_its_noun(typed_environment):
