@@ -17,7 +17,7 @@ from graphwalker.files import read_records, write_jsonl
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
 from graphwalker.policies.base import Completion
 from graphwalker.protocols.base import FinalAnswer
-from graphwalker.query.type_nouns import wanted_noun, is_called
+from graphwalker.query.type_nouns import is_called, wanted_noun
 from graphwalker.question import Question
 from graphwalker.ranking.bm25 import Ranker
 from graphwalker.tools.base import Call, ToolBox

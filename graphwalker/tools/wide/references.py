@@ -8,7 +8,7 @@ from itertools import combinations
 
 from graphwalker.config import Config
 from graphwalker.graphs.base import Entity, KnowledgeGraph
-from graphwalker.query.type_nouns import wanted_noun, has_noun, is_called, nouns_of
+from graphwalker.query.type_nouns import has_noun, is_called, nouns_of, wanted_noun
 from graphwalker.question import Question
 from graphwalker.ranking.bm25 import Ranker, bm25
 from graphwalker.tools.base import ErrorKind, Observation, ShownTriple

@@ -24,7 +24,7 @@ from graphwalker.policies.load import load_policy
 from graphwalker.policies.scripted import ScriptedPolicy
 from graphwalker.query.constraint import TYPE, Constraint, constraint_fault, kept
 from graphwalker.query.query import Branch, Hop, Query
-from graphwalker.query.type_nouns import wanted_noun, is_called
+from graphwalker.query.type_nouns import is_called, wanted_noun
 from graphwalker.question import Answer, Question
 from graphwalker.ranking.learned.examples import examples
 from graphwalker.scoring import score
