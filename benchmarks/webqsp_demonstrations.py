@@ -24,6 +24,8 @@ from graphwalker.tools.base import Call, ToolBox
 from graphwalker.tools.wide.references import ends, reference, result_number
 from graphwalker.trajectory import StopReason, Trajectory, Turn
 
+_MOVED = (1, 1, 2, 3)
+"""How many relations are moved before the right one, each as often."""
 _NONE = re.compile(r"#[0-9]+: \([^()]+: none\) ")
 
 
@@ -188,9 +190,9 @@ def next_relations(
     """Write walks that take one relation after the other, as listed, until one leads to what the
     question asks for by a noun ("what city"); the types that results show are what tells. Of the
     file's walks of one hop: those whose relation stands behind others that lead to nothing of the
-    kind, none past the place `deepest`; where it stands first, with another one moved before it;
-    and where it leads to nothing of the kind itself, with three more tried in vain. Returns the
-    counts."""
+    kind, none past the place `deepest`; where it stands first, with one to three others moved
+    before it; and where it leads to nothing of the kind itself, with three more tried in vain.
+    Returns the counts."""
     counts, rng = Counter[str](), random.Random(seed)
     wanted: list[str] = []
     there = _reordered(environment, wanted)
@@ -200,10 +202,15 @@ def next_relations(
             place, noun = deepest_place(walk), _wanted_noun(walk.question, environment.graph)
             if not noun or place is None or place >= deepest or not _of_one_hop(walk.question):
                 continue
-            listed = _listed(walk.turns[0])
-            others = listed[1 : deepest + 1]
-            wanted[:] = [rng.choice(others)] if others and not place else []
-            if made := _next_relations(walk, noun, there):
+            others = _listed(walk.turns[0])[1 : deepest + 1]
+            moved = rng.sample(others, min(rng.choice(_MOVED), len(others)))
+            # Fewer, where one of them leads to something of the kind.
+            orders = [[]] if place else [moved[:most] for most in range(len(moved), 0, -1)]
+            made = None
+            while orders and not made:
+                wanted[:] = orders.pop(0)
+                made = _next_relations(walk, noun, there)
+            if made:
                 counts["moved" if wanted else "later"] += 1
                 yield made
             elif not place and (made := _in_vain(walk, noun, environment)):
