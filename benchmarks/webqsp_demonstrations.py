@@ -17,15 +17,17 @@ from graphwalker.files import read_records, write_jsonl
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
 from graphwalker.policies.base import Completion
 from graphwalker.protocols.base import FinalAnswer
-from graphwalker.query.type_nouns import is_called, wanted_noun
+from graphwalker.query.type_nouns import is_called, table, wanted_noun
 from graphwalker.question import Question
 from graphwalker.ranking.bm25 import Ranker
 from graphwalker.tools.base import Call, ToolBox
 from graphwalker.tools.wide.references import ends, reference, result_number
 from graphwalker.trajectory import StopReason, Trajectory, Turn
 
-_MOVED = (1, 1, 2, 3)
+_MOVED = (1, 2, 3, 4)
 """How many relations are moved before the right one, each as often."""
+_OTHER_PLACES = 0.25
+"""Of the questions for a place so many ask for a place of another type once more, in vain."""
 _NONE = re.compile(r"#[0-9]+: \([^()]+: none\) ")
 
 
@@ -185,14 +187,16 @@ def first_relations(
 
 
 def next_relations(
-    source: Path, environment: Environment, out: Path, seed: int = 0, deepest: int = 5
+    source: Path, environment: Environment, out: Path, seed: int = 0, deepest: int = 8
 ) -> dict[str, int]:
     """Write walks that take one relation after the other, as listed, until one leads to what the
     question asks for by a noun ("what city"); the types that results show are what tells. Of the
     file's walks of one hop: those whose relation stands behind others that lead to nothing of the
-    kind, none past the place `deepest`; where it stands first, with one to three others moved
-    before it; and where it leads to nothing of the kind itself, with three more tried in vain.
-    Returns the counts."""
+    kind, none past the place `deepest`; where it stands first, with one to four others moved
+    before it; and where it leads to nothing of the kind itself, or the question is made to ask for
+    a place of another type ("what state" for "what country"), with three more tried in vain: the
+    answer is then what the first leads to. Of a result of several pages that holds nothing of the
+    kind on the first the others are not read. Returns the counts."""
     counts, rng = Counter[str](), random.Random(seed)
     wanted: list[str] = []
     there = _reordered(environment, wanted)
@@ -215,6 +219,10 @@ def next_relations(
                 yield made
             elif not place and (made := _in_vain(walk, noun, environment)):
                 counts["in_vain"] += 1
+                yield made
+            other = "" if place or rng.random() >= _OTHER_PLACES else _other_place(noun, rng)
+            if other and (made := _in_vain(_wanting(walk, noun, other), other, environment)):
+                counts["another_place"] += 1
                 yield made
 
     write_jsonl(out, (walk.to_json() for walk in walks()))
@@ -256,13 +264,15 @@ class _Tried:
         self.listed = _listed(self.episode.turns[-1])
 
     def take(self, relation: str) -> bool | None:
-        """Whether it leads to something of the noun; None where that is not seen on one page."""
+        """Whether it leads to something of the noun, by its first page; None where further pages
+        may have more of that."""
         self._write(Call("get_triples", {"entity": self._topic.name, "relations": [relation]}))
         seen, graph = self.episode.turns[-1], self._environment.graph
-        if seen.error or seen.hidden:
+        if seen.error:
             return None
         found = ends(seen.triples, self._topic.id, frozenset())
-        return any(is_called(self._noun, graph.types(end)) for end in found)
+        called = any(is_called(self._noun, graph.types(end)) for end in found)
+        return None if called and seen.hidden else called
 
     def answered(self, walk: Trajectory, number: int) -> Trajectory | None:
         """With the walk's answer, pointing at that result; None where it is not the same."""
@@ -289,11 +299,32 @@ def _next_relations(walk: Trajectory, noun: str, environment: Environment) -> Tr
     return None
 
 
+def _other_place(noun: str, rng: random.Random) -> str:
+    """A noun of another type of places, singular or plural as this one; "" where this is of none.
+
+    >>> _other_place("countries", random.Random(0)).endswith("s")
+    True
+    """
+    rows = [nouns for kind, nouns in table().items() if kind.startswith("location.")]
+    of = next((nouns.index(noun) % 2 for nouns in rows if noun in nouns), None)
+    others = [word for nouns in rows if noun not in nouns for word in nouns[of or 0 :: 2]]
+    return "" if of is None else rng.choice(others)
+
+
+def _wanting(walk: Trajectory, noun: str, other: str) -> Trajectory:
+    """The walk, its question asking for something else."""
+    text = re.sub(rf"\b{noun}\b", other, walk.question.text, count=1, flags=re.IGNORECASE)
+    name = f"{walk.question.id}/{other}"
+    return replace(walk, question=replace(walk.question, id=name, text=text))
+
+
 def _in_vain(
     walk: Trajectory, noun: str, environment: Environment, most: int = 4
 ) -> Trajectory | None:
     """The walk with the relations behind its own tried, too, where it leads to nothing of the noun,
     and neither do they: the first is then the best."""
+    if walk.turns[-1].action["answer"] != [reference(1)]:
+        return None
     tried = _Tried(walk.question, noun, environment)
     if any(tried.take(relation) is not False for relation in tried.listed[:most]):
         return None
