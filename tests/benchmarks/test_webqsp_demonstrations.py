@@ -144,7 +144,7 @@ def test_the_next_relation_is_taken_where_the_one_before_leads_to_no_such_thing(
 
 
 def test_another_relation_is_moved_before_the_right_one_or_tried_in_vain(tmp_path: Path):
-    types = {"m.b": ["location.country"], "m.c": ["film.film"], "m.a": ["location.location"]}
+    types = {"m.b": ["book.book"], "m.c": ["film.film"], "m.a": ["location.location"]}
     triples = [("m.a", "a.b.c1", "m.b"), ("m.a", "a.b.c2", "m.c")]
     graph = MemoryGraph(triples, {"m.a": "A", "m.b": "Barland", "m.c": "Cole"}, types)
     config = EnvironmentConfig(
@@ -153,7 +153,7 @@ def test_another_relation_is_moved_before_the_right_one_or_tried_in_vain(tmp_pat
     there = Environment(graph, config)
     asked = [
         Question(text, text, (Entity("m.a", "A"),), structure="1-hop")
-        for text in ("what country?", "what city?", "who?")
+        for text in ("what book?", "what river?", "who?")
     ]
     policy = ScriptedPolicy({q.id: [LOOK, take("a.b.c1"), DONE] for q in asked})
     source, out = tmp_path / "all.jsonl", tmp_path / "next.jsonl"
@@ -197,3 +197,51 @@ def test_a_result_without_what_is_asked_for_is_not_answered_with(tmp_path: Path)
         walks = rollout(asked, Environment(graph, config), policy)
         write_jsonl(source, (run.to_json() for run in walks))
         assert balanced(source, out, 1.0, 8, 0)["rows"] == kept
+
+
+def test_a_place_of_another_type_is_looked_for_in_vain(tmp_path: Path):
+    types = {"m.b": ["location.country"], "m.c": ["film.film"], "m.a": ["location.location"]}
+    triples = [("m.a", "a.b.c1", "m.b"), ("m.a", "a.b.c2", "m.c")]
+    graph = MemoryGraph(triples, {"m.a": "A", "m.b": "Barland", "m.c": "Cole"}, types)
+    options = {"show_types": True}
+    config = EnvironmentConfig(preset="graphwalker-wide", ranker="bm25", options=options)
+    there = Environment(graph, config)
+    asked = [
+        Question(f"q{k}", "What countries?", (Entity("m.a", "A"),), structure="1-hop")
+        for k in range(20)
+    ]
+    policy = ScriptedPolicy({q.id: [LOOK, take("a.b.c1"), DONE] for q in asked})
+    source, out, again = (tmp_path / name for name in ("all.jsonl", "1.jsonl", "2.jsonl"))
+    write_jsonl(source, (run.to_json() for run in rollout(asked, there, policy)))
+    counts = next_relations(source, there, out)
+    assert counts["moved"] == 20 and 0 < counts["another_place"] < 12
+    walks = list(read_records(out, Trajectory.from_json))
+    others = [walk for walk in walks if "countries" not in walk.question.text]
+    assert len(others) == counts["another_place"]
+    for walk in others:
+        noun = walk.question.text.removeprefix("What ").removesuffix("?")
+        assert noun in ("states", "counties", "cities", "towns", "continents")
+        seen = [turn.observation.partition(" [")[0] for turn in walk.turns[1:-1]]
+        assert seen == [f"#1: ({noun}: none)", f"#2: ({noun}: none)"]
+        assert walk.answer == ("Barland",)
+    assert next_relations(source, there, again) == counts
+    assert out.read_bytes() == again.read_bytes()
+
+
+def test_further_pages_of_a_result_without_the_type_are_not_read(tmp_path: Path):
+    names = {"m.a": "A", "m.b": "Barland"} | {f"m.f{k}": f"Film {k}" for k in range(30)}
+    types = {i: ["film.film" if i[2] == "f" else "location.location"] for i in names}
+    types["m.b"] = ["location.country"]
+    triples = [("m.a", "a.b.c1", "m.b"), *(("m.a", "a.b.c2", f"m.f{k}") for k in range(30))]
+    options = {"show_types": True}
+    config = EnvironmentConfig(preset="graphwalker-wide", ranker="bm25", options=options)
+    there = Environment(MemoryGraph(triples, names, types), config)
+    asked = [Question("q", "what country?", (Entity("m.a", "A"),), structure="1-hop")]
+    policy = ScriptedPolicy({"q": [LOOK, take("a.b.c1"), DONE]})
+    source, out = tmp_path / "all.jsonl", tmp_path / "next.jsonl"
+    write_jsonl(source, (run.to_json() for run in rollout(asked, there, policy)))
+    assert next_relations(source, there, out)["moved"] == 1
+    walk = next(iter(read_records(out, Trajectory.from_json)))
+    taken = [turn.action["arguments"] for turn in walk.turns[1:-1]]
+    assert [one["relations"] for one in taken] == [["a.b.c2"], ["a.b.c1"]]
+    assert not any("page" in one for one in taken) and walk.turns[1].hidden
