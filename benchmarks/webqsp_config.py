@@ -43,6 +43,8 @@ class RowConfig(Config):
     next_relations: int = Field(default=0, ge=0)
     """How often an epoch has each demonstration that goes on to the next relation, where the ones
     before lead to nothing of the kind that was asked for."""
+    next_anywhere: int = Field(default=0, ge=0)
+    """Further demonstrations of that sort, at any entities of the graph."""
     first_relations: int = Field(default=0, ge=0)
     """Further demonstrations that take the first relation of a list, at any entities of the graph,
     one relation of it after the other in that place."""

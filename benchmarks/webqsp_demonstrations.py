@@ -17,17 +17,13 @@ from graphwalker.files import read_records, write_jsonl
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
 from graphwalker.policies.base import Completion
 from graphwalker.protocols.base import FinalAnswer
-from graphwalker.query.type_nouns import is_called, table, wanted_noun
+from graphwalker.query.type_nouns import wanted_noun
 from graphwalker.question import Question
 from graphwalker.ranking.bm25 import Ranker
 from graphwalker.tools.base import Call, ToolBox
 from graphwalker.tools.wide.references import ends, reference, result_number
 from graphwalker.trajectory import StopReason, Trajectory, Turn
 
-_MOVED = (1, 2, 3, 4)
-"""How many relations are moved before the right one, each as often."""
-_OTHER_PLACES = 0.25
-"""Of the questions for a place so many ask for a place of another type once more, in vain."""
 _NONE = re.compile(r"#[0-9]+: \([^()]+: none\) ")
 
 
@@ -52,7 +48,7 @@ def balanced(
     dropped = 0
     for walk in read_records(source, Trajectory.from_json):
         place = deepest_place(walk)
-        if place is not None and not _of_one_hop(walk.question):
+        if place is not None and not of_one_hop(walk.question):
             several.append(walk)
         elif place is None or place >= deepest or _answers_with_none(walk):
             dropped += 1
@@ -76,7 +72,7 @@ def _answers_with_none(walk: Trajectory) -> bool:
     return any(_NONE.match(turn.observation) for turn in walk.turns)
 
 
-def _of_one_hop(question: Question) -> bool:
+def of_one_hop(question: Question) -> bool:
     return question.structure == "1-hop" or (question.structure == "type" and question.hops == 1)
 
 
@@ -84,7 +80,7 @@ def repeated(walks: Sequence[Trajectory], copies: Mapping[int, int], seed: int) 
     """The walks in another order, those with a rare relation several times: `{5: 4}` writes a walk
     four times whose rarest relation at most five walks take. An agent that has seen a relation a
     few times reads the listings in which it is right badly."""
-    taken = [set(_relations(walk)) for walk in walks]
+    taken = [set(relations_of(walk)) for walk in walks]
     uses = Counter(relation for relations in taken for relation in relations)
     rows: list[Trajectory] = []
     for walk, relations in zip(walks, taken, strict=True):
@@ -95,7 +91,7 @@ def repeated(walks: Sequence[Trajectory], copies: Mapping[int, int], seed: int) 
     return rows
 
 
-def _relations(walk: Trajectory) -> Iterator[str]:
+def relations_of(walk: Trajectory) -> Iterator[str]:
     """Those that it asks for triples of."""
     for turn in walk.turns:
         if turn.action.get("tool") == "get_triples":
@@ -112,7 +108,7 @@ def deepest_place(walk: Trajectory) -> int | None:
         if turn.action.get("tool") == "get_relations" and "page" in arguments:
             return None
         if turn.listed:
-            listed = _listed(turn)
+            listed = listed_in(turn)
         relations = arguments.get("relations", ())
         places += [listed.index(relation) for relation in relations if relation in listed]
     return max(places)
@@ -142,13 +138,13 @@ def first_looks(
     """Write walks of one turn, the look at the topic: questions of the file with any entity of the
     graph in place of their own. A first call that misspells its topic loses the question, and the
     topics of a few thousand questions do not teach how names are copied. Returns the counts."""
-    graph, templates = environment.graph, _templates(questions)
+    graph, templates = environment.graph, templates_of(questions)
     rng, provenance = random.Random(seed), environment.provenance
 
     def looks() -> Iterator[Trajectory]:
         for number in range(count):
             template, topic = rng.choice(templates), graph.entity_at(rng.randrange(graph.size))
-            walk = _first_look(environment, _about(template, topic, f"look/{number}"))
+            walk = _first_look(environment, about(template, topic, f"look/{number}"))
             yield replace(walk, provenance=provenance)
 
     write_jsonl(out, (walk.to_json() for walk in looks()))
@@ -165,82 +161,46 @@ def first_relations(
     question that asks for one: it is not to be answered with what comes first. Returns the
     counts."""
     graph, rng = environment.graph, random.Random(seed)
-    entities = _having(graph)
+    entities = entities_having(graph)
     relations = sorted(entities)
     wanted: list[str] = []
-    there = _reordered(environment, wanted)
-    templates = _templates(questions, "1-hop")
+    there = reordered(environment, wanted)
+    templates = templates_of(questions, "1-hop")
     if environment.config.options.get("show_types"):
-        templates = [template for template in templates if not _wanted_noun(template, graph)]
+        templates = [template for template in templates if not _wants_type(template, graph)]
     taken = Counter[str]()
     walks: list[Trajectory] = []
     for number in range(count):
         wanted[:] = [relations[number % len(relations)]]
         topic = graph.entity_at(rng.choice(entities[wanted[0]]))
-        question = _about(rng.choice(templates), topic, f"first/{number}")
+        question = about(rng.choice(templates), topic, f"first/{number}")
         if walk := _first_relation(Episode(question, 0, there), there):
-            taken.update(_relations(walk))
+            taken.update(relations_of(walk))
             walks.append(walk)
     rng.shuffle(walks)
     write_jsonl(out, (walk.to_json() for walk in walks))
     return {"walks": len(walks), "relations": len(taken)}
 
 
-def next_relations(
-    source: Path, environment: Environment, out: Path, seed: int = 0, deepest: int = 8
-) -> dict[str, int]:
-    """Write walks that take one relation after the other, as listed, until one leads to what the
-    question asks for by a noun ("what city"); the types that results show are what tells. Of the
-    file's walks of one hop: those whose relation stands behind others that lead to nothing of the
-    kind, none past the place `deepest`; where it stands first, with one to four others moved
-    before it; and where it leads to nothing of the kind itself, or the question is made to ask for
-    a place of another type ("what state" for "what country"), with three more tried in vain: the
-    answer is then what the first leads to. Of a result of several pages that holds nothing of the
-    kind on the first the others are not read. Returns the counts."""
-    counts, rng = Counter[str](), random.Random(seed)
-    wanted: list[str] = []
-    there = _reordered(environment, wanted)
-
-    def walks() -> Iterator[Trajectory]:
-        for walk in read_records(source, Trajectory.from_json):
-            place, noun = deepest_place(walk), _wanted_noun(walk.question, environment.graph)
-            if not noun or place is None or place >= deepest or not _of_one_hop(walk.question):
-                continue
-            others = _listed(walk.turns[0])[1 : deepest + 1]
-            moved = rng.sample(others, min(rng.choice(_MOVED), len(others)))
-            # Fewer, where one of them leads to something of the kind.
-            orders = [[]] if place else [moved[:most] for most in range(len(moved), 0, -1)]
-            made = None
-            while orders and not made:
-                wanted[:] = orders.pop(0)
-                made = _next_relations(walk, noun, there)
-            if made:
-                counts["moved" if wanted else "later"] += 1
-                yield made
-            elif not place and (made := _in_vain(walk, noun, environment)):
-                counts["in_vain"] += 1
-                yield made
-            other = "" if place or rng.random() >= _OTHER_PLACES else _other_place(noun, rng)
-            if other and (made := _in_vain(_wanting(walk, noun, other), other, environment)):
-                counts["another_place"] += 1
-                yield made
-
-    write_jsonl(out, (walk.to_json() for walk in walks()))
-    return dict(counts)
+def _wants_type(question: Question, graph: KnowledgeGraph) -> bool:
+    topics = question.topic_entities
+    kinds = [kind for one in topics for kind in graph.types(one.id)]
+    return bool(wanted_noun(question.text, kinds))
 
 
-def _listed(turn: Turn) -> list[str]:
+def listed_in(turn: Turn) -> list[str]:
     """The relations that a turn shows, each once."""
     return list(dict.fromkeys(hop.relation for one in turn.listed for hop in one.hops))
 
 
-def _reordered(environment: Environment, wanted: list[str]) -> Environment:
-    """The environment, where relations that are wanted come first in each list."""
+def reordered(environment: Environment, wanted: list[str]) -> Environment:
+    """The environment, where relations that are wanted come first in each list, in that order."""
 
     def tools(graph: KnowledgeGraph, settings: Any, rank: Ranker) -> Callable[[Question], ToolBox]:
         def wanted_first(question: str, entity: str, relations: tuple[str, ...]) -> Sequence[str]:
             order = rank(question, entity, relations)
-            return sorted(order, key=lambda relation: relation not in wanted)
+            first = [relation for relation in wanted if relation in order]
+            return [*first, *(relation for relation in order if relation not in wanted)]
 
         return environment.preset.tools(graph, settings, wanted_first)
 
@@ -248,94 +208,11 @@ def _reordered(environment: Environment, wanted: list[str]) -> Environment:
     return Environment(environment.graph, environment.config, preset)
 
 
-def _wanted_noun(question: Question, graph: KnowledgeGraph) -> str:
-    topics = question.topic_entities
-    return wanted_noun(question.text, [kind for one in topics for kind in graph.types(one.id)])
-
-
-class _Tried:
-    """An episode in which relations of the topic are taken one after the other."""
-
-    def __init__(self, question: Question, noun: str, environment: Environment) -> None:
-        self.episode = Episode(question, 0, environment)
-        self._topic, self._noun = question.topic_entities[0], noun
-        self._environment = environment
-        self._write(Call("get_relations", {"entity": self._topic.name}))
-        self.listed = _listed(self.episode.turns[-1])
-
-    def take(self, relation: str) -> bool | None:
-        """Whether it leads to something of the noun, by its first page; None where further pages
-        may have more of that."""
-        self._write(Call("get_triples", {"entity": self._topic.name, "relations": [relation]}))
-        seen, graph = self.episode.turns[-1], self._environment.graph
-        if seen.error:
-            return None
-        found = ends(seen.triples, self._topic.id, frozenset())
-        called = any(is_called(self._noun, graph.types(end)) for end in found)
-        return None if called and seen.hidden else called
-
-    def answered(self, walk: Trajectory, number: int) -> Trajectory | None:
-        """With the walk's answer, pointing at that result; None where it is not the same."""
-        names = walk.turns[-1].action["answer"]
-        pointed = [name.replace(reference(1), reference(number), 1) for name in names]
-        self._write(FinalAnswer(tuple(pointed)))
-        made = untimed(self.episode.trajectory("next-relation"))
-        return made if made.answer_ids and set(made.answer_ids) == set(walk.answer_ids) else None
-
-    def _write(self, action: Call | FinalAnswer) -> None:
-        _write(self.episode, self._environment, action)
-
-
-def _next_relations(walk: Trajectory, noun: str, environment: Environment) -> Trajectory | None:
-    """The walk with the relations before its own taken first; None where one of them leads to
-    something of that noun, or its own does not, or it is the first."""
-    right, tried = next(_relations(walk)), _Tried(walk.question, noun, environment)
-    for place, relation in enumerate(tried.listed):
-        if tried.take(relation) is not (relation == right):
-            return None
-        if relation == right:
-            number = result_number(tried.episode.turns[-1].observation)
-            return tried.answered(walk, number) if place else None
-    return None
-
-
-def _other_place(noun: str, rng: random.Random) -> str:
-    """A noun of another type of places, singular or plural as this one; "" where this is of none.
-
-    >>> _other_place("countries", random.Random(0)).endswith("s")
-    True
-    """
-    rows = [nouns for kind, nouns in table().items() if kind.startswith("location.")]
-    of = next((nouns.index(noun) % 2 for nouns in rows if noun in nouns), None)
-    others = [word for nouns in rows if noun not in nouns for word in nouns[of or 0 :: 2]]
-    return "" if of is None else rng.choice(others)
-
-
-def _wanting(walk: Trajectory, noun: str, other: str) -> Trajectory:
-    """The walk, its question asking for something else."""
-    text = re.sub(rf"\b{noun}\b", other, walk.question.text, count=1, flags=re.IGNORECASE)
-    name = f"{walk.question.id}/{other}"
-    return replace(walk, question=replace(walk.question, id=name, text=text))
-
-
-def _in_vain(
-    walk: Trajectory, noun: str, environment: Environment, most: int = 4
-) -> Trajectory | None:
-    """The walk with the relations behind its own tried, too, where it leads to nothing of the noun,
-    and neither do they: the first is then the best."""
-    if walk.turns[-1].action["answer"] != [reference(1)]:
-        return None
-    tried = _Tried(walk.question, noun, environment)
-    if any(tried.take(relation) is not False for relation in tried.listed[:most]):
-        return None
-    return tried.answered(walk, 1)
-
-
-def _write(episode: Episode, environment: Environment, action: Call | FinalAnswer) -> None:
+def play(episode: Episode, environment: Environment, action: Call | FinalAnswer) -> None:
     episode.feed(Completion(environment.protocol.render("", action)))
 
 
-def _having(graph: KnowledgeGraph) -> dict[str, list[int]]:
+def entities_having(graph: KnowledgeGraph) -> dict[str, list[int]]:
     """The places of the entities that have a relation, by the relation."""
     found: dict[str, list[int]] = {}
     for place in range(graph.size):
@@ -346,7 +223,7 @@ def _having(graph: KnowledgeGraph) -> dict[str, list[int]]:
     return found
 
 
-def _templates(questions: Path, structure: str = "") -> list[Question]:
+def templates_of(questions: Path, structure: str = "") -> list[Question]:
     return [
         question
         for question in read_records(questions, Question.from_json)
@@ -355,7 +232,7 @@ def _templates(questions: Path, structure: str = "") -> list[Question]:
     ]
 
 
-def _about(template: Question, topic: Entity, question_id: str) -> Question:
+def about(template: Question, topic: Entity, question_id: str) -> Question:
     """The template's words about another entity."""
     text = template.text.replace(template.topic_entities[0].name, topic.name)
     return Question(question_id, text, (topic,))
@@ -364,15 +241,15 @@ def _about(template: Question, topic: Entity, question_id: str) -> Question:
 def _first_relation(episode: Episode, environment: Environment) -> Trajectory | None:
     """The walk, where its relation shows something else than the topic, on one page."""
     topic = episode.question.topic_entities[0]
-    _write(episode, environment, Call("get_relations", {"entity": topic.name}))
-    if not (listed := _listed(episode.turns[-1])):
+    play(episode, environment, Call("get_relations", {"entity": topic.name}))
+    if not (listed := listed_in(episode.turns[-1])):
         return None
     asked = {"entity": topic.name, "relations": listed[:1]}
-    _write(episode, environment, Call("get_triples", asked))
+    play(episode, environment, Call("get_triples", asked))
     seen = episode.turns[-1]
     if seen.error or seen.hidden or not ends(seen.triples, topic.id, frozenset()):
         return None
-    _write(episode, environment, FinalAnswer((reference(result_number(seen.observation)),)))
+    play(episode, environment, FinalAnswer((reference(result_number(seen.observation)),)))
     return untimed(episode.trajectory("first-relation"))
 
 

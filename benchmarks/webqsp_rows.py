@@ -26,11 +26,11 @@ from benchmarks.webqsp_demonstrations import (
     balanced,
     first_looks,
     first_relations,
-    next_relations,
     ways_back,
 )
 from benchmarks.webqsp_questions import Sources
 from benchmarks.webqsp_results import BASELINES, results, table
+from benchmarks.webqsp_types import next_anywhere, next_relations
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.cli import console
 from graphwalker.config import load_config
@@ -96,6 +96,10 @@ class Rows:
                 count, out = row.first_relations, self._first(name)
                 make = partial(self._elsewhere, first_relations, name, count, out)
                 self._once(f"first-{name}", make)
+            if row.next_anywhere:
+                count, out = row.next_anywhere, self._anywhere(name)
+                make = partial(self._elsewhere, next_anywhere, name, count, out)
+                self._once(f"anywhere-{name}", make)
             self._baselines(name)
         self._once("model", self._make_model)
 
@@ -220,6 +224,7 @@ class Rows:
         data += [self._looks(name)] if row.looks else []
         data += [self._first(name)] if row.first_relations else []
         data += [self._next(name)] * row.next_relations
+        data += [self._anywhere(name)] if row.next_anywhere else []
         if not row.mistakes:
             self._sft(self._agent(name, seed), start, data, seed, row.sft)
             return
@@ -272,6 +277,9 @@ class Rows:
 
     def _next(self, name: str) -> Path:
         return self.out / f"next-{name}.jsonl"
+
+    def _anywhere(self, name: str) -> Path:
+        return self.out / f"anywhere-{name}.jsonl"
 
     def _led_back(self, name: str, kind: str) -> Path:
         return self.out / f"mistakes-{name}-{kind}" / "led-back.jsonl"

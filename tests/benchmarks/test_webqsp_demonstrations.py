@@ -7,10 +7,10 @@ from benchmarks.webqsp_demonstrations import (
     balanced,
     deepest_place,
     first_relations,
-    next_relations,
     repeated,
     ways_back,
 )
+from benchmarks.webqsp_types import next_anywhere, next_relations
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.rollout import rollout
 from graphwalker.files import read_records, write_jsonl
@@ -199,33 +199,37 @@ def test_a_result_without_what_is_asked_for_is_not_answered_with(tmp_path: Path)
         assert balanced(source, out, 1.0, 8, 0)["rows"] == kept
 
 
-def test_a_place_of_another_type_is_looked_for_in_vain(tmp_path: Path):
-    types = {"m.b": ["location.country"], "m.c": ["film.film"], "m.a": ["location.location"]}
-    triples = [("m.a", "a.b.c1", "m.b"), ("m.a", "a.b.c2", "m.c")]
-    graph = MemoryGraph(triples, {"m.a": "A", "m.b": "Barland", "m.c": "Cole"}, types)
-    options = {"show_types": True}
-    config = EnvironmentConfig(preset="graphwalker-wide", ranker="bm25", options=options)
-    there = Environment(graph, config)
-    asked = [
-        Question(f"q{k}", "What countries?", (Entity("m.a", "A"),), structure="1-hop")
-        for k in range(20)
+def test_the_list_is_gone_down_at_any_entity(tmp_path: Path):
+    names = {f"m.{k}": f"Place {k}" for k in range(12)}
+    types = {i: ["film.film" if int(i[2:]) % 3 else "location.country"] for i in names}
+    triples = [
+        (f"m.{k}", f"a.b.c{step}", f"m.{(k + step) % 12}")
+        for k in range(12)
+        for step in range(1, 7)
     ]
-    policy = ScriptedPolicy({q.id: [LOOK, take("a.b.c1"), DONE] for q in asked})
-    source, out, again = (tmp_path / name for name in ("all.jsonl", "1.jsonl", "2.jsonl"))
-    write_jsonl(source, (run.to_json() for run in rollout(asked, there, policy)))
-    counts = next_relations(source, there, out)
-    assert counts["moved"] == 20 and 0 < counts["another_place"] < 12
-    walks = list(read_records(out, Trajectory.from_json))
-    others = [walk for walk in walks if "countries" not in walk.question.text]
-    assert len(others) == counts["another_place"]
-    for walk in others:
-        noun = walk.question.text.removeprefix("What ").removesuffix("?")
-        assert noun in ("states", "counties", "cities", "towns", "continents")
-        seen = [turn.observation.partition(" [")[0] for turn in walk.turns[1:-1]]
-        assert seen == [f"#1: ({noun}: none)", f"#2: ({noun}: none)"]
-        assert walk.answer == ("Barland",)
-    assert next_relations(source, there, again) == counts
+    options = {"types": True, "show_types": True}
+    config = EnvironmentConfig(preset="graphwalker-wide", ranker="bm25", options=options)
+    there = Environment(MemoryGraph(triples, names, types), config)
+    asked = Question("q", "what country does Place 0 know?", (Entity("m.0", "Place 0"),))
+    source, out, again = (tmp_path / name for name in ("q.jsonl", "1.jsonl", "2.jsonl"))
+    write_jsonl(source, [replace(asked, structure="1-hop").to_json()])
+    counts = next_anywhere(source, there, 60, 0, out)
+    assert next_anywhere(source, there, 60, 0, again) == counts
     assert out.read_bytes() == again.read_bytes()
+    walks = list(read_records(out, Trajectory.from_json))
+    assert len(walks) == sum(counts.values()) and {"tries_1", "tries_2", "tries_5"} <= set(counts)
+    for walk in walks:
+        listed = list(dict.fromkeys(hop.relation for hop in walk.turns[0].listed[0].hops))
+        taken = [turn.action["arguments"]["relations"][0] for turn in walk.turns[1:-1]]
+        assert taken == listed[: len(taken)]
+        shares = [turn.observation.partition(")")[0].split(": ")[2] for turn in walk.turns[1:-1]]
+        (written,) = walk.turns[-1].action["answer"]
+        assert set(shares[:-1]) <= {"none"}
+        if shares[-1] == "none":
+            assert written == "#1" and len(shares) == 5
+        else:
+            assert written.split()[0] == f"#{len(taken)}"
+            assert (" " in written) is (shares[-1] != "all")
 
 
 def test_further_pages_of_a_result_without_the_type_are_not_read(tmp_path: Path):
