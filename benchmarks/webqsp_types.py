@@ -4,7 +4,7 @@ of them is of it: the next relation is taken where nothing is."""
 import random
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -35,6 +35,7 @@ _MOVED = (1, 2, 3, 4)
 """How many relations are moved before the right one, each as often."""
 _IN_VAIN = 0.1
 """Of the walks at any entity so many look for any noun, most of them in vain."""
+_DRAWN = 8
 _TRIES = 5
 """Relations that are taken before the first is answered with."""
 
@@ -82,9 +83,10 @@ def next_anywhere(
 ) -> dict[str, int]:
     """Write walks as those of `next_relations` about any entity of the graph: one-hop questions of
     the file that want a type, with a noun of what one relation of the entity leads to in place of
-    their own, each relation of the graph in turn, behind up to four others. What the question says
-    besides has nothing to do with them, so what is learned is to go down the list. Of the noun any
-    in a tenth: most of those are looked for in vain. Returns the counts."""
+    their own, each relation of the graph in turn, behind up to four others. Half of the entities
+    are large ones, whose relations have several pages. What the question says besides has nothing
+    to do with them, so what is learned is to go down the list. Of the noun any in a tenth: most of
+    those are looked for in vain. Returns the counts."""
     graph, rng = environment.graph, random.Random(seed)
     entities = entities_having(graph)
     relations = sorted(entities)
@@ -101,7 +103,7 @@ def next_anywhere(
     def walks() -> Iterator[Trajectory]:
         for number in range(count):
             relation = relations[number % len(relations)]
-            topic = graph.entity_at(rng.choice(entities[relation]))
+            topic = _topic(graph, entities[relation], rng)
             template, own = rng.choice(templates)
             fitting = [noun for noun in sorted(plural) if plural[noun] == plural[own]]
             if rng.random() >= _IN_VAIN:
@@ -121,6 +123,18 @@ def next_anywhere(
 
     write_jsonl(out, (walk.to_json() for walk in walks()))
     return dict(counts)
+
+
+def _topic(graph: KnowledgeGraph, places: Sequence[int], rng: random.Random) -> Entity:
+    """Any of the entities at these places, or as often the one of `_DRAWN` with the most triples:
+    its relations have several pages."""
+    drawn = [graph.entity_at(rng.choice(places)) for _ in range(rng.choice((1, _DRAWN)))]
+    return max(drawn, key=lambda entity: _degree(graph, entity))
+
+
+def _degree(graph: KnowledgeGraph, entity: Entity) -> int:
+    sides = (graph.flat_relations(entity.id, direction) for direction in Direction)
+    return sum(count for side in sides for _, count in side)
 
 
 def _kinds_of_ends(graph: KnowledgeGraph, entity: Entity, relation: str) -> set[str]:
@@ -143,7 +157,7 @@ def _down_the_list(question: Question, noun: str, environment: Environment) -> T
             return None
         if found:
             return tried.answered_with(len(tried.episode.turns) - 1)
-    return tried.answered_with(1)
+    return tried.answered_with(1) if tried.listed else None  # the environment may skip all of them
 
 
 def _wanted_noun(question: Question, graph: KnowledgeGraph) -> str:
