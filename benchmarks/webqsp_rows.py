@@ -98,7 +98,8 @@ class Rows:
                 self._once(f"first-{name}", make)
             if row.next_anywhere:
                 count, out = row.next_anywhere, self._anywhere(name)
-                make = partial(self._elsewhere, next_anywhere, name, count, out)
+                walks = partial(next_anywhere, pages=row.next_pages)
+                make = partial(self._elsewhere, walks, name, count, out)
                 self._once(f"anywhere-{name}", make)
             self._baselines(name)
         self._once("model", self._make_model)
