@@ -45,8 +45,6 @@ class RowConfig(Config):
     before lead to nothing of the kind that was asked for."""
     next_anywhere: int = Field(default=0, ge=0)
     """Further demonstrations of that sort, at any entities of the graph."""
-    next_pages: bool = False
-    """Whether those read the further pages of what they answer with."""
     first_relations: int = Field(default=0, ge=0)
     """Further demonstrations that take the first relation of a list, at any entities of the graph,
     one relation of it after the other in that place."""

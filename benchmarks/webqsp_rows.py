@@ -98,8 +98,7 @@ class Rows:
                 self._once(f"first-{name}", make)
             if row.next_anywhere:
                 count, out = row.next_anywhere, self._anywhere(name)
-                walks = partial(next_anywhere, pages=row.next_pages)
-                make = partial(self._elsewhere, walks, name, count, out)
+                make = partial(self._elsewhere, next_anywhere, name, count, out)
                 self._once(f"anywhere-{name}", make)
             self._baselines(name)
         self._once("model", self._make_model)

@@ -4,7 +4,7 @@ of them is of it: the next relation is taken where nothing is."""
 import random
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -36,8 +36,6 @@ _MOVED = (1, 2, 3, 4)
 _IN_VAIN = 0.1
 """Of the walks at any entity so many look for any noun, most of them in vain."""
 _DRAWN = 8
-_PAGES = 5
-"""Pages of a result that are read at most."""
 _TRIES = 5
 """Relations that are taken before the first is answered with."""
 
@@ -81,15 +79,14 @@ def next_relations(
 
 
 def next_anywhere(
-    questions: Path, environment: Environment, count: int, seed: int, out: Path, pages: bool = False
+    questions: Path, environment: Environment, count: int, seed: int, out: Path
 ) -> dict[str, int]:
     """Write walks as those of `next_relations` about any entity of the graph: one-hop questions of
     the file that want a type, with a noun of what one relation of the entity leads to in place of
     their own, each relation of the graph in turn, behind up to four others. Half of the entities
     are large ones, whose relations have several pages. What the question says besides has nothing
     to do with them, so what is learned is to go down the list. Of the noun any in a tenth: most of
-    those are looked for in vain. With `pages` further pages of what is answered with are read, as
-    the oracle does, without them no such walk is written. Returns the counts."""
+    those are looked for in vain. Returns the counts."""
     graph, rng = environment.graph, random.Random(seed)
     entities = entities_having(graph)
     relations = sorted(entities)
@@ -120,7 +117,7 @@ def next_anywhere(
             others = [one for one in _relations_at(graph, topic) if one != relation]
             moved = rng.sample(others, min(rng.randrange(_TRIES), len(others)))
             wanted[:] = [*moved, relation]
-            if made := _down_the_list(question, noun, there, pages):
+            if made := _down_the_list(question, noun, there):
                 counts[f"tries_{len(made.turns) - 2}"] += 1
                 yield made
 
@@ -150,18 +147,16 @@ def _relations_at(graph: KnowledgeGraph, entity: Entity) -> list[str]:
     return sorted({relation for side in sides for relation, _ in side})
 
 
-def _down_the_list(
-    question: Question, noun: str, environment: Environment, pages: bool
-) -> Trajectory | None:
+def _down_the_list(question: Question, noun: str, environment: Environment) -> Trajectory | None:
     """The walk that takes one relation after the other until one leads to something of the noun,
     and answers with that, or else with what the first leads to."""
     tried = _Tried(question, noun, environment)
     for relation in tried.listed[:_TRIES]:
-        found = tried.take(relation, _PAGES if pages else 1)
+        found = tried.take(relation)
         if found is None:
             return None
         if found:
-            return tried.answered_with(result_number(tried.episode.turns[-1].observation))
+            return tried.answered_with(len(tried.episode.turns) - 1)
     return tried.answered_with(1) if tried.listed else None  # the environment may skip all of them
 
 
@@ -181,28 +176,17 @@ class _Tried:
         self._write(Call("get_relations", {"entity": self._topic.name}))
         self.listed = listed_in(self.episode.turns[-1])
 
-    def take(self, relation: str, pages: int = 1) -> bool | None:
-        """Whether it leads to something of the noun, by its first page; None where more pages than
-        so many may have more of that, or it leads to the topic alone."""
-        look = {"entity": self._topic.name, "relations": [relation]}
-        self._write(Call("get_triples", look))
+    def take(self, relation: str) -> bool | None:
+        """Whether it leads to something of the noun, by its first page; None where further pages
+        may have more of that, or it leads to the topic alone."""
+        self._write(Call("get_triples", {"entity": self._topic.name, "relations": [relation]}))
         seen, graph = self.episode.turns[-1], self._environment.graph
         if seen.error:
             return None
         found = ends(seen.triples, self._topic.id, frozenset())
-        page = 1
-        while self._calls_one(found) and seen.hidden and page < pages:
-            page += 1
-            self._write(Call("get_triples", {**look, "page": page}))
-            seen = self.episode.turns[-1]
-            found |= ends(seen.triples, self._topic.id, frozenset())
         called = [is_called(self._noun, graph.types(end)) for end in found]
         self._part = any(called) and not all(called)
         return None if not found or (any(called) and seen.hidden) else any(called)
-
-    def _calls_one(self, found: Iterable[str]) -> bool:
-        graph = self._environment.graph
-        return any(is_called(self._noun, graph.types(end)) for end in found)
 
     def answered(self, walk: Trajectory, number: int) -> Trajectory | None:
         """With the walk's answer, pointing at that result; None where it is not the same."""

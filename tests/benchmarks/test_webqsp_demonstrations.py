@@ -249,26 +249,3 @@ def test_further_pages_of_a_result_without_the_type_are_not_read(tmp_path: Path)
     taken = [turn.action["arguments"] for turn in walk.turns[1:-1]]
     assert [one["relations"] for one in taken] == [["a.b.c2"], ["a.b.c1"]]
     assert not any("page" in one for one in taken) and walk.turns[1].hidden
-
-
-def test_further_pages_of_what_is_answered_with_are_read_where_they_are_wanted(tmp_path: Path):
-    names = {"m.a": "A"} | {f"m.f{k}": f"Film {k}" for k in range(30)}
-    types = {i: ["film.film" if i[2] == "f" else "location.location"] for i in names}
-    triples = [("m.a", "a.b.c1", f"m.f{k}") for k in range(30)]
-    options = {"types": True, "show_types": True}
-    config = EnvironmentConfig(preset="graphwalker-wide", ranker="bm25", options=options)
-    there = Environment(MemoryGraph(triples, names, types), config)
-    asked = Question("q", "what films does A know?", (Entity("m.a", "A"),), structure="1-hop")
-    source, out = tmp_path / "q.jsonl", tmp_path / "out.jsonl"
-    write_jsonl(source, [asked.to_json()])
-    next_anywhere(source, there, 20, 0, out)
-    walks = [w for w in read_records(out, Trajectory.from_json) if "does A " in w.question.text]
-    assert not any("films: all" in turn.observation for w in walks for turn in w.turns)
-    next_anywhere(source, there, 20, 0, out, pages=True)
-    walks = [w for w in read_records(out, Trajectory.from_json) if "does A " in w.question.text]
-    paged = [w for w in walks if "films" in w.question.text]
-    assert paged
-    for walk in paged:
-        pages = [turn.action["arguments"].get("page") for turn in walk.turns[1:-1]]
-        assert pages == [None, 2] and len(walk.answer) == 30
-        assert walk.turns[-1].action == {"answer": ["#1"]}
