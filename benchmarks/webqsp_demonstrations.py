@@ -167,7 +167,7 @@ def first_relations(
     there = reordered(environment, wanted)
     templates = templates_of(questions, "1-hop")
     if environment.config.options.get("show_types"):
-        templates = [template for template in templates if not _wants_type(template, graph)]
+        templates = [template for template in templates if not noun_wanted(template, graph)]
     taken = Counter[str]()
     walks: list[Trajectory] = []
     for number in range(count):
@@ -182,10 +182,10 @@ def first_relations(
     return {"walks": len(walks), "relations": len(taken)}
 
 
-def _wants_type(question: Question, graph: KnowledgeGraph) -> bool:
+def noun_wanted(question: Question, graph: KnowledgeGraph) -> str:
+    """The noun of the type that a question asks for, "" where it asks for none."""
     topics = question.topic_entities
-    kinds = [kind for one in topics for kind in graph.types(one.id)]
-    return bool(wanted_noun(question.text, kinds))
+    return wanted_noun(question.text, [kind for one in topics for kind in graph.types(one.id)])
 
 
 def listed_in(turn: Turn) -> list[str]:

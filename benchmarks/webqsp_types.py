@@ -13,6 +13,7 @@ from benchmarks.webqsp_demonstrations import (
     deepest_place,
     entities_having,
     listed_in,
+    noun_wanted,
     of_one_hop,
     play,
     relations_of,
@@ -25,7 +26,7 @@ from graphwalker.agents.rollout import untimed
 from graphwalker.files import read_records, write_jsonl
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
 from graphwalker.protocols.base import FinalAnswer
-from graphwalker.query.type_nouns import all_nouns, is_called, wanted_noun
+from graphwalker.query.type_nouns import all_nouns, is_called
 from graphwalker.question import Question
 from graphwalker.tools.base import Call
 from graphwalker.tools.wide.references import ends, reference, result_number, typed_reference
@@ -36,6 +37,7 @@ _MOVED = (1, 2, 3, 4)
 _IN_VAIN = 0.1
 """Of the walks at any entity so many look for any noun, most of them in vain."""
 _DRAWN = 8
+"""Entities of which the largest is taken for every second walk."""
 _TRIES = 5
 """Relations that are taken before the first is answered with."""
 
@@ -56,7 +58,7 @@ def next_relations(
 
     def walks() -> Iterator[Trajectory]:
         for walk in read_records(source, Trajectory.from_json):
-            place, noun = deepest_place(walk), _wanted_noun(walk.question, environment.graph)
+            place, noun = deepest_place(walk), noun_wanted(walk.question, environment.graph)
             if not noun or place is None or place >= deepest or not of_one_hop(walk.question):
                 continue
             others = listed_in(walk.turns[0])[1 : deepest + 1]
@@ -94,7 +96,7 @@ def next_anywhere(
     templates = [
         (template, noun)
         for template in templates_of(questions, "1-hop")
-        if (noun := _wanted_noun(template, graph))
+        if (noun := noun_wanted(template, graph))
     ]
     wanted: list[str] = []
     there = reordered(environment, wanted)
@@ -160,11 +162,6 @@ def _down_the_list(question: Question, noun: str, environment: Environment) -> T
     return tried.answered_with(1) if tried.listed else None  # the environment may skip all of them
 
 
-def _wanted_noun(question: Question, graph: KnowledgeGraph) -> str:
-    topics = question.topic_entities
-    return wanted_noun(question.text, [kind for one in topics for kind in graph.types(one.id)])
-
-
 class _Tried:
     """An episode in which relations of the topic are taken one after the other."""
 
@@ -192,14 +189,18 @@ class _Tried:
         """With the walk's answer, pointing at that result; None where it is not the same."""
         names = walk.turns[-1].action["answer"]
         pointed = [name.replace(reference(1), reference(number), 1) for name in names]
-        self._write(FinalAnswer(tuple(pointed)))
-        made = untimed(self.episode.trajectory("next-relation"))
-        return made if made.answer_ids and set(made.answer_ids) == set(walk.answer_ids) else None
+        made = self._ended(pointed)
+        return made if made and set(made.answer_ids) == set(walk.answer_ids) else None
 
     def answered_with(self, number: int) -> Trajectory | None:
         """With what that result leads to, of the noun alone where the last one says so."""
-        written = typed_reference(number, self._noun) if self._part else reference(number)
-        self._write(FinalAnswer((written,)))
+        return self._ended(
+            [typed_reference(number, self._noun) if self._part else reference(number)]
+        )
+
+    def _ended(self, names: Sequence[str]) -> Trajectory | None:
+        """With that answer; None where it is of no entity."""
+        self._write(FinalAnswer(tuple(names)))
         made = untimed(self.episode.trajectory("next-relation"))
         return made if made.answer_ids else None
 

@@ -22,6 +22,11 @@ def all_nouns() -> dict[str, tuple[str, ...]]:
     return {**_rows("type"), **_rows("wanted")}
 
 
+@cache
+def _known() -> frozenset[str]:
+    return frozenset(noun for nouns in all_nouns().values() for noun in nouns)
+
+
 def _rows(name: str) -> dict[str, tuple[str, ...]]:
     text = files("graphwalker.query").joinpath("type_nouns.toml").read_text(encoding="utf-8")
     rows = tomllib.loads(text)[name]
@@ -106,7 +111,7 @@ def wanted_noun(text: str, kinds: Collection[str]) -> str:
     """
     known = {noun for kind in kinds for noun in nouns_of(kind) if not is_of_freebase(kind)}
     if any(is_of_freebase(kind) for kind in kinds):
-        known |= {noun for nouns in all_nouns().values() for noun in nouns}
+        known |= _known()
     words = re.findall(r"[^\W_]+", text.lower())
     after = next((k + 1 for k, word in enumerate(words) if word in ("what", "which")), len(words))
     runs = (

@@ -160,14 +160,17 @@ class ReferenceTools(PagedTools):
         if not self._by_type:
             return []
         latest = range(max(1, len(self._results) - _LATEST + 1), len(self._results) + 1)
+        kinds = {
+            number: [set(self._types(end)) for end in self._results[number - 1].ends]
+            for number in latest
+        }
+        wanted = self._wanted_noun()
         found: list[str] = []
-        for number in latest:
-            kinds = [set(self._types(end)) for end in self._results[number - 1].ends]
-            shared = set[str].intersection(*kinds) if kinds else set[str]()
-            for kind in sorted(set[str]().union(*kinds) - shared):
-                nouns = nouns_of(kind)
-                if not has_noun(kind):  # else of the types that nobody asks for, too
-                    nouns = [noun for noun in nouns if noun == self._wanted_noun()]
+        for number, of_ends in kinds.items():
+            shared = set[str].intersection(*of_ends) if of_ends else set[str]()
+            for kind in sorted(set[str]().union(*of_ends) - shared):
+                # Of the many types that no question is made for the one alone that this one wants.
+                nouns = [one for one in nouns_of(kind) if has_noun(kind) or one == wanted]
                 found += [typed_reference(number, noun) for noun in nouns]
         return list(dict.fromkeys(found))
 
