@@ -115,7 +115,8 @@ class GeneratePolicy:
             eos_token_id=ends,
             pad_token_id=pad,
         )
-        return [self._completion(row[width:].tolist(), ends) for row in out]
+        stops = requests[0].stop
+        return [self._completion(row[width:].tolist(), ends, stops) for row in out]
 
     def _stop_ids(self, stops: tuple[str, ...]) -> list[int]:
         """The closing tags, each one token of the tiny tokenizer."""
@@ -124,10 +125,13 @@ class GeneratePolicy:
             raise PolicyError(f"{stops}: this benchmark needs stop strings of one token each")
         return [ids[0] for ids in coded]
 
-    def _completion(self, drawn: list[int], ends: list[int]) -> Completion:
+    def _completion(self, drawn: list[int], ends: list[int], stops: tuple[str, ...]) -> Completion:
         stop = next((i for i, token in enumerate(drawn) if token in ends), None)
         kept = drawn if stop is None else drawn[: stop + 1]
         if stop is not None and drawn[stop] == ends[0]:
             kept = drawn[:stop]
         text = self.tokenizer.decode(kept, skip_special_tokens=False)
-        return Completion(text, "length" if stop is None else "stop")
+        # Other tokens may spell a stop string, too, and `generate` ends at its own token alone.
+        spelled = [text.index(one) + len(one) for one in stops if one in text]
+        text = text[: min(spelled, default=len(text))]
+        return Completion(text, "length" if stop is None and not spelled else "stop")

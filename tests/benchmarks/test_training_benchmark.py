@@ -32,10 +32,7 @@ def test_plain_training_has_our_losses_and_generate_plays_our_episodes(tmp_path:
     figures = json.loads((tmp_path / "training.json").read_text(encoding="utf-8"))["figures"]
     assert figures["sft"]["largest_loss_difference"] < 1e-3
     equal = figures["rollouts"]["equal_episodes"]
-    assert equal["ours"] == figures["rollouts"]["episodes"]
-    # After eight steps some tokens are all but equally likely, and `generate` sums in another
-    # order: on some CPUs 3 of 92 episodes differ.
-    assert min(equal.values()) >= 0.9 * figures["rollouts"]["episodes"]
+    assert set(equal.values()) == {figures["rollouts"]["episodes"]}
 
 
 @pytest.mark.slow
