@@ -26,8 +26,10 @@ class RowConfig(Config):
     repeats: dict[str, int] = {}
     """How often an epoch of SFT has the demonstrations of a set, where not once."""
     first_share: float = Field(default=0.0, ge=0, le=1)
-    """Of the synthesized demonstrations so many take the relation that is listed first; others are
-    left out for that. 0: all are trained on."""
+    """Of the demonstrations of `balanced` so many take the relation that is listed first; others
+    are left out for that. 0: all are trained on."""
+    balanced: tuple[str, ...] = ("synthesis",)
+    """Question sets whose demonstrations are chosen by `first_share`; of others all are kept."""
     deepest: int = Field(default=8, ge=1)
     """Where `first_share` is set: demonstrations take one of the first so many relations."""
     copies: dict[int, int] = {}
@@ -45,6 +47,8 @@ class RowConfig(Config):
     before lead to nothing of the kind that was asked for."""
     next_anywhere: int = Field(default=0, ge=0)
     """Further demonstrations of that sort, at any entities of the graph."""
+    next_pages: bool = False
+    """Whether those read further pages of what they answer with; else they have no such result."""
     first_relations: int = Field(default=0, ge=0)
     """Further demonstrations that take the first relation of a list, at any entities of the graph,
     one relation of it after the other in that place."""

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.record import ROOT
+from benchmarks.webqsp_moved import Asked, Mentions, moved
 from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl, write_jsonl
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side
 
 POPULARITY, SEED_LINES = 0.75, 200_000
+MOVED = "simplequestions_moved"
 FIFTH = 5
 """Of the training questions every fifth is for choosing settings, in `split=dev`."""
 
@@ -24,7 +26,7 @@ class Sources:
         beside = ROOT.parent / "shared" / "data"
         self.data = Path(os.environ.get("GRAPHWALKER_DATA") or beside)
         self.folder, self.split = folder, split
-        names = ("webqsp", "simplequestions")
+        names = ("webqsp", "simplequestions", MOVED)
         self.untyped = {name: folder / f"{name}-untyped.jsonl" for name in names}
         self.test = folder / f"{split}.jsonl"
         self.seeds = folder / "seeds.txt"
@@ -50,6 +52,7 @@ class Sources:
         write_jsonl(self.untyped["webqsp"], train)
         write_jsonl(self.test, test)
         write_jsonl(self.untyped["simplequestions"], list(self._simple(graph)))
+        write_jsonl(self.untyped[MOVED], list(self._moved(graph)))
         self.seeds.write_text("".join(_seeds(graph)), encoding="utf-8")
 
     def _webqsp(self, split: str) -> Path:
@@ -71,6 +74,23 @@ class Sources:
                     relation, ends = found[0]
                     topic = Entity(mids[head], graph.name(mids[head]))
                     yield _record(f"sq-wikidata-{n}", text, topic, relation, ends)
+
+    def _moved(self, graph: KnowledgeGraph) -> Iterator[dict[str, Any]]:
+        """Those of SimpleQuestions with the relations of this graph whose subject has none of it,
+        asked of an entity that has."""
+        having: dict[str, list[int]] = {}
+        for place in range(graph.size):
+            for relation, _ in graph.relations(graph.entity_at(place).id, Direction.OUT):
+                having.setdefault(relation, []).append(place)
+        folder, asked = self.data / "simplequestions", list[Asked]()
+        texts = [text for *_, text in _rows(folder / "train_wikidata.tsv.gz")]
+        for n, (head, relation, _, text) in enumerate(_rows(folder / "valid_freebase.tsv.gz")):
+            asked.append(Asked(f"sq-moved-{n}", head, relation, text))
+            texts.append(text)
+        mentions = Mentions.of(texts, asked)
+        elsewhere = [o for o in asked if not graph.step(o.subject, o.relation, Direction.OUT)]
+        for one, topic, ends in moved(elsewhere, mentions, having, graph, seed=0):
+            yield _record(one.id, one.text, topic, one.relation, ends)
 
     def _wikidata_ids(self) -> dict[str, str]:
         with gzip.open(self.data / "fb15k" / "entities.tsv.gz", "rt", encoding="utf-8") as lines:

@@ -98,7 +98,8 @@ class Rows:
                 self._once(f"first-{name}", make)
             if row.next_anywhere:
                 count, out = row.next_anywhere, self._anywhere(name)
-                make = partial(self._elsewhere, next_anywhere, name, count, out)
+                walks = partial(next_anywhere, pages=row.next_pages)
+                make = partial(self._elsewhere, walks, name, count, out)
                 self._once(f"anywhere-{name}", make)
             self._baselines(name)
         self._once("model", self._make_model)
@@ -126,7 +127,7 @@ class Rows:
             every = self.out / f"walks-{name}-{kind}" / GRAPHROLL
             out = ("--out", str(every.parent))
             self._command(f"walks-{name}-{kind}", "experts", *where, *out, *settings_line(of))
-            if row.first_share and kind == SYNTHESIS:
+            if row.first_share and kind in row.balanced:
                 often = (row.copies, row.structure_copies)
                 choice = (row.first_share, row.deepest, self.config.seed, *often)
                 balance = partial(balanced, every, self._walks(name, kind), *choice)
@@ -266,7 +267,8 @@ class Rows:
 
     def _walks(self, name: str, kind: str) -> Path:
         """What is trained on."""
-        chosen = self.config.rows[name].first_share and kind == SYNTHESIS
+        row = self.config.rows[name]
+        chosen = row.first_share and kind in row.balanced
         return self.out / f"walks-{name}-{kind}" / ("balanced.jsonl" if chosen else GRAPHROLL)
 
     def _looks(self, name: str) -> Path:

@@ -4,8 +4,9 @@ of them is of it: the next relation is taken where nothing is."""
 import random
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from benchmarks.webqsp_demonstrations import (
@@ -38,6 +39,10 @@ _IN_VAIN = 0.1
 """Of the walks at any entity so many look for any noun, most of them in vain."""
 _DRAWN = 8
 """Entities of which the largest is taken for every second walk."""
+_PAGES = 5
+"""Pages of a result that are read at most."""
+_PAGE = 20
+"""Triples of a page."""
 _TRIES = 5
 """Relations that are taken before the first is answered with."""
 
@@ -81,14 +86,15 @@ def next_relations(
 
 
 def next_anywhere(
-    questions: Path, environment: Environment, count: int, seed: int, out: Path
+    questions: Path, environment: Environment, count: int, seed: int, out: Path, pages: bool = False
 ) -> dict[str, int]:
     """Write walks as those of `next_relations` about any entity of the graph: one-hop questions of
     the file that want a type, with a noun of what one relation of the entity leads to in place of
     their own, each relation of the graph in turn, behind up to four others. Half of the entities
     are large ones, whose relations have several pages. What the question says besides has nothing
     to do with them, so what is learned is to go down the list. Of the noun any in a tenth: most of
-    those are looked for in vain. Returns the counts."""
+    those are looked for in vain. With `pages` further pages of what is answered with are read, as
+    the oracle does, without them no such walk is written. Returns the counts."""
     graph, rng = environment.graph, random.Random(seed)
     entities = entities_having(graph)
     relations = sorted(entities)
@@ -105,7 +111,7 @@ def next_anywhere(
     def walks() -> Iterator[Trajectory]:
         for number in range(count):
             relation = relations[number % len(relations)]
-            topic = _topic(graph, entities[relation], rng)
+            topic = _topic(graph, entities[relation], relation, rng, pages)
             template, own = rng.choice(templates)
             fitting = [noun for noun in sorted(plural) if plural[noun] == plural[own]]
             if rng.random() >= _IN_VAIN:
@@ -119,7 +125,7 @@ def next_anywhere(
             others = [one for one in _relations_at(graph, topic) if one != relation]
             moved = rng.sample(others, min(rng.randrange(_TRIES), len(others)))
             wanted[:] = [*moved, relation]
-            if made := _down_the_list(question, noun, there):
+            if made := _down_the_list(question, noun, there, pages):
                 counts[f"tries_{len(made.turns) - 2}"] += 1
                 yield made
 
@@ -127,16 +133,31 @@ def next_anywhere(
     return dict(counts)
 
 
-def _topic(graph: KnowledgeGraph, places: Sequence[int], rng: random.Random) -> Entity:
+def _topic(
+    graph: KnowledgeGraph, places: Sequence[int], relation: str, rng: random.Random, pages: bool
+) -> Entity:
     """Any of the entities at these places, or as often the one of `_DRAWN` with the most triples:
-    its relations have several pages."""
-    drawn = [graph.entity_at(rng.choice(places)) for _ in range(rng.choice((1, _DRAWN)))]
-    return max(drawn, key=lambda entity: _degree(graph, entity))
+    its relations have several pages. With `pages` as often the one with the most of the relation.
+    """
+    size = rng.choice((_any, _degree, partial(_size, relation=relation))[: 3 if pages else 2])
+    drawn = [graph.entity_at(rng.choice(places)) for _ in range(1 if size is _any else _DRAWN)]
+    return max(drawn, key=lambda entity: size(graph, entity))
+
+
+def _any(graph: KnowledgeGraph, entity: Entity) -> int:
+    return 0
 
 
 def _degree(graph: KnowledgeGraph, entity: Entity) -> int:
     sides = (graph.flat_relations(entity.id, direction) for direction in Direction)
     return sum(count for side in sides for _, count in side)
+
+
+def _size(graph: KnowledgeGraph, entity: Entity, relation: str) -> int:
+    """How many entities the relation leads to, none where they are on too many pages."""
+    sides = (graph.flat_relations(entity.id, direction) for direction in Direction)
+    count = sum(count for side in sides for one, count in side if one == relation)
+    return count if count <= _PAGES * _PAGE else 0
 
 
 def _kinds_of_ends(graph: KnowledgeGraph, entity: Entity, relation: str) -> set[str]:
@@ -149,16 +170,18 @@ def _relations_at(graph: KnowledgeGraph, entity: Entity) -> list[str]:
     return sorted({relation for side in sides for relation, _ in side})
 
 
-def _down_the_list(question: Question, noun: str, environment: Environment) -> Trajectory | None:
+def _down_the_list(
+    question: Question, noun: str, environment: Environment, pages: bool
+) -> Trajectory | None:
     """The walk that takes one relation after the other until one leads to something of the noun,
     and answers with that, or else with what the first leads to."""
     tried = _Tried(question, noun, environment)
     for relation in tried.listed[:_TRIES]:
-        found = tried.take(relation)
+        found = tried.take(relation, _PAGES if pages else 1)
         if found is None:
             return None
         if found:
-            return tried.answered_with(len(tried.episode.turns) - 1)
+            return tried.answered_with(result_number(tried.episode.turns[-1].observation))
     return tried.answered_with(1) if tried.listed else None  # the environment may skip all of them
 
 
@@ -173,17 +196,28 @@ class _Tried:
         self._write(Call("get_relations", {"entity": self._topic.name}))
         self.listed = listed_in(self.episode.turns[-1])
 
-    def take(self, relation: str) -> bool | None:
-        """Whether it leads to something of the noun, by its first page; None where further pages
-        may have more of that, or it leads to the topic alone."""
-        self._write(Call("get_triples", {"entity": self._topic.name, "relations": [relation]}))
+    def take(self, relation: str, pages: int = 1) -> bool | None:
+        """Whether it leads to something of the noun, by its first page; None where more pages than
+        so many may have more of that, or it leads to the topic alone."""
+        look = {"entity": self._topic.name, "relations": [relation]}
+        self._write(Call("get_triples", look))
         seen, graph = self.episode.turns[-1], self._environment.graph
         if seen.error:
             return None
         found = ends(seen.triples, self._topic.id, frozenset())
+        page = 1
+        while self._calls_one(found) and seen.hidden and page < pages:
+            page += 1
+            self._write(Call("get_triples", {**look, "page": page}))
+            seen = self.episode.turns[-1]
+            found |= ends(seen.triples, self._topic.id, frozenset())
         called = [is_called(self._noun, graph.types(end)) for end in found]
         self._part = any(called) and not all(called)
         return None if not found or (any(called) and seen.hidden) else any(called)
+
+    def _calls_one(self, found: Iterable[str]) -> bool:
+        graph = self._environment.graph
+        return any(is_called(self._noun, graph.types(end)) for end in found)
 
     def answered(self, walk: Trajectory, number: int) -> Trajectory | None:
         """With the walk's answer, pointing at that result; None where it is not the same."""

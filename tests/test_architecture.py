@@ -310,7 +310,7 @@ def test_the_rows_of_webqsp_start_from_one_another(monkeypatch: pytest.MonkeyPat
     assert [row.start for row in rows.values()] == ["", *list(rows)[:-1]]
     rows = load_config(RowsConfig, ROOT / "configs" / "webqsp" / "types.yaml").rows
     names = list(rows)
-    assert [row.start for row in rows.values()] == ["", *names[:2], names[0], *names[3:5]]
+    assert [row.start for row in rows.values()] == ["", *names[:2], names[0], *names[3:5], ""]
 
 
 @pytest.mark.parametrize("path", ROADS, ids=label)

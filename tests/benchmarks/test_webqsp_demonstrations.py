@@ -1,5 +1,7 @@
 """Which demonstrations the rows of WebQSP are trained on."""
 
+import random
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +12,7 @@ from benchmarks.webqsp_demonstrations import (
     repeated,
     ways_back,
 )
-from benchmarks.webqsp_types import next_anywhere, next_relations
+from benchmarks.webqsp_types import _size, _topic, next_anywhere, next_relations
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.rollout import rollout
 from graphwalker.files import read_records, write_jsonl
@@ -249,3 +251,44 @@ def test_further_pages_of_a_result_without_the_type_are_not_read(tmp_path: Path)
     taken = [turn.action["arguments"] for turn in walk.turns[1:-1]]
     assert [one["relations"] for one in taken] == [["a.b.c2"], ["a.b.c1"]]
     assert not any("page" in one for one in taken) and walk.turns[1].hidden
+
+
+def test_further_pages_of_what_is_answered_with_are_read_where_they_are_wanted(tmp_path: Path):
+    names = {"m.a": "A"} | {f"m.f{k}": f"Film {k}" for k in range(30)}
+    types = {i: ["film.film" if i[2] == "f" else "location.location"] for i in names}
+    triples = [("m.a", "a.b.c1", f"m.f{k}") for k in range(30)]
+    options = {"types": True, "show_types": True}
+    config = EnvironmentConfig(preset="graphwalker-wide", ranker="bm25", options=options)
+    there = Environment(MemoryGraph(triples, names, types), config)
+    asked = Question("q", "what films does A know?", (Entity("m.a", "A"),), structure="1-hop")
+    source, out = tmp_path / "q.jsonl", tmp_path / "out.jsonl"
+    write_jsonl(source, [asked.to_json()])
+    next_anywhere(source, there, 20, 0, out)
+    walks = [w for w in read_records(out, Trajectory.from_json) if "does A " in w.question.text]
+    assert not any("films: all" in turn.observation for w in walks for turn in w.turns)
+    next_anywhere(source, there, 20, 0, out, pages=True)
+    walks = [w for w in read_records(out, Trajectory.from_json) if "does A " in w.question.text]
+    paged = [w for w in walks if "films" in w.question.text]
+    assert paged
+    for walk in paged:
+        pages = [turn.action["arguments"].get("page") for turn in walk.turns[1:-1]]
+        assert pages == [None, 2] and len(walk.answer) == 30
+        assert walk.turns[-1].action == {"answer": ["#1"]}
+
+
+def test_every_second_or_third_entity_is_a_large_one():
+    triples = [("m.s", "a.b.c", "m.s1"), *(("m.l", "a.b.c", f"m.l{k}") for k in range(30))]
+    triples += [("m.h", "a.b.c", f"m.h{k}") for k in range(101)]
+    triples += [("m.l", "a.b.d", f"m.d{k}") for k in range(80)]
+    names = {one: f"The {one[2:]}" for triple in triples for one in triple[::2]}
+    graph = MemoryGraph(triples, names)
+    topics = {"m.s", "m.l", "m.h"}
+    places = [k for k in range(graph.size) if graph.entity_at(k).id in topics]
+    for pages in (False, True):
+        drawn = [_topic(graph, places, "a.b.c", random.Random(n), pages).id for n in range(300)]
+        counts = Counter(drawn)
+        # Any in every second or third; else the one of eight with the most triples, "m.l", or with
+        # the most of this relation that can be read: "m.h" has more than five pages of it.
+        assert counts["m.s"] + counts["m.h"] < 130 < counts["m.l"]
+    assert _size(graph, Entity("m.h", ""), "a.b.c") == 0
+    assert _size(graph, Entity("m.l", ""), "a.b.c") == 30
