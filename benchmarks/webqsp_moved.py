@@ -11,12 +11,13 @@ import random
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
 from graphwalker.ranking.words import stem, stems
 
+Way = tuple[str, Direction]
 WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
 LONGEST = 8
 """Words of a mention, at most."""
@@ -89,25 +90,52 @@ class Mentions:
         return value
 
 
+class Ways:
+    """How a graph leads from an entity to what a relation says: by it, or against its inverse, as
+    some facts have the one and some the other."""
+
+    def __init__(self, graph: KnowledgeGraph, inverse: Mapping[str, str]) -> None:
+        self._graph, self._inverse = graph, inverse
+        self._having: dict[Way, list[int]] = {}
+        for place in range(graph.size):
+            for side in Direction:
+                for relation, _ in graph.relations(graph.entity_at(place).id, side):
+                    self._having.setdefault((relation, side), []).append(place)
+
+    def places(self, relation: str) -> list[int]:
+        """Of the entities that one of the ways leads on from."""
+        return sorted({place for way in self._of(relation) for place in self._having.get(way, ())})
+
+    def taken(self, entity_id: str, relation: str) -> tuple[str, list[Entity]]:
+        """The way that leads to the most entities, `~` before an inverse relation, and those."""
+        found = [(way, self._graph.step(entity_id, *way)) for way in self._of(relation)]
+        (way, side), ends = max(found, key=lambda one: len(one[1]))
+        return ("~" if side is Direction.IN else "") + way, ends
+
+    def _of(self, relation: str) -> list[Way]:
+        inverse = self._inverse.get(relation)
+        return [(relation, Direction.OUT), *([(inverse, Direction.IN)] if inverse else [])]
+
+
 def moved(
-    asked: Sequence[Asked],
-    mentions: Mentions,
-    having: Mapping[str, Sequence[int]],
-    graph: KnowledgeGraph,
-    seed: int,
+    asked: Iterable[Asked], mentions: Mentions, ways: Ways, graph: KnowledgeGraph, seed: int
 ) -> Iterator[tuple[Asked, Entity, list[Entity]]]:
-    """The questions with an entity of the graph for their subject, that entity, and what its
-    relation leads to. `having` has the places of the entities that a relation leads on from.
-    Questions whose mention is not found, or whose relation the graph does not have, are left out.
-    """
+    """The questions with an entity of the graph for their subject, that entity, and what it leads
+    to. Those whose subject leads on itself stay as they are; those whose mention is not found, or
+    whose relation the graph does not have, are left out."""
     for one in asked:
-        places, mention = having.get(one.relation, ()), mentions.find(one)
+        relation, ends = ways.taken(one.subject, one.relation)
+        if ends:
+            topic = Entity(one.subject, graph.name(one.subject))
+            yield replace(one, relation=relation), topic, ends
+            continue
+        places, mention = ways.places(one.relation), mentions.find(one)
         if places and mention:
             rng = random.Random(f"{seed} {one.id}")  # of the question alone: others may come
             topic = graph.entity_at(rng.choice(places))
             text = one.text[: mention[0]] + topic.name + one.text[mention[1] :]
-            ends = graph.step(topic.id, one.relation, Direction.OUT)
-            yield Asked(one.id, topic.id, one.relation, text), topic, ends
+            relation, ends = ways.taken(topic.id, one.relation)
+            yield Asked(one.id, topic.id, relation, text), topic, ends
 
 
 def _words(text: str) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.record import ROOT
-from benchmarks.webqsp_moved import Asked, Mentions, moved
+from benchmarks.webqsp_moved import Asked, Mentions, Ways, moved
 from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl, write_jsonl
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side
@@ -76,26 +76,24 @@ class Sources:
                     yield _record(f"sq-wikidata-{n}", text, topic, relation, ends)
 
     def _moved(self, graph: KnowledgeGraph) -> Iterator[dict[str, Any]]:
-        """Those of SimpleQuestions with the relations of this graph whose subject has none of it,
-        asked of an entity that has."""
-        having: dict[str, list[int]] = {}
-        for place in range(graph.size):
-            for relation, _ in graph.relations(graph.entity_at(place).id, Direction.OUT):
-                having.setdefault(relation, []).append(place)
+        """Those of SimpleQuestions with the relations of this graph; where their subject has none
+        of it, of an entity that has."""
+        ways = Ways(graph, {row["relation"]: row["inverse"] for row in self._table("relations")})
         folder, asked = self.data / "simplequestions", list[Asked]()
         texts = [text for *_, text in _rows(folder / "train_wikidata.tsv.gz")]
         for n, (head, relation, _, text) in enumerate(_rows(folder / "valid_freebase.tsv.gz")):
             asked.append(Asked(f"sq-moved-{n}", head, relation, text))
             texts.append(text)
-        mentions = Mentions.of(texts, asked)
-        elsewhere = [o for o in asked if not graph.step(o.subject, o.relation, Direction.OUT)]
-        for one, topic, ends in moved(elsewhere, mentions, having, graph, seed=0):
+        for one, topic, ends in moved(asked, Mentions.of(texts, asked), ways, graph, seed=0):
             yield _record(one.id, one.text, topic, one.relation, ends)
 
     def _wikidata_ids(self) -> dict[str, str]:
-        with gzip.open(self.data / "fb15k" / "entities.tsv.gz", "rt", encoding="utf-8") as lines:
-            table = csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
-            return {row["wikidata_id"]: row["mid"] for row in table if row["wikidata_id"]}
+        rows = self._table("entities")
+        return {row["wikidata_id"]: row["mid"] for row in rows if row["wikidata_id"]}
+
+    def _table(self, name: str) -> Iterator[dict[str, str]]:
+        with gzip.open(self.data / "fb15k" / f"{name}.tsv.gz", "rt", encoding="utf-8") as lines:
+            yield from csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
 
 
 def _seeds(graph: KnowledgeGraph) -> Iterator[str]:

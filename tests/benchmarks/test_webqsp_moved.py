@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.webqsp_moved import Asked, Mentions, moved
+from benchmarks.webqsp_moved import Asked, Mentions, Ways, moved
 from graphwalker.graphs.memory import MemoryGraph
 
 NAMES = ("ken barlow", "rita tanner", "emily bishop", "curly watts", "alf roberts")
@@ -12,10 +12,11 @@ TEXTS = [
     *(f"what film did {name} produce" for name in NAMES),
 ]
 BORN, WORK = "people.person.place_of_birth", "people.person.profession"
+BORN_HERE = "location.location.people_born_here"
 
 
-def asked(text: str, relation: str = BORN, name: str = "q") -> Asked:
-    return Asked(name, "m.elsewhere", relation, text)
+def asked(text: str, relation: str = BORN, name: str = "q", subject: str = "m.no") -> Asked:
+    return Asked(name, subject, relation, text)
 
 
 @pytest.fixture
@@ -49,13 +50,25 @@ def test_words_of_the_relation_are_no_mention(mentions: Mentions):
 def test_questions_are_asked_of_an_entity_that_has_the_relation(mentions: Mentions):
     names = {"m.a": "Ada", "m.b": "Bern", "m.c": "Cleo"}
     graph = MemoryGraph([("m.a", BORN, "m.b"), ("m.c", BORN, "m.b")], names)
-    places = [k for k in range(graph.size) if graph.entity_at(k).id != "m.b"]
     texts = [asked(f"where was {word} born", name=word) for word in ("vera", "ivy", "mavis")]
     texts.append(asked("what is the profession of vera?", WORK))
-    found = list(moved(texts, mentions, {BORN: places}, graph, seed=0))
+    found = list(moved(texts, mentions, Ways(graph, {}), graph, seed=0))
     assert [one.id for one, _, _ in found] == ["vera", "ivy", "mavis"]
     for one, topic, ends in found:
         assert one.text == f"where was {topic.name} born" and one.subject == topic.id
-        assert [end.name for end in ends] == ["Bern"]
-    later = list(moved(texts[1:], mentions, {BORN: places}, graph, seed=0))
+        assert one.relation == BORN and [end.name for end in ends] == ["Bern"]
+    later = list(moved(texts[1:], mentions, Ways(graph, {}), graph, seed=0))
     assert later == found[1:]  # what a question gets does not hang on the others
+
+
+def test_the_way_is_the_one_that_leads_to_most(mentions: Mentions):
+    names = {"m.a": "Ada", "m.b": "Bern", "m.c": "Cleo", "m.d": "Dover"}
+    facts = [("m.b", BORN_HERE, "m.a"), ("m.d", BORN_HERE, "m.a"), ("m.a", BORN, "m.b")]
+    graph = MemoryGraph([*facts, ("m.c", BORN, "m.d")], names)
+    ways = Ways(graph, {BORN: BORN_HERE})
+    there = [asked("where was ada born", subject="m.a"), asked("where was cleo born", subject="m.c")]
+    (ada, _, places), (cleo, _, place) = moved(there, mentions, ways, graph, seed=0)
+    assert (ada.text, ada.relation) == ("where was ada born", f"~{BORN_HERE}")
+    assert {end.name for end in places} == {"Bern", "Dover"}
+    assert cleo.relation == BORN and [end.name for end in place] == ["Dover"]
+    assert list(moved(there, mentions, Ways(graph, {}), graph, seed=0))[0][0].relation == BORN
