@@ -8,13 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.record import ROOT
-from benchmarks.webqsp_moved import Asked, Mentions, Ways, moved
 from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl, write_jsonl
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side
 
 POPULARITY, SEED_LINES = 0.75, 200_000
-MOVED = "simplequestions_moved"
 FIFTH = 5
 """Of the training questions every fifth is for choosing settings, in `split=dev`."""
 
@@ -26,7 +24,7 @@ class Sources:
         beside = ROOT.parent / "shared" / "data"
         self.data = Path(os.environ.get("GRAPHWALKER_DATA") or beside)
         self.folder, self.split = folder, split
-        names = ("webqsp", "simplequestions", MOVED)
+        names = ("webqsp", "simplequestions")
         self.untyped = {name: folder / f"{name}-untyped.jsonl" for name in names}
         self.test = folder / f"{split}.jsonl"
         self.seeds = folder / "seeds.txt"
@@ -52,7 +50,6 @@ class Sources:
         write_jsonl(self.untyped["webqsp"], train)
         write_jsonl(self.test, test)
         write_jsonl(self.untyped["simplequestions"], list(self._simple(graph)))
-        write_jsonl(self.untyped[MOVED], list(self._moved(graph)))
         self.seeds.write_text("".join(_seeds(graph)), encoding="utf-8")
 
     def _webqsp(self, split: str) -> Path:
@@ -75,25 +72,10 @@ class Sources:
                     topic = Entity(mids[head], graph.name(mids[head]))
                     yield _record(f"sq-wikidata-{n}", text, topic, relation, ends)
 
-    def _moved(self, graph: KnowledgeGraph) -> Iterator[dict[str, Any]]:
-        """Those of SimpleQuestions with the relations of this graph; where their subject has none
-        of it, of an entity that has."""
-        ways = Ways(graph, {row["relation"]: row["inverse"] for row in self._table("relations")})
-        folder, asked = self.data / "simplequestions", list[Asked]()
-        texts = [text for *_, text in _rows(folder / "train_wikidata.tsv.gz")]
-        for n, (head, relation, _, text) in enumerate(_rows(folder / "valid_freebase.tsv.gz")):
-            asked.append(Asked(f"sq-moved-{n}", head, relation, text))
-            texts.append(text)
-        for one, topic, ends in moved(asked, Mentions.of(texts, asked), ways, graph, seed=0):
-            yield _record(one.id, one.text, topic, one.relation, ends)
-
     def _wikidata_ids(self) -> dict[str, str]:
-        rows = self._table("entities")
-        return {row["wikidata_id"]: row["mid"] for row in rows if row["wikidata_id"]}
-
-    def _table(self, name: str) -> Iterator[dict[str, str]]:
-        with gzip.open(self.data / "fb15k" / f"{name}.tsv.gz", "rt", encoding="utf-8") as lines:
-            yield from csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
+        with gzip.open(self.data / "fb15k" / "entities.tsv.gz", "rt", encoding="utf-8") as lines:
+            table = csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
+            return {row["wikidata_id"]: row["mid"] for row in table if row["wikidata_id"]}
 
 
 def _seeds(graph: KnowledgeGraph) -> Iterator[str]:
