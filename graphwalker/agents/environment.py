@@ -112,6 +112,8 @@ class Environment:
             "environment_version": self.preset.version,
             "prompt": self.config.prompt,
         }
+        if self.config.options:
+            about["options"] = self.config.options
         if self.config.ranker != "bm25":
             about["ranker"] = self.config.ranker
         about |= trained_ranker(self.config.ranker)

@@ -10,13 +10,14 @@ pytest.importorskip("trl")
 
 import torch
 
-from graphwalker.agents.environment import EnvironmentConfig
+from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.model_environment import read_environment, write_environment
 from graphwalker.errors import UserError
-from graphwalker.files import write_jsonl
+from graphwalker.files import read_jsonl, write_jsonl
 from support.grpo_batches import environment_of
 from support.grpo_toy import SMALL, played
 from support.run_toys import grpo_config, make_grpo_world, sft_config, weights
+from support.toy import toy_graph
 from training.dry_run import dry_run
 from training.grpo import run_grpo
 from training.models.merge import merge_adapter
@@ -69,6 +70,17 @@ def test_every_folder_that_sft_saves_holds_the_environment_of_its_data(trained):
 def test_without_a_config_beside_the_data_its_trajectories_say_where_they_were_made(world):
     config = demonstrations(world, world / "x", data=(str(world / "bare" / "walks.jsonl"),))
     assert in_their_environment(config).environment == EnvironmentConfig(prompt="compact")
+
+
+def test_trajectories_say_with_which_options_they_were_made(world):
+    options = {"types": True, "show_types": True}
+    there = EnvironmentConfig(preset="graphwalker-wide", options=options)
+    about = Environment(toy_graph(), there).provenance
+    walks = list(read_jsonl(world / "bare" / "walks.jsonl"))
+    out = world / "wide" / "walks.jsonl"
+    write_jsonl(out, [{**walk, "provenance": about} for walk in walks])
+    found = in_their_environment(demonstrations(world, world / "x", data=(str(out),))).environment
+    assert found.options == options
 
 
 def test_grpo_lives_in_its_models_environment_and_passes_it_on(world, trained, tmp_path):

@@ -170,7 +170,7 @@ def _recorded(path: Path) -> EnvironmentConfig | None:
         if about.get("environment") not in presets():
             return None
         values = {"preset": about["environment"]}
-        values |= {key: about[key] for key in ("prompt", "ranker") if key in about}
+        values |= {key: about[key] for key in ("prompt", "options", "ranker") if key in about}
     return parse_config(EnvironmentConfig, values, str(beside))
 
 
