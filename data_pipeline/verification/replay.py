@@ -1,5 +1,6 @@
 """Replay: the calls of a trajectory made again, in the environment that it was made in."""
 
+import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ class Replayer:
         """
         self._graph, self._given = graph, dict(given)
         self._of_run, self.named_by = run_environment(folder)
-        self._known: dict[tuple[str, ...], Environment] = {}
+        self._known: dict[str, Environment] = {}
 
     @property
     def asks_a_model(self) -> bool:
@@ -48,19 +49,19 @@ class Replayer:
 
     def _environment(self, provenance: Mapping[str, Any]) -> Environment:
         names = {
-            setting: str(provenance[name]) for setting, name in _NAMES.items() if name in provenance
+            setting: provenance[name] for setting, name in _NAMES.items() if name in provenance
         }
-        key = tuple(names.values())
+        key = json.dumps(names, sort_keys=True)
         if key not in self._known:
             self._known[key] = Environment(self._graph, self._config(names))
         return self._known[key]
 
-    def _config(self, names: Mapping[str, str]) -> EnvironmentConfig:
+    def _config(self, names: Mapping[str, Any]) -> EnvironmentConfig:
         settings = {**names, **self._of_run, **self._given}
         return parse_config(EnvironmentConfig, settings, self.named_by)
 
 
-_NAMES = {"preset": "environment", "prompt": "prompt", "ranker": "ranker"}
+_NAMES = {"preset": "environment", "prompt": "prompt", "ranker": "ranker", "options": "options"}
 """Settings of an environment that a trajectory's provenance names."""
 
 
