@@ -1,8 +1,8 @@
 """What the rows of `benchmarks.webqsp_rows` are trained and measured with: `configs/webqsp/`."""
 
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from benchmarks.record import ROOT
 from graphwalker.config import Config
@@ -59,6 +59,13 @@ class RowConfig(Config):
     """Settings of SFT that differ from those of all rows."""
     again: dict[str, Any] = {}
     """Settings of the second round, where they differ from those of the first."""
+
+    @model_validator(mode="after")
+    def _known_sets(self) -> Self:
+        for field in ("repeats", "balanced"):
+            if unknown := set(getattr(self, field)) - set(self.demonstrations):
+                raise ValueError(f"{field}: no demonstrations of {', '.join(sorted(unknown))}")
+        return self
 
 
 class RowsConfig(Config):

@@ -5,6 +5,9 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
+from benchmarks.webqsp_config import RowsConfig
 from benchmarks.webqsp_demonstrations import (
     balanced,
     deepest_place,
@@ -15,6 +18,8 @@ from benchmarks.webqsp_demonstrations import (
 from benchmarks.webqsp_types import _size, _topic, next_anywhere, next_relations
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.rollout import rollout
+from graphwalker.config import parse_config
+from graphwalker.errors import UserError
 from graphwalker.files import read_records, write_jsonl
 from graphwalker.graphs.base import Entity
 from graphwalker.graphs.memory import MemoryGraph
@@ -292,3 +297,11 @@ def test_every_second_or_third_entity_is_a_large_one():
         assert counts["m.s"] + counts["m.h"] < 130 < counts["m.l"]
     assert _size(graph, Entity("m.h", ""), "a.b.c") == 0
     assert _size(graph, Entity("m.l", ""), "a.b.c") == 30
+
+
+@pytest.mark.parametrize("field", ["balanced", "repeats"])
+def test_a_set_that_no_demonstrations_are_of_is_named(field: str):
+    given = ["synthesis", "webqps"] if field == "balanced" else {"webqps": 2}
+    row = {"ranker": {"synthesis": 1.0}, "demonstrations": {"synthesis": 10}, field: given}
+    with pytest.raises(UserError, match=f"rows.first: {field}: no demonstrations of webqps"):
+        parse_config(RowsConfig, {"rows": {"first": row}}, "rows.yaml")
