@@ -45,7 +45,7 @@ JobCompType=jobcomp/none
 PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
 ReturnToService=2
-KillWait=2
+KillWait=15
 SchedulerParameters=bf_interval=1,sched_min_interval=1
 GresTypes=gpu
 NodeName=n1 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[1]} CPUs=2 RealMemory=4000 Gres=gpu:2
