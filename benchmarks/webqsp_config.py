@@ -60,6 +60,10 @@ class RowConfig(Config):
     again: dict[str, Any] = {}
     """Settings of the second round, where they differ from those of the first."""
 
+    def chooses(self, kind: str) -> bool:
+        """Whether the demonstrations of a question set are chosen by `first_share`."""
+        return bool(self.first_share) and kind in self.balanced
+
     @model_validator(mode="after")
     def _known_sets(self) -> Self:
         for field in ("repeats", "balanced"):

@@ -127,7 +127,7 @@ class Rows:
             every = self.out / f"walks-{name}-{kind}" / GRAPHROLL
             out = ("--out", str(every.parent))
             self._command(f"walks-{name}-{kind}", "experts", *where, *out, *settings_line(of))
-            if row.first_share and kind in row.balanced:
+            if row.chooses(kind):
                 often = (row.copies, row.structure_copies)
                 choice = (row.first_share, row.deepest, self.config.seed, *often)
                 balance = partial(balanced, every, self._walks(name, kind), *choice)
@@ -267,8 +267,7 @@ class Rows:
 
     def _walks(self, name: str, kind: str) -> Path:
         """What is trained on."""
-        row = self.config.rows[name]
-        chosen = row.first_share and kind in row.balanced
+        chosen = self.config.rows[name].chooses(kind)
         return self.out / f"walks-{name}-{kind}" / ("balanced.jsonl" if chosen else GRAPHROLL)
 
     def _looks(self, name: str) -> Path:

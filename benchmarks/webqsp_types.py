@@ -4,9 +4,8 @@ of them is of it: the next relation is taken where nothing is."""
 import random
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 from benchmarks.webqsp_demonstrations import (
@@ -41,8 +40,6 @@ _DRAWN = 8
 """Entities of which the largest is taken for every second walk."""
 _PAGES = 5
 """Pages of a result that are read at most."""
-_PAGE = 20
-"""Triples of a page."""
 _TRIES = 5
 """Relations that are taken before the first is answered with."""
 
@@ -111,7 +108,7 @@ def next_anywhere(
     def walks() -> Iterator[Trajectory]:
         for number in range(count):
             relation = relations[number % len(relations)]
-            topic = _topic(graph, entities[relation], relation, rng, pages)
+            topic = _topic(environment, entities[relation], relation, rng, pages)
             template, own = rng.choice(templates)
             fitting = [noun for noun in sorted(plural) if plural[noun] == plural[own]]
             if rng.random() >= _IN_VAIN:
@@ -122,7 +119,7 @@ def next_anywhere(
             noun = rng.choice(fitting)
             text = re.sub(rf"\b{own}\b", noun, template.text, count=1, flags=re.IGNORECASE)
             question = about(replace(template, text=text), topic, f"anywhere/{number}")
-            others = [one for one in _relations_at(graph, topic) if one != relation]
+            others = [one for one in sorted(_sizes(graph, topic)) if one != relation]
             moved = rng.sample(others, min(rng.randrange(_TRIES), len(others)))
             wanted[:] = [*moved, relation]
             if made := _down_the_list(question, noun, there, pages):
@@ -134,40 +131,36 @@ def next_anywhere(
 
 
 def _topic(
-    graph: KnowledgeGraph, places: Sequence[int], relation: str, rng: random.Random, pages: bool
+    environment: Environment, places: Sequence[int], relation: str, rng: random.Random, pages: bool
 ) -> Entity:
     """Any of the entities at these places, or as often the one of `_DRAWN` with the most triples:
     its relations have several pages. With `pages` as often the one with the most of the relation.
     """
-    size = rng.choice((_any, _degree, partial(_size, relation=relation))[: 3 if pages else 2])
-    drawn = [graph.entity_at(rng.choice(places)) for _ in range(1 if size is _any else _DRAWN)]
-    return max(drawn, key=lambda entity: size(graph, entity))
+    graph, by = environment.graph, rng.choice(("", "triples", "relation")[: 3 if pages else 2])
+    drawn = [graph.entity_at(rng.choice(places)) for _ in range(_DRAWN if by else 1)]
+    if by == "relation":
+        return max(drawn, key=lambda entity: _size(environment, entity, relation))
+    return max(drawn, key=lambda entity: _sizes(graph, entity).total())
 
 
-def _any(graph: KnowledgeGraph, entity: Entity) -> int:
-    return 0
+def _sizes(graph: KnowledgeGraph, entity: Entity) -> Counter[str]:
+    """How many entities each of its relations leads to."""
+    found = Counter[str]()
+    for side in Direction:
+        for relation, count in graph.flat_relations(entity.id, side):
+            found[relation] += count
+    return found
 
 
-def _degree(graph: KnowledgeGraph, entity: Entity) -> int:
-    sides = (graph.flat_relations(entity.id, direction) for direction in Direction)
-    return sum(count for side in sides for _, count in side)
-
-
-def _size(graph: KnowledgeGraph, entity: Entity, relation: str) -> int:
+def _size(environment: Environment, entity: Entity, relation: str) -> int:
     """How many entities the relation leads to, none where they are on too many pages."""
-    sides = (graph.flat_relations(entity.id, direction) for direction in Direction)
-    count = sum(count for side in sides for one, count in side if one == relation)
-    return count if count <= _PAGES * _PAGE else 0
+    count = _sizes(environment.graph, entity)[relation]
+    return count if count <= _PAGES * environment.config.triples_per_relation else 0
 
 
 def _kinds_of_ends(graph: KnowledgeGraph, entity: Entity, relation: str) -> set[str]:
     found = (end for side in Direction for end in graph.step(entity.id, relation, side))
     return {kind for end in found if end != entity for kind in graph.types(end.id)}
-
-
-def _relations_at(graph: KnowledgeGraph, entity: Entity) -> list[str]:
-    sides = (graph.flat_relations(entity.id, direction) for direction in Direction)
-    return sorted({relation for side in sides for relation, _ in side})
 
 
 def _down_the_list(
@@ -201,23 +194,23 @@ class _Tried:
         so many may have more of that, or it leads to the topic alone."""
         look = {"entity": self._topic.name, "relations": [relation]}
         self._write(Call("get_triples", look))
-        seen, graph = self.episode.turns[-1], self._environment.graph
+        seen = self.episode.turns[-1]
         if seen.error:
             return None
         found = ends(seen.triples, self._topic.id, frozenset())
+        called = [self._is_called(end) for end in found]
         page = 1
-        while self._calls_one(found) and seen.hidden and page < pages:
+        while any(called) and seen.hidden and page < pages:
             page += 1
             self._write(Call("get_triples", {**look, "page": page}))
             seen = self.episode.turns[-1]
             found |= ends(seen.triples, self._topic.id, frozenset())
-        called = [is_called(self._noun, graph.types(end)) for end in found]
+            called = [self._is_called(end) for end in found]
         self._part = any(called) and not all(called)
         return None if not found or (any(called) and seen.hidden) else any(called)
 
-    def _calls_one(self, found: Iterable[str]) -> bool:
-        graph = self._environment.graph
-        return any(is_called(self._noun, graph.types(end)) for end in found)
+    def _is_called(self, end: str) -> bool:
+        return is_called(self._noun, self._environment.graph.types(end))
 
     def answered(self, walk: Trajectory, number: int) -> Trajectory | None:
         """With the walk's answer, pointing at that result; None where it is not the same."""

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from graphwalker.agents.base import Log
-from graphwalker.agents.environment import Environment, EnvironmentConfig
+from graphwalker.agents.environment import Environment, EnvironmentConfig, settings_named
 from graphwalker.config import parse_config
 from graphwalker.files import read_json
 from graphwalker.graphs.base import KnowledgeGraph
@@ -48,9 +48,7 @@ class Replayer:
             yield what, detail
 
     def _environment(self, provenance: Mapping[str, Any]) -> Environment:
-        names = {
-            setting: provenance[name] for setting, name in _NAMES.items() if name in provenance
-        }
+        names = settings_named(provenance)
         key = json.dumps(names, sort_keys=True)
         if key not in self._known:
             self._known[key] = Environment(self._graph, self._config(names))
@@ -59,10 +57,6 @@ class Replayer:
     def _config(self, names: Mapping[str, Any]) -> EnvironmentConfig:
         settings = {**names, **self._of_run, **self._given}
         return parse_config(EnvironmentConfig, settings, self.named_by)
-
-
-_NAMES = {"preset": "environment", "prompt": "prompt", "ranker": "ranker", "options": "options"}
-"""Settings of an environment that a trajectory's provenance names."""
 
 
 def run_environment(folder: Path) -> tuple[dict[str, Any], str]:

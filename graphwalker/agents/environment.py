@@ -1,6 +1,6 @@
 """The environment of an agent: a graph, its tools, and the agent that a preset makes."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from functools import cached_property
 from typing import Any, Self
 
@@ -119,6 +119,12 @@ class Environment:
         about |= trained_ranker(self.config.ranker)
         reranker = self.config.reranker
         return {**about, "reranker": reranker.model} if reranker.chats else about
+
+
+def settings_named(provenance: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of `EnvironmentConfig` that a trajectory's `provenance` names."""
+    names = {"preset": "environment", "prompt": "prompt", "options": "options", "ranker": "ranker"}
+    return {setting: provenance[name] for setting, name in names.items() if name in provenance}
 
 
 def _of(config: EnvironmentConfig, preset: Preset) -> EnvironmentConfig:

@@ -6,7 +6,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
-from graphwalker.agents.environment import EnvironmentConfig
+from graphwalker.agents.environment import EnvironmentConfig, settings_named
 from graphwalker.agents.model_environment import read_environment, settings_for, write_environment
 from graphwalker.agents.registry import find_preset, presets
 from graphwalker.config import parse_config
@@ -162,16 +162,15 @@ def _recorded(path: Path) -> EnvironmentConfig | None:
     else from what its first trajectory says. `None` where neither says anything."""
     from omegaconf import OmegaConf
 
-    beside = path.parent / "config.yaml"
+    named_by = beside = path.parent / "config.yaml"
     loaded: Any = OmegaConf.to_container(OmegaConf.load(beside)) if beside.is_file() else {}
     values = loaded.get("environment") if isinstance(loaded, dict) else None
     if not isinstance(values, dict):
         about = next((record.get("provenance", {}) for record in _first(path)), {})
         if about.get("environment") not in presets():
             return None
-        values = {"preset": about["environment"]}
-        values |= {key: about[key] for key in ("prompt", "options", "ranker") if key in about}
-    return parse_config(EnvironmentConfig, values, str(beside))
+        named_by, values = path, settings_named(about)
+    return parse_config(EnvironmentConfig, values, str(named_by))
 
 
 def _first(path: Path) -> Iterator[dict[str, Any]]:
