@@ -14,7 +14,6 @@ from pydantic import (
 
 from data_pipeline.contamination.config import ContaminationConfig
 from data_pipeline.demonstrators.injected_errors import INJECTED_ERRORS, WRONG_SIDE
-from data_pipeline.reading.config import ReaderConfig
 from data_pipeline.teacher.config import JudgeConfig, TeacherConfig, written
 from data_pipeline.walks.plausibility import PlausibilityConfig
 from data_pipeline.walks.sampler import STRUCTURES
@@ -200,21 +199,6 @@ class SynthConfig(SamplingConfig):
         structures = {name: weight or 1.0 for name, weight in mix.items()}
         checked_mix(structures or mix)
         return checked_mix(without(mix, cls.model_fields["mix"].default))
-
-
-class FilterConfig(SynthConfig):
-    """What a file of questions must pass: certificates, a judge, a reader."""
-
-    reader: ReaderConfig = ReaderConfig()
-    """A reader that must find each walk again from the text alone. It is learned from the file.
-    `reader=true` is short for `reader.enabled=true`, and any of its settings enables it, too."""
-
-    @field_validator("reader", mode="before")
-    @classmethod
-    def _enabled_by_its_settings(cls, reader: Any) -> Any:
-        if isinstance(reader, bool):
-            return {"enabled": reader}
-        return {"enabled": True, **reader} if isinstance(reader, dict) and reader else reader
 
 
 class BenchConfig(SynthConfig):

@@ -40,7 +40,7 @@ class CeilingConfig(InEnvironment):
 
 def config_models() -> dict[str, type[Config]]:
     """Every config of a command or a training script, by its name."""
-    from data_pipeline.config import BenchConfig, ExpertConfig, FilterConfig, SynthConfig
+    from data_pipeline.config import BenchConfig, ExpertConfig, SynthConfig
     from eval.run.config import EvalConfig
     from eval.score.judge import AnswerJudgeConfig
     from graphwalker.pipeline import DemoConfig
@@ -51,7 +51,7 @@ def config_models() -> dict[str, type[Config]]:
     return {
         "environment": EnvironmentConfig,
         "synth": SynthConfig,
-        "filter": FilterConfig,
+        "filter": SynthConfig,
         "experts": ExpertConfig,
         "bench": BenchConfig,
         "model": TinyModelConfig,

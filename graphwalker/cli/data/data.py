@@ -106,15 +106,12 @@ def questions(
 def filter_(given: Given) -> None:
     """Step 3 of `synth`: keep what passes the quality filter and every certificate.
 
-    reader=true also drops what a reader, learned from the other questions, does not understand, and
-    the card says what it catches of planted faults; judge=transformers:FOLDER scores with a model.
-
     Example: graphwalker filter --graph runs/graph --questions runs/q/questions.jsonl --out runs/f
     """
     from data_pipeline import config, stages
 
     keep = partial(stages.filter_questions, questions=given.questions)
-    _make("filter", given, config.FilterConfig, keep)
+    _make("filter", given, config.SynthConfig, keep)
 
 
 @verb(app, "questions!", *MAKING)
