@@ -168,8 +168,9 @@ class SynthConfig(SamplingConfig):
     count: int = Field(default=5000, ge=1)
     """Number of records to make."""
     mix: dict[str, float] = TABLE_6
-    """Weight of each structure; defaults to GraphWalker Table 6. A weight of 0 alone, as in
-    `mix.5-hop=0`, takes that structure out."""
+    """Weight of each structure; defaults to the counts of GraphWalker Table 6. `mix.2-hop=5000`
+    changes one entry, `mix.5-hop=0` takes a structure out, `mix={2-hop: 1, 2I: 1}` replaces the
+    whole."""
     max_path_share: float = Field(default=1.0, gt=0.0, le=1.0)
     """Largest share of a structure's questions that may take the same relation path."""
     max_relation_share: float = Field(default=0.1, gt=0.0, le=1.0)
@@ -196,9 +197,7 @@ class SynthConfig(SamplingConfig):
     @field_validator("mix")
     @classmethod
     def _known_structures(cls, mix: dict[str, float]) -> dict[str, float]:
-        structures = {name: weight or 1.0 for name, weight in mix.items()}
-        checked_mix(structures or mix)
-        return checked_mix(without(mix, cls.model_fields["mix"].default))
+        return checked_mix(mix)
 
 
 class BenchConfig(SynthConfig):
@@ -299,11 +298,6 @@ class ExpertConfig(Config):
             raise ValueError("referenced is for a policy, and has no way back")
         return self
 
-    @field_validator("mix")
-    @classmethod
-    def _without_structures(cls, mix: dict[str, float]) -> dict[str, float]:
-        return without(mix, CWQ_LIKE)
-
     @model_serializer(mode="wrap")
     def _written(
         self, handler: SerializerFunctionWrapHandler, info: SerializationInfo
@@ -319,13 +313,6 @@ class ExpertConfig(Config):
         if not kinds:
             raise ValueError("no error is named; for an expert without any set error_rate to 0")
         return kinds
-
-
-def without(mix: dict[str, float], default: Mapping[str, float]) -> dict[str, float]:
-    """The mix; one that only takes structures out (`mix.5-hop=0`) takes them out of the default."""
-    if not mix or any(mix.values()):
-        return mix
-    return {name: weight for name, weight in default.items() if name not in mix} or mix
 
 
 def checked_mix(mix: dict[str, float], any_types: bool = False) -> dict[str, float]:
@@ -345,11 +332,11 @@ def checked_mix(mix: dict[str, float], any_types: bool = False) -> dict[str, flo
 def quotas(mix: dict[str, float], count: int) -> dict[str, int]:
     """Exactly `count` records shared out by weight (largest remainders, ties in the mix's order).
 
-    >>> quotas({"2-hop": 1, "2I": 2}, 10)
+    >>> quotas({"2-hop": 1, "2I": 2, "5-hop": 0}, 10)
     {'2-hop': 3, '2I': 7}
     """
     total = sum(mix.values())
-    exact = {name: count * weight / total for name, weight in mix.items()}
+    exact = {name: count * weight / total for name, weight in mix.items() if weight}
     shares = {name: int(value) for name, value in exact.items()}
     order = sorted(exact, key=lambda name: shares[name] - exact[name])
     for name in order[: count - sum(shares.values())]:

@@ -92,7 +92,7 @@ def make(
     `shards`, what they have tried is taken from them. `exclude` rules out what other corpora hold.
     """
     opened = open_for_walks(graph, config)
-    require_values(opened, config.mix)
+    require_values(opened, quotas(config.mix, config.count))
     about = {"checksum": opened.checksum}
     words = phrase_facts(config.phrases_file)
     tests = tests_of(opened, config)

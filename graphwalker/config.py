@@ -70,15 +70,27 @@ def load_config(model: type[C], path: Path | str | None, overrides: Sequence[str
     there), the key and the nearest known key.
     """
     typed = [item.partition("=")[0] for item in overrides]
-    return parse_config(model, read_settings(path, overrides), str(path or COMMAND_LINE), typed)
+    data = read_settings(path, overrides, tables=default_tables(model))
+    return parse_config(model, data, str(path or COMMAND_LINE), typed)
+
+
+def default_tables(model: type[Config]) -> dict[str, Any]:
+    """The settings of a model that are tables by default, such as `mix`."""
+    defaults = {name: field.default for name, field in model.model_fields.items()}
+    return {name: table for name, table in defaults.items() if table and isinstance(table, dict)}
 
 
 def read_settings(
     path: Path | str | None,
     overrides: Sequence[str] = (),
     values: Mapping[str, Any] | None = None,
+    tables: Mapping[str, Any] | None = None,
 ) -> Any:
-    """Plain data: what the file says, then `a.b=c` overrides, then `values` by their full names."""
+    """Plain data: what the file says, then `a.b=c` overrides, then `values` by their full names.
+
+    Of a setting that is one of `tables`, `mix.2-hop=5` changes one entry of the file's table, or
+    of this one where the file has none; `mix={...}` replaces the whole.
+    """
     from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
     from yaml import YAMLError
@@ -92,7 +104,13 @@ def read_settings(
         for key, value in (values or {}).items():
             OmegaConf.update(typed, key, value)
         source = str(path or COMMAND_LINE)
-        merged = OmegaConf.merge(_read(source) if path else {}, typed)
+        base = _read(source) if path else OmegaConf.create()
+        for name, table in (tables or {}).items():
+            if any(item.startswith(f"{name}=") for item in overrides):
+                base.pop(name, None)
+            elif name in typed and name not in base:
+                base[name] = table
+        merged = OmegaConf.merge(base, typed)
         _refuse_resolvers(merged)
         return OmegaConf.to_container(merged, resolve=True)
     except UserError:

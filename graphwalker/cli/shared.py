@@ -74,10 +74,11 @@ class Given:
 
     def settings(self, model: type[C]) -> C:
         """The settings of `model`, checked. Raises `UserError` for the first mistake."""
-        from graphwalker.config import COMMAND_LINE, parse_config
+        from graphwalker.config import COMMAND_LINE, default_tables, parse_config, read_settings
 
         own = self.places - set(model.model_fields)
-        data = {key: value for key, value in self._data.items() if key not in own}
+        read = read_settings(self.config, self.overrides, self.values, default_tables(model))
+        data = {key: value for key, value in read.items() if key not in own}
         typed = [*self.values, *(item.partition("=")[0] for item in self.overrides)]
         return parse_config(model, data, str(self.config or COMMAND_LINE), typed)
 

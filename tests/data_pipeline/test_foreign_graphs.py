@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from data_pipeline.config import SynthConfig
+from data_pipeline.config import BenchConfig, ExpertConfig, SynthConfig
 from data_pipeline.jobs.shards import Shard
 from data_pipeline.merge import merge
 from data_pipeline.synthesize import synthesize
@@ -128,9 +128,20 @@ def test_a_structure_that_was_full_may_give_way_when_it_is_asked_for_more(tmp_pa
 
 def test_a_weight_of_nought_takes_just_that_structure_out():
     mix = load_config(SynthConfig, None, ["mix.5-hop=0"]).mix
-    assert mix == {k: v for k, v in SynthConfig().mix.items() if k != "5-hop"}
+    assert mix == SynthConfig().mix | {"5-hop": 0}
     with pytest.raises(UserError, match="unknown structure '6-hop'"):
         load_config(SynthConfig, None, ["mix.6-hop=0"])
+
+
+def test_a_typed_entry_of_the_mix_keeps_the_others_and_a_typed_mix_replaces_them(tmp_path):
+    file = tmp_path / "mix.yaml"
+    file.write_text("mix: {2-hop: 1, 2I: 2}\n")
+    for model in (SynthConfig, ExpertConfig, BenchConfig):
+        default = model().mix
+        assert load_config(model, None, ["mix.2-hop=5"]).mix == default | {"2-hop": 5}
+        assert load_config(model, file, ["mix.2-hop=5"]).mix == {"2-hop": 5, "2I": 2}
+        for path in (None, file):
+            assert load_config(model, path, ["mix={3-hop: 1}"]).mix == {"3-hop": 1}
 
 
 def test_own_words_win_over_all_others(built, tmp_path):

@@ -34,6 +34,8 @@ TurnReward = Callable[[Trajectory], list[float]]
 
 EPSILON = 1e-4
 """Added to the deviation, as TRL adds it to that of the rewards."""
+TOLERANCE = 1e-6
+"""Rewards this close are equal: the order of a sum of weights moves its last digits."""
 
 
 def grouped(prompts: Sequence[str], samples: int) -> list[str]:
@@ -52,10 +54,11 @@ def chunks(items: Sequence[T], size: int) -> Iterator[list[T]]:
 def has_no_variance(rewards: Sequence[float | None]) -> bool:
     """True where all scored episodes of a group earned the same. `None` is an unscored one.
 
-    >>> has_no_variance([1.0, 1.0]), has_no_variance([0.0, None]), has_no_variance([0.0, 1.0])
+    >>> has_no_variance([0.1 + 0.2, 0.3]), has_no_variance([0.0, None]), has_no_variance([0.0, 1.0])
     (True, True, False)
     """
-    return len({reward for reward in rewards if reward is not None}) < 2
+    scored = [reward for reward in rewards if reward is not None]
+    return not scored or max(scored) - min(scored) <= TOLERANCE
 
 
 ZERO_VARIANCE = ("unwinnable", "always_right", "always_wrong")

@@ -2,6 +2,7 @@
 another's."""
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -16,7 +17,8 @@ NONSENSE = (ArithmeticError, LookupError, MemoryError, TypeError, ValueError)
 def decoding(method: F) -> F:
     """A method of a graph with a `path`: what it raises over nonsense is a `GraphError`.
 
-    A file is checked before it is read; this is for what happens to it later.
+    A file is checked before it is read; this is for what happens to it later. Wrong arguments stay
+    a `TypeError`.
     """
 
     @functools.wraps(method)
@@ -25,7 +27,10 @@ def decoding(method: F) -> F:
             return method(self, *args, **kwargs)
         except GraphWalkerError:
             raise
-        except NONSENSE as error:
+        except (AttributeError, *NONSENSE) as error:
+            refuse_arguments(method, self, *args, **kwargs)
+            if isinstance(error, AttributeError):
+                raise
             why = f"{type(error).__name__}: {error}"[:200]
             raise GraphError(
                 f"{self.path}: damaged graph file, or changed since it was opened ({why}); "
@@ -33,3 +38,11 @@ def decoding(method: F) -> F:
             ) from error
 
     return guarded  # type: ignore[return-value]
+
+
+def refuse_arguments(method: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+    """Raises `TypeError` for arguments that the method does not take."""
+    signature = inspect.signature(method)
+    for name, value in signature.bind(*args, **kwargs).arguments.items():
+        if signature.parameters[name].annotation is str and not isinstance(value, str):
+            raise TypeError(f"{method.__qualname__}: {name} is a string, got {value!r}")

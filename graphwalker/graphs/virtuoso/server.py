@@ -175,6 +175,10 @@ def sql(server: Server, script: str, wait_s: float | None = None) -> list[str]:
         done = subprocess.run(
             command, input=script, capture_output=True, text=True, timeout=wait_s, check=False
         )
+    except FileNotFoundError:
+        raise UserError(
+            f"{command[0]} not found; install it: apt-get install virtuoso-opensource-7"
+        ) from None
     except subprocess.TimeoutExpired:
         raise GraphError(f"{server.folder}: no answer in {wait_s} s to: {script[:80]}") from None
     lines = [line.strip() for line in done.stdout.splitlines() if line.strip()]

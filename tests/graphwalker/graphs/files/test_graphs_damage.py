@@ -225,3 +225,15 @@ def answers(graph: CompiledGraph) -> list[Any]:
             found.append(graph.step_many([Step(entity_id, r, way, 5) for r, _ in listed]))
             found += [graph.neighbors(entity_id, r, way) for r, _ in listed]
     return [*found, [graph.entity_at(i) for i in range(graph.size)]]
+
+
+def test_wrong_arguments_are_a_type_error_and_no_damage(sound):
+    graph = open_compiled(sound)
+    calls: list[Callable[[Any], object]] = [
+        lambda g: g.neighbors("a"),
+        lambda g: g.relations(graph.entity_at(0), Direction.OUT),
+        lambda g: g.resolve(3),
+    ]
+    for call in calls:
+        with pytest.raises(TypeError, match=r"argument|entity_id|name"):
+            call(graph)
