@@ -267,7 +267,7 @@ def as_markdown(table: FigureTable) -> str:
     """A GitHub table; names cannot break out of their cell."""
 
     def line(cells: Sequence[Cell]) -> str:
-        return "| " + " | ".join(_markdown(f"{c.text} {c.small}".strip()) for c in cells) + " |"
+        return "| " + " | ".join(markdown_text(f"{c.text} {c.small}".strip()) for c in cells) + " |"
 
     rule = "| --- |" + " ---: |" * (len(table.head) - 1)
     lines = [line(table.head), rule, *map(line, table.rows)]
@@ -304,7 +304,8 @@ def _lost(stage: StageFigures) -> str:
     return f"{failures:,} failed episodes, not scored" if failures else ""
 
 
-def _markdown(text: str) -> str:
+def markdown_text(text: str) -> str:
+    """The text as Markdown shows it word for word, on one line."""
     text = _one_line(text).replace("&", "&amp;").replace("<", "&lt;")
     return re.sub(r"([\\`*_|\[\]~])", r"\\\1", text)
 

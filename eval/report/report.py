@@ -23,11 +23,13 @@ from eval.report.plots import Curve, group_bars, pass_curves, stage_bars, traini
 from eval.report.published import load_published
 from eval.report.published_page import published_markdown, published_record
 from eval.run.records import Run, Sampled, read_chosen, read_run
+from eval.score.compat_papers import truth
 from eval.tables import (
     as_markdown,
     as_terminal,
     conduct_table,
     group_tables,
+    markdown_text,
     score_table,
     short_table,
 )
@@ -114,10 +116,10 @@ def write_report(
 def render_markdown(report: Mapping[str, Any]) -> str:
     """The tables of the report as Markdown."""
     stages = report["stages"]
-    title = " ".join(str(report["title"]).split())
+    named = [{**stage, "name": markdown_text(str(stage["name"]))} for stage in stages]
     parts = [
-        f"# {title}\n",
-        headline(report) + "\n",
+        f"# {markdown_text(' '.join(str(report['title']).split()))}\n",
+        headline({**report, "stages": named}) + "\n",
         as_markdown(score_table(stages)),
         as_markdown(conduct_table(stages)),
     ]
@@ -127,7 +129,9 @@ def render_markdown(report: Mapping[str, Any]) -> str:
     parts.append("## How this was made\n")
     facts = {**report["versions"], **report["hardware"], "seed": report["seed"]}
     facts |= {f"seconds: {name}": round(value, 1) for name, value in report["seconds"].items()}
-    parts.append("\n".join(f"- {key}: {value}" for key, value in facts.items()) + "\n")
+    parts.append(
+        "\n".join(f"- {markdown_text(key)}: {value}" for key, value in facts.items()) + "\n"
+    )
     parts.append(f"Intervals: {report['intervals']}.\n")
     return "\n".join(parts)
 
@@ -237,15 +241,25 @@ def _read(stage: StageResult, archive: WalkArchive) -> Run:
     def keep_sample(sample: Sampled) -> Sampled:
         if not sample.stop.infrastructure_failure:
             archive.add_sample(sample.question_id, sample.scores["em"] == 1)
-        return replace(sample, answer=None, scores={"em": sample.scores.get("em", 0.0)})
+        first = (sample.answer or ())[:1]
+        answer = first if first and truth(first[0]) is not None else None
+        return replace(sample, answer=answer, scores={"em": sample.scores.get("em", 0.0)})
 
     return read_run(stage.folder, keep, keep_sample)
 
 
 def lean(trajectory: Trajectory) -> Trajectory:
-    """What figures need: scores, costs, the question without its query; no words, no token ids."""
+    """What figures need: scores, costs, how answers were read, the question without its query; no
+    words, no token ids."""
     turns = tuple(
-        Turn((), "", error=t.error, graph_calls=t.graph_calls, milliseconds=t.milliseconds)
+        Turn(
+            (),
+            "",
+            action={"read": t.action["read"]} if "read" in t.action else {},
+            error=t.error,
+            graph_calls=t.graph_calls,
+            milliseconds=t.milliseconds,
+        )
         for t in trajectory.turns
     )
     question = replace(trajectory.question, query=None, wording=None, annotations={})
