@@ -118,7 +118,7 @@ class SamplingConfig(Config):
     """A chat model that words the questions, judges them and writes the thoughts. It is called by
     threads of one process, whatever `workers` is."""
     judge: JudgeConfig = JudgeConfig()
-    """Another judge than the teacher's own: `transformers:FOLDER`, or a server's address and model.
+    """Another judge than the teacher's own: a server's address and model.
     It scores the programmatic teacher's questions, too."""
     workers: int = Field(default=1, ge=1)
     """Number of worker processes. The files are the same for any number."""
@@ -142,7 +142,7 @@ class SamplingConfig(Config):
     def is_judged(self) -> bool:
         """Whether a model scores the questions."""
         own = self.teacher.chats and self.teacher.judge
-        return own or self.judge.chats or bool(self.judge.local)
+        return own or self.judge.chats
 
     @model_validator(mode="after")
     def _something_is_held_out(self) -> Self:

@@ -9,13 +9,11 @@ from graphwalker.agents.base import Log
 from graphwalker.agents.environment import Environment
 from graphwalker.errors import UserError
 from graphwalker.files import (
-    dumps,
     read_json,
     read_jsonl,
     read_records,
     write_json,
     write_jsonl,
-    write_text,
 )
 from graphwalker.question import Question
 from graphwalker.runs import one_writer
@@ -32,19 +30,13 @@ SFT_COLUMNS = {
 }
 RL_COLUMNS = {
     "data_source": "VARCHAR",
-    "agent_name": "VARCHAR",
     "prompt": MESSAGES,
     "ability": "VARCHAR",
     "reward_model": "STRUCT(style VARCHAR, ground_truth VARCHAR[])",
     "extra_info": "STRUCT(id VARCHAR, index BIGINT, split VARCHAR, structure VARCHAR, "
-    "question VARCHAR, topic_ids VARCHAR[], answer_ids VARCHAR[], need_tools_kwargs BOOLEAN, "
-    "interaction_kwargs STRUCT(name VARCHAR, question VARCHAR))",
+    "question VARCHAR, topic_ids VARCHAR[], answer_ids VARCHAR[])",
 }
-"""The columns of verl's RL data; extra_info has what its reward function needs, and what its
-agent loop hands to the interaction that plays the environment (`graphwalker.serve.verl`)."""
-INTERACTION = "interaction.yaml"
-"""Beside the rows: what verl's multi_turn.interaction_config_path names."""
-INTERACTION_CLASS = "graphwalker.serve.verl.GraphWalkerInteraction"
+"""The columns of verl's RL data; extra_info has what its reward function needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +49,12 @@ class Export:
 
 
 @one_writer("out")
-def export(
-    source: Path, to: str, out: Path, environment: Environment | None = None, graph: str = ""
-) -> Export:
+def export(source: Path, to: str, out: Path, environment: Environment | None = None) -> Export:
     """Write the trajectories or questions of `source` into `out` for `to`: sharegpt, trl or verl.
 
     Trajectories become supervised rows, one for each unbroken context, word for word what a policy
     reads and writes. Questions become prompts of RL (trl, verl): the first messages that
-    `environment` would show, and the answers; for verl, with `graph` (what opens it), also the
-    config of the interaction by which its agent loop plays the environment.
+    `environment` would show, and the answers.
 
     Raises `UserError` for a form that does not exist, for questions without an environment, and for
     an empty file.
@@ -83,21 +72,7 @@ def export(
         raise UserError(f"{source} holds questions; --to {to} takes trajectories")
     if environment is None:
         raise UserError(f"{source} holds questions: their prompts need the graph (--graph)")
-    if to == "verl" and graph:
-        _write_interaction(out / INTERACTION, graph, environment)
     return form.prompts(source, out, environment)
-
-
-def _write_interaction(path: Path, graph: str, environment: Environment) -> None:
-    """Our actions are text in tags, not function calls: verl's tools (`tools_kwargs`) cannot play
-    them, an interaction can."""
-    from omegaconf import OmegaConf
-
-    settings = environment.config.model_dump(mode="json", exclude_unset=True)
-    spec = str(Path(graph).resolve()) if Path(graph).exists() else graph
-    config = {"graph": spec, "environment": settings}
-    entry = {"name": "graphwalker", "class_name": INTERACTION_CLASS, "config": config}
-    write_text(path, OmegaConf.to_yaml(OmegaConf.create({"interaction": [entry]})))
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +218,6 @@ def _verl_prompts(source: Path, environment: Environment) -> Iterator[ExportRow]
         names = [answer.name for answer in question.answers]
         yield {
             "data_source": question.dataset or "graphwalker",
-            "agent_name": "tool_agent",
             "prompt": _plain(opening(question, environment)),
             "ability": "kgqa",
             "reward_model": {"style": "rule", "ground_truth": names},
@@ -255,11 +229,6 @@ def _verl_prompts(source: Path, environment: Environment) -> Iterator[ExportRow]
                 "question": question.text,
                 "topic_ids": [entity.id for entity in question.topic_entities],
                 "answer_ids": [answer.id for answer in question.answers],
-                "need_tools_kwargs": False,
-                "interaction_kwargs": {
-                    "name": "graphwalker",
-                    "question": dumps(question.to_json()),
-                },
             },
         }
 

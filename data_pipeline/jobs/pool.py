@@ -38,7 +38,7 @@ def open_pool(
     """The pool that the config asks for. What is made is the same for any."""
     if isinstance(config, SamplingConfig) and (config.teacher.chats or config.judge.chats):
         chatting = [chat for chat in (config.teacher, config.judge) if chat.chats]
-        threads = max(c.batch_size if c.batch else c.concurrency for c in chatting)
+        threads = max(chat.concurrency for chat in chatting)
         with (
             closing(Chats.open(config.teacher, config.judge, out)) as chats,
             Pool[Any, Any](

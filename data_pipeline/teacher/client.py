@@ -11,7 +11,6 @@ from data_pipeline.teacher.config import ChatWorkConfig, JudgeConfig, TeacherCon
 from data_pipeline.teacher.parse import Unreadable
 from data_pipeline.teacher.prompts import Prompts
 from graphwalker.errors import PolicyError, UserError
-from graphwalker.policies.chat.batch import BatchRules
 from graphwalker.policies.chat.client import Completions, Messages
 from graphwalker.policies.chat.connection import ContextFull, Declined
 from graphwalker.policies.chat.store import Spent, StoredAnswer
@@ -36,10 +35,7 @@ class TeacherClient:
         self.config, self.name = config, name
         self.prompts = Prompts(config.prompts_dir)
         folder = Path(config.cache_dir) if config.cache_dir else folder
-        rules = BatchRules(config.batch_size, config.batch_gather_s, config.batch_poll_s)
-        self._completions = Completions(
-            config, config.model, folder, rules if config.batch else None
-        )
+        self._completions = Completions(config, config.model, folder)
         self._lock = threading.Lock()
         self._useless: Counter[str] = Counter()
         self._end: UserError | None = None

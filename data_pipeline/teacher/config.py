@@ -1,19 +1,15 @@
 """Settings of a chat model as the teacher: where it is, what it does, when to give up on it."""
 
-from typing import Any, Self
+from typing import Any
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from graphwalker.policies.chat.config import OptionalChatConfig
 
 HOW = ("api_key_env", "base_url", "concurrency", "timeout_s", "retries", "backoff_s")
 RATES = ("max_backoff_s", "requests_per_minute", "tokens_per_minute", "prices", "cache_dir")
-BATCHES = ("batch", "batch_size", "batch_gather_s", "batch_poll_s")
-PATIENCE = ("give_up_after", "device")
-NOT_THE_MAKING = frozenset((*HOW, *RATES, *BATCHES, *PATIENCE))
+NOT_THE_MAKING = frozenset((*HOW, *RATES, "give_up_after"))
 """Settings that may change between a run and its resumption: the same answers come of them."""
-LOCAL = "transformers:"
-"""How `judge` names a model that runs in this process."""
 
 
 class ChatWorkConfig(OptionalChatConfig):
@@ -38,15 +34,6 @@ class ChatWorkConfig(OptionalChatConfig):
     """A folder with your own prompts, under the names of ours; what is not there is ours."""
     cache_dir: str = ""
     """Where answers are kept, for several runs to share. Empty: a folder in the run's own."""
-    batch: bool = False
-    """Send requests as batches (OpenAI's `/v1/batches`), at half the price and within a day. Many
-    attempts wait side by side: `batch_size` takes the place of `concurrency`."""
-    batch_size: int = Field(default=500, ge=1, le=5000)
-    """Most requests of one batch, and attempts under way at once."""
-    batch_gather_s: float = Field(default=10.0, gt=0)
-    """A batch is sent when it is full, or when no request has come for so many seconds."""
-    batch_poll_s: float = Field(default=30.0, gt=0)
-    """Seconds between two looks at the batches that are under way."""
 
 
 class TeacherConfig(ChatWorkConfig):
@@ -64,36 +51,12 @@ class TeacherConfig(ChatWorkConfig):
 
 
 class JudgeConfig(ChatWorkConfig):
-    """Another judge than the teacher: `judge=transformers:FOLDER` for a model in this process, or
-    `judge.base_url` and `judge.model` for one behind an API. It needs no teacher."""
+    """Another judge than the teacher, behind `judge.base_url` and `judge.model`; a served model of
+    your own, say. It needs no teacher."""
 
-    local: str = ""
-    """Folder or name of a transformers model that scores in this process."""
     keep_from: float = Field(default=9.0, ge=0.0, le=10.0)
     """Mean of the three scores from which a question is kept (GraphWalker section 2, phase 2). A
     small model's scores lie closer together than a large one's: choose it by labels of your own."""
-    device: str = "cpu"
-    """Where a local judge runs: `cpu`, `cuda`, `cuda:1`."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _read_short_form(cls, data: Any) -> Any:
-        if data is None or data == "":
-            return {}
-        if not isinstance(data, str):
-            return data
-        if not data.startswith(LOCAL) or data == LOCAL:
-            raise ValueError(
-                f"judge={LOCAL}FOLDER names a local model; one behind an API is given by "
-                "judge.base_url and judge.model"
-            )
-        return {"local": data.removeprefix(LOCAL)}
-
-    @model_validator(mode="after")
-    def _is_one_model(self) -> Self:
-        if self.local and self.base_url:
-            raise ValueError("one judge is enough: a local model, or base_url and model")
-        return self
 
 
 def written(data: dict[str, Any], making: bool) -> dict[str, Any]:
@@ -110,7 +73,7 @@ _CHATS = (*_OPTIONAL, "environment")
 
 
 def _is_set(chat: dict[str, Any] | None) -> bool:
-    return chat is not None and bool(chat.get("base_url", True) or chat.get("local"))
+    return chat is not None and bool(chat.get("base_url", True))
 
 
 def _made_by(settings: dict[str, Any]) -> dict[str, Any]:

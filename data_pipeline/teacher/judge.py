@@ -3,7 +3,6 @@
 import random
 import re
 from collections.abc import Mapping, Sequence
-from typing import Protocol
 
 from data_pipeline.teacher.client import TeacherClient, Unusable
 from data_pipeline.teacher.parse import Unreadable, read_scores, read_text
@@ -20,27 +19,16 @@ UNSCORED = "unscored"
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
-class Judge(Protocol):
-    """Whatever scores a question. Raises `Unusable` where it gives no score."""
-
-    def verdict(self, text: str, query: Query, run: Execution) -> Verdict:
-        """Three scores from 0 to 10 of the question beside its path with the entities of `run`,
-        with the scores as the reason where they are too low."""
-        ...
-
-    def means(self, text: str, doubt: Doubt) -> bool:
-        """Whether the question means the doubt's own hop, and none of its rivals as well."""
-        ...
-
-
-class ChatJudge:
+class Judge:
     """A chat model that gives all three scores in one answer, at temperature 0; a score that is
-    missing there is asked for by itself. Thread-safe."""
+    missing there is asked for by itself. Thread-safe. Raises `Unusable` where it gives no score."""
 
     def __init__(self, client: TeacherClient, keep_from: float = KEEP_FROM) -> None:
         self._client, self._keep_from = client, keep_from
 
     def verdict(self, text: str, query: Query, run: Execution) -> Verdict:
+        """Three scores from 0 to 10 of the question beside its path with the entities of `run`,
+        with the scores as the reason where they are too low."""
         path = resolved(query, run)
         scores: dict[str, float] = {}
         self._ask(text, path, DIMENSIONS, scores)
@@ -52,6 +40,7 @@ class ChatJudge:
         return judged(scores, self._keep_from)
 
     def means(self, text: str, doubt: Doubt) -> bool:
+        """Whether the question means the doubt's own hop, and none of its rivals as well."""
         hops, prompt = reading_prompt(self._client.prompts, text, doubt)
 
         def read(answer: str) -> set[str]:

@@ -8,7 +8,7 @@ from typing import Protocol
 from data_pipeline.teacher.client import Chats, TeacherClient
 from data_pipeline.teacher.config import JudgeConfig, TeacherConfig
 from data_pipeline.teacher.context import Surroundings
-from data_pipeline.teacher.judge import ChatJudge, Judge
+from data_pipeline.teacher.judge import Judge
 from data_pipeline.teacher.parse import Unreadable, is_english, read_text
 from data_pipeline.teacher.paths import hints, paths
 from data_pipeline.teacher.readings import LIMIT, TextReadings
@@ -106,15 +106,11 @@ def open_teacher(
 
 
 def open_judge(teacher: TeacherConfig, judge: JudgeConfig, chats: Chats | None) -> Judge | None:
-    """What scores questions: a local model, a judge behind an API, else the teacher itself."""
-    if judge.local:
-        from data_pipeline.teacher.local_judge import LocalJudge
-
-        return LocalJudge(judge)
+    """What scores questions: a judge of its own, else the teacher itself."""
     if chats and chats.judge:
-        return ChatJudge(chats.judge, judge.keep_from)
+        return Judge(chats.judge, judge.keep_from)
     own = chats.teacher if chats and teacher.judge else None
-    return ChatJudge(own, judge.keep_from) if own else None
+    return Judge(own, judge.keep_from) if own else None
 
 
 class ChatTeacher:

@@ -1,13 +1,10 @@
 """Exports: the same words in the forms of LLaMA-Factory, TRL and verl."""
 
-import asyncio
-import importlib
 import json
 from pathlib import Path
 
 import duckdb
 import pytest
-from omegaconf import OmegaConf
 
 from data_pipeline.collect import collect_experts
 from data_pipeline.config import ExpertConfig, SynthConfig
@@ -157,37 +154,3 @@ def test_injected_errors_are_marked_in_every_export(made, roll, tmp_path):
         said = "conversations" if to == "sharegpt" else "messages"
         marked = [{row[said][n][key] for n in row["injected_errors"]} for row in rows]
         assert marked == wrong, to
-
-
-def test_verl_plays_the_environment_by_the_rows_of_the_export(made, tmp_path):
-    """As verl's tool agent loop does: the class by its dotted name, the row's own arguments."""
-    graph = open_graph(made / "graph")
-    environment = Environment(graph, EnvironmentConfig())
-    asked, roll = made / "q" / "questions.jsonl", made / "roll" / "graphroll.jsonl"
-    done = export(asked, "verl", tmp_path, environment, str(made / "graph"))
-    rows = {row["extra_info"]["id"]: row for row in parquet(done.file)}
-    (entry,) = OmegaConf.to_container(OmegaConf.load(tmp_path / "interaction.yaml"))["interaction"]
-    module, _, name = entry["class_name"].rpartition(".")
-    played = getattr(importlib.import_module(module), name)(
-        config={**entry["config"], "name": entry["name"]}
-    )
-
-    async def play(number, trajectory):
-        row = rows[trajectory.question.id]
-        arguments = row["extra_info"]["interaction_kwargs"]
-        assert (row["agent_name"], arguments["name"]) == ("tool_agent", entry["name"])
-        await played.start_interaction(f"request-{number}", **arguments)
-        messages, ended = list(row["prompt"]), False
-        for turn in trajectory.turns:
-            assert messages[-1]["content"] == turn.context[-1].content
-            messages.append({"role": "assistant", "content": turn.completion})
-            ended, text, reward, _ = await played.generate_response(
-                f"request-{number}", messages, **arguments
-            )
-            messages.append({"role": "user", "content": text})
-        assert (ended, reward) == (True, 1.0)
-        assert await played.calculate_score(f"request-{number}") == 1.0
-        await played.finalize_interaction(f"request-{number}")
-
-    for number, trajectory in enumerate(read_records(roll, Trajectory.from_json)):
-        asyncio.run(play(number, trajectory))

@@ -234,7 +234,7 @@ def export(
     environment = None
     if graph := given.get("graph"):
         environment = Environment(open_graph(graph, wikidata=config.layers.wikidata), config)
-    done = write(file, to, given.out, environment, graph)
+    done = write(file, to, given.out, environment)
     console.facts(
         "export", {"file": str(done.file), "rows": done.rows, "set aside": done.set_aside}
     )

@@ -135,26 +135,6 @@ def grbench(
 
 
 @app.command()
-def get(
-    what: Annotated[str, Argument(help="An address, a file, or a name of the index.")],
-    out: Out,
-    sha256: Annotated[
-        str, Option(help="Its digest. Default: the index's, or ADDRESS.sha256.")
-    ] = "",
-) -> None:
-    """Bring a ready-made graph here: fetched, its digest checked, nothing kept that differs.
-
-    Names are looked up in the JSON file or address that GRAPHWALKER_GRAPHS gives. A download that
-    was cut short resumes when the same command is typed again.
-
-    Example: graphwalker graph get https://example.org/freebase.gwk --sha256 9f86... --out freebase
-    """
-    from graphwalker.graphs.compiled.fetch import fetch_graph
-
-    show(str(out), fetch_graph(what, out, sha256, console.note))
-
-
-@app.command()
 def info(graph: AnyGraph, as_json: JsonFlag = False) -> None:
     """Describe a graph: counts, checksum; of a compiled one its size, too."""
     from graphwalker.graphs.open import open_graph

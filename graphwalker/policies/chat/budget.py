@@ -68,20 +68,18 @@ class Budget:
             lost = "SELECT requests FROM spent WHERE state = 'lost'"
             return database.execute(lost).fetchone()[0] + _total(database, "sent").requests
 
-    def priced(self, prompt_tokens: int, completion_tokens: int, share: float = 1.0) -> Spent:
-        """One request of that many tokens, at that share of the prices."""
+    def priced(self, prompt_tokens: int, completion_tokens: int) -> Spent:
+        """One request of that many tokens."""
         cost = (
             prompt_tokens * self._prices.prompt_per_million
             + completion_tokens * self._prices.completion_per_million
         ) / 1_000_000
-        return Spent(1, prompt_tokens, completion_tokens, cost * share)
+        return Spent(1, prompt_tokens, completion_tokens, cost)
 
-    def at_worst(
-        self, prompt_bytes: int, messages: int, completion_tokens: int, share: float = 1.0
-    ) -> Spent:
+    def at_worst(self, prompt_bytes: int, messages: int, completion_tokens: int) -> Spent:
         """What a request may cost at most: no tokenizer makes more tokens than there are bytes, and
         chat templates add few to each message."""
-        return self.priced(prompt_bytes + 32 * (messages + 1), completion_tokens, share)
+        return self.priced(prompt_bytes + 32 * (messages + 1), completion_tokens)
 
     def reserve(self, worst: Spent, key: str = "") -> int | None:
         """Set the worst price aside, under the number that is returned; `None`: not now.
@@ -106,10 +104,10 @@ class Budget:
                 (*row, worst.prompt_tokens, worst.completion_tokens, worst.cost),
             ).lastrowid
 
-    def wait(self, seconds: float = POLL_S) -> None:
+    def wait(self) -> None:
         """Until a request of this process was settled, or one of another may have been."""
         with self._settled:
-            self._settled.wait(seconds)
+            self._settled.wait(POLL_S)
 
     def notify(self) -> None:
         """Wake those that wait."""
@@ -120,22 +118,18 @@ class Budget:
         self,
         ticket: int,
         state: str,
-        actual: Spent | None,
+        actual: Spent,
         answer: StoredAnswer | None = None,
-        notify: bool = True,
     ) -> None:
-        """Book as `paid` or `lost` what a reservation came to (`None`: its worst), and store its
-        answer. Without `notify` those that wait are woken by a call of `notify` later."""
-        columns = "key, prompt_tokens, completion_tokens, cost"
+        """Book as `paid` or `lost` what a reservation came to, and store its answer."""
         with self._store.change() as database:
-            row = database.execute(f"SELECT {columns} FROM sent WHERE id = ?", (ticket,)).fetchone()
+            row = database.execute("SELECT key FROM sent WHERE id = ?", (ticket,)).fetchone()
             if row is not None:  # else another process took it for dead and booked it
                 database.execute("DELETE FROM sent WHERE id = ?", (ticket,))
-                book(database, state, Spent(1, *row[1:]) if actual is None else actual)
+                book(database, state, actual)
             if answer is not None and row is not None and row[0]:
                 keep(database, row[0], answer)
-        if notify:
-            self.notify()
+        self.notify()
 
     def _sweep(self, database: sqlite3.Connection) -> None:
         """What a dead process had under way may have been billed: it is lost."""

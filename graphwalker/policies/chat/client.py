@@ -8,9 +8,7 @@ from typing import Any, cast
 
 from graphwalker.errors import PolicyError
 from graphwalker.files import dumps
-from graphwalker.policies.chat.batch import DISCOUNT, Batches, BatchRules
-from graphwalker.policies.chat.batch_ledger import BatchLedger, Ticket
-from graphwalker.policies.chat.budget import POLL_S, Budget, OverBudget
+from graphwalker.policies.chat.budget import Budget, OverBudget
 from graphwalker.policies.chat.config import ChatApiConfig
 from graphwalker.policies.chat.connection import (
     ChatError,
@@ -23,8 +21,6 @@ from graphwalker.policies.chat.connection import (
 from graphwalker.policies.chat.store import SUMMARY, Spent, Store, StoredAnswer
 from graphwalker.policies.chat.tool_calls import text_of
 
-SETTLED_S = 5.0
-"""How often a request that waits for a batch of another process looks for its answer."""
 Messages = Sequence[Mapping[str, Any]]
 
 
@@ -36,31 +32,13 @@ class Completions:
     nothing more is sent. Raises `UserError` for a key that would travel unencrypted.
     """
 
-    def __init__(
-        self,
-        config: ChatApiConfig,
-        model: str,
-        folder: Path | None = None,
-        batch: BatchRules | None = None,
-    ) -> None:
-        """`batch`: requests go out as batches, by these rules, at half the price."""
+    def __init__(self, config: ChatApiConfig, model: str, folder: Path | None = None) -> None:
         self.refusal: PolicyError | None = None
         self._config, self._model = config, model
         self._connection = Connection(config)
         self._store = Store(folder)
         attempt_s = 2 * config.timeout_s + config.max_backoff_s
         self._budget = Budget(config.prices, self._store, (config.retries + 1) * attempt_s)
-        self._sends_batches = batch is not None
-        self._batches: Batches | None = None
-        # Batches of an earlier run are paid for: their answers are fetched in any case.
-        if batch or BatchLedger(self._store).open():
-            self._batches = Batches(
-                batch or BatchRules(),
-                self._connection,
-                self._store,
-                self._budget,
-                self._read_batched,
-            )
 
     @property
     def spent(self) -> Spent:
@@ -84,11 +62,8 @@ class Completions:
         body = self._body(messages, max_tokens, seed, request)
         size = _size(body)
         limit = body.get(self._config.token_limit_field, max_tokens)
-        share = DISCOUNT if self._sends_batches else 1.0
-        worst = self._budget.at_worst(size, len(messages), limit, share)
-        keys = _keys(body, seed) if self._store.folder or self._sends_batches else ()
-        if self._batches and self._sends_batches:
-            return self._in_batch(self._batches, body, keys, worst, purpose, retries)
+        worst = self._budget.at_worst(size, len(messages), limit)
+        keys = _keys(body, seed) if self._store.folder else ()
         begun = self._begin(keys, worst)
         if isinstance(begun, StoredAnswer):
             return begun
@@ -117,52 +92,14 @@ class Completions:
             if ticket:
                 self._budget.settle(ticket, state, actual, answer)
 
-    def _in_batch(
-        self,
-        batches: Batches,
-        body: Json,
-        keys: tuple[str, ...],
-        worst: Spent,
-        purpose: str,
-        retries: int | None,
-    ) -> StoredAnswer:
-        """The answer of a request in a batch, which is settled by whoever fetches it."""
-        left = self._config.retries if retries is None else retries
-        while True:
-            begun = self._begin(keys, worst)
-            if isinstance(begun, StoredAnswer):
-                return begun
-            try:
-                return batches.complete(Ticket(begun, keys[0], purpose), body)
-            except Refused as error:
-                self.refusal = error
-                raise
-            except ChatError as error:
-                if type(error) is not ChatError or not left:
-                    raise
-                left -= 1
-
-    def _read_batched(self, reply: Json, purpose: str) -> StoredAnswer:
-        """An answer of a batch; of no tokens where it does not say what it used."""
-        usage = reply.get("usage")
-        used = cast(Json, usage) if isinstance(usage, dict) else {}
-        tokens = [used.get("prompt_tokens"), used.get("completion_tokens")]
-        known = [t for t in tokens if type(t) is int and 0 <= t < 1 << 32]
-        prompt, completion = known if len(known) == 2 else (0, 0)
-        return _answer(reply, self._budget.priced(prompt, completion, DISCOUNT), purpose)
-
     def stop(self) -> None:
         """No further attempts; those under way end as they end, and are booked and stored."""
         self._connection.stopping.set()
-        if self._batches:
-            self._batches.stop()
         self._budget.notify()
 
     def close(self) -> None:
         """Close connections and store, once no request is under way. A summary is left beside the
         store, for people: `spent.json`."""
-        if self._batches:
-            self._batches.close()
         self._connection.close()
         if self._store.folder:
             spent = self._budget.spent
@@ -185,8 +122,6 @@ class Completions:
                 return found
             if self.refusal is not None:
                 raise self.refusal
-            if self._batches and self._batches.failure:
-                raise self._batches.failure
             if self._connection.stopping.is_set():
                 raise Stopped("the policy was closed")
             try:
@@ -196,7 +131,7 @@ class Completions:
                 raise
             if ticket is not None:
                 return ticket
-            self._budget.wait(SETTLED_S if self._sends_batches else POLL_S)
+            self._budget.wait()
 
     def _body(self, messages: Messages, max_tokens: int, seed: int, request: Json) -> Json:
         body: Json = {

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from graphwalker.errors import HopelessError, PolicyError, UserError
 from graphwalker.policies.chat.budget import Rate
@@ -20,8 +20,6 @@ log = logging.getLogger(__name__)
 
 LARGEST = 32 << 20
 """Bytes of an answer, unpacked; no chat completion is as large."""
-LARGEST_FILE = 1 << 30
-"""The same of the answers of a whole batch."""
 HOPELESS = frozenset({401, 402, 404})
 """Statuses that every further request would meet: no key, no money, no such model. Not 403: some
 providers answer so to a single prompt that their filter dislikes."""
@@ -59,21 +57,11 @@ class Declined(ChatError):
     """The server will not answer this one prompt (a filter, a wrong field); others may pass."""
 
 
-class GoodAnswer(NamedTuple):
-    """What a good answer is: its test (`None`: it is no JSON), and what another is called."""
-
-    accepts: Callable[[Json], bool] | None
-    else_: str
-
-
 class _Call:
     """One request of one thread, over all its attempts."""
 
-    def __init__(
-        self, tokens: int, again: Callable[[], None], kind: "GoodAnswer", largest: int = LARGEST
-    ) -> None:
+    def __init__(self, tokens: int, again: Callable[[], None]) -> None:
         self.tokens, self.again = tokens, again
-        self.kind, self.largest = kind, largest
         self.attempts = 0
         self.error: PolicyError | UserError | None = None
 
@@ -106,65 +94,19 @@ class Connection:
     def post(self, body: Json, tokens: int, again: Callable[[], None], retries: int | None) -> Json:
         """The server's answer, a completion with at least one choice. `again` is called before an
         attempt when the one before it may have been billed; what it raises ends the attempts."""
-        return _json(
-            self._request(
-                _Call(tokens, again, COMPLETION), "POST", "/chat/completions", retries, body=body
-            )
-        )
-
-    def call(
-        self, method: str, path: str, body: Json | None = None, retries: int | None = None
-    ) -> Json:
-        """The object that another path of the API answers with. Raises `ChatError`."""
-        kind = PAGE if "?" in path else OBJECT
-        sent = {} if body is None else {"body": body}
-        return _json(self._request(_Call(0, _nothing, kind), method, path, retries, **sent))
-
-    def upload(self, name: str, data: bytes) -> Json:
-        """The object of a file of requests that was uploaded for a batch. Raises `ChatError`."""
-        response = self._request(
-            _Call(0, _nothing, OBJECT),
-            "POST",
-            "/files",
-            None,
-            body={"purpose": "batch"},
-            files=[("file", (name, data, "application/jsonl"))],
-            headers={"Content-Type": "multipart/form-data"},
-        )
-        return _json(response)
-
-    def download(self, path: str) -> bytes:
-        """What a path of the API holds, as it is. Raises `ChatError`."""
-        call = _Call(0, _nothing, CONTENT, LARGEST_FILE)
-        return self._request(call, "GET", path, None).content
-
-    def _request(
-        self, call: _Call, method: str, path: str, retries: int | None, **sent: Any
-    ) -> "httpx.Response":
         import httpx
 
-        self._calls.call = call
+        call = self._calls.call = _Call(tokens, again)
         options: Json = {} if retries is None else {"max_retries": retries}
-        if headers := sent.pop("headers", None):
-            options["headers"] = headers
-        send: Any = self._openai.post if method == "POST" else self._openai.get
+        send: Any = self._openai.post
         try:
-            return send(path, cast_to=httpx.Response, options=options, **sent)
+            response = send("/chat/completions", cast_to=httpx.Response, options=options, body=body)
+            return _json(response)
         except self._failures as failure:
             error = call.error or ChatError(self._line(failure))
         if type(error) is ChatError:
             raise ChatError(f"{error} (after {call.attempts} attempts)", error.billed) from None
         raise error from None
-
-    def is_completion(self, body: Json) -> bool:
-        """Whether an answer is a chat completion with at least one choice."""
-        return _is_completion(body)
-
-    def error_of_status(self, status: int, body: Json) -> ChatError:
-        """What a refusal with that status means for one request of a batch."""
-        import httpx
-
-        return self._refused(httpx.Response(status, json=body))
 
     def close(self) -> None:
         self.stopping.set()
@@ -205,15 +147,15 @@ class Connection:
         call.attempts += 1
         try:
             with waiting_for(f"an answer of {self._config.base_url}"):
-                response = self._exchange(request, send, call.largest)
+                response = self._exchange(request, send)
         except ChatError as error:
             call.error = error
             return self._failed(request, call)
-        call.error = self._error_of(response, call.kind)
+        call.error = self._error_of(response)
         return response if call.error is None else self._failed(request, call, response)
 
     def _exchange(
-        self, request: "httpx.Request", send: "Callable[[], httpx.Response]", largest: int
+        self, request: "httpx.Request", send: "Callable[[], httpx.Response]"
     ) -> "httpx.Response":
         """The whole response, within time and size."""
         import httpx
@@ -227,8 +169,8 @@ class Connection:
                     content += chunk
                     if time.monotonic() > until:
                         raise httpx.ReadTimeout("late")
-                    if len(content) > largest:
-                        raise httpx.ReadError(f"an answer of more than {largest} bytes")
+                    if len(content) > LARGEST:
+                        raise httpx.ReadError(f"an answer of more than {LARGEST} bytes")
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
             raise ChatError(f"{where}: no connection ({self._line(error)})") from None
         except httpx.TimeoutException:
@@ -242,12 +184,13 @@ class Connection:
             response.status_code, headers=headers, content=bytes(content), request=request
         )
 
-    def _error_of(self, response: "httpx.Response", kind: GoodAnswer) -> ChatError | None:
+    def _error_of(self, response: "httpx.Response") -> ChatError | None:
         if response.status_code != 200:
             return self._refused(response)
-        if kind.accepts is None or kind.accepts(_json(response)):
+        if _is_completion(_json(response)):
             return None
-        return ChatError(f"{self._config.base_url}: {kind.else_}, or one that was cut off", True)
+        line = f"{self._config.base_url}: no chat completion, or one that was cut off"
+        return ChatError(line, billed=True)
 
     def _refused(self, response: "httpx.Response") -> ChatError:
         status, where = response.status_code, self._config.base_url
@@ -298,24 +241,6 @@ def _is_completion(body: Json) -> bool:
         return False
     first = cast(Any, choices[0])
     return isinstance(first, dict) and isinstance(cast(Json, first).get("message"), dict)
-
-
-def _has_id(body: Json) -> bool:
-    return isinstance(body.get("id"), str)
-
-
-def _is_page(body: Json) -> bool:
-    return isinstance(body.get("data"), list)
-
-
-COMPLETION = GoodAnswer(_is_completion, "no chat completion")
-OBJECT = GoodAnswer(_has_id, "no object with an id")
-PAGE = GoodAnswer(_is_page, "no list")
-CONTENT = GoodAnswer(None, "")
-
-
-def _nothing() -> None:
-    """Before another attempt of a request that costs nothing."""
 
 
 def clean(text: str) -> str:

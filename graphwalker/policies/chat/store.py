@@ -29,11 +29,6 @@ _TABLES = (
     f"CREATE TABLE spent (state TEXT PRIMARY KEY, requests INTEGER, {_COSTS})",
     "INSERT INTO spent VALUES ('paid', 0, 0, 0, 0.0), ('lost', 0, 0, 0, 0.0)",
 )
-_BATCH_TABLES = (
-    "CREATE TABLE IF NOT EXISTS batches (name TEXT PRIMARY KEY, id TEXT, state TEXT)",
-    "CREATE TABLE IF NOT EXISTS batched (batch TEXT, ticket INTEGER, key TEXT, purpose TEXT)",
-)
-"""Batches by our own name, and the requests of those that are not settled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +92,6 @@ class Store:
         with self.change() as database:
             if not database.execute("PRAGMA user_version").fetchone()[0]:
                 self._create(database)
-            for statement in _BATCH_TABLES:
-                database.execute(statement)
 
     @contextmanager
     def change(self) -> Generator[sqlite3.Connection]:

@@ -1,4 +1,4 @@
-"""A teacher's answers: refused, not English, knowing too much, in doubt, in batches."""
+"""A teacher's answers: refused, not English, knowing too much, in doubt."""
 
 import json
 import re
@@ -15,7 +15,6 @@ from graphwalker.config import parse_config
 from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl
 from graphwalker.world.generate import make_world
-from support.batch_server import Fate, serve_batches
 from support.chat_server import Act
 from support.teacher_server import teach, thought, well
 
@@ -153,17 +152,6 @@ def test_prompts_are_the_same_in_every_run_and_hold_no_hidden_name(graph, tmp_pa
         known = prompt.split("What the graph knows")[1].split("Number of answers")[0]
         assert "- answer: " in known
         assert not any(answer["name"] in known for answer in row["answers"])
-
-
-def test_thoughts_that_run_over_several_batches_are_those_of_single_requests(graph, tmp_path):
-    with teach() as server:
-        synthesize(graph, config(server.url), tmp_path / "single")
-    batch = {"batch": True, "batch_gather_s": 0.1, "batch_poll_s": 0.02, "batch_size": 8}
-    with serve_batches(well, lambda number: Fate(answered=0.5 if number == 1 else 1.0)) as server:
-        synthesize(graph, config(server.url, **batch), tmp_path / "batch")
-        assert server.chats == 0
-    for name in ("questions.jsonl", "graphsynth.jsonl", "dropped.jsonl"):
-        assert (tmp_path / "batch" / name).read_bytes() == (tmp_path / "single" / name).read_bytes()
 
 
 @pytest.mark.parametrize("right", [True, False])
