@@ -11,7 +11,6 @@ from torch.nn.functional import pad
 
 from graphwalker.policies.base import Request
 from graphwalker.policies.local.constraint import Written
-from graphwalker.policies.local.drafts import TAIL
 from graphwalker.policies.local.sampling import ENDS, MAY_END, Cut, StopTokens, draw, uniforms
 from graphwalker.trajectory import Message
 
@@ -52,8 +51,8 @@ class DecodingBatch:
     are (rows,), where not said otherwise; `draws`, `ids` and `logprobs` are (rows, columns)."""
 
     jobs: list[Job]
-    tail: Tensor
-    """(rows, `TAIL`): the last ids, of which the last one is to be fed next."""
+    last: Tensor
+    """The id that is fed next."""
     position: Tensor
     budget: Tensor
     temperature: Tensor
@@ -97,7 +96,7 @@ class DecodingBatch:
 
         return cls(
             jobs=jobs,
-            tail=each([([0] * TAIL + job.episode.ids[-TAIL:])[-TAIL:] for job in jobs]),
+            last=each([job.episode.ids[-1] for job in jobs]),
             position=each([job.episode.cached for job in jobs]),
             budget=each([job.budget for job in jobs]),
             temperature=each([s.temperature for s in samplings], torch.float32),
@@ -152,26 +151,10 @@ class DecodingBatch:
         written: list[Written | None] = [self.written[i] for i in places]
         return replace(self, jobs=[self.jobs[i] for i in places], written=written, **tensors)
 
-    def advance(
-        self, logits: Tensor, guessed: Tensor, tables: Tensor, stop_tokens: StopTokens
-    ) -> None:
-        """Draw the next tokens of every row; note which rows are done.
-
-        `guessed` is (rows, guesses), and `logits` (rows, 1 + guesses, vocab): after the row's last
-        token, and after each guess. A row draws once, and again as long as a guess was what it
-        drew.
-        """
+    def advance(self, logits: Tensor, tables: Tensor, stop_tokens: StopTokens) -> None:
+        """Draw the next token of every row that is not done, from (rows, vocab); note which are."""
         rows = self.alive.nonzero().squeeze(1)
-        for place in range(logits.shape[1]):
-            if place:
-                right = self.tail[rows, -1] == guessed[rows, place - 1]
-                rows = rows[right & self.alive[rows]]
-            if not len(rows):
-                break
-            self._draw(rows, logits[rows, place], tables, stop_tokens)
-
-    def _draw(self, rows: Tensor, logits: Tensor, tables: Tensor, stop_tokens: StopTokens) -> None:
-        """One token of each of these rows, from (their number, vocab)."""
+        logits = logits[rows]
         count, stops = self.count[rows], self.stops[rows]
         draws = None if self.greedy else self.draws[rows, count]
         cut = None if self.whole else Cut(self.top_p[rows], self.top_k[rows], self.min_p[rows])
@@ -180,7 +163,7 @@ class DecodingBatch:
         token, logprob = draw(logits, draws, self.temperature[rows], cut, allowed)
         self.ids[rows, count] = token
         self.logprobs[rows, count] = logprob
-        self.tail[rows] = torch.cat((self.tail[rows, 1:], token[:, None]), dim=1)
+        self.last[rows] = token
         self.count[rows] += 1
         self.position[rows] += 1
         kind = tables[stops, token]

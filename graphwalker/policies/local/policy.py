@@ -15,7 +15,6 @@ from graphwalker.errors import PolicyError, UserError
 from graphwalker.policies.base import Completion, Request
 from graphwalker.policies.local.constraint import TokenTexts, Written
 from graphwalker.policies.local.decoding import CachedEpisode, DecodingBatch, Job, listed
-from graphwalker.policies.local.drafts import TAIL, Drafts, IdTable
 from graphwalker.policies.local.kv_cache import Placement, RowCache, shared_heads_read_once
 from graphwalker.policies.local.sampling import StopTokens
 from graphwalker.policies.token_record import TurnEnds
@@ -31,12 +30,6 @@ PADDING = 128
 COMPACT_BELOW = 0.75
 """Finished rows leave the batch when the share of unfinished ones falls below this, and others take
 their place: where all turns of a batch were waited for, most steps drew for a few long ones."""
-
-GUESSES = 1
-"""Guessed tokens a row and pass. With the demo's model on one core, 2 to 6 were slower: a further
-one is seldom right, and costs a fifth of a pass."""
-GUESS_LOGITS = 2**23
-"""Fewer where the logits of a pass, over rows, tokens and vocabulary, would be more than these."""
 
 
 class TransformersPolicy:
@@ -73,7 +66,6 @@ class TransformersPolicy:
         """Those of all requests so far, in the order of their tables."""
         self._batch: DecodingBatch | None = None
         """The rows that are being written, in the first rows of the cache."""
-        self._drafts = Drafts()
 
     def submit(self, request: Request) -> None:
         if request.key in self._waiting or request.key in self._written_keys():
@@ -113,7 +105,6 @@ class TransformersPolicy:
         self._owners.clear()
         self._batch = None
         self._cache = RowCache(self.model.config.num_hidden_layers)
-        self._drafts = Drafts()  # what is fed together, and so the last bit, is that of a fresh one
 
     def _written_keys(self) -> set[str]:
         return {job.request.key for job in self._batch.jobs} if self._batch is not None else set()
@@ -206,11 +197,9 @@ class TransformersPolicy:
         rows = torch.tensor([e.row for e in episodes], device=device)
         valid = offset < torch.tensor(counts, device=device)[:, None]
         self._cache.place(self._placed(rows, position, valid, width))
-        self._forward(torch.as_tensor(ids, device=device), position, width, 1)
+        self._forward(torch.as_tensor(ids, device=device), position, width)
         for episode, count in zip(episodes, counts, strict=True):
-            first = max(0, episode.cached - TAIL)
             episode.cached += count
-            self._drafts.read(episode.ids[first : episode.cached + 1])
 
     def _placed(
         self, rows: Tensor | None, slots: Tensor, valid: Tensor | None, width: int
@@ -218,8 +207,8 @@ class TransformersPolicy:
         size = (len(self._owners), width)
         return Placement(rows, slots, valid, width, size, self.max_context)
 
-    def _forward(self, ids: Tensor, position: Tensor, width: int, keep: int) -> Tensor:
-        """The logits after the last `keep` ids, (rows, keep, vocab); each id sees its own past."""
+    def _forward(self, ids: Tensor, position: Tensor, width: int) -> Tensor:
+        """The logits after the last id, (rows, vocab); each id sees its own past."""
         hidden = torch.arange(width, device=ids.device) > position[:, :, None]
         mask = torch.zeros(hidden.shape, dtype=self.model.dtype, device=ids.device)
         return self.model(
@@ -228,8 +217,8 @@ class TransformersPolicy:
             position_ids=position,
             past_key_values=self._cache,
             use_cache=True,
-            logits_to_keep=keep,
-        ).logits
+            logits_to_keep=1,
+        ).logits[:, -1]
 
     # --- decode
 
@@ -242,12 +231,7 @@ class TransformersPolicy:
         tables = torch.stack(kinds).to(self.model.device)
         alive = len(batch.jobs)
         while alive >= COMPACT_BELOW * len(batch.jobs):
-            tails = batch.tail.cpu().numpy().copy()
-            guessed = self._guessed(batch, tails)
-            logits = self._next_logits(batch, guessed)
-            before = batch.count.clone()
-            batch.advance(logits, guessed, tables, self._stops)
-            self._note(batch, tails, before)
+            batch.advance(self._next_logits(batch), tables, self._stops)
             alive = int(batch.alive.sum())
         results = [self._finish(*row) for row in batch.drawn(alive=False)]
         left = [i for i, on in enumerate(listed(batch.alive)) if on]
@@ -277,29 +261,11 @@ class TransformersPolicy:
                 other.row = row
         return sorted(jobs, key=lambda job: job.episode.row)
 
-    def _guessed(self, batch: DecodingBatch, tails: IdTable) -> Tensor:
-        """(rows, guesses) that the next pass feeds after each row's last token."""
-        rows = len(batch.jobs)
-        fit = GUESS_LOGITS // (rows * self.model.config.vocab_size) - 1
-        count = max(0, min(GUESSES, fit))
-        return torch.as_tensor(self._drafts.guess(tails, count), device=batch.tail.device)
-
-    def _next_logits(self, batch: DecodingBatch, guessed: Tensor) -> Tensor:
-        ids = torch.cat((batch.tail[:, -1:], guessed), dim=1)
-        # No token of a row stands in its last slot, where guesses go that lie behind its room.
-        offset = torch.arange(ids.shape[1], device=ids.device)
-        position = (batch.position[:, None] + offset).clamp(max=self.max_context - 1)
+    def _next_logits(self, batch: DecodingBatch) -> Tensor:
+        position = batch.position[:, None]
         width = int(position.max()) + 1
         self._cache.place(self._placed(None, position, None, width))
-        return self._forward(ids, position, width, ids.shape[1])
-
-    def _note(self, batch: DecodingBatch, tails: IdTable, before: Tensor) -> None:
-        """Learn what was drawn after `tails`, where each row had drawn `before` tokens."""
-        most = int((batch.count - before).max())
-        offset = torch.arange(most, device=before.device)
-        column = (before[:, None] + offset).clamp(max=batch.ids.shape[1] - 1)
-        drawn = batch.ids.gather(1, column)
-        self._drafts.wrote(tails, drawn.cpu().numpy(), (batch.count - before).cpu().numpy())
+        return self._forward(batch.last[:, None], position, width)
 
     def _compact(self, batch: DecodingBatch, left: Sequence[int]) -> DecodingBatch:
         """Only these rows of the batch, in the first rows of the cache."""
@@ -309,7 +275,7 @@ class TransformersPolicy:
         before = {id(batch.jobs[i]): i for i in left}
         arranged = self._arrange([batch.jobs[i] for i in left])
         order = torch.tensor([before[id(job)] for job in arranged])
-        return batch.take(order.to(batch.tail.device))
+        return batch.take(order.to(batch.last.device))
 
     def _finish(
         self, job: Job, position: int, ids: list[int], logprobs: tuple[float, ...]

@@ -12,7 +12,6 @@ from graphwalker.errors import GraphError, UserError  # noqa: E402
 from graphwalker.graphs.base import Entity  # noqa: E402
 from graphwalker.graphs.open import open_graph  # noqa: E402
 from graphwalker.policies.base import Completion, Request, Sampling  # noqa: E402
-from graphwalker.policies.local.policy import GUESSES  # noqa: E402
 from graphwalker.policies.scripted import ScriptedPolicy  # noqa: E402
 from graphwalker.question import Answer, Question  # noqa: E402
 from graphwalker.trajectory import Message, StopReason, Trajectory, Turn  # noqa: E402
@@ -250,7 +249,7 @@ def test_the_prompt_of_a_group_is_read_once(grpo_world, tmp_path):
     trainer.rollouts([f"q{i}" for i in (0, 1) for _ in range(4)], trainer)
     hook.remove()
     assert shapes[0][0] == 2 and shapes[0][1] > 1  # two prompts, not eight
-    assert shapes[1] == (8, 1 + GUESSES)  # then a token for each of the episodes, and a guess
+    assert shapes[1] == (8, 1)  # then a token for each of the episodes
 
 
 # --- failures of ours
