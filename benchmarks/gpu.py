@@ -50,7 +50,6 @@ PARTS = (
     Part("grpo-0.5b", 0.15, figures("grpo", "0.5B")),
     Part("rollouts-0.5b", 0.12, figures("rollouts", "0.5B")),
     Part("savings-0.5b", 0.15, figures("savings", "0.5B", "steps=3")),
-    Part("stale-0.5b", 0.15, figures("grpo", "0.5B", "staleness=1")),
     Part("on-gpu", 0.30, ("-m", "pytest", "-q", "-m", "gpu", "-n", "10", ON_GPU)),
     Part("long-rows-1.5b", 0.15, figures("long-rows", "1.5B")),
     Part("grpo-adapters-1.5b", 0.20, figures("grpo", "1.5B", *ADAPTERS, *SMALL)),

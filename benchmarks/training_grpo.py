@@ -48,7 +48,7 @@ def main() -> None:
     parser.add_argument("--demo", type=Path, default=Path("runs/demo"), help="a finished demo")
     parser.add_argument("--steps", type=int, default=4, help="steps, the first of which warms up")
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results")
-    parser.add_argument("--set", nargs="*", default=[], help="settings, such as staleness=1")
+    parser.add_argument("--set", nargs="*", default=[], help="settings, such as iterations=1")
     options = parser.parse_args()
     figures = measure(options.demo, options.steps, options.set)
     print(json.dumps(figures, indent=2))

@@ -11,7 +11,6 @@ from training.models.shapes import empty_model, head_size, model_shape
 
 GIB = 2**30
 CACHE, ACTIVATIONS, LOGITS = "KV cache", "activations", "logits"
-KEPT_CACHE = "KV cache, beside the update"
 LOGIT_ROWS = 1024
 """Positions whose logits exist at once: TRL's fused head scores a long row in such parts."""
 
@@ -173,10 +172,9 @@ def _rollouts(
     # Where it grows, one layer's keys or values are there twice.
     grown = at_once * length * token * (1 + 1 / (2 * shape.num_hidden_layers))
     how = f"{at_once} episodes x {length:,} tokens, if all are so long, and one layer's copy"
-    parts = [Part(KEPT_CACHE if config.staleness else CACHE, int(grown), how)]
+    parts = [Part(CACHE, int(grown), how)]
     if config.draws_with_copy:
-        wide = not half if config.rollout_dtype == "same" else config.rollout_dtype == "float32"
-        size = 4 if wide else 2
+        size = 4 if config.rollout_dtype == "float32" else 2
         parts.append(Part("weights that draw", size * count, f"{size} bytes x {count:,}, a copy"))
     if config.beta and config.lora is None:  # else it is the model without its adapter
         size = (2 if half and layout != "ddp" else 4) * count // (gpus if layout == "zero3" else 1)

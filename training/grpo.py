@@ -116,13 +116,11 @@ def make_trainer(
 
     from training.models.lora import lora_config
     from training.models.optimizers import muon_of
-    from training.reinforce.ahead import Settle
     from training.reinforce.arguments import trl_arguments
     from training.reinforce.batch import RolloutRules
     from training.reinforce.engines import rollout_engine
     from training.reinforce.groups import accepted
     from training.reinforce.log import Clock, StepLog
-    from training.reinforce.pool import QuestionPool
     from training.reinforce.rewards.gold import GoldWalks, progress
     from training.reinforce.rewards.mix import episode_reward, reward_mix
     from training.reinforce.rollout import Rollouts
@@ -154,10 +152,6 @@ def make_trainer(
             max_failed=config.max_failed,
             shown=config.trajectories_per_step,
         ),
-        pool=QuestionPool([q.id for q in questions], Path(config.output_dir), start, config.seed)
-        if config.drop_solved
-        else None,
-        ahead=rollouts_ahead(config, questions, start) if config.staleness else None,
         demonstrations=read_demonstrations(config.guidance.data, questions, environment.name)
         if config.guidance
         else None,
@@ -171,7 +165,7 @@ def make_trainer(
         args=arguments,
         train_dataset=Dataset.from_dict({"prompt": question_order(config, questions)}),
         processing_class=tokenizer,
-        callbacks=[Settle(rollouts.ahead), Clock(record, config.max_seconds)],
+        callbacks=[Clock(record, config.max_seconds)],
         peft_config=lora_config(config.lora) if config.lora else None,
     )
     trainer.remove_callback(PrinterCallback)
@@ -181,16 +175,6 @@ def make_trainer(
         trainer.optimizer_of = partial(muon_of, config)
     trainer.off_policy = config.draws_with_copy
     return trainer
-
-
-def rollouts_ahead(config: GrpoConfig, questions: list[Question], start: int) -> Any:
-    """Batches one step ahead; the one that waited when the run stopped after step `start`."""
-    from training.reinforce.ahead import Ahead
-
-    ahead = Ahead(question_order(config, questions), config.prompts_per_step, config.steps)
-    if start:
-        ahead.load(Path(config.output_dir) / f"checkpoint-{start}")
-    return ahead
 
 
 def add_parts(trainer: Any, config: GrpoConfig, environment: Environment) -> None:

@@ -69,9 +69,6 @@ class GrpoConfig(TrainingConfig):
     out of the loss's mean, or `resample`: draw groups of other questions instead (DAPO)."""
     resample_tries: int = Field(default=3, ge=1)
     """Rounds of `resample` at most; groups that are still without variance are kept."""
-    drop_solved: bool = False
-    """Leave out a question whose episodes were all right at its last visit, and draw another one
-    in its place. When fewer open ones are left than a step takes, solved ones come back."""
     max_failed: float = Field(default=0.25, ge=0, le=1)
     """The run stops when more than this share of a step's episodes are infrastructure failures (of
     the graph or the engine). Those have no reward and no gradient."""
@@ -122,15 +119,11 @@ class GrpoConfig(TrainingConfig):
     `vllm-server` (on GPUs of its own)."""
     vllm: VllmConfig = VllmConfig()
     """Settings of the two vLLM engines."""
-    staleness: Literal[0, 1] = 0
-    """Optimizer steps that the weights which draw a batch may be behind. 1: the next batch is drawn
-    while this one's update runs, by a copy of the weights (`transformers`) or by `vllm-server`.
-    0: strictly in turn."""
     rollout_dtype: Literal["same", "float32", "bfloat16"] = "same"
     """Engine `transformers`: precision of the weights that draw. `bfloat16` draws with a copy of
     half the size, which is faster on GPUs; `same` as they are trained."""
     ratio_cap: float = Field(default=3.0, gt=1)
-    """With `staleness` or a `rollout_dtype` of its own, the loss's probability ratio is that to the
+    """With a `rollout_dtype` of its own, the loss's probability ratio is that to the
     policy that drew, clipped as ever; and where an advantage is negative, which the clips leave
     open, it counts this at most. (Engines of vLLM have `vllm.ratio_cap`.)"""
 
@@ -159,8 +152,7 @@ class GrpoConfig(TrainingConfig):
     @property
     def draws_with_copy(self) -> bool:
         """Whether the weights that draw are not those in training."""
-        own = self.staleness > 0 or self.rollout_dtype != "same"
-        return self.engine == "transformers" and own
+        return self.engine == "transformers" and self.rollout_dtype != "same"
 
     @property
     def asks_gold_walk(self) -> list[str]:
@@ -178,19 +170,10 @@ class GrpoConfig(TrainingConfig):
 
     @model_validator(mode="after")
     def _engine_can_do_it(self) -> "GrpoConfig":
-        own = [name for name in ("staleness", "rollout_dtype") if name in self.model_fields_set]
-        own = [name for name in own if getattr(self, name) not in (0, "same")]
-        if own and self.iterations > 1:
-            raise ValueError(f"{own[0]} needs iterations: 1, one update for each batch of episodes")
+        if self.rollout_dtype != "same" and self.iterations > 1:
+            raise ValueError("rollout_dtype needs iterations: 1, one update for each batch")
         if self.rollout_dtype != "same" and self.engine != "transformers":
             raise ValueError("rollout_dtype is of engine: transformers; vLLM serves its own dtype")
-        if self.staleness and self.engine == "vllm":
-            raise ValueError(
-                "staleness: 1 draws beside the update, which engine: vllm cannot do on the GPU of "
-                "the trainer; take vllm-server or transformers"
-            )
-        if self.staleness and self.engine == "vllm-server" and not self.vllm.ratio_cap:
-            raise ValueError("staleness: 1 needs vllm.ratio_cap, which corrects for older weights")
         if self.micro_batch_tokens and self.loss_type == "bnpo":
             raise ValueError(
                 "micro_batch_tokens cuts a step anew each time, and bnpo is a mean of each pass: "
@@ -198,9 +181,7 @@ class GrpoConfig(TrainingConfig):
             )
         if self.guidance and (self.draws_with_copy or self.engine != "transformers"):
             # Their losses take ratios to the log-probabilities of the draws, and nobody drew these.
-            raise ValueError(
-                "guidance needs engine: transformers without staleness and rollout_dtype"
-            )
+            raise ValueError("guidance needs engine: transformers without rollout_dtype")
         if self.ratio_cap <= 1 + self.clip_high:
             raise ValueError("ratio_cap must be above 1 + clip_high, or nothing is left to cap")
         return self

@@ -1,4 +1,4 @@
-"""A copy of the model in training: to draw with, in a precision and a time of its own."""
+"""A copy of the model in training: to draw with, in a precision of its own."""
 
 import copy
 from collections.abc import Iterator

@@ -94,10 +94,6 @@ class Batch:
     """Groups of all processes without variance that were filtered out of the loss."""
     guides: int = 0
     """Groups of all processes that have a guide."""
-    exchanged: int = 0
-    """Solved questions of all processes in whose place open ones were asked."""
-    staleness: int = 0
-    """Optimizer steps that the weights were behind which drew them."""
     seconds: float = 0.0
     """Waited for them."""
 

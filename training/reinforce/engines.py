@@ -59,7 +59,7 @@ class TransformersRollouts:
 
         unwrapped = unwrap_model_for_generation(trainer.model_wrapped, trainer.accelerator)
         if self._copy is not None:
-            refuse_zero3(trainer.accelerator, "staleness or rollout_dtype", "engine=vllm-server")
+            refuse_zero3(trainer.accelerator, "rollout_dtype", "engine=vllm-server")
         elif self._gathered is None:
             self._gathered = copy_of_shared(trainer.model, trainer.accelerator)
         if copied := self._copy or self._gathered:

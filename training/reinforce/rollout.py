@@ -8,8 +8,6 @@ import hashlib
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import replace
 from typing import Any
 
 from graphwalker.agents.environment import Environment
@@ -19,11 +17,9 @@ from graphwalker.policies.base import Policy, Sampling
 from graphwalker.question import Question
 from graphwalker.tokens.segments import ChatFormat
 from graphwalker.trajectory import Trajectory
-from training.reinforce.ahead import Ahead, StepEpisodes, StepQuestions
 from training.reinforce.batch import Batch, Groups, RolloutRules, make_batch, rewards
 from training.reinforce.engines import BudgetPolicy, RolloutEngine, TransformersRollouts
 from training.reinforce.groups import Winnable, chunks, grouped, has_no_variance, substitutes
-from training.reinforce.pool import QuestionPool, Visit, visit
 from training.reinforce.rewards.mix import scored
 from training.reinforce.rows.episode_tokens import EpisodeTokens, episode_tokens
 from training.reinforce.rows.guidance import Guidance, guide_tokens
@@ -56,8 +52,6 @@ class Rollouts:
         engine_batch: int = 256,
         rules: RolloutRules | None = None,
         engine: RolloutEngine | None = None,
-        pool: QuestionPool | None = None,
-        ahead: Ahead | None = None,
         demonstrations: Mapping[str, Trajectory] | None = None,
     ) -> None:
         self.questions = {question.id: question for question in questions}
@@ -66,9 +60,6 @@ class Rollouts:
         self.engine_batch = engine_batch
         self.rules = rules or RolloutRules()
         self._winnable = Winnable(environment)
-        self._pool = pool
-        self.ahead = ahead
-        """Where batches are drawn one step ahead."""
         self.demonstrations = demonstrations
         """By question, where groups without a right episode are guided."""
         self.batch = Batch()
@@ -78,24 +69,18 @@ class Rollouts:
     def __call__(self, prompts: list[str], trainer: Any) -> dict[str, Any]:
         """Raises `OutageError`, in all processes, for too many infrastructure failures."""
         started, step = time.perf_counter(), int(trainer.state.global_step)
-        drawn = self.ahead.take(step) if self.ahead else None
-        if drawn is None:
-            plan = self._plan(grouped(prompts, self.samples), step, trainer)
-            with self.engine.open(trainer) as policy:
-                drawn = self._draw(plan, policy, step)
-        if self._pool is not None:
-            self._pool.note(step, drawn.visits)
-        episodes = self._tokens(drawn.groups, trainer.processing_class, trainer.eos_token_ids)
-        guides = self._guidance(trainer).guides(drawn.groups)
+        wanted, resampled = grouped(prompts, self.samples), 0
+        with self.engine.open(trainer) as policy:
+            run = self._runner(policy, step)
+            groups = run(wanted)
+            if self.rules.zero_variance == "resample":
+                resampled = self._resample(groups, wanted, run, step)
+        episodes = self._tokens(groups, trainer.processing_class, trainer.eos_token_ids)
+        guides = self._guidance(trainer).guides(groups)
         self.batch = make_batch(
-            step, drawn.groups, episodes, self.rules, drawn.resampled, started, self._winnable,
-            guides,
-        )  # fmt: skip
-        staleness, exchanged = step - drawn.drawn_by, drawn.plan.exchanged
-        self.batch = replace(self.batch, exchanged=exchanged, staleness=staleness)
+            step, groups, episodes, self.rules, resampled, started, self._winnable, guides
+        )
         self._check_failures()
-        if self.ahead is not None:  # last: the graph is one thread's from here on
-            self._draw_ahead(self.ahead, step, trainer)
         return {
             "prompt_ids": [e.prompt for e in episodes],
             "completion_ids": [e.completion for e in episodes],
@@ -104,34 +89,7 @@ class Rollouts:
             "episode_reward": [t.scores.get("reward") for t in self.batch.trajectories],
         }
 
-    # --- a step's questions and episodes
-
-    def _plan(self, wanted: list[str], step: int, trainer: Any) -> StepQuestions:
-        """What this process draws in that step: `wanted`, open questions in the place of solved
-        ones. A collective."""
-        exchanged = 0
-        if self._pool is not None:
-            chosen, exchanged = self._pool.open_ones(gathered(list(wanted)), step)
-            first = trainer.accelerator.process_index * len(wanted)
-            wanted = chosen[first : first + len(wanted)]
-        again = self.rules.zero_variance == "resample"
-        return StepQuestions(step, wanted, gathered(list(wanted)) if again else (), exchanged)
-
-    def _draw(self, plan: StepQuestions, policy: Policy, drawn_by: int) -> StepEpisodes:
-        run = self._runner(policy, plan.step)
-        groups = run(plan.wanted)
-        visits, resampled = [visit(group) for group in groups], 0
-        if self.rules.zero_variance == "resample":
-            resampled = self._resample(groups, plan, run, visits)
-        return StepEpisodes(plan, drawn_by, groups, visits, resampled)
-
-    def _draw_ahead(self, ahead: Ahead, step: int, trainer: Any) -> None:
-        """Let the next step's batch be drawn by the weights as they are now."""
-        if not (wanted := ahead.wanted(step + 1)):
-            return
-        plan, opened = self._plan(wanted, step + 1, trainer), ExitStack()
-        policy = opened.enter_context(self.engine.open(trainer))
-        ahead.start(opened, lambda: self._draw(plan, policy, step))
+    # --- a step's episodes
 
     def _runner(self, engine: Policy, step: int) -> Callable[[Sequence[str]], Groups]:
         """What runs a group of episodes for each question id, all of them together."""
@@ -161,29 +119,29 @@ class Rollouts:
     def _resample(
         self,
         groups: Groups,
-        plan: StepQuestions,
+        wanted: Sequence[str],
         run: Callable[[Sequence[str]], Groups],
-        visits: list[Visit],
+        step: int,
     ) -> int:
-        """Put groups of other questions in the place of those without variance, and add to
-        `visits`; returns how many.
+        """Put groups of other questions in the place of those without variance; returns how many.
+        A collective.
 
         Which question comes next in a group's place depends on its place in the whole step, never
         on the number of processes, and no question is drawn twice in a step.
         """
-        pool = substitutes(self.questions, plan.everyone, f"{self.sampling.seed}:{plan.step}")
-        first, count = rank() * len(plan.wanted), 0
+        everyone = gathered(list(wanted))
+        pool = substitutes(self.questions, everyone, f"{self.sampling.seed}:{step}")
+        first, count = rank() * len(wanted), 0
         for attempt in range(self.rules.resample_tries):
             uniform = [i for i, group in enumerate(groups) if has_no_variance(rewards(group))]
             # A place of its own in the pool for each group and attempt, counted over the whole
             # step.
-            places = {i: attempt * len(plan.everyone) + first + i for i in uniform}
+            places = {i: attempt * len(everyone) + first + i for i in uniform}
             fresh = {i: pool[place] for i, place in places.items() if place < len(pool)}
             if not fresh:
                 break
             for i, group in zip(fresh, run(list(fresh.values())), strict=True):
                 groups[i] = group
-                visits.append(visit(group))
             count += len(fresh)
         return count
 

@@ -330,8 +330,6 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
 
     def save_model(self, output_dir: str | None = None, _internal_call: bool = False) -> None:
         super().save_model(output_dir, _internal_call)
-        if self._saving and self.rollouts.ahead is not None:
-            self.rollouts.ahead.save(Path(str(output_dir)))
         if self._saving and self.average is not None and self.args.should_save:
             self.average.save(Path(str(output_dir)))
 

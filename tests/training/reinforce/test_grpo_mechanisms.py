@@ -1,4 +1,4 @@
-"""What stands against forgetting and waste in GRPO: evaluation, replay, averages, the pool."""
+"""What stands against forgetting and waste in GRPO: evaluation, replay, averages."""
 
 import json
 import shutil
@@ -20,7 +20,6 @@ from support.grpo_batches import environment_of, first_batch, gradients, halves,
 from support.grpo_toy import played, questions  # noqa: E402
 from support.run_toys import grpo_config, largest_difference, lines, stop_after  # noqa: E402
 from training.grpo import run_grpo  # noqa: E402
-from training.reinforce.pool import QuestionPool  # noqa: E402
 from training.supervised.replay import Replay  # noqa: E402
 
 pytestmark = pytest.mark.long
@@ -41,7 +40,6 @@ def everything(world: Path, out: Path, **settings: Any) -> Any:
         "evaluation": {"questions": str(world / "dev.jsonl"), "every_steps": 2, "samples": 2},
         "replay": {"data": [str(world / "shown.jsonl")], "rows": 3},
         "average": 0.5,
-        "drop_solved": True,
         "keep_checkpoints": 9,
     }
     return grpo_config(world, out, **values | settings)
@@ -156,23 +154,6 @@ def test_files_of_replay_and_evaluation_are_named_before_anything_is_made(world,
     assert not (tmp_path / "r" / "config.yaml").exists()
 
 
-# --- the pool
-
-
-def test_a_solved_question_gives_its_place_to_an_open_one(tmp_path) -> None:
-    pool = QuestionPool([f"q{i}" for i in range(8)], tmp_path, 0, seed=0)
-    pool.note(0, [("q0", 4, 4), ("q1", 3, 4), ("q2", 4, 4), ("q3", 0, 0)])
-    chosen, exchanged = pool.open_ones(["q0", "q1", "q2", "q3"], 1)
-    assert chosen[1] == "q1" and chosen[3] == "q3" and exchanged == 2
-    assert len(set(chosen)) == 4 and not {"q0", "q2"} & set(chosen)
-    pool.note(1, [(f"q{i}", 4, 4) for i in range(4, 8)])
-    assert pool.open_ones(["q0", "q1", "q2", "q3"], 2) == (["q0", "q1", "q2", "q3"], 0)
-    pool.note(2, [("q0", 1, 4)])  # it came back, and is open again
-    assert pool.open_ones(["q2"], 3)[0][0] in {"q0", "q1", "q3"}
-    resumed = QuestionPool([f"q{i}" for i in range(8)], tmp_path, 1, seed=0)
-    assert resumed.open_ones(["q0", "q1", "q2", "q3"], 1) == (chosen, 2)
-
-
 # --- all of it
 
 
@@ -187,9 +168,9 @@ def test_a_run_with_all_of_it_resumes_bit_equal(world, whole, tmp_path, step) ->
         shutil.copy(whole / "best.json", run / "best.json")
     run_grpo(config)
     assert largest_difference(run, whole) == 0
-    for name in ("evaluations.jsonl", "visits.jsonl"):
-        assert (run / name).read_text() == (whole / name).read_text()
-    keys = ("loss", "em", "replay_loss", "exchanged", "eval_em")
+    name = "evaluations.jsonl"
+    assert (run / name).read_text() == (whole / name).read_text()
+    keys = ("loss", "em", "replay_loss", "eval_em")
     assert [[a.get(k) for k in keys] for a in lines(run)] == [
         [a.get(k) for k in keys] for a in lines(whole)
     ]

@@ -122,5 +122,5 @@ def test_demonstrations_that_cannot_guide_are_refused(grpo_world, shown, tmp_pat
     write_jsonl(wrong, [shown[0].with_scores(em=0.0).to_json()])
     with pytest.raises(UserError, match="no right demonstration of any training question"):
         run(guidance={"data": [str(wrong)]})
-    with pytest.raises(ValueError, match="guidance needs engine: transformers without staleness"):
-        run(guidance={"data": [str(wrong)]}, staleness=1)
+    with pytest.raises(ValueError, match="guidance needs engine: transformers"):
+        run(guidance={"data": [str(wrong)]}, rollout_dtype="bfloat16")

@@ -1,6 +1,4 @@
-"""Rollouts one step ahead, or by weights of another precision: what is trained, what resumes."""
-
-from pathlib import Path
+"""Rollouts by weights of another precision: what they draw and what is trained."""
 
 import pytest
 
@@ -9,11 +7,8 @@ pytest.importorskip("trl")
 
 from support.grpo_batches import first_batch, gradients, loss_mask, our_loss, plain_logps  # noqa: E402
 from support.run_toys import (  # noqa: E402
-    curve,
     grpo_config,
-    largest_difference,
     lines,
-    stop_after,
     weights,
 )
 from training.grpo import run_grpo  # noqa: E402
@@ -22,45 +17,9 @@ from training.models.copies import ModelCopy, merged_weights  # noqa: E402
 pytestmark = pytest.mark.long
 
 
-@pytest.fixture(scope="module")
-def ahead(grpo_world, tmp_path_factory) -> Path:
-    """Six steps, each batch but the first drawn by the weights before the last update."""
-    out = tmp_path_factory.mktemp("ahead") / "run"
-    run_grpo(grpo_config(grpo_world, out, steps=6, keep_checkpoints=9, staleness=1))
-    return out
-
-
-def test_a_batch_is_one_step_old_at_most(ahead) -> None:
-    assert [line["staleness"] for line in lines(ahead)] == [0, 1, 1, 1, 1, 1]
-    mismatch = [line["mismatch_max"] for line in lines(ahead)]
-    assert mismatch[0] < 1e-4 < min(mismatch[1:])
-
-
-def test_the_first_batch_is_that_of_a_run_in_turn(ahead, grpo_world, tmp_path) -> None:
-    run_grpo(grpo_config(grpo_world, tmp_path / "turn", steps=6))
-    one, two = lines(ahead), lines(tmp_path / "turn")
-    assert "staleness" not in two[0]
-    assert [one[0][key] for key in ("em", "tokens", "entropy")] == [
-        two[0][key] for key in ("em", "tokens", "entropy")
-    ]
-    assert one[0]["loss"] == pytest.approx(two[0]["loss"], abs=1e-5)
-    assert curve(ahead) != curve(tmp_path / "turn")
-
-
-def test_a_resumed_run_trains_on_the_batch_that_waited(ahead, grpo_world, tmp_path) -> None:
-    again = grpo_config(grpo_world, tmp_path / "cut", steps=6, keep_checkpoints=9, staleness=1)
-    stop_after(ahead, again, step=4)
-    waiting = tmp_path / "cut" / "checkpoint-4" / "ahead-00000.jsonl"
-    assert waiting.is_file() and not list((ahead / "checkpoint-6").glob("ahead-*"))
-    run_grpo(again)
-    assert curve(tmp_path / "cut", "em", "tokens") == curve(ahead, "em", "tokens")
-    assert largest_difference(tmp_path / "cut", ahead) == 0
-
-
 def test_the_ratio_is_to_the_policy_that_drew_and_capped(grpo_world, tmp_path) -> None:
-    settings = {"staleness": 1, "ratio_cap": 1.5, "clip_high": 0.28}
+    settings = {"rollout_dtype": "float32", "ratio_cap": 1.5, "clip_high": 0.28}
     trainer, inputs = first_batch(grpo_world, tmp_path / "r", **settings)
-    trainer.rollouts.ahead.settle()
     mask = loss_mask(inputs)
     inputs["sampling_per_token_logps"] -= 0.6 * mask  # as if another policy had drawn
     inputs["old_per_token_logps"] = inputs["sampling_per_token_logps"]
@@ -78,7 +37,7 @@ def test_weights_in_bfloat16_draw_and_the_ratio_sees_it(grpo_world, tmp_path) ->
     out = tmp_path / "r"
     run_grpo(grpo_config(grpo_world, out, steps=2, rollout_dtype="bfloat16"))
     for line in lines(out):
-        assert 1e-5 < line["mismatch_mean"] < 0.1 and "staleness" not in line
+        assert 1e-5 < line["mismatch_mean"] < 0.1
     assert {value.dtype for value in weights(out).values()} == {torch.float32}
 
 
@@ -114,9 +73,7 @@ def test_a_copy_has_the_adapters_merged_in(grpo_world, tmp_path) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"staleness": 1, "iterations": 2}, "iterations: 1"),
-        ({"staleness": 1, "engine": "vllm"}, "vllm-server or transformers"),
-        ({"staleness": 1, "engine": "vllm-server", "vllm": {"ratio_cap": 0}}, r"vllm\.ratio_cap"),
+        ({"rollout_dtype": "float32", "iterations": 2}, "iterations: 1"),
         ({"rollout_dtype": "bfloat16", "engine": "vllm"}, "engine: transformers"),
         ({"ratio_cap": 1.2}, r"above 1 \+ clip_high"),
     ],
