@@ -27,6 +27,10 @@ class RequestLimits:
     """Longest time for one question."""
     max_body: int = 256 * 1024
     """Bytes of a request."""
+    request_s: float = 10.0
+    """Longest time until a request is whole; its connection is closed then."""
+    connections: int = 128
+    """Connections that are open at once."""
 
 
 MAX_QUESTION = 2000

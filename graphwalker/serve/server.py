@@ -48,6 +48,7 @@ def run(
         import uvicorn
 
         from graphwalker.serve.app import build_app
+        from graphwalker.serve.connections import bounded_protocol
     except ImportError:
         raise UserError("serve needs: pip install 'graphwalker-kgqa[serve]'") from None
     listening = _listen(host, port)
@@ -55,6 +56,7 @@ def run(
     with sessions, listening:
         config = uvicorn.Config(
             build_app(sessions, limits, hosts),
+            http=bounded_protocol(limits),
             log_level="warning",
             access_log=False,
             server_header=False,

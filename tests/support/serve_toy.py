@@ -14,6 +14,7 @@ from graphwalker.policies.base import Completion, Request
 from graphwalker.policies.scripted import ScriptedPolicy
 from graphwalker.serve.app import build_app
 from graphwalker.serve.asking import RequestLimits
+from graphwalker.serve.connections import bounded_protocol
 from graphwalker.serve.sessions import Sessions
 from support.eval_toy import toy_environment, trained_script
 
@@ -57,8 +58,8 @@ def served(
     listening.bind(("127.0.0.1", 0))
     listening.listen(64)
     with Sessions(environment or toy_environment(), policy, max_running) as sessions, listening:
-        app = build_app(sessions, limits)
-        config = uvicorn.Config(app, log_level="warning", lifespan="off", access_log=False)
+        app, http = build_app(sessions, limits), bounded_protocol(limits or RequestLimits())
+        config = uvicorn.Config(app, http=http, log_level="warning", lifespan="off")
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()

@@ -1,0 +1,80 @@
+"""Connections whose request never becomes whole, over real sockets."""
+
+import http.client
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from urllib.parse import urlsplit
+
+import pytest
+
+from graphwalker.serve.asking import RequestLimits
+from support.serve_toy import Served, served
+
+LIMITS = RequestLimits(request_s=1.5, connections=20)
+HEAD = b"POST /api/ask HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Served]:
+    with served(limits=LIMITS) as running:
+        yield running
+
+
+def connect(server: Served, sent: bytes = b"") -> socket.socket:
+    parts = urlsplit(server.url)
+    connection = socket.create_connection((str(parts.hostname), parts.port or 0), timeout=10)
+    connection.sendall(sent)
+    return connection
+
+
+def seconds_until_closed(connection: socket.socket, drip: bytes = b"") -> float:
+    """Seconds until the server closes it, one byte of `drip` sent each tenth of a second."""
+    began, left = time.monotonic(), list(drip)
+    connection.settimeout(0.1)
+    while time.monotonic() < began + 10:
+        try:
+            if not connection.recv(1000):
+                break
+        except TimeoutError:
+            if left:
+                connection.sendall(bytes([left.pop(0)]))
+        except OSError:
+            break
+    return time.monotonic() - began
+
+
+def status(server: Served) -> int:
+    with closing(http.client.HTTPConnection(urlsplit(server.url).netloc, timeout=5)) as connection:
+        connection.request("GET", "/api/about")
+        return connection.getresponse().status
+
+
+def test_a_request_that_does_not_become_whole_is_closed_in_time(server: Served):
+    halves = [b"", b"GET / HTTP/1.1\r\nHost:", HEAD + b'Content-Length: 9\r\n\r\n{"a"']
+    for half in halves:
+        with connect(server, half) as connection:
+            assert 0.5 < seconds_until_closed(connection) < 4, half
+
+
+def test_a_request_that_drips_is_closed_in_time(server: Served):
+    with connect(server, HEAD) as connection:
+        assert seconds_until_closed(connection, b"X-Slow: " + 100 * b"a") < 4
+
+
+def test_a_second_request_on_a_connection_has_as_much_time(server: Served):
+    with connect(server, b"GET /api/about HTTP/1.1\r\nHost: localhost\r\n\r\n") as connection:
+        assert connection.recv(1000).startswith(b"HTTP/1.1 200")
+        connection.sendall(HEAD)
+        assert 0.5 < seconds_until_closed(connection, 100 * b"a") < 4
+
+
+def test_300_open_halves_are_bounded_and_another_client_is_answered(server: Served):
+    opened = [connect(server, HEAD) for _ in range(300)]
+    assert status(server) == 200
+    began = time.monotonic()
+    for connection in opened:
+        seconds_until_closed(connection)
+        connection.close()
+    assert time.monotonic() - began < 8 and status(server) == 200
