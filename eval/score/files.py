@@ -27,8 +27,8 @@ from eval.score.predictions import (
     read_file,
     read_id,
 )
+from eval.score.roll import Roll
 from graphwalker.answers.rows import Rows, read_row
-from graphwalker.datasets.base import load_questions
 from graphwalker.datasets.loaders.freebase.webqsp import parses
 from graphwalker.errors import UserError
 from graphwalker.files import read_records
@@ -45,15 +45,19 @@ _ANSWER = re.compile(r"<answer>(.*?)</answer>", re.DOTALL)
 
 
 def read_predictions(
-    path: Path, layout: str = "ours", questions: Path | None = None
+    path: Path, layout: str = "ours", roll: Roll | None = None
 ) -> Iterator[Prediction]:
     """Records of a file, or of an evaluation run's folder, one at a time.
 
-    `questions` is a question file whose answers are the gold of records that carry none.
-    Infrastructure failures are set aside. Raises `UserError` naming file, line and field.
+    With `roll`, the first record of each of its questions alone; its answers are the gold of
+    records that carry none. Infrastructure failures are set aside. Raises `UserError` naming file,
+    line and field.
     """
-    parse = parser_of(layout, gold_of(questions) if questions else {})
-    records = _read_folder(path) if path.is_dir() else read_file(path, parse)
+    parse = parser_of(layout, roll.gold if roll else {})
+    if path.is_dir():
+        records = roll.of_run(_read_folder(path)) if roll else _read_folder(path)
+    else:
+        records = read_file(path, roll.checked(parse) if roll else parse)
     return (record for record in records if not record.failed)
 
 
@@ -68,13 +72,6 @@ def parser_of(layout: str, gold: Gold) -> Parse:
     if layout not in parsers:
         raise UserError(f"no format is named {layout!r}; known: {', '.join(parsers)}")
     return parsers[layout]
-
-
-def gold_of(questions: Path) -> Gold:
-    """Gold answers by question id and by question text."""
-    loaded = load_questions(questions)
-    by_text = {question.text: question.answers for question in loaded}
-    return {**by_text, **{question.id: question.answers for question in loaded}}
 
 
 def parse_rog(record: dict[str, Any], gold: Gold) -> Prediction:
@@ -170,7 +167,10 @@ def _targets(targets: dict[str, Any], key: str) -> tuple[Answer, ...]:
 def _parse_own(record: dict[str, Any], gold: Gold) -> Prediction:
     if isinstance(record.get("turns"), list) and "predictions" not in record:
         return of_trajectory(_trajectory(record))
-    return parse_ours(record, gold.get(str(record.get("id"))))
+    known = gold.get(str(record.get("id")))
+    if gold and known is None and "answers" not in record:
+        raise BadField(f"no question of that id: {record.get('id')!r}")
+    return parse_ours(record, known)
 
 
 def _trajectory(record: dict[str, Any]) -> Trajectory:

@@ -11,8 +11,9 @@ from typing import Any
 from pydantic import Field
 
 from eval.run.records import PREDICTIONS
-from eval.score.files import gold_of, parser_of
+from eval.score.files import parser_of
 from eval.score.predictions import Prediction, read_file
+from eval.score.roll import Roll
 from graphwalker.datasets.base import load_questions
 from graphwalker.errors import HopelessError, IncompleteError, UserError
 from graphwalker.files import write_jsonl
@@ -151,7 +152,7 @@ def read_answers_of(path: Path, questions: Path | None = None) -> Iterator[ToJud
     if path.is_dir():
         path = path / PREDICTIONS
     texts = {q.id: q.text for q in load_questions(questions)} if questions else {}
-    parse = parser_of("ours", gold_of(questions) if questions else {})
+    parse = parser_of("ours", Roll(questions).gold if questions else {})
     seen: list[str] = []
 
     def keep(record: dict[str, Any]) -> Prediction:

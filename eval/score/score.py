@@ -12,6 +12,7 @@ from eval.intervals import INTERVALS, Interval, mean_interval
 from eval.score.metrics import PASS, Scores, family_of
 from eval.score.names import METRICS
 from eval.score.predictions import Prediction
+from eval.score.roll import Roll
 from eval.score.tally import Tally, Wanted, scores_of, tallies
 from graphwalker.errors import UserError
 from graphwalker.files import whole_file
@@ -32,13 +33,22 @@ class Scored:
     intervals: dict[str, Interval]
     counts: dict[str, int]
     """Of each metric, how many records it was taken over."""
+    roll: Roll | None = None
+    """Of the questions asked, where they were given: who has no record, or two."""
+
+    @property
+    def complaint(self) -> str:
+        """Why the scores are not those of all questions asked, `""` where they are."""
+        return self.roll.complaint() if self.roll else ""
 
     def to_json(self) -> dict[str, Any]:
-        """`{"n", "metrics": {name: mean}, "intervals": {name: [low, high]}}`."""
+        """`{"n", "metrics": {name: mean}, "intervals": {name: [low, high]}}`, and with questions
+        `missing`, `doubled` and `unknown`."""
         return {
             "n": self.n,
             "metrics": self.metrics,
             "intervals": {name: list(found) for name, found in self.intervals.items()},
+            **(self.roll.to_json() if self.roll else {}),
         }
 
 
@@ -54,18 +64,20 @@ def score_file(
 ) -> Scored:
     """Score a file or a run's folder; `metrics` defaults to all that apply.
 
-    `per_record` gets one `{"id", "scores"}` a record. Raises `UserError` for an unknown metric, one
-    that fits no record, and for bad records (file, line and field are named).
+    With `questions`, each of them counts once: one without a record as 0, and of two records the
+    first. `per_record` gets one `{"id", "scores"}` a record. Raises `UserError` for an unknown
+    metric, one that fits no record, and for bad records (file, line and field are named).
     """
     wanted = Wanted.of(metrics)  # a wrong name is reported before anything is read
     keep = per_record is not None
-    pieces = tallies(path, wanted, layout, questions, keep=keep, workers=workers)
+    roll = Roll(questions) if questions else None
+    pieces = tallies(path, wanted, layout, roll, keep=keep, workers=workers)
     if per_record is None:
-        return _summary(pieces, wanted, str(path), seed)
+        return replace(_summary(pieces, wanted, str(path), seed), roll=roll)
     if per_record.resolve() == path.resolve():
         raise UserError(f"{per_record}: is the predictions file; give --per-record another name")
     with _lines_to(per_record) as write:
-        return _summary(pieces, wanted, str(path), seed, write)
+        return replace(_summary(pieces, wanted, str(path), seed, write), roll=roll)
 
 
 def score_records(
@@ -145,9 +157,13 @@ def scores_table(scored: Scored) -> "rich.table.Table":
     """The scores for a terminal: print it with a rich console."""
     from rich import box
     from rich.table import Table
+    from rich.text import Text
 
     caption = f"Intervals, {INTERVALS}. What each metric means: docs/metrics.md"
-    table = Table(title=f"{scored.n:,} records", caption=caption, box=box.SIMPLE)
+    if scored.complaint:
+        caption = f"INCOMPLETE: {scored.complaint}. {caption}"
+    title = f"{scored.n:,} {'questions' if scored.roll else 'records'}"
+    table = Table(title=title, caption=Text(caption), box=box.SIMPLE)
     table.add_column("metric", no_wrap=True)
     for column in ("mean", "95 % interval", "records"):
         table.add_column(column, justify="right", no_wrap=True)

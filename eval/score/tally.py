@@ -12,6 +12,7 @@ from pathlib import Path
 from eval.score.files import parser_of, read_predictions
 from eval.score.metrics import FAMILIES, PASS, Family, Scores, family_of, pass_scores
 from eval.score.predictions import Prediction, holds_lines, read_lines
+from eval.score.roll import Roll
 from graphwalker.files import open_text
 from graphwalker.workers import Pool, Processes
 
@@ -68,10 +69,13 @@ class Tally:
     """Of each record, which of `kinds`."""
     lines: list[str] = field(default_factory=list[str])
 
-    def add_all(self, records: Iterable[Prediction]) -> "Tally":
+    def add_all(self, records: Iterable[Prediction], blank: bool = False) -> "Tally":
+        """Count the records; `blank` ones as 0, though some published metrics reward silence."""
         families, ks = self.wanted.families(), self.wanted.ks()
         for record in records:
             scores = scores_of(record, families, ks)
+            if blank:
+                scores = dict.fromkeys(scores, 0.0)
             for name, value in scores.items():
                 self.values.setdefault(name, array("d")).append(value)
             self.ids.append(record.id)
@@ -102,21 +106,24 @@ def tallies(
     path: Path,
     wanted: Wanted,
     layout: str = "ours",
-    questions: Path | None = None,
+    roll: Roll | None = None,
     *,
     keep: bool = False,
     workers: int | None = None,
 ) -> Iterator[Tally]:
-    """Tallies of a file or folder, a piece at a time, in order, the same for any `workers`.
+    """Tallies of a file or folder, a piece at a time, in order, the same for any `workers`; those
+    of the questions of `roll` without a record come last.
 
     `None` takes the processor cores at hand (four at most) for a long JSONL file.
     """
     several = workers or min(4, os.cpu_count() or 1)
     long = path.is_file() and path.stat().st_size >= WORTH
-    if several == 1 or questions or not (long or workers) or not holds_lines(path):
-        records = read_predictions(path, layout, questions)
+    if several == 1 or roll or not (long or workers) or not holds_lines(path):
+        records = read_predictions(path, layout, roll)
         while piece := list(islice(records, CHUNK)):
             yield Tally(wanted, keep).add_all(piece)
+        if roll and roll.missing:
+            yield Tally(wanted, keep).add_all(roll.blanks(), blank=True)
         return
     # Python's own way to start processes: forked ones need no `__main__` guard in a user's script.
     processes = Processes(_scorer, (path, layout, wanted, keep), several, start=None)

@@ -10,7 +10,7 @@ from typer import Argument, Option
 
 from graphwalker.cli import console
 from graphwalker.cli.shared import Given, JsonFlag, Out, Seed, show, verb
-from graphwalker.errors import UserError
+from graphwalker.errors import IncompleteError, UserError
 
 app = typer.Typer()
 
@@ -30,7 +30,8 @@ def score(
     """Score a predictions file by our strict metrics and by every published one.
 
     A record: {"id": "q1", "predictions": ["Oslo"], "answers": ["Oslo"]}. A file without gold
-    answers (tog, kg-r1) needs --questions.
+    answers (tog, kg-r1) needs --questions. With --questions every one of them counts: without a
+    record as 0; the exit code is then 3, as for an id that stands twice or is no question's.
 
     Example: graphwalker score --predictions preds.jsonl --metrics em,f1,rog_f1 --json
     """
@@ -49,6 +50,8 @@ def score(
         console.echo(json.dumps(scored.to_json()))
     else:
         console.out.print(scores_table(scored))
+    if scored.complaint:
+        raise IncompleteError(f"{predictions}: {scored.complaint}")
 
 
 @verb(app, "api!", "model!", "questions", api="base_url", model="model")

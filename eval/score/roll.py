@@ -1,0 +1,117 @@
+"""The roll of the questions asked: which have no record, which have two, and records of others."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from eval.score.predictions import Parse, Prediction
+from graphwalker.datasets.base import load_questions
+from graphwalker.question import Answer
+
+NAMED = 5
+"""Ids that a message names."""
+
+
+class Roll:
+    """Lets the first record of each question through, under the question's id, and notes the rest.
+
+    A record names its question by `id` or `uid`, or by the question's text.
+    """
+
+    def __init__(self, questions: Path) -> None:
+        loaded = load_questions(questions)
+        self._questions = {question.id: question for question in loaded}
+        self._by_text = {question.text: question.id for question in loaded}
+        self._seen: set[str] = set()
+        self._like = Prediction("")
+        """A record that was let through: missing ones count under its metrics."""
+        self.doubled: list[str] = []
+        self.unknown: list[str] = []
+
+    @property
+    def gold(self) -> dict[str, tuple[Answer, ...]]:
+        """The gold answers by id and by text."""
+        by_id = {name: question.answers for name, question in self._questions.items()}
+        return {text: by_id[name] for text, name in self._by_text.items()} | by_id
+
+    def checked(self, parse: Parse) -> Parse:
+        """`parse` for the records of a file; one that does not count is set aside as failed."""
+
+        def parsed(record: dict[str, Any]) -> Prediction:
+            asked = record.get("question")
+            keys = [record.get("id"), record.get("uid"), asked]
+            if isinstance(asked, dict):  # a trajectory
+                keys = [asked.get("id")]
+            names = [str(key) for key in keys if key is not None]
+            question_id = self._find(names) if names else ""
+            if question_id is None:
+                return Prediction(names[0], failed=True)
+            return self._admit(question_id, parse(record))
+
+        return parsed
+
+    def of_run(self, records: Iterable[Prediction]) -> Iterator[Prediction]:
+        """The records of a run's folder; one that does not count is set aside as failed."""
+        for record in records:
+            question_id = self._find([record.id])
+            yield self._admit(question_id, record) if question_id else replace(record, failed=True)
+
+    def _find(self, names: list[str]) -> str | None:
+        """The question of one of these names; `None`, and noted, where there is none."""
+        known = (self._by_text.get(name, name) for name in names)
+        question_id = next((name for name in known if name in self._questions), None)
+        if question_id is None:
+            self.unknown.append(names[0])
+        return question_id
+
+    def _admit(self, question_id: str, record: Prediction) -> Prediction:
+        if record.failed:
+            return record
+        if question_id in self._seen:
+            self.doubled.append(question_id)
+            return replace(record, failed=True)
+        self._seen.add(question_id)
+        self._like = record
+        return replace(record, id=question_id)
+
+    @property
+    def missing(self) -> list[str]:
+        """Questions without a record."""
+        return [name for name in self._questions if name not in self._seen]
+
+    def blanks(self) -> Iterator[Prediction]:
+        """A record without an answer for each missing question."""
+        like = self._like
+        episode = like.scored.keys() - {"recovery_given_error"}
+        for name in self.missing:
+            yield replace(
+                like,
+                id=name,
+                answers=self._questions[name].answers,
+                predictions=None,
+                samples=((),) * len(like.samples),
+                passed=(False,) * len(like.passed),
+                rows=None if like.rows is None else (),
+                judge=None if like.judge is None else False,
+                scored=dict.fromkeys(episode, 0.0),
+            )
+
+    def to_json(self) -> dict[str, Any]:
+        """`missing`, `doubled` and `unknown`: how many, and the ids."""
+        rows = {"missing": self.missing, "doubled": self.doubled, "unknown": self.unknown}
+        counts = {name: len(ids) for name, ids in rows.items()}
+        return {**counts, **{f"{name}_ids": ids for name, ids in rows.items()}}
+
+    def complaint(self) -> str:
+        """What is wrong with the file, `""` where it has one record for each question."""
+        rows = {
+            f"of {len(self._questions):,} questions have no record and count 0": self.missing,
+            "records repeat an id: the first of each counts": self.doubled,
+            "records have no question of that id and do not count": self.unknown,
+        }
+        return "; ".join(f"{len(ids):,} {text} ({_some(ids)})" for text, ids in rows.items() if ids)
+
+
+def _some(ids: list[str]) -> str:
+    return ", ".join(ids[:NAMED]) + (", ..." if len(ids) > NAMED else "")
