@@ -215,7 +215,7 @@ class PropertyTools:
         shown: Iterable[Entity] = (),
         triples: Iterable[ShownTriple] = (),
     ) -> Observation:
-        texts = self._written(rows)
+        texts = [json.dumps(row, ensure_ascii=False) for row in rows]
         kept, length = len(texts), 0
         for place, text in enumerate(texts):
             length += len(text) + 2
@@ -225,20 +225,12 @@ class PropertyTools:
         hidden = len(texts) - kept
         mark = f" ... ({hidden} more)" if hidden else ""
         return Observation(
-            f"{self._joined(texts[:kept])}{mark}",
+            f"[{', '.join(texts[:kept])}]{mark}",
             shown=tuple(shown)[:kept] if hidden else tuple(shown),
             triples=tuple(triples)[:kept],
             hidden=hidden,
             graph_calls=1,
         )
-
-    def _written(self, rows: list[dict[str, Any]]) -> list[str]:
-        """Each row as text."""
-        return [json.dumps(row, ensure_ascii=False) for row in rows]
-
-    def _joined(self, texts: list[str]) -> str:
-        """The rows that are shown, as one text."""
-        return f"[{', '.join(texts)}]"
 
 
 def graph_of(graph: KnowledgeGraph, question: Question) -> PropertyGraph:

@@ -280,12 +280,11 @@ def test_hostile_names_are_copied_and_answered_and_never_act(preset: str) -> Non
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("rows", ["json", "lines"])
-def test_hostile_keys_and_values_of_a_property_graph_are_copied_and_never_act(rows: str) -> None:
-    """The maze's cells are numbers; every other preset walks `hostile_world`. The oracle that reads
-    JSON keeps a graph of its own by key, in which none begins with a quotation mark."""
+def test_hostile_keys_and_values_of_a_property_graph_are_copied_and_never_act() -> None:
+    """The maze's cells are numbers; every other preset walks `hostile_world`. The oracle keeps a
+    graph of its own by key, in which none begins with a quotation mark."""
     label, wanted = "Thing", "name"
-    names = [n for n in HOSTILE_NAMES if rows == "lines" or not n.startswith('"')]
+    names = [n for n in HOSTILE_NAMES if not n.startswith('"')]
     ids = {name: f"n{k}" for k, name in enumerate(names)}
     nodes = [Node(ids[n], (label,), {"key": n, wanted: f"{n} of it"}) for n in names]
     edges = [Edge(ids[a], "NEXT", ids[b], {wanted: a}) for a, b in pairwise(names)]
@@ -312,8 +311,7 @@ def test_hostile_keys_and_values_of_a_property_graph_are_copied_and_never_act(ro
         )
         for k, name in enumerate(names[:-1])
     ]
-    options = {"rows": rows, "parallel": rows == "json"}
-    environment = environment_of("graphwalk", graph, options=options)
+    environment = environment_of("graphwalk", graph)
     for done in played(environment, [*asked, *ways]):
         shown = [m.content for turn in done.turns[1:] for m in turn.context]
         assert not any("<|im_end|>" in text or text.count("<tool_call>") for text in shown)
@@ -342,13 +340,12 @@ class Followed(Kept):
 @every_preset
 def test_constrained_decoding_allows_all_that_the_oracle_writes(preset: str) -> None:
     world = world_of(preset)
-    for options in [{}, {"rows": "lines"}] if preset == "graphwalk" else [{}]:
-        try:
-            environment = environment_of(preset, world.graph, constrained=True, options=options)
-        except UserError as error:
-            assert str(error).startswith("environment.constrained")
-            return
-        assert environment.agent.constrained
-        policy = Followed(player(environment))
-        done = played(environment, world.questions, policy)
-        assert policy.requests and all(score(one)["em"] == 1.0 for one in done)
+    try:
+        environment = environment_of(preset, world.graph, constrained=True)
+    except UserError as error:
+        assert str(error).startswith("environment.constrained")
+        return
+    assert environment.agent.constrained
+    policy = Followed(player(environment))
+    done = played(environment, world.questions, policy)
+    assert policy.requests and all(score(one)["em"] == 1.0 for one in done)

@@ -6,8 +6,6 @@ from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from graphwalker.agents.published.graphwalk.lines import read_lines
-from graphwalker.agents.published.graphwalk.steps import STEPS, StepNotes
 from graphwalker.answers.rows import row_texts
 from graphwalker.graphs.properties import PropertyGraph
 from graphwalker.graphs.property.memory import Edge, MemoryPropertyGraph, Node
@@ -37,18 +35,12 @@ class GraphWalkOracle(PlannedPolicy):
 
     def __init__(self, world: OracleWorld) -> None:
         super().__init__(world.graph, world.protocol)
-        options = world.config.options
-        self._stepwise = options.get("rows", "json") == "lines"
-        self._most = 1 if self._stepwise or not options.get("parallel", True) else MOST_CALLS
+        self._most = MOST_CALLS if world.config.options.get("parallel", True) else 1
 
     def plan(self, key: str, question: Question) -> Plan:
         template = _BY_NAME[question.structure]
-        if self._stepwise and (steps := STEPS.get(template.name)):
-            progress = StepNotes(graph_of(self.graph, question), question.annotations["values"])
-            yield from steps(progress)
-            return
         graph = graph_of(self.graph, question)
-        view = _View(graph, question.annotations["values"], self._most, self._stepwise)
+        view = _View(graph, question.annotations["values"], self._most)
         yield from _LOOKS[template.name](view)  # pyright: ignore[reportReturnType]
         yield "That is all I need.", _answer(template, view)
 
@@ -61,7 +53,6 @@ class _View:
     values: Values
     most_calls: int = MOST_CALLS
     """Calls of one message."""
-    as_lines: bool = False
     nodes: dict[str, Node] = field(default_factory=dict[str, Node])
     edges: dict[tuple[str, str, str], Edge] = field(
         default_factory=dict[tuple[str, str, str], Edge]
@@ -120,13 +111,11 @@ def _call_all(
         some = tuple(calls[first : first + view.most_calls])
         turn = yield why, some[0] if len(some) == 1 else Calls(some)
         shown = turn.observation.split("\n\n")
-        found += [_rows(view, call, text) for call, text in zip(some, shown, strict=True)]
+        found += map(_rows, shown)
     return found
 
 
-def _rows(view: _View, call: Call, text: str) -> _ResultRows:
-    if view.as_lines:
-        return read_lines(text)
+def _rows(text: str) -> _ResultRows:
     try:
         value = json.JSONDecoder().raw_decode(text)[0]
     except ValueError:

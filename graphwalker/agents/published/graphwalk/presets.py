@@ -1,7 +1,6 @@
 """The presets `graphwalk` and `graphwalk-maze` (GraphWalk, arXiv:2604.01610)."""
 
 from collections.abc import Callable
-from typing import Literal
 
 from graphwalker.agents.base import Agent
 from graphwalker.agents.preset import AgentSettings, Preset
@@ -15,7 +14,6 @@ from graphwalker.agents.published.graphwalk.agent import (
     whole_graph,
 )
 from graphwalker.agents.published.graphwalk.extraction import Extractor, ExtractorConfig
-from graphwalker.agents.published.graphwalk.lines import LineTools
 from graphwalker.agents.published.graphwalk.maze_oracle import MAZE_ORACLE
 from graphwalker.agents.published.graphwalk.oracle import ORACLE
 from graphwalker.config import Config, parse_config
@@ -51,10 +49,6 @@ class GraphWalkOptions(Config):
     parallel: bool = True
     """A message may hold several calls. false: it ends at its first call, which formats with inline
     observations need (tiny models)."""
-    rows: Literal["json", "lines"] = "json"
-    """How tools show rows and answers are written: as JSON, or as numbered lines, a neighbour as
-    the row of an answer, with a schema to match. Lines have 0.6 of the characters, and the oracle
-    then spells its steps out, so that tiny models can learn them."""
     system_time: str = "2026-01-01 12:00:00"
     """The time that the prompt tells, always the same, so that runs can be repeated."""
     extractor: ExtractorConfig = ExtractorConfig()
@@ -74,8 +68,7 @@ def _tools(
     graph: KnowledgeGraph, settings: AgentSettings, rank: Ranker
 ) -> Callable[[Question], ToolBox]:
     most = settings.max_observation_chars
-    tools = LineTools if _options(settings).rows == "lines" else PropertyTools
-    return lambda question: tools(graph_of(graph, question), question, most)
+    return lambda question: PropertyTools(graph_of(graph, question), question, most)
 
 
 def _maze_tools(
@@ -88,8 +81,7 @@ def _protocol(settings: AgentSettings) -> ActionProtocol:
     options = _options(settings)
     extract = Extractor(options.extractor) if options.extractor.chats else None
     functions = properties.FUNCTIONS if options.tools else ()
-    form = RowsForm(extract=extract, numbered=options.rows == "lines")
-    return FunctionProtocol(functions, form, parallel=options.parallel)
+    return FunctionProtocol(functions, RowsForm(extract=extract), parallel=options.parallel)
 
 
 def _maze_protocol(settings: AgentSettings) -> ActionProtocol:
