@@ -29,7 +29,7 @@ help: ## show this list
 	@grep -E '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
 	@echo
 	@echo "  make demo QUICK=1        the same road in two to five minutes, with lower figures"
-	@echo "  make demo CONFIG=FILE    other settings, such as configs/ablation.yaml"
+	@echo "  make demo CONFIG=FILE    other settings, such as configs/demo-fb15k.yaml"
 	@echo "  make demo OUT=DIR        write elsewhere than runs/demo"
 	@echo "  make test PYTEST_ARGS=.. for example PYTEST_ARGS='-k walks'"
 	@echo "  make setup CLUSTER=1     for GPUs: CUDA torch, DeepSpeed, vLLM, Ray (TORCH=cpu|cuda: torch alone)"

@@ -188,8 +188,7 @@ def _grpo_config(out: Path, size: str, place: Path, overrides: tuple[str, ...]) 
 
 def rollouts(out: Path, size: str) -> dict[str, Any]:
     """Drawn tokens a second of our engine and of `generate`, on the same greedy episodes."""
-    from benchmarks.training import small_demo
-    from benchmarks.training_rollouts import rollout_figures
+    from benchmarks.training import rollout_figures, small_demo
 
     demo = small_demo(out / "world", list(LITTLE))
     link = out / f"rollouts-{size}"

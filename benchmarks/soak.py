@@ -28,8 +28,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from benchmarks.commands import RECORDS, empty_config, prepare
 from benchmarks.record import RESULTS, ROOT, record
-from benchmarks.two_writers import RECORDS, _empty, prepare
 from graphwalker.errors import GraphError, GraphWalkerError
 from graphwalker.files import read_jsonl
 from graphwalker.graphs.open import open_graph
@@ -195,7 +195,7 @@ class Soak:
             "trajectories_per_step=4",
         )  # fmt: skip
         out, graph = self.place(number, name, "grpo"), self.graph(name)
-        words = ["training.grpo", "--config", str(_empty(data)), *settings]
+        words = ["training.grpo", "--config", str(empty_config(data)), *settings]
         self.again(name, "grpo", [*words, f"graph={graph}", f"output_dir={out}"])
 
     def command(self, number: int, name: str, kind: str, words: list[str]) -> None:

@@ -1,28 +1,45 @@
-"""How fast training is, each part beside the plain way of doing it, in one run.
+"""How fast training is, each part next to the plain way of doing it, in one run.
 
     python -m benchmarks.training [--out runs/bench-training] [--steps 40]
 
-A tiny agent is made and trained a little on a made world; then SFT is set beside a plain
-`SFTTrainer`, and rollouts beside `generate`. A GRPO step is taken apart by
-`python -m benchmarks.training_grpo`, from a whole demo's stage 2.
+A tiny agent is made and trained a little on a made world. SFT is compared with a plain TRL
+`SFTTrainer`, on our batches (the losses must be equal) and on its own random ones. Rollouts are
+compared with `generate`, an episode at a time and in batches; all play the same greedy episodes.
+`python -m benchmarks.training_grpo` takes a GRPO step apart.
 """
 
 import argparse
 import json
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
 from benchmarks.record import ROOT, record
-from graphwalker.config import load_config
+from graphwalker.agents.environment import Environment, EnvironmentConfig
+from graphwalker.agents.rollout import rollout
+from graphwalker.config import load_config, parse_config
+from graphwalker.datasets.base import load_questions
+from graphwalker.errors import PolicyError
+from graphwalker.graphs.open import open_graph
 from graphwalker.pipeline import Demo, DemoConfig
+from graphwalker.policies.base import Completion, Request, Sampling
+from graphwalker.tokens.segments import chat_format, end_of_turn_id, prompt_ids
+from training.config import SftConfig
+from training.supervised.data import Rows, as_dataset, plan_steps, read_rows
 
 SEED = 0
 SMALL = (
     *("synth.count=1500", "rl_questions.count=800", "experts.count=400"),
     *("tests.test-entity.count=32", "tests.test-path.count=16", "sft1.max_steps=250"),
 )
-"""The ablation's settings, made smaller."""
+"""The quick demo's settings, made smaller."""
+ROWS = 16
+"""Rows of an optimizer step."""
+LR = 1e-3
+WARM = 5
+"""Steps at the start that no clock counts."""
+MAX_CONTEXT = 1400
 
 
 def main() -> None:
@@ -44,9 +61,6 @@ def measure(out: Path, steps: int, overrides: list[str]) -> dict[str, Any]:
     """All figures, after making what they are measured on in `out`."""
     import torch
 
-    from benchmarks.training_rollouts import rollout_figures
-    from benchmarks.training_sft import sft_figures
-
     demo = prepare(out, overrides)
     return {
         "device": torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu",
@@ -57,9 +71,9 @@ def measure(out: Path, steps: int, overrides: list[str]) -> dict[str, Any]:
 
 
 def small_demo(out: Path, overrides: list[str]) -> Demo:
-    """The ablation's demo, made smaller; nothing is made yet."""
+    """Return the quick demo, made smaller; nothing is made yet."""
     settings = [*SMALL, *overrides, f"seed={SEED}"]
-    return Demo(out, load_config(DemoConfig, ROOT / "configs" / "ablation.yaml", settings))
+    return Demo(out, load_config(DemoConfig, ROOT / "configs" / "demo-quick.yaml", settings))
 
 
 def prepare(out: Path, overrides: list[str]) -> Demo:
@@ -77,6 +91,251 @@ def prepare(out: Path, overrides: list[str]) -> Demo:
     }
     demo.train_sft(values, "a little of stage 1")
     return demo
+
+
+def sft_figures(demo: Demo, steps: int) -> dict[str, Any]:
+    """Tokens a second of each, the ratios, and the largest difference of losses in nats."""
+    from transformers import AutoTokenizer
+
+    with tempfile.TemporaryDirectory() as folder:
+        config = parse_config(SftConfig, _settings(demo, steps, folder), "benchmark, sft")
+        tokenizer = AutoTokenizer.from_pretrained(config.model)
+        rows = read_rows(config, tokenizer)
+        del rows.rows[len(rows.rows) // ROWS * ROWS :]  # no step with fewer rows
+        plan = [step[0] for step in plan_steps(rows.lengths, config, 1)]
+        planned = Rows([rows.rows[index] for step in plan for index in step])
+        ours = _ours(config, tokenizer, rows)
+        same = _plain(config, tokenizer, planned, "sequential")
+        usual = _plain(config, tokenizer, rows, "random")
+    gaps = [abs(a - b) for a, b in zip(ours["losses"], same["losses"], strict=True)]
+    runs = {"ours": ours, "plain": usual, "plain_on_our_batches": same}
+    speeds = {name: round(run["tokens"] / run["seconds"], 1) for name, run in runs.items()}
+    return {
+        "rows_per_step": ROWS,
+        "steps": steps - WARM,
+        "tokens_per_s": speeds,
+        "ratio_to_plain": round(speeds["ours"] / speeds["plain"], 2),
+        "ratio_to_plain_on_our_batches": round(speeds["ours"] / speeds["plain_on_our_batches"], 2),
+        "largest_loss_difference": max(gaps),
+        "first_loss": ours["losses"][0],
+        "last_loss": ours["losses"][-1],
+        "target_ratio": 1.3,
+    }
+
+
+def _settings(demo: Demo, steps: int, folder: str) -> dict[str, Any]:
+    return {
+        "model": str(demo.out / "model"),
+        "data": [str(demo.out / "synth" / "graphsynth.jsonl")],
+        "output_dir": folder,
+        "format": "inline",
+        "batch_size": ROWS,
+        "max_steps": steps,
+        "lr": LR,
+        "schedule": "constant",
+        "warmup_ratio": 0.0,
+        "log_steps": 1,
+        "save_steps": 10**6,
+        "progress": False,
+    }
+
+
+def _ours(config: SftConfig, tokenizer: Any, rows: Rows) -> dict[str, Any]:
+    from training.supervised.trainer import PlannedTrainer
+
+    plan = plan_steps(rows.lengths, config, 1)
+    return _timed(PlannedTrainer(config, tokenizer, rows, plan, 0))
+
+
+def _plain(config: SftConfig, tokenizer: Any, rows: Rows, order: str) -> dict[str, Any]:
+    """TRL's trainer as its documentation sets it up, with the same optimizer."""
+    import torch
+    from transformers import AutoModelForCausalLM, PrinterCallback, ProgressCallback
+    from trl.trainer.sft_config import SFTConfig
+    from trl.trainer.sft_trainer import SFTTrainer
+
+    model = AutoModelForCausalLM.from_pretrained(config.model, dtype=torch.float32)
+    trainer = SFTTrainer(
+        model=model,
+        args=SFTConfig(
+            output_dir=str(Path(config.output_dir) / order),
+            per_device_train_batch_size=ROWS,
+            max_steps=config.max_steps,
+            learning_rate=LR,
+            lr_scheduler_type="constant",
+            adam_beta1=config.beta1,
+            adam_beta2=config.beta2,
+            weight_decay=config.weight_decay,
+            max_grad_norm=config.max_grad_norm,
+            logging_steps=1,
+            save_strategy="no",
+            report_to="none",
+            disable_tqdm=True,
+            dataset_kwargs={"skip_prepare_dataset": True},
+            max_length=None,
+            bf16=False,
+            gradient_checkpointing=False,
+            seed=config.seed,
+            train_sampling_strategy=order,
+        ),
+        train_dataset=as_dataset(rows),
+        processing_class=tokenizer,
+    )
+    for callback in (PrinterCallback, ProgressCallback):
+        trainer.remove_callback(callback)
+    return _timed(trainer)
+
+
+def _timed(trainer: Any) -> dict[str, Any]:
+    """Train; the losses of all steps, and tokens and seconds of those after the first few."""
+    clock = _clock()
+    trainer.add_callback(clock)
+    original = trainer.training_step
+
+    def counted(model: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        mask = inputs.get("attention_mask")
+        clock.tokens.append(int(mask.sum()))
+        return original(model, inputs, *args, **kwargs)
+
+    trainer.training_step = counted
+    trainer.train()
+    return {
+        "losses": [line["loss"] for line in trainer.state.log_history if "loss" in line],
+        "tokens": sum(clock.tokens[WARM:]),
+        "seconds": clock.ends[-1] - clock.ends[WARM - 1],
+    }
+
+
+def _clock() -> Any:
+    from transformers import TrainerCallback
+
+    class Clock(TrainerCallback):
+        """When each step ended, and its tokens."""
+
+        def __init__(self) -> None:
+            self.ends: list[float] = []
+            self.tokens: list[int] = []
+
+        def on_step_end(self, *_: Any, **__: Any) -> None:
+            self.ends.append(time.perf_counter())
+
+    return Clock()
+
+
+def rollout_figures(demo: Demo, alone: int | None = None) -> dict[str, Any]:
+    """Drawn tokens a second of each way, and ratios to ours; how many episodes are the same.
+
+    `alone`: so many questions are played one at a time, which takes long with a large model.
+    """
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    from graphwalker.policies.local.policy import TransformersPolicy
+
+    path = str(demo.out / "sft1" / "final")
+    tokenizer = AutoTokenizer.from_pretrained(path, padding_side="left")
+    model = AutoModelForCausalLM.from_pretrained(path, dtype=torch.float32).eval()
+    if torch.cuda.is_available():
+        model = model.cuda()
+    fmt = chat_format("inline")
+    engine = TransformersPolicy(model, tokenizer, fmt, max_context=MAX_CONTEXT)
+    few = _play(demo, engine, 256)
+    runs = {
+        "ours": few,
+        "one_at_a_time": _play(demo, GeneratePolicy(model, tokenizer, fmt, 1), 1, alone),
+        "prefill_again": _play(demo, GeneratePolicy(model, tokenizer, fmt, 256), 256),
+    }
+    speeds = {name: round(run["tokens"] / run["seconds"], 1) for name, run in runs.items()}
+    return {
+        "episodes": len(few["texts"]),
+        "episodes_one_at_a_time": len(runs["one_at_a_time"]["texts"]),
+        "tokens_per_s": speeds,
+        "ratio_to_one_at_a_time": round(speeds["ours"] / speeds["one_at_a_time"], 2),
+        "ratio_to_prefill_again": round(speeds["ours"] / speeds["prefill_again"], 2),
+        "equal_episodes": {
+            name: sum(a == b for a, b in zip(few["texts"], run["texts"], strict=False))
+            for name, run in runs.items()
+        },
+        "target_ratio_cpu": 2.0,
+        "target_ratio_gpu": 10.0,
+    }
+
+
+def _play(demo: Demo, policy: Any, concurrency: int, count: int | None = None) -> dict[str, Any]:
+    """Greedy episodes on the held-out questions; the clock counts policy and environment."""
+    questions = load_questions(demo.test_file)[:count]
+    settings = parse_config(EnvironmentConfig, demo.config.environment, "benchmark, environment")
+    environment = Environment(open_graph(demo.graph), settings)
+    sampling = Sampling(max_tokens=64)
+    started = time.perf_counter()
+    done = list(rollout(questions, environment, policy, sampling, concurrency=concurrency))
+    seconds = time.perf_counter() - started
+    texts = [[turn.completion for turn in episode.turns] for episode in done]
+    tokens = sum(
+        len(policy.tokenizer.encode(text, add_special_tokens=False)) for t in texts for text in t
+    )
+    return {"texts": texts, "tokens": tokens, "seconds": seconds}
+
+
+class GeneratePolicy:
+    """`model.generate` on the whole conversation, `batch` requests at a time."""
+
+    name = "generate"
+
+    def __init__(self, model: Any, tokenizer: Any, fmt: Any, batch: int) -> None:
+        self.model, self.tokenizer, self.fmt, self.batch = model, tokenizer, fmt, batch
+        self._waiting: dict[str, Request] = {}
+
+    def submit(self, request: Request) -> None:
+        self._waiting[request.key] = request
+
+    def release(self, key: str) -> None:
+        self._waiting.pop(key, None)
+
+    def collect(self) -> list[tuple[str, Completion | PolicyError]]:
+        chosen = [self._waiting.pop(key) for key in list(self._waiting)[: self.batch]]
+        return list(zip([r.key for r in chosen], self._complete(chosen), strict=True))
+
+    def _complete(self, requests: list[Request]) -> list[Completion]:
+        import torch
+
+        prompts = [prompt_ids(r.messages, self.fmt, self.tokenizer) for r in requests]
+        width = max(len(ids) for ids in prompts)
+        room = min(requests[0].sampling.max_tokens, MAX_CONTEXT - width - 1)
+        if room <= 0:
+            return [Completion("", "length") for _ in requests]
+        pad = self.tokenizer.pad_token_id or 0
+        ids = torch.tensor([[pad] * (width - len(p)) + p for p in prompts])
+        mask = torch.tensor([[0] * (width - len(p)) + [1] * len(p) for p in prompts])
+        ends = [end_of_turn_id(self.fmt, self.tokenizer), *self._stop_ids(requests[0].stop)]
+        out = self.model.generate(
+            input_ids=ids.to(self.model.device),
+            attention_mask=mask.to(self.model.device),
+            max_new_tokens=room,
+            do_sample=False,
+            eos_token_id=ends,
+            pad_token_id=pad,
+        )
+        stops = requests[0].stop
+        return [self._completion(row[width:].tolist(), ends, stops) for row in out]
+
+    def _stop_ids(self, stops: tuple[str, ...]) -> list[int]:
+        """The closing tags, each one token of the tiny tokenizer."""
+        coded = [self.tokenizer.encode(stop, add_special_tokens=False) for stop in stops]
+        if any(len(ids) != 1 for ids in coded):
+            raise PolicyError(f"{stops}: this benchmark needs stop strings of one token each")
+        return [ids[0] for ids in coded]
+
+    def _completion(self, drawn: list[int], ends: list[int], stops: tuple[str, ...]) -> Completion:
+        stop = next((i for i, token in enumerate(drawn) if token in ends), None)
+        kept = drawn if stop is None else drawn[: stop + 1]
+        if stop is not None and drawn[stop] == ends[0]:
+            kept = drawn[:stop]
+        text = self.tokenizer.decode(kept, skip_special_tokens=False)
+        # Other tokens may spell a stop string, too, and `generate` ends at its own token alone.
+        spelled = [text.index(one) + len(one) for one in stops if one in text]
+        text = text[: min(spelled, default=len(text))]
+        return Completion(text, "length" if stop is None and not spelled else "stop")
 
 
 if __name__ == "__main__":
