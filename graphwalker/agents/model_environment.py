@@ -10,13 +10,14 @@ from typing import Any, Protocol, Self, TypeVar, cast
 
 from pydantic import Field
 
-from graphwalker.agents.environment import EnvironmentConfig
+from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.preset import Preset
 from graphwalker.agents.prompt import MODEL_FILE, prompt_text
-from graphwalker.agents.registry import find_preset
+from graphwalker.agents.registry import find_preset, presets
 from graphwalker.config import Config, parse_config
 from graphwalker.errors import UserError
 from graphwalker.files import read_json, write_json
+from graphwalker.named import is_own
 from graphwalker.policies.config import PolicyConfig
 from graphwalker.ranking.load import is_folder, ranker_digest
 from graphwalker.tokens.formats import FormatSetting
@@ -155,6 +156,28 @@ def environment_of(model: Path | str, environment: EnvironmentConfig) -> Environ
             f"{model}: holds no {MODEL_FILE}; give the settings (environment.preset=...)"
         )
     return settings_for(model, environment, "auto", 0, ()).environment
+
+
+def refuse_other_environment(model: Path | str, environment: Environment) -> None:
+    """Raises `UserError` where the model in that folder was trained in another environment, but
+    for settings that the user set."""
+    own, config = read_environment(model), environment.config
+    if own is None:
+        return
+    if environment.name != own.preset:
+        differences = [f"environment.preset={environment.name} (trained with {own.preset})"]
+    elif config.preset in presets() or is_own(config.preset):  # else it is a preset at hand
+        chosen, _ = _environment(Path(model), own, config)
+        differences = _differences(chosen.whole(), config.whole(), "environment.")
+    else:
+        return
+    if differences:
+        more = ", ..." if len(differences) > 3 else ""
+        raise UserError(
+            f"{model} was trained in another environment: {', '.join(differences[:3])}{more}; take "
+            f"graphwalker.Environment(graph, model={str(model)!r}), or "
+            "load_policy(..., force_environment=True)"
+        )
 
 
 @dataclass(frozen=True, slots=True)

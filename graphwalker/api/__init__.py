@@ -1,6 +1,6 @@
 """The public names of GraphWalker, for scripts and notebooks: `import graphwalker as gw`."""
 
-from graphwalker.agents.environment import Environment, EnvironmentConfig
+from graphwalker.agents.environment import EnvironmentConfig
 from graphwalker.api.calls import (
     Evaluation,
     ceiling,
@@ -11,6 +11,7 @@ from graphwalker.api.calls import (
     rollout,
     synthesize,
 )
+from graphwalker.api.environment import Environment
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Triple
 from graphwalker.graphs.open import open_graph
 from graphwalker.question import Answer, Question

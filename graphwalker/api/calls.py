@@ -6,6 +6,7 @@ from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from graphwalker.agents.environment import Environment
 from graphwalker.agents.rollout import rollout as run_episodes
@@ -46,19 +47,51 @@ def load_dataset(
     return questions if graph is None else ground(questions, graph)
 
 
-def load_policy(model: str, environment: Environment | None = None, **settings: Any) -> Policy:
+_FOLDERS: WeakKeyDictionary[Policy, str] = WeakKeyDictionary()
+"""The folder of a policy's model, which must be run in its own environment."""
+
+
+def load_policy(
+    model: str,
+    environment: Environment | None = None,
+    *,
+    force_environment: bool = False,
+    **settings: Any,
+) -> Policy:
     """What answers: a model folder, the name of a served model, or a policy without a model.
 
     `settings` are those of `policy.` in every config: `api={"base_url": ...}`, `format="qwen2.5"`,
     `engine="vllm"`, ... Without a model, `oracle` plays a question's own query and
-    `first-relation` takes whatever is listed first; they need the `environment`. Raises
-    `UserError` for a folder without a model or an unknown setting.
+    `first-relation` takes whatever is listed first; they need the `environment`.
+
+    A model that says what it was trained in is run there alone, in its own format:
+    `Environment(graph, model=FOLDER)` is that environment, and with `force_environment` another
+    one will do. Raises `UserError` for another environment, a folder without a model or an unknown
+    setting.
     """
+    from graphwalker.agents.model_environment import read_environment
     from graphwalker.policies.config import PolicyConfig
     from graphwalker.policies.load import load_policy as load
 
+    own = None if settings.get("api") else read_environment(model)
+    if own is not None:
+        settings = {"format": own.format, **settings}
     config = parse_config(PolicyConfig, {"model": model, **settings}, f"load_policy({model!r})")
-    return load(config, environment=environment)
+    folder = model if own is not None and not force_environment else None
+    if folder and environment is not None:
+        _refuse_other(folder, environment)
+    policy = load(config, environment=environment)
+    if folder:
+        _FOLDERS[policy] = folder
+    return policy
+
+
+def _refuse_other(folder: str | None, environment: Environment) -> None:
+    """Raises `UserError` where the model of that folder has another environment."""
+    if folder:
+        from graphwalker.agents.model_environment import refuse_other_environment
+
+        refuse_other_environment(folder, environment)
 
 
 def rollout(
@@ -75,10 +108,11 @@ def rollout(
     """Run episodes; scored trajectories come in question order, then sample order, as they finish.
 
     An episode that the graph or the policy failed has `stop.infrastructure_failure` and no scores:
-    set it aside.
+    set it aside. Raises `UserError` for a model in another environment than its own.
     """
     from graphwalker.scoring import score
 
+    _refuse_other(_FOLDERS.get(policy), environment)
     sampling = Sampling(temperature=temperature, max_tokens=max_tokens, seed=seed)
     done = run_episodes(
         questions, environment, policy, sampling, samples=samples, concurrency=concurrency
@@ -120,12 +154,14 @@ def evaluate(
     """Answer every question greedily (and `samples` times at T = 1, for Pass@k) and sum up.
 
     With `out`, the run's files stay in that folder, as `graphwalker eval` writes them, and a run
-    that was stopped resumes. Raises `UserError` where `out` holds another run.
+    that was stopped resumes. Raises `UserError` where `out` holds another run, and for a model in
+    another environment than its own.
     """
     from eval.analysis.summary import summarise
     from eval.run.evaluate import evaluate as run
     from eval.run.records import read_run
 
+    _refuse_other(_FOLDERS.get(policy), environment)
     with TemporaryDirectory() as temporary:
         folder = run(
             questions,

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+import graphwalker as gw
 from data_pipeline.collect import collect_experts
 from data_pipeline.config import ExpertConfig
 from eval.run.config import EvalConfig, run_eval
@@ -234,3 +235,48 @@ def test_a_model_that_is_asked_without_flags_answers(grpo_world: Path, tmp_path:
     assert isinstance(refused.exception, UserError)
     forced = [*asked, "environment.preset=io-prompt", "--force-environment"]
     assert not isinstance(CliRunner().invoke(app, forced).exception, UserError)
+
+
+@pytest.fixture
+def in_python(grpo_world: Path, tmp_path: Path) -> tuple[gw.KnowledgeGraph, list[Question], str]:
+    """The graph, a question, and the folder of a model that has its own environment."""
+    shutil.copytree(grpo_world / "model", tmp_path / "model")
+    write_environment(tmp_path / "model", SMALL, format="inline", max_tokens=40)
+    asked = gw.load_dataset(grpo_world / "questions.jsonl", limit=1)
+    return gw.open_graph(grpo_world / "graph"), asked, str(tmp_path / "model")
+
+
+def test_python_runs_a_model_in_its_own_environment(in_python):
+    graph, asked, model = in_python
+    environment = gw.Environment(graph, model=model)
+    assert environment.config == SMALL
+    policy = gw.load_policy(model, environment)
+    assert gw.evaluate(asked, environment, policy).trajectories[0].answer
+
+
+def test_python_refuses_a_model_in_another_environment(in_python):
+    graph, asked, model = in_python
+    for other in (EnvironmentConfig(), EnvironmentConfig(preset="io-prompt")):
+        environment = gw.Environment(graph, other)
+        policy = gw.load_policy(model)
+        for call in (
+            lambda environment=environment: gw.load_policy(model, environment),
+            lambda environment=environment, policy=policy: gw.evaluate(asked, environment, policy),
+            lambda environment=environment, policy=policy: gw.rollout(asked, environment, policy),
+        ):
+            with pytest.raises(UserError, match=r"trained in another.*Environment\(graph, model="):
+                call()
+
+
+def test_python_forces_a_model_into_another_environment(in_python):
+    graph, asked, model = in_python
+    environment = gw.Environment(graph)
+    policy = gw.load_policy(model, environment, force_environment=True)
+    assert len(gw.evaluate(asked, environment, policy).trajectories) == 1
+
+
+def test_python_lets_the_user_change_a_setting_of_the_models_environment(in_python):
+    graph, asked, model = in_python
+    environment = gw.Environment(graph, EnvironmentConfig(max_turns=2), model=model)
+    assert environment.config.max_turns == 2 and environment.config.prompt == "compact"
+    assert len(list(gw.rollout(asked, environment, gw.load_policy(model, environment)))) == 1
