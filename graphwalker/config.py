@@ -58,6 +58,11 @@ PLACES = (
 """Variables of the environment that a config may read, as `${oc.env:SCRATCH}`: they name folders
 and jobs, and hold no secrets."""
 _FUNCTION = re.compile(r"\$\{\s*([A-Za-z_][\w.]*)\s*:([^,}]*)")
+RESOLVED_LIMIT = 1 << 20
+"""Characters; ten values that each name the one before ten times would be 10^10."""
+_REFERENCE = re.compile(r"\$\{([^${}:]*)\}")
+_NESTED = re.compile(r"\$\{[^{}]*\$\{")
+_PER_VALUE = 8
 COMMAND_LINE = "command line"
 """What an error calls the place where a setting stands that was typed."""
 
@@ -243,9 +248,9 @@ def _read(path: str) -> Any:
         if isinstance(error, OSError) and error.errno is not None:
             raise
         raise UserError(f"{path}: a config must be a mapping of keys to values") from None
+    _refuse_resolvers(loaded)
     if not section:
         return loaded
-    _refuse_resolvers(loaded)
     OmegaConf.resolve(loaded)
     known = [str(n) for n, part in loaded.items() if n != SHARED and not isinstance(part, str)]
     if section not in known:
@@ -255,10 +260,13 @@ def _read(path: str) -> Any:
 
 def _refuse_resolvers(settings: Any) -> None:
     """Raises `UserError` for `${oc.env:NAME}` of anything but a place, and for other functions: a
-    config from elsewhere could send a key to an address, and it would stand in the run folder."""
+    config from elsewhere could send a key to an address, and it would stand in the run folder.
+    Raises it as well for settings that grow without bound."""
     from omegaconf import OmegaConf
 
-    waiting: list[Any] = [OmegaConf.to_container(settings, resolve=False)]
+    unresolved = OmegaConf.to_container(settings, resolve=False)
+    _refuse_large(unresolved)
+    waiting: list[Any] = [unresolved]
     while waiting:
         one = waiting.pop()
         if isinstance(one, dict):
@@ -273,6 +281,63 @@ def _refuse_resolvers(settings: Any) -> None:
                         f"${{{function}:{argument}}}: not resolved in a config, where it could "
                         f"show a secret; only the places {', '.join(PLACES)} are"
                     )
+
+
+def _refuse_large(settings: Any) -> None:
+    """Raise `UserError` for unresolved settings that grow beyond the limit. A value is measured
+    once, however often it is named; OmegaConf would write it out each time."""
+    known: dict[tuple[str, ...], int] = {}
+
+    def measure(place: tuple[str, ...], value: Any) -> int:
+        if place in known:
+            return known[place]
+        known[place] = 0  # a value that names itself, which OmegaConf refuses
+        size = _PER_VALUE
+        if isinstance(value, str):
+            named = [_place_named(place, one) for one in _references_in(value)]
+            size += len(value) + sum(measure(*_value_at(settings, one)) for one in named)
+        for key, part in _parts_of(value).items():
+            size += len(key) + measure((*place, key), part)
+        known[place] = size
+        return size
+
+    size = measure((), settings)
+    if size > RESOLVED_LIMIT:
+        raise UserError(
+            f"${{...}}: settings that name others become {size:,} characters, more than "
+            f"{RESOLVED_LIMIT:,}; write them out"
+        )
+
+
+def _value_at(settings: Any, place: tuple[str, ...]) -> tuple[tuple[str, ...], Any]:
+    """The value at a place; where a text stands on the way, which may name a section, that text."""
+    for depth, key in enumerate(place):
+        if isinstance(settings, str):
+            return place[:depth], settings
+        settings = _parts_of(settings).get(key)
+    return place, settings
+
+
+def _parts_of(value: Any) -> dict[str, Any]:
+    if isinstance(value, dict):
+        return {str(key): one for key, one in cast(dict[Any, Any], value).items()}
+    if isinstance(value, list):
+        return {str(number): one for number, one in enumerate(cast(list[Any], value))}
+    return {}
+
+
+def _references_in(text: str) -> list[str]:
+    if _NESTED.search(text):
+        raise UserError(f"{text[:80]}: ${{...}} inside of ${{...}} is not resolved; write it out")
+    return _REFERENCE.findall(text)
+
+
+def _place_named(place: tuple[str, ...], reference: str) -> tuple[str, ...]:
+    """The place that a reference names: `${.a}` is beside its own, `${..a}` a level above."""
+    name = reference.strip()
+    dots = len(name) - len(name.lstrip("."))
+    above = place[: max(0, len(place) - dots)] if dots else ()
+    return (*above, *filter(None, re.split(r"[.\[\]]", name)))
 
 
 def _explain(model: type[Config], error: ValidationError) -> tuple[str, str]:

@@ -144,20 +144,57 @@ def digest(*files: Path | str, algorithm: str = "blake2b") -> str:
     return hasher.hexdigest()[:16]
 
 
+LINE_LIMIT = 128 << 20
+"""Characters or bytes of the longest line: a small archive may hold one that fills the memory."""
+
+
+class _BoundedText(TextIOWrapper):
+    """A text file that refuses a line beyond the limit before it has read all of it."""
+
+    path: Path
+    number = 0
+
+    def __next__(self) -> str:
+        line = self.readline(LINE_LIMIT + 1)
+        self.number += 1
+        if len(line) > LINE_LIMIT:
+            raise _too_long(self.path, self.number)
+        if not line:
+            raise StopIteration
+        return line
+
+
+def bounded_lines(file: BinaryIO, path: Path) -> Iterator[bytes]:
+    """The lines of a binary file. Raises `UserError` for one beyond the limit."""
+    number = 1
+    while line := file.readline(LINE_LIMIT + 1):
+        if len(line) > LINE_LIMIT:
+            raise _too_long(path, number)
+        yield line
+        number += 1
+
+
+def _too_long(path: Path, number: int) -> UserError:
+    return UserError(
+        f"{path}:{number}: a line of more than {LINE_LIMIT:,} characters; write one record a line"
+    )
+
+
 @contextmanager
 def open_text(path: Path | str) -> Generator[TextIOWrapper, None, None]:
-    """A UTF-8 text file, gzipped or not. Whatever is wrong with it is a `UserError`."""
+    """A UTF-8 text file, gzipped or not. Whatever is wrong with it is a `UserError`, a line beyond
+    the limit as well."""
     path = Path(path)
     if not path.is_file():
         raise no_file(path)
     try:
         _refuse_utf16(path)
-        if path.suffix == ".gz":
-            with gzip.open(path, "rt", encoding="utf-8-sig") as file:
-                yield file
-        else:
-            with path.open(encoding="utf-8-sig") as file:
-                yield file
+        with (
+            gzip.open(path) if path.suffix == ".gz" else path.open("rb") as raw,
+            _BoundedText(cast(Any, raw), encoding="utf-8-sig") as file,
+        ):
+            file.path = path
+            yield file
     except UnicodeDecodeError as error:
         raise UserError(f"{path}: not UTF-8 text ({error.reason})") from None
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:

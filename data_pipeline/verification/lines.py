@@ -4,10 +4,10 @@ import gzip
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, BinaryIO, cast
 
 from graphwalker.errors import UserError
-from graphwalker.files import json_fault, no_file
+from graphwalker.files import bounded_lines, json_fault, no_file
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
@@ -17,7 +17,7 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
         raise no_file(path)
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            for number, line in enumerate(file, start=1):
+            for number, line in enumerate(bounded_lines(cast(BinaryIO, file), path), start=1):
                 if line.strip():
                     yield number, line.rstrip(b"\r\n")
     except (gzip.BadGzipFile, EOFError) as error:

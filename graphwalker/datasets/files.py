@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from graphwalker.errors import UserError
-from graphwalker.files import json_fault, no_file
+from graphwalker.files import bounded_lines, json_fault, no_file
 
 HEAD = 50
 """So many records are looked at to tell what a file holds."""
@@ -222,7 +222,7 @@ def _lines(path: Path, blank: bool = False) -> Iterator[tuple[int, str]]:
     """Line number and text, stripped unless blank lines are wanted too."""
     try:
         with _open(path) as file:
-            for number, raw in enumerate(_bare(file), start=1):
+            for number, raw in enumerate(_bare(bounded_lines(file, path)), start=1):
                 text = raw.decode("utf-8", "surrogateescape")
                 if blank or text.strip():
                     yield number, text if blank else text.strip(" \r\n")

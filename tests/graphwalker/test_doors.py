@@ -6,13 +6,17 @@ import time
 
 import pytest
 
+from data_pipeline.verification.lines import numbered_lines
+from graphwalker import files
 from graphwalker.api.terminal import PrintableConsole
 from graphwalker.cli import console
 from graphwalker.cli.app import run
 from graphwalker.cli.shared import json_text
 from graphwalker.config import Config, load_config
+from graphwalker.datasets.files import open_file
 from graphwalker.errors import GraphError, UserError
 from graphwalker.files import read_json, read_jsonl
+from graphwalker.graphs.views.name_index import read_aliases
 from graphwalker.loose_json import string_list
 from graphwalker.protocols.base import FinalAnswer
 from graphwalker.protocols.tags import TagProtocol
@@ -201,3 +205,32 @@ def test_a_question_with_an_odd_field_is_read_or_refused(field, value):
         Question.from_json({**record, field: value})
     except UserError as error:
         assert "q1" in str(error) or "no field" in str(error)
+
+
+@pytest.mark.parametrize("read", [read_jsonl, open_file, numbered_lines, read_aliases])
+def test_a_line_that_would_fill_the_memory_is_refused_early(tmp_path, monkeypatch, read):
+    monkeypatch.setattr(files, "LINE_LIMIT", 10_000)
+    path = tmp_path / "q.jsonl.gz"
+    path.write_bytes(gzip.compress(b'{"id": "' + b"a" * 1_000_000 + b'"}\n'))
+    with pytest.raises(UserError, match=r"q\.jsonl\.gz:1: a line of more than 10,000 characters"):
+        list(read(path))
+
+
+NAMED = {n: "${v" + str(n) + "}" for n in range(13)}
+GROWING = "".join(f"v{n + 1}: '{NAMED[n] * 10}'\n" for n in range(12))
+SECTIONS = "".join(f"v{n + 1}: {json.dumps([NAMED[n]] * 10)}\n" for n in range(12))
+
+
+@pytest.mark.parametrize("text", [GROWING, SECTIONS, GROWING.replace("v0", "..parts[0]")])
+def test_settings_that_name_each_other_do_not_fill_the_memory(tmp_path, text):
+    (tmp_path / "c.yaml").write_text(f"url: ${{v12}}\nparts: [aaaa]\nv0: aaaa\n{text}")
+    (tmp_path / "s.yaml").write_text(f"one: {{url: a}}\nparts: [aaaa]\nv0: aaaa\n{text}")
+    for name in ("c.yaml", "s.yaml#one"):
+        with pytest.raises(UserError, match=r"settings that name others become [\d,]+ characters"):
+            load_config(Address, f"{tmp_path}/{name}")
+
+
+def test_many_settings_may_name_one(tmp_path):
+    parts = json.dumps(["${url}/x"] + ["${url}"] * 500)
+    (tmp_path / "c.yaml").write_text(f'url: "http://host"\nparts: {parts}\n')
+    assert load_config(Address, tmp_path / "c.yaml").parts[0] == "http://host/x"

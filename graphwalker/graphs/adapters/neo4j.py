@@ -186,6 +186,8 @@ class Neo4jGraph(PropertyGraph):
         return [] if known == [{}] else sorted(known, key=lambda one: repr(sorted(one.items())))
 
     def info(self) -> dict[str, int | str]:
+        if not self.size:
+            raise GraphError(f"{self._address}: this database holds no nodes")
         return {"address": self._address, "entities": self.size}
 
     @cached_property

@@ -65,6 +65,14 @@ class SparqlGraph(BatchedGraph):
         )
         self._warned = False
 
+    def info(self) -> dict[str, int | str]:
+        """Where it is, and its triples where `graphwalker virtuoso load` counted them. Raises
+        `GraphError` for an endpoint that does not answer, or holds nothing."""
+        self.client.rows("SELECT ?s WHERE { ?s ?p ?o } LIMIT 1")
+        proof = self.client.proof
+        counted = int(proof.triples) if proof and proof.triples.isdigit() else "not counted"
+        return {"endpoint": self.checksum, "triples": counted}
+
     def resolve(self, name: str) -> list[Entity]:
         batch = BranchBatch(self.client)
         found = self._lookups(batch, name)

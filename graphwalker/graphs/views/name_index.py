@@ -10,6 +10,7 @@ from threading import Lock
 from typing import Any
 
 from graphwalker.errors import UserError
+from graphwalker.files import open_text
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
 from graphwalker.graphs.literals import is_literal, literal_name
 from graphwalker.graphs.names import fold, names_nothing
@@ -160,10 +161,7 @@ def name_rows(graph: KnowledgeGraph, aliases: Iterable[tuple[str, str]] = ()) ->
 
 def read_aliases(path: Path | str) -> Iterator[tuple[str, str]]:
     """(id, alias) from lines `id<TAB>alias`. Raises `UserError` naming file and line."""
-    path = Path(path)
-    if not path.is_file():
-        raise UserError(f"{path}: no such file")
-    with path.open(encoding="utf-8") as lines:
+    with open_text(path) as lines:
         for number, line in enumerate(lines, start=1):
             fields = line.rstrip("\r\n").split("\t")
             if len(fields) != 2 or not all(fields):

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from graphwalker.cli.app import app
-from graphwalker.errors import UserError
+from graphwalker.errors import GraphError, UserError
 from graphwalker.graphs.adapters.networkx import from_networkx
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
 from graphwalker.graphs.conformance import check_graph
@@ -137,3 +137,35 @@ def test_two_views_of_one_endpoint_share_no_answers(tmp_path):
         assert open_graph(address, cache_dir=cache).name("m.0ada") == TOY_NAMES["m.0ada"]
         assert open_graph(address, cache_dir=cache, wikidata=True).name("m.0ada") == ""
         assert open_graph(address, cache_dir=cache).name("m.0ada") == TOY_NAMES["m.0ada"]
+
+
+def test_the_attribute_relation_wins_over_a_key_that_is_an_id():
+    graph = networkx.MultiDiGraph(
+        [("a", "b", "e0", {"relation": "knows"}), ("a", "b", 7, {"relation": "likes"})]
+    )
+    assert from_networkx(graph).relation_ids() == ["knows", "likes"]
+
+
+def test_labels_of_a_graphml_file_are_relations_and_its_edge_ids_are_not(tmp_path):
+    for ids in (("0", "1", "2"), ("e0", "e1", "e2")):
+        edges = zip("aba", "bca", ids, [{"label": "knows"}] * 3, strict=True)
+        networkx.write_graphml(networkx.MultiDiGraph(list(edges)), tmp_path / "g.graphml")
+        read = networkx.read_graphml(tmp_path / "g.graphml", force_multigraph=True)
+        assert from_networkx(read).relation_ids() == ["knows"]
+
+
+def test_numbers_of_edges_alone_are_no_relations():
+    with pytest.raises(UserError, match="has no relation"):
+        from_networkx(networkx.MultiDiGraph([("a", "b", "0"), ("b", "c", "1")]))
+
+
+def test_info_of_an_empty_endpoint_fails(tmp_path):
+    (tmp_path / "g.nt").write_text("\n")
+    with serve(load_store([tmp_path / "g.nt"])) as address:
+        described = CliRunner().invoke(app, ["graph", "info", address])
+    assert isinstance(described.exception, GraphError) and "entities" not in described.output
+
+
+def test_info_of_a_dead_endpoint_fails():
+    with pytest.raises(GraphError, match="ConnectionRefused"):
+        open_graph("http://127.0.0.1:9/sparql", attempts=1).info()
