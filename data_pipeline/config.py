@@ -165,6 +165,14 @@ class SamplingConfig(Config):
 class SynthConfig(SamplingConfig):
     """GraphSynth: how many trajectories, of which structures."""
 
+    basic = (
+        "count", "mix", "seed", "split", "workers", "min_degree", "max_degree", "max_answers",
+        "max_frontier", "max_relation_share", "literals", "seeds_file", "predicates_file",
+        "phrases_file", "against", "environment.preset", "environment.prompt",
+        "environment.top_relations", "teacher.base_url", "teacher.model", "judge.base_url",
+        "judge.model",
+    )  # fmt: skip
+
     count: int = Field(default=5000, ge=1)
     """Number of records to make."""
     mix: dict[str, float] = TABLE_6
@@ -223,6 +231,13 @@ class BenchConfig(SynthConfig):
 
 class ExpertConfig(Config):
     """GraphRoll: expert trajectories that err and recover, kept by rejection."""
+
+    basic = (
+        "count", "mix", "seed", "tries", "error_rate", "injected_errors", "searched",
+        "policy.model", "policy.api.base_url", "policy.engine", "temperature", "max_tokens",
+        "concurrency", "workers", "winnable", "questions_format", "environment.preset",
+        "environment.prompt", "environment.top_relations", "environment.ranker",
+    )  # fmt: skip
 
     renamed: ClassVar[Mapping[str, str]] = {"slips": "injected_errors"}
 

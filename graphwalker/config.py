@@ -5,6 +5,7 @@ import logging
 import re
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeVar, cast, get_args, get_origin
@@ -25,6 +26,14 @@ class Config(BaseModel):
     renamed: ClassVar[Mapping[str, str]] = {}
     """Settings that had another name: old -> new (which may be dotted). Old files and run folders
     stay readable."""
+
+    other_names: ClassVar[Mapping[str, str]] = {}
+    """Names of settings in other libraries -> what to set here (`a or b`), for error messages."""
+    block: ClassVar[str] = ""
+    """The name under which `graphwalker config` lists these settings once, where several stages
+    share them."""
+    basic: ClassVar[tuple[str, ...]] = ()
+    """The settings that people change, by dotted names; `graphwalker config` lists these first."""
 
     @model_validator(mode="before")
     @classmethod
@@ -206,20 +215,47 @@ def git_commit() -> str:
     return result.stdout.strip() if result.returncode == 0 else ""
 
 
-def describe(model: type[Config], prefix: str = "") -> Iterator[tuple[str, str, str, str]]:
-    """(key, type, default, meaning) of every field, nested ones with dotted keys."""
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting of a config, or a block of settings that has a name of its own."""
+
+    key: str
+    """Dotted name."""
+    kind: str
+    default: str
+    """As Python writes it; `(required)` where there is none."""
+    meaning: str
+    block: str = ""
+    """Of a block: the NAME of `graphwalker config NAME`, which lists its settings."""
+
+
+def describe(model: type[Config], prefix: str = "", *, whole: bool = True) -> Iterator[Setting]:
+    """Yield every setting, nested ones with dotted keys.
+
+    With `whole=False` a block that several stages share is one entry.
+    """
     for name, field in model.model_fields.items():
         nested = _nested_model(field.annotation)
+        meaning = " ".join((field.description or "").split())
+        if nested is not None and nested.block and not whole:
+            yield Setting(f"{prefix}{name}", "block", "", meaning, nested.block)
+            continue
         if nested is not None:
-            yield from describe(nested, f"{prefix}{name}.")
+            yield from describe(nested, f"{prefix}{name}.", whole=whole)
             continue
         default = (
             "(required)"
             if field.is_required()
             else repr(field.get_default(call_default_factory=True))
         )
-        meaning = " ".join((field.description or "").split())
-        yield f"{prefix}{name}", _kind(field.annotation), default, meaning
+        yield Setting(f"{prefix}{name}", _kind(field.annotation), default, meaning)
+
+
+def describe_basic(model: type[Config]) -> list[Setting]:
+    """Return the settings that people change: those of `basic`, of required ones all."""
+    rows = {row.key: row for row in describe(model)}
+    required = [key for key, row in rows.items() if row.default == "(required)" and "." not in key]
+    return [rows[key] for key in dict.fromkeys((*required, *model.basic))]
 
 
 def _kind(annotation: Any) -> str:
@@ -347,7 +383,9 @@ def _explain(model: type[Config], error: ValidationError) -> tuple[str, str]:
     problem = next((p for p in problems if p["type"] == "extra_forbidden"), problems[0])
     key = ".".join(str(part) for part in problem["loc"])
     if problem["type"] == "extra_forbidden":
-        known = [name for name, *_ in describe(model)]
+        if other := _other_name(model, key):
+            return key, f"{key} is not a setting here: set {other}"
+        known = [row.key for row in describe(model)]
         return key, f"{key} is not a setting{_nearest(key, known)}"
     if problem["type"] == "missing":
         return key, f"{key} is required: set it in the file or as {key}=VALUE"
@@ -355,6 +393,13 @@ def _explain(model: type[Config], error: ValidationError) -> tuple[str, str]:
     if isinstance(problem["input"], dict):  # a whole section: the text names what is wrong in it
         return key, f"{key}: {text}" if key else text
     return key, f"{key}: {text} (got {problem['input']!r})" if key else text
+
+
+def _other_name(model: type[Config], key: str) -> str:
+    """What to set in place of a setting of another library, of the names that the config has."""
+    parts = [part for part in model.other_names.get(key, "").split(" or ") if part]
+    own = [part for part in parts if part.partition(".")[0] in model.model_fields]
+    return " or ".join(own or parts)
 
 
 def _nearest(key: str, known: list[str]) -> str:

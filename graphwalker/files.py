@@ -324,3 +324,32 @@ def _parse(line: str, path: Path | str, number: int, nan: bool = False) -> dict[
     if not isinstance(record, dict):
         raise UserError(f"{path}:{number}: a record must be a JSON object")
     return cast(dict[str, Any], record)
+
+
+ADDRESS_SUFFIX = ".address"
+"""Of a file that holds a server's address; a job writes one once its server answers."""
+
+
+def is_address_file(spec: Path | str) -> bool:
+    """Return whether `spec` names a file that holds an address; `#IRI` may follow.
+
+    >>> is_address_file("runs/virtuoso.address#http://freebase.com"), is_address_file("http://h/sparql")
+    (True, False)
+    """
+    name = str(spec).partition("#")[0]
+    return name.endswith(ADDRESS_SUFFIX) and "://" not in name
+
+
+def read_address(spec: Path | str) -> str:
+    """Return the address that the file of `spec` holds, with the `#IRI` of `spec`.
+
+    Raises `UserError` where the file is missing (its server does not run) or holds no address.
+    """
+    name, mark, named = str(spec).partition("#")
+    path = Path(name)
+    if not path.is_file():
+        raise UserError(f"{path}: no such file; its server does not run (a server job writes it)")
+    address = path.read_text(encoding="utf-8", errors="replace").strip()
+    if not address.startswith(("http://", "https://")) or len(address.split()) != 1:
+        raise UserError(f"{path}: holds no address of the form http://HOST:PORT/...")
+    return address + mark + named

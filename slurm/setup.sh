@@ -47,6 +47,9 @@ sys.exit(f"ports {sys.argv[1]} to {port} are taken on this node")
 END
 }
 
+# needed: false when this server belongs to a chain in which no stage needs it any more.
+needed() { [ -z "${GRAPHWALKER_STAGE:-}" ] || ! graphwalker jobs idle "$GRAPHWALKER_RUN" "$GRAPHWALKER_STAGE"; }
+
 # address_of NODE: where other nodes reach it.
 address_of() { scontrol show node "$1" | sed -n 's/.*NodeAddr=\([^ ]*\).*/\1/p'; }
 

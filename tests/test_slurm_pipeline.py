@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -15,7 +16,7 @@ pytest.importorskip("trl")
 from graphwalker.files import read_jsonl
 from graphwalker.world.generate import make_world
 from support.paths import ROOT
-from support.slurm_cluster import Cluster, missing
+from support.slurm_cluster import Cluster, free_ports, missing
 
 pytestmark = [
     pytest.mark.slurm,
@@ -25,8 +26,8 @@ pytestmark = [
 
 VENV = Path(sys.prefix)
 STAGES = {
-    "synth": 4, "synth-merge": 1, "rl": 4, "rl-merge": 1, "test": 1, "experts": 4,
-    "experts-merge": 1, "sft1": 1, "sft2": 1, "grpo": 1, "eval": 2, "report": 1,
+    "virtuoso": 1, "seeds": 1, "synth": 4, "synth-merge": 1, "rl": 4, "rl-merge": 1, "test": 1,
+    "experts": 4, "experts-merge": 1, "sft1": 1, "sft2": 1, "grpo": 1, "eval": 2, "report": 1,
 }  # fmt: skip
 FILES = (
     "synth/graphsynth.jsonl", "rl/questions.jsonl", "test/questions.jsonl", "roll/graphroll.jsonl",
@@ -64,29 +65,60 @@ def place(tmp_path_factory):
     names = (graph.entity_at(i).name for i in range(graph.size))
     texts = conversation_texts(islice(walks, 20))
     make_tiny(SHAPE, texts, shown_relations(graph), folder / "model", names, environment)
+    ids = [graph.entity_at(i).id for i in range(graph.size)]
+    (folder / "training-ids.txt").write_text("\n".join([*ids, *shown_relations(graph)]))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def virtuoso(place: Path) -> Path:
+    """The folder of a Virtuoso that holds the world, and does not run."""
+    if shutil.which("virtuoso-t") is None:
+        pytest.skip("needs virtuoso-opensource-7")
+    folder = place / "virtuoso"
+    for words in (
+        ("up", str(folder), "--memory", "256MB"),
+        ("load", str(folder), "--triples", str(place / "triples.nt.gz")),
+        ("down", str(folder)),
+    ):
+        graphwalker("virtuoso", *words)
     return folder
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
     with Cluster(tmp_path_factory.mktemp("slurm")) as running:
-        own = {"GRAPHWALKER_VENV": str(VENV), "PYTHONPATH": str(ROOT), "SHARDS": "4"}
-        small = "--cpus-per-task=1"
-        running.environment |= own | {
-            "EVAL_SHARDS": "2",
-            "DATA": small,
-            "TRAIN": f"{small} --gpus-per-node=0 --nodes=2",
-            "EVAL": f"{small} --gpus-per-node=0",
-            "ACCELERATE": "configs/accelerate/ddp.yaml",
-        }
+        own = {"GRAPHWALKER_VENV": str(VENV), "PYTHONPATH": str(ROOT)}
+        layout = "configs/accelerate/ddp.yaml"
+        running.environment |= own | {"ACCELERATE": layout, "GRAPHWALKER_LOOK_S": "2"}
         yield running
 
 
-def write_road(place: Path, run: Path) -> Path:
+def graphwalker(*words: str) -> None:
+    command = [str(VENV / "bin" / "graphwalker"), *words]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def write_road(place: Path, run: Path, virtuoso: Path | None = None) -> Path:
+    """The config of a small road; over an endpoint where a Virtuoso is given."""
+    graph, server = f"{place}/graph", ""
+    if virtuoso is not None:
+        graph = "${run}/virtuoso.address#http://rdf.freebase.com"
+        options = f"[--memory, 256MB, --port, '{free_ports(1)[0]}']"
+        server = f"""seeds: [{place}/training-ids.txt]
+  virtuoso: {{serves: {virtuoso}, options: {options}, sbatch: [--cpus-per-task=1]}}"""
     config = run.with_suffix(".yaml")
     config.write_text(f"""\
 run: {run}
-graph: {place}/graph
+graph: {graph}
+jobs:
+  {server}
+  shards: 4
+  eval_shards: 2
+  data: [--cpus-per-task=1]
+  train: [--cpus-per-task=1, --gpus-per-node=0, --nodes=2]
+  eval: [--cpus-per-task=1, --gpus-per-node=0]
 synth:
   {DATA}
   output_dir: ${{run}}/synth
@@ -152,7 +184,7 @@ eval:
 
 
 def submit(cluster: Cluster, config: Path) -> None:
-    command = [str(ROOT / "slurm" / "pipeline.sh"), str(config)]
+    command = [str(VENV / "bin" / "graphwalker"), "jobs", "submit", str(config)]
     done = subprocess.run(
         command, cwd=ROOT, env=cluster.environment, capture_output=True, text=True
     )
@@ -191,14 +223,14 @@ def logs(run: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def whole(cluster, place):
+def whole(cluster, place, virtuoso):
     run = place / "whole"
-    submit(cluster, write_road(place, run))
+    submit(cluster, write_road(place, run, virtuoso))
     idle(cluster, 3600)
     return run
 
 
-def test_the_whole_road_runs_as_a_chain_of_jobs(cluster, whole):
+def test_the_whole_road_runs_over_a_virtuoso_as_a_chain_of_jobs(cluster, whole):
     code, _ = jobs(cluster, "status", str(whole))
     assert code == 0, logs(whole)
     assert len(states(cluster, whole)) == sum(STAGES.values())
@@ -211,13 +243,15 @@ def test_the_whole_road_runs_as_a_chain_of_jobs(cluster, whole):
 
 
 @pytest.mark.skipif("ROAD_TIME" not in os.environ, reason="long: set ROAD_TIME=1 (minutes a job)")
-def test_short_time_limits_and_a_cancelled_job_end_in_the_same_files(cluster, place, whole):
+def test_short_time_limits_and_a_cancelled_job_end_in_the_same_files(
+    cluster, place, whole, virtuoso
+):
     # Minutes. Slurm gives its notice up to half a minute early, so that jobs live for 15 to 45 s.
     run, limits = place / "short", os.environ["ROAD_TIME"]
     cluster.environment |= {
         "SBATCH_TIMELIMIT": limits, "SBATCH_SIGNAL": "B:USR1@15", "GRAPHWALKER_GRACE": "10",
     }  # fmt: skip
-    submit(cluster, write_road(place, run))
+    submit(cluster, write_road(place, run, virtuoso))
     deadline, cancelled = time.monotonic() + 3600, False
     while time.monotonic() < deadline:
         now = states(cluster, run)

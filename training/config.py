@@ -8,10 +8,13 @@ from pydantic import Field, model_validator
 from graphwalker.agents.environment import EnvironmentConfig
 from graphwalker.config import Config
 from graphwalker.tokens.formats import FormatSetting
+from training.trl_names import BARE_NAMES
 
 
 class LoraSettings(Config):
     """Low-rank adapters (Hu et al. 2021): the model's own weights stay as they are."""
+
+    block = "lora"
 
     r: int = Field(default=16, ge=1)
     """Rank of an adapter."""
@@ -26,6 +29,8 @@ class LoraSettings(Config):
 
 class TrainingConfig(Config):
     """What SFT and GRPO share: the model, the optimizer, and the record of a run."""
+
+    other_names = BARE_NAMES
 
     model: str
     """Model to start from: a local folder or a Hub name. It brings its tokenizer."""
@@ -102,6 +107,8 @@ class TrainingConfig(Config):
 class EvaluationSettings(Config):
     """Evaluation while training: greedy episodes in the environment, on a few questions."""
 
+    block = "evaluation"
+
     questions: str
     """Question file; keep it apart from the training and the test questions."""
     graph: str
@@ -126,6 +133,13 @@ class EvaluationSettings(Config):
 
 class SftConfig(TrainingConfig):
     """Supervised fine-tuning on trajectories; the loss is on the agent's tokens alone."""
+
+    basic = (
+        "data", "epochs", "max_steps", "batch_size", "tokens_per_step",
+        "gradient_accumulation", "max_length", "lr", "schedule", "warmup_ratio", "lora.r",
+        "format", "dtype", "gradient_checkpointing", "attention", "packing",
+        "evaluation.questions", "evaluation.graph", "save_steps", "report_to", "seed",
+    )  # fmt: skip
 
     renamed: ClassVar[Mapping[str, str]] = {"mask_slips": "mask_injected_errors"}
 

@@ -18,6 +18,14 @@ class GrpoConfig(TrainingConfig):
     Values are those of GraphWalker's Table 12, and where that is silent, of its released code.
     """
 
+    basic = (
+        "prompts_per_step", "samples", "steps", "temperature", "lr", "beta",
+        "rewards", "zero_variance", "max_turn_tokens", "max_prompt_tokens",
+        "max_response_tokens", "micro_batch", "engine", "vllm.gpu_memory",
+        "lora.r", "format", "dtype", "gradient_checkpointing",
+        "save_steps", "seed",
+    )  # fmt: skip
+
     renamed: ClassVar[Mapping[str, str]] = {"alarm_steps": "limit_steps"}
 
     model: str

@@ -12,6 +12,12 @@ class RftConfig(SftConfig):
     """Rejection sampling on own successes (RFT): the model answers questions some times each, and
     is then fine-tuned on the episodes that were right. Positive only, no gradient of a failure."""
 
+    basic = (
+        "samples", "keep_per_question", "temperature", "max_turn_tokens", "grounded", "limit",
+        "draw_only", "engine", "epochs", "batch_size", "lr", "lora.r", "format", "dtype",
+        "seed",
+    )  # fmt: skip
+
     data: tuple[str, ...] = ()
     """Demonstrations that are trained on beside the model's own successes, against forgetting:
     trajectory files such as those of SFT stage 2. None named: the successes alone."""

@@ -40,6 +40,8 @@ class TeacherConfig(ChatWorkConfig):
     """An OpenAI-compatible server that words, judges and thinks. Without an address: the
     programmatic teacher, which needs none."""
 
+    block = "teacher"
+
     judge: bool = True
     """Three scores for every question, kept from a mean of 9; off: surface checks alone. The
     setting `judge` names another model for them."""
@@ -53,6 +55,8 @@ class TeacherConfig(ChatWorkConfig):
 class JudgeConfig(ChatWorkConfig):
     """Another judge than the teacher, behind `judge.base_url` and `judge.model`; a served model of
     your own, say. It needs no teacher."""
+
+    block = "quality-judge"
 
     keep_from: float = Field(default=9.0, ge=0.0, le=10.0)
     """Mean of the three scores from which a question is kept (GraphWalker section 2, phase 2). A

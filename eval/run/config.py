@@ -31,6 +31,13 @@ from graphwalker.workers import worker_number
 class EvalConfig(Config):
     """`graphwalker eval`: run an agent on a file of questions and score it."""
 
+    basic = (
+        "policy.model", "policy.api.base_url", "policy.engine", "limit", "samples",
+        "sampled_questions", "temperature", "max_tokens", "concurrency", "workers",
+        "questions_format", "baselines", "ceiling", "retries", "seed", "environment.preset",
+        "environment.prompt", "environment.top_relations", "environment.ranker",
+    )  # fmt: skip
+
     graph: str
     """The graph that the agent walks: a compiled graph, a SPARQL endpoint (http://...), a recording
     (.jsonl), or `module:factory`."""

@@ -23,6 +23,15 @@ from graphwalker.tools.base import ToolBox
 class EnvironmentConfig(AgentSettings):
     """What an agent lives in, the limits of its tools included. The defaults are GraphWalker's."""
 
+    basic = (
+        "preset", "prompt", "ranker", "top_relations", "relations_per_call",
+        "triples_per_relation", "max_turns", "max_malformed", "max_observation_chars",
+        "max_context_tokens", "reranker.base_url", "reranker.model", "layers.wikidata",
+        "layers.aliases", "layers.freebase_schema",
+    )  # fmt: skip
+
+    block = "environment"
+
     preset: str = "graphwalker"
     """Which environment this is, as `graphwalker agents` lists them: `graphwalker`,
     `graphwalker-wide`, `search-on-graph`, ..., or `module:NAME` of your own `Preset`."""

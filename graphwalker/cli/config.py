@@ -8,9 +8,11 @@ import typer
 from typer import Argument, Option
 
 from graphwalker.cli import console
+from graphwalker.cli.shared import JsonFlag
 from graphwalker.errors import UserError
 
 if TYPE_CHECKING:
+    from graphwalker.config import Config
     from training.config import SftConfig
     from training.grpo_config import GrpoConfig
 
@@ -33,7 +35,9 @@ def show_config(
     overrides: Annotated[
         list[str] | None, Argument(metavar="A.B=C", help="Settings over the file's.")
     ] = None,
-    search: Annotated[str, Option(help="Only settings whose name or meaning has it.")] = "",
+    all_settings: Annotated[bool, Option("--all", help="Every setting.")] = False,
+    search: Annotated[str, Option(help="Every setting whose name or meaning has it.")] = "",
+    as_json: JsonFlag = False,
     estimate: Annotated[bool, Option("--estimate", help="Memory per GPU, by part.")] = False,
     dry_run: Annotated[bool, Option("--dry-run", help="Build data, model and a batch.")] = False,
     gpus: Annotated[int, Option(min=1, help="Processes that train together.")] = 1,
@@ -41,24 +45,24 @@ def show_config(
         ProcessLayout, Option(help="How processes share a model.")
     ] = ProcessLayout.DDP,
 ) -> None:
-    """List every setting of a config with its meaning, or show what a training run will take.
+    """List the settings of a config with their meaning, or show what a training run will take.
 
+    The settings that people change come alone; --all lists the rest. Settings that several stages
+    share are one block with a name of its own, such as `graphwalker config environment`.
     A file of a training run is printed with all its settings; with --estimate and --dry-run what
     they need, before anything is loaded.
+
+    Example: graphwalker config sft
 
     Example: graphwalker config sft --search length
 
     Example: graphwalker config configs/sft.yaml --estimate --gpus 8 --layout zero2
     """
     from graphwalker.cli.models import config_models
-    from graphwalker.config import as_yaml, describe
+    from graphwalker.config import as_yaml
 
     if model := config_models().get(name):
-        rows, word = describe(model), search.casefold()
-        found = [row for row in rows if word in f"{row[0]} {row[3]}".casefold()]
-        if not found:
-            raise UserError(f"no setting of {name} has {search!r} in its name or meaning")
-        console.settings(found)
+        _list(name, model, search, all_settings, as_json)
         return
     config = _training(name, overrides)
     if estimate:
@@ -69,6 +73,28 @@ def show_config(
         console.facts(f"{name}, a dry run", try_out(config, gpus))
     if not estimate and not dry_run:
         console.echo(as_yaml(config), nl=False)
+
+
+def _list(name: str, model: "type[Config]", search: str, all_settings: bool, as_json: bool) -> None:
+    import json
+    from dataclasses import asdict
+
+    from graphwalker.config import describe, describe_basic
+
+    rows, basic = list(describe(model, whole=False)), describe_basic(model)
+    if search:
+        word = search.casefold()
+        rows = [row for row in describe(model) if word in f"{row.key} {row.meaning}".casefold()]
+        if not rows:
+            raise UserError(f"no setting of {name} has {search!r} in its name or meaning")
+    if as_json:
+        keys = {row.key for row in basic}
+        console.echo(json.dumps([{**asdict(row), "basic": row.key in keys} for row in rows]))
+    elif search or all_settings or not basic:
+        console.settings(rows)
+    else:
+        console.settings(basic)
+        console.note(f"all {len(rows)}: graphwalker config {name} --all")
 
 
 def _training(file: str, overrides: list[str] | None) -> "SftConfig | GrpoConfig":

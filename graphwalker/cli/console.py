@@ -27,6 +27,7 @@ from graphwalker.api.terminal import PrintableConsole, PrintableFormatter, print
 from graphwalker.workers import longest_wait
 
 if TYPE_CHECKING:
+    from graphwalker.config import Setting
     from graphwalker.trajectory import Trajectory, Turn
 
 out = PrintableConsole()
@@ -202,12 +203,13 @@ def show_answer(trajectory: "Trajectory") -> None:
     out.print(Text(ending(trajectory), style="bold red" if trajectory.answer is None else "bold"))
 
 
-def settings(rows: Iterable[tuple[str, str, str, str]]) -> None:
-    """Settings as `graphwalker.config.describe` gives them: a line each, its meaning below."""
+def settings(rows: "Iterable[Setting]") -> None:
+    """Print settings: a line with name, type and default each, its meaning below."""
     width = min(out.width, 100)
-    for name, kind, default, meaning in rows:
-        line = Text(f"{name}  {kind}  {default}")
-        line.stylize("bold", 0, len(name))
+    for row in rows:
+        about = f"graphwalker config {row.block}" if row.block else f"{row.kind}  {row.default}"
+        line = Text(f"{row.key}  {about}")
+        line.stylize("bold", 0, len(row.key))
         out.print(line, soft_wrap=True)
-        for part in textwrap.wrap(meaning, width - 4, break_on_hyphens=False):
+        for part in textwrap.wrap(row.meaning, width - 4, break_on_hyphens=False):
             out.print(Text(f"    {part}"), soft_wrap=True)

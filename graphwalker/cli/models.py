@@ -41,16 +41,27 @@ class CeilingConfig(InEnvironment):
 def config_models() -> dict[str, type[Config]]:
     """Every config of a command or a training script, by its name."""
     from data_pipeline.config import BenchConfig, ExpertConfig, SynthConfig
+    from data_pipeline.teacher.config import JudgeConfig, TeacherConfig
     from eval.run.config import EvalConfig
     from eval.score.judge import AnswerJudgeConfig
+    from graphwalker.graphs.views.settings import GraphLayers
+    from graphwalker.jobs.road import JobsConfig
     from graphwalker.pipeline import DemoConfig
-    from training.config import SftConfig, TinyModelConfig
+    from graphwalker.policies.chat.config import ChatApiConfig
+    from graphwalker.policies.vllm.config import VllmConfig
+    from graphwalker.ranking.chat import RerankerConfig
+    from training.config import EvaluationSettings, LoraSettings, SftConfig, TinyModelConfig
     from training.grpo_config import GrpoConfig
     from training.rft_config import RftConfig
 
+    blocks: tuple[type[Config], ...] = (
+        EnvironmentConfig, GraphLayers, PolicyConfig, ChatApiConfig, VllmConfig, RerankerConfig,
+        TeacherConfig, JudgeConfig, LoraSettings, EvaluationSettings,
+    )  # fmt: skip
     return {
-        "environment": EnvironmentConfig,
         "synth": SynthConfig,
+        "walk": SynthConfig,
+        "questions": SynthConfig,
         "filter": SynthConfig,
         "experts": ExpertConfig,
         "bench": BenchConfig,
@@ -61,6 +72,9 @@ def config_models() -> dict[str, type[Config]]:
         "eval": EvalConfig,
         "judge": AnswerJudgeConfig,
         "ask": AskConfig,
+        "serve": AskConfig,
         "ceiling": CeilingConfig,
         "demo": DemoConfig,
+        "jobs": JobsConfig,
+        **{block.block: block for block in blocks},
     }

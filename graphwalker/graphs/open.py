@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from graphwalker.errors import GraphWalkerError, UserError
+from graphwalker.files import is_address_file, read_address
 from graphwalker.graphs.base import Entity, KnowledgeGraph
 from graphwalker.named import failure, is_own, own
 
@@ -24,6 +25,7 @@ def open_graph(
 
     - an `http(s)://` address: a SPARQL endpoint. Several may stand side by side, separated by
       blanks or commas; `#IRI` at the end is the named graph that is asked.
+    - a `.address` file: the endpoint whose address a server job wrote there; `#IRI` as above.
     - a `.jsonl` file: a recording of graph calls (`record`), which it plays again.
     - `module:factory`: what that function of the user's own returns, a `KnowledgeGraph` or a
       networkx graph. The module may lie in the working directory.
@@ -44,8 +46,8 @@ def open_graph(
 
 
 def is_endpoint(spec: Path | str) -> bool:
-    """True for the address of a SPARQL endpoint."""
-    return str(spec).startswith(("http://", "https://"))
+    """Return whether `spec` is the address of a SPARQL endpoint, or the file that holds it."""
+    return str(spec).startswith(("http://", "https://")) or is_address_file(spec)
 
 
 def open_endpoint(spec: str, *, wikidata: bool = False, **options: Any) -> "SparqlGraph":
@@ -53,6 +55,7 @@ def open_endpoint(spec: str, *, wikidata: bool = False, **options: Any) -> "Spar
     from graphwalker.graphs.sparql.graph import SparqlGraph
     from graphwalker.graphs.views.wikidata import vocabulary
 
+    spec = read_address(spec) if is_address_file(spec) else spec
     addresses, _, named = spec.partition("#")
     if named:
         options = {"default_graph": named, **options}

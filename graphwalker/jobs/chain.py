@@ -59,12 +59,20 @@ def retry(run: Path) -> list[tuple[str, str, list[int]]]:
     stages, again = read_stages(run), list[tuple[str, str, list[int]]]()
     for name in stages:
         alive = slurm.queue()
-        lacking = _lacking(run, stages[name], alive)
+        lacking = _lacking(run, stages, name, alive)
         if lacking:
             job = _submit(run, stages, name, alive)
             stages = read_stages(run)
             again.append((name, job, lacking))
     return again
+
+
+def serves_nobody(run: Path, name: str) -> bool:
+    """Return whether no stage that needs the server `name` runs or waits in the queue."""
+    stages, alive = read_stages(run), slurm.queue()
+    users = [stage for stage in stages.values() if name in stage.after]
+    waiting = any(_queued(one, part, alive) for one in users for part in one.numbers())
+    return bool(users) and not waiting
 
 
 def log_of(run: Path, state: PartState) -> Path | None:
@@ -77,15 +85,15 @@ def log_of(run: Path, state: PartState) -> Path | None:
 
 def _submit(run: Path, stages: Mapping[str, JobStage], name: str, alive: Mapping[str, str]) -> str:
     stage = stages[name]
-    lacking = _lacking(run, stage, alive)
+    lacking = _lacking(run, stages, name, alive)
     if not lacking:
         return ""
     wait_for = {
-        job
+        ("after:" if before.server else "afterok:") + job
         for before in (stages[other] for other in stage.after)
         for job in before.jobs
         if any(_is_of(entry, job) for entry in alive)
-        if not all(is_done(run, before, part) for part in before.numbers())
+        if before.server or not all(is_done(run, before, part) for part in before.numbers())
     }
     job = slurm.submit(run, stage, lacking, wait_for, max(1, stage.parts))
     still = [old for old in stage.jobs if any(_is_of(entry, old) for entry in alive)]
@@ -93,7 +101,13 @@ def _submit(run: Path, stages: Mapping[str, JobStage], name: str, alive: Mapping
     return job
 
 
-def _lacking(run: Path, stage: JobStage, alive: Mapping[str, str]) -> list[int]:
+def _lacking(
+    run: Path, stages: Mapping[str, JobStage], name: str, alive: Mapping[str, str]
+) -> list[int]:
+    """The parts of a stage to submit: a server counts while a stage that needs it is not done."""
+    stage = stages[name]
+    if stage.server:
+        return [0] if _queued(stage, 0, alive) is None and _is_needed(run, stages, name) else []
     return [
         part
         for part in stage.numbers()
@@ -101,11 +115,16 @@ def _lacking(run: Path, stage: JobStage, alive: Mapping[str, str]) -> list[int]:
     ]
 
 
+def _is_needed(run: Path, stages: Mapping[str, JobStage], name: str) -> bool:
+    users = [stage for stage in stages.values() if name in stage.after]
+    return not users or not all(is_done(run, one, part) for one in users for part in one.numbers())
+
+
 def _state(run: Path, stage: JobStage, part: int, alive: Mapping[str, str]) -> PartState:
     queued, mark = _queued(stage, part, alive), last_mark(run, stage, part)
     if queued is not None:
         return PartState(stage.name, part, "running" if queued in RUNNING else "waiting")
-    if is_done(run, stage, part):
+    if is_done(run, stage, part) or (stage.server and mark == "ended 0"):
         return PartState(stage.name, part, "done")
     if mark.startswith("ended ") and mark != "ended 0":
         return PartState(stage.name, part, "failed", f"exit code {mark.removeprefix('ended ')}")

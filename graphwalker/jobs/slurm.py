@@ -21,7 +21,11 @@ def queue() -> dict[str, str]:
 def submit(
     run: Path, stage: JobStage, parts: Sequence[int], wait_for: Collection[str], shards: int
 ) -> str:
-    """Submit the parts of a stage behind the jobs `wait_for`; returns the job's number."""
+    """Submit the parts of a stage; return the job's number.
+
+    `wait_for` holds dependencies: `afterok:JOB` for one that must end well first, `after:JOB` for a
+    server that must have started.
+    """
     run = run.resolve()
     (run / LOGS).mkdir(parents=True, exist_ok=True)
     place = f"{run / LOGS / stage.name}-" + ("%A_%a.log" if stage.parts else "%j.log")
@@ -29,7 +33,7 @@ def submit(
     if stage.parts:
         options.append(f"--array={','.join(map(str, parts))}")
     if wait_for:
-        options.append(f"--dependency=afterok:{':'.join(sorted(wait_for))}")
+        options.append(f"--dependency={','.join(sorted(wait_for))}")
     facts = {"GRAPHWALKER_RUN": str(run), "GRAPHWALKER_STAGE": stage.name, "SHARDS": str(shards)}
     # Defaults of the script come last: what a stage was given wins over ours, ours over the script.
     return _run(["sbatch", "--parsable", *options, *stage.command], facts, stage.folder).strip()

@@ -1,5 +1,6 @@
 """The stages of a chain of jobs: how each was submitted, what it makes, after which others."""
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -29,6 +30,8 @@ class JobStage:
     """Where it is submitted from."""
     jobs: tuple[str, ...] = ()
     """Its job numbers, the last one that of the last submission."""
+    server: bool = False
+    """Whether it serves others while they run: it is never done, and ends when none needs it."""
 
     def numbers(self) -> range:
         return range(max(1, self.parts))
@@ -44,7 +47,7 @@ def read_stages(run: Path) -> dict[str, JobStage]:
     """The stages of a run in the order of their first submission, as they were submitted last."""
     path = run / FILE
     if not path.is_file():
-        raise UserError(f"{run}: no jobs were submitted here; see slurm/pipeline.sh")
+        raise UserError(f"{run}: no jobs were submitted here; graphwalker jobs submit CONFIG")
     return {stage.name: stage for stage in map(_parsed, read_jsonl(path))}
 
 
@@ -73,13 +76,20 @@ def is_done(run: Path, stage: JobStage, part: int) -> bool:
     return stage.product(part).exists() and not failed
 
 
-def check_ready(run: Path, name: str) -> None:
-    """Raises `UserError` naming what is missing of the stages that stage `name` rests on."""
+def check_ready(run: Path, name: str, wait_s: float = 1800.0) -> None:
+    """Raise `UserError` naming what is missing of the stages that stage `name` rests on.
+
+    Servers have started, but may need minutes until they answer: their address files are waited
+    for, `wait_s` seconds at most.
+    """
     stages = read_stages(run)
     if name not in stages:
         raise UserError(f"{run}: no stage {name} here; known: {', '.join(stages)}")
     for before in stages[name].after:
         stage = stages[before]
+        if stage.server:
+            _wait_for(stage, name, run, wait_s)
+            continue
         lacking = [part for part in stage.numbers() if not is_done(run, stage, part)]
         if lacking:
             numbers = ",".join(map(str, lacking))
@@ -88,6 +98,17 @@ def check_ready(run: Path, name: str) -> None:
                 f"{name} does not start: stage {before} is incomplete, {what} not done "
                 f"({stage.product(lacking[0])}); graphwalker jobs retry {run}"
             )
+
+
+def _wait_for(stage: JobStage, name: str, run: Path, wait_s: float) -> None:
+    until, address = time.monotonic() + wait_s, stage.product(0)
+    while not address.exists():
+        if time.monotonic() > until:
+            raise UserError(
+                f"{name} does not start: the server {stage.name} wrote no {address} in "
+                f"{wait_s:.0f} s; see its log in {run / LOGS}"
+            )
+        time.sleep(min(2.0, wait_s))
 
 
 def _parsed(record: Mapping[str, Any]) -> JobStage:

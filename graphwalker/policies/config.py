@@ -15,6 +15,8 @@ from graphwalker.tokens.formats import FormatSetting
 class PolicyConfig(Config):
     """The model: a local one, its KV cache kept across turns, or one behind an API (`api`)."""
 
+    block = "policy"
+
     model: str
     """A local model folder (or a Hub name that is already on this machine), or the API's name;
     without a model, `oracle` plays the query of each question, `first-relation` and

@@ -27,6 +27,8 @@ class RerankerConfig(OptionalChatConfig):
     """An OpenAI-compatible server that chooses which relations an agent is shown (GraphWalker
     section 3, Table 8). Nothing is sent where all relations would be shown anyway."""
 
+    block = "reranker"
+
     base_url: str = ""
     """Address up to and without `/chat/completions`. Empty: BM25 alone."""
     model: str = ""

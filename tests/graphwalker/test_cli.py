@@ -59,7 +59,7 @@ def test_an_unknown_command_and_a_missing_option_exit_with_2():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["config", "sfft"], "known: environment"),
+        (["config", "sfft"], "known: synth"),
         (["synth", "--graph", "nowhere", "--out", "x"], "nowhere"),
         (["synth", "--graph", "G", "--out", "x", "cuont=5"], "did you mean count"),
         (["synth", "--graph", "G", "--out", "x", "count=many"], "got 'many'"),
@@ -138,7 +138,7 @@ def test_a_typing_mistake_is_blamed_on_the_command_line_and_a_files_on_the_file(
 )
 def test_a_short_option_stands_for_a_setting_that_there_is(model, options):
     assert {shared.SHORT[option].setting for option in options} <= {
-        row[0] for row in describe(model)
+        row.key for row in describe(model)
     }
 
 

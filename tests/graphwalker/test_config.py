@@ -95,7 +95,7 @@ def test_an_unknown_key_is_refused_before_the_rest_is_known():
 
 
 def test_describe_lists_nested_fields_with_their_docstrings():
-    rows = {key: (default, meaning) for key, _, default, meaning in describe(Outer)}
+    rows = {row.key: (row.default, row.meaning) for row in describe(Outer)}
     assert rows["trainer.num_generations"] == ("8", "Rollouts per question.")
 
 

@@ -5,8 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from graphwalker.config import read_settings as load_settings
 from graphwalker.errors import UserError
+from graphwalker.files import read_address
 from graphwalker.jobs import chain
+from graphwalker.jobs.road import road_stages, submit_road
 from graphwalker.jobs.stages import JobStage, append_stage, check_ready, read_stages
 
 SBATCH = """#!/bin/bash
@@ -109,7 +112,7 @@ def test_a_stage_with_incomplete_input_does_not_start(tmp_path):
 
 
 def test_a_folder_without_jobs_says_what_submits_them(tmp_path):
-    with pytest.raises(UserError, match=r"slurm/pipeline\.sh"):
+    with pytest.raises(UserError, match=r"graphwalker jobs submit"):
         read_stages(tmp_path)
 
 
@@ -117,3 +120,76 @@ def test_a_folder_without_jobs_is_told_before_slurm_is_asked(slurm, tmp_path):
     (slurm / "squeue").write_text("#!/bin/bash\necho 'no configuration' >&2; exit 1\n")
     with pytest.raises(UserError, match="no jobs were submitted here"):
         chain.states(tmp_path / "run")
+
+
+ROAD = """\
+run: {run}
+graph: ${{run}}/virtuoso.address#http://rdf.freebase.com
+jobs: {{shards: 2, eval_shards: 1, seeds: [train.json], virtuoso: {{serves: db}}}}
+synth: {{graph: "${{graph}}"}}
+rl: {{graph: "${{graph}}"}}
+test: {{graph: "${{graph}}"}}
+experts: {{graph: "${{graph}}"}}
+sft1: {{model: m}}
+sft2: {{model: m}}
+grpo: {{graph: "${{graph}}"}}
+eval: {{graph: "${{graph}}"}}
+"""
+
+
+def write_road(folder: Path) -> Path:
+    (folder / "road.yaml").write_text(ROAD.format(run=folder / "run"))
+    return folder / "road.yaml"
+
+
+def test_a_road_starts_its_server_first_and_training_does_not_wait_for_it(slurm, tmp_path):
+    (slurm / "queue").write_text("1 RUNNING None\n")
+    submitted = dict(submit_road(write_road(tmp_path), ["sft1.lr=1e-5"]))
+    assert list(submitted)[:3] == ["virtuoso", "seeds", "synth"]
+    said = (slurm / "submitted").read_text().splitlines()
+    assert f"slurm/graph.sbatch serve db {tmp_path}/run/virtuoso.address" in said[0]
+    assert "--dependency=after:1 " in said[1] and "#http://rdf.freebase.com" in said[1]
+    assert f"seeds_file={tmp_path}/run/seeds/seeds.txt" in said[2]
+    stages = read_stages(tmp_path / "run")
+    assert stages["sft1"].after == ("synth-merge",) and "virtuoso" in stages["grpo"].after
+    assert load_settings(tmp_path / "run" / "jobs.yaml#sft1") == {"model": "m", "lr": 1e-5}
+
+
+def test_a_road_is_submitted_once(slurm, tmp_path):
+    list(submit_road(write_road(tmp_path)))
+    with pytest.raises(UserError, match="graphwalker jobs retry"):
+        list(submit_road(write_road(tmp_path)))
+
+
+def test_an_address_that_no_job_writes_is_named(tmp_path):
+    with pytest.raises(UserError, match=r"no job writes .*virtuoso\.address"):
+        road_stages(write_road(tmp_path), ["jobs.virtuoso.serves=''"])
+
+
+def test_a_server_is_submitted_again_only_for_a_stage_that_needs_it(slurm, tmp_path):
+    run = tmp_path / "run"
+    chain.new_stage(run, JobStage("graph", ("graph.sh",), f"{run}/graph.address", server=True))
+    chain.new_stage(run, make(run, "synth", "graph"))
+    assert [name for name, *_ in chain.retry(run)] == ["graph", "synth"]
+    (run / "synth").touch()
+    mark(run, "graph.0", "started job 3\nended 0\n")
+    assert chain.retry(run) == [] and chain.serves_nobody(run, "graph")
+    assert set(states(run).values()) == {"done"}
+
+
+def test_a_stage_waits_for_the_address_of_its_server(slurm, tmp_path):
+    run = tmp_path / "run"
+    chain.new_stage(run, JobStage("graph", ("graph.sh",), f"{run}/graph.address", server=True))
+    chain.new_stage(run, make(run, "synth", "graph"))
+    with pytest.raises(UserError, match=r"the server graph wrote no .*graph\.address"):
+        check_ready(run, "synth", wait_s=0.01)
+    (run / "graph.address").write_text("http://n1:8890/sparql\n")
+    check_ready(run, "synth", wait_s=0.01)
+    assert read_address(f"{run}/graph.address#http://g") == "http://n1:8890/sparql#http://g"
+
+
+def test_an_address_file_without_an_address_is_named(tmp_path):
+    (tmp_path / "a.address").write_text("soon\n")
+    for name in ("a.address", "b.address"):
+        with pytest.raises(UserError, match=name):
+            read_address(tmp_path / name)

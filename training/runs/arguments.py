@@ -11,55 +11,10 @@ from graphwalker.errors import UserError
 from training.config import TrainingConfig
 from training.runs.distributed import process_arguments, uses_bfloat16
 from training.runs.trackers import check_trackers
+from training.trl_names import COPIED, TRL_NAMES
 
 A = TypeVar("A")
 
-SHARED = {
-    "output_dir": "output_dir",
-    "seed": "seed",
-    "learning_rate": "lr",
-    "adam_beta1": "beta1",
-    "adam_beta2": "beta2",
-    "adam_epsilon": "epsilon",
-    "weight_decay": "weight_decay",
-    "max_grad_norm": "max_grad_norm",
-    "gradient_checkpointing": "gradient_checkpointing",
-    "save_steps": "save_steps",
-}
-"""TRL's name -> our setting, copied as it is."""
-DECIDED = {
-    **SHARED,
-    "bf16": "dtype",
-    "fp16": "dtype",
-    "report_to": "report_to",
-    "max_steps": "max_steps or steps",
-    "num_train_epochs": "epochs or steps",
-    "per_device_train_batch_size": "batch_size or micro_batch",
-    "gradient_accumulation_steps": "gradient_accumulation or micro_batch",
-    "save_total_limit": "keep_checkpoints",
-    "logging_steps": "log_steps",
-    "warmup_steps": "warmup_ratio or warmup_steps",
-    "packing": "packing",
-    "max_length": "max_length",
-    "optim": "optimizer",
-    "num_generations": "samples",
-    "num_iterations": "iterations",
-    "temperature": "temperature",
-    "loss_type": "loss_type",
-    "importance_sampling_level": "importance_level",
-    "epsilon_high": "clip_high",
-    "max_completion_length": "max_response_tokens",
-    "reward_weights": "rewards",
-    "full_determinism": "seed",
-    "data_seed": "seed",
-    "deepspeed": "a layout of configs/accelerate",
-    "fsdp": "a layout of configs/accelerate",
-    "fsdp_config": "a layout of configs/accelerate",
-    "eval_strategy": "evaluation",
-    "eval_steps": "evaluation.every_steps",
-    "load_best_model_at_end": "evaluation.choose_best",
-}
-"""Fields that other settings decide, and which."""
 INTERNAL = frozenset({
     "accelerator_config", "assistant_only_loss", "auto_find_batch_size", "chat_template_path",
     "completion_only_loss", "dataset_num_proc", "dataset_text_field", "do_eval", "do_predict",
@@ -82,7 +37,7 @@ def shared_arguments(config: TrainingConfig) -> dict[str, Any]:
     check_trackers(config.report_to)
     bf16 = uses_bfloat16(config.dtype)
     return {
-        **{theirs: getattr(config, ours) for theirs, ours in SHARED.items()},
+        **{theirs: getattr(config, ours) for theirs, ours in COPIED.items()},
         **process_arguments(bf16),
         "bf16": bf16,
         "ddp_find_unused_parameters": False,
@@ -121,9 +76,9 @@ def checked_fields(
 def _refuse_decided(name: str, config: TrainingConfig, arguments: Mapping[str, Any]) -> None:
     if name in FREE:
         return
-    ours = [part for part in DECIDED.get(name, "").split(" or ") if part]
-    ours = [part for part in ours if part in type(config).model_fields] or ours
-    if ours:
+    if name in TRL_NAMES:
+        ours = TRL_NAMES[name].split(" or ")
+        ours = [part for part in ours if part in type(config).model_fields] or ours
         raise UserError(f"trainer.{name}: set {' or '.join(ours)} instead")
     if name in INTERNAL or name in arguments or name.startswith("vllm_"):
         raise UserError(

@@ -76,6 +76,7 @@ def parse_arguments(arguments: Sequence[str]) -> tuple[str | None, list[str]]:
 
 def _help(name: str, model: type[Config]) -> str:
     lines = [f"usage: {name} --config FILE [KEY=VALUE ...]", "", "Settings (default): meaning"]
-    for key, _, default, meaning in describe(model):
-        lines.append(f"  {key} ({default.strip('()')}): {meaning}")
+    for row in describe(model, whole=False):
+        about = f"graphwalker config {row.block}" if row.block else row.default.strip("()")
+        lines.append(f"  {row.key} ({about}): {row.meaning}")
     return "\n".join(lines) + "\n"

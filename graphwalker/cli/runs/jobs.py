@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from typer import Argument, Option
+from typer import Argument
 
 from graphwalker.cli import console
 from graphwalker.cli.shared import JsonFlag
@@ -58,26 +58,20 @@ def retry(run: JobsFolder) -> None:
 
 @app.command()
 def submit(
-    run: JobsFolder,
-    stage: Name,
-    command: Annotated[
-        list[str], Argument(help="After `--`: options of sbatch, script, arguments.")
-    ],
-    makes: Annotated[str, Option(help="What is there when it is done; {part}: a shard's number.")],
-    after: Annotated[list[str] | None, Option(help="A stage before it; repeatable.")] = None,
-    parts: Annotated[int, Option(min=0, help="Jobs of an array; 0: one job.")] = 0,
+    config: Annotated[str, Argument(help="A config of the whole road.")],
+    overrides: Annotated[list[str] | None, Argument(help="Settings, such as sft1.lr=2e-5.")] = None,
 ) -> None:
-    """Submit a stage behind those that it rests on, and keep how; slurm/pipeline.sh does it.
+    """Submit the road as a chain of jobs: data, SFT, SFT, GRPO, evaluation, report.
 
-    Example: graphwalker jobs submit runs/q sft1 --makes runs/q/sft1/final --
-    slurm/sft.sbatch configs/cluster.yaml#sft1
+    Each stage starts when those before it have ended well. Servers that the config names start
+    first, and end when no stage needs them.
+
+    Example: graphwalker jobs submit configs/cluster.yaml 'jobs.train=[--partition=a100]'
     """
-    from graphwalker.jobs.chain import new_stage
-    from graphwalker.jobs.stages import JobStage
+    from graphwalker.jobs.road import submit_road
 
-    new = JobStage(stage, tuple(command), makes, tuple(after or ()), parts, str(Path.cwd()))
-    job = new_stage(run, new)
-    console.note(f"{stage}: job {job}" if job else f"{stage}: done already")
+    for stage, job in submit_road(config, overrides or []):
+        console.note(f"{stage}: job {job}" if job else f"{stage}: done already")
 
 
 @app.command()
@@ -86,6 +80,15 @@ def ready(run: JobsFolder, stage: Name) -> None:
     from graphwalker.jobs.stages import check_ready
 
     check_ready(run, stage)
+
+
+@app.command(hidden=True)
+def idle(run: JobsFolder, stage: Name) -> None:
+    """End well when no stage that needs this server runs or waits; a server's job asks."""
+    from graphwalker.jobs.chain import serves_nobody
+
+    if not serves_nobody(run, stage):
+        raise typer.Exit(1)
 
 
 def _show(run: Path) -> None:

@@ -10,6 +10,8 @@ from graphwalker.graphs.base import KnowledgeGraph
 class GraphLayers(Config):
     """Views laid over the graph, in the order of these fields. The default lays none."""
 
+    block = "layers"
+
     wikidata: bool = False
     """The graph holds Wikidata's IRIs: show QIDs, readable properties, qualifiers."""
     statements: bool = False

@@ -37,6 +37,8 @@ class Prices(Config):
 class ChatApiConfig(Config):
     """A server with `POST {base_url}/chat/completions`: OpenAI, DeepSeek, vLLM, SGLang, ..."""
 
+    block = "chat"
+
     base_url: str = "https://api.openai.com/v1"
     """Address up to and without `/chat/completions`."""
     api_key_env: str = "OPENAI_API_KEY"

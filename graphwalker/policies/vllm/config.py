@@ -15,6 +15,8 @@ stepped by us; `vllm-server`: a running `vllm serve`, token ids over HTTP."""
 class VllmConfig(Config):
     """How to reach vLLM, or how much of the GPU it may take."""
 
+    block = "vllm"
+
     base_url: str = "http://127.0.0.1:8000"
     """`vllm-server`: address of the server, up to and without `/v1`."""
     replicas: tuple[str, ...] = ()

@@ -11,9 +11,10 @@ from graphwalker.errors import UserError
 from support.run_toys import curve, grpo_config, make_sft_place, sft_config
 from training.grpo_config import GrpoConfig
 from training.reinforce.arguments import trl_arguments
-from training.runs.arguments import DECIDED, INTERNAL
+from training.runs.arguments import INTERNAL
 from training.sft import run_sft
 from training.supervised.trainer import trainer_arguments
+from training.trl_names import TRL_NAMES
 
 PATHS = ["model=m", "questions=q", "graph=g", "output_dir=o"]
 
@@ -47,7 +48,7 @@ def test_the_fields_that_are_refused_are_fields_of_trl() -> None:
     from trl.trainer.sft_config import SFTConfig
 
     known = set(GRPOConfig.__dataclass_fields__) | set(SFTConfig.__dataclass_fields__)
-    assert set(DECIDED) | INTERNAL <= known
+    assert set(TRL_NAMES) | INTERNAL <= known
 
 
 @pytest.mark.long
