@@ -11,6 +11,8 @@ from training.models.shapes import empty_model, head_size, model_shape
 
 GIB = 2**30
 CACHE, ACTIVATIONS, LOGITS = "KV cache", "activations", "logits"
+ASLEEP = "vLLM, asleep in the update"
+"""vLLM's share of the GPU where `vllm.sleep` gives it back after the rollouts."""
 LOGIT_ROWS = 1024
 """Positions whose logits exist at once: TRL's fused head scores a long row in such parts."""
 
@@ -27,12 +29,17 @@ class Part:
 
 
 def estimate(
-    config: SftConfig | GrpoConfig, gpus: int = 1, layout: LayoutName = "ddp"
+    config: SftConfig | GrpoConfig,
+    gpus: int = 1,
+    layout: LayoutName = "ddp",
+    gpu_gib: float = 80.0,
 ) -> list[Part]:
-    """The parts for the longest rows that the config allows; shorter ones take less.
+    """The parts for the longest rows that the config allows; shorter ones take less. `gpu_gib` is
+    the memory of one GPU, of which vLLM takes a share.
 
     Not counted: what the libraries take for themselves (1 to 2 GiB), the buckets of the processes'
-    communication, fragmentation. Raises `UserError` for a model of unknown dimensions.
+    communication, fragmentation. Raises `UserError` for a model of unknown dimensions, and for a
+    share of vLLM that cannot hold the model and one episode.
     """
     shape = model_shape(config.model)
     model = empty_model(shape)
@@ -45,14 +52,26 @@ def estimate(
         states = _adapter_states(count, moved, half and isinstance(config, SftConfig), half)
     rows, length = pass_shape(config, gpus)
     parts = [*states, *_working(config, shape, rows, length, half)]
-    return [*parts, *_rollouts(config, shape, count, half, gpus, layout)]
+    if not isinstance(config, GrpoConfig):
+        return parts
+    if config.prompts_per_step * config.samples % gpus:
+        episodes = config.prompts_per_step * config.samples
+        raise UserError(f"{episodes} episodes per step are not a multiple of {gpus} GPUs")
+    if config.engine == "transformers":
+        parts += _own_rollouts(config, shape, count, half, gpus)
+    elif config.engine == "vllm":
+        parts.append(_vllm_share(config, shape, count, gpu_gib))
+    if config.beta and config.lora is None:  # else it is the model without its adapter
+        size = (2 if half and layout != "ddp" else 4) * count // (gpus if layout == "zero3" else 1)
+        parts.append(Part("reference model", size, f"beta = {config.beta}"))
+    return parts
 
 
 def peak(parts: Sequence[Part]) -> int:
     """Bytes of the larger phase: a step's rollouts are over, and their cache is freed, before its
     update."""
     sizes = {part.name: part.bytes for part in parts}
-    rollouts = sizes.pop(CACHE, 0)
+    rollouts = sizes.pop(CACHE, 0) + sizes.pop(ASLEEP, 0)
     update = sum(sizes.pop(name) for name in (ACTIVATIONS, LOGITS))
     return sum(sizes.values()) + max(rollouts, update)
 
@@ -152,21 +171,9 @@ def cache_bytes(shape: Any, half: bool) -> int:
     return 2 * shape.num_hidden_layers * shape.num_key_value_heads * head_size(shape) * size
 
 
-def _rollouts(
-    config: SftConfig | GrpoConfig,
-    shape: Any,
-    count: int,
-    half: bool,
-    gpus: int,
-    layout: LayoutName,
-) -> list[Part]:
-    """What GRPO needs besides: the reference model and the rollouts' KV cache."""
-    if not isinstance(config, GrpoConfig):
-        return []
-    episodes = config.prompts_per_step * config.samples
-    if episodes % gpus:
-        raise UserError(f"{episodes} episodes per step are not a multiple of {gpus} GPUs")
-    at_once = min(config.engine_batch, episodes // gpus)
+def _own_rollouts(config: GrpoConfig, shape: Any, count: int, half: bool, gpus: int) -> list[Part]:
+    """The rollouts' KV cache, and the copy of the weights that draws."""
+    at_once = min(config.engine_batch, config.prompts_per_step * config.samples // gpus)
     length = config.max_prompt_tokens + config.max_response_tokens
     token = cache_bytes(shape, half or config.rollout_dtype == "bfloat16")
     # Where it grows, one layer's keys or values are there twice.
@@ -176,7 +183,20 @@ def _rollouts(
     if config.draws_with_copy:
         size = 4 if config.rollout_dtype == "float32" else 2
         parts.append(Part("weights that draw", size * count, f"{size} bytes x {count:,}, a copy"))
-    if config.beta and config.lora is None:  # else it is the model without its adapter
-        size = (2 if half and layout != "ddp" else 4) * count // (gpus if layout == "zero3" else 1)
-        parts.append(Part("reference model", size, f"beta = {config.beta}"))
     return parts
+
+
+def _vllm_share(config: GrpoConfig, shape: Any, count: int, gpu_gib: float) -> Part:
+    """What vLLM takes of the GPU that it shares with the trainer, its weights and cache included:
+    episodes beyond those that its cache holds wait."""
+    share = config.vllm.share_beside_trainer
+    size, weights = int(share * gpu_gib * GIB), 2 * count
+    length = config.max_prompt_tokens + config.max_response_tokens
+    at_once = (size - weights) // (length * cache_bytes(shape, half=True))
+    if at_once < 1:
+        raise UserError(
+            f"vllm.gpu_memory={share}: {size / GIB:.1f} GiB of {gpu_gib:g} cannot hold the model "
+            f"({weights / GIB:.1f} GiB) and one episode of {length:,} tokens; raise it"
+        )
+    how = f"{share} of {gpu_gib:g} GiB: its weights, and at most {at_once} episodes of full length"
+    return Part(ASLEEP if config.vllm.sleep else "vLLM", size, how)

@@ -44,6 +44,7 @@ def show_config(
     layout: Annotated[
         ProcessLayout, Option(help="How processes share a model.")
     ] = ProcessLayout.DDP,
+    gpu_gib: Annotated[float, Option(help="GiB of one GPU, of which vLLM takes a share.")] = 80.0,
 ) -> None:
     """List the settings of a config with their meaning, or show what a training run will take.
 
@@ -66,7 +67,7 @@ def show_config(
         return
     config = _training(name, overrides)
     if estimate:
-        _estimate(name, config, gpus, layout)
+        _estimate(name, config, gpus, layout, gpu_gib)
     if dry_run:
         from training.dry_run import dry_run as try_out
 
@@ -117,7 +118,11 @@ def _training(file: str, overrides: list[str] | None) -> "SftConfig | GrpoConfig
 
 
 def _estimate(
-    name: str, config: "SftConfig | GrpoConfig", gpus: int, layout: ProcessLayout
+    name: str,
+    config: "SftConfig | GrpoConfig",
+    gpus: int,
+    layout: ProcessLayout,
+    gpu_gib: float,
 ) -> None:
     from training.estimate import GIB, estimate, peak
 
@@ -125,10 +130,10 @@ def _estimate(
     if first != config.model:
         console.note(f"{config.model} is not made yet: the dimensions are those of {first}")
         config = config.model_copy(update={"model": first})
-    parts = estimate(config, gpus, layout.value)
+    parts = estimate(config, gpus, layout.value, gpu_gib)
     rows = {part.name: f"{part.bytes / GIB:8.2f} GiB  {part.how}" for part in parts}
-    rows["peak"] = f"{peak(parts) / GIB:8.2f} GiB  a GPU; the libraries take 1 to 2 GiB more"
     console.facts(f"{name}: {gpus} x {layout.value}", rows)
+    console.echo(f"peak {peak(parts) / GIB:.2f} GiB a GPU; the libraries take 1 to 2 GiB more")
 
 
 def _first_model(name: str, model: str) -> str:

@@ -1,5 +1,6 @@
 """The estimate of a run's memory, against what a tiny model really takes."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -7,12 +8,15 @@ import pytest
 import torch
 from torch.autograd.graph import saved_tensors_hooks
 from transformers import AutoModelForCausalLM
+from typer.testing import CliRunner
 
+from graphwalker.cli.app import app
 from graphwalker.errors import UserError
 from graphwalker.policies.local.kv_cache import Placement
+from graphwalker.policies.vllm.config import VllmConfig
 from support.grpo_batches import first_batch
 from training.config import SftConfig
-from training.estimate import Part, cache_bytes, estimate, peak, trained
+from training.estimate import ASLEEP, GIB, Part, cache_bytes, estimate, peak, trained
 from training.grpo_config import GrpoConfig
 from training.models.shapes import empty_model, model_shape
 
@@ -170,6 +174,34 @@ def test_a_copy_that_draws_is_counted():
     assert parts["weights that draw"] == parts["weights"]
     assert parts["KV cache"] == sizes(turn)["KV cache"]
     assert sizes(tokens)["activations"] == sizes(turn)["activations"]  # the longest row alone
+
+
+def estimated_peak(config: GrpoConfig) -> float:
+    return peak(estimate(config, 8, "zero2")) / GIB
+
+
+def test_a_share_of_vllm_counts_beside_the_states_and_in_the_update_unless_it_sleeps():
+    given: dict[str, Any] = {"questions": "q", "graph": "g", "output_dir": "o", "micro_batch": 1}
+    vllm = {"gpu_memory": 0.35, "sleep": True}
+    config = GrpoConfig(model="Qwen/Qwen2.5-7B-Instruct", engine="vllm", vllm=vllm, **given)
+    awake = config.model_copy(update={"vllm": VllmConfig(gpu_memory=0.35)})
+    server = config.model_copy(update={"engine": "vllm-server"})
+    parts = sizes(estimate(config, 8, "zero2"))
+    update = (parts["activations"] + parts["logits"]) / GIB
+    assert parts[ASLEEP] == 28 * GIB and "KV cache" not in parts
+    states = sum(parts.values()) / GIB - 28 - update
+    assert estimated_peak(config) == pytest.approx(states + max(28, update))
+    assert estimated_peak(awake) == pytest.approx(states + 28 + update)
+    assert estimated_peak(server) == pytest.approx(states + update)
+
+
+def test_the_cluster_config_fits_its_gpus_by_the_command():
+    asked = ["configs/cluster.yaml#grpo", "--estimate", "--gpus", "8", "--layout", "zero2"]
+    done = CliRunner().invoke(app, ["config", *asked])
+    found = re.search(r"^peak ([\d.]+) GiB", done.output, re.M)
+    assert found and 60 < float(found[1]) < 78
+    little = CliRunner().invoke(app, ["config", asked[0], "vllm.gpu_memory=0.1", *asked[1:]])
+    assert "cannot hold the model" in str(little.exception)
 
 
 def test_the_rollouts_cache_is_no_longer_than_a_context_and_is_freed(grpo_world, tmp_path):

@@ -219,7 +219,7 @@ def engine_arguments(config: "GrpoConfig") -> dict[str, Any]:
         "vllm_mode": "server" if config.engine == "vllm-server" else "colocate",
         "vllm_server_base_url": vllm.base_url,
         "vllm_group_port": vllm.group_port,
-        "vllm_gpu_memory_utilization": vllm.gpu_memory or 0.3,
+        "vllm_gpu_memory_utilization": vllm.share_beside_trainer,
         "vllm_max_model_length": config.max_prompt_tokens + config.max_response_tokens,
         "vllm_enable_sleep_mode": vllm.sleep,
         "vllm_importance_sampling_correction": vllm.ratio_cap > 0,

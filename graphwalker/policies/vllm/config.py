@@ -63,6 +63,11 @@ class VllmConfig(Config):
     at most this; it corrects for engines that round differently. 0: no correction."""
 
     @property
+    def share_beside_trainer(self) -> float:
+        """Share of the GPU's memory that the engine takes where a trainer has the rest."""
+        return self.gpu_memory or 0.3
+
+    @property
     def addresses(self) -> tuple[str, ...]:
         """Of all servers, each once."""
         return tuple(dict.fromkeys((self.base_url, *self.replicas)))
