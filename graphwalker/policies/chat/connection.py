@@ -3,7 +3,6 @@
 import logging
 import random
 import threading
-import time
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, cast
@@ -82,6 +81,9 @@ class Connection:
         self.stopping = threading.Event()
         openai = _library()
         self._failures: type[Exception] = openai.OpenAIError
+        from graphwalker.policies.chat.deadline import Deadline
+
+        self._deadline = Deadline()
         self._http = self._watched_http()
         self._openai = openai.OpenAI(
             api_key=self._key or "none",
@@ -123,10 +125,12 @@ class Connection:
 
         # A client of httpx's own, for the proxies and certificates of the environment; unlike the
         # package's it follows no redirect, which might carry the key away.
-        return Watched(
+        client = Watched(
             timeout=httpx.Timeout(config.timeout_s, pool=None),
             limits=httpx.Limits(max_connections=config.concurrency),
         )
+        self._deadline.watch(client)
+        return client
 
     def _attempt(
         self, request: "httpx.Request", send: "Callable[[], httpx.Response]"
@@ -160,15 +164,11 @@ class Connection:
         """The whole response, within time and size."""
         import httpx
 
-        where, until = self._config.base_url, time.monotonic() + self._config.timeout_s
-        content = bytearray()
+        where, content = self._config.base_url, bytearray()
         try:
-            response = send()
-            with closing(response):
+            with self._deadline.within(self._config.timeout_s), closing(send()) as response:
                 for chunk in response.iter_bytes():
                     content += chunk
-                    if time.monotonic() > until:
-                        raise httpx.ReadTimeout("late")
                     if len(content) > LARGEST:
                         raise httpx.ReadError(f"an answer of more than {LARGEST} bytes")
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:

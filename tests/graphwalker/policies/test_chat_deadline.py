@@ -1,0 +1,153 @@
+"""A server that keeps a request busy without ever ending it: the time-out is of the whole request.
+
+The slow servers are sockets on the loopback: no HTTP library writes what they write.
+"""
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+import pytest
+
+from graphwalker.agents.rollout import rollout
+from graphwalker.errors import PolicyError
+from graphwalker.policies.chat.client import Completions
+from graphwalker.policies.chat.config import ChatApiConfig
+from graphwalker.policies.chat.policy import ChatPolicy
+from graphwalker.trajectory import StopReason
+from test_rollout import environment, questions
+
+TIMEOUT_S = 0.6
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 9999\r\n\r\n"
+CLIENT_HELLO = 5
+"""Bytes read before a handshake is answered."""
+
+
+@contextmanager
+def slow_server(answer: Callable[[socket.socket], None]) -> Iterator[int]:
+    """The port of a server that gives every connection to `answer`, in a thread of its own."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve(client: socket.socket) -> None:
+            with client, suppress(OSError):
+                answer(client)
+
+        def accept() -> None:
+            with suppress(OSError):
+                while True:
+                    client, _ = listener.accept()
+                    threading.Thread(target=serve, args=(client,), daemon=True).start()
+
+        threading.Thread(target=accept, daemon=True).start()
+        yield listener.getsockname()[1]
+        listener.shutdown(socket.SHUT_RDWR)
+
+
+def drip(client: socket.socket, text: bytes, every_s: float = 0.1) -> None:
+    """One byte now and then, in less than any time-out of a single read."""
+    for byte in text:
+        client.sendall(bytes([byte]))
+        time.sleep(every_s)
+
+
+def drip_head(client: socket.socket) -> None:
+    client.recv(1 << 16)
+    drip(client, b"HTTP/1.1 200 OK\r\nX-Slow: " + b"a" * 200)
+
+
+def drip_body(client: socket.socket) -> None:
+    client.recv(1 << 16)
+    client.sendall(HEAD)
+    drip(client, b" " * 200)
+
+
+def flood_with_100(client: socket.socket) -> None:
+    client.recv(1 << 16)
+    until = time.monotonic() + 20
+    while time.monotonic() < until:
+        client.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
+        time.sleep(0.002)
+
+
+def drip_handshake(client: socket.socket) -> None:
+    client.recv(CLIENT_HELLO)
+    drip(client, b"\x16\x03\x03\x40\x00" + b"\x02" * 200)
+
+
+def say_nothing(client: socket.socket) -> None:
+    time.sleep(20)
+
+
+def seconds_until_given_up(answer: Callable[[socket.socket], None], scheme: str = "http") -> float:
+    """How long one request lasts, which has to fail."""
+    with slow_server(answer) as port:
+        config = ChatApiConfig(
+            base_url=f"{scheme}://127.0.0.1:{port}/v1",
+            timeout_s=TIMEOUT_S,
+            retries=0,
+            api_key_env="",
+        )
+        chat = Completions(config, "m")
+        started = time.monotonic()
+        with pytest.raises(PolicyError, match=r"no whole answer in 0\.6 s|no connection"):
+            chat.complete([{"role": "user", "content": "?"}], max_tokens=5, seed=0)
+        passed = time.monotonic() - started
+        chat.close()
+    return passed
+
+
+@pytest.mark.parametrize("answer", [drip_head, drip_body, flood_with_100, say_nothing])
+def test_a_request_ends_at_its_time_out_however_the_server_delays(answer):
+    assert seconds_until_given_up(answer) < TIMEOUT_S + 0.7
+
+
+@pytest.mark.parametrize("answer", [drip_handshake, say_nothing])
+def test_a_handshake_counts_towards_the_time_out(answer):
+    assert seconds_until_given_up(answer, "https") < TIMEOUT_S + 0.7
+
+
+def test_a_connection_that_was_kept_has_a_deadline_too():
+    body = b'{"choices": [{"message": {"content": "ok"}, "finish_reason": "stop"}]}'
+    whole = HEAD.replace(b"9999", str(len(body)).encode()) + body
+
+    def answer_once(client: socket.socket) -> None:
+        client.recv(1 << 16)
+        client.sendall(whole)
+        drip_head(client)
+
+    with slow_server(answer_once) as port:
+        url = f"http://127.0.0.1:{port}/v1"
+        config = ChatApiConfig(base_url=url, timeout_s=TIMEOUT_S, retries=0, api_key_env="")
+        chat = Completions(config, "m")
+        assert chat.complete([{"role": "user", "content": "?"}], max_tokens=5, seed=0).text == "ok"
+        started = time.monotonic()
+        with pytest.raises(PolicyError, match="no whole answer"):
+            chat.complete([{"role": "user", "content": "??"}], max_tokens=5, seed=0)
+        assert time.monotonic() - started < TIMEOUT_S + 0.7
+        chat.close()
+
+
+def test_a_proxy_that_drips_is_given_up_too(monkeypatch: pytest.MonkeyPatch):
+    with slow_server(drip_head) as port:
+        monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{port}")
+        monkeypatch.delenv("NO_PROXY", raising=False)
+        config = ChatApiConfig(
+            base_url="https://chat.example/v1", timeout_s=TIMEOUT_S, retries=0, api_key_env=""
+        )
+        chat, started = Completions(config, "m"), time.monotonic()
+        with pytest.raises(PolicyError):
+            chat.complete([{"role": "user", "content": "?"}], max_tokens=5, seed=0)
+        assert time.monotonic() - started < TIMEOUT_S + 0.7
+        chat.close()
+
+
+def test_an_episode_with_a_slow_server_is_set_aside_and_not_scored():
+    with slow_server(drip_head) as port:
+        url = f"http://127.0.0.1:{port}/v1"
+        config = ChatApiConfig(base_url=url, timeout_s=TIMEOUT_S, retries=0, api_key_env="")
+        policy = ChatPolicy("m", config)
+        (episode,) = rollout(questions(1), environment(), policy)
+        policy.close()
+    assert episode.stop is StopReason.POLICY_ERROR and not episode.turns
