@@ -237,6 +237,14 @@ def missing_note(stage: StageFigures) -> str:
     return ", ".join(parts)
 
 
+def empty_note(stage: StageFigures) -> str:
+    """`7 of 300 turns were empty: raise max_tokens`; `""` where none was."""
+    if not stage.get("empty_turns"):
+        return ""
+    empty, turns = stage["empty_turns"], stage["all_turns"]
+    return f"{empty:,} of {turns:,} turns were empty: raise max_tokens"
+
+
 def gain_cell(gain: Mapping[str, Any] | None) -> Cell:
     """A paired difference: its size, interval and p."""
     if not gain or gain.get("em") is None:

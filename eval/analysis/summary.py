@@ -59,7 +59,7 @@ def summarise(
     for name, values in _costs(kept).items():
         _put(summary, name, kept, values, seed, share=False)
     put_passes(summary, own_curve(kept, passes, seed))
-    summary |= _of_kinds(kept) | truth_runs(kept, drawn)
+    summary |= _of_kinds(kept) | truth_runs(kept, drawn) | _empty_turns(kept)
 
     def row(group: Sequence[Trajectory]) -> dict[str, Any]:
         found: dict[str, Any] = {"questions": len(group)}
@@ -68,6 +68,12 @@ def summarise(
         return found
 
     return summary | {f"by_{name}": by_group(kept, group, row) for name, group in GROUPS.items()}
+
+
+def _empty_turns(kept: Sequence[Trajectory]) -> dict[str, Any]:
+    """Turns in which a model wrote no text, as it does when a limit cuts it while it reasons."""
+    empty = sum(int(t.usage.get("empty_turns", 0)) for t in kept)
+    return {"empty_turns": empty, "all_turns": sum(len(t.turns) for t in kept)} if empty else {}
 
 
 def _of_kinds(kept: Sequence[Trajectory]) -> dict[str, Any]:

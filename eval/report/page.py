@@ -12,6 +12,7 @@ from eval.tables import (
     brackets,
     conduct_table,
     count_of_questions,
+    empty_note,
     group_tables,
     missing_note,
     number,
@@ -88,7 +89,9 @@ def headline(report: Report) -> str:
     if len(stages) > 1 and first.get("em") is not None:
         text += f"; {first['name']} began at EM {number(first['em'])}"
     lost = [f"{s['name']}: {note}" for s in stages[:-1] if (note := missing_note(s))]
-    return text + "." + (f" Incomplete: {'; '.join(lost)}." if lost else "")
+    text += "." + (f" Incomplete: {'; '.join(lost)}." if lost else "")
+    empty = [f"{s['name']}: {note}." for s in stages if (note := empty_note(s))]
+    return " ".join((text, *empty))
 
 
 def _plain(value: Any) -> str:

@@ -93,7 +93,7 @@ def judge_file(
 
     Each answer is paid for once, whatever comes between: the same command resumes. A verdict that
     is no yes or no is asked for once more, then named. Raises `UserError` for bad records and at a
-    cap, `IncompleteError` where the server gave some answers not at all.
+    cap, `IncompleteError` where the server did not answer some requests.
     """
     records = list(read_answers_of(path, questions))
     if not records:

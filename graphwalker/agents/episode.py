@@ -110,6 +110,8 @@ class Episode:
             "completion_tokens": self._completion_tokens,
             "seconds": round(self._seconds, 4),
         }
+        if empty := sum(not turn.completion.strip() for turn in self.turns):
+            usage["empty_turns"] = empty
         return {**usage, "cost": round(self._cost, 9)} if self._cost else usage
 
 

@@ -93,8 +93,10 @@ class Completion:
 
     @property
     def context_full(self) -> bool:
-        """An engine whose context is full writes nothing and says `length`."""
-        return self.finish == "length" and not self.text
+        """An engine whose context is full writes no token and says `length`. A turn that was cut
+        while the model reasoned has tokens and no text: the model's own."""
+        written = self.text or self.token_ids or self.completion_tokens
+        return self.finish == "length" and not written
 
 
 class Policy(Protocol):

@@ -62,6 +62,24 @@ class NoMoney(Agent):
         return Act(status=402, body={"error": {"message": "Insufficient Balance"}})
 
 
+class Gateway(Agent):
+    """A router that reports its upstream's failure inside a 200, for two questions."""
+
+    def fails(self, name: str) -> Act | None:
+        if name not in ("q03", "q05"):
+            return None
+        return Act("", finish="error", extra={"error": {"code": 502, "message": "upstream"}})
+
+
+class Reasoning(Agent):
+    """Spends its tokens on reasoning and writes no text, in the first turn of two questions."""
+
+    def reply(self, number: int, body: dict[str, Any]) -> Act:
+        if sum(message["role"] == "assistant" for message in body["messages"]) > 0:
+            return Act('<answer> ["Nobody"] </answer>')
+        return Act("", finish="length", extra={"reasoning_content": "Let me think"})
+
+
 @dataclass
 class Ended:
     code: int
@@ -185,3 +203,18 @@ def test_a_hopeless_failure_starts_no_further_episode_and_is_tried_once() -> Non
         for trajectory in rollout(toy_questions(), toy_environment(), policy, concurrency=1):
             done.append(f"{trajectory.question.id} {trajectory.stop.value}")
     assert done == ["q01 answered", "q02 policy_error"]
+
+
+def test_a_failure_inside_a_200_is_missing_and_never_wrong(run_eval: Eval, tmp_path: Path) -> None:
+    with teach(kind=Gateway) as server:
+        ended = run_eval(server.url, "retries=0", "policy.api.retries=1")
+    assert ended.code == 3 and "2 of 8 questions missing" in ended.err
+    assert not {"q03#0", "q05#0"} & {r["id"] for r in read_jsonl(tmp_path / "run" / PREDICTIONS)}
+
+
+def test_empty_turns_are_scored_and_counted_in_the_report(run_eval: Eval, tmp_path: Path) -> None:
+    with teach(kind=Reasoning) as server:
+        ended = run_eval(server.url)
+    assert ended.code == 0, ended.err
+    report = (tmp_path / "run" / "report.md").read_text()
+    assert "8 of 16 turns were empty: raise max_tokens" in report

@@ -86,6 +86,13 @@ def judge(
     with console.progress("judge") as tick:
         judged = judge_file(predictions, place, config, questions, tick)
     show(str(place), judged.to_json(), as_json)
+    if judged.unreadable:
+        answers = judged.answers - judged.no_answer
+        raise IncompleteError(
+            f"{len(judged.unreadable):,} of {answers:,} answers have no verdict, first "
+            f"{judged.unreadable[0]}: the judge wrote neither yes nor no; raise max_tokens "
+            f"(now {config.max_tokens:,}) or take another --model"
+        )
 
 
 @app.command()

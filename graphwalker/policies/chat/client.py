@@ -18,6 +18,7 @@ from graphwalker.policies.chat.connection import (
     Stopped,
     clean,
 )
+from graphwalker.policies.chat.replies import finish_of, first_choice
 from graphwalker.policies.chat.store import SUMMARY, Spent, Store, StoredAnswer
 from graphwalker.policies.chat.tool_calls import text_of
 
@@ -177,8 +178,7 @@ def _keys(body: Json, seed: int) -> tuple[str, ...]:
 
 
 def _answer(reply: Json, spent: Spent, purpose: str) -> StoredAnswer:
-    choice = cast(Json, reply["choices"][0])
-    text = clean(text_of(choice["message"]))
-    finish = "length" if choice.get("finish_reason") == "length" else "stop"
-    reason = choice.get("stop_reason")
-    return StoredAnswer(text, finish, reason if isinstance(reason, str) else "", spent, purpose)
+    choice = first_choice(reply)
+    text, reason = clean(text_of(choice["message"])), choice.get("stop_reason")
+    ended = reason if isinstance(reason, str) else ""
+    return StoredAnswer(text, finish_of(choice), ended, spent, purpose)

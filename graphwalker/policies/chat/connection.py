@@ -3,13 +3,14 @@
 import logging
 import random
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, cast
 
 from graphwalker.errors import HopelessError, PolicyError, UserError
 from graphwalker.policies.chat.budget import Rate
 from graphwalker.policies.chat.config import ChatApiConfig, api_key
+from graphwalker.policies.chat.replies import TOO_LONG, error_text, failure_in
 from graphwalker.workers import waiting_for
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ providers answer so to a single prompt that their filter dislikes."""
 PASSING = frozenset({408, 409, 425, 429, *range(500, 600)})
 """Statuses that may pass: rate limits, overload, gateways."""
 _NO_MONEY = ("insufficient_quota", "insufficient balance", "billing_hard_limit")
-_TOO_LONG = ("context_length_exceeded", "maximum context length", "longer than the maximum")
 _HEEDED = frozenset({"x-should-retry", "retry-after", "retry-after-ms"})
 """Headers of a server's refusal by which the package decides when to try again."""
 
@@ -187,18 +187,24 @@ class Connection:
     def _error_of(self, response: "httpx.Response") -> ChatError | None:
         if response.status_code != 200:
             return self._refused(response)
-        if _is_completion(_json(response)):
+        failure = failure_in(_json(response))
+        if failure is None:
             return None
-        line = f"{self._config.base_url}: no chat completion, or one that was cut off"
-        return ChatError(line, billed=True)
+        error = self._refusal(failure.status, f"in an HTTP 200: {self._line(failure.text)}")
+        error.billed = True
+        return error
 
     def _refused(self, response: "httpx.Response") -> ChatError:
-        status, where = response.status_code, self._config.base_url
-        line = f"{where}: HTTP {status}: {self._line(_message(response))}"
+        status = response.status_code
+        return self._refusal(status, f"HTTP {status}: {self._line(_message(response))}")
+
+    def _refusal(self, status: int, what: str) -> ChatError:
+        """What an answer of that status means for the request."""
+        line = f"{self._config.base_url}: {what}"
         known = line.lower()
         if status in HOPELESS or any(word in known for word in _NO_MONEY):
             return Refused(f"{line}{self._hint(status)}")
-        if status in (400, 413, 422) and any(word in known for word in _TOO_LONG):
+        if status in (400, 413, 422) and any(word in known for word in TOO_LONG):
             return ContextFull(line)
         return ChatError(line) if status in PASSING else Declined(line)
 
@@ -235,14 +241,6 @@ class Connection:
         return line[:300]
 
 
-def _is_completion(body: Json) -> bool:
-    choices = body.get("choices")
-    if not isinstance(choices, list) or not choices:
-        return False
-    first = cast(Any, choices[0])
-    return isinstance(first, dict) and isinstance(cast(Json, first).get("message"), dict)
-
-
 def clean(text: str) -> str:
     """Text that can be written: half a surrogate pair, as servers cut them, becomes a `?`."""
     return text.encode("utf-8", "replace").decode()
@@ -261,11 +259,7 @@ def _library() -> Any:
 
 def _message(response: "httpx.Response") -> str:
     """What the server says went wrong, with its code."""
-    error = _json(response).get("error", response.text)
-    if isinstance(error, Mapping):
-        fields = cast(Mapping[str, Any], error)
-        return " ".join(str(fields[key]) for key in ("message", "code") if fields.get(key))
-    return str(error)
+    return error_text(_json(response).get("error", response.text))
 
 
 def _json(response: "httpx.Response") -> Json:

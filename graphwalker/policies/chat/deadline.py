@@ -8,7 +8,7 @@ left of the request.
 import ssl
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ import httpcore
 if TYPE_CHECKING:
     import httpx
 
-Clock = Callable[[float | None], float | None]
+TimeLeft = Callable[[float | None], float | None]
 """The seconds that the next step may take, of those that it asks for."""
 
 
@@ -28,7 +28,7 @@ class Deadline:
         self._thread = threading.local()
 
     @contextmanager
-    def within(self, seconds: float) -> Iterator[None]:
+    def within(self, seconds: float) -> Generator[None]:
         """Bound all that this thread sends and reads in the block."""
         self._thread.until = time.monotonic() + seconds
         try:
@@ -58,7 +58,7 @@ class Deadline:
 
 
 class _Backend(httpcore.NetworkBackend):
-    def __init__(self, inner: httpcore.NetworkBackend, left: Clock) -> None:
+    def __init__(self, inner: httpcore.NetworkBackend, left: TimeLeft) -> None:
         self._inner, self._left = inner, left
 
     def connect_tcp(
@@ -69,7 +69,7 @@ class _Backend(httpcore.NetworkBackend):
 
 
 class _Stream(httpcore.NetworkStream):
-    def __init__(self, inner: httpcore.NetworkStream, left: Clock) -> None:
+    def __init__(self, inner: httpcore.NetworkStream, left: TimeLeft) -> None:
         self._inner, self._left = inner, left
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:

@@ -41,6 +41,7 @@ class ChatPolicy:
         self._requests: queue.SimpleQueue[tuple[int, Request] | None] = queue.SimpleQueue()
         self._results: queue.SimpleQueue[tuple[int, str, Outcome]] = queue.SimpleQueue()
         self._pending: dict[str, int] = {}
+        self.turns = self.empty_turns = 0
         self._tickets = count()
         # Daemons: an interrupted run ends at once, not after the slowest answer.
         self._threads = [
@@ -71,6 +72,9 @@ class ChatPolicy:
             if self._pending.get(key) == ticket:  # else its episode is over: nobody waits for it
                 del self._pending[key]
                 ready.append((key, result))
+                if isinstance(result, Completion) and not result.context_full:
+                    self.turns += 1
+                    self.empty_turns += not result.text.strip()
         return ready
 
     def release(self, key: str) -> None:
@@ -78,6 +82,10 @@ class ChatPolicy:
 
     def close(self) -> None:
         """Send nothing more; threads end with the request that they are at."""
+        if self.empty_turns:
+            empty = "%s: %d of %d turns were empty: raise max_tokens"
+            log.warning(empty, self.name, self.empty_turns, self.turns)
+            self.empty_turns = 0
         self._pending.clear()
         self._completions.stop()
         for _ in self._threads:

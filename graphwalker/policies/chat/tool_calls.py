@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from graphwalker.policies.chat.replies import message_text
 from graphwalker.tokens.tool_calls import UnreadableCall, block_of_tools, neutral, read_calls
 from graphwalker.trajectory import Message
 
@@ -40,10 +41,10 @@ def to_wire(messages: Sequence[Message], tools: Sequence[Mapping[str, Any]]) -> 
 
 
 def text_of(message: Mapping[str, Any]) -> str:
-    """The text of a server's message: its content, then its calls, their arguments exactly as the
+    """The text of a server's message: its words, then its calls, their arguments exactly as the
     server wrote them where that is JSON, else as a string that no parser takes for arguments."""
-    content, calls = message.get("content"), message.get("tool_calls")
-    parts = [content] if isinstance(content, str) and content else []
+    content, calls = message_text(dict(message)), message.get("tool_calls")
+    parts = [content] if content else []
     listed = cast(list[Any], calls) if isinstance(calls, list) else []
     for call in listed:
         function = cast(Json, call).get("function") if isinstance(call, dict) else None

@@ -103,3 +103,13 @@ def test_the_command_judges_a_file(predictions):
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["right"] == 2
     assert predictions.with_name("p.judged.jsonl").is_file()
+
+
+def test_without_verdicts_the_command_is_incomplete(predictions):
+    for acts, lost in (((Act("Hm."),), "2 of 2"), ((Act("yes"), Act("Hm.")), "1 of 2")):
+        with serve(*acts) as server:
+            options = ["--api", server.url, "--model", "m", "api_key_env=", "concurrency=1"]
+            out = predictions.with_name(f"{lost[0]}.jsonl")
+            done = CliRunner().invoke(app, ["judge", str(predictions), "--out", str(out), *options])
+        assert isinstance(done.exception, IncompleteError), done.output
+        assert f"{lost} answers have no verdict" in str(done.exception) and out.is_file()

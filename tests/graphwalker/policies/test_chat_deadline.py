@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 import pytest
+from test_rollout import environment, questions
 
 from graphwalker.agents.rollout import rollout
 from graphwalker.errors import PolicyError
@@ -17,7 +18,6 @@ from graphwalker.policies.chat.client import Completions
 from graphwalker.policies.chat.config import ChatApiConfig
 from graphwalker.policies.chat.policy import ChatPolicy
 from graphwalker.trajectory import StopReason
-from test_rollout import environment, questions
 
 TIMEOUT_S = 0.6
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 9999\r\n\r\n"
@@ -148,6 +148,6 @@ def test_an_episode_with_a_slow_server_is_set_aside_and_not_scored():
         url = f"http://127.0.0.1:{port}/v1"
         config = ChatApiConfig(base_url=url, timeout_s=TIMEOUT_S, retries=0, api_key_env="")
         policy = ChatPolicy("m", config)
-        (episode,) = rollout(questions(1), environment(), policy)
+        (episode,) = rollout(questions("q"), environment(), policy)
         policy.close()
     assert episode.stop is StopReason.POLICY_ERROR and not episode.turns

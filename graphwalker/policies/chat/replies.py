@@ -1,0 +1,127 @@
+"""What an HTTP 200 of a chat server holds: a turn of the model, or a failure of somebody else.
+
+*Retry*
+: `error` at the top, in a choice or as the whole body, without a `code` that says more
+  (OpenRouter, LiteLLM, vLLM, SGLang); `finish_reason` error, abort, network_error or
+  insufficient_system_resource (OpenRouter, vLLM, SGLang, z.AI, DeepSeek); no choices, no message,
+  or neither a text nor a reason to end nor a token written (LiteLLM before Gemini, OpenRouter).
+  Asked again; after the last attempt the episode is set aside.
+
+*Set aside*
+: `finish_reason` content_filter or sensitive, with or without text (OpenAI, Azure, Gemini, z.AI).
+  The episode is an infrastructure failure, which is never scored.
+
+*The model's own*
+: `finish_reason` length without text, whether or not `reasoning_content` (llama.cpp, SGLang,
+  DeepSeek) or `reasoning` (vLLM, OpenRouter) says why: an empty turn, which is counted. `refusal`
+  in place of the content (OpenAI, Azure): its words. Content in parts (Mistral), and null beside
+  `tool_calls`. Scored as it stands.
+
+An `error` with a `code` counts as that HTTP status: 402 ends the run, 403 sets the episode aside,
+429 is retried. Words of a context that is too long end the episode, as the agent's own doing.
+"""
+
+from typing import Any, NamedTuple, cast
+
+Json = dict[str, Any]
+
+TOO_LONG = ("context_length_exceeded", "maximum context length", "longer than the maximum")
+"""Words by which servers say that a conversation is longer than the model's context."""
+_FILTERED = frozenset({"content_filter", "sensitive", "content_policy_violation"})
+_FAILED = frozenset({"error", "abort", "network_error", "insufficient_system_resource"})
+_CUT = frozenset({"length", "max_tokens", "model_context_window_exceeded"})
+BAD_REQUEST, DECLINED, BAD_GATEWAY = 400, 403, 502
+
+
+class ServerFailure(NamedTuple):
+    """What went wrong inside a 200, as the status that would have said so."""
+
+    status: int
+    text: str
+
+
+def failure_in(body: Json) -> ServerFailure | None:
+    """The failure that a chat completion holds; `None` where it holds a turn of the model.
+
+    >>> failure_in({"error": {"code": 429, "message": "slow down"}})
+    ServerFailure(status=429, text='slow down 429')
+    >>> failure_in({"choices": [{"message": {"content": "so"}, "finish_reason": "stop"}]})
+    """
+    choice = first_choice(body)
+    reason = choice.get("finish_reason")
+    error = body.get("error") or choice.get("error") or (body if _is_error(body) else None)
+    if error:
+        return _of_error(error)
+    if not isinstance(choice.get("message"), dict):
+        return ServerFailure(BAD_GATEWAY, "no chat completion, or one that was cut off")
+    if reason in _FILTERED:
+        return ServerFailure(DECLINED, f"finish_reason {reason}")
+    if reason in _FAILED:
+        return ServerFailure(BAD_GATEWAY, f"finish_reason {reason}")
+    if is_blank(choice) and (reason is None or (reason not in _CUT and _tokens(body) == 0)):
+        return ServerFailure(BAD_GATEWAY, "a completion without any text")
+    return None
+
+
+def first_choice(body: Json) -> Json:
+    """The first choice of a completion, `{}` where it has none."""
+    choices = body.get("choices")
+    listed = cast(list[Any], choices) if isinstance(choices, list) else []
+    return cast(Json, listed[0]) if listed and isinstance(listed[0], dict) else {}
+
+
+def finish_of(choice: Json) -> str:
+    """`length` where a limit cut the turn, else `stop`."""
+    return "length" if choice.get("finish_reason") in _CUT else "stop"
+
+
+def message_text(message: Json) -> str:
+    """The words of a message: its content, whole or in parts, or the refusal in its place.
+
+    >>> message_text({"content": [{"type": "thinking"}, {"type": "text", "text": "so"}]})
+    'so'
+    """
+    content = message.get("content")
+    if isinstance(content, list):
+        parts = [cast(Json, part) for part in cast(list[Any], content) if isinstance(part, dict)]
+        content = "".join(str(part["text"]) for part in parts if part.get("type") == "text")
+    text = content or message.get("refusal")
+    return text if isinstance(text, str) else ""
+
+
+def error_text(error: Any) -> str:
+    """What an error says, with its code."""
+    if not isinstance(error, dict):
+        return str(error)
+    fields = cast(Json, error)
+    return " ".join(str(fields[key]) for key in ("message", "code") if fields.get(key))
+
+
+def is_blank(choice: Json) -> bool:
+    """Whether a choice has neither words nor calls."""
+    message = cast(Json, choice["message"])
+    return not (message_text(message) or message.get("tool_calls"))
+
+
+def _of_error(error: Any) -> ServerFailure:
+    text = error_text(error)
+    fields: Json = cast(Json, error) if isinstance(error, dict) else {}
+    code = str(fields.get("code"))
+    if code.isdecimal() and 400 <= int(code) < 600:
+        return ServerFailure(int(code), text)
+    if code in _FILTERED:
+        return ServerFailure(DECLINED, text)
+    too_long = any(words in text.lower() for words in TOO_LONG)
+    return ServerFailure(BAD_REQUEST if too_long else BAD_GATEWAY, text)
+
+
+def _is_error(body: Json) -> bool:
+    """The old form of vLLM and SGLang: the body is the error."""
+    return body.get("object") == "error"
+
+
+def _tokens(body: Json) -> int | None:
+    """Completion tokens that the server counted; `None` where it does not say."""
+    usage = body.get("usage")
+    count = cast(Json, usage).get("completion_tokens") if isinstance(usage, dict) else None
+    return count if type(count) is int else None
