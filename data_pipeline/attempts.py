@@ -202,8 +202,7 @@ class Maker:
             and not config.irregular_frontiers
             and is_irregular(self._walked, walk.query, run)
         ):
-            # An old spelling, kept so that the drops of runs can be compared over releases.
-            fault = "ragged_frontier"
+            fault = "irregular_frontier"
         if fault:
             return Drop("walk", fault)
         path = self._splits.path(walk.query)

@@ -1,7 +1,6 @@
 """Settings of the data pipeline: what to sample, how much of it, and under which environment."""
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 from pydantic import (
     Field,
@@ -55,8 +54,6 @@ class SplitConfig(Config):
 
 class SamplingConfig(Config):
     """How walks are sampled and certified."""
-
-    renamed: ClassVar[Mapping[str, str]] = {"ragged": "irregular_frontiers"}
 
     seed: int = 0
     """Seed of every walk and wording. Another seed gives other questions of the same graph."""
@@ -186,7 +183,7 @@ class SynthConfig(SamplingConfig):
     together with `plausibility`."""
     lookahead: bool = True
     """Whether walks of a structure of which few attempts are kept are drawn ahead: over hops that
-    all entities reached so far have. Off, they are drawn as releases before this setting did."""
+    all entities reached so far have. Off, they are drawn blindly."""
     max_attempts: int = Field(default=3000, ge=1)
     """Number of attempts in a row without a record after which a structure is given up: the graph
     has no more questions of it, and the other structures take its place. Before that, after each
@@ -238,8 +235,6 @@ class ExpertConfig(Config):
         "concurrency", "workers", "winnable", "questions_format", "environment.preset",
         "environment.prompt", "environment.top_relations", "environment.ranker",
     )  # fmt: skip
-
-    renamed: ClassVar[Mapping[str, str]] = {"slips": "injected_errors"}
 
     seed: int = 0
     """Seed of the expert's errors and of a policy's sampling."""

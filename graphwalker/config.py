@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeVar, cast, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from graphwalker.errors import UserError
 from graphwalker.files import write_text
@@ -23,10 +23,6 @@ class Config(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
-    renamed: ClassVar[Mapping[str, str]] = {}
-    """Settings that had another name: old -> new (which may be dotted). Old files and run folders
-    stay readable."""
-
     other_names: ClassVar[Mapping[str, str]] = {}
     """Names of settings in other libraries -> what to set here (`a or b`), for error messages."""
     block: ClassVar[str] = ""
@@ -34,26 +30,6 @@ class Config(BaseModel):
     share them."""
     basic: ClassVar[tuple[str, ...]] = ()
     """The settings that people change, by dotted names; `graphwalker config` lists these first."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _read_old_names(cls, data: Any) -> Any:
-        old = [key for key in cls.renamed if isinstance(data, dict) and key in data]
-        if not old:
-            return cast("Any", data)
-        values = dict(cast("dict[str, Any]", data))
-        for key in old:
-            new = cls.renamed[key]
-            *parents, last = new.split(".")
-            place = values
-            for parent in parents:
-                place[parent] = dict(place.get(parent) or {})
-                place = place[parent]
-            if last in place:
-                raise ValueError(f"{key} is the old name of {new}: set {new} alone")
-            place[last] = values.pop(key)
-            _log.warning("the setting %s is called %s now; the old name is read", key, new)
-        return values
 
 
 C = TypeVar("C", bound=Config)

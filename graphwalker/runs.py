@@ -43,9 +43,9 @@ def claim(
     """Write what a run is made from into its folder, or check that it was begun with the same.
 
     Returns whether the folder is new. A config among the facts is compared setting by setting: one
-    that did not exist when the folder was made has its default there, and a renamed one is read
-    under its old name. `free` names settings that may change between a run and its resumption; a
-    config that is the claim itself (`config.yaml`) is written whole, they are left out elsewhere.
+    that was not written down has its default. `free` names settings that may change between a run
+    and its resumption; a config that is the claim itself (`config.yaml`) is written whole, they are
+    left out elsewhere.
     `places` names settings (`a.b`) that say where a file is, whose content the caller compares: a
     run resumes after its files have moved, and its config then has their new places. Of files
     with their digests under such a name, the digests are compared.
@@ -75,8 +75,8 @@ def claim(
 def mend_config(
     config: Config, folder: Path, name: str = "config.yaml", free: Collection[str] = ()
 ) -> None:
-    """Write the config into its folder where it is not there, was cut off, or is an earlier
-    release's; settings in `free` may differ."""
+    """Write the config into its folder where it is not there or was cut off; settings in `free` may
+    differ."""
     try:
         stored = stored_facts(folder / name)
     except UserError:
@@ -255,7 +255,7 @@ def _dumped(config: Config, free: Collection[str]) -> dict[str, Any]:
 
 
 def _completed(found: Any, now: Any, free: Collection[str]) -> Any:
-    """A stored config with the names and defaults of today."""
+    """A stored config with the defaults of what was not written down."""
     if not isinstance(now, Config) or not isinstance(found, dict):
         return found
     try:

@@ -22,7 +22,7 @@ def note_sizes(folder: Path, files: Iterable[Path] | None = None) -> None:
 
 def damage(folder: Path) -> str:
     """The first file that is smaller than it was when it was noted, and by how much; `""` where
-    all are whole, and for a folder without notes (of an earlier release)."""
+    all are whole, and for a folder without notes."""
     notes = folder / NOTES
     if not notes.is_file():
         return ""
@@ -32,8 +32,6 @@ def damage(folder: Path) -> str:
         return f"{NOTES} is damaged"
     for name, size in sizes.items():
         path = folder / name
-        if _passing(path.name):  # noted by an earlier release
-            continue
         found = path.stat().st_size if path.is_file() else 0
         if found < size:
             return f"{name} has {found:,} of {size:,} bytes"

@@ -13,7 +13,7 @@ from graphwalker.query.query import parse_hop
 from graphwalker.question import Question
 from graphwalker.tools.base import Listed, ShownTriple
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class Turn:
     listed: tuple[Listed, ...] = ()
     """Relations listed, by entity."""
     triples: tuple[ShownTriple, ...] = ()
-    """Triples shown, in order; trajectories of old files have none."""
+    """Triples shown, in order."""
     hidden: int = 0
     """Entries that a limit cut."""
 
@@ -152,11 +152,7 @@ class Trajectory:
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> "Trajectory":
         """Read the JSON form. Raises `UserError` for another version or a missing field."""
-        if record.get("version") != FORMAT_VERSION:
-            raise UserError(
-                f"trajectory version {record.get('version')!r} is not {FORMAT_VERSION}: "
-                "this is not a trajectory file, or a newer graphwalker wrote it"
-            )
+        check_version(record)
         try:
             return cls(
                 question=Question.from_json(record["question"]),
@@ -178,6 +174,15 @@ class Trajectory:
             if isinstance(error, UserError):
                 raise
             raise UserError(f"trajectory {record.get('id', '?')!r} is malformed: {error}") from None
+
+
+def check_version(record: dict[str, Any]) -> None:
+    """Raises `UserError` for a trajectory of another format."""
+    if (version := record.get("version")) != FORMAT_VERSION:
+        raise UserError(
+            f"a trajectory of format version {version!r}, where this graphwalker reads version "
+            f"{FORMAT_VERSION}: make the file again with the command that wrote it"
+        )
 
 
 def _turn_to_json(turn: Turn) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """Settings of training: what SFT and GRPO share, SFT's own, and tiny models made from nothing."""
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -140,8 +139,6 @@ class SftConfig(TrainingConfig):
         "format", "dtype", "gradient_checkpointing", "attention", "packing",
         "evaluation.questions", "evaluation.graph", "save_steps", "report_to", "seed",
     )  # fmt: skip
-
-    renamed: ClassVar[Mapping[str, str]] = {"mask_slips": "mask_injected_errors"}
 
     data: tuple[str, ...]
     """Trajectory files (`.jsonl`, `.jsonl.gz`), read in order."""

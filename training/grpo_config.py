@@ -1,7 +1,6 @@
 """The GRPO config: GraphWalker's values as defaults, tiny models by override."""
 
-from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import Literal
 
 from pydantic import Field, model_validator
 
@@ -25,8 +24,6 @@ class GrpoConfig(TrainingConfig):
         "lora.r", "format", "dtype", "gradient_checkpointing",
         "save_steps", "seed",
     )  # fmt: skip
-
-    renamed: ClassVar[Mapping[str, str]] = {"alarm_steps": "limit_steps"}
 
     model: str
     """Model to start from, and the reference of the KL term: a local folder or a Hub name."""

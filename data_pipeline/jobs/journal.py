@@ -46,7 +46,7 @@ class Journal:
 
     @property
     def exists(self) -> bool:
-        """False for a new folder, and for one that was made before there were journals."""
+        """False for a new folder, and for one that was copied without its hidden files."""
         return self._path.is_file()
 
     def restore(self) -> None:

@@ -60,7 +60,7 @@ class Ledger:
         self._journal = Journal(out, self.files)
         if self._journal.exists:
             self._journal.restore()
-        else:  # a new folder, or one of a release without journals
+        else:  # a new folder, or one that was copied without its hidden files
             for name in files[:-1]:
                 self._trim(name, finished)
         self._journal.begin()
@@ -122,7 +122,7 @@ def open_ledger(
 def _digests(config: Any, run: Path) -> dict[str, str]:
     """What the files and models that a config names hold: others may lie there tomorrow.
 
-    Folders that were begun before some of these were noted resume without them.
+    A folder that lacks some of them resumes without these.
     """
     environment, policy = getattr(config, "environment", None), getattr(config, "policy", None)
     named = ((key, getattr(config, key, "")) for key in ("seeds_file", "predicates_file"))

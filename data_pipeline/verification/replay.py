@@ -74,7 +74,6 @@ def _faults(environment: Environment, trajectory: Trajectory) -> Iterator[tuple[
     episode = environment.agent(question, environment.toolbox(question), log)
     ended, answer = False, None
     next(episode)
-    old = not any(turn.listed or turn.triples for turn in trajectory.turns)
     for number, turn in enumerate(trajectory.turns):
         if ended:
             yield "episode ends earlier", f"turn {number + 1} comes after its end"
@@ -85,7 +84,7 @@ def _faults(environment: Environment, trajectory: Trajectory) -> Iterator[tuple[
         except StopIteration as end:
             ended, answer = True, end.value
         made = log.turns[number] if number < len(log.turns) else None
-        yield from _differences(number + 1, turn, made, old)
+        yield from _differences(number + 1, turn, made)
     episode.close()
     names = None if answer is None else tuple(answer.names)
     if names != trajectory.answer:
@@ -106,10 +105,7 @@ def _completion(environment: Environment, turn: Turn, following: tuple[Turn, ...
     )
 
 
-def _differences(
-    number: int, turn: Turn, made: Turn | None, old: bool
-) -> Iterator[tuple[str, str]]:
-    """`old`: of before turns kept what their text says as data."""
+def _differences(number: int, turn: Turn, made: Turn | None) -> Iterator[tuple[str, str]]:
     if made is None:
         yield "episode ends earlier", f"turn {number} is not reached"
         return
@@ -117,10 +113,9 @@ def _differences(
         here, there = getattr(made, field), getattr(turn, field)
         if here != there:
             yield f"{field} differs", f"turn {number}: {_first(field, here, there)}"
-    if not old:
-        for field in ("listed", "triples", "hidden"):
-            if getattr(made, field) != getattr(turn, field):
-                yield f"{field} differs", f"turn {number}: not what the observation says"
+    for field in ("listed", "triples", "hidden"):
+        if getattr(made, field) != getattr(turn, field):
+            yield f"{field} differs", f"turn {number}: not what the observation says"
 
 
 def _first(field: str, here: Any, there: Any) -> str:

@@ -23,7 +23,7 @@ from graphwalker.query.query import Execution, Query, execute
 from graphwalker.query.sparql import render
 from graphwalker.question import Question
 from graphwalker.scoring import score
-from graphwalker.trajectory import Trajectory
+from graphwalker.trajectory import Trajectory, check_version
 
 Flaw = tuple[str, str]
 """The kind of a failure, and what exactly is the matter."""
@@ -89,8 +89,8 @@ def _finish(verdict: FileVerdict, check: "Verifier", path: Path) -> None:
     verdict.digests = check.digests
     if lacking := verdict.records - check.digests:
         verdict.notes.append(
-            f"{lacking:,} records have no digest (made before there were digests, or by another "
-            "program): a change of a thought or a question's text shows only where the "
+            f"{lacking:,} records have no digest (another program wrote them): a change of a "
+            "thought or a question's text shows only where the "
             "environment would have shown something else"
         )
     on_card = card_digest(path)
@@ -134,10 +134,12 @@ class Verifier:
     def failure(self, number: int, record: dict[str, Any], line: bytes) -> Failure | None:
         """Why the record of a line does not hold; `None` where it does.
 
-        Raises `UserError` for what is no walk, question or trajectory.
+        Raises `UserError` for what is no walk, question or trajectory of this format.
         """
         if not {"visited", "question"} & record.keys():
             raise UserError("neither a walk, nor a question, nor a trajectory")
+        if "turns" in record:
+            check_version(record)
         name = str(record.get("id", "?"))
         intact = is_intact(line, record)
         self.digests += intact is not None
@@ -152,7 +154,7 @@ class Verifier:
         fault = next(self.faults(claim), None)
         if fault is None and intact is False:
             fault = "digest differs", "the record was changed after it was made"
-        if fault is None and intact is None and self.digests:  # none before: made by an old version
+        if fault is None and intact is None and self.digests:
             fault = "digest missing", "records before it have one"
         return Failure(number, name, *fault) if fault else None
 

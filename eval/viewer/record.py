@@ -10,7 +10,7 @@ from eval.viewer.subgraph import WalkGraph, label, states_triples, walk_graph
 from graphwalker.trajectory import Trajectory, Turn
 
 NO_TRIPLES = (
-    "This run's file holds no triples (an earlier version wrote it, or its tools state none): the "
+    "This run's file holds no triples (its tools state none): the "
     "turns say what was shown, no path is drawn."
 )
 SCORES = ("em", "f1", "precision", "recall")

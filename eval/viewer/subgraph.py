@@ -70,8 +70,8 @@ def walk_graph(trajectory: Trajectory) -> WalkGraph:
 
 
 def states_triples(trajectory: Trajectory) -> bool:
-    """Whether the turns hold what they showed as data: files of earlier versions do not, nor do
-    tools that state no triples. Of these walks no path is drawn."""
+    """Whether the turns hold what they showed as data: some tools state no triples, and no path of
+    their walks is drawn."""
     turns = trajectory.turns
     return any(t.triples or t.listed for t in turns) or not any(t.shown for t in turns)
 

@@ -25,7 +25,7 @@ class Interrupted(GraphWalkerError):
 
 
 class Commands(TyperGroup):
-    """Every verb; a verb's old name still works and tells the new one."""
+    """Every verb, those that start everything first."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -36,14 +36,6 @@ class Commands(TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:
         first = ("demo", "graph", "virtuoso")
         return [*first, *(name for name in super().list_commands(ctx) if name not in first)]
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        if args and args[0] == "benchmark":
-            listed = "--list" in args
-            new = ["dataset", "list" if listed else "check"]
-            typer.echo(f"note: `benchmark` is called `{' '.join(new)}` now", err=True)
-            args = [*new, *(word for word in args[1:] if word != "--list")]
-        return super().resolve_command(ctx, args)
 
 
 app = typer.Typer(

@@ -10,8 +10,6 @@ from graphwalker.policies.config import PolicyConfig
 class InEnvironment(Config):
     """A command that needs an environment's settings."""
 
-    renamed = {name: f"environment.{name}" for name in EnvironmentConfig.model_fields}
-
     environment: EnvironmentConfig = EnvironmentConfig()
     """Tools, limits and prompt. What is not set is as its model was trained."""
 

@@ -1,8 +1,5 @@
 """Settings of the walker's tools, with GraphWalker's numbers."""
 
-from collections.abc import Mapping
-from typing import ClassVar
-
 from pydantic import Field
 
 from graphwalker.config import Config
@@ -32,8 +29,6 @@ BOOK_KEEPING = (
 
 class WalkerSettings(Config):
     """Limits of the tools; the defaults are GraphWalker's."""
-
-    renamed: ClassVar[Mapping[str, str]] = {"hide_twins": "hide_inverse"}
 
     top_relations: int = Field(default=20, ge=1)
     """Relations that get_relations shows, after BM25 ranking (GraphWalker Table 8)."""

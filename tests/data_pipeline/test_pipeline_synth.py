@@ -152,16 +152,6 @@ def test_another_config_is_refused_by_the_key_that_differs(graph, synth):
         synthesize(graph, SynthConfig(count=120, max_degree=4), synth)
 
 
-def test_a_folder_of_older_names_is_resumed(graph, synth):
-    path = synth / "run.json"
-    today = path.read_text()
-    path.write_text(today.replace('"irregular_frontiers"', '"ragged"'))
-    before = contents(synth)
-    synthesize(graph, SynthConfig(count=120), synth)
-    path.write_text(today)
-    assert contents(synth) == before
-
-
 def test_two_commands_do_not_write_one_folder_at_once(graph, tmp_path):
     with locked(tmp_path), pytest.raises(UserError, match=f"process {os.getpid()} is writing here"):
         synthesize(graph, SynthConfig(count=5), tmp_path)

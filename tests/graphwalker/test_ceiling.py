@@ -175,7 +175,7 @@ def test_the_command_prints_json_and_nothing_else(tmp_path, capsys):
     write_jsonl(path, [TWO_FILMS.to_json()])
     given = ("--graph", "support.toy:toy_graph", "--questions", str(path))
     code, printed, _ = command(
-        capsys, *given, "--json", "--per-record", str(rows), "triples_per_relation=1"
+        capsys, *given, "--json", "--per-record", str(rows), "environment.triples_per_relation=1"
     )
     assert (code, json.loads(printed)["winnable"]) == (0, 0.0)
     assert "ceiling" not in printed

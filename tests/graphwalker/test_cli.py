@@ -148,12 +148,6 @@ def test_a_short_option_is_the_setting_that_it_stands_for():
     assert by_option.settings(models.AskConfig) == by_setting.settings(models.AskConfig)
 
 
-def test_the_bare_settings_of_ask_are_read_with_a_notice(caplog):
-    given = shared.Given(None, ["graph=g", "policy.model=m", "prompt=compact"], {}, frozenset())
-    assert given.settings(models.AskConfig).environment.prompt == "compact"
-    assert "environment.prompt now" in caplog.text
-
-
 def test_settings_are_read_at_80_columns_and_found_by_a_word(capsys):
     config.show_config("grpo")
     whole = capsys.readouterr().out

@@ -9,7 +9,6 @@ from graphwalker.config import (
     config_file,
     describe,
     load_config,
-    parse_config,
     refuse_unknown,
 )
 from graphwalker.errors import UserError
@@ -112,19 +111,3 @@ def test_a_section_that_is_not_there_is_answered_by_those_that_are(tmp_path, sec
     path.write_text("shared: {seed: 1}\na: {seed: 5}\nb: {}\n")
     with pytest.raises(UserError, match=f"no section '{section}'; it has a, b"):
         load_config(Outer, f"{path}#{section}")
-
-
-class Renamed(Config):
-    renamed = {"slips": "injected_errors"}
-
-    injected_errors: float = 0.5
-
-
-def test_an_old_name_of_a_setting_is_read_with_a_notice(caplog: pytest.LogCaptureFixture) -> None:
-    assert parse_config(Renamed, {"slips": 0.2}, "f.yaml").injected_errors == 0.2
-    assert "slips is called injected_errors now" in caplog.text
-
-
-def test_an_old_name_beside_the_new_one_is_refused() -> None:
-    with pytest.raises(UserError, match="old name of injected_errors"):
-        parse_config(Renamed, {"slips": 0.2, "injected_errors": 0.1}, "f.yaml")

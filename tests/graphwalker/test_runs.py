@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import ClassVar
 
 import pytest
 
@@ -22,7 +21,6 @@ class Inner(Config):
 
 
 class Settings(Config):
-    renamed: ClassVar = {"slips": "errors"}
     errors: int = 1
     workers: int = 1
     later: str = "default"
@@ -46,8 +44,8 @@ def test_free_settings_may_change(tmp_path):
     assert not claim(tmp_path, {"config": Settings(workers=8)}, free=("workers",))
 
 
-def test_an_old_folder_has_the_names_and_defaults_of_today(tmp_path):
-    write_json(tmp_path / "run.json", {"config": {"slips": 1, "workers": 1, "inner": {}}})
+def test_what_was_not_written_down_has_its_default(tmp_path):
+    write_json(tmp_path / "run.json", {"config": {"errors": 1, "workers": 1, "inner": {}}})
     assert not claim(tmp_path, {"config": Settings()})
     with pytest.raises(UserError, match="errors was 1 and is now 5"):
         claim(tmp_path, {"config": Settings(errors=5)})

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from graphwalker.errors import UserError
-from graphwalker.files import JsonlAppender, read_jsonl, write_json, write_jsonl
-from graphwalker.runs import claim, stored_facts
+from graphwalker.files import JsonlAppender, read_jsonl, write_jsonl
+from graphwalker.runs import claim
 from graphwalker.sizes import damage, note_sizes
 
 log = logging.getLogger(__name__)
@@ -23,15 +23,7 @@ _PICKLES = "training_args.bin"
 
 
 def claim_facts(folder: Path, name: str, facts: Mapping[str, Any]) -> None:
-    """Write what the run rests on (its data, say); refuse to resume when it has changed.
-
-    Runs of earlier releases have the same values in the same order, under the names of the files.
-    """
-    path = folder / f"{name}.json"
-    if path.is_file():
-        stored = stored_facts(path)
-        if stored.keys() != facts.keys() and [*stored.values()] == [*facts.values()]:
-            write_json(path, dict(facts))
+    """Write what the run rests on (its data, say); refuse to resume when it has changed."""
     claim(folder, facts, f"{name}.json", foreign=f"{name}.json")
 
 

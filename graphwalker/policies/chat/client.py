@@ -64,8 +64,8 @@ class Completions:
         size = _size(body)
         limit = body.get(self._config.token_limit_field, max_tokens)
         worst = self._budget.at_worst(size, len(messages), limit)
-        keys = _keys(body, seed) if self._store.folder else ()
-        begun = self._begin(keys, worst)
+        key = _key(body, seed) if self._store.folder else ""
+        begun = self._begin(key, worst)
         if isinstance(begun, StoredAnswer):
             return begun
         ticket = begun
@@ -75,7 +75,7 @@ class Completions:
             nonlocal ticket
             self._budget.settle(ticket, "lost", worst)
             ticket = 0
-            ticket = cast(int, self._begin((), worst))
+            ticket = cast(int, self._begin("", worst))
 
         state, actual, answer = "lost", worst, None
         try:
@@ -116,17 +116,17 @@ class Completions:
             (self._store.folder / SUMMARY).write_text(text, encoding="utf-8")
         self._store.close()
 
-    def _begin(self, keys: tuple[str, ...], worst: Spent) -> StoredAnswer | int:
+    def _begin(self, key: str, worst: Spent) -> StoredAnswer | int:
         """The stored answer, else a reservation; waits while another asks for the same."""
         while True:
-            if found := self._store.find(keys):
+            if found := self._store.find(key):
                 return found
             if self.refusal is not None:
                 raise self.refusal
             if self._connection.stopping.is_set():
                 raise Stopped("the policy was closed")
             try:
-                ticket = self._budget.reserve(worst, keys[0] if keys else "")
+                ticket = self._budget.reserve(worst, key)
             except OverBudget as error:
                 self.refusal = error
                 raise
@@ -167,14 +167,11 @@ def _size(body: Json) -> int:
     return size + (len(dumps(described).encode()) if described else 0)
 
 
-def _keys(body: Json, seed: int) -> tuple[str, ...]:
-    """Under what a request's answer is stored: first ours, then the reranker's of old.
-
-    A seed that is not sent still tells two samples of one prompt apart.
-    """
-    own = "" if "seed" in body else f"#{seed}"
-    texts = (dumps(body) + own, json.dumps(body, sort_keys=True, ensure_ascii=False) + own)
-    return tuple(hashlib.blake2b(text.encode(), digest_size=16).hexdigest() for text in texts)
+def _key(body: Json, seed: int) -> str:
+    """Under what a request's answer is stored. A seed that is not sent still tells two samples of
+    one prompt apart."""
+    text = dumps(body) + ("" if "seed" in body else f"#{seed}")
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def _answer(reply: Json, spent: Spent, purpose: str) -> StoredAnswer:

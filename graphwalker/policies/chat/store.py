@@ -1,27 +1,19 @@
 """What chat servers answered and were paid: one SQLite file for threads and processes."""
 
-import json
-import logging
 import sqlite3
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import RLock
-from typing import Any
 
 from graphwalker.errors import UserError
-from graphwalker.files import JsonlAppender, read_jsonl
-
-log = logging.getLogger(__name__)
 
 FILE_NAME, SUMMARY = "answers.sqlite", "spent.json"
 _COSTS = "prompt_tokens INTEGER, completion_tokens INTEGER, cost REAL"
 _TABLES = (
-    f"CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, text TEXT NOT NULL, {_COSTS})",
-    "ALTER TABLE answers ADD COLUMN finish TEXT NOT NULL DEFAULT 'stop'",
-    "ALTER TABLE answers ADD COLUMN stop_reason TEXT NOT NULL DEFAULT ''",
-    "ALTER TABLE answers ADD COLUMN purpose TEXT NOT NULL DEFAULT ''",
+    f"CREATE TABLE answers (key TEXT PRIMARY KEY, text TEXT NOT NULL, {_COSTS}, "
+    "finish TEXT NOT NULL, stop_reason TEXT NOT NULL, purpose TEXT NOT NULL)",
     # Requests under way, at their worst price. An id is never given twice (AUTOINCREMENT): who
     # settles late must not settle another's.
     "CREATE TABLE sent (id INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT, owner TEXT, until REAL, "
@@ -69,9 +61,7 @@ class StoredAnswer:
 class Store:
     """The file in a folder, in memory without one. The first answer to a request stands.
 
-    What a run of an earlier release left in the folder (`spent.json`, a teacher's `answers.jsonl`)
-    is read once. Thread-safe. Raises `UserError` for a file that is not such a store, or that the
-    disk refuses.
+    Thread-safe. Raises `UserError` for a file that is not such a store, or that the disk refuses.
     """
 
     def __init__(self, folder: Path | None) -> None:
@@ -91,7 +81,9 @@ class Store:
             raise self._damaged(error) from None
         with self.change() as database:
             if not database.execute("PRAGMA user_version").fetchone()[0]:
-                self._create(database)
+                for statement in _TABLES:
+                    database.execute(statement)
+                database.execute("PRAGMA user_version = 1")
 
     @contextmanager
     def change(self) -> Generator[sqlite3.Connection]:
@@ -107,16 +99,15 @@ class Store:
                 if self._database.in_transaction:
                     self._database.execute("ROLLBACK")
 
-    def find(self, keys: Sequence[str]) -> StoredAnswer | None:
+    def find(self, key: str) -> StoredAnswer | None:
         """The answer that was paid for, if there is one."""
-        marks = ", ".join("?" * len(keys))
         query = (
             "SELECT text, finish, stop_reason, prompt_tokens, completion_tokens, cost, purpose "
-            f"FROM answers WHERE key IN ({marks})"
+            "FROM answers WHERE key = ?"
         )
         with self._lock:
             try:
-                row = self._database.execute(query, keys).fetchone()
+                row = self._database.execute(query, (key,)).fetchone()
             except sqlite3.Error as error:
                 raise self._damaged(error) from None
         if row is None:
@@ -134,14 +125,6 @@ class Store:
         """Close the file; nothing may be looked up any more."""
         with self._lock:
             self._database.close()
-
-    def _create(self, database: sqlite3.Connection) -> None:
-        for statement in _TABLES:
-            database.execute(statement)
-        if self.folder:
-            _read_summary(database, self.folder / SUMMARY)
-            _read_journal(database, self.folder / "answers.jsonl")
-        database.execute("PRAGMA user_version = 1")
 
     def _damaged(self, error: Exception) -> UserError:
         return UserError(f"{self.path}: no store of answers ({error}); delete it or choose another")
@@ -164,45 +147,3 @@ def book(database: sqlite3.Connection, state: str, spent: Spent) -> None:
         "completion_tokens = completion_tokens + ?, cost = cost + ? WHERE state = ?",
         (spent.requests, spent.prompt_tokens, spent.completion_tokens, spent.cost, state),
     )
-
-
-def _read_summary(database: sqlite3.Connection, path: Path) -> None:
-    if not path.is_file():
-        return
-    try:
-        record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        names = ("requests", "prompt_tokens", "completion_tokens", "cost")
-        book(database, "paid", Spent(*(record[name] for name in names)))
-    except (ValueError, TypeError, KeyError, sqlite3.Error) as error:
-        raise UserError(f"{path}: damaged ({error}); it counts what was spent: mend it") from None
-    log.warning("%s was written by an earlier release: what it counts was taken over", path)
-
-
-def _read_journal(database: sqlite3.Connection, path: Path) -> None:
-    """A line was a request `sent`, then its `text`, or that it was `lost` or `free`, by key."""
-    if not path.is_file():
-        return
-    JsonlAppender(path).close()  # cuts away half a line that a kill left at the end
-    under_way: dict[str, Any] = {}
-    for number, entry in enumerate(read_jsonl(path), start=1):
-        try:
-            key = str(entry["key"])
-            if "sent" in entry:
-                under_way[key] = entry["sent"]
-                continue
-            under_way.pop(key, None)
-            if "lost" in entry:
-                book(database, "lost", Spent(1, *entry["lost"]))
-            if "text" in entry:
-                paid = Spent(1, *entry["paid"])
-                book(database, "paid", paid)
-                keep(
-                    database,
-                    key,
-                    StoredAnswer(entry["text"], entry["finish"], "", paid, entry["for"]),
-                )
-        except (KeyError, TypeError, sqlite3.Error):
-            raise UserError(f"{path}:{number}: damaged; move the file away") from None
-    for worst in under_way.values():
-        book(database, "lost", Spent(1, *worst))
-    log.warning("%s was written by an earlier release: its answers were taken over", path)

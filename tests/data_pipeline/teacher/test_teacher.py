@@ -1,6 +1,5 @@
 """A chat model as the teacher, over real HTTP: good, bad, slow, refusing, and killed."""
 
-import hashlib
 import json
 import os
 import signal
@@ -24,8 +23,7 @@ from data_pipeline.teacher.config import TeacherConfig
 from graphwalker.cli.app import app, run
 from graphwalker.config import parse_config
 from graphwalker.errors import UserError
-from graphwalker.files import dumps, read_jsonl
-from graphwalker.policies.chat.store import Spent
+from graphwalker.files import read_jsonl
 from graphwalker.world.generate import make_world
 from support.chat_server import Act
 from support.teacher_server import TeacherServer, teach, well
@@ -273,36 +271,6 @@ def test_runs_that_share_a_folder_pay_for_a_prompt_once(tmp_path):
         assert server.asked.total() == 1
         for client in clients:
             client.close()
-
-
-def test_a_journal_of_an_earlier_release_is_read_once(tmp_path):
-    with teach() as server:
-        settings = config(server).teacher
-        body = {
-            "model": "tiny",
-            "messages": [{"role": "user", "content": "How good? <score>"}],
-            "temperature": 0.7,
-            "max_tokens": 512,
-            "seed": 0,
-        }
-        key = hashlib.blake2b(dumps(body).encode(), digest_size=16).hexdigest()
-        text = {"for": "score", "text": "8", "finish": "stop", "paid": [10, 2, 0.5]}
-        lines = [
-            {"key": key, "sent": [90, 512, 2.0]},
-            {"key": key, "lost": [90, 512, 2.0]},
-            {"key": key, "sent": [90, 512, 2.0]},
-            {"key": key, **text},
-            {"key": "other", "sent": [20, 512, 1.0]},
-        ]
-        written = "".join(dumps(line) + "\n" for line in lines) + '{"key": "hal'
-        (tmp_path / "answers.jsonl").write_text(written)
-        for _ in range(2):
-            client = TeacherClient(settings, tmp_path)
-            assert client.request("score", "How good? <score>", str) == "8"
-            assert client.spent == Spent(3, 120, 1026, 3.5)
-            client.close()
-        assert not server.asked
-    assert json.loads((tmp_path / "spent.json").read_text())["lost"] == 2
 
 
 def test_a_prompt_of_ones_own_must_have_our_slots(tmp_path):

@@ -236,6 +236,14 @@ def test_an_endpoint_that_does_not_answer_is_no_verdict(made, capsys):
     assert address in error and "nothing was verified" in error
 
 
+def test_a_corpus_of_an_earlier_format_is_refused_by_its_version(made, world, tmp_path, capsys):
+    records = [{**record, "version": 1} for record in read_jsonl(made / "graphsynth.jsonl")]
+    write_jsonl(tmp_path / "early.jsonl", records)
+    assert verify(tmp_path / "early.jsonl", "--graph", world / "graph") == 2
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    assert "format version 1, where this graphwalker reads version 2" in line
+
+
 def test_records_that_stand_twice_do_not_hold(made, world, tmp_path):
     records = list(read_jsonl(made / "questions.jsonl"))
     write_jsonl(tmp_path / "doubled.jsonl", [*records, *records[:4]])

@@ -112,14 +112,6 @@ def test_every_benchmark_has_a_config():
     assert covered == set(toys.FILES) - {"ours"}
 
 
-def test_the_old_name_of_the_command_works_and_tells_the_new_one(tmp_path, capsys):
-    path = toys.write(tmp_path / "grailqa_dev.json", toys.GRAILQA)
-    code, printed, err = run(capsys, "benchmark", str(path))
-    assert code == 0 and "dev: 2" in printed and "`dataset check`" in err
-    code, printed, err = run(capsys, "benchmark", "--list")
-    assert code == 0 and "webqsp" in printed and "`dataset list`" in err
-
-
 def test_the_list_names_every_format(capsys):
     code, printed, _ = run(capsys, "dataset", "list", "--json")
     assert code == 0 and set(json.loads(printed)) == set(toys.FILES)

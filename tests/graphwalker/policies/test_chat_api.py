@@ -185,21 +185,6 @@ def test_a_resumed_run_pays_for_no_answer_twice(tmp_path: Path):
     assert json.loads((tmp_path / "spent.json").read_text())["requests"] == 1
 
 
-def test_what_an_earlier_release_was_paid_counts_once(tmp_path: Path):
-    old = {"requests": 2, "prompt_tokens": 30, "completion_tokens": 4, "cost": 0.25}
-    (tmp_path / "spent.json").write_text(json.dumps(old))
-    with serve(Act()) as server:
-        for _ in range(2):
-            with asking(server, folder=tmp_path) as policy:
-                assert policy.spent == Spent(2, 30, 4, 0.25)
-
-
-def test_what_an_earlier_release_was_paid_is_never_overlooked(tmp_path: Path):
-    (tmp_path / "spent.json").write_text("{")
-    with pytest.raises(UserError, match=r"spent.json: damaged"):
-        ChatPolicy("tiny", ChatApiConfig(), tmp_path)
-
-
 def test_a_completion_at_its_limit_says_so():
     result, _ = ask(Act("<think> on and on", finish="length"))
     assert isinstance(result, Completion) and result.finish == "length"

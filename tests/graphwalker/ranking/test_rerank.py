@@ -1,10 +1,7 @@
 """The reranker: a chat model over real HTTP chooses which relations every stage shows."""
 
-import hashlib
 import json
 import re
-import sqlite3
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -108,32 +105,6 @@ def test_one_call_is_paid_for_once_in_all_runs(tmp_path):
             tools = environment(server, tmp_path).toolbox(ADA)
             assert tools.call(Call("get_relations", {"entity": "Ada Mbeki"})).relations
         assert server.asked.total() == 1
-
-
-def test_the_answers_of_an_earlier_release_stand(tmp_path):
-    with teach(backwards) as server:
-        place = environment(server, tmp_path / "new")
-        seen = place.toolbox(ADA).call(Call("get_relations", {"entity": "Ada Mbeki"}))
-        body = {
-            "model": "tiny",
-            "messages": json.loads(next(iter(server.asked))),
-            "temperature": 0.0,
-            "max_tokens": 1024,
-            "seed": 0,
-        }
-        text = json.dumps(body, sort_keys=True, ensure_ascii=False)
-        key = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
-        (tmp_path / "old").mkdir()
-        with closing(sqlite3.connect(tmp_path / "old/answers.sqlite")) as database, database:
-            database.execute(
-                "CREATE TABLE answers (key TEXT PRIMARY KEY, text TEXT NOT NULL, "
-                "prompt_tokens INTEGER, completion_tokens INTEGER, cost REAL)"
-            )
-            row = (key, json.dumps(seen.relations[::-1]), 1, 1, 0.0)
-            database.execute("INSERT INTO answers VALUES (?, ?, ?, ?, ?)", row)
-        place = environment(server, tmp_path / "old")
-        again = place.toolbox(ADA).call(Call("get_relations", {"entity": "Ada Mbeki"}))
-        assert again.relations == seen.relations[::-1] and server.asked.total() == 1
 
 
 def synth_config(url: str, cache: Path, count: int = 4) -> SynthConfig:
