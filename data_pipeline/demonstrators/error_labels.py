@@ -3,7 +3,6 @@
 from typing import Any
 
 from graphwalker.scoring import normalise
-from graphwalker.tools.wide.references import reference, result_number
 from graphwalker.trajectory import Trajectory, Turn
 
 DEAD_END = "dead_end"
@@ -39,9 +38,7 @@ def _kind(trajectory: Trajectory, number: int) -> str:
     shown = {normalise(entity.name) for entity in turn.shown} - {subject}
     names = _later_starts(trajectory, number)
     used = {normalise(name) for name in (*names, *(trajectory.answer or ()))}
-    # A later call may start at the result as a whole.
-    whole = reference(result_number(turn.observation)) in names
-    return "" if whole or shown & used else DEAD_END
+    return "" if shown & used else DEAD_END
 
 
 def _later_starts(trajectory: Trajectory, number: int) -> list[str]:

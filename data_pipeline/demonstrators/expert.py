@@ -77,7 +77,7 @@ class ExpertPolicy(PlannedPolicy):
         self._searches[key] = search
         topics = [branch.topic for branch in query.branches]
         keeps = filled(wording.constraint, query.constraint) if query.constraint else ""
-        asks = query.constraint and Asks(question.text, query.constraint, keeps)
+        asks = query.constraint and Asks(query.constraint, keeps)
         episode = _episode(search, topics, branches, tail, asks)
         return narrated(view, episode, search.choice)
 
@@ -88,9 +88,8 @@ class ExpertPolicy(PlannedPolicy):
 
 
 class Asks(NamedTuple):
-    """A question with a constraint: its text, the constraint, and how that is worded."""
+    """The constraint of a question, and how it is worded."""
 
-    text: str
     constraint: Constraint
     keeps: str
 
@@ -113,8 +112,8 @@ def _episode(
     if asks and answers:
         thought, action = weighed(search.view, answers, *asks, search.choice)
     else:
-        ends = [] if tail else search.met
-        thought, action = closing(search.view, answers, ends, search.choice)
+        meeting = len(branches) if answers and not tail else 1
+        thought, action = closing(search.view, answers, meeting, search.choice)
     yield search.speak(thought), action
 
 

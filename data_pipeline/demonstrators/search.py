@@ -7,8 +7,8 @@ from typing import Any
 
 from graphwalker.graphs.base import Direction, Entity
 from graphwalker.oracle import thoughts
-from graphwalker.oracle.oracle import moving_from, opening, shared
-from graphwalker.oracle.plan import Move, Start, View, listed_in
+from graphwalker.oracle.oracle import moving, opening, shared
+from graphwalker.oracle.plan import Move, View, listed_in
 from graphwalker.query.query import Hop
 from graphwalker.tools.base import Call, ErrorKind
 from graphwalker.trajectory import Turn
@@ -40,8 +40,6 @@ class Search:
         self.choice = None if plain else rng
         self.errors: list[dict[str, Any]] = []
         self.listings: dict[str, set[str]] = {}
-        self.met: list[list[Entity]] = []
-        """The ends of the branches, once they meet."""
         self._looked_up: dict[tuple[str, str], tuple[Turn, int]] = {}
         self._left = max_turns
         self._turn = -1
@@ -77,7 +75,7 @@ class Search:
         while True:
             ends: list[tuple[HopPath, list[Entity]]] = []
             for b, (topic, slots) in enumerate(zip(topics, branches, strict=True)):
-                begins = opening(self.view.spoken(topic), slots[0].phrase, b, self.choice)
+                begins = opening(self.view.name(topic), slots[0].phrase, b, self.choice)
                 number = sum(map(len, branches[:b]))
                 begins, opened = ("" if b in opened else begins), opened | {b}
                 found = yield from self._path([topic], slots, (), dead[b], number, begins)
@@ -89,7 +87,6 @@ class Search:
                 answers = yield from self._tail(answers, tail, sum(map(len, branches)))
             if answers:
                 self.recover()
-                self.met = [end for _, end in ends]
                 return answers
             self._doubt(ends, branches, dead)
 
@@ -180,56 +177,35 @@ class Search:
         self, frontier: Sequence[Entity], slot: PhrasedHop, opening: str, again: bool = False
     ) -> Steps:
         """Look at the frontier until a relation that fits the phrase has been listed."""
-        for start in self.view.starts(frontier)[:2]:
+        for entity in frontier[:2]:
             seen = any(e.id in self.listings for e in frontier)
             if not again and seen and self.listed(frontier, slot):
                 break
-            if any(member.id not in self.listings for member in start.members):
+            if entity.id not in self.listings:
                 why = opening
                 if not why and not self._pending:
-                    why = moving_from(self.view, frontier, start, slot.phrase, self.choice)
+                    why = moving(self.view, frontier, entity, slot.phrase, self.choice)
                 opening = ""
-                yield from self._look_from(start, why)
+                yield from self.look(entity, why)
         self.say(opening)
 
     def look(self, entity: Entity, why: str) -> Steps:
         turn = yield from self.do(why, self.view.look(entity))
         self.listings[entity.id] = set() if turn.error else listed_in(turn)
 
-    def _look_from(self, start: Start, why: str) -> Steps:
-        """The relations of all that a call may start at together."""
-        if len(start.members) == 1:
-            yield from self.look(start.members[0], why)
-            return
-        turn = yield from self.do(why, self.view.look(start.name))
-        for member in start.members:
-            own = [one for one in turn.listed if one.entity_id == member.id and not turn.error]
-            self.listings[member.id] = {hop.relation for one in own for hop in one.hops}
-
     def _follow(self, frontier: Sequence[Entity], hop: Hop, phrase: str) -> Steps:
         found: dict[str, Entity] = {}
-        for k, start in enumerate(self.view.starts(frontier)):
-            known = [(member.id, hop.relation) in self._looked_up for member in start.members]
-            if not all(known):
+        for k, entity in enumerate(frontier):
+            if (entity.id, hop.relation) not in self._looked_up:
                 why = (
-                    moving_from(self.view, frontier, start, phrase, self.choice)
+                    moving(self.view, frontier, entity, phrase, self.choice)
                     if k
                     else thoughts.choose(phrase, [hop.relation], self.choice)
                 )
-                yield from self._ask_from(start, hop, why)
-            turn, _ = self._looked_up[start.members[0].id, hop.relation]
-            found.update((e.id, e) for e in self.view.found(turn, start.members, hop))
+                yield from self.ask(entity, hop.relation, why, hop.direction)
+            turn, _ = self._looked_up[entity.id, hop.relation]
+            found.update((e.id, e) for e in self.view.found(turn, [entity], hop))
         return list(found.values())
-
-    def _ask_from(self, start: Start, hop: Hop, why: str) -> Steps:
-        """The turn that asks where a relation leads from all that a call may start at together."""
-        if len(start.members) == 1:
-            yield from self.ask(start.members[0], hop.relation, why, hop.direction)
-            return
-        call = self.view.speaker.triples(start.name, hop.relation, hop.direction)
-        turn = yield from self.do(why, call)
-        for member in start.members:
-            self._looked_up[member.id, hop.relation] = turn, self._turn
 
     def ask(
         self, entity: Entity, relation: str, why: str, direction: Direction | None = None

@@ -7,7 +7,6 @@ from typing import Any
 
 from eval.viewer.gold import UNKNOWN, NameTriple, lay
 from graphwalker.graphs.names import fold
-from graphwalker.tools.wide.references import REFERENCE
 from graphwalker.trajectory import Trajectory, Turn
 
 FEW = 4
@@ -106,8 +105,7 @@ def _seen(turns: Sequence[Turn], topics: Sequence[str]) -> tuple[dict[NameTriple
             seen.setdefault(triple, number)
             names |= {fold(end): end for end in (triple[0], triple[2]) if fold(end) not in names}
         here = looked_at(turn.action)
-        # A call may start at a result, which is many nodes and none of them.
-        known = names.get(fold(here), "" if turn.error or REFERENCE.fullmatch(here) else here)
+        known = names.get(fold(here), "" if turn.error else here)
         focus.append(known)
         if known:
             names.setdefault(fold(known), known)

@@ -11,26 +11,16 @@ from graphwalker.agents.published.calling.released import GRAPHWALKER_CODE
 from graphwalker.agents.published.calling.search_on_graph import SEARCH_ON_GRAPH
 from graphwalker.agents.published.graphwalk.presets import GRAPHWALK, GRAPHWALK_MAZE
 from graphwalker.agents.react import react
-from graphwalker.config import parse_config
 from graphwalker.graphs.base import KnowledgeGraph
-from graphwalker.oracle.speakers import (
-    FrontierSpeaker,
-    PointingSpeaker,
-    ReferenceSpeaker,
-    Speaker,
-    TypedSpeaker,
-    WalkerSpeaker,
-)
+from graphwalker.oracle.speakers import PagedSpeaker, WalkerSpeaker
 from graphwalker.protocols.base import ActionProtocol
 from graphwalker.protocols.tags import TagProtocol
 from graphwalker.question import Question
 from graphwalker.ranking.bm25 import Ranker
 from graphwalker.tools.base import ToolBox
-from graphwalker.tools.listing import lister, many_lister
+from graphwalker.tools.listing import lister
+from graphwalker.tools.paged import PAGE, PagedTools
 from graphwalker.tools.walker import EXAMPLES, WalkerTools
-from graphwalker.tools.wide.frontier import FrontierOptions, FrontierTools
-from graphwalker.tools.wide.paged import PAGE
-from graphwalker.tools.wide.references import ReferenceTools, WideOptions
 
 
 def walker_tools(
@@ -41,24 +31,12 @@ def walker_tools(
     return lambda question: WalkerTools(graph, question, settings, listed, rank)
 
 
-def reference_tools(
+def paged_tools(
     graph: KnowledgeGraph, settings: AgentSettings, rank: Ranker
 ) -> Callable[[Question], ToolBox]:
-    """The same two tools, with pages and with results that an answer may point at."""
+    """The same two tools with pages."""
     listed = lister(graph, settings)
-    options = parse_config(WideOptions, settings.options, "environment.options")
-    return lambda question: ReferenceTools(graph, question, settings, listed, rank, options)
-
-
-def frontier_tools(
-    graph: KnowledgeGraph, settings: AgentSettings, rank: Ranker
-) -> Callable[[Question], ToolBox]:
-    """The same, where a call may start at all entities of a result."""
-    listed, list_many = lister(graph, settings), many_lister(graph, settings)
-    options = parse_config(FrontierOptions, settings.options, "environment.options")
-    return lambda question: FrontierTools(
-        graph, question, settings, listed, rank, options, list_many
-    )
+    return lambda question: PagedTools(graph, question, settings, listed, rank)
 
 
 def _single_completion(protocol: ActionProtocol, prompt: Prompt, settings: AgentSettings) -> Agent:
@@ -77,16 +55,6 @@ def _answers_alone(settings: AgentSettings) -> ActionProtocol:
     return TagProtocol({})
 
 
-def _wide_speaker(settings: AgentSettings) -> Speaker:
-    types = parse_config(WideOptions, settings.options, "environment.options").types
-    return TypedSpeaker() if types else ReferenceSpeaker()
-
-
-def _frontier_speaker(settings: AgentSettings) -> Speaker:
-    points = parse_config(FrontierOptions, settings.options, "environment.options").pointing
-    return PointingSpeaker() if points else FrontierSpeaker()
-
-
 GRAPHWALKER = Preset(
     name="graphwalker",
     version=3,
@@ -99,28 +67,14 @@ GRAPHWALKER = Preset(
 )
 GRAPHWALKER_WIDE = Preset(
     name="graphwalker-wide",
-    version=3,
-    source="our own: GraphWalker's tools, with 20 triples, pages, answers that point at results "
-    "and at what results share, and stems or a trained ranker",
-    tools=reference_tools,
+    version=4,
+    source="our own: GraphWalker's tools, with 20 triples, pages, and stems or a trained ranker",
+    tools=paged_tools,
     protocol=_paged_tags,
     agent=react,
     defaults={"ranker": "stems", "triples_per_relation": 20, "max_turns": 15},
     calls=tuple(EXAMPLES),
-    options=WideOptions,
-    speaker=_wide_speaker,
-)
-GRAPHWALKER_FRONTIER = Preset(
-    name="graphwalker-frontier",
-    version=1,
-    source="our own: as graphwalker-wide, and a call may start at all entities of a result",
-    tools=frontier_tools,
-    protocol=_paged_tags,
-    agent=react,
-    defaults=GRAPHWALKER_WIDE.defaults,
-    options=FrontierOptions,
-    calls=tuple(EXAMPLES),
-    speaker=_frontier_speaker,
+    speaker=PagedSpeaker(),
 )
 IO_PROMPT = Preset(
     name="io-prompt",
@@ -148,7 +102,6 @@ CHAIN_OF_THOUGHT = Preset(
 SHIPPED = (
     GRAPHWALKER,
     GRAPHWALKER_WIDE,
-    GRAPHWALKER_FRONTIER,
     GRAPHWALKER_CODE,
     SEARCH_ON_GRAPH,
     GRAPHWALK,

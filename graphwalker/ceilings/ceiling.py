@@ -136,8 +136,7 @@ def _met(walks: Sequence[Reached]) -> Reached:
     shared = set[str].intersection(*({end.id for end in walk.ends} for walk in walks))
     ends = tuple(end for end in walks[0].ends if end.id in shared)
     calls, listed = sum(walk.calls for walk in walks), all(walk.listed for walk in walks)
-    results = tuple(number for walk in walks for number in walk.results)
-    return Reached(ends, calls, listed, walks[-1].known, results)
+    return Reached(ends, calls, listed, walks[-1].known)
 
 
 def _weighed(reached: Reached, query: Query, environment: Environment) -> Reached:

@@ -9,12 +9,10 @@ from operator import attrgetter
 from graphwalker.agents.environment import Environment
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Direction, Entity
-from graphwalker.oracle.plan import Start, starts_at
-from graphwalker.oracle.speakers import Pages, Starts
+from graphwalker.oracle.speakers import Pages
 from graphwalker.query.query import Hop, Query
 from graphwalker.question import Question
-from graphwalker.tools.base import Call, Frontiers, Observation, fits
-from graphwalker.tools.wide.references import result_number
+from graphwalker.tools.base import Call, Observation
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +25,6 @@ class Reached:
     """Every relation so far was shown at an entity that it was taken from."""
     known: frozenset[str] = frozenset()
     """The relations shown so far: each may be followed from anywhere."""
-    results: tuple[int, ...] = ()
-    """The numbered results that it was shown, where calls may start at them."""
 
 
 class Explorer:
@@ -43,7 +39,6 @@ class Explorer:
             )
         self._speaker = environment.speaker
         self._paged = self._speaker if isinstance(self._speaker, Pages) else None
-        self._numbered = self._speaker if isinstance(self._speaker, Starts) else None
         self._budget = environment.config.max_turns
         self._box = environment.toolbox(question)
         names = zip(question.topic_entities, self._box.topic_names(), strict=True)
@@ -76,7 +71,7 @@ class Explorer:
     def listings(self, here: Reached) -> Iterator[tuple[tuple[Hop, ...], Reached]]:
         """What the first start lists within the calls left, and the cost to see it: each relation
         in one direction, and in both where it has both."""
-        for start in self._starts(here)[:1]:
+        for start in here.ends[:1]:
             for page, hops in enumerate(self._listing(start.name), start=1):
                 if here.calls + page > self._budget:
                     return
@@ -89,30 +84,19 @@ class Explorer:
     def take(self, here: Reached, hops: Sequence[Hop], avoided: frozenset[str]) -> Reached:
         """What is shown at the end of the hops, which are one relation, from every entity."""
         found: dict[str, Entity] = {}
-        calls, results = here.calls, dict.fromkeys(here.results)
-        for start in self._starts(here):
+        calls = here.calls
+        for start in here.ends:
             for seen in self._triples(start.name, hops[0].relation):
                 if calls == self._budget:
                     break
                 calls += 1
-                found.update((end.id, end) for end in ends_of(seen, start.members, hops))
-                if self._numbered:
-                    results[result_number(seen.text)] = None
+                found.update((end.id, end) for end in ends_of(seen, [start], hops))
         kept = (end for key, end in found.items() if key not in avoided)
-        return replace(here, ends=tuple(kept), calls=calls, results=tuple(results))
-
-    def _starts(self, here: Reached) -> list[Start]:
-        """Where calls start: at results that are part of the ends as a whole, where the tools have
-        such calls, and at the entities that are left. As the oracle does."""
-        box, results = self._box, list[tuple[str, set[str]]]()
-        if self._numbered and fits(box, Frontiers):
-            names = map(self._numbered.start, here.results)
-            results = [(name, {member.id for member in box.members(name)}) for name in names]
-        return starts_at(here.ends, results, attrgetter("name"))
+        return replace(here, ends=tuple(kept), calls=calls)
 
     def _looked(self, here: Reached, hop: Hop) -> Reached:
         calls, known, listed = here.calls, set(here.known), False
-        for start in self._starts(here):
+        for start in here.ends:
             for hops in self._listing(start.name):
                 if listed or calls == self._budget:
                     break

@@ -8,7 +8,7 @@ from graphwalker.graphs.literals import is_literal, literal_name
 from graphwalker.oracle import thoughts
 from graphwalker.oracle.directed import directed_hop
 from graphwalker.oracle.pages import Do, more_relations
-from graphwalker.oracle.plan import Start, View
+from graphwalker.oracle.plan import View
 from graphwalker.oracle.speakers import Directed
 from graphwalker.query.constraint import Constraint, chosen, kept
 from graphwalker.query.query import Hop
@@ -48,8 +48,7 @@ def weigh(
             continue
         if constraint.relation not in view.listed:
             turn = yield from do(why, view.look(entity))
-            start = Start(view.name(entity), [entity])
-            yield from more_relations(view, do, turn, start, constraint.relation, rng)
+            yield from more_relations(view, do, turn, entity, constraint.relation, rng)
             why = thoughts.choose(phrase, [constraint.relation], rng)
         if constraint.relation not in view.listed:
             return []

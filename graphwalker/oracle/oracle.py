@@ -10,8 +10,8 @@ from graphwalker.oracle import thoughts
 from graphwalker.oracle.constraint_steps import weigh
 from graphwalker.oracle.directed import directed_hop
 from graphwalker.oracle.pages import more_relations, more_triples
-from graphwalker.oracle.plan import WALKER, Move, Plan, PlannedPolicy, Start, View, narrated
-from graphwalker.oracle.speakers import Directed, Members, Speaker
+from graphwalker.oracle.plan import WALKER, Move, Plan, PlannedPolicy, View, narrated
+from graphwalker.oracle.speakers import Directed, Speaker
 from graphwalker.protocols.base import ActionProtocol, FinalAnswer
 from graphwalker.query.constraint import Constraint
 from graphwalker.query.draft import filled, plain_wording
@@ -75,14 +75,10 @@ class OraclePolicy(PlannedPolicy):
             phrase = filled(wording.constraint, query.constraint)
             do = functools.partial(_do, view)
             answers = yield from weigh(view, do, answers, query.constraint, phrase, rng)
-            yield weighed(view, answers, question.text, query.constraint, phrase, rng)
+            yield weighed(view, answers, query.constraint, phrase, rng)
             return
-        meant = _meant(question, answers)
-        if len(meant) < len(answers) and (typed := view.written_typed(meant, question.text)):
-            names = tuple(view.name(entity) for entity in meant)
-            yield thoughts.answer(names, rng), FinalAnswer(typed)
-            return
-        yield closing(view, meant, [] if query.tail else ends, rng)
+        branches = 1 if query.tail else len(ends)
+        yield closing(view, _meant(question, answers), branches, rng)
 
 
 def _meant(question: Question, found: list[Entity]) -> list[Entity]:
@@ -129,7 +125,7 @@ def _branch(
 ) -> Generator[Move, Turn, list[Entity]]:
     frontier = [branch.topic]
     for k, (hop, phrase) in enumerate(zip(branch.hops, phrases, strict=True)):
-        why = opening(view.spoken(branch.topic), phrase, number, rng) if k == 0 else ""
+        why = opening(view.name(branch.topic), phrase, number, rng) if k == 0 else ""
         frontier = yield from _hop(view, frontier, hop, phrase, why, rng)
     return frontier
 
@@ -141,44 +137,31 @@ def _hop(
     if fits(view.speaker, Directed):
         reached = yield from directed_hop(view, do, frontier, hop, phrase, why, rng)
         return list({end.id: end for ends in reached.values() for end in ends}.values())
-    starts = view.starts(frontier)
-    for start in starts:
-        look = view.speaker.relations(start.name)
+    for entity in frontier:
+        look = view.look(entity)
         turn = view.answered(look)
         if turn is None:
-            turn = yield from do(why or moving_from(view, frontier, start, phrase, rng), look)
-        yield from more_relations(view, do, turn, start, hop.relation, rng)
+            turn = yield from do(why or moving(view, frontier, entity, phrase, rng), look)
+        yield from more_relations(view, do, turn, entity, hop.relation, rng)
         why = ""
         if hop.relation in view.listed:
             break
     if hop.relation not in view.listed:
         return []
-    if len(starts) < len(frontier):
-        # Beside a result, one that leads nowhere would only be refused.
-        starts = [start for start in starts if view.ends_of(start.members, hop)]
     found: dict[str, Entity] = {}
-    for k, start in enumerate(starts):
-        ask = view.speaker.triples(start.name, hop.relation, hop.direction)
+    for k, entity in enumerate(frontier):
+        ask = view.ask(entity, hop.relation, hop.direction)
         turn = view.answered(ask)
         if turn is None:
             why = (
                 thoughts.choose(phrase, [hop.relation], rng)
                 if k == 0
-                else moving_from(view, frontier, start, phrase, rng)
+                else moving(view, frontier, entity, phrase, rng)
             )
             turn = yield from do(why, ask)
-        ends = yield from more_triples(view, do, turn, start, hop, rng)
+        ends = yield from more_triples(view, do, turn, entity, hop, rng)
         found.update((e.id, e) for e in ends)
     return list(found.values())
-
-
-def moving_from(
-    view: View, frontier: Sequence[Entity], start: Start, phrase: str, rng: thoughts.Choice
-) -> str:
-    """The thought of continuing from a start."""
-    if len(start.members) > 1:
-        return thoughts.move_all(len(start.members), phrase, rng)
-    return moving(view, frontier, start.members[0], phrase, rng)
 
 
 def opening(topic: str, phrase: str, number: int, rng: thoughts.Choice) -> str:
@@ -197,38 +180,25 @@ def moving(
     return thoughts.move(view.name(entity), phrase, rng)
 
 
-def closing(
-    view: View,
-    answers: Sequence[Entity],
-    branches: Sequence[Sequence[Entity]],
-    rng: thoughts.Choice,
-) -> Move:
-    """The last step: the answers, as shown; the ends of the `branches` that meet in them."""
+def closing(view: View, answers: Sequence[Entity], branches: int, rng: thoughts.Choice) -> Move:
+    """The last step: the answers, as shown, in which so many branches meet."""
     names = tuple(view.name(entity) for entity in answers)
-    if len(branches) > 1:
-        # One entity that both results hold may be all of one: that is no reason to point at it.
-        met = view.written_shared(answers, branches)
-        both = met or view.written(answers, least=2)
-        if met and fits(view.speaker, Members):
-            return thoughts.answer_shared(len(branches), rng), FinalAnswer(met)
-        return thoughts.answer_both(names, rng, len(branches)), FinalAnswer(both)
-    return thoughts.answer(names, rng), FinalAnswer(view.written(answers))
+    both = branches > 1
+    why = thoughts.answer_both(names, rng, branches) if both else thoughts.answer(names, rng)
+    return why, FinalAnswer(names)
 
 
 def weighed(
     view: View,
     answers: Sequence[Entity],
-    text: str,
     constraint: Constraint,
     phrase: str,
     rng: thoughts.Choice,
 ) -> Move:
-    """The last step of a question (its text) with a constraint: what it keeps."""
+    """The last step of a question with a constraint: what it keeps."""
     names = tuple(view.name(entity) for entity in answers)
-    if constraint.kind != "type":
-        return thoughts.weighed(names, phrase, rng), FinalAnswer(view.written(answers, least=2))
-    written = view.written_typed(answers, text) or view.written(answers, least=2)
-    return thoughts.of_type(names, phrase, rng), FinalAnswer(written)
+    explain = thoughts.of_type if constraint.kind == "type" else thoughts.weighed
+    return explain(names, phrase, rng), FinalAnswer(names)
 
 
 def shared(ends: Sequence[Sequence[Entity]]) -> list[Entity]:

@@ -5,7 +5,7 @@ from typing import Any
 
 from graphwalker.graphs.base import Entity
 from graphwalker.oracle import thoughts
-from graphwalker.oracle.plan import Start, View
+from graphwalker.oracle.plan import View
 from graphwalker.oracle.speakers import Pages
 from graphwalker.query.query import Hop
 from graphwalker.tools.base import Call, fits
@@ -16,31 +16,31 @@ Do = Callable[[str, Call], Generator[Any, Turn, Turn]]
 
 
 def more_relations(
-    view: View, do: Do, turn: Turn, start: Start, relation: str, rng: thoughts.Choice
+    view: View, do: Do, turn: Turn, entity: Entity, relation: str, rng: thoughts.Choice
 ) -> Generator[Any, Turn, None]:
-    """After `turn` listed the relations of a start: page by page until that one is listed. Nothing
-    where the tools have no pages, or none of its entities has the relation."""
+    """After `turn` listed the relations of an entity: page by page until that one is listed.
+    Nothing where the tools have no pages, or the entity lacks the relation."""
     page, speaker = 2, view.speaker
     while _is_cut(turn) and fits(speaker, Pages) and relation not in view.listed:
-        if not any(view.has(entity, relation) for entity in start.members):
+        if not view.has(entity, relation):
             break
-        call = speaker.relations_page(start.name, page)
+        call = speaker.relations_page(view.name(entity), page)
         seen = view.answered(call)
         turn = seen or (yield from do(thoughts.next_relations(rng), call))
         page += 1
 
 
 def more_triples(
-    view: View, do: Do, turn: Turn, start: Start, hop: Hop, rng: thoughts.Choice
+    view: View, do: Do, turn: Turn, entity: Entity, hop: Hop, rng: thoughts.Choice
 ) -> Generator[Any, Turn, list[Entity]]:
-    """What the hop leads to from a start: in `turn`, and on further pages where it was cut."""
-    found, page, speaker = view.found(turn, start.members, hop), 2, view.speaker
-    count = len(view.ends_of(start.members, hop)) if _is_cut(turn) else 0
+    """What the hop leads to from an entity: in `turn`, and on further pages where it was cut."""
+    found, page, speaker = view.found(turn, [entity], hop), 2, view.speaker
+    count = len(view.ends_of([entity], hop)) if _is_cut(turn) else 0
     while _is_cut(turn) and fits(speaker, Pages) and len(found) < count:
-        call = speaker.triples_page(start.name, hop.relation, page)
+        call = speaker.triples_page(view.name(entity), hop.relation, page)
         seen = view.answered(call)
         turn = seen or (yield from do(thoughts.next_triples(rng), call))
-        found += view.found(turn, start.members, hop)
+        found += view.found(turn, [entity], hop)
         page += 1
     return found
 

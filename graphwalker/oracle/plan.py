@@ -3,35 +3,21 @@
 import json
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Generator, Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Generator, Iterable, Sequence
+from typing import Any
 
 from graphwalker.errors import PolicyError, UserError
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Step
 from graphwalker.oracle import thoughts
-from graphwalker.oracle.speakers import (
-    Directed,
-    Members,
-    Numbers,
-    Shares,
-    Speaker,
-    Starts,
-    Typed,
-    WalkerSpeaker,
-    called,
-)
+from graphwalker.oracle.speakers import Directed, Speaker, WalkerSpeaker, called
 from graphwalker.policies.base import Completion, Request
 from graphwalker.protocols.base import ActionProtocol, FinalAnswer
 from graphwalker.query.query import Hop
-from graphwalker.query.type_nouns import is_called, phrases_in
 from graphwalker.question import Question
 from graphwalker.tools.base import Call, fits
-from graphwalker.tools.wide.references import ends
 from graphwalker.trajectory import Turn
 
 WALKER = WalkerSpeaker()
-_NAMED = 5
-"""Finds that a thought names where the next call may start at all of them at once."""
 Move = tuple[str, Call | FinalAnswer]
 Plan = Generator[Move, Turn, None]
 """Yields (thought, action), is sent the turn that came of it."""
@@ -86,13 +72,6 @@ class PlannedPolicy(ABC):
         self._plans.pop(key, None)
 
 
-class Start(NamedTuple):
-    """What a call starts at, as it names it, and the entities that this stands for."""
-
-    name: str
-    members: list[Entity]
-
-
 class View:
     """What an episode has seen so far: names by entity id, and every relation listed.
 
@@ -110,10 +89,6 @@ class View:
         self.graph = graph
         self.speaker = speaker
         self._names = {entity.id: entity.name for entity in topics}
-        self._topic_ids = list(self._names)
-        self._topics = frozenset(self._names)
-        self._results: dict[int, dict[str, None]] = {}
-        """Ids of the entities of each result, in its order."""
         self.listed: set[str] = set()
         self._last: Turn | None = None
         self._fresh: list[Entity] = []
@@ -147,106 +122,10 @@ class View:
         self._names.update((entity.id, entity.name) for entity in turn.shown)
         if not turn.error:
             self.listed.update(listed_in(turn))
-        if fits(self.speaker, Numbers) and turn.triples:
-            number = self.speaker.number(turn.observation)
-            frontier = self._started_at(turn)
-            found = self._reached(turn, frontier) if frontier else self._ends(turn)
-            self._results.setdefault(number, {}).update(dict.fromkeys(found))
-
-    def _ends(self, turn: Turn) -> Iterable[str]:
-        return ends(turn.triples, turn.shown[0].id, self._topics)
-
-    def _started_at(self, turn: Turn) -> set[str]:
-        """The ids of the result at which a call started; none where it names an entity."""
-        named = turn.action.get("arguments", {}).get("entity")
-        speaker = self.speaker
-        if not fits(speaker, Starts) or named in self._names.values():
-            return set()
-        results = self._results.items()
-        return next((set(ids) for n, ids in results if speaker.start(n) == named), set[str]())
-
-    def _reached(self, turn: Turn, frontier: Iterable[str]) -> Iterable[str]:
-        """The ids that the turn shows at the ends of its relations, seen from the frontier."""
-        shown = dict.fromkeys(e.id for e in turn.shown if e.id not in self._topics)
-        starts = [Entity(entity_id) for entity_id in frontier]
-        relations = dict.fromkeys(triple.relation for triple in turn.triples)
-        hops = (Hop(relation, way) for relation in relations for way in Direction)
-        reached = {end for hop in hops for end in self.ends_of(starts, hop)}
-        return [end for end in shown if end in reached]
 
     def name(self, entity: Entity) -> str:
-        """What the episode calls the entity: its name as shown, or its place in a result."""
-        return self._pointer(entity.id) or self._names.get(entity.id, entity.name)
-
-    def spoken(self, topic: Entity) -> str:
-        """What a thought calls a topic entity, which its call names: nothing with a speaker that
-        points."""
-        return "" if fits(self.speaker, Members) else self.name(topic)
-
-    def _pointer(self, entity_id: str) -> str:
-        """The entity's place among those of the question, or in the first result that holds it,
-        with a speaker that points."""
-        speaker = self.speaker
-        if not fits(speaker, Members):
-            return ""
-        if entity_id in self._topic_ids:
-            return speaker.member(0, self._topic_ids.index(entity_id) + 1)
-        for number, ids in self._results.items():
-            if number and entity_id in ids:
-                place = list(ids).index(entity_id) + 1
-                return speaker.start(number) if len(ids) == 1 else speaker.member(number, place)
-        return ""
-
-    def starts(self, frontier: Sequence[Entity]) -> list["Start"]:
-        """Where calls start for a hop from all of these: at results of several that are part of
-        the frontier as a whole, where calls may, and at the entities that are left."""
-        named = self.speaker.start if fits(self.speaker, Starts) else None
-        results = ((named(n), ids) for n, ids in self._results.items()) if named else ()
-        least = 1 if fits(self.speaker, Members) else 2
-        return starts_at(frontier, results, self._called, least)
-
-    def written(self, answers: Sequence[Entity], least: int = 1) -> tuple[str, ...]:
-        """The answers as the preset writes them: a result of at least so many entities that is
-        part of the answer as a whole by its number, all others by name."""
-        left = {entity.id: self.name(entity) for entity in answers}
-        every, pointed = frozenset(left), list[str]()
-        for number, found in self._results.items():
-            ids = found.keys()
-            whole = len(ids) >= least and ids <= every and not ids.isdisjoint(left)
-            if whole and number and fits(self.speaker, Numbers):
-                pointed.append(self.speaker.reference(number))
-                left = {key: name for key, name in left.items() if key not in found}
-        return (*pointed, *left.values())
-
-    def written_typed(self, answers: Sequence[Entity], text: str) -> tuple[str, ...]:
-        """The answers as what is of a type in a result, by a noun that the question's text has;
-        nothing where no noun tells them from the others of one result."""
-        speaker = self.speaker
-        if not fits(speaker, Typed):
-            return ()
-        wanted = {entity.id for entity in answers}
-        for number, found in self._results.items():
-            if not number or not wanted < found.keys():
-                continue
-            kinds = {i: self.graph.types(i) for i in found}
-            for noun in phrases_in(text):
-                if {i for i, of in kinds.items() if is_called(noun, of)} == wanted:
-                    return (speaker.typed(number, noun),)
-        return ()
-
-    def written_shared(
-        self, answers: Sequence[Entity], ends: Sequence[Sequence[Entity]]
-    ) -> tuple[str, ...]:
-        """The answers as what these ends share, by the results that they are; nothing where one of
-        them is no result, or where the results share anything else."""
-        speaker = self.speaker
-        if not fits(speaker, Shares):
-            return ()
-        ids = [{entity.id for entity in end} - self._topics for end in ends]
-        results = self._results.items()
-        numbers = [next((n for n, r in results if n and r.keys() == i), 0) for i in ids]
-        same = set[str].intersection(*ids) == {entity.id for entity in answers}
-        return (speaker.shared(numbers),) if answers and same and all(numbers) else ()
+        """Return the entity's name as the episode has shown it."""
+        return self._names.get(entity.id, entity.name)
 
     def look(self, entity: Entity | str, direction: Direction | None = None) -> Call:
         """The call that lists the relations of an entity, or of whatever has that name;
@@ -275,8 +154,6 @@ class View:
 
     def garbled(self, name: str, rng: random.Random) -> str:
         """The name with the last word of another known one, where no entity is called so."""
-        if name not in self._names.values():  # a place in a result
-            return ""
         others = sorted({known.split()[-1] for known in self._names.values() if known != name})
         rng.shuffle(others)
         for word in others:
@@ -323,26 +200,7 @@ class View:
         names = [self.name(entity) for entity in fresh]
         if relation and fresh and fits(self.speaker, Directed):
             return thoughts.found_by(self.speaker.named(relation), names, rng)
-        points = fits(self.speaker, Members)
-        if fresh and (points or (len(fresh) > _NAMED and fits(self.speaker, Starts))):
-            return thoughts.found_many(len(fresh), rng)
         return thoughts.found(names, rng) if fresh else ""
-
-
-def starts_at(
-    frontier: Sequence[Entity],
-    results: Iterable[tuple[str, Collection[str]]],
-    called: Callable[[Entity], str],
-    least: int = 2,
-) -> list[Start]:
-    """Where calls start for a hop from all of these: at results (their names, and the ids of their
-    entities) of at least so many entities that are part of the frontier as a whole, and at those
-    left."""
-    left, found = {entity.id: entity for entity in frontier}, list[Start]()
-    for name, ids in results:
-        if len(ids) >= least and left.keys() >= set(ids):
-            found.append(Start(name, [left.pop(e.id) for e in frontier if e.id in ids]))
-    return [*found, *(Start(called(entity), [entity]) for entity in left.values())]
 
 
 def narrated(view: View, plan: Plan, rng: thoughts.Choice) -> Plan:

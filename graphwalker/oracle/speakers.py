@@ -1,18 +1,11 @@
 """Speakers: how the oracle's moves are written as the calls of one preset's tools."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
 from graphwalker.graphs.base import FLATTENED, Direction, Entity
 from graphwalker.query.query import Hop
 from graphwalker.tools.base import Call, fits
-from graphwalker.tools.wide.references import (
-    member_reference,
-    reference,
-    result_number,
-    shared_reference,
-    typed_reference,
-)
 
 
 class Speaker(Protocol):
@@ -43,60 +36,6 @@ class Pages(Protocol):
 
     def triples_page(self, entity: str, relation: str, page: int) -> Call:
         """A further page of `triples`."""
-        ...
-
-
-@runtime_checkable
-class Numbers(Protocol):
-    """What a speaker has besides, where an answer may point at what a call showed."""
-
-    def number(self, observation: str) -> int:
-        """The number of an observation's triples, 0 where it has none."""
-        ...
-
-    def reference(self, number: int) -> str:
-        """What an answer writes for all entities that these triples lead to."""
-        ...
-
-
-@runtime_checkable
-class Shares(Protocol):
-    """What a speaker has besides, where an answer may point at what several calls showed."""
-
-    def shared(self, numbers: Sequence[int]) -> str:
-        """What an answer writes for the entities that all of these results hold."""
-        ...
-
-
-@runtime_checkable
-class Typed(Protocol):
-    """What a speaker has besides, where an answer may point at what is of a type in a result."""
-
-    def typed(self, number: int, noun: str) -> str:
-        """What an answer writes for the entities of that result that the noun calls."""
-        ...
-
-
-@runtime_checkable
-class Starts(Protocol):
-    """What a speaker has besides, where a call may start at all entities of a result."""
-
-    def start(self, number: int) -> str:
-        """What a call names them by, in place of an entity's name."""
-        ...
-
-
-@runtime_checkable
-class Members(Protocol):
-    """What a speaker has besides, where calls, thoughts and answers point at what results hold
-    wherever they can, however few it is."""
-
-    def start(self, number: int) -> str:
-        """As of `Starts`."""
-        ...
-
-    def member(self, number: int, place: int) -> str:
-        """What stands for one entity of a result, places counted from 1."""
         ...
 
 
@@ -230,37 +169,3 @@ class Directed(Protocol):
 def called(speaker: Speaker, entity: Entity) -> str:
     """What a call names the entity by: its shown name, or its id."""
     return entity.id if fits(speaker, Directed) and speaker.by_id else entity.name
-
-
-class ReferenceSpeaker(PagedSpeaker):
-    """The same, and points at results that are the answer as a whole."""
-
-    def number(self, observation: str) -> int:
-        return result_number(observation)
-
-    def reference(self, number: int) -> str:
-        return reference(number)
-
-    def shared(self, numbers: Sequence[int]) -> str:
-        return shared_reference(numbers)
-
-
-class TypedSpeaker(ReferenceSpeaker):
-    """The same, and points at what is of a type in a result."""
-
-    def typed(self, number: int, noun: str) -> str:
-        return typed_reference(number, noun)
-
-
-class FrontierSpeaker(ReferenceSpeaker):
-    """The same, and starts at results that are the frontier as a whole."""
-
-    def start(self, number: int) -> str:
-        return reference(number)
-
-
-class PointingSpeaker(FrontierSpeaker):
-    """The same, and names nothing but what the question does."""
-
-    def member(self, number: int, place: int) -> str:
-        return member_reference(number, place)

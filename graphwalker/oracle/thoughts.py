@@ -56,12 +56,6 @@ def found_by(relation: str, names: Sequence[str], rng: Choice) -> str:
     return _pick(rng, f"{relation}: {', '.join(names)}.", f"By {relation}: {', '.join(names)}.")
 
 
-def found_many(count: int, rng: Choice) -> str:
-    """What a step gave, more than is worth naming."""
-    entities = "one entity" if count == 1 else f"{count} entities"
-    return _pick(rng, f"Found {count}.", f"This gives {entities}.")
-
-
 def move(entity: str, phrase: str, rng: Choice) -> str:
     """A step gave an entity; continue from it with the next phrase."""
     return _pick(
@@ -77,13 +71,6 @@ def move_many(count: int, entity: str, phrase: str, rng: Choice) -> str:
         rng,
         f"Of {count}, now {entity}.",
         f"One of {count}: I check {entity} for {_about(phrase)}.",
-    )
-
-
-def move_all(count: int, phrase: str, rng: Choice) -> str:
-    """A step gave several entities; continue from all of them at once."""
-    return _pick(
-        rng, f"Go on from all {count}.", f"Next, from all {count}: {_about(phrase, 'them')}."
     )
 
 
@@ -150,12 +137,6 @@ def answer(names: Sequence[str], rng: Choice) -> str:
     if len(names) == 1:
         return _pick(rng, "That is the answer.", "This answers the question.")
     return _pick(rng, f"These {len(names)} are the answer.", f"All {len(names)} are answers.")
-
-
-def answer_shared(branches: int, rng: Choice) -> str:
-    """A conjunction's answer, where it points at what the results share."""
-    every = "both" if branches == 2 else "all"
-    return _pick(rng, f"What {every} share.", f"The answer is what {every} results share.")
 
 
 def answer_both(names: Sequence[str], rng: Choice, branches: int = 2) -> str:

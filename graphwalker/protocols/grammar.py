@@ -37,10 +37,6 @@ class WithGrammar(Protocol):
         ...
 
 
-OF_QUESTION = "#0."
-"""How places of the question's own entities begin, which are no answers."""
-
-
 @dataclass(slots=True)
 class Shown:
     """What an episode has shown so far, as a grammar needs it."""
@@ -48,37 +44,21 @@ class Shown:
     names: dict[str, str] = field(default_factory=dict[str, str])
     """Ids of entities by the names shown; `""` for a topic entity without an id."""
     listed: dict[str, dict[str, None]] = field(default_factory=dict[str, dict[str, None]])
-    """Relations by the id of the entity at which they were listed, or the reference."""
+    """Relations by the id of the entity at which they were listed."""
     relations: dict[str, None] = field(default_factory=dict[str, None])
     spent: set[tuple[str, str, str]] = field(default_factory=set[tuple[str, str, str]])
     """(tool, entity's name, relation or `""`) of calls that would show nothing new."""
     cut: dict[tuple[str, str, str], int] = field(default_factory=dict[tuple[str, str, str], int])
     """The last page shown of such calls that have a further one, where there are pages."""
-    references: int = 0
-    """Results are numbered up to this, where an answer may point at them."""
-    nowhere: set[str] = field(default_factory=set[str])
-    """References to results that lead to entities of the question alone, which are no answers."""
-    shared: list[str] = field(default_factory=list[str])
-    """References to what several results share, and to what is of a type, where an answer may hold
-    them."""
-    starts: list[str] = field(default_factory=list[str])
-    """References at which a call may start, where it may."""
-    places: dict[str, str] = field(default_factory=dict[str, str])
-    """Ids of entities by their places in results. Where there are any, calls and answers point, and
-    name nothing."""
     choices: Choices | None = None
     """What the tools know about the arguments of calls, where they are functions."""
 
     def add(self, turn: Turn) -> None:
         """Take in what a turn has shown."""
         self.names.update((entity.name, entity.id) for entity in turn.shown)
-        named = str(turn.action.get("arguments", {}).get(ENTITY))
-        # What a call names may be a reference, which stands for several entities.
-        started = [named] if named in self.starts else []
         for entity_id, hops in turn.listed:
             found = dict.fromkeys(hop.relation for hop in hops)
-            for key in (entity_id, *started):
-                self.listed.setdefault(key, {}).update(found)
+            self.listed.setdefault(entity_id, {}).update(found)
             self.relations.update(found)
         if "tool" in turn.action:
             arguments: dict[str, Any] = turn.action["arguments"]
@@ -168,7 +148,7 @@ class TagGrammar:
     def _choices(self, tool: str, place: "_Place") -> list[str] | None:
         """What the string at a place may be; None where it may be anything."""
         if not tool:
-            return self._answers()
+            return list(self.shown.names)
         keys = self.tools.get(tool, ())
         key = keys[place.argument] if place.argument < len(keys) else ""
         if key == ENTITY:
@@ -201,26 +181,16 @@ class TagGrammar:
     def _begin(self, tool: str, argument: int) -> bytes:
         return b'["' if self.tools[tool][argument] == LIST else b'"'
 
-    def _answers(self) -> list[str]:
-        every = (f"#{n}" for n in range(1, self.shown.references + 1))
-        numbered = [one for one in every if one not in self.shown.nowhere]
-        if places := self.shown.places:
-            found = [place for place in places if not place.startswith(OF_QUESTION)]
-            return [*numbered, *found, *self.shown.shared]
-        return [*self.shown.names, *numbered, *self.shown.shared]
-
     def _entities(self, tool: str, keys: Sequence[str]) -> list[str]:
-        known = self.shown.places or self.shown.names
-        names = [name for name, entity_id in known.items() if not is_literal(entity_id)]
-        names += self.shown.starts
+        known = self.shown.names.items()
+        names = [name for name, entity_id in known if not is_literal(entity_id)]
         if any(key in RELATIONS for key in keys):
             return [name for name in names if self._relations(tool, name)]
         return [name for name in names if not self._made(tool, name, "")]
 
     def _relations(self, tool: str, name: str) -> list[str]:
         shown = self.shown
-        entity_id = shown.places.get(name) or shown.names.get(name, name)
-        here = shown.listed.get(entity_id, shown.relations)
+        here = shown.listed.get(shown.names.get(name, name), shown.relations)
         return [relation for relation in here if not self._made(tool, name, relation)]
 
     def _made(self, tool: str, name: str, relation: str) -> bool:

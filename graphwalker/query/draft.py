@@ -1,5 +1,6 @@
 """How a query is put into words: the question's text, the phrase of each hop, and its readings."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -7,7 +8,6 @@ from typing import Any
 from graphwalker.graphs.base import Direction
 from graphwalker.query.constraint import Constraint
 from graphwalker.query.query import Hop, Query, parse_hop
-from graphwalker.query.type_nouns import last_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,3 +98,13 @@ def _constraint(constraint: Constraint) -> str:
 
 def _label(relation: str) -> str:
     return last_words(relation) or "relation"
+
+
+def last_words(some_id: str) -> str:
+    """Return the last words of an id of a relation or a type, whatever separates them.
+
+    >>> last_words("location.us_county"), last_words("http://x.org/p#bornIn")
+    ('us county', 'born in')
+    """
+    last = re.split(r"[./:#]", some_id.rstrip("./:#"))[-1]
+    return " ".join(re.findall(r"[^\W_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", last).lower()))

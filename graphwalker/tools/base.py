@@ -153,42 +153,6 @@ class References(Protocol):
         ...
 
 
-@runtime_checkable
-class SharedReferences(References, Protocol):
-    """What a toolbox has besides, where an answer may point at what several calls showed."""
-
-    def shared(self) -> list[str]:
-        """References to what results share, where they share any."""
-        ...
-
-
-@runtime_checkable
-class TypedReferences(References, Protocol):
-    """What a toolbox has besides, where an answer may point at what is of a type in a result."""
-
-    def typed(self) -> list[str]:
-        """References to what is of a type, where that is a part of a result."""
-        ...
-
-
-@runtime_checkable
-class Frontiers(References, Protocol):
-    """What a toolbox has besides, where a call may start at all that another call led to."""
-
-    def members(self, name: str) -> tuple[Entity, ...]:
-        """The entities that a call's argument stands for; none where it is no reference."""
-        ...
-
-
-@runtime_checkable
-class WithPlaces(References, Protocol):
-    """What a toolbox has besides, where calls and answers may point at single entities."""
-
-    def places(self) -> dict[str, str]:
-        """Ids of entities by their places; none where they are to be named."""
-        ...
-
-
 Choices = Callable[[Call, str], Sequence[str | int | float | bool] | None]
 """Which values an argument of a call may have, given the arguments that are written before it."""
 

@@ -73,8 +73,8 @@ def test_without_a_config_beside_the_data_its_trajectories_say_where_they_were_m
 
 
 def test_trajectories_say_with_which_options_they_were_made(world):
-    options = {"types": True, "show_types": True}
-    there = EnvironmentConfig(preset="graphwalker-wide", options=options)
+    options = {"exemplars": 1}
+    there = EnvironmentConfig(preset="search-on-graph", options=options)
     about = Environment(toy_graph(), there).provenance
     walks = list(read_jsonl(world / "bare" / "walks.jsonl"))
     out = world / "wide" / "walks.jsonl"

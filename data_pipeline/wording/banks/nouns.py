@@ -11,7 +11,6 @@ from typing import Any
 from data_pipeline.wording.ids.inflection import pluralised
 from data_pipeline.wording.kinds_of_nodes import SAYS_NOTHING, type_noun
 from graphwalker.graphs.base import Entity
-from graphwalker.query.type_nouns import has_noun, table
 
 Types = Callable[[str], Sequence[str]]
 """The types of an entity, by its id."""
@@ -34,6 +33,14 @@ class _Wanted:
             return True
         fit = self.one_of is None or not self.one_of.isdisjoint(kinds)
         return fit and self.none_of.isdisjoint(kinds)
+
+
+@cache
+def nouns_by_type() -> dict[str, tuple[str, ...]]:
+    """Return the nouns of the types of Freebase that questions are made for (`types.toml`)."""
+    path = files("data_pipeline.wording").joinpath("banks", "types.toml")
+    rows = tomllib.loads(path.read_text(encoding="utf-8"))["type"]
+    return {kind: tuple(row["nouns"]) for row in rows for kind in row["ids"]}
 
 
 @cache
@@ -76,9 +83,9 @@ def nouns_of_type(kind: str) -> tuple[str, ...]:
     >>> nouns_of_type("common.topic")
     ()
     """
-    if kind in table():
-        return table()[kind]
-    if not has_noun(kind):
+    if kind in nouns_by_type():
+        return nouns_by_type()[kind]
+    if "." in kind and not {"/", ":"} & set(kind):  # another type of Freebase
         return ()
     noun = type_noun(re.split(r"[/#:]", kind)[-1])
     return () if noun in SAYS_NOTHING or not noun.isascii() else (noun, pluralised(noun))
@@ -102,7 +109,7 @@ def tells_apart(kind: str, candidates: Sequence[Entity], types: Types) -> bool:
     names = (f" {candidate.name.casefold()} " for candidate in left)
     if any(f" {noun} " in name for name in names for noun in nouns):
         return False
-    if kind not in table():
+    if kind not in nouns_by_type():
         return True
     others = set(_table()["others"].get(kind, ()))
     if others and any(others.isdisjoint(kinds) for kinds in left.values()):

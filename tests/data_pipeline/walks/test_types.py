@@ -13,24 +13,18 @@ from data_pipeline.wording.banks.nouns import nouns_of_type, tells_apart
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.rollout import rollout
 from graphwalker.ceilings.ceiling import reach_of
-from graphwalker.errors import GraphError, UserError
+from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl, write_jsonl
 from graphwalker.graphs.base import Direction, Entity
-from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.graphs.open import open_graph
 from graphwalker.policies.base import Sampling
 from graphwalker.policies.config import PolicyConfig
 from graphwalker.policies.load import load_policy
-from graphwalker.policies.scripted import ScriptedPolicy
 from graphwalker.query.constraint import TYPE, Constraint, constraint_fault, kept
 from graphwalker.query.query import Branch, Hop, Query
-from graphwalker.query.type_nouns import is_called, wanted_noun
 from graphwalker.question import Answer, Question
 from graphwalker.ranking.learned.examples import examples
 from graphwalker.scoring import score
-from graphwalker.tools.base import Call, Observation, ToolBox, TypedReferences
-from graphwalker.tools.wide.references import result_number
-from graphwalker.trajectory import StopReason
 from support.backends import compiled, in_memory, write
 from support.oxigraph import load_store, node_id
 
@@ -201,169 +195,20 @@ def test_a_graph_without_types_refuses_the_mix_in_one_line(tmp_path):
         make_walks(tmp_path / "graph", config, tmp_path / "out")
 
 
-@pytest.fixture
-def typed_environment(graph) -> Environment:
-    settings = EnvironmentConfig(preset="graphwalker-wide", options={"types": True})
-    return Environment(graph, settings)
-
-
-def test_an_answer_may_point_at_what_is_of_a_type(made, typed_environment):
-    oracle = load_policy(PolicyConfig(model="oracle"), environment=typed_environment)
-    found = rollout(questions(made), typed_environment, oracle, Sampling(), concurrency=1)
-    for run in found:
+def test_the_oracle_names_what_is_of_a_type(made, graph):
+    wide = Environment(graph, EnvironmentConfig(preset="graphwalker-wide"))
+    oracle = load_policy(PolicyConfig(model="oracle"), environment=wide)
+    for run in rollout(questions(made), wide, oracle, Sampling(), concurrency=1):
         assert score(run)["em"] == 1.0, run.question.text
-        one_hop = len(run.question.query.branches[0].hops) == 1
-        assert not one_hop or "#1 countr" in run.turns[-1].completion, run.turns[-1].completion
 
 
-def after_a_look(environment: Environment) -> ToolBox:
-    """The tools of an episode that has seen the neighbors of Arvenia: two countries and a sea."""
-    tools = environment.toolbox(Question("q", "What?", (Entity("m.c0", "Arvenia"),), ()))
-    tools.call(Call("get_relations", {"entity": "Arvenia"}))
-    tools.call(Call("get_triples", {"entity": "Arvenia", "relations": [ADJOINS]}))
-    return tools
-
-
-@pytest.mark.parametrize(
-    ("written", "names"),
-    [
-        ("#1 countries", {"Belmark", "Hestany"}),
-        ("#1 Country", {"Belmark", "Hestany"}),
-        ("#1", {"Belmark", "Hestany", "Azure Basin"}),
-    ],
-)
-def test_a_noun_keeps_what_it_calls(written, names, typed_environment):
-    tools = after_a_look(typed_environment)
-    assert isinstance(tools, TypedReferences)
-    assert set(tools.resolve([written])) == names
-    assert tools.typed()[:2] == ["#1 country", "#1 countries"]
-
-
-@pytest.mark.parametrize(
-    ("written", "complaint"),
-    [
-        ("#1 rivers", "nothing that #1 leads to has the type 'rivers'"),
-        ("#2 countries", "there is no #2; #1 is the only one"),
-    ],
-)
-def test_a_noun_that_calls_nothing_is_told_so(written, complaint, typed_environment):
-    tools = after_a_look(typed_environment)
-    assert isinstance(tools, TypedReferences)
-    seen = tools.resolve([written])
-    assert isinstance(seen, Observation)
-    assert complaint in seen.text
-
-
-def test_a_graph_that_is_down_when_types_are_read_is_no_answer(
-    made, graph, typed_environment, monkeypatch
-):
-    def down(self, entity_id):
-        raise GraphError("the graph is down")
-
-    oracle = load_policy(PolicyConfig(model="oracle"), environment=typed_environment)
-    question = next(q for q in questions(made) if q.hops == 1)
-    (whole,) = rollout([question], typed_environment, oracle, Sampling(), concurrency=1)
-    lines = {question.id: [turn.completion for turn in whole.turns]}
-    monkeypatch.setattr(type(graph), "types", down)
-    scripted = ScriptedPolicy(lines)
-    (lost,) = rollout([question], typed_environment, scripted, Sampling(), concurrency=1)
-    assert (lost.stop, lost.answer) == (StopReason.GRAPH_ERROR, None)
-
-
-def test_types_are_an_option_that_is_off(graph, typed_environment):
-    plain = Environment(graph, EnvironmentConfig(preset="graphwalker-wide"))
-    tools = after_a_look(plain)
-    assert isinstance(tools, TypedReferences)
-    assert tools.typed() == []
-    assert tools.resolve(["#1 countries"]) == ("#1 countries",)
-    assert "countries" not in tools.signatures()
-    assert "countries" in after_a_look(typed_environment).signatures()
-
-
-@pytest.mark.parametrize("types", [False, True])
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("Which countries border Arvenia?", "(countries: 2 of 3) "),
-        ("what two nations border Arvenia?", "(nations: 2 of 3) "),
-        ("in which city is Arvenia?", "(city: none) "),
-        ("Who borders Arvenia?", ""),
-        ("What borders the country Arvenia?", ""),
-    ],
-)
-def test_a_result_says_how_much_of_it_is_of_the_type_asked_for(text, shown, types, graph):
-    options = {"types": types, "show_types": True}
-    there = Environment(graph, EnvironmentConfig(preset="graphwalker-wide", options=options))
-    tools = there.toolbox(Question("q", text, (Entity("m.c0", "Arvenia"),), ()))
-    tools.call(Call("get_relations", {"entity": "Arvenia"}))
-    seen = tools.call(Call("get_triples", {"entity": "Arvenia", "relations": [ADJOINS]}))
-    assert seen.text.startswith(f"#1: {shown}[Arvenia, ")
-    assert result_number(seen.text) == 1
-    assert "of the type that the question asks for" in tools.signatures()
-    assert isinstance(tools, TypedReferences)
-    assert bool(tools.typed()) is types
-
-
-@pytest.mark.parametrize(
-    ("types", "text", "shown"),
-    [
-        ({"a": ["T"], "b": ["Castle"], "c": ["Abbey"]}, "Which castle?", "(castle: 1 of 2) "),
-        ({"a": ["T"], "b": ["Castle"], "c": ["Castle"]}, "Which castle?", "(castle: all) "),
-        ({"a": ["T"], "b": ["Abbey"], "c": ["Abbey"]}, "Which castle?", ""),  # no such type is met
-        ({"a": ["T"], "b": ["Abbey"], "c": ["Abbey"]}, "Which country?", ""),
-        ({}, "Which castle?", ""),
-    ],
-)
-def test_a_graph_of_ones_own_says_nothing_of_types_that_it_may_not_have(types, text, shown):
-    names = {i: i.upper() for i in "abc"}
-    graph = MemoryGraph([("a", "visited", "b"), ("a", "visited", "c")], names, types)
-    options = {"show_types": True}
-    there = Environment(graph, EnvironmentConfig(preset="graphwalker-wide", options=options))
-    tools = there.toolbox(Question("q", text, (Entity("a", "A"),), ()))
-    tools.call(Call("get_relations", {"entity": "A"}))
-    seen = tools.call(Call("get_triples", {"entity": "A", "relations": ["visited"]}))
-    assert seen.text.startswith(f"#1: {shown}[A, visited, ")
-
-
-def test_types_that_are_shown_are_read_from_the_graph(graph, monkeypatch):
-    calls = (
-        Call("get_relations", {"entity": "Arvenia"}),
-        Call("get_triples", {"entity": "Arvenia", "relations": [ADJOINS]}),
-    )
-    question = Question("q", "Which country is it?", (Entity("m.c0", "Arvenia"),), ())
-
-    def looked(**options: bool) -> Observation:
-        settings = EnvironmentConfig(preset="graphwalker-wide", options=options)
-        tools = Environment(graph, settings).toolbox(question)
-        return [tools.call(call) for call in calls][-1]
-
-    shown, plain = looked(show_types=True), looked()
-    assert shown.graph_calls == plain.graph_calls + 3  # two countries and a sea
-    assert shown.text == plain.text.replace("#1: ", "#1: (country: 2 of 3) ")
-
-    def down(self, entity_id):
-        raise GraphError("the graph is down")
-
-    monkeypatch.setattr(type(graph), "types", down)
-    assert looked().text == plain.text
-    with pytest.raises(GraphError):
-        looked(show_types=True)
-
-
-def test_more_types_are_known_than_questions_are_made_for():
-    assert nouns_of_type("language.human_language") == ()
-    assert is_called("languages", ["language.human_language"])
-    assert wanted_noun("what language is it?", ["common.topic"]) == "language"
-    assert wanted_noun("what languages are these?", ["Person"]) == ""
-
-
-def test_a_gold_path_with_a_condition_is_answered_by_its_noun(typed_environment):
+def test_a_gold_path_with_a_condition_is_answered_by_its_gold_names(graph):
     """As WebQSP has it: the path leads to seas, too; the gold answers are the countries."""
     gold = tuple(Answer(NAMES[i], i) for i in ("m.c1", "m.c7"))
     query = Query((Branch(Entity("m.c0", "Arvenia"), (Hop(ADJOINS),)),))
     asks = "which countries border arvenia?"
     question = Question("q", asks, (Entity("m.c0", "Arvenia"),), gold, query=query)
-    oracle = load_policy(PolicyConfig(model="oracle"), environment=typed_environment)
-    (run,) = rollout([question], typed_environment, oracle, Sampling(), concurrency=1)
-    assert '"#1 countries"' in run.turns[-1].completion
+    wide = Environment(graph, EnvironmentConfig(preset="graphwalker-wide"))
+    oracle = load_policy(PolicyConfig(model="oracle"), environment=wide)
+    (run,) = rollout([question], wide, oracle, Sampling(), concurrency=1)
     assert score(run)["em"] == 1.0

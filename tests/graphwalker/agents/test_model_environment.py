@@ -155,7 +155,7 @@ def test_a_trained_ranker_travels_with_the_model(tmp_path: Path, caplog):
     [
         ({"constrained": True}, {"constrained": False}),
         ({"ranker": "stems"}, {"ranker": "bm25"}),
-        ({"preset": "graphwalker-frontier", "options": {"ends": 7}}, {"options": {}}),
+        ({"preset": "search-on-graph", "options": {"exemplars": 1}}, {"options": {}}),
     ],
 )
 def test_a_default_that_is_written_down_wins_over_the_model(tmp_path, caplog, trained, given):

@@ -13,8 +13,8 @@ from graphwalker.protocols.grammar import Shown
 from graphwalker.protocols.tags import TagProtocol
 from graphwalker.query.query import Hop
 from graphwalker.tools.base import Call, Listed
+from graphwalker.tools.paged import PAGE
 from graphwalker.tools.walker import EXAMPLES
-from graphwalker.tools.wide.paged import PAGE
 from graphwalker.trajectory import Turn
 
 TOPIC = Entity("m.1", 'Anna "Kö" Kovar')
@@ -172,48 +172,3 @@ def test_an_answer_names_each_entity_once_and_ends_after_the_last():
     opening = '<answer> ["Anna \\"Kö\\" Kovar", "'
     assert choices(grammar(LOOK, ASK), opening) == ['Oslo \\u003c/kg-query>"', '1999"']
     assert choices(grammar(LOOK, ASK), f'{opening}1999", "') == ['Oslo \\u003c/kg-query>"!']
-
-
-def test_an_answer_may_be_what_results_share():
-    shown = Shown({TOPIC.name: TOPIC.id}, references=2, shared=["#1 & #2"])
-    made = TagProtocol(EXAMPLES, PAGE).grammar(shown)
-    assert choices(made, '<answer> ["#') == ['#1"', '#2"', '#1 & #2"']
-    assert choices(made, '<answer> ["#1 ') == ['#1 & #2"']
-
-
-def test_an_answer_is_no_result_that_leads_to_the_question_alone():
-    shown = Shown({TOPIC.name: TOPIC.id}, references=3, nowhere={"#2"})
-    made = TagProtocol(EXAMPLES, PAGE).grammar(shown)
-    assert choices(made, '<answer> ["#') == ['#1"', '#3"']
-
-
-def test_a_call_may_start_at_a_result_and_takes_what_was_listed_there():
-    shown = Shown({TOPIC.name: TOPIC.id}, starts=["#1"])
-    for turn in (LOOK, ASK):
-        shown.add(turn)
-    made = TagProtocol(EXAMPLES, PAGE).grammar(shown)
-    assert choices(made, '<kg-query> get_relations("')[-1] == '#1"'
-    opening = '<kg-query> get_triples("#1", ["'
-    assert choices(made, opening) == ['a.b"', 'a.c"']  # not listed there: any that was seen
-    start = {"tool": "get_relations", "arguments": {"entity": "#1"}}
-    listed = (Listed("m.2", (Hop("a.b"),)), Listed("m.3", (Hop("a.d"),)))
-    shown.add(replace(LOOK, action=start, listed=listed))
-    assert choices(made, opening) == ['a.b"', 'a.d"']
-    assert '#1"' not in choices(made, '<kg-query> get_relations("')
-
-
-@pytest.mark.parametrize("seed", range(30))
-def test_any_text_is_read_without_a_fault(seed):
-    rng = random.Random(seed)
-    parts = [*'"\\[],() éa', "<answer>", "<kg-query>", "get_triples(", 'get_relations("']
-    made = grammar(LOOK, ASK)
-    for _ in range(300):
-        text = "".join(rng.choices(parts, k=rng.randrange(25))).encode()
-        rest = made.continuations(text[: rng.randrange(len(text) + 1)])
-        assert rest is None or all(rest)
-
-
-@pytest.mark.parametrize("relations", [7, None, [], [1, ["x"]], {"a": 1}, "a.b"])
-def test_a_call_with_odd_arguments_is_taken_in(relations):
-    odd = replace(ASK, action={"tool": "get_triples", "arguments": {"relations": relations}})
-    assert choices(grammar(LOOK, odd), '<kg-query> get_relations("')

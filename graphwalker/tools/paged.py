@@ -126,7 +126,7 @@ class PagedTools(WalkerTools):
         ]
 
     def _written(self, entity: Entity, hops: Sequence[PagedEnds], starts: Sequence[int]) -> Page:
-        page, size = self._empty_page(), self._page_size
+        page, size = Page(self._book, self._settings.max_observation_chars), self._page_size
         for (relation, direction, ends, total), start in zip(hops, starts, strict=True):
             page.add(entity, relation, direction, ends[start : start + size], total - start)
         return page
@@ -135,9 +135,6 @@ class PagedTools(WalkerTools):
     def _page_size(self) -> int:
         """What a page shows of each relation and direction."""
         return self._settings.triples_per_relation
-
-    def _empty_page(self) -> Page:
-        return Page(self._book, self._settings.max_observation_chars)
 
     def _no_page(self, last: int, form: Callable[[int], str]) -> Observation:
         return self._error(

@@ -8,8 +8,8 @@ from graphwalker.protocols.base import Malformed
 from graphwalker.protocols.tags import TagProtocol
 from graphwalker.question import Question
 from graphwalker.tools.base import Call, Observation
+from graphwalker.tools.paged import PAGE, PagedTools
 from graphwalker.tools.walker import EXAMPLES, WalkerSettings, WalkerTools
-from graphwalker.tools.wide.paged import PAGE, PagedTools
 
 TRIPLES = [
     *(("m.a", "x.y.likes", f"m.b{i}") for i in range(7)),
