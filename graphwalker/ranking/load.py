@@ -1,13 +1,14 @@
 """The ranker that a setting names: a trained one, BM25, a chat model over it, or the user's own."""
 
 import inspect
-from collections.abc import Mapping
+import reprlib
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from graphwalker.errors import UserError
+from graphwalker.errors import GraphWalkerError, UserError
 from graphwalker.files import digest
-from graphwalker.named import find, is_own, own
+from graphwalker.named import failure, find, is_own, own
 from graphwalker.ranking.bm25 import Ranker, bm25, bm25_ids
 from graphwalker.ranking.chat import ChatReranker, RerankerConfig
 from graphwalker.ranking.stems import bm25_stems
@@ -33,12 +34,51 @@ def load_ranker(name: str, reranker: RerankerConfig, count: int) -> Ranker:
 
         return read_ranker(name)
     found: Any = find(RANKERS, name, "ranker")
-    if inspect.isclass(found):
-        found = found()
-    ranker = getattr(found, "rank", found)
-    if not callable(ranker):
-        raise UserError(f"ranker {name}: neither a function nor an object with a method rank")
-    return ranker  # pyright: ignore[reportReturnType]
+    return OwnRanker(name, found) if is_own(name) else found
+
+
+class OwnRanker:
+    """A ranker of the user's own; what is wrong with it is one line that says where it stands."""
+
+    def __init__(self, name: str, found: Any) -> None:
+        self._name, self._rank = name, found
+        if inspect.isclass(found):
+            self._rank = self._guarded(found)
+        self._rank = getattr(self._rank, "rank", self._rank)
+        if not callable(self._rank):
+            raise UserError(f"ranker {name}: neither a function nor an object with a method rank")
+
+    def __call__(self, question: str, entity: str, relations: tuple[str, ...]) -> Sequence[str]:
+        ranked = self._guarded(self._rank, question, entity, relations)
+        if not isinstance(ranked, Sequence) or isinstance(ranked, str):
+            raise self._wrong(ranked)
+        known = set(relations)
+        for relation in ranked:
+            if not isinstance(relation, str) or relation not in known:
+                raise self._wrong(ranked, f", where {relation!r} is none of the relations")
+        return ranked
+
+    def _guarded(self, call: Callable[..., Any], *arguments: Any) -> Any:
+        try:
+            return call(*arguments)
+        except GraphWalkerError:
+            raise
+        except Exception as error:
+            trace = error.__traceback__
+            inside = trace and trace.tb_next  # else the call itself does not fit
+            text = failure(error) if inside else f"{type(error).__name__}: {error}{self._place()}"
+            raise UserError(f"ranker {self._name}: {text}") from error
+
+    def _wrong(self, ranked: Any, why: str = "") -> UserError:
+        return UserError(
+            f"ranker {self._name}: returns {reprlib.repr(ranked)}{why}{self._place()}; it must "
+            "return a list of relations that it was given"
+        )
+
+    def _place(self) -> str:
+        """Where the ranker's code begins."""
+        code = getattr(self._rank, "__code__", None)
+        return f" ({code.co_filename}, line {code.co_firstlineno})" if code else ""
 
 
 def is_learned(ranker: Ranker) -> bool:

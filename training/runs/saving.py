@@ -40,6 +40,9 @@ class WholeCheckpoints:
 
     def save_model(self: Any, output_dir: str | None = None, _internal_call: bool = False) -> None:
         """With the environment of the run, so that every saved model carries it."""
+        for adapter in getattr(self.model, "peft_config", {}).values():
+            if isinstance(adapter.target_modules, set):  # equal runs write equal files
+                adapter.target_modules = sorted(adapter.target_modules)
         super().save_model(output_dir, _internal_call)  # type: ignore[misc]
         if self.args.should_save and output_dir not in (None, self.args.output_dir):
             copy_environment(self.args.output_dir, str(output_dir))

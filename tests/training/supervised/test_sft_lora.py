@@ -10,6 +10,7 @@ pytest.importorskip("trl")
 from pydantic import ValidationError  # noqa: E402
 
 from graphwalker.errors import UserError  # noqa: E402
+from graphwalker.files import read_json  # noqa: E402
 from support.run_toys import curve, lines, make_sft_place, sft_config  # noqa: E402
 from training.sft import run_sft  # noqa: E402
 
@@ -42,6 +43,12 @@ def test_the_final_folder_holds_the_adapter_of_every_linear_layer_but_the_head(t
     assert len(weights) == 2 * 2 * 7  # A and B, two layers, seven matrices each
     assert all(min(tensor.shape) == 8 for tensor in weights.values())
     assert not (trained / "final" / "model.safetensors").exists()
+
+
+def test_equal_runs_write_equal_adapter_configs(trained) -> None:
+    for folder in (trained / "final", trained / "checkpoint-30"):
+        targets = read_json(folder / "adapter_config.json")["target_modules"]
+        assert targets == sorted(targets) and len(targets) == 7
 
 
 @pytest.mark.long
