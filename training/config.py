@@ -207,13 +207,6 @@ class TinyModelConfig(Config):
     """Each entity name of the graph is one token, so that a name is copied in one step. For small
     worlds: the vocabulary must hold them all, and training must show them all. A name that it never
     showed is copied wrongly (docs/training.md, MetaQA)."""
-    phrases: int = Field(default=0, ge=0)
-    """So many texts that demonstrated turns repeat word for word (`, this fits. </think>`, and the
-    call behind it) are one token each, and so are references such as `#1`
-    (`training/models/phrases.py`): shorter rows, fewer steps of a rollout."""
-    implied_commas: bool = False
-    """The comma between a word and a relation's token costs no token: listings of relations are
-    half as long."""
     layers: int = Field(default=4, ge=1)
     """Transformer layers."""
     hidden: int = Field(default=128, ge=8)
@@ -227,9 +220,6 @@ class TinyModelConfig(Config):
     """Width of the feed-forward layers."""
     rope_theta: float = Field(default=1_000_000.0, gt=0)
     """Base of the rotary positions. High, as small heads match names by what turns slowly."""
-    relation_words: bool = False
-    """A relation's token is read by its words (`film.film.language` by `language`), so that one
-    that no demonstration takes can be chosen, too (`training/models/relation_words.py`)."""
     init_std: float = Field(default=0.06, gt=0)
     """Spread of the initial weights; a narrow model learns slowly from the usual 0.02."""
     induction: bool = False
@@ -245,10 +235,6 @@ class TinyModelConfig(Config):
     def _heads_divide(self) -> "TinyModelConfig":
         if self.hidden % (2 * self.heads):
             raise ValueError(f"hidden {self.hidden} is not a multiple of 2 * heads ({self.heads})")
-        if self.relation_words and not self.atomic_relations:
-            raise ValueError("relation_words needs atomic_relations: other ids are their words")
-        if self.implied_commas and not self.atomic_relations:
-            raise ValueError("implied_commas needs atomic_relations: they stand between relations")
         if self.kv_heads and self.heads % self.kv_heads:
             raise ValueError(f"kv_heads {self.kv_heads} do not divide heads {self.heads}")
         if self.induction and (self.layers < 2 or self.heads > 2 or self.kv_heads not in (0, 2)):

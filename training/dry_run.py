@@ -98,12 +98,7 @@ def _grpo(config: GrpoConfig, tokenizer: Any, gpus: int) -> DryRunFacts:
         "prompts of the first step": f"{len(lengths)}, {sum(lengths):,} tokens",
         "longest prompt": max(lengths),
         "longest": max(lengths) + config.max_response_tokens,
-        "passes per step": f"{gpus} processes x "
-        + (
-            f"as many as passes of {config.micro_batch_tokens:,} tokens take"
-            if config.micro_batch_tokens
-            else f"{episodes // gpus // config.micro_batch}"
-        ),
+        "passes per step": f"{gpus} processes x {episodes // gpus // config.micro_batch}",
     }
 
 

@@ -93,8 +93,7 @@ def pass_shape(config: SftConfig | GrpoConfig, gpus: int) -> tuple[int, int]:
     """Rows and padded tokens per row of the largest forward pass of one process."""
     if isinstance(config, GrpoConfig):
         length = config.max_prompt_tokens + config.max_response_tokens
-        by_tokens = config.micro_batch_tokens
-        return (1, max(by_tokens, length)) if by_tokens else (config.micro_batch, length)
+        return config.micro_batch, length
     passes = gpus * config.gradient_accumulation
     if config.tokens_per_step:
         return 1, max(config.max_length, -(-config.tokens_per_step // passes))
@@ -175,14 +174,11 @@ def _own_rollouts(config: GrpoConfig, shape: Any, count: int, half: bool, gpus: 
     """The rollouts' KV cache, and the copy of the weights that draws."""
     at_once = min(config.engine_batch, config.prompts_per_step * config.samples // gpus)
     length = config.max_prompt_tokens + config.max_response_tokens
-    token = cache_bytes(shape, half or config.rollout_dtype == "bfloat16")
+    token = cache_bytes(shape, half)
     # Where it grows, one layer's keys or values are there twice.
     grown = at_once * length * token * (1 + 1 / (2 * shape.num_hidden_layers))
     how = f"{at_once} episodes x {length:,} tokens, if all are so long, and one layer's copy"
     parts = [Part(CACHE, int(grown), how)]
-    if config.draws_with_copy:
-        size = 4 if config.rollout_dtype == "float32" else 2
-        parts.append(Part("weights that draw", size * count, f"{size} bytes x {count:,}, a copy"))
     return parts
 
 

@@ -48,7 +48,6 @@ FREE_KEYS = (
     "max_mismatch",
     "max_seconds",
     "micro_batch",
-    "micro_batch_tokens",
     "min_answered",
     "min_entropy",
     "min_valid_actions",
@@ -96,15 +95,14 @@ def run_grpo(config: GrpoConfig) -> Path:
 
 
 def _final(config: GrpoConfig, trainer: Any, out: Path) -> Path:
-    """The best model on dev questions where it is asked for, else the last one, or its average."""
+    """The best model on dev questions where it is asked for, else the last one."""
     from training.runs.saving import save_final
 
     best = trainer.evaluation and trainer.evaluation.best
     if config.evaluation and config.evaluation.choose_best and best and best.found:
         log.info("the final model is that of step %d, with %.3f", best.step, best.score)
         return best.as_final(trainer)
-    with trainer.averaged():
-        return save_final(trainer, out)
+    return save_final(trainer, out)
 
 
 def make_trainer(
@@ -124,7 +122,6 @@ def make_trainer(
     from training.reinforce.rewards.gold import GoldWalks, progress
     from training.reinforce.rewards.mix import episode_reward, reward_mix
     from training.reinforce.rollout import Rollouts
-    from training.reinforce.rows.guidance import read_demonstrations
     from training.reinforce.trainer import EpisodeTrainer
 
     os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
@@ -152,9 +149,6 @@ def make_trainer(
             max_failed=config.max_failed,
             shown=config.trajectories_per_step,
         ),
-        demonstrations=read_demonstrations(config.guidance.data, questions, environment.name)
-        if config.guidance
-        else None,
     )
     trainer = EpisodeTrainer(
         rollouts,
@@ -170,20 +164,16 @@ def make_trainer(
     )
     trainer.remove_callback(PrinterCallback)
     add_parts(trainer, config, environment)
-    trainer.embedding_lr, trainer.pass_tokens = config.embedding_lr, config.micro_batch_tokens
     if config.optimizer == "muon":
         trainer.optimizer_of = partial(muon_of, config)
-    trainer.off_policy = config.draws_with_copy
     return trainer
 
 
 def add_parts(trainer: Any, config: GrpoConfig, environment: Environment) -> None:
-    """Replay, averaged weights and evaluation, where the config asks for them."""
+    """Replay and evaluation, where the config asks for them."""
     from training.evaluation.best import BestModel
     from training.evaluation.callback import EvaluationRules, RolloutEvaluation
     from training.evaluation.dev_set import DevSet, dev_questions
-    from training.models.average import AveragedWeights, Averaging
-    from training.models.copies import refuse_zero3
     from training.supervised.replay import Demonstrations, Replay
 
     out, tokenizer = Path(config.output_dir), trainer.processing_class
@@ -197,12 +187,6 @@ def add_parts(trainer: Any, config: GrpoConfig, environment: Environment) -> Non
         )
         rows, weight = config.replay.rows, config.replay.weight
         trainer.replay = Replay.read(files, rows, weight, tokenizer, config.seed)
-    if config.average:
-        refuse_zero3(trainer.accelerator, "average", "average=0")
-        trainer.average = AveragedWeights(config.average)
-        averaging = Averaging()
-        averaging.trainer = trainer
-        trainer.add_callback(averaging)  # before the evaluation, which plays with the average
     if settings := config.evaluation:
         dev_set = DevSet(
             dev_questions(settings.questions, settings.limit),
@@ -226,7 +210,6 @@ def add_parts(trainer: Any, config: GrpoConfig, environment: Environment) -> Non
             out, dev_set, rules, BestModel(out, settings.choose_by)
         )
         trainer.evaluation.trainer = trainer
-        trainer.evaluation.weights = trainer.averaged
         trainer.add_callback(trainer.evaluation)
 
 
@@ -247,7 +230,6 @@ def question_order(config: GrpoConfig, questions: list[Question]) -> list[str]:
 def open_world(config: GrpoConfig) -> tuple[list[Question], Environment]:
     """The questions of a run and the environment over its graph. Raises `UserError`."""
     from training.evaluation.dev_set import dev_questions
-    from training.reinforce.rows.guidance import read_demonstrations
 
     questions = load_questions(config.questions)
     _enough(questions, config)
@@ -260,8 +242,6 @@ def open_world(config: GrpoConfig) -> tuple[list[Question], Environment]:
         open_graph(config.graph, wikidata=config.environment.layers.wikidata), config.environment
     )
     refuse_unknown_topics(questions, environment.graph, config.graph)
-    if config.guidance:  # refused before the folder is claimed
-        read_demonstrations(config.guidance.data, questions, environment.name)
     if config.evaluation:
         dev = dev_questions(config.evaluation.questions, config.evaluation.limit)
         refuse_unknown_topics(dev, environment.graph, f"{config.graph} (evaluation.questions)")
@@ -290,7 +270,7 @@ def _with_queries(
 
 
 def _check_files(config: GrpoConfig, questions: list[Question]) -> None:
-    """Raises `UserError` for files of `replay`, `guidance` and `evaluation` that cannot be read."""
+    """Raises `UserError` for files of `replay` and `evaluation` that cannot be read."""
     from training.evaluation.dev_set import dev_questions
 
     for name, path in demonstration_files(config):
@@ -308,13 +288,8 @@ def _check_files(config: GrpoConfig, questions: list[Question]) -> None:
 
 def demonstration_files(config: GrpoConfig) -> list[tuple[str, str]]:
     """The trajectory files of a run, each by its place in the config."""
-    sections = (("replay", config.replay), ("guidance", config.guidance))
-    return [
-        (f"{name}.data[{number}]", path)
-        for name, section in sections
-        if section
-        for number, path in enumerate(section.data)
-    ]
+    files = config.replay.data if config.replay else ()
+    return [(f"replay.data[{number}]", path) for number, path in enumerate(files)]
 
 
 def _enough(questions: list[Question], config: GrpoConfig) -> None:

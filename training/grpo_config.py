@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from graphwalker.policies.vllm.config import Engine, VllmConfig
 from training.config import TrainingConfig
-from training.grpo_sections import GrpoEvaluation, GuidanceSettings, ReplaySettings
+from training.grpo_sections import GrpoEvaluation, ReplaySettings
 from training.reinforce.rewards.gold import GOLD_REWARDS
 from training.reinforce.rewards.mix import RewardWeights
 
@@ -80,9 +80,6 @@ class GrpoConfig(TrainingConfig):
 
     lr: float = Field(default=1e-6, gt=0)
     """Learning rate (GraphWalker: 1e-6)."""
-    embedding_lr: float = Field(default=0.0, ge=0)
-    """Learning rate of the token embeddings, where questions have words that no demonstration of a
-    tiny model has. 0: `lr`."""
     schedule: Literal["constant", "linear", "cosine"] = "constant"
     """Learning rate after the warm-up (GraphWalker's code: constant)."""
     warmup_steps: int = Field(default=0, ge=0)
@@ -104,19 +101,8 @@ class GrpoConfig(TrainingConfig):
     rewards of its `group`, or of the whole `batch`, or by nothing (`none`)."""
     replay: ReplaySettings | None = None
     """Demonstrations in every step, against forgetting. None: none."""
-    guidance: GuidanceSettings | None = None
-    """Demonstrations in the place of groups that no episode solved. None: none."""
-    average: float = Field(default=0.0, ge=0, lt=1)
-    """Decay of a running average of the trained weights (0.9 looks back some 10 steps). With it,
-    the average is what is evaluated, kept as the best, and saved as `final/`; checkpoints hold
-    both. It begins as the model that the run starts from. 0: off."""
     micro_batch: int = Field(default=8, ge=1)
     """Episodes per forward and backward pass of one process."""
-    micro_batch_tokens: int = Field(default=0, ge=0)
-    """Tokens per forward and backward pass of one process instead of `micro_batch` episodes: rows
-    are laid end to end without padding, each sees itself alone, and a step has as many passes as
-    that takes. A longer row is a pass of its own. With flash-attn on a GPU its cost is that of the
-    real tokens; without, a pass of n tokens costs n * n. 0: by episodes."""
     engine_batch: int = Field(default=256, ge=1)
     """Episodes that are decoded together."""
     engine: Engine = "transformers"
@@ -124,14 +110,6 @@ class GrpoConfig(TrainingConfig):
     `vllm-server` (on GPUs of its own)."""
     vllm: VllmConfig = VllmConfig()
     """Settings of the two vLLM engines."""
-    rollout_dtype: Literal["same", "float32", "bfloat16"] = "same"
-    """Engine `transformers`: precision of the weights that draw. `bfloat16` draws with a copy of
-    half the size, which is faster on GPUs; `same` as they are trained."""
-    ratio_cap: float = Field(default=3.0, gt=1)
-    """With a `rollout_dtype` of its own, the loss's probability ratio is that to the
-    policy that drew, clipped as ever; and where an advantage is negative, which the clips leave
-    open, it counts this at most. (Engines of vLLM have `vllm.ratio_cap`.)"""
-
     min_answered: float = Field(default=0.2, ge=0, le=1)
     """Lower limit for the share of episodes that end with an answer."""
     min_valid_actions: float = Field(default=0.2, ge=0, le=1)
@@ -155,11 +133,6 @@ class GrpoConfig(TrainingConfig):
     """Episodes of each step that are written to trajectories.jsonl, to be read."""
 
     @property
-    def draws_with_copy(self) -> bool:
-        """Whether the weights that draw are not those in training."""
-        return self.engine == "transformers" and self.rollout_dtype != "same"
-
-    @property
     def asks_gold_walk(self) -> list[str]:
         """The settings that need the query of a question."""
         named = [f"rewards.{name}" for name in self.rewards if name in GOLD_REWARDS]
@@ -171,22 +144,4 @@ class GrpoConfig(TrainingConfig):
         for name in ("steps", "save_steps"):
             if getattr(self, name) % self.iterations:
                 raise ValueError(f"{name} must be a multiple of iterations ({self.iterations})")
-        return self
-
-    @model_validator(mode="after")
-    def _engine_can_do_it(self) -> "GrpoConfig":
-        if self.rollout_dtype != "same" and self.iterations > 1:
-            raise ValueError("rollout_dtype needs iterations: 1, one update for each batch")
-        if self.rollout_dtype != "same" and self.engine != "transformers":
-            raise ValueError("rollout_dtype is of engine: transformers; vLLM serves its own dtype")
-        if self.micro_batch_tokens and self.loss_type == "bnpo":
-            raise ValueError(
-                "micro_batch_tokens cuts a step anew each time, and bnpo is a mean of each pass: "
-                "take loss_type: dapo, the mean over all tokens"
-            )
-        if self.guidance and (self.draws_with_copy or self.engine != "transformers"):
-            # Their losses take ratios to the log-probabilities of the draws, and nobody drew these.
-            raise ValueError("guidance needs engine: transformers without rollout_dtype")
-        if self.ratio_cap <= 1 + self.clip_high:
-            raise ValueError("ratio_cap must be above 1 + clip_high, or nothing is left to cap")
         return self

@@ -1,5 +1,4 @@
-"""Sections of the GRPO config: evaluation on dev questions, replay and guidance by
-demonstrations."""
+"""Sections of the GRPO config: evaluation on dev questions, and replay of demonstrations."""
 
 from typing import Literal
 
@@ -53,13 +52,3 @@ class ReplaySettings(Config):
     """No loss on turns in which an expert was made to err."""
     max_length: int = Field(default=0, ge=0)
     """Rows with more tokens are set aside and counted. 0: the limit of an episode."""
-
-
-class GuidanceSettings(Config):
-    """Where no episode of a group was right, the demonstration of its question takes the place of
-    the last one: an off-policy episode, after LUFFY (arXiv:2504.14945). Groups whose question has
-    none stay as they were drawn. All figures of a step are of what was drawn."""
-
-    data: tuple[str, ...] = Field(min_length=1)
-    """Trajectory files with demonstrations of training questions, such as the walks that
-    `graphwalker experts searched=2` finds from their answers alone."""

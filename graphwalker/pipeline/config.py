@@ -35,9 +35,6 @@ class DemoConfig(Config):
     grpo_questions: Settings = {}
     """GRPO's own questions, in place of those that the expert leaves; what is not named here is as
     in `rl_questions`."""
-    guides: Settings = {}
-    """Demonstrations of GRPO's questions, searched from their answers alone, for groups that no
-    episode solves and for `replay` (see `graphwalker config experts`, `searched`). Empty: none."""
     experts: Settings = {}
     """GraphRoll (see `graphwalker config experts`)."""
     tests: dict[str, Settings] = {}
@@ -50,7 +47,7 @@ class DemoConfig(Config):
     """SFT stage 2 on GraphRoll."""
     grpo: Settings = {}
     """GRPO (see `graphwalker config grpo`). The demonstrations of `replay` are the run's own of
-    stage 2 and its guides, these drawn twice as often, unless it names others."""
+    stage 2, unless it names others."""
     eval: Settings = {}
     """Evaluation of each stage (see `graphwalker config eval`)."""
     benchmarks: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""The data of the pipeline: world, GraphSynth, questions, GraphRoll, and guides for GRPO."""
+"""The data of the pipeline: world, GraphSynth, questions, GraphRoll."""
 
 from functools import partial
 from pathlib import Path
@@ -61,7 +61,6 @@ class DemoData:
             Stage("questions for RL", partial(self._questions, "rl", rl)),
             Stage("held-out questions", self._hold_out),
             Stage("GraphRoll", self._collect),
-            *([Stage("guides for GRPO", self._guide)] if config.guides else []),
         ]
         grpo = Stage("questions for GRPO", partial(self._questions, "grpo", own))
         # The tokenizer of the tiny model reads GRPO's questions.
@@ -135,15 +134,6 @@ class DemoData:
         shown = {row["question"]["id"] for row in read_jsonl(folder / "graphroll.jsonl")}
         fresh = [record for record in read_jsonl(self.rl_file) if record["id"] not in shown]
         write_jsonl(self.fresh_file, fresh)
-
-    def _guide(self, tick: console.ProgressTick) -> None:
-        """Walks to the answers of GRPO's questions."""
-        from data_pipeline.collect import collect_experts
-        from data_pipeline.config import ExpertConfig
-
-        values: Settings = {"seed": self.config.seed, "mix": {}, **self.config.guides}
-        config = self._parsed(ExpertConfig, "guides", values)
-        collect_experts(self.graph, config, self.grpo_file, self.out / "guides", tick)
 
     # --- how a stage is run
 

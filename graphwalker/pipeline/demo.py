@@ -77,7 +77,6 @@ class Demo(DemoData):
             "synth": SynthConfig,
             "rl_questions": SynthConfig,
             "grpo_questions": SynthConfig,
-            "guides": ExpertConfig,
             "experts": ExpertConfig,
             "model": TinyModelConfig,
             "sft1": SftConfig,
@@ -98,8 +97,7 @@ class Demo(DemoData):
         questions |= {f"tests.{split}": values for split, values in config.tests.items()}
         for name, values in questions.items():
             self._parsed(SynthConfig, name, {**config.synth, **values})
-        for name, values in (("experts", config.experts), ("guides", config.guides)):
-            self._parsed(ExpertConfig, name, values)
+        self._parsed(ExpertConfig, "experts", config.experts)
         where: Settings = {"model": str(self.out / "model"), "output_dir": str(self.out)}
         paths = {"graph": self.graph, "questions": str(self.test_file), "output_dir": str(self.out)}
         policy = {"model": where["model"], **config.eval.get("policy", {})}
@@ -164,14 +162,9 @@ class Demo(DemoData):
 
     def _on_own_data(self, values: Settings) -> Settings:
         """GRPO's settings with the questions and the demonstrations of this run."""
-        shown, guides = [str(self.out / "graphroll" / "graphroll.jsonl")], list[str]()
-        if self.config.guides:
-            guides = [str(self.out / "guides" / "graphroll.jsonl")]
-            values = {**values, "guidance": {"data": guides, **(values.get("guidance") or {})}}
         if values.get("replay"):
-            # A file that is named twice is drawn from twice as often.
-            replay = {"data": [*shown, *guides, *guides], **values["replay"]}
-            values = {**values, "replay": replay}
+            shown = [str(self.out / "graphroll" / "graphroll.jsonl")]
+            values = {**values, "replay": {"data": shown, **values["replay"]}}
         return {"questions": str(self.grpo_file), "graph": self.graph, **values}
 
     def _make_model(self, _: console.ProgressTick) -> None:
@@ -182,7 +175,6 @@ class Demo(DemoData):
         from graphwalker.graphs.relations import shown_relations
         from graphwalker.trajectory import Trajectory
         from training.config import TinyModelConfig
-        from training.models.phrases import frequent_phrases
         from training.models.tiny import conversation_texts, make_tiny
 
         values = {"seed": self.config.seed, **self.config.model}
@@ -196,8 +188,7 @@ class Demo(DemoData):
         names = (graph.entity_at(i).name for i in range(graph.size))
         environment = self._parsed(EnvironmentConfig, "environment", self.config.environment)
         relations = shown_relations(graph)
-        pieces = frequent_phrases(shown, config.phrases) if config.phrases else []
-        make_tiny(config, texts, relations, self.out / "model", names, environment, pieces)
+        make_tiny(config, texts, relations, self.out / "model", names, environment)
 
     # --- evaluation
 

@@ -11,7 +11,6 @@ pytest.importorskip("trl")
 from graphwalker.errors import UserError  # noqa: E402
 from support.paths import ROOT  # noqa: E402
 from support.run_toys import (  # noqa: E402
-    SHAPE,
     curve,
     grpo_config,
     largest_difference,
@@ -24,7 +23,6 @@ from support.run_toys import (  # noqa: E402
 )
 from training.config import SftConfig  # noqa: E402
 from training.grpo import run_grpo  # noqa: E402
-from training.models.tiny import make_tiny  # noqa: E402
 from training.runs.command import run_command  # noqa: E402
 from training.runs.distributed import agreed, check_layout, gathered, process_arguments  # noqa: E402
 from training.sft import run_sft  # noqa: E402
@@ -187,16 +185,6 @@ def test_adapters_trained_by_two_processes_are_those_of_one(place, world, tmp_pa
     run_grpo(grpo_config(world, tmp_path / "grpo-one", **grpo))
     launch("grpo.py", grpo_config(world, tmp_path / "grpo-two", **grpo), layout, **ON_CPU)
     assert largest_difference(tmp_path / "grpo-two", tmp_path / "grpo-one") < ROUNDING
-
-
-@pytest.mark.slow
-def test_relations_read_by_their_words_are_refused_where_weights_are_shared_out(place, tmp_path):
-    shape = SHAPE.model_copy(update={"relation_words": True})
-    make_tiny(shape, ["the twin of a name"] * 20, ["a.b.twin"], tmp_path / "model")
-    config = sft_config(place, tmp_path / "run", model=str(tmp_path / "model"))
-    with pytest.raises(RuntimeError, match="leave out the sharding of parameters"):
-        launch("sft.py", config, "fsdp2")
-    assert not (tmp_path / "run" / "final").exists()
 
 
 @pytest.mark.slow

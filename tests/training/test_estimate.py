@@ -163,19 +163,6 @@ def test_grpo_counts_the_rollouts_and_the_reference():
     assert told["KV cache"] == whole + whole // 56  # one layer's keys or values are copied
 
 
-def test_a_copy_that_draws_is_counted():
-    given: dict[str, Any] = {"questions": "q", "graph": "g", "output_dir": "o", "micro_batch": 1}
-    config = GrpoConfig(model="Qwen/Qwen2.5-7B-Instruct", **given)
-    turn, copied, tokens = (
-        estimate(config.model_copy(update=settings), 8, "zero2")
-        for settings in ({}, {"rollout_dtype": "bfloat16"}, {"micro_batch_tokens": 4096})
-    )
-    parts = sizes(copied)
-    assert parts["weights that draw"] == parts["weights"]
-    assert parts["KV cache"] == sizes(turn)["KV cache"]
-    assert sizes(tokens)["activations"] == sizes(turn)["activations"]  # the longest row alone
-
-
 def estimated_peak(config: GrpoConfig) -> float:
     return peak(estimate(config, 8, "zero2")) / GIB
 

@@ -2,8 +2,6 @@
 
 import logging
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,12 +37,10 @@ class EvaluationRules:
 class RolloutEvaluation(TrainerCallback):
     """Evaluates every so many steps and at the end, and keeps the best model.
 
-    Set `trainer` before training. `weights` lends the weights that are evaluated and kept, where
-    they are not those in training (an average of them).
+    Set `trainer` before training.
     """
 
     trainer: Any = None
-    weights: Callable[[], AbstractContextManager[Any]] = nullcontext
 
     def __init__(
         self, folder: Path, dev_set: DevSet, rules: EvaluationRules, best: BestModel | None
@@ -84,12 +80,11 @@ class RolloutEvaluation(TrainerCallback):
 
     def _evaluate(self, step: int) -> None:
         started = time.perf_counter()
-        with self.weights():
-            figures, em = self._dev_set.play(self.trainer)
-            if self._history and self._rules.at_start:
-                figures |= paired_gain(em, self._history[0]["em_by_question"])
-            if self.best is not None:
-                self.best.offer(self.trainer, step, figures[self._rules.choose_by])
+        figures, em = self._dev_set.play(self.trainer)
+        if self._history and self._rules.at_start:
+            figures |= paired_gain(em, self._history[0]["em_by_question"])
+        if self.best is not None:
+            self.best.offer(self.trainer, step, figures[self._rules.choose_by])
         line = {"step": step, **figures, "em_by_question": em}
         self._history.append(line)
         self._fresh = {f"eval_{name}": value for name, value in figures.items()}

@@ -5,11 +5,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
-from accelerate.utils import DistributedType
 from torch import Tensor
 from torch.distributed.tensor import DTensor, distribute_tensor
-
-from graphwalker.errors import UserError
 
 
 class ModelCopy:
@@ -84,25 +81,6 @@ def merged_weights(model: Any) -> Iterator[tuple[str, Tensor]]:
             yield plain, weights
         else:
             yield plain, parameter.detach()
-
-
-def shares_parameters(accelerator: Any) -> bool:
-    """Whether processes hold a part of the weights each, so that a forward pass is a collective."""
-    return _is_zero3(accelerator) or accelerator.distributed_type == DistributedType.FSDP
-
-
-def refuse_zero3(accelerator: Any, setting: str, instead: str) -> None:
-    """Raises `UserError` under ZeRO-3, where no process holds whole weights."""
-    if _is_zero3(accelerator):
-        raise UserError(
-            f"{setting} needs whole weights in every process, which ZeRO-3 shares out; "
-            f"use configs/accelerate/zero2.yaml, or {instead}"
-        )
-
-
-def _is_zero3(accelerator: Any) -> bool:
-    plugin = getattr(accelerator.state, "deepspeed_plugin", None)
-    return plugin is not None and plugin.zero_stage == 3
 
 
 def _empty_like(model: Any, dtype: torch.dtype) -> Any:

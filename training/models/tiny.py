@@ -3,9 +3,8 @@
 import json
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, groupby, takewhile
-from operator import itemgetter
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -18,21 +17,17 @@ from graphwalker.tools.walker import EXAMPLES
 from graphwalker.trajectory import Trajectory
 from training.config import TinyModelConfig
 from training.models.mimetic import plant_induction
-from training.models.relation_words import SETTING, RelationWords, words_of_relations
 
 PIECES = TagProtocol(EXAMPLES).pieces()
 """One token for each. Tiny models speak to GraphWalker's tools alone."""
 END_OF_TURN = FORMATS["inline"].end_of_turn
 PAD = "<|endoftext|>"
-REFERENCE = re.compile(r"#\d+(?:\.\d+)?")
-"""`#1`, or `#1.2`: as a piece never the beginning of a longer one (`#12`)."""
 
 # The one space between two words is implied, and a token that continues a word says so itself:
 # `"Anna Kovar", Bob` is `"` `Anna` `Kovar` `", ` `Bob`, and a rare `Kovarek` is `Kovar` `+ek`. So a
 # name is the same tokens after a space, a quote, a bracket or a comma, which makes copying easy to
-# learn, and spaces cost nothing. With `implied_commas` the comma between a word and a relation is
-# implied (`film.film.language, film.film.genre` is two tokens), and a space there is written out.
-# Control characters are the marks; found in a text, they are escaped.
+# learn, and spaces cost nothing. Control characters are the marks; found in a text, they are
+# escaped.
 _GAP, _ESCAPE, _CONTINUES = "\x1f", "\x1e", "\x1d"
 _GAP_AS_BYTE_LEVEL = chr(0x11F)
 """How the byte-level alphabet writes `_GAP`."""
@@ -45,14 +40,12 @@ def make_tiny(
     out: Path,
     names: Iterable[str] = (),
     environment: EnvironmentConfig | None = None,
-    pieces: Iterable[str] = (),
 ) -> Path:
     """Write tokenizer and model to the folder `out` (whole or not at all; kept if it is there).
 
     `names` are those of the graph's entities: the tokenizer learns their words, or takes each name
     for one token where `atomic_names` is set. `environment` is what the model will be trained in,
-    which its `graphwalker.json` then says. `pieces` are texts that its protocol and tools write
-    again and again: one token for each.
+    which its `graphwalker.json` then says.
     """
     if out.is_dir():
         return out
@@ -66,9 +59,8 @@ def make_tiny(
     if not config.atomic_names:
         texts = chain(texts, known, known)  # twice, so that a word of one rare name is learned too
     whole = known if config.atomic_names else ()
-    commas = config.implied_commas
-    tokenizer = make_tokenizer(texts, relations, config.vocab_size, partial, whole, pieces, commas)
-    make_model(config, tokenizer, relations).save_pretrained(partial)
+    tokenizer = make_tokenizer(texts, relations, config.vocab_size, partial, whole)
+    make_model(config, tokenizer).save_pretrained(partial)
     if environment is not None:
         write_environment(partial, environment, format="inline")
     partial.rename(out)
@@ -81,13 +73,10 @@ def make_tokenizer(
     vocab_size: int,
     out: Path | None = None,
     names: Iterable[str] = (),
-    pieces: Iterable[str] = (),
-    implied_commas: bool = False,
 ) -> Any:
     """Train a lossless byte-level BPE; tags, relation ids and `names` are single tokens.
 
-    Relation ids that are not plain ASCII without spaces are spelled out instead. With
-    `implied_commas` the comma and space between a word and a relation id cost no token.
+    Relation ids that are not plain ASCII without spaces are spelled out instead.
     """
     from tokenizers import AddedToken
     from transformers import PreTrainedTokenizerFast
@@ -97,20 +86,13 @@ def make_tokenizer(
     learned = vocab_size - len(relations) - len(entities)
     if entities and learned < 600:
         raise UserError(f"vocab_size {vocab_size} is too small for {len(entities)} entity names")
-    atoms = [*TAGS, *PIECES, *pieces]
+    atoms = [*TAGS, *PIECES]
     tokenizer = _train(_between(texts, [*atoms, *relations], entities), learned)
     tokenizer.add_special_tokens([PAD, END_OF_TURN])
     # `single_word`: a word right after a relation id would read as if a space stood between.
-    # `normalized`: found after commas have become gaps.
-    late = implied_commas and bool(relations)
-    found = [(atom, bool(REFERENCE.fullmatch(atom))) for atom in atoms]
-    found += [(relation, True) for relation in relations]
-    tokenizer.add_tokens(
-        [AddedToken(f, normalized=late and alone, single_word=alone) for f, alone in found]
-    )
-    tokenizer.add_tokens([AddedToken(e, normalized=False, single_word=True) for e in entities])
-    if late:
-        _lay_out(tokenizer, relations)
+    tokenizer.add_tokens([AddedToken(atom, normalized=False) for atom in atoms])
+    words = (*relations, *entities)
+    tokenizer.add_tokens([AddedToken(word, normalized=False, single_word=True) for word in words])
     result = PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         eos_token=END_OF_TURN,
@@ -125,9 +107,8 @@ def make_tokenizer(
     return result
 
 
-def make_model(config: TinyModelConfig, tokenizer: Any, relations: Iterable[str] = ()) -> Any:
-    """A `Qwen2ForCausalLM` with random weights made from `config.seed`. `relations` are those that
-    are read by their words, where `config.relation_words` is set."""
+def make_model(config: TinyModelConfig, tokenizer: Any) -> Any:
+    """A `Qwen2ForCausalLM` with random weights made from `config.seed`."""
     import torch
     from transformers import Qwen2Config, Qwen2ForCausalLM
 
@@ -153,11 +134,6 @@ def make_model(config: TinyModelConfig, tokenizer: Any, relations: Iterable[str]
         model = Qwen2ForCausalLM(shape)
         if config.induction:
             plant_induction(model, config.init_std)
-    tokens = words_of_relations(relations, tokenizer) if config.relation_words else {}
-    if tokens:
-        setattr(model.config, SETTING, tokens)
-        table: Any = model.get_input_embeddings()
-        RelationWords(table.weight, tokens).begin()
     return model
 
 
@@ -190,29 +166,14 @@ def _train(texts: Iterable[str], vocab_size: int) -> Any:
     return Tokenizer.from_str(json.dumps(state))
 
 
-def _lay_out(tokenizer: Any, listed: Sequence[str] = ()) -> None:
-    """Set how text becomes pieces of words, and words become text; `listed` are the tokens that a
-    comma is implied before, of those that begin and end with a word: others may stand right beside
-    a word, without a comma."""
+def _lay_out(tokenizer: Any) -> None:
+    """Set how text becomes pieces of words, and words become text."""
     from tokenizers import Regex, decoders, normalizers, pre_tokenizers
 
-    commas_out, commas_in = list[Any](), list[Any]()
-    if listed:
-        # The longest one, as the tokenizer finds it, or what reads like one: a word of its own.
-        # Text and tokens must agree here, or a comma would come or go.
-        words = [text for text in sorted(listed) if re.fullmatch(r"\w+", text)]
-        alone = f"|{_one_of(words)}" if words else ""
-        one = rf"(?:(?=\w)(?>{_one_of(sorted(listed))})(?<=\w){alone})(?!\w)"
-        commas_out = [
-            normalizers.Replace(Regex(rf"(?<=\w) (?={one})"), f"{_ESCAPE};"),
-            normalizers.Replace(Regex(rf"(?<=\w), (?={one})"), _GAP),
-        ]
-        commas_in = [decoders.Replace(Regex(rf"(?<=\w){_GAP}(?={one})"), ", ")]
     tokenizer.normalizer = normalizers.Sequence(
         [
             normalizers.Replace(_ESCAPE, f"{_ESCAPE}."),
             normalizers.Replace(_GAP, f"{_ESCAPE},"),
-            *commas_out,
             normalizers.Replace(Regex(r"(?<=\w) (?=\w)"), _GAP),
         ]
     )
@@ -229,26 +190,12 @@ def _lay_out(tokenizer: Any, listed: Sequence[str] = ()) -> None:
             decoders.Replace(Regex(rf"\A(?!{_CONTINUES}|\S*\s)"), _GAP_AS_BYTE_LEVEL),
             decoders.Replace(_CONTINUES, ""),
             decoders.ByteLevel(),
-            *commas_in,
             decoders.Replace(Regex(rf"(?<=\w){_GAP}(?=\w)"), " "),
             decoders.Replace(_GAP, ""),
-            decoders.Replace(f"{_ESCAPE};", " "),
             decoders.Replace(f"{_ESCAPE},", _GAP),
             decoders.Replace(f"{_ESCAPE}.", _ESCAPE),
         ]
     )
-
-
-def _one_of(texts: Sequence[str]) -> str:
-    """A regular expression for the longest of the sorted texts: what they share is tried once."""
-    pairs = takewhile(lambda pair: pair[0] == pair[1], zip(texts[0], texts[-1], strict=False))
-    shared = "".join(letter for letter, _ in pairs)
-    rest = [text[len(shared) :] for text in texts]
-    ends, longer = "" in rest, [text for text in rest if text]
-    if not longer:
-        return re.escape(shared)
-    ways = "|".join(_one_of(list(same)) for _, same in groupby(longer, key=itemgetter(0)))
-    return f"{re.escape(shared)}(?:{ways}){'?' if ends else ''}"
 
 
 def _between(texts: Iterable[str], atoms: list[str], names: list[str]) -> Iterator[str]:

@@ -1,15 +1,12 @@
 """The arguments of TRL's GRPO trainer, made from our config."""
 
-import logging
 from typing import Any
 
 from graphwalker.errors import UserError
 from training.grpo_config import GrpoConfig
 from training.reinforce.engines import engine_arguments
 from training.runs.arguments import build, shared_arguments
-from training.runs.distributed import processes, uses_bfloat16
-
-log = logging.getLogger(__name__)
+from training.runs.distributed import processes
 
 
 def trl_arguments(config: GrpoConfig) -> Any:
@@ -25,7 +22,6 @@ def trl_arguments(config: GrpoConfig) -> Any:
         "shuffle_dataset": False,
         "num_generations": config.samples,
         **_passes(config),
-        **_attention(config),
         "max_completion_length": config.max_response_tokens,
         "temperature": config.temperature,
         "loss_type": config.loss_type,
@@ -35,7 +31,6 @@ def trl_arguments(config: GrpoConfig) -> Any:
         "use_bias_correction_kl": False,
         "epsilon": config.clip_low,
         "epsilon_high": config.clip_high,
-        **({"delta": config.ratio_cap} if config.draws_with_copy else {}),
         "scale_rewards": config.scale_rewards,
         "lr_scheduler_type": config.schedule,
         "warmup_steps": config.warmup_steps,
@@ -46,15 +41,14 @@ def trl_arguments(config: GrpoConfig) -> Any:
 
 
 def _passes(config: GrpoConfig) -> dict[str, int]:
-    """Rows of a pass, and passes of a process and step: one optimizer step per batch of rollouts.
-    By tokens TRL is given one pass, which `TokenPasses` cuts."""
+    """Rows of a pass, and passes of a process and step: one update for each batch of rollouts."""
     if config.prompts_per_step % processes():
         raise UserError(
             f"prompts_per_step = {config.prompts_per_step} is not a multiple of the {processes()} "
             "processes: every process must hold whole groups"
         )
     episodes = config.prompts_per_step * config.samples // processes()
-    rows = episodes if config.micro_batch_tokens else config.micro_batch
+    rows = config.micro_batch
     if episodes % rows:
         raise UserError(
             f"micro_batch = {config.micro_batch} does not divide the {episodes} episodes per step "
@@ -64,17 +58,3 @@ def _passes(config: GrpoConfig) -> dict[str, int]:
         "per_device_train_batch_size": rows,
         "gradient_accumulation_steps": episodes // rows,
     }
-
-
-def _attention(config: GrpoConfig) -> dict[str, Any]:
-    """Flash attention for rows laid end to end, where it is there."""
-    from transformers.utils.import_utils import is_flash_attn_2_available
-
-    if not config.micro_batch_tokens:
-        return {}
-    if is_flash_attn_2_available() and uses_bfloat16(config.dtype):
-        kind = "flash_attention_2"
-    else:
-        log.warning("micro_batch_tokens without flash attention: a pass of n tokens costs n * n")
-        kind = "sdpa"
-    return {"model_init_kwargs": {"attn_implementation": kind}}

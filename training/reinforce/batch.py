@@ -1,7 +1,7 @@
 """The batch of a step: its episodes, which of them are trained, and facts for the record."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from graphwalker.question import Question
@@ -18,7 +18,6 @@ from training.reinforce.groups import (
 from training.reinforce.rewards.answers import Reward, em
 from training.reinforce.rows.contexts import Context, further_contexts
 from training.reinforce.rows.episode_tokens import EpisodeTokens
-from training.reinforce.rows.guidance import Guide
 from training.runs.distributed import gathered
 
 Groups = list[list[Trajectory]]
@@ -74,9 +73,7 @@ class Batch:
     step: int = -1
     """Optimizer steps done when they were drawn."""
     trajectories: Sequence[Trajectory] = ()
-    """With their scores, the samples of a question side by side; guides are among them."""
-    guided: Sequence[bool] = ()
-    """Which of them are demonstrations that nobody drew."""
+    """With their scores, the samples of a question side by side."""
     kept: Sequence[bool] = ()
     """Which of them are in the loss."""
     credits: Sequence[Sequence[float]] = ()
@@ -85,15 +82,13 @@ class Batch:
     contexts: Sequence[Context] = ()
     """Where an agent began its conversation anew: the contexts after the first one."""
     facts: Sequence[EpisodeFacts] = ()
-    """Of the episodes of all processes, as they were drawn: no guide is among them."""
+    """Of the episodes of all processes."""
     shown: Sequence[Trajectory] = ()
     """Some episodes of all processes, to be read."""
     resampled: int = 0
     """Groups of all processes that were drawn again."""
     filtered: int = 0
     """Groups of all processes without variance that were filtered out of the loss."""
-    guides: int = 0
-    """Groups of all processes that have a guide."""
     seconds: float = 0.0
     """Waited for them."""
 
@@ -106,21 +101,15 @@ def make_batch(
     resampled: int,
     started: float,
     winnable: Callable[[Question], bool | None] = lambda question: None,
-    guides: Mapping[int, Guide] | None = None,
 ) -> Batch:
     """The batch of these groups, whose episodes that are filtered out lose their masks.
 
     A collective: all processes call it together. `started` is a reading of `perf_counter`;
-    `winnable` is asked of the questions that every episode got equally wrong. `guides` take the
-    places of episodes, in `episodes` too; facts stay those of what was drawn.
+    `winnable` is asked of the questions that every episode got equally wrong.
     """
-    guides = guides or {}
     # Episodes without a mask are counted as the others: the record is of what was played.
     facts = _facts(groups, episodes, rules, winnable)
-    for place, guide in guides.items():
-        episodes[place] = guide.tokens
     shown = _shown(groups, rules.shown)
-    groups = _with_guides(groups, guides)
     uniform = [rules.zero_variance == "filter" and has_no_variance(rewards(g)) for g in groups]
     trajectories = [t for group in groups for t in group]
     kept = [
@@ -132,7 +121,7 @@ def make_batch(
         if not is_kept:
             tokens.drop()
     # The collectives in one order for all processes: shown above, counts, then facts below.
-    counts: list[tuple[int, int, int]] = gathered([(resampled, sum(uniform), len(guides))])
+    counts: list[tuple[int, int]] = gathered([(resampled, sum(uniform))])
     return Batch(
         step=step,
         trajectories=trajectories,
@@ -141,10 +130,8 @@ def make_batch(
         facts=gathered(facts),
         contexts=further_contexts(episodes),
         shown=shown,
-        guided=[place in guides for place in range(len(trajectories))],
-        resampled=sum(count for count, _, _ in counts),
-        filtered=sum(count for _, count, _ in counts),
-        guides=sum(count for _, _, count in counts),
+        resampled=sum(count for count, _ in counts),
+        filtered=sum(count for _, count in counts),
         seconds=time.perf_counter() - started,
     )
 
@@ -162,13 +149,6 @@ def _facts(
     ]
     can_win = [_can_win(group, winnable) for group in groups for _ in group]
     return [replace(f, winnable=known) for f, known in zip(facts, can_win, strict=True)]
-
-
-def _with_guides(groups: Groups, guides: Mapping[int, Guide]) -> Groups:
-    every = [t for group in groups for t in group]
-    for place, guide in guides.items():
-        every[place] = guide.trajectory
-    return list(chunks(every, len(groups[0])))
 
 
 def facts_of(

@@ -20,8 +20,7 @@ from graphwalker.policies.token_record import Transcripts, TurnEnds
 from graphwalker.policies.vllm.config import VllmConfig
 from graphwalker.tokens.segments import ChatFormat
 from training.evaluation.dev_set import attention_of_engine
-from training.models.copies import ModelCopy, copy_of_shared, refuse_zero3
-from training.runs.distributed import uses_bfloat16
+from training.models.copies import ModelCopy, copy_of_shared
 
 if TYPE_CHECKING:
     from training.grpo_config import GrpoConfig
@@ -42,13 +41,10 @@ class RolloutEngine(Protocol):
 
 class TransformersRollouts:
     """Our own loop over the model in training, gathered where ZeRO-3 shares it out; or over a copy
-    of it, where rollouts have a precision or a time of their own, and under FSDP2."""
+    of it under FSDP2."""
 
-    def __init__(
-        self, fmt: ChatFormat, max_context: int, batch_size: int, copied: ModelCopy | None = None
-    ) -> None:
+    def __init__(self, fmt: ChatFormat, max_context: int, batch_size: int) -> None:
         self.fmt, self.max_context, self.batch_size = fmt, max_context, batch_size
-        self._copy = copied
         self._gathered: ModelCopy | None = None
         """Of a model that FSDP2 shares out; it has no room while the model learns."""
         self._policy: TransformersPolicy | None = None
@@ -58,17 +54,14 @@ class TransformersRollouts:
         from trl.models.utils import unwrap_model_for_generation
 
         unwrapped = unwrap_model_for_generation(trainer.model_wrapped, trainer.accelerator)
-        if self._copy is not None:
-            refuse_zero3(trainer.accelerator, "rollout_dtype", "engine=vllm-server")
-        elif self._gathered is None:
+        if self._gathered is None:
             self._gathered = copy_of_shared(trainer.model, trainer.accelerator)
-        if copied := self._copy or self._gathered:
+        if copied := self._gathered:
             with unwrapped as model:
                 drawing = copied.update(model)
             with self._lent(drawing, trainer) as policy:
                 yield policy
-            if copied is self._gathered:
-                copied.free()
+            copied.free()
             return
         with unwrapped as model, attention_of_engine(model), self._lent(model, trainer) as policy:
             yield policy
@@ -180,17 +173,7 @@ def rollout_engine(config: "GrpoConfig", fmt: ChatFormat) -> RolloutEngine:
         return VllmRollouts(config.vllm, fmt, max_context)
     if config.engine == "vllm-server":
         return VllmServerRollouts(config.vllm, fmt, max_context, config.engine_batch)
-    copied = ModelCopy(rollout_dtype(config)) if config.draws_with_copy else None
-    return TransformersRollouts(fmt, max_context, config.engine_batch, copied)
-
-
-def rollout_dtype(config: "GrpoConfig") -> Any:
-    """The torch dtype of the weights that rollouts have of their own."""
-    import torch
-
-    same = config.rollout_dtype == "same"
-    half = uses_bfloat16(config.dtype) if same else config.rollout_dtype == "bfloat16"
-    return torch.bfloat16 if half else torch.float32
+    return TransformersRollouts(fmt, max_context, config.engine_batch)
 
 
 def engine_arguments(config: "GrpoConfig") -> dict[str, Any]:

@@ -98,8 +98,6 @@ class StepLog:
     def facts(self, batch: Batch, drift: Drift) -> dict[str, float | None]:
         """Those of a step that TRL does not report itself. The same in all processes."""
         drawn = {"resampled": float(batch.resampled), "filtered": float(batch.filtered)}
-        if self._config.guidance:
-            drawn["guided"] = float(batch.guides)
         moved = drift.facts()
         if not self._config.beta:  # no reference
             moved["kl"] = None

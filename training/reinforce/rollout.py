@@ -7,7 +7,7 @@ repeated once per sample and other columns of the dataset do not arrive at all.
 import hashlib
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from graphwalker.agents.environment import Environment
@@ -16,13 +16,11 @@ from graphwalker.errors import GraphWalkerError
 from graphwalker.policies.base import Policy, Sampling
 from graphwalker.question import Question
 from graphwalker.tokens.segments import ChatFormat
-from graphwalker.trajectory import Trajectory
 from training.reinforce.batch import Batch, Groups, RolloutRules, make_batch, rewards
 from training.reinforce.engines import BudgetPolicy, RolloutEngine, TransformersRollouts
 from training.reinforce.groups import Winnable, chunks, grouped, has_no_variance, substitutes
 from training.reinforce.rewards.mix import scored
 from training.reinforce.rows.episode_tokens import EpisodeTokens, episode_tokens
-from training.reinforce.rows.guidance import Guidance, guide_tokens
 from training.runs.distributed import gathered, rank
 
 log = logging.getLogger(__name__)
@@ -52,7 +50,6 @@ class Rollouts:
         engine_batch: int = 256,
         rules: RolloutRules | None = None,
         engine: RolloutEngine | None = None,
-        demonstrations: Mapping[str, Trajectory] | None = None,
     ) -> None:
         self.questions = {question.id: question for question in questions}
         self.environment, self.fmt = environment, fmt
@@ -60,8 +57,6 @@ class Rollouts:
         self.engine_batch = engine_batch
         self.rules = rules or RolloutRules()
         self._winnable = Winnable(environment)
-        self.demonstrations = demonstrations
-        """By question, where groups without a right episode are guided."""
         self.batch = Batch()
         """That of the last call."""
         self.engine = engine or TransformersRollouts(fmt, max_context, engine_batch)
@@ -76,9 +71,8 @@ class Rollouts:
             if self.rules.zero_variance == "resample":
                 resampled = self._resample(groups, wanted, run, step)
         episodes = self._tokens(groups, trainer.processing_class, trainer.eos_token_ids)
-        guides = self._guidance(trainer).guides(groups)
         self.batch = make_batch(
-            step, groups, episodes, self.rules, resampled, started, self._winnable, guides
+            step, groups, episodes, self.rules, resampled, started, self._winnable
         )
         self._check_failures()
         return {
@@ -152,14 +146,6 @@ class Rollouts:
         if not all(episode.completion and episode.prompt for episode in episodes):
             raise RuntimeError("an episode came back without a prompt or a completion")
         return episodes
-
-    def _guidance(self, trainer: Any) -> Guidance:
-        tokenizer, end_ids = trainer.processing_class, trainer.eos_token_ids
-        return Guidance(
-            self.demonstrations or {},
-            lambda t: scored(t, self.rules.reward),
-            lambda t: guide_tokens(t, self.fmt, tokenizer, end_ids),
-        )
 
     def _check_failures(self) -> None:
         # The facts are those of all processes, so all of them raise or none: one that raised alone

@@ -7,28 +7,22 @@ needs them. On GPUs TRL's own kernels score; the rest holds there too. Rows that
 """
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
-from pathlib import Path
 from typing import Any, cast
 
 import torch
-from accelerate.utils import DistributedType
 from torch import Tensor
 from trl.trainer.grpo_trainer import GRPOTrainer
 
 from graphwalker.errors import UserError
 from training.evaluation.callback import RolloutEvaluation
-from training.models.average import AveragedWeights
-from training.models.copies import shares_parameters
 from training.models.heads import add_selective_head, has_plain_head
-from training.models.optimizers import set_embedding_lr
 from training.reinforce.instruments import Movement
 from training.reinforce.log import Drift, StepLog
 from training.reinforce.rollout import Rollouts
 from training.reinforce.rows.contexts import with_contexts
-from training.reinforce.rows.logps import packed_logps, token_logps
-from training.reinforce.rows.passes import regroup, token_passes, trimmed
-from training.runs.distributed import gathered, processes
+from training.reinforce.rows.logps import token_logps
+from training.reinforce.rows.passes import regroup, trimmed
+from training.runs.distributed import gathered
 from training.runs.saving import WholeCheckpoints
 from training.supervised.replay import Replay, replay_loss
 
@@ -51,20 +45,11 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
         self._replayed = 0.0
         """This process's part of the replay's cross-entropy in the step at hand."""
         self.replay: Replay | None = None
-        self.average: AveragedWeights | None = None
         self.evaluation: RolloutEvaluation | None = None
         self._movement = Movement(cast(torch.nn.Module, self.model))
         self.add_callback(self._movement)
         self.optimizer_of: Callable[[torch.nn.Module], torch.optim.Optimizer] | None = None
         """The optimizer of a model; None: TRL's AdamW."""
-        self.embedding_lr = 0.0
-        """0: that of all weights."""
-        self.pass_tokens = 0
-        """Tokens of a pass, rows end to end; 0: passes of so many rows, padded."""
-        self.off_policy = False
-        """Other weights than those in training draw: the loss's ratio is that to them."""
-        self._pass = -1
-        """The pass at hand, where a step is cut by tokens."""
         self._takes_old = False
         """Whether the first update of a batch leaves its log-probabilities for the others."""
         adapted = hasattr(self.model, "peft_config")
@@ -81,15 +66,10 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
         return model.training
 
     def create_optimizer(self, model: Any = None) -> torch.optim.Optimizer:
-        first = self.optimizer is None
-        if first and self.optimizer_of is not None:
+        if self.optimizer is None and self.optimizer_of is not None:
             trained: Any = self.model if model is None else model
             self.optimizer = self.optimizer_of(trained)
-        optimizer = super().create_optimizer(model)
-        if first and self.embedding_lr:
-            bare: Any = self.accelerator.unwrap_model(self.model)
-            set_embedding_lr(optimizer, bare, self.embedding_lr)
-        return optimizer
+        return super().create_optimizer(model)
 
     # --- rollouts and batches
 
@@ -110,10 +90,7 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
         if self._training:
             device, batch = self.accelerator.device, self.rollouts.batch
             output["kept"] = torch.tensor(batch.kept, device=device)
-            output["guided"] = torch.tensor(batch.guided, device=device)
             output = self._with_contexts(output)
-            if self.off_policy:
-                output["old_per_token_logps"] = output["sampling_per_token_logps"]
             if batch.credits:
                 credit = _padded(batch.credits, torch.float32).to(device)
                 width, rows = output["completion_ids"].shape[1], len(output["advantages"])
@@ -166,8 +143,6 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
     def _prepare_inputs(self, generation_batch: Any) -> Any:
         # TRL buffers a step's micro-batches, split as the rows came; ours take their place.
         before = self._buffered_inputs
-        if self._pass >= 0:
-            return self._buffered_inputs[self._pass]
         inputs = super()._prepare_inputs(generation_batch)
         if not self._training:
             return inputs
@@ -175,30 +150,12 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
             self._buffered_inputs = self._micro_batches(self._buffered_inputs)
         return self._buffered_inputs[self._step % len(self._buffered_inputs)]
 
-    def training_step(self, model: Any, inputs: Any, num_items_in_batch: Any = None) -> Tensor:
-        """As TRL's; where passes are cut by tokens, all of them, which TRL takes for one."""
-        if not self.pass_tokens:
-            return super().training_step(model, inputs, num_items_in_batch)
-        model.train()
-        self._prepare_inputs(inputs)
-        passes, losses = len(self._buffered_inputs or ()), list[Tensor]()
-        state: Any = self.accelerator.gradient_state
-        whole = self.accelerator.distributed_type == DistributedType.DEEPSPEED or processes() == 1
-        for number in range(passes):
-            self._pass, last = number, number == passes - 1
-            state._set_sync_gradients(last)  # DeepSpeed's boundary; the others' is `no_sync`
-            with nullcontext() if last or whole else self.accelerator.no_sync(model):
-                losses.append(super().training_step(model, inputs, num_items_in_batch))
-            self._step -= not last
-        self._pass = -1
-        return torch.stack(losses).sum()
-
     def _micro_batches(self, batches: Any) -> list[dict[str, Any]]:
         if self.loss_type not in (*ROW_MEANS, *SUMS):
             return [trimmed(batch) for batch in batches]
         kept = sum(int(batch["kept"].sum()) for batch in batches)
         total = sum(gathered([kept])) / self.accelerator.num_processes
-        return regroup(batches, self.beta == 0, total, self.loss_type in SUMS, self.pass_tokens)
+        return regroup(batches, self.beta == 0, total, self.loss_type in SUMS)
 
     # --- log-probabilities and loss
 
@@ -217,8 +174,8 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
     def _replay_term(self, model: Any, replay: Replay) -> Tensor:
         """What the demonstrations add to the loss of this micro-batch."""
         accelerator, passes = self.accelerator, len(self._buffered_inputs or ())
-        count, number = accelerator.num_processes, self._pass if self._pass >= 0 else self._step
-        place = accelerator.process_index * passes + number % passes
+        count = accelerator.num_processes
+        place = accelerator.process_index * passes + self._step % passes
         part = replay.part(self.state.global_step, place, passes * count)
         loss = replay_loss(model, part, self._selective)
         self._replayed += float(loss.detach())
@@ -226,11 +183,10 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
 
     def _note_drift(self, logps: Tensor, inputs: dict[str, Any], mask: Tensor) -> None:
         """`logps` of the policy in training and `mask`: (rows, completion tokens)."""
-        mask = mask & ~inputs["guided"][:, None]  # which nobody drew
         if not mask.any():
             return
         drawn = inputs["sampling_per_token_logps"][mask]
-        old = None if self.off_policy else inputs.get("old_per_token_logps")
+        old = inputs.get("old_per_token_logps")
         gap = ((logps if old is None else old)[mask] - drawn).abs()
         ratio, kl = (logps[mask] - drawn).exp(), 0.0
         if "ref_per_token_logps" in inputs:
@@ -251,10 +207,6 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
     ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
         if self._takes_old:
             return None, None, None
-        if self.pass_tokens and not compute_aux_loss:
-            logps, entropies = self._packed(model, input_ids, attention_mask)
-            self._logps = logps.detach()
-            return logps, (entropies if compute_entropy else None), None
         if not self._selective or compute_aux_loss:
             outputs = super()._get_per_token_logps_and_entropies(
                 model,
@@ -280,27 +232,6 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
         # On the policy's own draws, -log p is an unbiased estimate of the entropy, and free.
         return logps, (-self._logps if compute_entropy else None), None
 
-    def _packed(self, model: Any, ids: Tensor, attention: Tensor) -> tuple[Tensor, Tensor]:
-        """Log-probabilities and entropies, the rows laid end to end in passes of so many tokens."""
-        assert self._scored is not None
-        lengths = attention.sum(1)
-        order = lengths.argsort(descending=True, stable=True)
-        logps = torch.zeros(self._scored.shape, device=ids.device)
-        entropies = torch.zeros_like(logps)
-        cuts = token_passes(lengths[order].tolist(), self.pass_tokens)
-        if shares_parameters(self.accelerator):  # each pass gathers them: as many in all processes
-            cuts += cuts[-1:] * (max(gathered([len(cuts)])) - len(cuts))
-        for cut in cuts:
-            rows = order[cut]
-            with self.accelerator.autocast():
-                found = packed_logps(
-                    model, ids[rows], attention[rows], self._scored[rows], self.temperature,
-                    self._selective,
-                )  # fmt: skip
-            logps = logps.index_copy(0, rows, found[0].float())
-            entropies = entropies.index_copy(0, rows, found[1].float())
-        return logps, entropies
-
     # --- the record
 
     def log(self, logs: dict[str, Any], start_time: float | None = None) -> None:
@@ -319,19 +250,6 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
         logs.update({f"agent/{k}": v for k, v in facts.items() if v is not None})
         super().log(logs, start_time)
         self._record.write(self.state.global_step, logs, facts, self.rollouts.batch)
-
-    def averaged(self) -> AbstractContextManager[None]:
-        """The model has the average as its weights meanwhile, where one is kept."""
-        return (
-            nullcontext()
-            if self.average is None
-            else self.average.lent(cast(torch.nn.Module, self.model))
-        )
-
-    def save_model(self, output_dir: str | None = None, _internal_call: bool = False) -> None:
-        super().save_model(output_dir, _internal_call)
-        if self._saving and self.average is not None and self.args.should_save:
-            self.average.save(Path(str(output_dir)))
 
     def create_model_card(self, *args: Any, **kwargs: Any) -> None:
         """No card: the run folder's config says more."""

@@ -23,12 +23,9 @@ from training.config import EvaluationSettings, SftConfig
 from training.evaluation.best import BestModel
 from training.evaluation.callback import EvaluationRules, RolloutEvaluation
 from training.evaluation.dev_set import DevSet, dev_questions
-from training.models.attention import add_float32_attention
-from training.models.copies import shares_parameters
 from training.models.heads import add_selective_head, has_plain_head
 from training.models.lora import lora_config
 from training.models.optimizers import muon_of
-from training.models.relation_words import read_by_words
 from training.runs.arguments import build, shared_arguments
 from training.runs.distributed import uses_bfloat16
 from training.runs.log import RunLog
@@ -64,8 +61,6 @@ class PlannedTrainer(WholeCheckpoints, SFTTrainer):
             set_seed(config.seed)  # the trainer seeds itself after the adapters were made
         model = load_model(config)
         self._config, self._plan, self._process = config, plan, process
-        self._taken = {label for row in rows.rows for label in row.labels}
-        """Tokens that a row is trained on."""
         self.keep_checkpoints = config.keep_checkpoints
         lengths = rows.lengths
         tokens = list(accumulate(_tokens(step, lengths) for step in plan))
@@ -127,15 +122,10 @@ class PlannedTrainer(WholeCheckpoints, SFTTrainer):
         return total / num_items_in_batch * self.accelerator.num_processes
 
     def create_optimizer(self, model: Any = None) -> torch.optim.Optimizer:
-        first = self.optimizer is None
         trained: Any = self.model if model is None else model
-        if first and self._config.optimizer == "muon":
+        if self.optimizer is None and self._config.optimizer == "muon":
             self.optimizer = muon_of(self._config, trained)
-        optimizer = super().create_optimizer(model)
-        if first:
-            shared = shares_parameters(self.accelerator)
-            read_by_words(optimizer, self.accelerator.unwrap_model(trained), self._taken, shared)
-        return optimizer
+        return super().create_optimizer(model)
 
     def create_scheduler(self, num_training_steps: int, optimizer: Any = None) -> Any:
         if OWN_SCHEDULE & self._config.trainer.keys():
@@ -195,9 +185,6 @@ def load_model(config: SftConfig) -> PreTrainedModel:
         attention = "flash_attention_2" if flash and uses_bfloat16(config.dtype) else "sdpa"
         if attention == "sdpa":
             log.warning("packing without flash attention: a pass of n tokens costs n * n")
-    on_cpu = not torch.cuda.is_available()
-    if on_cpu and attention in ("auto", "sdpa") and uses_bfloat16(config.dtype):
-        attention = add_float32_attention()
     low = config.lora is not None and uses_bfloat16(config.dtype)
     options: dict[str, Any] = {"dtype": torch.bfloat16 if low else torch.float32}
     if attention != "auto":

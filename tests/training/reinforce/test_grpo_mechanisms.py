@@ -1,4 +1,4 @@
-"""What stands against forgetting and waste in GRPO: evaluation, replay, averages."""
+"""What stands against forgetting and waste in GRPO: evaluation and replay."""
 
 import json
 import shutil
@@ -39,7 +39,6 @@ def everything(world: Path, out: Path, **settings: Any) -> Any:
     values: dict[str, Any] = {
         "evaluation": {"questions": str(world / "dev.jsonl"), "every_steps": 2, "samples": 2},
         "replay": {"data": [str(world / "shown.jsonl")], "rows": 3},
-        "average": 0.5,
         "keep_checkpoints": 9,
     }
     return grpo_config(world, out, **values | settings)
@@ -87,25 +86,6 @@ def test_evaluation_leaves_training_as_it_is(world, tmp_path) -> None:
     run_grpo(grpo_config(world, tmp_path / "seen", steps=2, evaluation=rules))
     run_grpo(grpo_config(world, tmp_path / "blind", steps=2))
     assert largest_difference(tmp_path / "seen", tmp_path / "blind") == 0
-
-
-# --- averaged weights
-
-
-def test_the_average_is_that_of_the_steps_and_is_what_is_saved(world, tmp_path) -> None:
-    config = grpo_config(world, tmp_path / "r", steps=2, save_steps=1, average=0.75)
-    run_grpo(config)
-    start = load_file(world / "model" / "model.safetensors")
-    one, two = (
-        load_file(tmp_path / "r" / f"checkpoint-{step}" / "model.safetensors") for step in (1, 2)
-    )
-    final = load_file(tmp_path / "r" / "final" / "model.safetensors")
-    for name, value in final.items():
-        by_hand = 0.75 * (0.75 * start[name] + 0.25 * one[name]) + 0.25 * two[name]
-        assert torch.allclose(value, by_hand, atol=1e-6), name
-    run_grpo(grpo_config(world, tmp_path / "plain", steps=2))
-    plain = load_file(tmp_path / "plain" / "final" / "model.safetensors")
-    assert all(torch.equal(plain[name], two[name]) for name in plain)  # training saw no average
 
 
 # --- replay
@@ -180,7 +160,7 @@ def test_a_run_with_all_of_it_resumes_bit_equal(world, whole, tmp_path, step) ->
 
 
 def test_muon_moves_the_matrices_and_resumes_bit_equal(world, tmp_path) -> None:
-    muon = {"optimizer": "muon", "muon_lr": 1e-3, "lr": 1e-4, "embedding_lr": 1e-4}
+    muon = {"optimizer": "muon", "muon_lr": 1e-3, "lr": 1e-4}
     config = everything(world, tmp_path / "muon", **muon)
     whole = run_grpo(config).parent
     before, after = (

@@ -56,7 +56,6 @@ def with_contexts(
     owners = owners.to(device)
     real = torch.arange(count, device=device) < len(contexts)
     more["kept"] = batch["kept"][owners] & real
-    more["guided"] = batch["guided"][owners] & real
     more["advantages"] = batch["advantages"][owners] * real
     for name in sorted(score.keys() & batch.keys()):  # in one order for all processes
         more[name] = score[name](more)
