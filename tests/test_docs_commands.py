@@ -8,9 +8,16 @@ import typer
 
 from graphwalker.cli.app import app
 from graphwalker.cli.models import config_models
-from graphwalker.config import Config, read_settings, refuse_unknown
+from graphwalker.config import Config, describe, read_settings, refuse_unknown
 from graphwalker.errors import UserError
-from support.pages import anchors, command_lines, is_placeholder, links, section_of
+from support.pages import (
+    anchors,
+    command_lines,
+    is_placeholder,
+    links,
+    section_of,
+    settings_given,
+)
 from support.paths import ROOT
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -20,6 +27,11 @@ SETTINGS_OF = {
     "ranker eval": "environment",
 }
 """Commands whose settings are those of another config."""
+
+OPEN = ("options.", "environment.options.", "trainer.", "mix.", "rewards.", "jobs.", "sft1.")
+"""Settings whose entries have no fixed names, and sections of a pipeline's config."""
+OTHERS = {"a.b", "most", "name"}
+"""A placeholder, a setting of `graphwalker phrases`, and an attribute of a networkx node."""
 
 
 def test_links_and_anchors_lead_somewhere() -> None:
@@ -42,6 +54,18 @@ def test_every_command_of_the_page_parses(page: Path) -> None:
         f"{' '.join(words)}: {fault}"
         for words in command_lines(page.read_text(encoding="utf-8"))
         for fault in faults(words)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_setting_that_a_sentence_gives_is_known() -> None:
+    known = {row.key for model in config_models().values() for row in describe(model)}
+    known = {key.split(".", n)[-1] for key in known for n in range(key.count(".") + 1)}
+    wrong = [
+        f"{page.name}: {name}"
+        for page in PAGES
+        for name in settings_given(page.read_text(encoding="utf-8"))
+        if name not in known and not name.startswith(OPEN) and name not in OTHERS
     ]
     assert not wrong, "\n".join(wrong)
 

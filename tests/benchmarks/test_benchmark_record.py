@@ -1,5 +1,6 @@
 """The record of a measurement: what it says, and that it replaces the one before."""
 
+import importlib
 import json
 import subprocess
 import sys
@@ -34,3 +35,10 @@ def test_a_record_names_the_commit_it_was_measured_at() -> None:
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert named.stdout.strip().removesuffix("+changes") == head.stdout.strip()
+
+
+def test_every_benchmark_imports(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT))
+    names = [path.stem for path in sorted((ROOT / "benchmarks").glob("*.py"))]
+    for name in names:
+        importlib.import_module(f"benchmarks.{name}".removesuffix(".__init__"))

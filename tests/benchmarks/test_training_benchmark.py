@@ -55,17 +55,3 @@ def test_each_saving_of_a_grpo_step_is_the_same_gradient(grpo_world, tmp_path: P
     gaps = figures["update"]["largest_difference_of_gradients"]
     assert {*ALONE, "ours", "ours_by_tokens"} < gaps.keys() and max(gaps.values()) < 1e-3
     assert sum(figures["shares"].values()) == pytest.approx(1.0, abs=1e-3)
-
-
-@pytest.mark.slow
-def test_both_precisions_train_the_same_steps(tmp_path: Path) -> None:
-    from training.runs.distributed import uses_bfloat16
-
-    if not uses_bfloat16("native"):
-        pytest.skip("this CPU does not multiply in bfloat16")
-    command = [sys.executable, "-m", "benchmarks.training_dtype", "--out", str(tmp_path)]
-    command += ["--steps", "20", "--rounds", "1", "--set", *SMALL]
-    subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
-    record = json.loads((tmp_path / "training_dtype.json").read_text(encoding="utf-8"))
-    losses = record["figures"]["last_loss"]
-    assert losses["native"] == pytest.approx(losses["float32"], rel=0.05)

@@ -47,6 +47,16 @@ def command_lines(text: str) -> Iterator[list[str]]:
             yield _words(line[match.end() :])
 
 
+def settings_given(text: str) -> list[str]:
+    """Return the names of settings in code within sentences, such as `lora.r=64`.
+
+    >>> settings_given("set `lora.r=64` or `--out=x`")
+    ['lora.r']
+    """
+    text = re.sub(r"```.*?```", "", text, flags=re.S)
+    return re.findall(r"`([a-z_]+(?:\.[a-z_0-9]+)*)=[^`\s=][^`\n]*`", text)
+
+
 def _words(line: str) -> list[str]:
     """Return the words of a command without comment, pipe or continuation dots."""
     words = shlex.split(re.split(r" (?:\||&&|>) ", line)[0].rstrip(", "), comments=True)
