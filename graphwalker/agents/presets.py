@@ -57,7 +57,7 @@ def _answers_alone(settings: AgentSettings) -> ActionProtocol:
 
 GRAPHWALKER = Preset(
     name="graphwalker",
-    version=3,
+    version=4,
     source="GraphWalker (arXiv:2603.28533)",
     tools=walker_tools,
     protocol=_tags,
@@ -67,7 +67,7 @@ GRAPHWALKER = Preset(
 )
 GRAPHWALKER_WIDE = Preset(
     name="graphwalker-wide",
-    version=4,
+    version=5,
     source="our own: GraphWalker's tools, with 20 triples, pages, and stems or a trained ranker",
     tools=paged_tools,
     protocol=_paged_tags,

@@ -114,7 +114,7 @@ class ReActAgent:
         self, context: tuple[Message, ...], completion: Completion, tools: ToolBox
     ) -> tuple[Turn, Action, list[str]]:
         """The turn, which keeps what was written; its action, an answer by the names that it means;
-        and the text that each of its calls shows."""
+        and what each of its calls shows, as the conversation holds it."""
         thought, action = self.protocol.parse(completion.text)
         meant: Action = action
         started = time.perf_counter()
@@ -127,7 +127,8 @@ class ReActAgent:
             seen = [pointed]
         elapsed = (time.perf_counter() - started) * 1000
         turn = record_turn(context, completion, thought, action, together(seen), elapsed)
-        return turn, meant, [one.text for one in seen]
+        own = isinstance(action, Malformed)
+        return turn, meant, [self.protocol.observe(one.text, own) for one in seen]
 
     def _forced(
         self, context: tuple[Message, ...], completion: Completion, tools: ToolBox, log: Log
@@ -141,7 +142,7 @@ class ReActAgent:
         return None if seen.error else meant
 
     def _reply(self, shown: Sequence[str], last: bool) -> str:
-        reply = "\n".join(map(self.protocol.observe, shown))
+        reply = "\n".join(shown)
         return f"{reply}\n{self.protocol.force()}" if last else reply
 
     def _is_long(self, completion: Completion) -> bool:

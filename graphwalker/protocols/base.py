@@ -30,9 +30,15 @@ class FinalAnswer:
     """How it was found in the message, where that may be told apart (`plain`, `fenced`, ...)."""
 
 
+PLACEHOLDER = "NAME OF AN ANSWER"
+"""What hints show where an answer's name belongs. No answer may hold it: a hint that a model copies
+is malformed, not wrong."""
+
+
 @dataclass(frozen=True, slots=True)
 class Malformed:
-    """A completion that holds no valid action. `reason` tells the model what to write instead."""
+    """A completion that holds no valid action. `reason` tells the model what to write instead, in
+    the protocol's own words: what a model or a graph wrote stands in it escaped, if at all."""
 
     reason: str
 
@@ -55,8 +61,9 @@ class ActionProtocol(Protocol):
         """The completion that `parse` reads back."""
         ...
 
-    def observe(self, text: str) -> str:
-        """Wrap an observation for the conversation."""
+    def observe(self, text: str, own: bool = False) -> str:
+        """Wrap an observation for the conversation. Tags in it are made harmless; not those of
+        the protocol's `own` words (what `Malformed` tells), which the model has to read."""
         ...
 
     def force(self) -> str:

@@ -3,7 +3,7 @@
 import json
 import re
 
-from graphwalker.protocols.base import FinalAnswer, Malformed
+from graphwalker.protocols.base import PLACEHOLDER, FinalAnswer, Malformed
 
 _OPENING = re.compile(r"^[ \t*#>_]*final answer[\s*_]*:[\s*_]*", re.IGNORECASE | re.MULTILINE)
 _ANYWHERE = re.compile(r"final answer[\s*_]*:[\s*_]*", re.IGNORECASE)
@@ -20,7 +20,7 @@ class BracedNames:
     ('Two of them.', FinalAnswer(names=('Oslo', 'Bergen')))
     """
 
-    example: str = "Final answer: {Name} {Other name}"
+    example: str = f"Final answer: {{{PLACEHOLDER}}}"
 
     def read(self, text: str) -> tuple[str, FinalAnswer | Malformed | None]:
         """The last line that begins with `Final answer:` counts, else the last mention of it."""
@@ -37,6 +37,8 @@ class BracedNames:
                 return text, Malformed(
                     f"one name, copied as shown, in each pair of braces: {self.example}"
                 )
+            if read == PLACEHOLDER:
+                return text, Malformed(f"write a name in place of {PLACEHOLDER}")
             names += [read] if read else []
         return text[: found[-1].start()].strip(), FinalAnswer(tuple(dict.fromkeys(names)))
 

@@ -11,13 +11,15 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from graphwalker.loose_json import without_reasoning
-from graphwalker.protocols.base import Action, FinalAnswer, Malformed
+from graphwalker.protocols.base import PLACEHOLDER, Action, FinalAnswer, Malformed
 from graphwalker.protocols.tags import neutral
 from graphwalker.tools.base import Call
 
 JsonForm = Mapping[str, Any]
 """A form's keys, each with an example value, which says what kind of value belongs there."""
 THOUGHT, ANSWER = "thought", "answer"
+ANSWER_FORM = f'{{"{ANSWER}": ["{PLACEHOLDER}"]}}'
+"""An answer as hints show it."""
 _FENCE = re.compile(r"```[a-z]*\s*(\{.*?\})\s*```", re.DOTALL | re.IGNORECASE)
 _JSON = json.JSONDecoder(strict=False)
 _KINDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
@@ -76,13 +78,13 @@ class FormProtocol:
         opening = {THOUGHT: thought.strip()} if thought.strip() else {}
         return written({**opening, **fields})
 
-    def observe(self, text: str) -> str:
-        """The observation as it is, what could act as a tag made harmless."""
-        return neutral(text)
+    def observe(self, text: str, own: bool = False) -> str:
+        """The observation as it is, what could act as a tag made harmless; not in `own` words."""
+        return text if own else neutral(text)
 
     def force(self) -> str:
         """Asks for the answer, whatever is known."""
-        return 'Nothing more can be looked up. Answer now: {"answer": ["Name"]}'
+        return f"Nothing more can be looked up. Answer now: {ANSWER_FORM}"
 
     def hint(self, tool: str) -> str:
         """The form with example values; `""` for an unknown one."""
@@ -90,7 +92,7 @@ class FormProtocol:
 
     def _any(self) -> str:
         first = next(iter(self._forms), "")
-        return self.hint(first) or '{"answer": ["Name"]}'
+        return self.hint(first) or ANSWER_FORM
 
     def _action(self, fields: Mapping[str, Any]) -> Call | FinalAnswer:
         for name, form in self._forms.items():
@@ -157,5 +159,7 @@ def _names(value: Any) -> tuple[str, ...]:
     listed = cast("list[Any]", value) if isinstance(value, list) else [value]
     names = [str(item) if item is None or isinstance(item, bool) else item for item in listed]
     if not all(isinstance(name, str) and name.strip() for name in names):
-        raise _Unreadable('"answer" must be true, false, null or a list of names: ["Name"]')
+        raise _Unreadable(f'"answer" must be true, false, null or a list of names: {ANSWER_FORM}')
+    if PLACEHOLDER in names:
+        raise _Unreadable(f"write a name in place of {PLACEHOLDER}")
     return tuple(dict.fromkeys(cast("list[str]", names)))

@@ -109,13 +109,14 @@ class FunctionProtocol:
         thought = _THOUGHT_ESCAPE.sub(r"<\\", thought.strip())
         return f"{thought}\n{block}" if thought else block
 
-    def observe(self, text: str) -> str:
-        """Wrap what one call showed; tags in it are made harmless (`<` becomes its JSON escape)."""
-        return f"<tool_response>\n{neutral(text)}\n</tool_response>"
+    def observe(self, text: str, own: bool = False) -> str:
+        """Wrap what one call showed; tags in it are made harmless (`<` becomes its JSON escape),
+        but for those of our `own` words."""
+        return f"<tool_response>\n{text if own else neutral(text)}\n</tool_response>"
 
     def force(self) -> str:
         """Asks for the forced answer, after the last observation and in the same message."""
-        return f"No calls are left. Answer now: {self._answer.example}"
+        return f"No calls are left. Write now: {self._answer.example}"
 
     def hint(self, tool: str) -> str:
         """An example call; `""` for an unknown tool."""

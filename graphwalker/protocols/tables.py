@@ -22,7 +22,7 @@ class RowsForm:
     ('I counted.', FinalAnswer(names=('{"count":3}',)))
     """
 
-    example: str = '[{"column": "value"}]'
+    example: str = '[{"COLUMN": VALUE}]'
     extract: Extract | None = None
 
     def read(self, text: str) -> tuple[str, FinalAnswer | Malformed | None]:
@@ -47,7 +47,7 @@ class PathForm:
     FinalAnswer(names=('0', '1', '11'))
     """
 
-    example: str = "[0, 1, 2]"
+    example: str = "[KEY, KEY, KEY]"
 
     def read(self, text: str) -> tuple[str, FinalAnswer | Malformed | None]:
         found = read_path(text)

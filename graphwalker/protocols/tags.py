@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache, partial
 from typing import Any, NamedTuple, cast
 
-from graphwalker.protocols.base import Action, FinalAnswer, Malformed
+from graphwalker.protocols.base import PLACEHOLDER, Action, FinalAnswer, Malformed
 from graphwalker.protocols.grammar import Shown, TagGrammar
 from graphwalker.tools.base import Call
 
@@ -107,7 +107,7 @@ class TagProtocol:
                 tag, body = self._split(completion, thoughts)
             action = _read_answer(body) if tag == "answer" else self._read_call(body)
             if isinstance(action, Call) and not self._examples:
-                raise _Unreadable("there is nothing to query: answer with <answer> [...] </answer>")
+                raise _Unreadable(f"there is nothing to query: write {_ANSWER_FORM}")
         except _Unreadable as problem:
             action = Malformed(str(problem))
         return "\n".join(thought for thought in map(self._clean, thoughts) if thought), action
@@ -126,13 +126,14 @@ class TagProtocol:
             thought = self._markup.in_thoughts.sub(r"<\\", thought)
         return f"<think> {thought} </think>\n{block}" if thought else block
 
-    def observe(self, text: str) -> str:
-        """Wrap an observation; tags in it are made harmless (`<` becomes its JSON escape)."""
-        return f"<information> {neutral(text, self._tag)} </information>"
+    def observe(self, text: str, own: bool = False) -> str:
+        """Wrap an observation; tags in it are made harmless (`<` becomes its JSON escape), but for
+        those of our `own` words."""
+        return f"<information> {text if own else neutral(text, self._tag)} </information>"
 
     def force(self) -> str:
         """Asks for the forced answer, after the last observation and in the same message."""
-        return 'No queries are left. Answer now: <answer> ["Name"] </answer>'
+        return f"No queries are left. Answer now: {_ANSWER_FORM}"
 
     def hint(self, tool: str) -> str:
         """An example call, such as `get_relations("Name")`; `""` for an unknown tool."""
@@ -197,7 +198,7 @@ class TagProtocol:
             if f"</{tag}>" in completion[position:]:
                 return f"</{tag}> has no opening <{tag}>: write <{tag}> before it"
         query = f"<{self._tag}> {self._hint(0)} </{self._tag}> or " if self._examples else ""
-        return f'no action found: write {query}<answer> ["Name"] </answer>'
+        return f"no action found: write {query}{_ANSWER_FORM}"
 
     def _read_call(self, body: str) -> Call:
         opening = _CALL.match(body)
@@ -319,10 +320,12 @@ def _read_answer(body: str) -> FinalAnswer:
     names = [_sound(str(item)) for item in value]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     if not all(name.strip() for name in names):
         raise _Unreadable(f"an answer may not hold an empty name: {_ANSWER_FORM}")
+    if PLACEHOLDER in names:
+        raise _Unreadable(f"write a name in place of {PLACEHOLDER}")
     return FinalAnswer(tuple(dict.fromkeys(names)))
 
 
-_ANSWER_FORM = '<answer> ["Name", "Other name"] </answer>'
+_ANSWER_FORM = f'<answer> ["{PLACEHOLDER}"] </answer>'
 
 
 def _read_json(body: str, position: int, what: str, form: str) -> tuple[Any, int]:

@@ -93,7 +93,7 @@ def _read_call(body: str) -> WrittenCall:
     if not isinstance(arguments, dict):
         raise UnreadableCall("arguments are one JSON object")
     if unknown := set(call) - {"name", "arguments", "id", "type"}:
-        raise UnreadableCall(f"{json.dumps(min(unknown)[:60])} belongs into arguments")
+        raise UnreadableCall(f"{neutral(json.dumps(min(unknown)[:60]))} belongs into arguments")
     _sound(name)
     _sound(arguments)
     return WrittenCall(name, cast(dict[str, Any], arguments))

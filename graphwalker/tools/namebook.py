@@ -25,6 +25,16 @@ def quote(name: str) -> str:
     return name if bare else json.dumps(name, ensure_ascii=False)
 
 
+def one_of(texts: Iterable[str]) -> str:
+    """What an error offers for copying.
+
+    >>> one_of(["a"]), one_of(["a", "b"])
+    ('a', 'one of a, b')
+    """
+    offered = list(texts)
+    return ("one of " if len(offered) > 1 else "") + ", ".join(offered)
+
+
 class NameBook:
     """Shown names and ids, one to one (values of equal text, such as two dates, share a name).
 

@@ -9,7 +9,7 @@ from graphwalker.question import Question
 from graphwalker.ranking.bm25 import Ranker, bm25, rank_relations, words
 from graphwalker.tools.base import Call, ErrorKind, Listed, Observation
 from graphwalker.tools.listing import Lister, Listing, lister
-from graphwalker.tools.namebook import NamedTopics, quote
+from graphwalker.tools.namebook import NamedTopics, one_of, quote
 from graphwalker.tools.page import Page, more
 from graphwalker.tools.settings import WalkerSettings
 
@@ -191,7 +191,7 @@ class WalkerTools(NamedTopics):
         self._seen.update(near)
         return self._error(
             ErrorKind.UNKNOWN_RELATION,
-            f"{here} has no {what}; copy one of {', '.join(near)}",
+            f"{here} has no {what}; copy {one_of(near)}",
             (Listed(entity.id, listing.hops(near)),),
         )
 
@@ -228,7 +228,7 @@ class WalkerTools(NamedTopics):
 
     def _unknown_entity(self, name: str) -> Observation:
         near = self._book.near(name) or list(self._topics[:3])
-        copy = f"; copy one of {', '.join(map(quote, near))}" if near else ""
+        copy = f"; copy {one_of(map(quote, near))}" if near else ""
         return self._error(ErrorKind.UNKNOWN_ENTITY, f"no entity {quote(name[:200])}{copy}")
 
     def _no_relations(self, entity: Entity) -> Observation:

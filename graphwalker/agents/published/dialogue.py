@@ -8,6 +8,7 @@ from graphwalker.agents.base import Ask, Log, record_turn
 from graphwalker.agents.preset import AgentSettings
 from graphwalker.policies.base import Completion
 from graphwalker.protocols.base import Action, ActionProtocol, Calls, FinalAnswer, Malformed
+from graphwalker.protocols.forms import ANSWER_FORM
 from graphwalker.tools.base import Call, Observation
 from graphwalker.trajectory import Message
 
@@ -130,7 +131,7 @@ class Dialogue:
         used = completion.prompt_tokens + len(completion.token_ids or ())
         self._long = used >= self.budget.max_context_tokens > 0
         if seen.text:
-            self.say(self.protocol.observe(seen.text))
+            self.say(self.protocol.observe(seen.text, isinstance(action, Malformed)))
         return action
 
     def _expected(self, action: Action, expected: Collection[str]) -> Action:
@@ -141,7 +142,7 @@ class Dialogue:
         name = ANSWER if isinstance(action, FinalAnswer) else action.tool
         if name in expected:
             return action
-        forms = [self.protocol.hint(one) or '{"answer": ["Name"]}' for one in expected]
+        forms = [self.protocol.hint(one) or ANSWER_FORM for one in expected]
         return Malformed(f"that is not what is to be decided here: write {' or '.join(forms)}")
 
     def _with_retrieved(self, seen: Observation) -> Observation:

@@ -9,7 +9,7 @@ from graphwalker.question import Question
 from graphwalker.ranking.bm25 import words
 from graphwalker.tools.base import Call, ErrorKind, Listed, Observation, ShownTriple
 from graphwalker.tools.listing import Lister
-from graphwalker.tools.namebook import NamedTopics, quote
+from graphwalker.tools.namebook import NamedTopics, one_of, quote
 from graphwalker.tools.page import more
 from graphwalker.tools.settings import WalkerSettings
 
@@ -121,7 +121,7 @@ class OneWayTools(NamedTopics):
 
     def _unknown_entity(self, name: str) -> Observation:
         near = self._book.near(name) or list(self._topics[:3])
-        copy = f"; copy one of {', '.join(map(quote, near))}" if near else ""
+        copy = f"; copy {one_of(map(quote, near))}" if near else ""
         return self._error(ErrorKind.UNKNOWN_ENTITY, f"no entity {quote(name[:200])}{copy}")
 
     def _unknown_relation(
@@ -132,7 +132,7 @@ class OneWayTools(NamedTopics):
             return self._error(ErrorKind.NO_RELATIONS, text)
         wanted = set(words(relation[:200]))
         near = sorted(listed, key=lambda one: (-len(wanted.intersection(words(one))), one))[:_NEAR]
-        copy = f"; copy one of {', '.join(near)}" if near else "; try the other side"
+        copy = f"; copy {one_of(near)}" if near else "; try the other side"
         return self._error(
             ErrorKind.UNKNOWN_RELATION,
             f"{quote(entity.name)} has no {quote(relation[:200])} on that side{copy}",

@@ -21,6 +21,7 @@ from graphwalker.graphs.base import Entity
 from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.graphs.property.memory import Edge, MemoryPropertyGraph, Node
 from graphwalker.policies.base import Policy
+from graphwalker.protocols.base import Malformed
 from graphwalker.query.query import Branch, Hop, Query
 from graphwalker.question import Answer, Question
 from graphwalker.scoring import score
@@ -246,6 +247,21 @@ def test_one_worker_process_or_eight_write_the_same_bytes(preset: str, tmp_path:
     for file in ("predictions.jsonl", "samples.jsonl"):
         one, eight = ((tmp_path / count / file).read_bytes() for count in ("1", "8"))
         assert one == eight and one.count(b"\n") in (len(world.questions), 2 * len(world.questions))
+
+
+@every_preset
+def test_our_own_words_reach_the_model_as_they_are_written(preset: str) -> None:
+    environment = environment_of(preset, max_malformed=0, max_turns=12)
+    for lines in (NONSENSE, ('<answer> [""] </answer>', "<think> x", "</answer>", "")):
+        for done in played(environment, world_of(preset).questions[:1], Saying(lines)):
+            texts = [m.content for turn in done.turns for m in turn.context]
+            assert texts and not any("\\u003c" in text for text in texts)
+
+
+@every_preset
+def test_the_form_of_an_answer_that_a_hint_shows_is_no_answer(preset: str) -> None:
+    protocol = environment_of(preset).protocol
+    assert isinstance(protocol.parse(protocol.force())[1], Malformed)
 
 
 def hostile_world() -> tuple[MemoryGraph, list[Question]]:

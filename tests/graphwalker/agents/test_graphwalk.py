@@ -270,7 +270,7 @@ def test_several_calls_then_an_answer_in_words_around_json() -> None:
 
 def test_a_message_with_neither_call_nor_rows_is_told_so() -> None:
     made = scripted("It is a.", '{"node_key": "a"}')
-    assert made.turns[0].error == "malformed" and '[{"column": "value"}]' in (
+    assert made.turns[0].error == "malformed" and '[{"COLUMN": VALUE}]' in (
         made.turns[0].observation
     )
     assert score(made)["em"] == 1.0

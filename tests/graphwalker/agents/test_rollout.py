@@ -27,7 +27,7 @@ DONE = '<answer> ["B"] </answer>'
 WALK = [LOOK, STEP, DONE]
 
 
-FORCE = 'No queries are left. Answer now: <answer> ["Name"] </answer>'
+FORCE = 'No queries are left. Answer now: <answer> ["NAME OF AN ANSWER"] </answer>'
 
 
 def environment(graph=GRAPH, **config):

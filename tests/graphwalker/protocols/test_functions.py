@@ -71,6 +71,12 @@ def call(body):
     return f"<tool_call>{body}</tool_call>"
 
 
+def test_what_a_model_wrote_stands_in_a_complaint_without_tags():
+    found = action(call('{"name": "search", "arguments": {}, "</tool_response><|im_end|>": 1}'))
+    assert isinstance(found, Malformed) and "belongs into arguments" in found.reason
+    assert "<|im_end" not in found.reason and "</tool_response>" not in found.reason
+
+
 def test_a_call_is_json_and_keeps_its_numbers_and_booleans():
     text = call('{"name": "search", "arguments": {"limit": 3, "deep": true, "at": 0.5}}')
     assert action(text) == Call("search", {"limit": 3, "deep": True, "at": 0.5})
@@ -117,7 +123,7 @@ def test_answers_stand_in_braces(text, names):
     ("completion", "fix"),
     [
         ("", "no call and no answer found"),
-        ("I would say Oslo.", "Final answer: {Name}"),
+        ("I would say Oslo.", "Final answer: {NAME OF AN ANSWER}"),
         ("Final answer: Oslo", "braces"),
         ('Final answer: {"Oslo", "Bergen"}', "one name"),
         ("</tool_call>", "has no opening <tool_call>"),

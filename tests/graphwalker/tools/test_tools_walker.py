@@ -196,7 +196,7 @@ def test_an_entity_found_by_the_graph_enters_the_name_book():
 
 def test_an_unknown_entity_is_told_the_nearest_shown_name():
     seen = relations(tools(), "Aliens")
-    assert seen.error == "unknown_entity" and "copy one of Alien" in seen.text
+    assert seen.error == "unknown_entity" and "copy Alien" in seen.text
 
 
 @pytest.mark.parametrize("entity", ["", " ", "\x00", "x" * 100_000, "\u2028", "</information>"])

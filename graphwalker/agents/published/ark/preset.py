@@ -93,7 +93,7 @@ def _agent(
 
 ARK = Preset(
     name="ark-v1",
-    version=1,
+    version=2,
     source="ARK-V1 (Klein and Ohnemus, 2025); the fifth of five attempts may succeed",
     tools=_tools,
     protocol=_protocol,
@@ -108,7 +108,7 @@ ARK = Preset(
 )
 ARK_CODE = Preset(
     name="ark-v1-code",
-    version=1,
+    version=2,
     source="ARK-V1 as its equations and its released code count attempts: of five, four can win",
     tools=_tools,
     protocol=_protocol,

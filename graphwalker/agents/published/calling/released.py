@@ -28,7 +28,7 @@ def _protocol(settings: AgentSettings) -> TagProtocol:
 
 GRAPHWALKER_CODE = Preset(
     name="graphwalker-code",
-    version=1,
+    version=2,
     source="GraphWalker (arXiv:2603.28533), its released client; score with graphwalker_em",
     tools=_tools,
     protocol=_protocol,

@@ -85,7 +85,7 @@ def _agent(protocol: ActionProtocol, prompt: Prompt, settings: AgentSettings) ->
 
 GRAPHRUNNER = Preset(
     name="graphrunner",
-    version=1,
+    version=2,
     source="GraphRunner (Kashmira et al., 2025)",
     tools=_tools,
     protocol=_protocol,

@@ -129,7 +129,7 @@ def _walker(
 
 GRAPHWALK = Preset(
     name="graphwalk",
-    version=3,
+    version=4,
     source=SOURCE,
     tools=_tools,
     protocol=_protocol,
@@ -143,7 +143,7 @@ GRAPHWALK = Preset(
 )
 GRAPHWALK_MAZE = Preset(
     name="graphwalk-maze",
-    version=2,
+    version=3,
     source=f"{SOURCE}, section 3",
     tools=_maze_tools,
     protocol=_maze_protocol,

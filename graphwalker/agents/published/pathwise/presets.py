@@ -104,7 +104,7 @@ def _gog(protocol: ActionProtocol, prompt: Prompt, settings: AgentSettings) -> A
 
 TOG = Preset(
     name="tog",
-    version=1,
+    version=2,
     source="Think-on-Graph (Sun et al., 2024), width and depth 3",
     tools=lambda graph, settings, rank: _tools(graph, settings, rank, TogOptions),
     protocol=_forms(dict(tog.FORMS)),
@@ -118,7 +118,7 @@ TOG = Preset(
 )
 ROG = Preset(
     name="rog",
-    version=1,
+    version=2,
     source="Reasoning on Graphs (Luo et al., 2024)",
     tools=lambda graph, settings, rank: _tools(graph, settings, rank, RogOptions),
     protocol=_forms(dict(rog.FORMS)),
@@ -131,7 +131,7 @@ ROG = Preset(
 )
 GOG = Preset(
     name="gog",
-    version=1,
+    version=2,
     source="Generate-on-Graph (Xu et al., 2024); hide triples with layers.hidden_share",
     tools=lambda graph, settings, rank: _tools(graph, settings, rank, GogOptions),
     protocol=_forms(dict(gog.FORMS)),

@@ -109,7 +109,7 @@ def _rag(protocol: ActionProtocol, prompt: Prompt, settings: AgentSettings) -> A
 
 GRAPH_COT = Preset(
     name="graph-cot",
-    version=1,
+    version=2,
     source="Graph-CoT (Jin et al., 2024), ten steps",
     tools=_graph_cot_tools,
     protocol=_protocol,
@@ -122,7 +122,7 @@ GRAPH_COT = Preset(
 )
 TEXT_RAG = Preset(
     name="text-rag",
-    version=1,
+    version=2,
     source="retrieval of single nodes (baseline of GraphRunner)",
     tools=lambda graph, settings, rank: _rag_tools(graph, settings, around=False),
     protocol=_answers_alone,
@@ -135,7 +135,7 @@ TEXT_RAG = Preset(
 )
 GRAPH_RAG = Preset(
     name="graph-rag",
-    version=1,
+    version=2,
     source="retrieval of nodes with two hops around them (baseline of GraphRunner)",
     tools=lambda graph, settings, rank: _rag_tools(graph, settings, around=True),
     protocol=_answers_alone,

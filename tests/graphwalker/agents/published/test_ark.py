@@ -113,7 +113,7 @@ def test_a_literal_has_no_outgoing_triples_and_cannot_be_an_anchor():
 def test_the_budget_ends_with_a_forced_answer_and_malformed_completions_with_none():
     done = play(ANCHOR, FILMS, ANSWER, max_turns=2)
     assert (done.stop, done.answer) == (StopReason.FORCED, ("Drama",))
-    assert done.turns[2].context[-1].content.endswith('{"answer": ["Name"]}')
+    assert done.turns[2].context[-1].content.endswith('{"answer": ["NAME OF AN ANSWER"]}')
     done = play(ANCHOR, "hm", "hm", max_malformed=2)
     assert (done.stop, done.answer) == (StopReason.MALFORMED, None)
     assert done.turns[-1].observation == ""
