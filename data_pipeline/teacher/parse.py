@@ -6,7 +6,12 @@ from typing import Any, cast
 
 from graphwalker.loose_json import first_value, without_reasoning
 
-_NUMBER = re.compile(r"(?:score\s*[:=]?\s*)?(\d+(?:\.\d+)?)\s*(?:/\s*10)?\.?", re.IGNORECASE)
+_NUMBER = r"(\d+(?:\.\d+)?)(?:\s*/\s*10)?(?![\w/]|\.\d|\s*/)"
+"""A score, as `9`, `8.5` or `9/10`."""
+_BARE = re.compile(rf"(?:{_NUMBER}[\s,;|]*)+\.?")
+_LABEL = re.compile(r"[\s*#]*question[\s*]*:[\s*]*", re.IGNORECASE)
+_AROUND = re.compile(r"""^(?:```\w*\s|[*"'“‘\s])+|(?:```|[*"'”’\s])+$""")
+_CHATTER = re.compile(r"(?:here|sure|certainly|of course|okay|ok)\b[^?]*[:!,.]", re.IGNORECASE)
 _THOUGHT = re.compile(r"<thought\s*(\d+)>(.*?)</thought\s*\1>", re.DOTALL | re.IGNORECASE)
 _ENGLISH = re.compile(
     r"\b(?:the|of|and|that|this|there|with|from|by|for|to|what|which|who|whose|whom|where|when|why|"
@@ -71,42 +76,47 @@ def read_thoughts(answer: str, numbers: Sequence[int]) -> dict[int, str]:
     return {n: line for n, line in lines.items() if line}
 
 
+def read_question(answer: str) -> str:
+    """The question, in its tag or bare: one paragraph with one question mark, at its end.
+
+    >>> read_question("<question>who wrote it?</question>"), read_question('Question: "Who sang?"')
+    ('Who wrote it?', 'Who sang?')
+
+    Raises `Unreadable`, also for a bare text that says anything else.
+    """
+    try:
+        text = read_text(answer, "question")
+    except Unreadable:
+        text = _bare_question(without_reasoning(answer))
+        if not text:
+            raise
+    if text.count("?") != 1 or not text.endswith("?"):
+        raise Unreadable("its question has not one question mark, at its end")
+    return text[0].upper() + text[1:]
+
+
 def read_scores(answer: str, names: Sequence[str]) -> dict[str, float]:
-    """Those of the scores that are there, each from 0 to 10.
+    """Those of the scores that are there, each from 0 to 10: in tags, whichever closes them, as
+    JSON, as `name: 9`, or as bare numbers in the order of the names, one for each.
 
-    >>> read_scores("<path>9</path> <relevance>8/10</relevance> <coherence>11</coherence>",
-    ...             ["path", "relevance", "coherence"])
+    >>> names = ["path", "relevance", "coherence"]
+    >>> read_scores("<path>9</path> <relevance>8/10</path> <coherence>11</coherence>", names)
     {'path': 9.0, 'relevance': 8.0}
-    >>> read_scores('{"path": 7.5}', ["path"])
-    {'path': 7.5}
+    >>> read_scores('{"path": 7.5}', names), read_scores("Path: 9/10, relevance = 7", names)
+    ({'path': 7.5}, {'path': 9.0, 'relevance': 7.0})
+    >>> read_scores("9, 8, 10", names), read_scores("9 8", names)
+    ({'path': 9.0, 'relevance': 8.0, 'coherence': 10.0}, {})
+
+    A score that is given twice, with two values, is none.
     """
-    found: dict[str, float] = {}
-    for name in names:
-        try:
-            found[name] = read_score(answer, name)
-        except Unreadable:
-            continue
-    return found
-
-
-def read_score(answer: str, tag: str = "score") -> float:
-    """A score from 0 to 10. Raises `Unreadable`.
-
-    >>> [read_score(t) for t in ("<score>9</score>", '{"score": 8.5}', "Score: 7/10", "10")]
-    [9.0, 8.5, 7.0, 10.0]
-    """
-    whole = without_reasoning(answer)
-    field = _fields(whole).get(tag)
-    if isinstance(field, int | float) and not isinstance(field, bool):
-        text = str(field)
-    elif tag == "score" and _NUMBER.fullmatch(whole):
-        text = whole
-    else:
-        text = read_text(answer, tag)
-    number = _NUMBER.fullmatch(text.strip())
-    if number is None or not 0 <= float(number[1]) <= 10:
-        raise Unreadable("its score is no number from 0 to 10")
-    return float(number[1])
+    text = without_reasoning(answer)
+    found = {name: _scores_of(text, name) for name in names}
+    if not any(found.values()) and _BARE.fullmatch(text):
+        numbers = re.findall(_NUMBER, text)
+        if len(numbers) == len(names):
+            found = {name: {float(n)} for name, n in zip(names, numbers, strict=True)}
+    scores = {name: some.pop() for name, some in found.items() if len(some) == 1}
+    return {name: score for name, score in scores.items() if score <= 10}
 
 
 def is_english(text: str, names: Iterable[str]) -> bool:
@@ -121,6 +131,25 @@ def is_english(text: str, names: Iterable[str]) -> bool:
     letters = [c for c in text if c.isalpha()]
     foreign = sum(c > "\u024f" for c in letters)
     return foreign * 5 <= len(letters) and _ENGLISH.search(text) is not None
+
+
+def _bare_question(text: str) -> str:
+    """A text that is a question and nothing else, `""` for any other."""
+    bare = _AROUND.sub("", _LABEL.sub("", _AROUND.sub("", text), count=1))
+    lines = [line.strip() for line in bare.splitlines()]
+    ended = any(not line or line[-1] in ".:!?" for line in lines[:-1])
+    whole = not ended and bare.count("?") == 1 and bare.endswith("?")
+    return (
+        " ".join(lines)
+        if whole and not re.search(r"[<>{}]", bare) and not _CHATTER.match(bare)
+        else ""
+    )
+
+
+def _scores_of(text: str, name: str) -> set[float]:
+    """The values that a text gives for one score."""
+    written = rf"""(?:<{name}>|\b{name}\b["*]*\s*[:=])[\s"*]*{_NUMBER}"""
+    return {float(number) for number in re.findall(written, text, re.IGNORECASE)}
 
 
 def _line(text: str, tag: str) -> str:

@@ -9,7 +9,7 @@ from data_pipeline.teacher.client import Chats, TeacherClient
 from data_pipeline.teacher.config import JudgeConfig, TeacherConfig
 from data_pipeline.teacher.context import Surroundings
 from data_pipeline.teacher.judge import Judge
-from data_pipeline.teacher.parse import Unreadable, is_english, read_text
+from data_pipeline.teacher.parse import is_english, read_question
 from data_pipeline.teacher.paths import hints, paths
 from data_pipeline.teacher.readings import LIMIT, TextReadings
 from data_pipeline.teacher.styles import style
@@ -146,7 +146,9 @@ class ChatTeacher:
             "count": len(answers),
             "style": style(rng),
         }
-        text = self._client.request("question", self._client.prompts.fill(name, values), _question)
+        text = self._client.request(
+            "question", self._client.prompts.fill(name, values), read_question
+        )
         plain = Draft(
             text,
             tuple(tuple(map(self._phrase, branch.hops)) for branch in query.branches),
@@ -196,10 +198,3 @@ class ChatTeacher:
 
     def _phrase(self, hop: Hop) -> str:
         return self._lexicon.phrases(hop)[0].text
-
-
-def _question(answer: str) -> str:
-    text = read_text(answer, "question")
-    if text.count("?") != 1 or not text.endswith("?"):
-        raise Unreadable("its question has not one question mark, at its end")
-    return text[0].upper() + text[1:]

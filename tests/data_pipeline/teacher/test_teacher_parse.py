@@ -1,8 +1,10 @@
 """A teacher's answers, read: tags, JSON, fences, cut-off ends, prose."""
 
+import re
+
 import pytest
 
-from data_pipeline.teacher.parse import Unreadable, read_score, read_text
+from data_pipeline.teacher.parse import Unreadable, read_question, read_scores, read_text
 from graphwalker.loose_json import string_list
 
 
@@ -31,10 +33,75 @@ def test_half_an_answer_is_none(answer: str):
         read_text(answer, "question")
 
 
-@pytest.mark.parametrize("answer", ["<score>11</score>", "-1", "nine", '{"score": true}', ""])
-def test_a_score_that_is_none_is_refused(answer: str):
-    with pytest.raises(Unreadable):
-        read_score(answer)
+BARE = """Who wrote it?
+"Who wrote it?"
+“who wrote it?”
+Question: Who wrote it?
+**Question:** Who wrote it?
+```
+Who wrote it?
+```
+<think>Hm, what?</think> Who wrote it?
+Who wrote
+it?"""
+
+
+def test_a_bare_question_is_one():
+    forms = re.sub(r"```\n(.*)\n```", r"```|\1|```", BARE).replace("wrote\nit", "wrote|it")
+    for form in forms.splitlines():
+        assert read_question(form.replace("|", "\n")) == "Who wrote it?", form
+
+
+def test_a_bare_text_that_says_anything_else_is_no_question():
+    for text in (
+        "Here is one: Who wrote it?",
+        "Sure! Who wrote it?",
+        "Here it is:\nWho wrote it?",
+        "Who wrote it? Who sang it?",
+        "Who wrote it?\n\nIt asks for the writer.",
+        "The path has two steps.\nWho wrote it?",
+        "Who wro",
+        "<question>Who wrote it?",
+        '{"question": "Who wrote it?',
+        "",
+    ):
+        with pytest.raises(Unreadable):
+            read_question(text)
+
+
+NAMES = ("path", "relevance", "coherence")
+
+
+def test_scores_are_found_in_whatever_form():
+    for text in (
+        "<path>9</path><relevance>8</relevance><coherence>7</coherence>",
+        "<path>9</path>\n<relevance>8/10</path>\n<coherence>7</score>",
+        "<path>9 <relevance>8 <coherence>7",
+        '```json\n{"path": 9, "relevance": "8/10", "coherence": 7.0}\n```',
+        "**Path**: 9/10\n**Relevance**: 8/10\n**Coherence**: 7/10",
+        "path: 9, relevance: 8, coherence: 7",
+        "9, 8, 7",
+        "9/10 8/10 7/10",
+        "<think>path: 1?</think> path=9 relevance=8 coherence=7.",
+    ):
+        assert read_scores(text, NAMES) == {"path": 9.0, "relevance": 8.0, "coherence": 7.0}, text
+
+
+def test_a_score_that_may_mean_two_things_is_none():
+    for text in (
+        "<path>11</path>",
+        "path: 9 or path: 7",
+        "<path>9</path> <path>3</path>",
+        "path: 9/100",
+        "path: -1",
+        "path: nine",
+        '{"path": true}',
+        "9 8",
+        "9/8/7",
+        "I give it a 9.",
+        "",
+    ):
+        assert read_scores(text, NAMES) == {}, text
 
 
 def test_relations_come_out_of_prose_and_fences():
