@@ -24,8 +24,6 @@ from training.grpo_config import GrpoConfig
 
 WARM = 1
 """Steps at the start that no clock counts."""
-BUDGET = 4096
-"""Tokens of a pass where passes are cut by tokens."""
 ALONE = ("drawn_tokens_alone", "sorted_and_trimmed", "without_idle_rows")
 """Savings against TRL's own way, each alone; `ours` has all of them."""
 
@@ -151,17 +149,16 @@ class Savings:
         trainer = self._trainer
         selective, replay, trainer.replay = trainer._selective, trainer.replay, None
         ordered = regroup([_all_kept(batch) for batch in batches], drop_idle=False)
-        ways: dict[str, tuple[Parts, bool, int]] = {
-            "plain": (list(batches), False, 0),
-            "drawn_tokens_alone": (list(batches), True, 0),
-            "sorted_and_trimmed": ([trimmed(part) for part in ordered], False, 0),
-            "without_idle_rows": (without_idle(batches), False, 0),
-            "ours": (ours(batches), True, 0),
-            "ours_by_tokens": (regroup(batches, True, None, False, BUDGET), True, BUDGET),
+        ways: dict[str, tuple[Parts, bool]] = {
+            "plain": (list(batches), False),
+            "drawn_tokens_alone": (list(batches), True),
+            "sorted_and_trimmed": ([trimmed(part) for part in ordered], False),
+            "without_idle_rows": (without_idle(batches), False),
+            "ours": (ours(batches), True),
         }
         plain: list[Any] = []
-        for name, (parts, at_drawn, budget) in ways.items():
-            trainer._selective, trainer.pass_tokens = at_drawn and selective, budget
+        for name, (parts, at_drawn) in ways.items():
+            trainer._selective = at_drawn and selective
             trainer.model.zero_grad()
             started = now()
             for part in parts:
@@ -174,7 +171,7 @@ class Savings:
             gap = max(float((a - b).abs().max()) for a, b in zip(found, plain, strict=True))
             self._gap[name] = max(self._gap.get(name, 0.0), gap / max(largest, 1e-12))
         trainer.model.zero_grad()
-        trainer._selective, trainer.pass_tokens, trainer.replay = selective, 0, replay
+        trainer._selective, trainer.replay = selective, replay
         trainer._drift = type(trainer._drift)()
         for figures in trainer._metrics["train"].values():  # those of the trials are no figures
             figures[:] = figures[:1]
