@@ -17,6 +17,7 @@ AnyGraph = Annotated[str, Argument(help="Folder, address, recording or module:FA
 Compiled = Annotated[Path, Argument(help="A compiled graph (`graph build`).")]
 Files = list[Path] | None
 Texts = list[str] | None
+FACTS_SHOWN = 3
 SHOWN = 20
 """Findings of `conformance` that are printed; the others are counted."""
 
@@ -41,6 +42,18 @@ def build(
     property: Annotated[Files, Option(help="Property graph: JSON lines or CSV.")] = None,
     names: Annotated[Files, Option(help="TSV: id, name; repeatable.")] = None,
     types: Annotated[Files, Option(help="TSV: id, type; repeatable.")] = None,
+    columns: Annotated[
+        str, Option(help="Head, relation, tail of a CSV or TSV: h,r,t or 1,2,3; or table.")
+    ] = "",
+    header: Annotated[
+        bool | None,
+        Option(
+            "--header/--no-header", help="The first row is one. [default: if columns are names]"
+        ),
+    ] = None,
+    split: Annotated[
+        str | None, Option(help="Between several values in one field: |, ; or none.")
+    ] = None,
     names_from_ids: Annotated[
         bool, Option("--names-from-ids", help="Where no name is: x.org/Anna_B is Anna B.")
     ] = False,
@@ -77,6 +90,7 @@ def build(
     from graphwalker.graphs.build.build import build_graph
     from graphwalker.graphs.intake.filters import MALFORMED, Filters, dump_filters
     from graphwalker.graphs.intake.rejects import REJECT_LIMIT
+    from graphwalker.graphs.intake.tables.columns import TableForm
     from graphwalker.graphs.views.freebase_schema import load_predicates
 
     given: dict[str, Any] = {
@@ -102,8 +116,10 @@ def build(
         progress=console.note,
         workers=workers,
         names_from_ids=names_from_ids,
+        form=TableForm.read(columns, header, split),
     )
     show(str(out), built)
+    _show_facts(out)
 
 
 @app.command()
@@ -132,6 +148,7 @@ def grbench(
         records.unlink(missing_ok=True)
     kinds = ", ".join(f"{name}: {count:,}" for name, count in counts.nodes.items())
     show(str(out), {**built, "node types": kinds, "relationships": counts.relationships})
+    _show_facts(out)
 
 
 @app.command()
@@ -196,6 +213,21 @@ def search(
     for hit in names.search(text, limit):
         alias = f"\talias: {hit.alias}" if hit.alias else ""
         console.echo(f"{hit.score:.2f}\t{hit.entity.id}\t{hit.entity.name}{alias}")
+
+
+def _show_facts(folder: Path) -> None:
+    """Print three facts, from which a person sees whether the input was read as it was meant."""
+    from graphwalker.graphs.base import Direction
+    from graphwalker.graphs.compiled.open import open_compiled
+
+    graph = open_compiled(folder)
+    places = [graph.size * part // FACTS_SHOWN for part in range(FACTS_SHOWN if graph.size else 0)]
+    for entity in map(graph.entity_at, places):
+        sides = [(r, d) for d in Direction for r, _ in graph.relations(entity.id, d)]
+        for relation, direction in sides[:1]:
+            fact = graph.triples(entity.id, [relation], direction, 1)[0]
+            texts = (fact.head.name or fact.head.id, relation, fact.tail.name or fact.tail.id)
+            console.echo("fact: " + " | ".join(text[:80] for text in texts))
 
 
 def _index_of(graph: Path) -> Path:

@@ -21,6 +21,7 @@ from graphwalker.graphs.intake.phases import LimitError, Phases, plan, workplace
 from graphwalker.graphs.intake.rejects import REJECT_LIMIT, Rejects
 from graphwalker.graphs.intake.rows import Source
 from graphwalker.graphs.intake.sorter import Sorter, size_of
+from graphwalker.graphs.intake.tables.columns import TABLES, TableForm
 from graphwalker.runs import locked_file
 
 log = logging.getLogger(__name__)
@@ -47,6 +48,7 @@ def build_graph(
     property_files: Sequence[Path] = (),
     workers: int | None = None,
     names_from_ids: bool = False,
+    form: TableForm = TABLES,
 ) -> dict[str, Any]:
     """Compile files of triples into the folder `out`; returns the graph's `info` and the cost.
 
@@ -54,9 +56,10 @@ def build_graph(
     lines or CSV (`property_files`), for which `open_graph` gives a `PropertyGraph`. Without a
     names file and without names among the triples, an id that is not a Freebase MID names
     itself; with `names_from_ids` an entity without a name is called by the last part of its id,
-    `Anna Weber` for `http://x.org/Anna_Weber`. Malformed lines are skipped, counted, and written
-    to `rejects` (`out`/rejects.tsv); more than `max_malformed` stop the build. Nothing appears at
-    `out` before it is whole.
+    `Anna Weber` for `http://x.org/Anna_Weber`. `form` says which columns of CSV and TSV files are
+    head, relation and tail where their headers do not, and what separates values. Malformed lines
+    are skipped, counted, and written to `rejects` (`out`/rejects.tsv); more than `max_malformed`
+    stop the build. Nothing appears at `out` before it is whole.
 
     Large files are read by `workers` processes (by default one for each core, as many as the
     memory allows), small ones and the rest of the build by this one; the bytes are the same.
@@ -66,9 +69,10 @@ def build_graph(
     input. Raises `UserError` naming file and line for input that cannot be read.
     """
     started, say, out = time.perf_counter(), progress or log.info, Path(out)
-    sources = _sources(triples, names, types, property_files)
+    sources = _sources(triples, names, types, property_files, form)
     settings = {"filters": asdict(filters), "max_malformed": max_malformed}
     settings |= {"names_from_ids": True} if names_from_ids else {}
+    settings |= {"form": asdict(form)} if form != TABLES else {}
     with locked_file(out), workplace(out, plan([s.path for s in sources], settings)) as work:
         kept = sum(s.path.stat().st_size for s in sources if s.path.is_file()) >= RESUMABLE_BYTES
         phases = Phases(work, kept)
@@ -84,6 +88,8 @@ def build_graph(
         facts = {"filters": filters.facts(), **intake.facts(), "seconds": seconds}
         _publish(work, out, {"inputs": [str(s.path) for s in sources], **facts})
     counted = {"malformed": record.count, "filtered": facts["filtered"], "seconds": seconds}
+    if facts["divided"]:
+        counted["fields of several values"] = facts["divided"]
     return {**Layout(out).info(), **counted}
 
 
@@ -98,6 +104,7 @@ def _sources(
     names: Path | Sequence[Path] | None,
     types: Path | Sequence[Path] | None,
     property_files: Sequence[Path],
+    form: TableForm,
 ) -> list[Source]:
     if not triples and not property_files:
         raise UserError("no file of triples given")
@@ -110,7 +117,7 @@ def _sources(
     files = [(Path(path), kind) for kind, paths in kinds for path in paths]
     for path, _ in files:
         refuse_foreign(path)
-    return [Source(path, kind, number) for number, (path, kind) in enumerate(files)]
+    return [Source(path, kind, number, form) for number, (path, kind) in enumerate(files)]
 
 
 def _several(paths: Path | Sequence[Path] | None) -> Sequence[Path]:

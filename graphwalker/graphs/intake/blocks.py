@@ -60,6 +60,12 @@ def read_blocks(path: Path, after: int = 0) -> Iterator[Block]:
             ) from None
 
 
+def first_line(path: Path) -> str:
+    """The first line of a file, unpacked; `""` for an empty file. Raises `UserError`."""
+    block = next(read_blocks(path), None)
+    return block.text.partition("\n")[0] if block else ""
+
+
 def first_byte(path: Path) -> bytes:
     """The first byte of a file, unpacked. Raises `UserError` for a damaged archive."""
     with open_input(path) as file:

@@ -52,7 +52,9 @@ class Intake:
         self._filters, self._rejects = filters, rejects
         self._tables: dict[str, Table] = {}
         self._stored_relations = 0
-        self._counts: dict[str, int] = phases.get("counts", {"lines": 0, "filtered": 0})
+        self._counts: dict[str, int] = phases.get(
+            "counts", {"lines": 0, "filtered": 0, "divided": 0}
+        )
         rejects.restore(phases.get("rejects", rejects.save()))
 
     def read(self, sources: Sequence[Source]) -> None:
@@ -130,7 +132,8 @@ class Intake:
         """Where to resume: the number of a source, and its last line that is stored."""
         self._counts["lines"] += lines
         self._counts["filtered"] += reader.dropped
-        reader.dropped = 0
+        self._counts["divided"] += reader.divided
+        reader.dropped = reader.divided = 0
         self._phases.put(reading=reading, counts=self._counts, rejects=self._rejects.save())
 
     def _known(self) -> list[str]:

@@ -31,6 +31,7 @@ class _Parsed:
     relations: list[str]
     kept: int
     dropped: int
+    divided: int
     rejected: list[tuple[int, str, str | bytes]] = field(
         default_factory=list[tuple[int, str, str | bytes]]
     )
@@ -67,6 +68,7 @@ class ParallelReader(BlockReader):
             self.rejects.add(self.path, number, why, line)
         self.kept += parsed.kept
         self.dropped += parsed.dropped
+        self.divided += parsed.divided
         rows: Any = parsed.rows
         if parsed.relations:
             numbers = np.array([self._numbers[name] for name in parsed.relations], dtype=np.int64)
@@ -111,12 +113,13 @@ def _parser(source: Source, filters: Filters) -> Callable[[Block], tuple[int, _P
     reader = open_reader(source, filters, relations, noted)
 
     def parse(block: Block) -> tuple[int, _Parsed]:
-        reader.kept = reader.dropped = 0
+        reader.kept = reader.dropped = reader.divided = 0
         noted.lines = []
         rows: Any = reader.rows_of(block)
         used, places = np.unique(np.array(rows.relations, dtype=np.int64), return_inverse=True)
         rows.relations = places.astype(np.int32)
         names: list[str] = [relations.listed[int(number)] for number in used]
-        return block.last, _Parsed(rows, names, reader.kept, reader.dropped, noted.lines)
+        counts = reader.kept, reader.dropped, reader.divided
+        return block.last, _Parsed(rows, names, *counts, noted.lines)
 
     return parse

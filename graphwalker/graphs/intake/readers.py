@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from graphwalker.errors import UserError
-from graphwalker.graphs.intake.blocks import Block, first_byte
+from graphwalker.graphs.intake.blocks import Block, first_byte, first_line
 from graphwalker.graphs.intake.filters import Filters
 from graphwalker.graphs.intake.rejects import Rejects
 from graphwalker.graphs.intake.rows import (
@@ -17,6 +17,7 @@ from graphwalker.graphs.intake.rows import (
     Source,
     TripleReader,
 )
+from graphwalker.graphs.intake.tables.columns import KEEP_WHOLE, is_clear, names_facts, unclear
 from graphwalker.graphs.literals import is_literal, literal_name
 from graphwalker.graphs.ntriples import language, parse_line, parse_lines, parse_literal
 
@@ -44,6 +45,8 @@ def open_reader(
         return TableReader(source, filters, rejects, relations)
     if _is_ntriples(source.path):
         return NTriplesReader(source, filters, rejects, relations)
+    if source.form.columns:
+        return ColumnsReader(source, filters, rejects, relations)
     return TsvReader(source, filters, rejects, relations)
 
 
@@ -80,8 +83,26 @@ class TypeReader(FileReader):
 class TsvReader(TripleReader):
     """Triples as head, relation, tail; a literal is written as in N-Triples."""
 
+    def __init__(
+        self, source: Source, filters: Filters, rejects: Rejects, relations: Relations
+    ) -> None:
+        super().__init__(source, filters, rejects, relations)
+        self._form = source.form
+        self._looks = False
+        first = first_line(source.path).split("\t")
+        is_unclear = len(first) == 3 and names_facts(first) and not is_clear(first)
+        if is_unclear and not source.form.columns:
+            raise UserError(unclear(source.path, first))
+
+    def rows_of(self, block: Block) -> IntakeRows:
+        self._looks = self._form.split != KEEP_WHOLE and any(
+            mark in block.text for mark in (self._form.split or "|", ";")
+        )
+        return super().rows_of(block)
+
     def read(self, first: int, lines: list[str], rows: IntakeRows) -> None:
-        relations, sifts, before = self._relations, self._sifts, len(rows.heads)
+        relations, before = self._relations, len(rows.heads)
+        sifts = self._sifts or self._looks
         add_head, add_relation, add_tail = rows.appends()
         for number, line in enumerate(lines, start=first):
             fields = line.split("\t")
@@ -100,11 +121,15 @@ class TsvReader(TripleReader):
             self._read_odd(number, line, fields, rows)
         self.kept += len(rows.heads) - before
 
+    def _is_header(self, number: int, fields: list[str]) -> bool:
+        return _is_header(number, fields) or (number == 1 and is_clear(fields))
+
     def _read_odd(self, number: int, line: str, fields: list[str], rows: IntakeRows) -> None:
-        if not line or _is_header(number, fields):
+        if not line or self._is_header(number, fields):
             return
         if len(fields) != 3 or not all(fields):
             found = f"found {len(fields)} columns"
+            found += "; --columns 1,2,3 names three of them" if len(fields) > 3 else ""
             self._reject(number, f"expected head<TAB>relation<TAB>tail, {found}", line)
             return
         head, relation, tail = fields
@@ -112,10 +137,37 @@ class TsvReader(TripleReader):
             if is_literal(head):
                 raise UserError(f"a literal cannot be a head: {head[:80]}")
             tail = parse_literal(tail) if is_literal(tail) else tail
+            heads, tails = self._form.values(head), self._form.values(tail)
         except UserError as error:
             self._reject(number, str(error), line)
             return
-        self._add(rows, head, self._relations[relation], tail)
+        self.divided += len(heads) > 1 or len(tails) > 1
+        for one in heads:
+            for other in tails:
+                self._add(rows, one, self._relations[relation], other)
+
+
+class ColumnsReader(TsvReader):
+    """Triples from three columns of a TSV file that the user names."""
+
+    def __init__(
+        self, source: Source, filters: Filters, rejects: Rejects, relations: Relations
+    ) -> None:
+        super().__init__(source, filters, rejects, relations)
+        self._places = self._form.places(source.path, first_line(source.path).split("\t"))
+
+    def read(self, first: int, lines: list[str], rows: IntakeRows) -> None:
+        skipped = first == 1 and self._form.has_header
+        super().read(first, [""] * skipped + [self._chosen(line) for line in lines[skipped:]], rows)
+
+    def _chosen(self, line: str) -> str:
+        fields = line.split("\t")
+        if len(fields) <= max(self._places):
+            return line
+        return "\t".join(fields[place] for place in self._places)
+
+    def _is_header(self, number: int, fields: list[str]) -> bool:
+        return False
 
 
 class NTriplesReader(TripleReader):

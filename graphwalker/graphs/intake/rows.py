@@ -8,6 +8,7 @@ from pathlib import Path
 from graphwalker.graphs.intake.blocks import Block, read_blocks
 from graphwalker.graphs.intake.filters import Filters
 from graphwalker.graphs.intake.rejects import Rejects
+from graphwalker.graphs.intake.tables.columns import TABLES, TableForm
 from graphwalker.graphs.literals import is_literal
 from graphwalker.graphs.ntriples import language
 
@@ -68,6 +69,7 @@ class Source:
     path: Path
     kind: str
     number: int
+    form: TableForm = TABLES
 
 
 class BlockReader(ABC):
@@ -77,6 +79,8 @@ class BlockReader(ABC):
         self.path, self.rejects = source.path, rejects
         self.kept: int = 0
         self.dropped: int = 0
+        self.divided: int = 0
+        """Fields that held several values."""
 
     @abstractmethod
     def blocks(self, after: int) -> Iterator[tuple[Block, IntakeRows]]:

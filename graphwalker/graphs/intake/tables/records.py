@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 
 from graphwalker.errors import UserError
-from graphwalker.graphs.intake.blocks import Block, read_blocks
+from graphwalker.graphs.intake.blocks import Block, first_line, read_blocks
 from graphwalker.graphs.intake.rows import FileReader, IntakeRows
 
 DELIMITERS = (",", ";", "\t")
@@ -23,6 +23,8 @@ MALFORMED = "not a CSV record (a quotation mark that is not closed, or stands in
 class CsvFile(FileReader, ABC):
     """A reader of CSV with a header of one line. A record that does not fit is rejected with its
     first line, and reading continues with the next line, so a stray mark costs no other one."""
+
+    header_lines = 1
 
     def blocks(self, after: int) -> Iterator[tuple[Block, IntakeRows]]:
         """As they are read; those between which a record lies are one."""
@@ -41,7 +43,7 @@ class CsvFile(FileReader, ABC):
         for at, taken, fields in _records(lines, len(columns), self._delimiter):
             number = first + at
             try:
-                if number == 1 or not (fields or lines[at].strip()):
+                if number <= self.header_lines or not (fields or lines[at].strip()):
                     continue
                 if fields is None:
                     raise UserError(MALFORMED)
@@ -53,7 +55,7 @@ class CsvFile(FileReader, ABC):
 
     @cached_property
     def _delimiter(self) -> str:
-        return _delimiter_of(_first_line(self.path))
+        return _delimiter_of(first_line(self.path))
 
     @property
     @abstractmethod
@@ -67,7 +69,7 @@ class CsvFile(FileReader, ABC):
 
 def header_of(path: Path) -> list[str]:
     """The fields of a CSV file's first line; none for an empty file. Raises `UserError`."""
-    line = _first_line(path)
+    line = first_line(path)
     reader = csv.reader([line], strict=True, delimiter=_delimiter_of(line))
     try:
         return next(reader, list[str]())
@@ -75,9 +77,12 @@ def header_of(path: Path) -> list[str]:
         raise UserError(f"{path}:1: {MALFORMED}: a header is one line") from None
 
 
-def _first_line(path: Path) -> str:
+def first_rows(path: Path, count: int) -> list[list[str]]:
+    """The fields of the first records behind the header, those that can be read."""
     block = next(read_blocks(path), None)
-    return block.text.partition("\n")[0] if block else ""
+    lines = block.text.split("\n")[: count + 1] if block else []
+    found = _records(lines, 0, _delimiter_of(lines[0])) if lines else ()
+    return [fields for _, _, fields in found if fields][1:]
 
 
 def _delimiter_of(header: str) -> str:

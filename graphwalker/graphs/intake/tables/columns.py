@@ -1,0 +1,154 @@
+"""Which columns of a CSV or TSV file hold facts: stated, clear from the header, or refused."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from graphwalker.errors import UserError
+from graphwalker.graphs.literals import is_literal
+
+TriplePlaces = tuple[int, int, int]
+TABLE = "table"
+KEEP_WHOLE = "none"
+SAMPLED = 1000
+"""Rows that are looked at to tell facts from a table of entities."""
+
+_CLEAR = (
+    {"head", "subject", "from", "source", "start"},
+    {"relation", "predicate", "relationship", "property"},
+    {"tail", "object", "to", "target", "end"},
+)
+_LIKELY = (
+    _CLEAR[0] | {"s", "h", "subj", "src"},
+    _CLEAR[1] | {"p", "r", "rel", "pred", "type", "label", "edge", "link", "verb", "relationtype"},
+    _CLEAR[2] | {"t", "o", "obj", "dst", "dest", "destination"},
+)
+_SUFFIX = re.compile(r"(?<=\w)[\W_]*(id|name|entity|node)$")
+_SEVERAL = re.compile(r"[^\s|;]\s?[|;]\s?[^\s|;]")
+_HTML = re.compile(r"&#?\w+;")
+
+
+@dataclass(frozen=True, slots=True)
+class TableForm:
+    """What the user says of tables of triples."""
+
+    columns: tuple[str, ...] = ()
+    """Head, relation and tail by name or by number from 1; `("table",)` for rows of entities."""
+    header: bool | None = None
+    """Whether the first row is a header; `None`: where `columns` are names."""
+    split: str | None = None
+    """What stands between several values in one field; `none` keeps such a field whole."""
+
+    @classmethod
+    def read(cls, columns: str, header: bool | None, split: str | None) -> "TableForm":
+        """The form of these options. Raises `UserError`."""
+        named = tuple(name.strip() for name in columns.split(",")) if columns else ()
+        if named and named != (TABLE,) and (len(named) != 3 or len(set(named)) < 3):
+            raise UserError(
+                f"--columns {columns}: name head, relation and tail, as h,r,t or 1,2,3, or `table`"
+            )
+        return cls(named, header, split or None)
+
+    @property
+    def has_header(self) -> bool:
+        """Whether the first row is one, where columns are given."""
+        by_name = not all(name.isdigit() for name in self.columns)
+        return by_name if self.header is None else self.header
+
+    def places(self, path: Path, first: Sequence[str]) -> TriplePlaces:
+        """The places of head, relation and tail in a row. Raises `UserError`."""
+        found: list[int] = []
+        for name in self.columns:
+            if name in first:
+                found.append(first.index(name))
+            elif name.isdigit() and 0 < int(name) <= len(first):
+                found.append(int(name) - 1)
+            else:
+                raise UserError(f"{path}:1: no column {name}; there are {', '.join(first)}")
+        return found[0], found[1], found[2]
+
+    def values(self, text: str, mark: str = "") -> list[str]:
+        """The values in a field, which `mark` separates where the user names no other. Raises
+        `UserError` for a field that seems to hold several."""
+        mark = self.split or mark
+        if is_literal(text) or mark == KEEP_WHOLE:
+            return [text]
+        found = [value for part in text.split(mark) if (value := part.strip())] if mark else [text]
+        if not self.split and any(map(holds_several, found)):
+            raise UserError(
+                f"several values in one field ({text[:60]})? --split '|' or ';' divides it, "
+                f"--split {KEEP_WHOLE} keeps it whole"
+            )
+        return found
+
+
+def holds_several(text: str) -> bool:
+    """True for a field with a bar or a semicolon between texts, which is no address.
+
+    >>> holds_several("Ana|Ben"), holds_several("AT&amp;T"), holds_several("http://x.org/a;b")
+    (True, False, False)
+    """
+    if "|" not in text and ";" not in text:
+        return False
+    return "://" not in text and _SEVERAL.search(_HTML.sub("&", text)) is not None
+
+
+def is_clear(header: Sequence[str]) -> bool:
+    """True for three columns that are called head, relation and tail, or by a usual other name."""
+    return len(header) == 3 and all(
+        column.strip().lower() in known for column, known in zip(header, _CLEAR, strict=True)
+    )
+
+
+def names_facts(header: Sequence[str]) -> bool:
+    """True for a header that seems to name head, relation and tail, in any order.
+
+    >>> names_facts(["s", "p", "o"]), names_facts(["node1", "label", "node2"])
+    (True, True)
+    >>> names_facts(["a.name", "type(r)", "b.name"]), names_facts(["person", "label", "town"])
+    (True, False)
+    """
+    stems = [_stem(column) for column in header]
+    if all(any(stem in known for stem in stems) for known in _LIKELY):
+        return True
+    alike = len(header) == 3 and stems[0] == stems[2] and header[0] != header[2]
+    return alike and stems[1] in _LIKELY[1]
+
+
+def refuse_unclear(path: Path, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Raise `UserError` for a table that may hold facts, one a row, or an entity a row."""
+    if any(re.search(r":(ID|START_ID|END_ID|LABEL|TYPE)\b", column) for column in header):
+        raise UserError(f"{path}:1: the header is one of a property graph; give it as --property")
+    if names_facts(header) or (len(header) == 3 and _look_like_facts(header, rows)):
+        raise UserError(unclear(path, header))
+
+
+def unclear(path: Path, header: Sequence[str]) -> str:
+    """What is said of a table whose columns can be read in two ways."""
+    shown = ",".join(header)[:80]
+    example = shown if len(header) == 3 else "HEAD,RELATION,TAIL"
+    return (
+        f"{path}:1: {shown}: a fact a row, or an entity a row? Add --columns {example} where this "
+        "row is a header, --columns 1,2,3 where it is a fact, --columns table for entities"
+    )
+
+
+TABLES = TableForm()
+
+
+def _stem(column: str) -> str:
+    """`source` of `source_id`, `node` of `node1`, `name` of `a.name`, `type` of `type(r)`."""
+    name = column.strip().strip("_:").lower()
+    name = re.sub(r"^\w+\.(?=\w+$)|\(.*\)$|[\W_]*\d+$|[\W_]+[ab]$", "", name)
+    return re.sub(r"[\W_]", "", _SUFFIX.sub("", name))
+
+
+def _look_like_facts(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+    """Whether the header seems to be a fact itself, or heads have several rows and relations are
+    few. In a table of entities each has one row."""
+    rows = [row for row in rows[:SAMPLED] if len(row) == 3]
+    heads, middles, tails = ({row[place] for row in rows} for place in range(3))
+    if header[1] in middles or {header[0], header[2]} & (heads | tails):
+        return True
+    return len(heads) < len(rows) and 2 * len(middles) <= len(rows)

@@ -1,0 +1,96 @@
+"""Tables whose columns can be read in two ways are refused, and read as the user says."""
+
+import pytest
+from typer.testing import CliRunner
+
+from graphwalker.cli.app import app
+from graphwalker.errors import UserError
+from graphwalker.graphs.build.build import build_graph
+from graphwalker.graphs.compiled.open import open_compiled
+from graphwalker.graphs.intake.tables.columns import TableForm
+
+FACTS = (("Ana", "knows", "Ben"), ("Ana", "born_in", "Oslo"), ("Ben", "knows", "Cleo"))
+UNCLEAR = (
+    "s,p,o", "h,r,t", "subj,rel,obj", "from,type,to", "node1,label,node2", "start,type,end",
+    "src,rel,dst", "source,label,target", "a.name,type(r),b.name",
+)  # fmt: skip
+
+
+def built(folder, name, text, columns="", header=None, split=None):
+    (folder / name).write_text(text, encoding="utf-8")
+    form = TableForm.read(columns, header, split)
+    made = build_graph([folder / name], folder / "graph", form=form, max_malformed=0)
+    return made, open_compiled(folder / "graph")
+
+
+def table(header, mark):
+    rows = [header.split(",")] if header else []
+    return "".join(mark.join(row) + "\n" for row in [*rows, *FACTS])
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.tsv"])
+def test_a_header_that_may_name_facts_is_refused_until_it_is_said(tmp_path, name):
+    mark = "," if name == "t.csv" else "\t"
+    for header in UNCLEAR:
+        with pytest.raises(UserError, match="Add --columns"):
+            built(tmp_path, name, table(header, mark))
+        made, graph = built(tmp_path, name, table(header, mark), columns=header)
+        assert (made["triples"], graph.relation_ids()) == (3, ["born_in", "knows"])
+
+
+def test_a_csv_without_a_header_is_refused_until_it_is_said(tmp_path):
+    with pytest.raises(UserError, match=r"--columns 1,2,3 where it is a fact"):
+        built(tmp_path, "t.csv", table("", ","))
+    assert built(tmp_path, "t.csv", table("", ","), columns="1,2,3")[0]["triples"] == 3
+
+
+def test_heads_of_several_rows_and_few_relations_are_no_table_of_entities(tmp_path):
+    with pytest.raises(UserError, match="a fact a row, or an entity a row"):
+        built(tmp_path, "t.csv", "x,y,z\nAna,a,Ben\nAna,a,Oslo\nBen,b,Ana\nBen,b,Oslo\n")
+    made, graph = built(tmp_path, "t.csv", "x,y,z\nAna,a,Ben\nAna,a,Oslo\n", columns="table")
+    assert graph.relation_ids() == ["y", "z"] and made["types"] == 1
+
+
+def test_columns_stand_in_any_order_among_others(tmp_path):
+    rows = "weight,rel,dst,src\n1,knows,Ben,Ana\n2,knows,Cleo,Ben\n"
+    for columns, header in (("src,rel,dst", None), ("4,2,3", True)):
+        made, graph = built(tmp_path, "t.csv", rows, columns, header)
+        assert (made["triples"], graph.relation_ids()) == (2, ["knows"])
+
+
+def test_a_clear_header_of_a_tsv_is_no_fact(tmp_path):
+    made, _ = built(tmp_path, "t.tsv", table("source,relation,target", "\t"))
+    assert made["triples"] == 3
+
+
+def test_a_table_of_entities_is_read_as_before(tmp_path):
+    made, graph = built(tmp_path, "t.csv", "town,mayor,river\nKestrup,Ida,Ombra\nVarn,Bo,Ombra\n")
+    assert (made["triples"], graph.relation_ids()) == (4, ["mayor", "river"])
+
+
+def test_a_column_that_is_not_there_is_answered_by_those_that_are(tmp_path):
+    with pytest.raises(UserError, match=r"no column q; there are s, p, o"):
+        built(tmp_path, "t.csv", table("s,p,o", ","), columns="s,q,o")
+
+
+def test_the_header_of_a_property_graph_says_which_option_it_needs(tmp_path):
+    with pytest.raises(UserError, match="give it as --property"):
+        built(tmp_path, "t.csv", ":START_ID,:END_ID,:TYPE\na,b,KNOWS\n")
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.tsv"])
+def test_several_values_in_one_field_are_never_one_entity(tmp_path, name):
+    mark = "," if name == "t.csv" else "\t"
+    text = f"head{mark}relation{mark}tail\nAna{mark}knows{mark}Ben|Cleo\n"
+    with pytest.raises(UserError, match=r"several values in one field \(Ben\|Cleo\)"):
+        built(tmp_path, name, text)
+    made, graph = built(tmp_path, name, text, split="|")
+    assert made["triples"] == 2 and graph.resolve("Cleo") and made["fields of several values"] == 1
+    assert built(tmp_path, name, text, split="none")[1].resolve("Ben|Cleo")
+
+
+def test_a_build_prints_three_facts(tmp_path):
+    (tmp_path / "t.tsv").write_text(table("", "\t"))
+    arguments = ["graph", "build", "--triples", f"{tmp_path}/t.tsv", "--out", f"{tmp_path}/g"]
+    printed = CliRunner().invoke(app, arguments).output
+    assert printed.count("fact: ") == 3 and "Ana | born_in | Oslo" in printed
