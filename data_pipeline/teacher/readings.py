@@ -9,6 +9,7 @@ from data_pipeline.wording.lexicon import Lexicon
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side
 from graphwalker.query.draft import Draft
 from graphwalker.query.query import Branch, Execution, Hop, Query, execute
+from graphwalker.ranking.words import stem
 
 LOOKED_AT = 3
 """Entities that a hop starts from whose relations are looked at."""
@@ -23,7 +24,6 @@ _EMPTY = re.compile(
 _LIGHT = re.compile("in|on|at|by|for|from|with|as|about|into|under|through|s")
 """Words that tell relations apart (`from`, `for`), but stand in many sentences for other reasons:
 they weigh half."""
-_ENDINGS = ("ations", "ation", "ings", "ing", "ors", "ers", "or", "er", "ed", "es", "s", "e")
 
 Place = tuple[int, int]
 """Where a hop stands: its branch (-1: the tail) and its number there."""
@@ -177,18 +177,6 @@ def _content(text: str) -> frozenset[str]:
 
 def _weight(words: frozenset[str]) -> float:
     return sum(0.5 if _LIGHT.fullmatch(word) else 1.0 for word in words)
-
-
-def stem(word: str) -> str:
-    """The word without its commonest endings.
-
-    >>> [stem(word) for word in ("directed", "director", "directs", "films", "plays", "nation")]
-    ['direct', 'direct', 'direct', 'film', 'play', 'nation']
-    """
-    for ending in _ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= 4 - (ending == "s"):
-            return word[: -len(ending)]
-    return word
 
 
 def _ids(entities: Sequence[Entity]) -> frozenset[str]:

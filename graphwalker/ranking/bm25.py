@@ -1,13 +1,19 @@
-"""Relation ranking: BM25 between the question and the words of a relation id."""
+"""Relation ranking: BM25 between the question and the words, or stems, of relation ids.
+
+`rank_bm25.BM25Plus` scores. Of n relations, a word that m have weighs log((n + 1) / m), so one that
+half of them have still counts. An index of our own took 0.12 ms to list the relations of an entity
+of FB15k for the first time, this one takes 0.20 ms; synthesis takes as long with either.
+"""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Protocol
+from typing import Any, Protocol
 
-from graphwalker.ranking.okapi import Okapi
+from graphwalker.ranking.words import grams, stems
 
 _WORD = re.compile(r"[^\W_]+")
+_Terms = Callable[[str], tuple[str, ...]]
 
 
 class Ranker(Protocol):
@@ -17,7 +23,11 @@ class Ranker(Protocol):
 
 
 def bm25(question: str, entity: str, relations: tuple[str, ...]) -> Sequence[str]:
-    """The order of BM25 between the question with the entity's name and the relation ids."""
+    """The order of BM25 between the question with the entity's name and the relation ids.
+
+    >>> bm25("which river crosses Kestrup?", "Kestrup", ("mayor", "river"))
+    ('river', 'mayor')
+    """
     return _ranked(words(question) + words(entity), relations)
 
 
@@ -33,14 +43,14 @@ def bm25_ids(question: str, entity: str, relations: tuple[str, ...]) -> Sequence
     return tuple(joined[one] for one in rank_relations(f"{question} {entity}", tuple(joined)))
 
 
-@lru_cache(maxsize=65_536)
-def words(text: str) -> tuple[str, ...]:
-    """Case-folded words; dots and underscores separate.
+def bm25_stems(question: str, entity: str, relations: tuple[str, ...]) -> Sequence[str]:
+    """The order of BM25 over stems and letter trigrams: `directed` finds `director`.
 
-    >>> words("people.person.place_of_birth")
-    ('people', 'person', 'place', 'of', 'birth')
+    >>> bm25_stems("Who directed it?", "It", ("film.film.director", "film.film.genre"))
+    ('film.film.director', 'film.film.genre')
     """
-    return tuple(_WORD.findall(text.casefold()))
+    ordered = tuple(sorted(set(relations)))
+    return _by_score(ordered, stem_scores(f"{question} {entity}", ordered))
 
 
 def rank_relations(query: str, relations: tuple[str, ...]) -> tuple[str, ...]:
@@ -53,28 +63,57 @@ def rank_relations(query: str, relations: tuple[str, ...]) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=16_384)
+def stem_scores(text: str, relations: tuple[str, ...]) -> tuple[float, ...]:
+    """What BM25 over stems and letter trigrams gives each of these relations, which are sorted."""
+    return _scores(stem_terms(text), relations, stem_terms)
+
+
+@lru_cache(maxsize=65_536)
+def words(text: str) -> tuple[str, ...]:
+    """Case-folded words; dots and underscores separate.
+
+    >>> words("people.person.place_of_birth")
+    ('people', 'person', 'place', 'of', 'birth')
+    """
+    return tuple(_WORD.findall(text.casefold()))
+
+
+@lru_cache(maxsize=65_536)
+def stem_terms(text: str) -> tuple[str, ...]:
+    """Stems and their trigrams. Trigrams put the relation among the first 10 more often than longer
+    ones do, on WebQSP's training questions: 0.71, with four letters 0.67, with stems alone 0.62,
+    with words 0.54."""
+    found = stems(text)
+    return (*found, *(gram for word in found for gram in sorted(grams(word, 3))))
+
+
+@lru_cache(maxsize=16_384)
 def _ranked(query: tuple[str, ...], relations: tuple[str, ...]) -> tuple[str, ...]:
-    ordered, index = _index(relations)
-    if index is None:
-        return ordered
-    known = [word for word in query if word in index.idf]  # the others score nothing
+    ordered = tuple(sorted(set(relations)))
+    return _by_score(ordered, _scores(query, ordered, words))
+
+
+def _by_score(ordered: tuple[str, ...], scores: Sequence[float]) -> tuple[str, ...]:
+    # The sort is stable: equal scores stay in the order of their ids.
+    places = sorted(range(len(ordered)), key=lambda place: -scores[place])
+    return tuple(ordered[place] for place in places)
+
+
+def _scores(query: tuple[str, ...], relations: tuple[str, ...], terms: _Terms) -> tuple[float, ...]:
+    """Of each relation; 0 where it has no word of the query."""
+    if len(relations) < 2:
+        return (0.0,) * len(relations)
+    index = _index(relations, terms)
+    known = [term for term in query if term in index.idf]  # the others score nothing
+    # The package gives `delta` for a word to texts that do not have it, too.
+    least = index.delta * sum(index.idf[term] for term in known)
     # Rounded, so that a tie stays a tie whatever the order of additions.
-    scored = [(-score, i) for i, found in index.scores(known).items() if (score := round(found, 9))]
-    scored.sort()
-    better = [ordered[i] for negated, i in scored if negated < 0]
-    worse = [ordered[i] for negated, i in scored if negated > 0]
-    # Most relations share no word with the question: they stay in their order.
-    others = list(ordered)
-    for place in sorted([i for _, i in scored], reverse=True):
-        del others[place]
-    return (*better, *others, *worse)
+    return tuple(round(float(score) - least, 9) for score in index.get_scores(known))
 
 
 @lru_cache(maxsize=4_096)
-def _index(relations: tuple[str, ...]) -> tuple[tuple[str, ...], Okapi | None]:
-    """The relations in order, each once, and their index where there are several. Entities of one
-    type share their relations, so it is often there already."""
-    ordered = tuple(sorted(set(relations)))
-    if len(ordered) < 2:
-        return ordered, None
-    return ordered, Okapi([words(relation) or (relation,) for relation in ordered])
+def _index(relations: tuple[str, ...], terms: _Terms) -> Any:
+    """Entities of one type share their relations, so it is often there already."""
+    from rank_bm25 import BM25Plus  # pyright: ignore[reportMissingTypeStubs]
+
+    return BM25Plus([terms(relation) or (relation,) for relation in relations])

@@ -9,9 +9,8 @@ from typing import Any
 from graphwalker.errors import GraphWalkerError, UserError
 from graphwalker.files import digest
 from graphwalker.named import failure, find, is_own, own
-from graphwalker.ranking.bm25 import Ranker, bm25, bm25_ids
+from graphwalker.ranking.bm25 import Ranker, bm25, bm25_ids, bm25_stems
 from graphwalker.ranking.chat import ChatReranker, RerankerConfig
-from graphwalker.ranking.stems import bm25_stems
 
 RANKERS: Mapping[str, Ranker] = {"bm25": bm25, "bm25-ids": bm25_ids, "stems": bm25_stems}
 

@@ -1,4 +1,4 @@
-"""Words of questions and relation ids as the trained ranker compares them: stems and n-grams."""
+"""Words as rankers, wordings and readings compare them: stems and n-grams."""
 
 import re
 from functools import lru_cache

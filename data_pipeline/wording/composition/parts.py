@@ -8,6 +8,7 @@ from functools import cache
 
 from data_pipeline.wording.lexicon import Lexicon, Phrase
 from graphwalker.query.query import Branch, Hop
+from graphwalker.ranking.words import stem
 
 INTRODUCED = ("film", "movie", "book", "album", "song", "band", "TV show", "video game")
 """Kinds that a topic entity may be introduced with, as in `the film Anna Brek`: those whose names
@@ -62,15 +63,8 @@ def shape(form: str) -> Shape:
         possessive,
         relatives,
         "of {x}" in form,
-        frozenset(map(_stem, words)),
+        frozenset(map(stem, words)),
     )
-
-
-def _stem(word: str) -> str:
-    for ending in ("ion", "ing", "ed", "es", "er", "or", "s", "e"):
-        if len(word) > len(ending) + 3 and word.endswith(ending):
-            return word.removesuffix(ending)
-    return word
 
 
 @dataclass(frozen=True, slots=True)

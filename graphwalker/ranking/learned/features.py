@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphwalker.graphs.triples import FLATTENED
-from graphwalker.ranking.stems import stem_scores
+from graphwalker.ranking.bm25 import stem_scores
 from graphwalker.ranking.words import TOPIC, grams, last_part, masked, stems
 
 DENSE = (

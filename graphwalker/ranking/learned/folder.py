@@ -17,7 +17,7 @@ from graphwalker.ranking.learned.ranker import About, LearnedRanker
 from graphwalker.ranking.learned.weights import BITS, Weights
 
 HEADER, ARRAYS = "ranker.json", "ranker.npz"
-FORMAT = 1
+FORMAT = 2
 _REMEDY = "train it again with `graphwalker ranker train`, or copy the whole folder again"
 
 

@@ -26,7 +26,7 @@ class TrainingFile(Config):
 class About(Config):
     """What a ranker is and how it was made; the header of its folder."""
 
-    format_version: int = 1
+    format_version: int = 2
     features: tuple[str, ...]
     """The numbers of each relation, besides pairs of words."""
     bits: int

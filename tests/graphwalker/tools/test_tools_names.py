@@ -119,13 +119,3 @@ def test_equal_scores_are_ordered_by_relation_id():
 @pytest.mark.parametrize("relations", [(), ("a.b",), ("..", "__"), ("a", "a")])
 def test_ranking_survives_odd_lists(relations):
     assert set(rank_relations("", relations)) == set(relations)
-
-
-def test_ranking_equals_plain_bm25():
-    from rank_bm25 import BM25Okapi
-
-    relations = ("film.film.directed_by", "film.film.genre", "film.director.film", "time.event.in")
-    texts = [r.replace(".", " ").replace("_", " ").split() for r in relations]
-    scores = BM25Okapi(texts).get_scores(["who", "directed", "the", "film"])
-    best = [relations[i] for i in sorted(range(4), key=lambda i: (-scores[i], relations[i]))]
-    assert list(rank_relations("Who directed the film?", relations)) == best

@@ -126,7 +126,7 @@ class ArkTools(NamedTopics):
         return f"; nearest are {', '.join(map(quote, near))}" if near else ""
 
     def _near_relations(self, relation: str, known: Sequence[str]) -> Sequence[str]:
-        from graphwalker.ranking.stems import bm25_stems
+        from graphwalker.ranking.bm25 import bm25_stems
 
         return bm25_stems(relation[:200], "", tuple(known))[:NEAR_RELATIONS]
 

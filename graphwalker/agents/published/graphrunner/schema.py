@@ -8,7 +8,7 @@ from graphwalker.errors import UserError
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side, Step
 from graphwalker.graphs.literals import is_literal
 from graphwalker.graphs.properties import PropertyGraph
-from graphwalker.ranking.stems import bm25_stems
+from graphwalker.ranking.bm25 import bm25_stems
 
 VALUE, UNTYPED = "value", "entity"
 """The types of a literal, and of a node without one."""

@@ -1,0 +1,76 @@
+"""BM25 over relation ids: its order, for few relations too, and on every kind of graph."""
+
+import random
+from pathlib import Path
+
+import pytest
+from rank_bm25 import BM25Plus
+
+from graphwalker.agents.environment import Environment, EnvironmentConfig
+from graphwalker.agents.rollout import rollout
+from graphwalker.graphs.base import Entity
+from graphwalker.graphs.open import open_graph
+from graphwalker.policies.config import PolicyConfig
+from graphwalker.policies.load import load_policy
+from graphwalker.question import Answer, Question
+from graphwalker.ranking.bm25 import bm25, rank_relations
+from graphwalker.ranking.load import RANKERS
+from graphwalker.scoring import score
+from support.backends import compiled, write
+from support.oxigraph import load_store
+from support.sparql_endpoint import serve
+
+pytest.importorskip("pyoxigraph")
+
+
+def test_the_order_is_that_of_rank_bm25() -> None:
+    rng = random.Random(0)
+    known = [f"word{i}" for i in range(40)]
+    for _ in range(200):
+        names = {".".join(rng.choices(known, k=rng.randrange(1, 9))) for _ in range(30)}
+        relations, query = tuple(sorted(names)), rng.choices(known, k=8)
+        scores = BM25Plus([name.split(".") for name in relations]).get_scores(query)
+        scores = [round(float(score), 9) for score in scores]
+        order = sorted(range(len(relations)), key=lambda i: (-scores[i], relations[i]))
+        assert rank_relations(" ".join(query), relations) == tuple(relations[i] for i in order)
+
+
+@pytest.mark.parametrize("name", RANKERS)
+def test_a_word_that_half_of_the_relations_have_still_counts(name: str) -> None:
+    for relations in (
+        ("gauge", "sluice"),
+        ("canal.gauge", "canal.sluice"),
+        ("a.gauge", "keeper", "sluice", "sluice.depth"),
+    ):
+        first = RANKERS[name]("which sluice drains Orvel?", "Orvel", relations)[0]
+        assert first.rpartition(".")[2] == "sluice"
+
+
+def test_a_word_of_every_relation_tells_them_apart_by_their_length() -> None:
+    assert bm25("the sluice of Orvel", "Orvel", ("sluice.depth", "sluice"))[0] == "sluice"
+
+
+def canals() -> tuple[list[tuple[str, str, str]], dict[str, str], dict[str, list[str]]]:
+    """Facts, names and types of two places that have two relations each."""
+    facts = [("m.orvel", "canal.gauge", "m.low"), ("m.orvel", "canal.sluice", "m.brenn")]
+    facts += [("m.tarse", "canal.gauge", "m.high"), ("m.tarse", "canal.sluice", "m.brenn")]
+    names = {node: node[2:].title() for fact in facts for node in (fact[0], fact[2])}
+    return facts, names, {}
+
+
+def test_first_relation_is_right_on_a_compiled_graph_and_on_an_endpoint(tmp_path: Path) -> None:
+    path = write(tmp_path, *canals())
+    questions = [
+        Question(
+            f"q{place}",
+            f"which sluice drains {place.title()}?",
+            (Entity(f"m.{place}", place.title()),),
+            (Answer("Brenn", "m.brenn"),),
+        )
+        for place in ("orvel", "tarse")
+    ]
+    with serve(load_store([path])) as address:
+        for graph in (compiled(path), open_graph(address)):
+            environment = Environment(graph, EnvironmentConfig())
+            policy = load_policy(PolicyConfig(model="first-relation"), environment=environment)
+            assert [score(done)["em"] for done in rollout(questions, environment, policy)] == [1, 1]
