@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from data_pipeline.collect import collect_experts
 from data_pipeline.config import ExpertConfig, SynthConfig
+from data_pipeline.experts.experts import make_experts
 from data_pipeline.jobs.ledger import JobProgress
 from data_pipeline.jobs.merge_shards import Shards
 from data_pipeline.synthesize import RECIPES, make
@@ -37,4 +37,4 @@ def merge(
     if questions is None:
         raise UserError(f"{out} holds shards of `experts`: give its question file as --questions")
     experts = parse_config(ExpertConfig, values, f"{out}, shards")
-    return collect_experts(graph, experts, questions, out, progress, shards=shards)
+    return make_experts(graph, experts, questions, out, progress, shards=shards)

@@ -60,7 +60,7 @@ class DemoData:
         others = [
             Stage("questions for RL", partial(self._questions, "rl", rl)),
             Stage("held-out questions", self._hold_out),
-            Stage("GraphRoll", self._collect),
+            Stage("GraphRoll", self._experts),
         ]
         grpo = Stage("questions for GRPO", partial(self._questions, "grpo", own))
         # The tokenizer of the tiny model reads GRPO's questions.
@@ -121,16 +121,16 @@ class DemoData:
         check_leakage(train, test)
         write_jsonl(self.test_file, [question.to_json() for question in test])
 
-    def _collect(self, tick: console.ProgressTick) -> None:
+    def _experts(self, tick: console.ProgressTick) -> None:
         """GraphRoll. GRPO's questions are those that it leaves: a model that was trained on the
         others may know their answers by heart."""
-        from data_pipeline.collect import collect_experts
         from data_pipeline.config import ExpertConfig
+        from data_pipeline.experts.experts import make_experts
         from graphwalker.files import read_jsonl, write_jsonl
 
         values = {"seed": self.config.seed, **self.config.experts}
         config, folder = self._parsed(ExpertConfig, "experts", values), self.out / "graphroll"
-        collect_experts(self.graph, config, self.rl_file, folder, tick)
+        make_experts(self.graph, config, self.rl_file, folder, tick)
         shown = {row["question"]["id"] for row in read_jsonl(folder / "graphroll.jsonl")}
         fresh = [record for record in read_jsonl(self.rl_file) if record["id"] not in shown]
         write_jsonl(self.fresh_file, fresh)

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from data_pipeline.collect import collect_experts
 from data_pipeline.config import ExpertConfig, SynthConfig
-from data_pipeline.demonstrators.erring_oracle import DIRECTED_ERRORS
+from data_pipeline.experts.erring_oracle import DIRECTED_ERRORS
+from data_pipeline.experts.experts import make_experts
 from data_pipeline.synthesize import make_questions
 from graphwalker.config import parse_config
 from graphwalker.errors import UserError
@@ -25,7 +25,7 @@ def world(tmp_path_factory) -> Path:
     return out
 
 
-def collect(world: Path, out: Path, preset: str, **settings) -> list[Trajectory]:
+def run_experts(world: Path, out: Path, preset: str, **settings) -> list[Trajectory]:
     values = {
         "count": 40,
         "mix": {},
@@ -33,14 +33,14 @@ def collect(world: Path, out: Path, preset: str, **settings) -> list[Trajectory]
         **settings,
     }
     config = parse_config(ExpertConfig, values, "t")
-    collect_experts(world / "graph", config, world / "questions" / "questions.jsonl", out)
+    make_experts(world / "graph", config, world / "questions" / "questions.jsonl", out)
     return list(read_records(out / "graphroll.jsonl", Trajectory.from_json))
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("preset", ["search-on-graph", "kg-r1", "graphwalker-code"])
 def test_an_error_is_made_marked_and_put_right_by_the_next_turn(world, tmp_path, preset):
-    kept = collect(world, tmp_path, preset, error_rate=1.0)
+    kept = run_experts(world, tmp_path, preset, error_rate=1.0)
     kinds = Counter(error["kind"] for one in kept for error in one.provenance["errors"])
     assert len(kinds) >= 3 and set(kinds) <= set(DIRECTED_ERRORS)
     for one in kept:
@@ -56,12 +56,12 @@ def test_an_error_is_made_marked_and_put_right_by_the_next_turn(world, tmp_path,
 
 def test_without_errors_it_is_the_oracle_and_a_seed_repeats_it(world, tmp_path):
     plain = {"error_rate": 0.0, "plain_thoughts": True}
-    honest = collect(world, tmp_path / "a", "kg-r1", **plain)
+    honest = run_experts(world, tmp_path / "a", "kg-r1", **plain)
     assert not any(one.provenance["errors"] for one in honest)
-    twice = [collect(world, tmp_path / name, "kg-r1", seed=3) for name in "bc"]
+    twice = [run_experts(world, tmp_path / name, "kg-r1", seed=3) for name in "bc"]
     assert twice[0] == twice[1] != honest
 
 
 def test_errors_that_the_tools_do_not_allow_are_refused_by_name(world, tmp_path):
     with pytest.raises(UserError, match="kg-r1 allow none of dead_end; these can be made: wrong_s"):
-        collect(world, tmp_path, "kg-r1", injected_errors=["dead_end"])
+        run_experts(world, tmp_path, "kg-r1", injected_errors=["dead_end"])

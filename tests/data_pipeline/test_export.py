@@ -6,8 +6,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from data_pipeline.collect import collect_experts
 from data_pipeline.config import ExpertConfig, SynthConfig
+from data_pipeline.experts.experts import make_experts
 from data_pipeline.export import export
 from data_pipeline.synthesize import make_questions
 from graphwalker.agents.environment import Environment, EnvironmentConfig
@@ -27,7 +27,7 @@ def made(tmp_path_factory) -> Path:
     make_world(1000, 0, out)
     make_questions(out / "graph", SynthConfig(count=16, mix=MIX), out / "q")
     asked = out / "q" / "questions.jsonl"
-    collect_experts(out / "graph", ExpertConfig(count=8, mix=MIX), asked, out / "roll")
+    make_experts(out / "graph", ExpertConfig(count=8, mix=MIX), asked, out / "roll")
     return out
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from data_pipeline.collect import built_in, collect_experts
-from data_pipeline.collect_policy import Expert
 from data_pipeline.config import ExpertConfig, SynthConfig
-from data_pipeline.demonstrators.rejection import fault
+from data_pipeline.experts.by_policy import Expert
+from data_pipeline.experts.experts import built_in, make_experts
+from data_pipeline.experts.rejection import fault
 from data_pipeline.synthesize import make_questions
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.rollout import rollout
@@ -217,13 +217,13 @@ def world(tmp_path_factory) -> Path:
     return out
 
 
-def collect(world: Path, out: Path, **settings) -> dict:
+def run_experts(world: Path, out: Path, **settings) -> dict:
     config = ExpertConfig(**{"count": 50, **settings})
-    return collect_experts(world / "graph", config, world / "questions" / "questions.jsonl", out)
+    return make_experts(world / "graph", config, world / "questions" / "questions.jsonl", out)
 
 
 def test_graphroll_is_stratified_right_and_tells_its_errors(world, tmp_path):
-    card = collect(world, tmp_path, error_rate=0.6)
+    card = run_experts(world, tmp_path, error_rate=0.6)
     rows = list(read_records(tmp_path / "graphroll.jsonl", Trajectory.from_json))
     made = Counter(row.question.structure for row in rows)
     assert made == {"2-hop": 20, "3-hop": 10, "4-hop": 5, "2I": 15}
@@ -232,7 +232,7 @@ def test_graphroll_is_stratified_right_and_tells_its_errors(world, tmp_path):
 
 
 def test_most_trajectories_err_and_recover_by_default(world, tmp_path):
-    card = collect(world, tmp_path)
+    card = run_experts(world, tmp_path)
     rows = list(read_records(tmp_path / "graphroll.jsonl", Trajectory.from_json))
     assert card["share_with_an_error"] >= 0.6 and len(card["errors"]) >= 4
     for row in rows:
@@ -245,8 +245,8 @@ def test_most_trajectories_err_and_recover_by_default(world, tmp_path):
 
 
 def test_a_question_that_the_expert_fails_is_tried_again(world, tmp_path):
-    once = collect(world, tmp_path / "once", error_rate=1.0)
-    card = collect(world, tmp_path / "more", error_rate=1.0, tries=3)
+    once = run_experts(world, tmp_path / "once", error_rate=1.0)
+    card = run_experts(world, tmp_path / "more", error_rate=1.0, tries=3)
     rows = list(read_jsonl(tmp_path / "more" / "graphroll.jsonl"))
     again = [row for row in rows if row["sample"]]
     assert again and once["yield"] < card["yield"]
@@ -257,24 +257,24 @@ def test_a_question_that_the_expert_fails_is_tried_again(world, tmp_path):
 @pytest.mark.long
 def test_experts_resume_to_the_same_bytes_with_any_number_of_workers(world, tmp_path):
     one, two = tmp_path / "one", tmp_path / "two"
-    collect(world, one)
-    collect(world, two, workers=2)
+    run_experts(world, one)
+    run_experts(world, two, workers=2)
     whole = (one / "graphroll.jsonl").read_bytes()
     assert (two / "graphroll.jsonl").read_bytes() == whole
     (two / "graphroll.jsonl").write_bytes(whole[:-700])
-    collect(world, two)
+    run_experts(world, two)
     assert (two / "graphroll.jsonl").read_bytes() == whole
     assert (two / "datacard.json").read_bytes() == (one / "datacard.json").read_bytes()
 
 
 def test_a_structure_without_questions_is_reported_before_any_work(world, tmp_path):
     with pytest.raises(UserError, match=r"no 5-hop questions in it.*mix=\{\}"):
-        collect(world, tmp_path, mix={"5-hop": 1})
+        run_experts(world, tmp_path, mix={"5-hop": 1})
     assert not (tmp_path / "graphroll.jsonl").read_bytes()
 
 
 def test_what_a_structure_lacks_is_made_of_the_others(world, tmp_path):
-    card = collect(world, tmp_path, mix={"5-hop": 1, "2-hop": 1, "2I": 2}, count=20)
+    card = run_experts(world, tmp_path, mix={"5-hop": 1, "2-hop": 1, "2I": 2}, count=20)
     assert card["count"] == 20
     assert card["too_few"] == {"5-hop": {"asked": 5, "made": 0}}
 
@@ -285,4 +285,4 @@ def test_questions_without_phrases_are_refused(world, tmp_path):
     path = tmp_path / "q.jsonl"
     write_jsonl(path, [bare.to_json()])
     with pytest.raises(UserError, match="no query and phrases"):
-        collect_experts(world / "graph", ExpertConfig(count=1), path, tmp_path / "out")
+        make_experts(world / "graph", ExpertConfig(count=1), path, tmp_path / "out")

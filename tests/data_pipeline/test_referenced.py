@@ -7,8 +7,8 @@ import pytest
 from pydantic import ValidationError
 
 from data_pipeline.config import ExpertConfig
-from data_pipeline.demonstrators.referenced import KEPT, referenced
-from data_pipeline.demonstrators.rejection import fault
+from data_pipeline.experts.referenced import KEPT, referenced
+from data_pipeline.experts.rejection import fault
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.rollout import rollout
 from graphwalker.errors import PolicyError, UserError

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from data_pipeline.collect import collect_experts
 from data_pipeline.config import ExpertConfig, SynthConfig
-from data_pipeline.demonstrators.searched import queries_to
+from data_pipeline.experts.experts import make_experts
+from data_pipeline.experts.searched import queries_to
 from data_pipeline.synthesize import make_questions
 from graphwalker.config import parse_config
 from graphwalker.errors import UserError
@@ -39,12 +39,12 @@ def graph(world) -> KnowledgeGraph:
     return open_graph(world / "graph")
 
 
-def collect(world: Path, out: Path, questions: list[Question], **settings) -> list[Trajectory]:
+def run_experts(world: Path, out: Path, questions: list[Question], **settings) -> list[Trajectory]:
     out.mkdir()
     write_jsonl(out / "questions.jsonl", [q.to_json() for q in questions])
     values = {"count": len(questions), "mix": {}, "searched": 2, **settings}
     config = parse_config(ExpertConfig, values, "t")
-    collect_experts(world / "graph", config, out / "questions.jsonl", out / "made")
+    make_experts(world / "graph", config, out / "questions.jsonl", out / "made")
     return list(read_records(out / "made" / "graphroll.jsonl", Trajectory.from_json))
 
 
@@ -74,17 +74,17 @@ def test_neither_words_nor_query_of_a_question_are_read(world, asked, tmp_path) 
         for n, q in enumerate(asked)
     ]
     plain = {"plain_thoughts": True}
-    whole = collect(world, tmp_path / "a", asked, **plain)
-    searched = collect(world, tmp_path / "b", bare, **plain)
+    whole = run_experts(world, tmp_path / "a", asked, **plain)
+    searched = run_experts(world, tmp_path / "b", bare, **plain)
     # Which relations a list shows first goes by the question's words; what is taken does not.
     assert actions(searched) == actions(whole)
     assert len(whole) == len(asked) and all(t.scores["em"] == 1.0 for t in whole)
-    assert whole == collect(world, tmp_path / "c", asked, **plain, workers=2)
+    assert whole == run_experts(world, tmp_path / "c", asked, **plain, workers=2)
 
 
 def test_a_question_without_a_walk_is_dropped(world, asked, tmp_path) -> None:
     nobody = replace(asked[0], answers=(*asked[0].answers, Answer("No such", "m.none")))
-    kept = collect(world, tmp_path / "a", [*asked[:3], replace(nobody, id="lost")])
+    kept = run_experts(world, tmp_path / "a", [*asked[:3], replace(nobody, id="lost")])
     assert [t.question.id for t in kept] == [q.id for q in asked[:3]]
     dropped = list(read_jsonl(tmp_path / "a" / "made" / "dropped.jsonl"))
     assert [(line["id"], line["reason"]) for line in dropped] == [("lost#0", "gave_up")]

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from data_pipeline.collect import collect_experts
 from data_pipeline.config import ExpertConfig, SynthConfig
+from data_pipeline.experts.experts import make_experts
 from data_pipeline.jobs.shards import Shard
 from data_pipeline.merge import merge
 from data_pipeline.synthesize import make_questions, make_walks, synthesize
@@ -121,9 +121,9 @@ def test_shards_of_experts_merge_into_the_same_trajectories(graph, tmp_path):
     config = SynthConfig(count=30, mix={"2-hop": 1, "2I": 1})
     make_questions(graph, config, tmp_path / "q")
     asked = tmp_path / "q" / "questions.jsonl"
-    collect_experts(graph, EXPERTS, asked, tmp_path / "whole")
+    make_experts(graph, EXPERTS, asked, tmp_path / "whole")
     for index in range(2):
-        collect_experts(graph, EXPERTS, asked, tmp_path / "parts", shard=Shard(index, 2))
+        make_experts(graph, EXPERTS, asked, tmp_path / "parts", shard=Shard(index, 2))
     with pytest.raises(UserError, match="give its question file as --questions"):
         merge(graph, tmp_path / "parts")
     merge(graph, tmp_path / "parts", asked)

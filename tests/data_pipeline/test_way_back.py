@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from data_pipeline.collect import collect_experts
 from data_pipeline.config import ExpertConfig, SynthConfig
-from data_pipeline.demonstrators.way_back import ways_back
+from data_pipeline.experts.experts import make_experts
+from data_pipeline.experts.way_back import ways_back
 from data_pipeline.synthesize import make_questions
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.rollout import rollout, untimed
@@ -29,15 +29,15 @@ def world(tmp_path_factory) -> Path:
     return out
 
 
-def collect(world: Path, out: Path, **settings) -> dict:
+def run_experts(world: Path, out: Path, **settings) -> dict:
     policy = {"model": "random-relation"}
     given = {"count": 20, "mix": {}, "policy": policy, "way_back": True, **settings}
     config = parse_config(ExpertConfig, given, "t")
-    return collect_experts(world / "graph", config, world / "questions" / "questions.jsonl", out)
+    return make_experts(world / "graph", config, world / "questions" / "questions.jsonl", out)
 
 
 def test_what_a_weak_policy_gets_wrong_is_kept_with_the_way_back(world, tmp_path):
-    card = collect(world, tmp_path)
+    card = run_experts(world, tmp_path)
     rows = list(read_records(tmp_path / "graphroll.jsonl", Trajectory.from_json))
     assert len(rows) == card["count"] == 20
     assert all(row.scores["em"] == row.scores["grounded"] == 1.0 for row in rows)
@@ -52,20 +52,20 @@ def test_what_a_weak_policy_gets_wrong_is_kept_with_the_way_back(world, tmp_path
 
 
 def test_without_it_the_question_is_dropped(world, tmp_path):
-    card = collect(world, tmp_path, way_back=False)
+    card = run_experts(world, tmp_path, way_back=False)
     assert card["count"] < 5 and "way_back" not in card
     dropped = (tmp_path / "dropped.jsonl").read_text().splitlines()
     assert {json.loads(line)["reason"] for line in dropped} == {"wrong_answer"}
 
 
 def test_another_concurrency_and_a_kill_give_the_same_file(world, tmp_path):
-    collect(world, tmp_path / "a", concurrency=64)
-    collect(world, tmp_path / "b", concurrency=1)
+    run_experts(world, tmp_path / "a", concurrency=64)
+    run_experts(world, tmp_path / "b", concurrency=1)
     one, other = (tmp_path / name / "graphroll.jsonl" for name in "ab")
     assert one.read_bytes() == other.read_bytes()
     whole = one.read_bytes()
     one.write_bytes(whole[: len(whole) // 2])
-    collect(world, tmp_path / "a")
+    run_experts(world, tmp_path / "a")
     assert one.read_bytes() == whole
 
 

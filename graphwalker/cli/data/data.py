@@ -121,9 +121,10 @@ def experts(given: Given) -> None:
     Example: graphwalker experts --graph runs/graph --questions runs/rl/questions.jsonl
     --out runs/roll
     """
-    from data_pipeline import collect, config
+    from data_pipeline import config
+    from data_pipeline.experts.experts import make_experts
 
-    play = partial(collect.collect_experts, questions=given.questions)
+    play = partial(make_experts, questions=given.questions)
     _make("experts", given, config.ExpertConfig, play)
 
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from data_pipeline.collect import collect_experts
 from data_pipeline.config import ExpertConfig, SynthConfig
+from data_pipeline.experts.experts import make_experts
 from data_pipeline.synthesize import synthesize
 from data_pipeline.verification.verify import verify_file
 from graphwalker.files import read_jsonl, write_jsonl
@@ -103,7 +103,7 @@ def test_a_file_is_replayed_in_the_environment_of_its_run(world, tmp_path, capsy
 
 def test_expert_trajectories_with_errors_replay(made, world, tmp_path):
     config = ExpertConfig(count=10, mix={}, error_rate=1.0)
-    collect_experts(world / "graph", config, made / "questions.jsonl", tmp_path)
+    make_experts(world / "graph", config, made / "questions.jsonl", tmp_path)
     verdict = verify_file(open_graph(world / "graph"), tmp_path / "graphroll.jsonl")
     assert (verdict.failed, verdict.replayed, verdict.digests) == (0, 10, 10)
 
@@ -111,7 +111,7 @@ def test_expert_trajectories_with_errors_replay(made, world, tmp_path):
 def test_trajectories_alone_are_replayed_with_their_options(made, world, tmp_path):
     environment = {"preset": "search-on-graph", "options": {"exemplars": 1}}
     config = ExpertConfig(count=6, mix={}, environment=environment)
-    collect_experts(world / "graph", config, made / "questions.jsonl", tmp_path / "made")
+    make_experts(world / "graph", config, made / "questions.jsonl", tmp_path / "made")
     moved = tmp_path / "moved.jsonl"
     moved.write_bytes((tmp_path / "made" / "graphroll.jsonl").read_bytes())
     verdict = verify_file(open_graph(world / "graph"), moved)

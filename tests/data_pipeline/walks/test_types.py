@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from data_pipeline.collect import collect_experts
 from data_pipeline.config import ExpertConfig, SynthConfig
+from data_pipeline.experts.experts import make_experts
 from data_pipeline.synthesize import make_walks, synthesize
 from data_pipeline.verification.verify import verify_file
 from data_pipeline.wording.banks.nouns import nouns_of_type, tells_apart
@@ -175,7 +175,7 @@ def test_published_agents_are_shown_how_too(preset, made, graph):
 
 def test_an_expert_and_the_ceiling_reach_it_without_calls_for_types(made, graph, file, tmp_path):
     config = ExpertConfig(count=4, mix={"type": 1.0}, error_rate=0.5)
-    card = collect_experts(file.parent / "graph", config, made / "questions.jsonl", tmp_path)
+    card = make_experts(file.parent / "graph", config, made / "questions.jsonl", tmp_path)
     assert card["structures"] == {"type": 4}
     environment = Environment(graph, EnvironmentConfig(max_turns=5))
     reached = [reach_of(question, environment) for question in questions(made)]

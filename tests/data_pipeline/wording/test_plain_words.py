@@ -1,7 +1,7 @@
 """Plain words: thoughts call a step by one phrase, whatever the question says; questions stay."""
 
-from data_pipeline.collect import collect_experts
 from data_pipeline.config import ExpertConfig, SynthConfig
+from data_pipeline.experts.experts import make_experts
 from data_pipeline.synthesize import make_questions, synthesize
 from data_pipeline.wording.lexicon import Lexicon
 from data_pipeline.wording.plain_words import plain_words
@@ -68,7 +68,7 @@ def test_the_expert_speaks_in_plain_words_where_it_is_told_to(tmp_path) -> None:
     for plain in (False, True):
         config = ExpertConfig(count=20, mix=mix, error_rate=0.0, plain_words=plain)
         out = tmp_path / f"roll-{plain}"
-        collect_experts(graph, config, tmp_path / "rl" / "questions.jsonl", out)
+        make_experts(graph, config, tmp_path / "rl" / "questions.jsonl", out)
         walks = list(read_records(out / "graphroll.jsonl", Trajectory.from_json))
         said[plain] = [" ".join(turn.thought for turn in walk.turns) for walk in walks]
     assert said[False] != said[True]

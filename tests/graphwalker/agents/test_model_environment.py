@@ -9,8 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 import graphwalker as gw
-from data_pipeline.collect import collect_experts
 from data_pipeline.config import ExpertConfig
+from data_pipeline.experts.experts import make_experts
 from eval.run.config import EvalConfig, run_eval
 from eval.run.records import read_run
 from graphwalker.agents.environment import Environment, EnvironmentConfig
@@ -215,7 +215,7 @@ def test_an_expert_runs_as_it_was_trained(grpo_world: Path, tmp_path: Path):
     write_environment(model, SMALL, format="inline", max_tokens=40)
     config = ExpertConfig(policy=PolicyConfig(model=str(model)), count=1, mix={})
     questions = grpo_world / "questions.jsonl"
-    card = collect_experts(grpo_world / "graph", config, questions, tmp_path / "out")
+    card = make_experts(grpo_world / "graph", config, questions, tmp_path / "out")
     assert card["count"] == 0  # it answers what it never saw
     written = load_config(ExpertConfig, tmp_path / "out/config.yaml")
     assert written.policy and (written.policy.format, written.max_tokens) == ("inline", 40)

@@ -3,8 +3,8 @@
 import pytest
 from typer.testing import CliRunner
 
-from data_pipeline.collect import collect_experts
 from data_pipeline.config import ExpertConfig
+from data_pipeline.experts.experts import make_experts
 from eval.run.config import EvalConfig, run_eval
 from eval.run.records import read_run
 from graphwalker.agents.environment import Environment, EnvironmentConfig
@@ -51,7 +51,7 @@ def test_the_oracle_is_evaluated_as_any_model(grpo_world, tmp_path):
 def test_the_oracle_is_an_expert_by_name(grpo_world, tmp_path):
     write_jsonl(tmp_path / "q.jsonl", [asked(QUERY).to_json()])
     config = ExpertConfig(policy=PolicyConfig(model="oracle"), count=1, mix={})
-    collect_experts(grpo_world / "graph", config, tmp_path / "q.jsonl", tmp_path / "out")
+    make_experts(grpo_world / "graph", config, tmp_path / "q.jsonl", tmp_path / "out")
     (kept,) = read_jsonl(tmp_path / "out/graphroll.jsonl")
     assert (kept["policy"], kept["answer"]) == ("oracle", ["Eve Mbeki-Lindqvist"])
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from data_pipeline.collect import collect_experts
 from data_pipeline.config import ExpertConfig, SynthConfig
+from data_pipeline.experts.experts import make_experts
 from data_pipeline.seeds.seeds import Seeds
 from data_pipeline.synthesize import make_walks, synthesize
 from data_pipeline.verification.verify import verify_file
@@ -128,7 +128,7 @@ def test_a_damaged_constraint_is_named(damage, reason, made, world, tmp_path):
 
 def test_an_expert_finds_the_values_too(made, world, tmp_path):
     config = ExpertConfig(count=8, mix=MIX, error_rate=0.5)
-    card = collect_experts(world / "graph", config, made / "questions.jsonl", tmp_path)
+    card = make_experts(world / "graph", config, made / "questions.jsonl", tmp_path)
     assert card["structures"] == dict.fromkeys(sorted(MIX), 2)
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from data_pipeline.config import ExpertConfig
-from data_pipeline.demonstrators.error_labels import labelled
-from data_pipeline.demonstrators.referenced import referenced
-from data_pipeline.demonstrators.rejection import ByStructure, ExpertGoal, ending, fault
-from data_pipeline.demonstrators.way_back import ways_back
+from data_pipeline.experts.error_labels import labelled
+from data_pipeline.experts.referenced import referenced
+from data_pipeline.experts.rejection import ByStructure, ExpertGoal, ending, fault
+from data_pipeline.experts.way_back import ways_back
 from data_pipeline.jobs.ledger import JobProgress, Ledger
 from graphwalker.agents.environment import Environment
 from graphwalker.agents.registry import find_preset
@@ -44,7 +44,7 @@ def any_questions(path: Path, config: ExpertConfig, graph: KnowledgeGraph) -> By
     return found
 
 
-def collect_with_policy(
+def play_policy(
     graph: KnowledgeGraph,
     config: ExpertConfig,
     goal: ExpertGoal,

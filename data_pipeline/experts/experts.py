@@ -4,18 +4,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from data_pipeline.collect_policy import Expert, any_questions, collect_with_policy
 from data_pipeline.config import ExpertConfig
-from data_pipeline.demonstrators.erring_oracle import DIRECTED_ERRORS, ErringOracle
-from data_pipeline.demonstrators.expert import ExpertPolicy
-from data_pipeline.demonstrators.rejection import (
+from data_pipeline.experts.by_policy import Expert, any_questions, play_policy
+from data_pipeline.experts.erring_oracle import DIRECTED_ERRORS, ErringOracle
+from data_pipeline.experts.expert import ExpertPolicy
+from data_pipeline.experts.rejection import (
     GRAPHROLL,
     ExpertGoal,
     Questions,
     ending,
     recoveries,
 )
-from data_pipeline.demonstrators.searched import SearchedWalks
+from data_pipeline.experts.searched import SearchedWalks
 from data_pipeline.jobs.goals import fill, streams
 from data_pipeline.jobs.ledger import JobProgress, Unit, open_ledger
 from data_pipeline.jobs.merge_shards import Shards
@@ -90,7 +90,7 @@ def _kinds(config: ExpertConfig) -> tuple[str, ...]:
     return found
 
 
-def collect_experts(
+def make_experts(
     graph: Path | str,
     config: ExpertConfig,
     questions: Path,
@@ -99,7 +99,7 @@ def collect_experts(
     shard: Shard | None = None,
     shards: Shards | None = None,
 ) -> dict[str, Any]:
-    """Collect `config.count` expert trajectories; writes graphroll.jsonl, dropped.jsonl, the card.
+    """Make `config.count` expert trajectories; writes graphroll.jsonl, dropped.jsonl, the card.
 
     `questions` is a file of certified questions (`questions.jsonl` of a question set), for a policy
     and for searched walks of any questions. They are taken in its order, by structure; one that
@@ -126,7 +126,7 @@ def collect_experts(
             else ExpertGoal(config, source, ledger, str(questions))
         )
         if isinstance(goal, ExpertGoal) and config.policy:
-            collect_with_policy(opened, config, goal, ledger, progress)
+            play_policy(opened, config, goal, ledger, progress)
         else:
             with open_pool(expert_maker, graph, config, out) as pool:
                 fill(goal, pool, ledger, progress, shards.streams if shards else streams)

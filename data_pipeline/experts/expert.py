@@ -4,8 +4,8 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from data_pipeline.demonstrators.injected_errors import INJECTED_ERRORS, ErringSearch, places
-from data_pipeline.demonstrators.search import OutOfTurns, PhrasedHop, Search
+from data_pipeline.experts.injected_errors import INJECTED_ERRORS, ErringSearch, places
+from data_pipeline.experts.search import OutOfTurns, PhrasedHop, Search
 from data_pipeline.wording.plain_words import Rewording
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity, KnowledgeGraph
@@ -50,7 +50,7 @@ class ExpertPolicy(PlannedPolicy):
         if isinstance(speaker, Directed):
             raise UserError(
                 "this expert reads phrases with tools that look both ways; this preset's look one "
-                "way: the oracle errs with them (demonstrators/erring_oracle.py)"
+                "way: the oracle errs with them (experts/erring_oracle.py)"
             )
         super().__init__(graph, protocol, speaker)
         self._plain, self._inverse, self._words = plain, inverse, words

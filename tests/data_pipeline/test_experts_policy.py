@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from data_pipeline.collect import collect_experts
 from data_pipeline.config import ExpertConfig
-from data_pipeline.demonstrators.error_labels import labelled
+from data_pipeline.experts.error_labels import labelled
+from data_pipeline.experts.experts import make_experts
 from graphwalker.cli.app import app, run
 from graphwalker.config import parse_config
 from graphwalker.errors import UserError
@@ -73,8 +73,8 @@ def config(url: str, count: int = 6, **more: Any) -> ExpertConfig:
     return parse_config(ExpertConfig, {"count": count, "mix": mix, "policy": policy, **more}, "t")
 
 
-def collect(toy: Path, out: Path, chosen: ExpertConfig) -> dict[str, Any]:
-    return collect_experts(toy / "graph", chosen, toy / "q.jsonl", out)
+def run_experts(toy: Path, out: Path, chosen: ExpertConfig) -> dict[str, Any]:
+    return make_experts(toy / "graph", chosen, toy / "q.jsonl", out)
 
 
 def kept(out: Path) -> dict[str, Trajectory]:
@@ -86,7 +86,7 @@ def kept(out: Path) -> dict[str, Trajectory]:
 def made(toy, tmp_path_factory) -> tuple[Path, dict[str, Any]]:
     out = tmp_path_factory.mktemp("roll")
     with teach(kind=AgentServer) as server:
-        return out, collect(toy, out, config(server.url, tries=2))
+        return out, run_experts(toy, out, config(server.url, tries=2))
 
 
 def test_right_and_grounded_episodes_are_kept_and_the_rest_is_counted_by_reason(made):
@@ -118,7 +118,7 @@ def test_a_call_that_leads_nowhere_is_a_dead_end(made):
 def test_a_question_that_fails_is_tried_again(toy, tmp_path):
     with teach(kind=ForgetfulServer) as server:
         chosen = config(server.url, count=1, tries=3, mix={"2-hop": 1})
-        card = collect(toy, tmp_path, chosen)
+        card = run_experts(toy, tmp_path, chosen)
     (row,) = read_jsonl(tmp_path / "graphroll.jsonl")
     assert (row["id"], row["unit"], row["rejected"]) == ("q02#1", "q02#0", ["wrong_answer"])
     assert (card["episodes"], card["rejected"]) == (2, {"wrong_answer": 1})
@@ -126,29 +126,29 @@ def test_a_question_that_fails_is_tried_again(toy, tmp_path):
 
 def test_without_a_mix_the_files_own_shares_are_taken(toy, tmp_path):
     with teach(kind=AgentServer) as server:
-        card = collect(toy, tmp_path, config(server.url, count=8, mix={}))
+        card = run_experts(toy, tmp_path, config(server.url, count=8, mix={}))
     assert card["too_few"]["1-hop"]["made"] < card["too_few"]["1-hop"]["asked"]
     assert set(kept(tmp_path)) == RIGHT  # all that there is, and a card
 
 
 def test_a_dead_server_ends_the_run_with_one_line_and_it_goes_on(toy, tmp_path, made):
     with pytest.raises(UserError, match=r"expert: .*no connection.*the same command resumes"):
-        collect(toy, tmp_path, config("http://127.0.0.1:9/v1", tries=2))
+        run_experts(toy, tmp_path, config("http://127.0.0.1:9/v1", tries=2))
     assert not (tmp_path / "dropped.jsonl").read_bytes()
     with teach(kind=AgentServer) as server:  # at another address: the same run
-        collect(toy, tmp_path, config(server.url, tries=2))
+        run_experts(toy, tmp_path, config(server.url, tries=2))
     whole = (made[0] / "graphroll.jsonl").read_bytes()
     assert (tmp_path / "graphroll.jsonl").read_bytes() == whole
 
 
 def test_a_question_in_flight_at_a_kill_is_finished_and_nothing_is_paid_twice(toy, tmp_path, made):
     with teach(kind=AgentServer) as server:
-        collect(toy, tmp_path, config(server.url, tries=2))
+        run_experts(toy, tmp_path, config(server.url, tries=2))
         path = tmp_path / "graphroll.jsonl"
         lines = path.read_bytes().splitlines(keepends=True)
         path.write_bytes(b"".join(lines[1:3]) + lines[3][:40])  # the first one was never written
         (tmp_path / ".journal").unlink()  # which would say so
-        collect(toy, tmp_path, config(server.url, tries=2))
+        run_experts(toy, tmp_path, config(server.url, tries=2))
         assert set(server.asked.values()) == {1}  # what it was answered before stood in the store
     assert set(kept(tmp_path)) == RIGHT
     assert len(list(read_jsonl(path))) == 6
@@ -159,7 +159,7 @@ def test_the_cap_on_tokens_holds_over_runs(toy, tmp_path):
     with teach(kind=AgentServer) as server:
         for _ in range(2):
             with pytest.raises(UserError, match="max_total_tokens"):
-                collect(toy, tmp_path, config(server.url, api={"prices": prices}))
+                run_experts(toy, tmp_path, config(server.url, api={"prices": prices}))
     spent = json.loads((tmp_path / "spent.json").read_text())
     assert 0 < spent["prompt_tokens"] + spent["completion_tokens"] <= 10_000
 

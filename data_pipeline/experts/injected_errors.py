@@ -4,7 +4,7 @@ import random
 import re
 from collections.abc import Sequence
 
-from data_pipeline.demonstrators.search import PhrasedHop, Search, Steps
+from data_pipeline.experts.search import PhrasedHop, Search, Steps
 from graphwalker.graphs.base import Entity
 from graphwalker.graphs.cvt import is_literal
 from graphwalker.oracle import thoughts
