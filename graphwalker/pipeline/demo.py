@@ -8,7 +8,6 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from functools import partial
 from importlib.util import find_spec
-from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from graphwalker.errors import IncompleteError, UserError
 from graphwalker.pipeline.config import DemoConfig, Settings
 from graphwalker.pipeline.data import DemoData
 from graphwalker.pipeline.stages import Stage
+from graphwalker.pipeline.tiny import make_tiny_model
 from graphwalker.pipeline.together import train_together
 from graphwalker.runs import one_writer
 
@@ -30,8 +30,6 @@ MODELS = {
     "GRPO": (GRPO, "grpo"),
 }
 """What is evaluated, by the stage that made it: the model's folder, and that of its training."""
-TEXTS = 2000
-"""Trajectories that the tokenizer learns its words from."""
 ALONE: Settings = {"baselines": "never", "ceiling": "never"}
 BESIDE: Settings = {"baselines": "auto", "ceiling": "auto"}
 """Evaluations of the same questions share the baselines and the ceiling of one of them."""
@@ -170,25 +168,16 @@ class Demo(DemoData):
     def _make_model(self, _: console.ProgressTick) -> None:
         from graphwalker.agents.environment import EnvironmentConfig
         from graphwalker.datasets.base import load_questions
-        from graphwalker.files import read_records
         from graphwalker.graphs.open import open_graph
-        from graphwalker.graphs.relations import shown_relations
-        from graphwalker.trajectory import Trajectory
         from training.config import TinyModelConfig
-        from training.models.tiny import conversation_texts, make_tiny
 
         values = {"seed": self.config.seed, **self.config.model}
         config = self._parsed(TinyModelConfig, "model", values)
-        walks = read_records(self.out / "synth" / "graphsynth.jsonl", Trajectory.from_json)
-        shown = list(islice(walks, TEXTS))
         # As the tokenizer of a pretrained model knows the words that people ask in.
         questions = [question.text for question in load_questions(self.grpo_file)]
-        texts = chain(conversation_texts(shown), questions)
-        graph = open_graph(self.graph)
-        names = (graph.entity_at(i).name for i in range(graph.size))
         environment = self._parsed(EnvironmentConfig, "environment", self.config.environment)
-        relations = shown_relations(graph)
-        make_tiny(config, texts, relations, self.out / "model", names, environment)
+        corpus, graph = self.out / "synth" / "graphsynth.jsonl", open_graph(self.graph)
+        make_tiny_model(config, corpus, graph, self.out / "model", environment, questions)
 
     # --- evaluation
 

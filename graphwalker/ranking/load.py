@@ -4,7 +4,7 @@ import inspect
 import reprlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from graphwalker.errors import GraphWalkerError, UserError
 from graphwalker.files import digest
@@ -48,10 +48,10 @@ class OwnRanker:
             raise UserError(f"ranker {name}: neither a function nor an object with a method rank")
 
     def __call__(self, question: str, entity: str, relations: tuple[str, ...]) -> Sequence[str]:
-        ranked = self._guarded(self._rank, question, entity, relations)
-        if not isinstance(ranked, Sequence) or isinstance(ranked, str):
-            raise self._wrong(ranked)
-        known = set(relations)
+        found = self._guarded(self._rank, question, entity, relations)
+        if not isinstance(found, Sequence) or isinstance(found, str):
+            raise self._wrong(found)
+        ranked, known = cast(Sequence[Any], found), set(relations)
         for relation in ranked:
             if not isinstance(relation, str) or relation not in known:
                 raise self._wrong(ranked, f", where {relation!r} is none of the relations")

@@ -241,6 +241,29 @@ def export(
     )
 
 
+@verb(app, "graph!", "out!", "seed")
+def tiny(
+    given: Given,
+    file: Annotated[Path, Argument(help="GraphSynth trajectories, whose words it knows.")],
+) -> None:
+    """Make a tiny model with random weights, to try SFT and GRPO on a laptop.
+
+    Its tokenizer learns the words of the trajectories and of the graph. It speaks the format
+    `inline`.
+
+    Example: graphwalker tiny runs/synth/graphsynth.jsonl --graph runs/world/graph --out runs/tiny
+    """
+    from graphwalker.graphs.open import open_graph
+    from graphwalker.pipeline.demo import check_modules
+    from graphwalker.pipeline.tiny import make_tiny_model
+    from training.config import TinyModelConfig
+
+    check_modules()
+    config = given.settings(TinyModelConfig)
+    made = make_tiny_model(config, file, open_graph(given.graph), given.out)
+    console.echo(f"{made}: a model with random weights; train it with model={made} format=inline")
+
+
 @verb(app, "out!", settings=False)
 def stats(
     given: Given,

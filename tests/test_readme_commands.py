@@ -1,0 +1,57 @@
+"""The commands of the README's pipeline run in order, word for word but for smaller counts."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.paths import ROOT
+
+SMALLER = {
+    "--entities 3000": "--entities 1000",
+    "--count 5000": "--count 30",
+    "--count 2000": "--count 20",
+    "--count 300": "--count 4",
+    "--count 400": "--count 6",
+    "samples=8": "samples=0 max_tokens=16",
+    "output_dir=runs/sft1": "output_dir=runs/sft1 max_steps=2",
+    "output_dir=runs/sft2": "output_dir=runs/sft2 max_steps=2",
+    "output_dir=runs/grpo": "output_dir=runs/grpo steps=1 prompts_per_step=2 samples=2"
+    " micro_batch=4",
+}
+
+
+def commands() -> list[str]:
+    """The lines of the README that begin with the activation."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"^```bash\n(source .*?)^```", text, re.S | re.M)
+    for given, smaller in SMALLER.items():
+        assert given in block, f"the README has no {given}"
+        block = block.replace(given, smaller)
+    return block.splitlines()
+
+
+@pytest.mark.long
+@pytest.mark.skipif(
+    not (Path(sys.prefix) / "bin" / "activate").is_file(), reason="needs a virtual environment"
+)
+def test_the_commands_of_the_readme_run_after_the_activation(tmp_path: Path) -> None:
+    for name in ("training", "configs"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    (tmp_path / ".venv").symlink_to(sys.prefix)
+    script = "set -e\n" + "\n".join(commands())
+    clean = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "HF_HUB_OFFLINE": "1"}
+    done = subprocess.run(
+        ["bash", "-c", script],
+        cwd=tmp_path,
+        env={**clean, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert (tmp_path / "runs" / "eval" / "report.json").is_file()
+    warned = [line for line in done.stderr.splitlines() if "there are no more" in line]
+    assert not warned
