@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from eval.score.predictions import Parse, Prediction
 from graphwalker.datasets.base import load_questions
@@ -39,10 +39,10 @@ class Roll:
         """`parse` for the records of a file; one that does not count is set aside as failed."""
 
         def parsed(record: dict[str, Any]) -> Prediction:
-            asked = record.get("question")
-            keys = [record.get("id"), record.get("uid"), asked]
-            if isinstance(asked, dict):  # a trajectory
-                keys = [asked.get("id")]
+            question = record.get("question")
+            keys = [record.get("id"), record.get("uid"), question]
+            if isinstance(question, dict):  # a trajectory
+                keys = [cast("dict[str, Any]", question).get("id")]
             names = [str(key) for key in keys if key is not None]
             question_id = self._find(names) if names else ""
             if question_id is None:

@@ -2,14 +2,13 @@
 
 from pathlib import Path
 
-from graphwalker.agents.environment import Environment as AgentEnvironment
-from graphwalker.agents.environment import EnvironmentConfig
+from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.model_environment import environment_of
 from graphwalker.agents.preset import Preset
 from graphwalker.graphs.base import KnowledgeGraph
 
 
-class Environment(AgentEnvironment):
+class ScriptEnvironment(Environment):
     """A graph, its tools and the agent that uses them: one for data, training and evaluation."""
 
     def __init__(
