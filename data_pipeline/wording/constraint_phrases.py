@@ -9,8 +9,8 @@ from typing import Any
 
 from data_pipeline.wording.banks.nouns import nouns_of_type
 from data_pipeline.wording.composition.openings import article
-from data_pipeline.wording.ids.words import words_of
 from data_pipeline.wording.phrases import generated_entry, is_plain
+from data_pipeline.wording.relation_words import words_of
 from graphwalker.graphs.base import Direction
 from graphwalker.query.constraint import Constraint, ValueKind
 from graphwalker.query.draft import filled

@@ -5,10 +5,9 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from data_pipeline.wording.ids.inflection import english, singular
-from data_pipeline.wording.ids.predicates import PERSONS, Nouns
-from data_pipeline.wording.ids.words import SHORT, words_of
+from data_pipeline.wording.english import PERSONS, english, singular
 from data_pipeline.wording.phrases import generated_entry
+from data_pipeline.wording.relation_words import Nouns, words_of
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
 
 LOOKED_AT = 1000
@@ -193,6 +192,7 @@ _NOUN = r"[^\W\d_]+( [^\W\d_]+){0,2}"
 
 def type_noun(kind: str) -> str:
     """`patient` of `Patients` and of a table's `patient_id`, `organization` of `Org`."""
+    SHORT = english()["short"]
     *first, last = [SHORT.get(word, word) for word in words_of(kind)]
     if first and last in ("id", "name", "key"):
         *first, last = first

@@ -9,8 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from data_pipeline.wording.ids.inflection import pluralised
-from data_pipeline.wording.ids.predicates import PERSONS
+from data_pipeline.wording.english import is_person, plural
 from data_pipeline.wording.lexicon import Entry, Lexicon, Phrase, hand_written_inverses
 from graphwalker.errors import UserError
 from graphwalker.files import digest
@@ -93,8 +92,8 @@ def _own(place: str, row: Mapping[str, Any], hop: Hop, made: Entry) -> Entry:
     found, start = nouns if hop.direction is Direction.OUT else reversed(nouns)
     entry = replace(made, source=start or made.source)
     if found:
-        who = "Who" if found.split()[-1] in PERSONS else "What"
-        entry = replace(entry, noun=found, plural=pluralised(found), question_word=who)
+        who = "Who" if is_person(found) else "What"
+        entry = replace(entry, noun=found, plural=plural(found), question_word=who)
     if not texts:
         return replace(entry, casual=tuple(dict.fromkeys((*casual, *made.casual))))
     questions = tuple(text for text in texts if text.endswith("?"))

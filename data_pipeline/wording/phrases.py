@@ -6,17 +6,16 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from data_pipeline.wording.ids.inflection import singular
-from data_pipeline.wording.ids.predicates import Nouns
-from data_pipeline.wording.labels import (
-    LINKS,
+from data_pipeline.wording.english import PREPOSITIONS, singular
+from data_pipeline.wording.relation_words import (
     HopWords,
+    Nouns,
     capitals,
-    labelled,
-    named,
-    noun_label,
+    name_hop,
+    noun_of_label,
+    word_hop,
+    words_of,
 )
-from data_pipeline.wording.plain_ids import from_words, words_of
 from graphwalker.graphs.base import FLATTENED, Direction
 
 NOTHING_KNOWN = Nouns()
@@ -29,13 +28,11 @@ _PATH = re.compile(r"/[a-z]/\w+")
 def generated_entry(
     relation: str, direction: Direction, nouns: Nouns = NOTHING_KNOWN, label: str = ""
 ) -> HopWords:
-    """Words for a hop: the last segment names the relation, the one before it the domain.
+    """Word a hop by its id: the last segment names the relation, the one before it the domain.
 
-    An id without a domain (`livesIn`, `has_genre`, an IRI) is read as English words, those of
+    An id without a domain (`livesIn`, `has_genre`, an IRI) is read by its words, or by those of
     `label` where the graph has one; `nouns` say what it joins.
 
-    >>> generated_entry("geography.river_delta.county", Direction.OUT).phrase
-    'the county of {x}'
     >>> generated_entry("geography.river_delta.county", Direction.IN).phrase
     'the river delta whose county is {x}'
     >>> generated_entry("sports.team.countries_played_in", Direction.OUT).phrase
@@ -47,17 +44,15 @@ def generated_entry(
         if _OF_A_KIND.fullmatch(relation):
             kind, _, relation = relation.partition(".")
             nouns = Nouns(nouns.subject or " ".join(words_of(kind)), nouns.object)
-        words = words_of(relation) if not label else re.findall(r"[^\W_]+", label.lower())
-        default = "thing" if relation.isupper() else "entity"
-        return from_words(words or ["relation"], direction, nouns, default)
+        words = re.findall(r"[^\W_]+", label.lower()) if label else words_of(relation)
+        return word_hop(words or ["relation"], direction, nouns)
     first, _, second = relation.partition(FLATTENED)
-    domain, label = _halves(first)
+    domain, words = _halves(first)
     if relation in _table()["label"]:
-        return named(domain, _table()["label"][relation], direction)
-    last = _halves(second)[1] if second else ""
-    if last and last.split()[-1] in LINKS and label.split()[-1] not in LINKS:
-        return _through(domain, label, last, direction)
-    return labelled(domain, _combined(domain, label, last) if last else label, direction)
+        return name_hop(_table()["label"][relation], direction, domain)
+    if second:
+        words = _combined(domain, noun_of_label(words), noun_of_label(_halves(second)[1]))
+    return word_hop(words.split(), direction, Nouns(domain))
 
 
 def is_plain(relation: str) -> bool:
@@ -70,7 +65,7 @@ def is_plain(relation: str) -> bool:
 
 @cache
 def _table() -> dict[str, dict[str, Any]]:
-    """The packaged table `labels.toml`; what a verb words, by direction."""
+    """Return the packaged table `labels.toml`; what a verb words, by direction."""
     text = files("data_pipeline.wording").joinpath("labels.toml").read_text(encoding="utf-8")
     table = tomllib.loads(text)
     wording = {
@@ -80,46 +75,24 @@ def _table() -> dict[str, dict[str, Any]]:
     return {**table, "wording": wording}
 
 
-def _through(domain: str, label: str, last: str, direction: Direction) -> HopWords:
-    """Flattened pairs whose second half ends in a preposition: winners, then `honored for`."""
-    if direction is Direction.OUT:
-        return HopWords(f"the thing that the {label} of {{x}} is {last}", "", "thing")
-    return HopWords(f"the {domain} whose {label} is {last} {{x}}", "", domain)
-
-
 def _combined(domain: str, label: str, last: str) -> str:
-    """One label for both halves of a flattened pair; back to the own kind it is a `fellow` one."""
+    """Return one label for both halves of a flattened pair; back to the own kind it is a `fellow`
+    one."""
     if last == domain:
         return f"fellow {last}"
     if set(last.split()) <= set(label.split()):
         return label
-    if set(label.split()) <= set(last.split()) or label.split()[-1] in LINKS:
-        return last
-    if len(label.split()) + len(last.split()) > 3:
+    linked = label.split()[-1] in PREPOSITIONS
+    if set(label.split()) <= set(last.split()) or linked or len(f"{label} {last}".split()) > 3:
         return last  # `regular dubbing performance language` means no more than `language`
     return f"{label} {last}"
 
 
 def _halves(relation: str) -> tuple[str, str]:
-    """The words of the domain and of the label; of an IRI only its last part means something."""
-    if _IRI.match(relation):
-        return "entity", capitals(noun_label(_local_words(relation) or "relation"))
+    """Return the domain as a noun and the words of the property."""
     parts = [part for part in relation.replace("/", ".").split(".") if part] or ["relation"]
-    label = " ".join(_split(parts[-1])) or "relation"
-    words = _split(parts[-2]) if len(parts) > 1 else []
-    *named, last = words or ["entity"]
+    # The lone `s` of `owner_s` is no word.
+    words = [" ".join(w for w in words_of(part) if w != "s") or "relation" for part in parts[-2:]]
+    *named, last = words[0].split() if len(words) > 1 else ["thing"]
     domain = " ".join([*named, last if last == "games" else singular(last)])
-    return _table()["domain"].get(domain, capitals(domain)), capitals(noun_label(label))
-
-
-def _local_words(iri: str) -> str:
-    """The words of an IRI's last part: `placeOfBirth` in `http://x.org/rel#placeOfBirth`."""
-    last = re.split(r"[#/:]", iri.rstrip("#/:"))[-1]
-    return " ".join(_split(last))
-
-
-def _split(segment: str) -> list[str]:
-    """Its words; the lone `s` of `owner_s` is none."""
-    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", segment)
-    words = [word for word in re.findall(r"[^\W_]+", spaced.lower()) if word != "s"]
-    return ["included" if word == "includes" else word for word in words]
+    return _table()["domain"].get(domain, capitals(domain)), words[-1]

@@ -8,7 +8,7 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
 
-from data_pipeline.wording.ids.inflection import pluralised
+from data_pipeline.wording.english import plural
 from data_pipeline.wording.kinds_of_nodes import SAYS_NOTHING, type_noun
 from graphwalker.graphs.base import Entity
 
@@ -88,7 +88,7 @@ def nouns_of_type(kind: str) -> tuple[str, ...]:
     if "." in kind and not {"/", ":"} & set(kind):  # another type of Freebase
         return ()
     noun = type_noun(re.split(r"[/#:]", kind)[-1])
-    return () if noun in SAYS_NOTHING or not noun.isascii() else (noun, pluralised(noun))
+    return () if noun in SAYS_NOTHING or not noun.isascii() else (noun, plural(noun))
 
 
 def tells_apart(kind: str, candidates: Sequence[Entity], types: Types) -> bool:

@@ -8,7 +8,7 @@ from itertools import product
 
 from data_pipeline.wording.composition.openings import UNSPECIFIC, wh
 from data_pipeline.wording.composition.parts import Fragment, Phraser, shape
-from data_pipeline.wording.ids.inflection import for_many
+from data_pipeline.wording.english import plural_verb
 from data_pipeline.wording.lexicon import Entry, Phrase
 from graphwalker.query.query import Query
 
@@ -116,7 +116,7 @@ def _all_alike(
 
 def _done_by_many(form: str) -> str:
     """`the course that {x} are enrolled in` of `... {x} is ...`."""
-    return re.sub(r"(?<=that \{x\} )\w+", lambda verb: for_many(verb[0]), form)
+    return re.sub(r"(?<=that \{x\} )\w+", lambda verb: plural_verb(verb[0]), form)
 
 
 def _ends(phraser: Phraser, query: Query, noun: str, rng: random.Random) -> list[Phrase]:

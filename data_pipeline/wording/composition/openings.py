@@ -2,7 +2,7 @@
 
 import random
 
-from data_pipeline.wording.ids.predicates import PERSONS
+from data_pipeline.wording.english import PERSONS
 
 UNSPECIFIC = (
     *("place", "organization", "entity", "thing", "person", "title", "work", "film or show"),

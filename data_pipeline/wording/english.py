@@ -1,0 +1,138 @@
+"""English forms: plurals and articles by the library `inflect`, verbs by the table `english.toml`."""
+
+import re
+import tomllib
+from functools import cache, lru_cache
+from importlib.resources import files
+from typing import Any
+
+
+@cache
+def english() -> dict[str, Any]:
+    """Return the packaged table `english.toml`."""
+    text = files("data_pipeline.wording").joinpath("english.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
+
+
+@cache
+def words_of_kind(name: str) -> frozenset[str]:
+    """Return a list of `[kinds]`; a phrase such as `set off` stands there as `set_off`."""
+    return frozenset(word.replace("_", " ") for word in english()["kinds"][name].split())
+
+
+PERSONS = words_of_kind("persons")
+PREPOSITIONS = words_of_kind("prepositions")
+TIMES = ("date", "year", "time", "day", "month")
+VALUES = ("number", "date", "year")
+"""Nouns of values, which name no kind of thing."""
+
+
+@cache
+def _inflect() -> Any:
+    # Imported here: the library takes 0.2 s to load, more than the rest of a login node's check.
+    import inflect
+
+    return inflect.engine()
+
+
+@lru_cache(1 << 14)
+def singular(word: str) -> str:
+    """Return the singular of a plural noun; any other word stays."""
+    if word in english()["singular"]:
+        return english()["singular"][word]
+    # `inflect` takes "bus" and "analysis" for plurals.
+    plural = word.endswith(("s", "men", "people", "children")) and len(word) > 3
+    if not plural or word.endswith(("ss", "us", "is", "ics")) or word in words_of_kind("unchanged"):
+        return word
+    return _inflect().singular_noun(word) or word
+
+
+@lru_cache(1 << 14)
+def plural(noun: str) -> str:
+    """Return the plural of a noun of one or more words.
+
+    >>> plural("grown child"), plural("city"), plural("headquarters")
+    ('grown children', 'cities', 'headquarters')
+    """
+    ends_in_s = noun.endswith("s") and not noun.endswith("ss")
+    return noun if ends_in_s else _inflect().plural_noun(noun)
+
+
+@lru_cache(1 << 14)
+def article(noun: str) -> str:
+    """Return `a` or `an`, by the sound of the noun: `an hour`, `a unit`."""
+    return _inflect().a(noun).partition(" ")[0]
+
+
+def is_person(noun: str) -> bool:
+    return noun.rpartition(" ")[2] in PERSONS
+
+
+def that_or_who(noun: str) -> str:
+    return "who" if is_person(noun) else "that"
+
+
+def third_person(base: str) -> str:
+    """Return `owns`, `studies`, `carries out` of a verb."""
+    verb, _, rest = base.partition(" ")
+    if verb in ("have", "be"):
+        verb = {"have": "has", "be": "is"}[verb]
+    elif verb.endswith("y") and verb[-2] not in "aeiou":
+        verb = verb[:-1] + "ies"
+    else:
+        verb += "es" if verb.endswith(("s", "x", "ch", "sh", "o", "z")) else "s"
+    return f"{verb} {rest}".strip()
+
+
+def past_tense(base: str) -> str:
+    """Return `owned`, `wrote`, `studied` of a verb."""
+    if base in english()["irregular"]:
+        return english()["irregular"][base][0]
+    if base.endswith("y") and base[-2] not in "aeiou":
+        return base[:-1] + "ied"
+    doubled = base in words_of_kind("doubled")
+    if doubled or re.fullmatch(r"[^aeiou]*[aeiou][^aeiouwxy]", base):
+        return base + base[-1] + "ed"
+    return base + ("d" if base.endswith("e") else "ed")
+
+
+def participle(base: str) -> str:
+    """Return `owned`, `written`, `run` of a verb."""
+    irregular = english()["irregular"]
+    return irregular[base][1] if base in irregular else past_tense(base)
+
+
+BASES = frozenset((*words_of_kind("regular"), *english()["irregular"]))
+THIRD = {third_person(base): base for base in BASES}
+PAST = {past_tense(base): base for base in BASES}
+PARTICIPLES = {participle(base): base for base in BASES} | english()["participles"]
+
+
+def base_of(word: str) -> str:
+    """Return the verb of which a word is the third person, `""` where it is of none.
+
+    >>> base_of("treats"), base_of("amplifies"), base_of("genres")
+    ('treat', 'amplify', '')
+    """
+    before, hyphen, verb = word.rpartition("-")
+    if verb in THIRD:
+        return f"{before}{hyphen}{THIRD[verb]}"
+    # Endings of verbs that are in no list; nouns such as `candidates` are.
+    ends = ("ates", "izes", "ifies", "duces", "scribes", "ceives", "ishes", "alises")
+    is_verb = word.endswith(ends) and len(word) > 7 and word not in words_of_kind("nouns_in_s")
+    return str(_inflect().plural_verb(word)) if is_verb else ""
+
+
+def is_participle(word: str) -> bool:
+    known = word in PARTICIPLES or word.rpartition("-")[2] in PARTICIPLES
+    return known or (word.endswith("ed") and word not in words_of_kind("no_participles"))
+
+
+def is_adjective(word: str) -> bool:
+    ends = word.endswith(("able", "ible", "ous", "ful"))
+    return word in words_of_kind("adjectives") or (ends and word not in ("table", "cable"))
+
+
+def plural_verb(verb: str) -> str:
+    """Return the verb as two do it: `are`, `attend`."""
+    return {"is": "are", "was": "were", "has": "have"}.get(verb) or base_of(verb) or singular(verb)
