@@ -40,7 +40,6 @@ from data_pipeline.wording.composition.constraints import takes_type
 from data_pipeline.wording.composition.questions import ProgrammaticTeacher
 from data_pipeline.wording.lexicon import Lexicon
 from data_pipeline.wording.paraphrases import with_wordings
-from data_pipeline.wording.plain_words import plain_words
 from data_pipeline.wording.vocabulary import lexicon_of, says_type
 from graphwalker.agents.environment import Environment
 from graphwalker.agents.rollout import rollout, untimed
@@ -105,12 +104,11 @@ class Maker:
         ]
         splits = config.splits
         held_out = config.split == TEST_WORDING and splits.wording_share
-        self._plain_words = plain_words(lexicon)
         which = "held-out" if held_out else config.wordings
         wordings = with_wordings(lexicon, which, splits.wording_share, splits.seed)
         phrases = ProgrammaticTeacher(
             *(wordings, config.vague, config.styles, config.informal),
-            *(graph.types, genders_of(graph), config.casual),
+            *(graph.types, genders_of(graph)),
         )
         protocol = self._environment.protocol
         self._teacher = open_teacher(
@@ -324,11 +322,9 @@ class Maker:
     def solve(self, question: Question) -> Trajectory | Drop:
         """The oracle's own run: the proof that the environment lets the question be answered."""
         config, protocol = self.config, self._environment.protocol
-        speaker, wording = self._environment.speaker, question.wording
+        speaker = self._environment.speaker
         oracle = OraclePolicy(self._walked, protocol, config.seed, config.plain_thoughts, speaker)
-        spoken = replace(question, wording=wording and self._plain_words(wording))
-        played = spoken if config.plain_words else question
-        run = rollout([played], self._environment, oracle, Sampling(), concurrency=1)
+        run = rollout([question], self._environment, oracle, Sampling(), concurrency=1)
         trajectory = replace(untimed(next(run)), question=question)
         if trajectory.stop is StopReason.GRAPH_ERROR:
             # An outage is no fault of the question: dropped for it, it would be missing from the

@@ -96,20 +96,14 @@ class SamplingConfig(Config):
     plain_thoughts: bool = False
     """Whether every kind of thought has one wording only, which is less for a tiny model to
     learn."""
-    plain_words: bool = False
-    """Whether thoughts name a step by its plainest phrase, whatever the question's words for it
-    are. An agent then has something to say where it reads words that it never saw."""
     sparql: bool = False
     """Whether each record also stores its query as SPARQL (`query.sparql`)."""
     split: Literal["train", "test-entity", "test-path", "test-wording", "any"] = "train"
     """Which side of the hold-out to sample. `any` ignores the hold-out; `test-wording` is
-    `test-entity` in held-out wordings, or in casual words."""
+    `test-entity` in held-out wordings."""
     splits: SplitConfig = SplitConfig()
     wordings: Literal["shown", "held-out", "all"] = "shown"
     """Which wordings of a hop to use, where `splits.wording_share` holds some out."""
-    casual: float = Field(default=0.0, ge=0.0, le=1.0)
-    """Share of the hops that are put in words of people's own (`the mum or dad of {x}`), for graphs
-    that have such: the fictional world. Each question then has one such hop at least. 0: none."""
     environment: EnvironmentConfig = EnvironmentConfig()
     teacher: TeacherConfig = TeacherConfig()
     """A chat model that words the questions, judges them and writes the thoughts. It is called by
@@ -143,12 +137,9 @@ class SamplingConfig(Config):
 
     @model_validator(mode="after")
     def _something_is_held_out(self) -> Self:
-        tested = self.split == "test-wording" and not self.casual
-        if (tested or self.wordings == "held-out") and not self.splits.wording_share:
-            raise ValueError(
-                "no wording is held out: set splits.wording_share, such as 0.3 (or, in the "
-                "fictional world, casual)"
-            )
+        tested = self.split == "test-wording" or self.wordings == "held-out"
+        if tested and not self.splits.wording_share:
+            raise ValueError("no wording is held out: set splits.wording_share, such as 0.3")
         return self
 
     @model_serializer(mode="wrap")
@@ -279,9 +270,6 @@ class ExpertConfig(Config):
     plain_thoughts: bool = False
     """Whether every kind of thought has one wording only, which is less for a tiny model to
     learn."""
-    plain_words: bool = False
-    """Whether thoughts name a step by its plainest phrase, whatever the question's words for it
-    are. An agent then has something to say where it reads words that it never saw."""
     searched: int = Field(default=0, ge=0, le=3)
     """Most hops of walks that are searched from each topic entity to the answers. The built-in
     expert then reads neither words nor query: it plays the shortest walk that leads to exactly the

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 from data_pipeline.experts.injected_errors import INJECTED_ERRORS, ErringSearch, places
 from data_pipeline.experts.search import OutOfTurns, PhrasedHop, Search
-from data_pipeline.wording.plain_words import Rewording
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity, KnowledgeGraph
 from graphwalker.oracle.constraint_steps import weigh
@@ -43,17 +42,15 @@ class ExpertPolicy(PlannedPolicy):
         plain: bool = False,
         inverse: Inverse = lambda hop: None,
         speaker: Speaker | None = WALKER,
-        words: Rewording | None = None,
     ) -> None:
-        """`plain`: every kind of thought has one form; `inverse`: a hop's, which says the same;
-        `words`: what thoughts call a step, in place of the question's words."""
+        """`plain`: every kind of thought has one form; `inverse`: a hop's, which says the same."""
         if isinstance(speaker, Directed):
             raise UserError(
                 "this expert reads phrases with tools that look both ways; this preset's look one "
                 "way: the oracle errs with them (experts/erring_oracle.py)"
             )
         super().__init__(graph, protocol, speaker)
-        self._plain, self._inverse, self._words = plain, inverse, words
+        self._plain, self._inverse = plain, inverse
         self._max_turns = max_turns
         self._error_rate, self._kinds = error_rate, injected_errors
         self._seed = seed
@@ -62,7 +59,6 @@ class ExpertPolicy(PlannedPolicy):
     def plan(self, key: str, question: Question) -> Plan:
         rng = random.Random(f"{self._seed}/{key}/expert")
         query, wording = worded(question)
-        wording = self._words(wording) if self._words else wording
         branches = [
             _slots(phrases, readings, rng, self._inverse)
             for phrases, readings in zip(wording.phrases, wording.readings, strict=True)

@@ -24,7 +24,6 @@ from data_pipeline.jobs.shards import Shard, ShardGoal
 from data_pipeline.stats.card import write_card
 from data_pipeline.walks.endpoint import open_shared
 from data_pipeline.wording.lexicon import hand_written_inverses
-from data_pipeline.wording.plain_words import plain_words
 from data_pipeline.wording.vocabulary import lexicon_of
 from graphwalker.agents.environment import Environment
 from graphwalker.agents.model_environment import with_model_settings
@@ -72,7 +71,6 @@ def built_in(graph: KnowledgeGraph, config: ExpertConfig) -> Expert:
         plain=config.plain_thoughts,
         inverse=hand_written_inverses().get,
         speaker=environment.speaker,
-        words=plain_words(lexicon_of(graph)) if config.plain_words else None,
     )
     return Expert(environment, policy, config, lambda done: policy.errors(done.id))
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from data_pipeline.walks.sampler import Walk, Walker
 from data_pipeline.walks.three_branches import sample_three
-from data_pipeline.wording.banks.nouns import tells_apart
+from data_pipeline.wording.type_nouns import tells_apart
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
 from graphwalker.query.constraint import (

@@ -7,11 +7,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from data_pipeline.wording.banks.nouns import nouns_of_type
-from data_pipeline.wording.composition.openings import article
-from data_pipeline.wording.phrases import generated_entry, is_plain
-from data_pipeline.wording.relation_words import words_of
-from graphwalker.graphs.base import Direction
+from data_pipeline.wording.english import article
+from data_pipeline.wording.phrases import label_of
+from data_pipeline.wording.type_nouns import nouns_of_type
 from graphwalker.query.constraint import Constraint, ValueKind
 from graphwalker.query.draft import filled
 
@@ -76,14 +74,11 @@ def _row(row: Mapping[str, Any]) -> Forms:
 
 
 def _generated(relation: str, kind: ValueKind) -> Forms:
-    label = generated_entry(relation, Direction.OUT).noun
-    if is_plain(relation):  # whose noun may be what a verb leads to: `released` leads to a thing
-        label = " ".join(words_of(relation))
+    label = label_of(relation)
     if kind == "date" and label.split()[-1].endswith(("ed", "born")):  # `released`, `founded`
         return {case: (form.replace("{v}", f"was {label}"),) for case, form in _OF_A_VERB.items()}
-    article = "an" if label[0] in "aeio" else "a"
     return {
-        case: (form.replace("{a}", article).replace("{l}", label),)
+        case: (form.replace("{a}", article(label)).replace("{l}", label),)
         for case, form in _OF_A_LABEL[kind].items()
     }
 

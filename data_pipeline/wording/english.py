@@ -1,4 +1,4 @@
-"""English forms: plurals and articles by the library `inflect`, verbs by the table `english.toml`."""
+"""English forms: plurals and articles by the library `inflect`, verbs by `english.toml`."""
 
 import re
 import tomllib
@@ -42,7 +42,7 @@ def singular(word: str) -> str:
         return english()["singular"][word]
     # `inflect` takes "bus" and "analysis" for plurals.
     plural = word.endswith(("s", "men", "people", "children")) and len(word) > 3
-    if not plural or word.endswith(("ss", "us", "is", "ics")) or word in words_of_kind("unchanged"):
+    if not plural or word.endswith(("ss", "us", "is")) or word in words_of_kind("unchanged"):
         return word
     return _inflect().singular_noun(word) or word
 

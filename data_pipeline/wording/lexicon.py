@@ -56,11 +56,6 @@ class Entry:
     """Whether that id is a few English words, such as `livesIn`, without a domain."""
     casual: tuple[str, ...] = ()
     """The same as people type it into a search box: `who is {x} married to`."""
-    casual_phrases: tuple[Phrase, ...] = ()
-    """Noun phrases of people's own, such as `the other half of {x}`: in questions that are to have
-    such alone."""
-    casual_clauses: tuple[Phrase, ...] = ()
-    """Clauses of the same kind: `is hitched to {x}`."""
 
 
 Make = Callable[[Hop], Entry]
@@ -159,12 +154,6 @@ def hand_written(wide: bool = False) -> dict[Hop, Entry]:
             row for row in table["vague"] if written.keys().isdisjoint(map(parse_hop, row["hops"]))
         ]
         return {**parse_table(table), **written}
-    own = files("data_pipeline.wording").joinpath("casual.toml").read_text(encoding="utf-8")
-    casual = {row["id"]: row for row in tomllib.loads(own)["relation"]}
-    for row in table["relation"]:
-        for direction in map(str, Direction):
-            words = casual.get(row["id"], {}).get(direction, {})
-            row[direction] |= {f"casual_{kind}": texts for kind, texts in words.items()}
     return parse_table(table)
 
 
@@ -216,8 +205,6 @@ def _entry(
         question_word=end["question_word"],
         questions=tuple(wording.get("question", ())),
         casual=tuple(wording.get("casual", ())),
-        casual_phrases=tuple(Phrase(text) for text in wording.get("casual_phrase", ())),
-        casual_clauses=tuple(Phrase(t, clause=True) for t in wording.get("casual_clause", ())),
     )
 
 
@@ -255,8 +242,7 @@ def _meanings(entries: Mapping[Hop, Entry], questions: bool) -> dict[str, tuple[
     found: dict[str, list[Hop]] = {}
     for hop in sorted(entries):
         entry = entries[hop]
-        own = (*entry.casual_phrases, *entry.casual_clauses)
-        texts = [phrase.text for phrase in (*entry.phrases, *entry.clauses, *own)]
+        texts = [phrase.text for phrase in (*entry.phrases, *entry.clauses)]
         for text in (*texts, *((*entry.questions, *entry.casual) if questions else ())):
             found.setdefault(text, []).append(hop)
     return {text: tuple(hops) for text, hops in found.items()}

@@ -55,6 +55,13 @@ def generated_entry(
     return word_hop(words.split(), direction, Nouns(domain))
 
 
+def label_of(relation: str) -> str:
+    """Return what a relation to values is called: `release date`."""
+    known = _table()["label"].get(relation)
+    words = _halves(relation)[1] if not is_plain(relation) else " ".join(words_of(relation))
+    return known or capitals(noun_of_label(words))
+
+
 def is_plain(relation: str) -> bool:
     """Whether an id has no domain in it, as Freebase's have: `livesIn`, an IRI; `person.works_for`
     has but a kind."""

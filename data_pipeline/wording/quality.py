@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from data_pipeline.wording.banks.nouns import nouns_of_type
 from data_pipeline.wording.constraint_phrases import forms_of
+from data_pipeline.wording.type_nouns import nouns_of_type
 from graphwalker.graphs.base import Entity
 from graphwalker.query.constraint import Constraint
 from graphwalker.query.draft import Draft, filled

@@ -173,7 +173,7 @@ def _say(predicate: Predicate, direction: Direction, nouns: Nouns) -> HopWords:
     """Word a predicate: `the company that {x} works for`, `the person who works for {x}`."""
     nouns = Nouns(nouns.subject, nouns.object or predicate.object)
     if predicate.flipped:
-        said = replace(predicate, flipped=False)
+        said = replace(predicate, flipped=False, object="")
         found = _say(said, direction.reverse, Nouns(nouns.object, nouns.subject))
         agent = english()["agents"].get(predicate.passive.split()[1], "")
         if agent and direction is Direction.OUT and len(predicate.passive.split()) == 3:
@@ -325,7 +325,7 @@ def _split(rest: list[str], nouns: Nouns) -> tuple[list[str], str]:
     link = rest[links[0]] if links else ""
     named = rest[links[0] + 1 :] if links else rest
     named = [word for word in named if word not in ("the", "a", "an")]
-    if not named or len(links) > 1:
+    if not named or len(links) > 1 or named[0] in words_of_kind("particles"):
         return rest, ""  # `works_for`, `competes_for_food_with`
     verb = named[0] in BASES - words_of_kind("nouns_too") and named != nouns.object.split()
     if link == "to" and verb:
@@ -341,12 +341,14 @@ def _verb(words: list[str], nouns: Nouns) -> Predicate | None:
     (tail, named), end = _split(rest, nouns), nouns.object
     if not tail and rest and rest[-1] in words_of_kind("figures") and rest[-1] != end:
         return None  # `likes_count`
+    if rest and is_participle(rest[0]) and base_of(first) in words_of_kind("nouns_too"):
+        return None  # `lists_featured_in`
     if base := base_of(first):
         things = end not in ("", base, *VALUES) and is_person(nouns.subject) >= is_person(end)
         noun = base in words_of_kind("nouns_too") and not tail
         return (
             None
-            if noun and not (named == end if named else things)
+            if noun and not (end in ("", named) if named else things)
             else _doing(base, False, tail, named)
         )
     linked = bool(tail) and tail[0] in PREPOSITIONS
@@ -478,7 +480,7 @@ def _role(words: list[str], nouns: Nouns, is_one: bool) -> Predicate | None:
     what, last = " ".join(label), label[-1]
     noun = " ".join([*named[:-1], singular(named[-1])]) if named else ""
     an = "the" if last in words_of_kind("only_one") | {"same"} else article(what)
-    if what in words_of_kind("without_article") or last.endswith("s"):
+    if what in words_of_kind("without_article") - {"same"} or last.endswith("s"):
         an = ""
     adjective = is_adjective(what) or what in words_of_kind("where")
     if link == "of" and not adjective:
@@ -493,6 +495,9 @@ def _role(words: list[str], nouns: Nouns, is_one: bool) -> Predicate | None:
         ):
             return None  # the person whom a club has as its `head_of`
         return _being(f"{an} {what} of".lstrip(), object=noun, role=what)
+    mutual = link == "with" and last.endswith("s") and is_person(singular(last))
+    if adjective or mutual or link == "than" or label[0] == "not":
+        return _being(f"{what} {link}", object=noun)
     if named and (
         singular(named[-1]) not in end if end else link not in ("in", "on", "at", "within")
     ):
@@ -501,9 +506,6 @@ def _role(words: list[str], nouns: Nouns, is_one: bool) -> Predicate | None:
         return None
     if what.replace(" ", "") == nouns.subject.replace(" ", ""):
         return _being(link, object=noun)  # `room_in_building` of a room
-    mutual = link == "with" and last.endswith("s") and is_person(singular(last))
-    if adjective or mutual or link == "than" or label[0] == "not":
-        return _being(f"{what} {link}", object=noun)
     doer = last.endswith(("er", "or", "ist", "ian", "ant")) and last not in BASES
     role = (
         "-" in last
@@ -557,7 +559,7 @@ def _taken_apart(word: str) -> list[str]:
     for link in sorted(PREPOSITIONS, key=lambda word: (-len(word), word)):
         head = word.removesuffix(link)
         verb = base_of(head) or head in PAST or head in PARTICIPLES
-        if head != word and len(head) > 2 and word not in ("leftover", "within"):
-            if verb or (link == "of" and head in words_of_kind("joined_roles")):
-                return [head, link]
+        verb = verb or (link == "of" and head in words_of_kind("joined_roles"))
+        if verb and head != word and len(head) > 2 and word not in ("leftover", "within"):
+            return [head, link]
     return [word]

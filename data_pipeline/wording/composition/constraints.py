@@ -4,12 +4,11 @@ its noun: `which countries border France`."""
 import random
 from dataclasses import dataclass
 
-from data_pipeline.wording.banks.nouns import asks_by_type, nouns_of_type
 from data_pipeline.wording.banks.typed import typed
-from data_pipeline.wording.composition.kinds import may_be
 from data_pipeline.wording.composition.parts import Phraser
 from data_pipeline.wording.constraint_phrases import forms_of
 from data_pipeline.wording.lexicon import Entry
+from data_pipeline.wording.type_nouns import asks_by_type, may_be, nouns_of_type
 from graphwalker.query.draft import filled
 from graphwalker.query.query import Query
 

@@ -5,11 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from data_pipeline.wording.banks.genders import GenderOf, suits
-from data_pipeline.wording.banks.nouns import fits
 from data_pipeline.wording.banks.typed import typed
-from data_pipeline.wording.casual import in_casual_words
 from data_pipeline.wording.composition.constraints import word_by_type, word_constrained
-from data_pipeline.wording.composition.kinds import Types, noun_of
 from data_pipeline.wording.composition.meeting import Meeting, meeting, opened
 from data_pipeline.wording.composition.openings import (
     LITERAL,
@@ -22,6 +19,7 @@ from data_pipeline.wording.composition.openings import (
 )
 from data_pipeline.wording.composition.parts import Fragment, Phraser, shape, smoothest
 from data_pipeline.wording.quality import mentions
+from data_pipeline.wording.type_nouns import Types, fits, noun_of
 from graphwalker.graphs.base import Entity
 from graphwalker.query.draft import Draft
 from graphwalker.query.query import Hop, Query
@@ -53,17 +51,11 @@ class ProgrammaticTeacher(Phraser):
     """The graph's types of an entity, for the noun of what is asked."""
     gender: GenderOf | None = None
     """The gender of an entity, for words such as `wife`."""
-    casual: float = 0.0
-    """Share of the hops in casual words, of each question one at least; 0: of no question any."""
 
     def ask(self, query: Query, answers: Sequence[Entity], rng: random.Random) -> Draft | None:
         """One question, or `None` where none can be worded (no phrase, or the answer leaks)."""
         if not query.branches or not all(branch.hops for branch in query.branches):
             return None
-        if self.casual:
-            words = in_casual_words(self.lexicon, query, self.casual, rng)
-            plain = words and replace(self, lexicon=words, casual=0.0)
-            return plain.ask(query, answers, rng) if plain else None
         longest = max(len(branch.hops) for branch in query.branches) + len(query.tail)
         for _ in range(TRIES):
             draft, strain = self._ask_once(query, answers, rng)

@@ -9,7 +9,7 @@ from data_pipeline.config import ExpertConfig, SynthConfig
 from data_pipeline.experts.experts import make_experts
 from data_pipeline.synthesize import make_walks, synthesize
 from data_pipeline.verification.verify import verify_file
-from data_pipeline.wording.banks.nouns import nouns_of_type, tells_apart
+from data_pipeline.wording.type_nouns import nouns_of_type, tells_apart
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.rollout import rollout
 from graphwalker.ceilings.ceiling import reach_of

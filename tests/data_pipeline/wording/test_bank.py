@@ -11,11 +11,11 @@ import pytest
 from data_pipeline.certificates import other_reading
 from data_pipeline.wording.banks.bank import CASUAL, add_casual, bank, frames, not_asked, texts_of
 from data_pipeline.wording.banks.genders import genders_of, suits
-from data_pipeline.wording.banks.nouns import fits
 from data_pipeline.wording.banks.typed import typed
 from data_pipeline.wording.composition.questions import ProgrammaticTeacher
 from data_pipeline.wording.lexicon import Lexicon, hand_written
 from data_pipeline.wording.quality import judge
+from data_pipeline.wording.type_nouns import fits
 from graphwalker.graphs.base import Direction, Entity
 from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.query.draft import Draft

@@ -5,9 +5,9 @@ import random
 import pytest
 
 from data_pipeline.wording.composition.questions import ProgrammaticTeacher
-from data_pipeline.wording.ids.predicates import Nouns
-from data_pipeline.wording.kinds_of_nodes import value_noun
 from data_pipeline.wording.lexicon import Lexicon, generated
+from data_pipeline.wording.relation_words import Nouns
+from data_pipeline.wording.type_nouns import value_noun
 from graphwalker.graphs.base import Direction, Entity
 from graphwalker.query.query import Branch, Hop, Query
 
@@ -30,7 +30,13 @@ TYPED = [
         "the disease that {x} may treat",
         "the drug that may treat {x}",
     ),
-    ("LOCATION_IN_AREA", "location", "area", "the area of {x}", "the location whose area is {x}"),
+    (
+        "LOCATION_IN_AREA",
+        "location",
+        "area",
+        "the area that {x} is in",
+        "the location that is in {x}",
+    ),
     ("KNOWS_THROUGH_WORK", "person", "person", "the person that {x} knows through work", "the p"),
     ("customer_id", "order", "customer", "the customer of {x}", "the order whose customer is {x}"),
     ("founded", "company", "year", "the year in which {x} was founded", "the company that was"),
@@ -51,7 +57,7 @@ TYPED = [
         "PART_OF_TACTIC",
         "technique",
         "tactic",
-        "the tactic that {x} is a part of",
+        "the tactic that {x} is part of",
         "the technique t",
     ),
     ("first_ascent_by", "peak", "climber", "the climber that the first ascent of {x} is by", "the"),
@@ -77,7 +83,7 @@ UNTYPED = [
     ("owl:sameAs", "the thing that {x} is the same as"),
     ("hasBeenAwarded", "the thing that {x} was awarded"),
     ("held annually in", "the thing that {x} is annually held in"),
-    ("formerly part of", "the thing that {x} was formerly a part of"),
+    ("formerly part of", "the thing that {x} was formerly part of"),
     ("set_off_from", "the thing that {x} set off from"),
     ("peer_reviewed", "the thing that {x} peer-reviewed"),
     ("instance of", "the kind of thing that {x} is"),

@@ -5,9 +5,9 @@ import random
 import pytest
 
 from data_pipeline.wording.composition.questions import ProgrammaticTeacher
-from data_pipeline.wording.ids.inflection import base_of, past, pluralised, third
-from data_pipeline.wording.ids.predicates import Nouns
+from data_pipeline.wording.english import base_of, past_tense, plural, third_person
 from data_pipeline.wording.lexicon import Lexicon, generated
+from data_pipeline.wording.relation_words import Nouns
 from graphwalker.graphs.base import Direction, Entity
 from graphwalker.query.query import Branch, Hop, Query
 
@@ -18,7 +18,6 @@ VERBS = [
     ("down_regulates", "the thing that {x} down-regulates", "the one that down-regulates {x}"),
     ("DISRUPTS", "the thing that {x} disrupts", "the one that disrupts {x}"),
     ("objectifies", "the thing that {x} objectifies", "the one that objectifies {x}"),
-    ("zorbs_into", "the thing that {x} zorbs into", "the one that zorbs into {x}"),
     ("LIVE_IN", "the place that {x} lives in", "the person who lives in {x}"),
     ("ratified", "the thing that {x} ratified", "the one that ratified {x}"),
     ("lost_to", "the thing that {x} lost to", "the one that lost to {x}"),
@@ -44,31 +43,31 @@ OBJECTS = [
     ("playsInstrument", "the instrument that {x} plays", "the one that plays {x}"),
     ("WROTE_BOOK", "the book that {x} wrote", "the person who wrote {x}"),
     ("livesInCity", "the city that {x} lives in", "the person who lives in {x}"),
-    ("suitableForDiet", "the diet that {x} is suitable for", "the entity that is suitable for {x}"),
-    ("usedForPurpose", "the purpose that {x} is used for", "the entity that is used for {x}"),
+    ("suitableForDiet", "the diet that {x} is suitable for", "the one that is suitable for {x}"),
+    ("usedForPurpose", "the purpose that {x} is used for", "the one that is used for {x}"),
     ("memberOfParty", "the party that {x} is a member of", "the member of {x}"),
     ("motivated_by_goal", "the goal that motivated {x}", "the thing that {x} motivated"),
-    ("dateOfBirth", "the date of birth of {x}", "the entity whose date of birth is {x}"),
-    ("head_of_government", "the head of government of {x}", "the entity whose head of government"),
-    ("likes_count", "the likes count of {x}", "the entity whose likes count is {x}"),
+    ("dateOfBirth", "the date of birth of {x}", "the thing whose date of birth is {x}"),
+    ("head_of_government", "the head of government of {x}", "the thing whose head of government"),
+    ("likes_count", "the likes count of {x}", "the thing whose likes count is {x}"),
 ]
 STATES = [
-    ("indicated_for", "the thing that {x} is indicated for", "the entity that is indicated for"),
-    ("diagnosedWith", "the thing that {x} was diagnosed with", "the entity that was diagnosed"),
-    ("conceptually_related_to", "the thing that {x} is conceptually related to", "the entity that"),
-    ("visibleFrom", "the thing that {x} is visible from", "the entity that is visible from {x}"),
-    ("prequelTo", "the thing that {x} is a prequel to", "the entity that is a prequel to {x}"),
-    ("at_war_with", "the thing that {x} is at war with", "the entity that is at war with {x}"),
+    ("indicated_for", "the thing that {x} is indicated for", "the one that is indicated for"),
+    ("diagnosedWith", "the thing that {x} was diagnosed with", "the one that was diagnosed"),
+    ("conceptually_related_to", "the thing that {x} is conceptually related to", "the one that"),
+    ("visibleFrom", "the thing that {x} is visible from", "the one that is visible from {x}"),
+    ("prequelTo", "the thing that {x} is a prequel to", "the one that is a prequel to {x}"),
+    ("at_war_with", "the thing that {x} is at war with", "the one that is at war with {x}"),
     ("translatedBy", "the translator of {x}", "the thing that {x} translated"),
     ("looked_after_by", "the one that looked after {x}", "the thing that {x} looked after"),
     ("firstDescribedBy", "the one that first described {x}", "the thing that {x} first described"),
-    ("loaned_out_to", "the thing that {x} was loaned out to", "the entity that was loaned out to"),
-    ("also_known_as", "the thing that {x} is also known as", "the entity that is also known as"),
+    ("loaned_out_to", "the thing that {x} was loaned out to", "the one that was loaned out to"),
+    ("also_known_as", "the thing that {x} is also known as", "the one that is also known as"),
     ("crewed_by", "the one that crewed {x}", "the thing that {x} crewed"),
-    ("/r/UsedFor", "the thing that {x} is used for", "the entity that is used for {x}"),
-    ("/r/CapableOf", "the thing that {x} is capable of", "the entity that is capable of {x}"),
-    ("is_a", "the type of {x}", "the entity whose type is {x}"),
-    ("capital", "the capital of {x}", "the entity whose capital is {x}"),
+    ("/r/UsedFor", "the thing that {x} is used for", "the one that is used for {x}"),
+    ("/r/CapableOf", "the thing that {x} is capable of", "the one that is capable of {x}"),
+    ("is_a", "the type of {x}", "the thing whose type is {x}"),
+    ("capital", "the capital of {x}", "the thing whose capital is {x}"),
 ]
 
 
@@ -102,14 +101,14 @@ def test_a_noun_that_begins_with_the_kind_of_what_has_it_is_said_without() -> No
     ],
 )
 def test_verbs_have_their_forms(base: str, now: str, before: str) -> None:
-    assert (third(base), past(base)) == (now, before)
+    assert (third_person(base), past_tense(base)) == (now, before)
     assert base_of(now) == base
 
 
 def test_odd_plurals_are_known() -> None:
     plurals = ["grown child", "process", "person", "city", "class"]
     told = ["grown children", "processes", "people", "cities", "classes"]
-    assert [pluralised(noun) for noun in plurals] == told
+    assert [plural(noun) for noun in plurals] == told
 
 
 def asked(query: Query, relations: list[str]) -> set[str]:

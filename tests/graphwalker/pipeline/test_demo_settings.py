@@ -22,7 +22,7 @@ from support.paths import ROOT
         ("sft2.max_stepz=3", "demo settings, sft2: max_stepz is not a setting"),
         ("model.heads=3", "demo settings, model: "),
         ("experts.error_rate=2", "demo settings, experts: error_rate"),
-        ("grpo_questions.casual=7", "demo settings, grpo_questions: casual"),
+        ("grpo_questions.informal=7", "demo settings, grpo_questions: informal"),
         ("tests.test-path.count=-3", "demo settings, tests.test-path: count"),
         ("environment.top_relations=-1", "demo settings, environment: top_relations"),
         ("eval.samples=few", "demo settings, eval: samples"),
