@@ -136,3 +136,55 @@ def is_adjective(word: str) -> bool:
 def plural_verb(verb: str) -> str:
     """Return the verb as two do it: `are`, `attend`."""
     return {"is": "are", "was": "were", "has": "have"}.get(verb) or base_of(verb) or singular(verb)
+
+
+def words_of(relation: str) -> list[str]:
+    """Return the words of an id, of an IRI those of its last part.
+
+    >>> words_of("http://dbpedia.org/ontology/birthPlace")
+    ['birth', 'place']
+    """
+    last = re.split(r"[#/:]", relation.rstrip("#/:"))[-1]
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", last)
+    prefix = r"(?i)(?<![a-z])co[-_ ](?=[a-z])|^(?:up|down)[-_ ](?=[a-z]{4})"
+    found = re.sub(prefix, lambda match: f"{match[0][:-1]}-", spaced)
+    words = re.findall(r"(?i)(?<![a-z])(?:co|up|down)-[a-z]+|[^\W_]+", found)
+    return [word.lower() for word in words] or ["relation"]
+
+
+def capitals(text: str) -> str:
+    """Return the text with abbreviations and names in capitals: `the CEO of {x}`."""
+    known = english()["capitals"]
+    words = [w.upper() if re.fullmatch(r"p\d+", w) else known.get(w, w) for w in text.split()]
+    return " ".join(words)
+
+
+def noun_of_label(label: str) -> str:
+    """Return a label as a singular noun.
+
+    >>> noun_of_label("films in this genre"), noun_of_label("fields or topics")
+    ('film', 'field or topic')
+    """
+    words = label.split()
+    links = [k for k, word in enumerate(words) if k and word in PREPOSITIONS]
+    if "this" in words and links:
+        words, links = words[: links[0]], []
+    if "or" in words or "and" in words:
+        return " ".join("or" if word == "and" else singular(word) for word in words)
+    last = links[0] - 1 if links else len(words) - 1
+    return " ".join([*words[:last], singular(words[last]), *words[last + 1 :]])
+
+
+def take_apart(word: str) -> list[str]:
+    """Return `livesin` as `lives in`, `ispartof` as `is part of`; a word that is one stays."""
+    if word.startswith("has") and len(word) > 6 and not word.startswith("hash"):
+        return ["has", *take_apart(word[3:])]
+    if word.startswith("is") and len(found := take_apart(word[2:])) > 1:
+        return found
+    for link in sorted(PREPOSITIONS, key=lambda word: (-len(word), word)):
+        head = word.removesuffix(link)
+        verb = base_of(head) or head in PAST or head in PARTICIPLES
+        verb = verb or (link == "of" and head in words_of_kind("joined_roles"))
+        if verb and head != word and len(head) > 2 and word not in ("leftover", "within"):
+            return [head, link]
+    return [word]

@@ -11,7 +11,7 @@ from typing import Any
 
 from data_pipeline.wording.banks.bank import bank
 from data_pipeline.wording.phrases import NOTHING_KNOWN, generated_entry, is_plain
-from data_pipeline.wording.relation_words import Nouns
+from data_pipeline.wording.predicates import Nouns
 from graphwalker.graphs.base import FLATTENED, Direction
 from graphwalker.query.query import Hop, parse_hop
 from graphwalker.world.schema import relation_ids as schema_relations

@@ -6,16 +6,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from data_pipeline.wording.english import PREPOSITIONS, singular
-from data_pipeline.wording.relation_words import (
-    HopWords,
-    Nouns,
-    capitals,
-    name_hop,
-    noun_of_label,
-    word_hop,
-    words_of,
-)
+from data_pipeline.wording.english import PREPOSITIONS, capitals, noun_of_label, singular, words_of
+from data_pipeline.wording.predicates import Nouns
+from data_pipeline.wording.relation_words import HopWords, name_hop, word_hop
 from graphwalker.graphs.base import FLATTENED, Direction
 
 NOTHING_KNOWN = Nouns()

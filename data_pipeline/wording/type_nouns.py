@@ -16,10 +16,11 @@ from data_pipeline.wording.english import (
     english,
     plural,
     singular,
+    words_of,
     words_of_kind,
 )
 from data_pipeline.wording.phrases import generated_entry
-from data_pipeline.wording.relation_words import Nouns, words_of
+from data_pipeline.wording.predicates import Nouns
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
 
 Types = Callable[[str], Sequence[str]]

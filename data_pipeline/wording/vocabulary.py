@@ -17,7 +17,7 @@ from data_pipeline.wording.lexicon import (
 )
 from data_pipeline.wording.own_phrases import read_phrases
 from data_pipeline.wording.phrases import is_plain
-from data_pipeline.wording.relation_words import Nouns
+from data_pipeline.wording.predicates import Nouns
 from data_pipeline.wording.type_nouns import TYPES, nouns_of, says_type, spread, type_nouns
 from graphwalker.graphs.base import FLATTENED, Direction, KnowledgeGraph
 from graphwalker.query.query import Hop

@@ -6,7 +6,7 @@ import pytest
 
 from data_pipeline.wording.composition.questions import ProgrammaticTeacher
 from data_pipeline.wording.lexicon import Lexicon, generated
-from data_pipeline.wording.relation_words import Nouns
+from data_pipeline.wording.predicates import Nouns
 from data_pipeline.wording.type_nouns import value_noun
 from graphwalker.graphs.base import Direction, Entity
 from graphwalker.query.query import Branch, Hop, Query

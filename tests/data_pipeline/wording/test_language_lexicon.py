@@ -8,9 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data_pipeline.wording.composition.openings import of_a_phrase
+from data_pipeline.wording.english import noun_of_label
 from data_pipeline.wording.lexicon import Lexicon, hand_written
 from data_pipeline.wording.phrases import generated_entry
-from data_pipeline.wording.relation_words import Nouns, noun_of_label, word_hop
+from data_pipeline.wording.predicates import Nouns
+from data_pipeline.wording.relation_words import word_hop
 from graphwalker.graphs.base import FLATTENED, Direction
 from graphwalker.query.query import Hop, parse_hop
 from graphwalker.world.schema import FACTS, MARRIAGE, MEDIATED, PARENTS, SIBLINGS, relation_ids
