@@ -101,8 +101,8 @@ def _doing(base: str, is_past: bool, tail: list[str], named: str) -> Predicate:
     auxiliary, verb = ("did", past_tense) if is_past else ("does", third_person)
     undergone = not tail and base not in words_of_kind("never_undergone")
     passive = f"{'was' if is_past else 'is'} {participle(base)} by" if undergone else ""
-    says, asked = (" ".join([form, *tail]) for form in (verb(base), base))
-    return Predicate(says, auxiliary, asked, passive, object=named)
+    says, behind = (" ".join([form, *tail]) for form in (verb(base), base))
+    return Predicate(says, auxiliary, behind, passive, object=named)
 
 
 def _done_by(words: list[str], nouns: Nouns, still: bool) -> Predicate | None:
@@ -124,11 +124,11 @@ def _done_by(words: list[str], nouns: Nouns, still: bool) -> Predicate | None:
     base = PARTICIPLES.get(done, "")
     still = still or done in words_of_kind("states")
     verb = (third_person(base) if still else past_tense(base)) if base else done
-    says, undergone, asked = (
+    says, undergone, behind = (
         " ".join([*how, form, *particle]) for form in (verb, done, base or done)
     )
     passive, auxiliary = f"{'is' if still else 'was'} {undergone} by", "does" if still else "did"
-    return Predicate(says, auxiliary if base else "", asked, passive, object=named, flipped=True)
+    return Predicate(says, auxiliary if base else "", behind, passive, object=named, flipped=True)
 
 
 def _placed(words: list[str]) -> Predicate | None:
@@ -206,8 +206,8 @@ def _of_the_past(first: str, tail: list[str], named: str, nouns: Nouns) -> Predi
         if named.endswith("ing") and intransitive:
             return _doing(base, True, [named], "")  # `died_fighting`
         if named:
-            said = named == nouns.object and person and first not in states
-            if not (said or only_past or first in words_of_kind("did")):
+            by_object = named == nouns.object and person and first not in states
+            if not (by_object or only_past or first in words_of_kind("did")):
                 return None  # `registered_office`
         elif nouns.object in ("date", "year"):
             return _being(f"{first} {'on' if nouns.object == 'date' else 'in'}", "was")

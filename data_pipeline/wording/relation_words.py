@@ -60,8 +60,8 @@ def word_hop(words: list[str], direction: Direction, nouns: Nouns) -> HopWords:
     """
     words = spell_out(words, nouns)
     if words == ["instance", "of"] and direction is Direction.OUT:
-        asked = "What kind of thing is {x}?"
-        return HopWords("the kind of thing that {x} is", "", "kind of thing", asked)
+        question = "What kind of thing is {x}?"
+        return HopWords("the kind of thing that {x} is", "", "kind of thing", question)
     predicate = read_predicate(words, nouns)
     found = _say(predicate, direction, nouns) if predicate else _name(words, direction, nouns)
     texts = (found.phrase, found.clause, found.noun, found.question)
@@ -100,8 +100,8 @@ def _say(predicate: Predicate, direction: Direction, nouns: Nouns) -> HopWords:
     """Word a predicate: `the company that {x} works for`, `the person who works for {x}`."""
     nouns = Nouns(nouns.subject, nouns.object or predicate.object)
     if predicate.flipped:
-        said = replace(predicate, flipped=False, object="")
-        found = _say(said, direction.reverse, Nouns(nouns.object, nouns.subject))
+        straight = replace(predicate, flipped=False, object="")
+        found = _say(straight, direction.reverse, Nouns(nouns.object, nouns.subject))
         agent = english()["agents"].get(predicate.passive.split()[1], "")
         if agent and direction is Direction.OUT and len(predicate.passive.split()) == 3:
             found = replace(found, phrase=f"the {agent} of {{x}}", noun=nouns.object or agent)
@@ -122,15 +122,15 @@ def _say(predicate: Predicate, direction: Direction, nouns: Nouns) -> HopWords:
 def _ask(predicate: Predicate, noun: str) -> HopWords:
     """Word what a predicate leads to."""
     says = predicate.says.replace("{x} ", "")
-    said, _, link = says.rpartition(" ")
+    verb, _, link = says.rpartition(" ")
     x = f"the {predicate.part} of {{x}}" if predicate.part else "{x}"
-    where = said.rpartition(" ")[2] in words_of_kind("places") and link in ("in", "at")
+    where = verb.rpartition(" ")[2] in words_of_kind("places") and link in ("in", "at")
     noun = noun or ("place" if where or says in ("lives in", "resides in") else "")
     asks = f"{predicate.auxiliary} {x} {predicate.bare.replace('{x} ', '')}"
     if noun in TIMES and link in ("in", "on", "at", "since"):
         link = {"date": "on", "day": "on", "time": "at"}.get(noun, "in")
-        asked = f"When {asks.rpartition(' ')[0]}?"
-        return HopWords(f"the {noun} {link} which {x} {said}", "", noun, asked)
+        question = f"When {asks.rpartition(' ')[0]}?"
+        return HopWords(f"the {noun} {link} which {x} {verb}", "", noun, question)
     word = "Who" if noun == "person" else f"Which {noun}" if noun else "What"
     question = f"Where {asks.rpartition(' ')[0]}?" if where else f"{word} {asks}?"
     last = f"{x} {says} {f'which {noun}' if noun else 'what'}?"
@@ -186,5 +186,5 @@ def spell_out(words: list[str], nouns: Nouns) -> list[str]:
         words = [*words[:-1], *units[words[-1]].split()]
     if len(words) > 1 and words[-1] == "no":
         words = [*words[:-1], "number"]
-    said = " ".join(short.get(word, word) for word in words)
-    return joined.get(said, said).split()
+    text = " ".join(short.get(word, word) for word in words)
+    return joined.get(text, text).split()
