@@ -5,10 +5,9 @@ import logging
 import re
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar, Literal, TypeVar, cast, get_args, get_origin
+from typing import Any, ClassVar, TypeVar, cast, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -191,59 +190,18 @@ def git_commit() -> str:
     return result.stdout.strip() if result.returncode == 0 else ""
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """One setting of a config, or a block of settings that has a name of its own."""
-
-    key: str
-    """Dotted name."""
-    kind: str
-    default: str
-    """As Python writes it; `(required)` where there is none."""
-    meaning: str
-    block: str = ""
-    """Of a block: the NAME of `graphwalker config NAME`, which lists its settings."""
-
-
-def describe(model: type[Config], prefix: str = "", *, whole: bool = True) -> Iterator[Setting]:
-    """Yield every setting, nested ones with dotted keys.
-
-    With `whole=False` a block that several stages share is one entry.
-    """
+def setting_names(model: type[Config], prefix: str = "") -> Iterator[str]:
+    """Yield the dotted name of every setting."""
     for name, field in model.model_fields.items():
-        nested = _nested_model(field.annotation)
-        meaning = " ".join((field.description or "").split())
-        if nested is not None and nested.block and not whole:
-            yield Setting(f"{prefix}{name}", "block", "", meaning, nested.block)
-            continue
-        if nested is not None:
-            yield from describe(nested, f"{prefix}{name}.", whole=whole)
-            continue
-        default = (
-            "(required)"
-            if field.is_required()
-            else repr(field.get_default(call_default_factory=True))
-        )
-        yield Setting(f"{prefix}{name}", _kind(field.annotation), default, meaning)
+        nested = nested_model(field.annotation)
+        if nested is None:
+            yield f"{prefix}{name}"
+        else:
+            yield from setting_names(nested, f"{prefix}{name}.")
 
 
-def describe_basic(model: type[Config]) -> list[Setting]:
-    """Return the settings that people change: those of `basic`, of required ones all."""
-    rows = {row.key: row for row in describe(model)}
-    required = [key for key, row in rows.items() if row.default == "(required)" and "." not in key]
-    return [rows[key] for key in dict.fromkeys((*required, *model.basic))]
-
-
-def _kind(annotation: Any) -> str:
-    """A type as a person reads it: without modules, a choice by its values."""
-    if get_origin(annotation) is Literal:
-        return " | ".join(map(str, get_args(annotation)))
-    if not get_args(annotation):
-        return getattr(annotation, "__name__", str(annotation))
-    return re.sub(r"(?<!['\w])(?:[a-z_]+\.)+(?=[A-Z])", "", str(annotation))
-
-
-def _nested_model(annotation: Any) -> type[Config] | None:
+def nested_model(annotation: Any) -> type[Config] | None:
+    """Return the config that a field of this type holds, or `None`."""
     for candidate in (annotation, *get_args(annotation)):
         if isinstance(candidate, type) and issubclass(candidate, Config):
             return candidate
@@ -361,7 +319,7 @@ def _explain(model: type[Config], error: ValidationError) -> tuple[str, str]:
     if problem["type"] == "extra_forbidden":
         if other := _other_name(model, key):
             return key, f"{key} is not a setting here: set {other}"
-        known = [row.key for row in describe(model)]
+        known = list(setting_names(model))
         return key, f"{key} is not a setting{_nearest(key, known)}"
     if problem["type"] == "missing":
         return key, f"{key} is required: set it in the file or as {key}=VALUE"

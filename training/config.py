@@ -35,9 +35,10 @@ class TrainingConfig(Config):
     """Model to start from: a local folder or a Hub name. It brings its tokenizer."""
     output_dir: str
     """Run folder: config, checkpoints, metrics.jsonl, and the model in `final/`."""
-    format: FormatSetting = "chatml"
-    """Layout of messages: `chatml`, `qwen2.5`, `qwen3`, `llama3`, `llama3.1`, `inline` (tiny
-    models), or a layout of your own (see `FormatConfig` in `graphwalker/tokens/formats.py`)."""
+    format: FormatSetting = "auto"
+    """Layout of messages. `auto`: that of the chat template of the model's tokenizer. Else
+    `chatml`, `qwen2.5`, `qwen3`, `llama3`, `llama3.1`, `inline` (tiny models), or a layout of your
+    own (see `FormatConfig` in `graphwalker/tokens/formats.py`)."""
 
     environment: EnvironmentConfig = EnvironmentConfig()
     """The agent's tools, limits and prompt. What is not set is that of the demonstrations (SFT), or

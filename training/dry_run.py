@@ -14,6 +14,7 @@ from training.runs.environment import (
     check_evaluation,
     in_its_environment,
     in_their_environment,
+    with_format,
 )
 
 DryRunFacts = dict[str, Any]
@@ -28,6 +29,7 @@ def dry_run(config: SftConfig | GrpoConfig, gpus: int = 1) -> DryRunFacts:
     from trl.trainer.sft_config import SFTConfig
 
     shape, tokenizer = model_shape(config.model), _tokenizer(config.model)
+    config = with_format(config, tokenizer)
     model = empty_model(shape)
     if len(tokenizer) > shape.vocab_size:
         raise UserError(

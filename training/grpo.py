@@ -31,6 +31,7 @@ from training.runs.distributed import check_layout, rank, set_threads
 from training.runs.environment import (
     check_caps,
     in_its_environment,
+    with_format,
     write_grpo_environment,
 )
 from training.runs.resuming import claim_run, record_length
@@ -69,6 +70,7 @@ def run_grpo(config: GrpoConfig) -> Path:
     the monitor's limits are passed, and `OutageError` for too many infrastructure failures in a
     step.
     """
+    from transformers import AutoTokenizer
     from transformers.utils.logging import disable_progress_bar
 
     from training.reinforce.rewards.mix import reward_mix
@@ -83,6 +85,8 @@ def run_grpo(config: GrpoConfig) -> Path:
         check_caps(config)
     if claim_run(config, _inputs(config, environment), FREE_KEYS):
         return out / "final"
+    tokenizer = AutoTokenizer.from_pretrained(config.model, padding_side="left")
+    config = with_format(config, tokenizer)
     if rank() == 0:
         write_grpo_environment(config)
     set_threads(config.threads)
@@ -127,6 +131,7 @@ def make_trainer(
     os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
     arguments = trl_arguments(config)
     tokenizer = AutoTokenizer.from_pretrained(config.model, padding_side="left")
+    config = with_format(config, tokenizer)
     record = StepLog(config, start, writes=rank() == 0)
     fmt, walks = chat_format(config.format), GoldWalks(environment.graph)
     rollouts = Rollouts(

@@ -15,7 +15,12 @@ from training.models.lora import refuse_adapter
 from training.runs.checkpoints import claim_facts, digest, last_checkpoint
 from training.runs.command import run_command
 from training.runs.distributed import check_layout, processes, rank, set_threads
-from training.runs.environment import check_evaluation, in_their_environment, write_sft_environment
+from training.runs.environment import (
+    check_evaluation,
+    in_their_environment,
+    with_format,
+    write_sft_environment,
+)
 from training.runs.resuming import claim_run, record_length
 from training.supervised.data import plan_steps, read_rows
 
@@ -68,6 +73,7 @@ def _train(config: SftConfig, out: Path) -> Path:
         tokenizer = AutoTokenizer.from_pretrained(config.model)
     except OSError:
         raise UserError(f"model: {config.model}: no such folder, nor a model on the Hub") from None
+    config = with_format(config, tokenizer)
     rows = read_rows(config, tokenizer)
     if rank() == 0:
         facts = rows.facts()

@@ -80,7 +80,7 @@ def _list(name: str, model: "type[Config]", search: str, all_settings: bool, as_
     import json
     from dataclasses import asdict
 
-    from graphwalker.config import describe, describe_basic
+    from graphwalker.cli.settings import describe, describe_basic
 
     rows, basic = list(describe(model, whole=False)), describe_basic(model)
     if search:

@@ -27,9 +27,10 @@ class PolicyConfig(Config):
     """How the policy `oracle` words its thoughts: `plain` has one form of every kind, which is less
     for a tiny model to learn; `none` are actions alone. For another policy: whether the oracle's
     way back (`experts way_back=true`) has thoughts."""
-    format: FormatSetting = "chatml"
-    """Layout of messages: `chatml`, `qwen2.5`, `qwen3`, `llama3`, `llama3.1`, `inline` (tiny
-    models), or a layout of your own (see `FormatConfig` in `graphwalker/tokens/formats.py`)."""
+    format: FormatSetting = "auto"
+    """Layout of messages. `auto`: that of the chat template of the model's tokenizer. Else
+    `chatml`, `qwen2.5`, `qwen3`, `llama3`, `llama3.1`, `inline` (tiny models), or a layout of your
+    own (see `FormatConfig` in `graphwalker/tokens/formats.py`)."""
     batch_size: int = Field(default=256, ge=1)
     """Episodes decoded at once. Greedy answers do not depend on it."""
     max_context: int = Field(default=0, ge=0)

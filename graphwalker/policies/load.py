@@ -135,6 +135,7 @@ def load_policy(
     import torch
 
     from graphwalker.policies.local.policy import TransformersPolicy
+    from graphwalker.tokens.auto import resolve_format
     from graphwalker.tokens.segments import chat_format
 
     device = config.device
@@ -150,7 +151,7 @@ def load_policy(
     return TransformersPolicy(
         model.to(device).eval(),
         tokenizer,
-        chat_format(config.format),
+        chat_format(resolve_format(config.format, tokenizer, config.model)),
         batch_size=config.batch_size,
         max_context=config.max_context or None,
         name=policy_name(config),

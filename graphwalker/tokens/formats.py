@@ -124,14 +124,15 @@ def chat_format(setting: str | Mapping[str, Any]) -> ChatFormat:
 
 def _check(setting: str | dict[str, Any]) -> str | dict[str, Any]:
     try:
-        chat_format(setting)
+        if setting != "auto":
+            chat_format(setting)
     except UserError as error:
         raise ValueError(str(error)) from None
     return setting
 
 
 FormatSetting = Annotated[str | dict[str, Any], AfterValidator(_check)]
-"""A config field: the name of a format, or a mapping with the fields of `FormatConfig`."""
+"""A config field: `auto`, the name of a format, or a mapping with the fields of `FormatConfig`."""
 
 
 def _base(config: FormatConfig) -> ChatFormat:

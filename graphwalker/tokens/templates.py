@@ -1,6 +1,6 @@
 """A chat template as a format: its layout, read off conversations with known contents."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from graphwalker.errors import UserError
@@ -16,18 +16,32 @@ def format_of_template(text: str, end_of_turn: str, bos_token: str, name: str) -
     later ones come (as those do that drop thoughts): ids that a policy sampled could not be kept.
     """
 
-    def render(*contents: str, open_turn: bool = False) -> str:
-        messages = [{"role": _role(content), "content": content} for content in contents]
+    def render(messages: list[dict[str, str]], open_turn: bool) -> str:
         return _render(text, messages, bos_token, open_turn, name)
 
     try:
-        return _read_off(render, end_of_turn, name)
+        return read_layout(render, end_of_turn, name)
     except ValueError:
         raise UserError(
             f"chat format: template {name} does not write messages one after another, each ended "
             f"by its own text and the agent's by {end_of_turn!r}: write the layout as patterns "
             "(user, assistant, end_of_turn), or take a known format as base"
         ) from None
+
+
+def read_layout(
+    render: Callable[[list[dict[str, str]], bool], str], end_of_turn: str, name: str
+) -> ChatFormat:
+    """Return the layout in which `render(messages, open_turn)` writes conversations.
+
+    Raises `ValueError` where its texts do not fit together.
+    """
+
+    def write(*contents: str, open_turn: bool = False) -> str:
+        messages = [{"role": _role(content), "content": content} for content in contents]
+        return render(messages, open_turn)
+
+    return _read_off(write, end_of_turn, name)
 
 
 def _role(content: str) -> str:

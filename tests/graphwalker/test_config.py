@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from graphwalker.cli.settings import describe
 from graphwalker.config import (
     Config,
     config_file,
-    describe,
     load_config,
     refuse_unknown,
 )

@@ -7,7 +7,8 @@ from typer.testing import CliRunner
 
 from graphwalker.cli.app import app
 from graphwalker.cli.models import config_models
-from graphwalker.config import describe, describe_basic, parse_config
+from graphwalker.cli.settings import describe, describe_basic
+from graphwalker.config import parse_config
 from graphwalker.errors import UserError
 from training.config import SftConfig
 from training.grpo_config import GrpoConfig

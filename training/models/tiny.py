@@ -33,6 +33,13 @@ _GAP_AS_BYTE_LEVEL = chr(0x11F)
 """How the byte-level alphabet writes `_GAP`."""
 
 
+TEMPLATE = (
+    "{% for m in messages %}{{ m.content }}"
+    "{{ '<|im_end|>' if m.role == 'assistant' else '\\n' }}{% endfor %}"
+)
+"""The chat template of a tiny model, the layout `inline`: tags alone say who speaks."""
+
+
 def make_tiny(
     config: TinyModelConfig,
     texts: Iterable[str],
@@ -97,6 +104,7 @@ def make_tokenizer(
         tokenizer_object=tokenizer,
         eos_token=END_OF_TURN,
         pad_token=PAD,
+        chat_template=TEMPLATE,
         clean_up_tokenization_spaces=False,
         # Without this entry AutoTokenizer takes the model type "qwen2" for proof of Qwen's own
         # tokenizer and rebuilds that one; with it, it believes `tokenizer_class`.

@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from graphwalker.config import Config, describe, load_config
+from graphwalker.cli.settings import describe
+from graphwalker.config import Config, load_config
 from graphwalker.errors import GraphWalkerError, UserError
 from training.runs.distributed import leave_the_other_processes
 from training.runs.hardware import check_gpus

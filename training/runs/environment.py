@@ -12,13 +12,15 @@ from graphwalker.agents.registry import find_preset, presets
 from graphwalker.config import parse_config
 from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl
-from training.config import SftConfig
+from graphwalker.tokens.auto import resolve_format
+from training.config import SftConfig, TrainingConfig
 from training.grpo_config import GrpoConfig
 from training.rft_config import RftConfig
 
 log = logging.getLogger(__name__)
 
 C = TypeVar("C", GrpoConfig, RftConfig)
+T = TypeVar("T", bound=TrainingConfig)
 DECODING = "constrained"
 """A setting of how a model is decoded: demonstrations are the same with it and without."""
 
@@ -88,6 +90,12 @@ def in_its_environment(config: C) -> C:
         "max_turn_tokens": own.max_tokens,
     }
     return config.model_copy(update=update)
+
+
+def with_format(config: T, tokenizer: Any) -> T:
+    """Return the config with the format that `auto` stands for, read off the tokenizer."""
+    fmt = resolve_format(config.format, tokenizer, config.model)
+    return config.model_copy(update={"format": fmt})
 
 
 def longest_turn(model: str) -> int:

@@ -132,9 +132,8 @@ def serve(
 
 
 def _agent(given: Given, api_retries: int | None = None) -> "tuple[AskConfig, Environment, Policy]":
-    """The agent that `ask` and `serve` run, as its model was trained where nothing else is set. A
-    local model whose folder does not say so has the `inline` format by default, an API is asked
-    again as often as `api_retries` says."""
+    """Return the agent that `ask` and `serve` run, as its model was trained where nothing else is
+    set. An API is asked again as often as `api_retries` says."""
     from graphwalker.agents.environment import Environment
     from graphwalker.agents.model_environment import with_model_settings
     from graphwalker.cli.models import AskConfig
@@ -144,9 +143,6 @@ def _agent(given: Given, api_retries: int | None = None) -> "tuple[AskConfig, En
 
     config = with_model_settings(given.settings(AskConfig))
     check_questions(config.policy, [Question("a question that is asked here", "", ())])
-    if "format" not in config.policy.model_fields_set:
-        policy = config.policy.model_copy(update={"format": "inline"})
-        config = config.model_copy(update={"policy": policy})
     api = config.policy.api
     if api and api_retries is not None and "retries" not in api.model_fields_set:
         api = api.model_copy(update={"retries": api_retries})

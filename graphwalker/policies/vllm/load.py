@@ -8,6 +8,7 @@ from graphwalker.policies.token_record import Transcripts, TurnEnds
 from graphwalker.policies.vllm.client import served_model
 from graphwalker.policies.vllm.config import VllmConfig
 from graphwalker.policies.vllm.server import VllmServerPolicy
+from graphwalker.tokens.auto import resolve_format
 from graphwalker.tokens.segments import ChatFormat, chat_format
 
 if TYPE_CHECKING:
@@ -19,10 +20,11 @@ def load_vllm(config: "PolicyConfig", name: str) -> Policy:
 
     Raises `UserError` where vLLM, the server or the model is not there.
     """
-    fmt = chat_format(config.format)
     if config.engine == "vllm-server":
-        parts = _tokenizer(config.model)
-        return server_policy(config.vllm, *parts, fmt, config.max_context, config.batch_size, name)
+        served_model(config.vllm)  # that the server is there is said before the model is read
+        tokenizer, generation = _tokenizer(config.model)
+        parts = tokenizer, generation, _format(config, tokenizer)
+        return server_policy(config.vllm, *parts, config.max_context, config.batch_size, name)
     from graphwalker.policies.vllm.engine import VllmPolicy, load_engine, lora_settings
 
     llm = load_engine(
@@ -37,10 +39,15 @@ def load_vllm(config: "PolicyConfig", name: str) -> Policy:
         **(lora_settings(config.vllm.lora) if config.vllm.lora else {}),
     )
     tokenizer, generation = _tokenizer(config.model)
+    fmt = _format(config, tokenizer)
     ends = TurnEnds.of(tokenizer, fmt, generation)
     book = Transcripts(tokenizer, fmt, ends, int(llm.llm_engine.model_config.max_model_len))
     seeded, lora = config.vllm.seeded, config.vllm.lora
     return VllmPolicy(llm.llm_engine, book, seeded=seeded, name=name, lora=lora)
+
+
+def _format(config: "PolicyConfig", tokenizer: Any) -> ChatFormat:
+    return chat_format(resolve_format(config.format, tokenizer, config.model))
 
 
 def server_policy(
