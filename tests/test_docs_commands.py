@@ -8,7 +8,8 @@ import typer
 
 from graphwalker.cli.app import app
 from graphwalker.cli.models import config_models
-from graphwalker.config import Config, describe, read_settings, refuse_unknown
+from graphwalker.cli.settings import describe
+from graphwalker.config import Config, read_settings, refuse_unknown
 from graphwalker.errors import UserError
 from support.pages import (
     anchors,

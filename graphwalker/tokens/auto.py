@@ -85,11 +85,11 @@ def _template_ids(
 ) -> list[int] | None:
     """The ids of what the template writes; `None` where it refuses the conversation."""
     tool = "tool_response" in fmt.prefixes["observation"]
-    said, spoken = False, list[dict[str, str]]()
+    after_agent, spoken = False, list[dict[str, str]]()
     for message in messages:
-        role = "tool" if tool and said and message.role == "user" else message.role
+        role = "tool" if tool and after_agent and message.role == "user" else message.role
         spoken.append({"role": role, "content": message.content})
-        said = said or message.role == "assistant"
+        after_agent = after_agent or message.role == "assistant"
     try:
         text = _render(spoken, tokenizer, open_turn)
     except ValueError:

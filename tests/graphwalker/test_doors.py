@@ -11,6 +11,7 @@ from graphwalker import files
 from graphwalker.api.terminal import PrintableConsole
 from graphwalker.cli import console
 from graphwalker.cli.app import run
+from graphwalker.cli.settings import Setting
 from graphwalker.cli.shared import json_text
 from graphwalker.config import Config, load_config
 from graphwalker.datasets.files import open_file
@@ -48,7 +49,7 @@ def test_no_escape_of_a_name_reaches_the_terminal(hostile, capsys, monkeypatch):
         monkeypatch.setattr(console, name, fresh)
     console.note(f"note {hostile} end")
     console.facts(f"title {hostile}", {f"key {hostile}": f"value {hostile}", "list": [hostile]})
-    console.settings([(hostile, hostile, hostile, hostile)])
+    console.settings([Setting(hostile, hostile, hostile, hostile)])
     console.echo(f"line {hostile}")
     console.echo(json_text({hostile: hostile}))
     with console.progress(hostile) as tick:

@@ -21,6 +21,11 @@ ASKED = Question("q", "?", ())
 SHORT = Sampling(max_tokens=12)
 END = "<|im_end|>"
 
+CHATML = (
+    "{% for m in messages %}{{ '<|im_start|>' + m.role + '\n' + m.content + '<|im_end|>\n' }}"
+    "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
+)
+
 
 def make_tokenizer() -> Any:
     """Every printable ASCII character is a token, so ids and text say the same."""
@@ -73,6 +78,7 @@ class Toy:
     def __post_init__(self) -> None:
         self.model = make_model(self.tokenizer)
         self.model.save_pretrained(self.folder)
+        self.tokenizer.chat_template = CHATML
         self.tokenizer.save_pretrained(self.folder)
 
     def logprobs(self, ids: Sequence[int], temperature: float = 1.0) -> torch.Tensor:

@@ -1,4 +1,4 @@
-"""`format: auto`: the layout that a tokenizer's chat template writes, or a refusal that names it."""
+"""`format: auto`: the layout of the tokenizer's chat template, or a refusal that names it."""
 
 import pytest
 
