@@ -48,10 +48,10 @@ class OwnRanker:
             raise UserError(f"ranker {name}: neither a function nor an object with a method rank")
 
     def __call__(self, question: str, entity: str, relations: tuple[str, ...]) -> Sequence[str]:
-        found = self._guarded(self._rank, question, entity, relations)
+        found: Any = self._guarded(self._rank, question, entity, relations)
         if not isinstance(found, Sequence) or isinstance(found, str):
-            raise self._wrong(found)
-        ranked, known = cast(Sequence[Any], found), set(relations)
+            raise self._wrong(cast(Any, found))
+        ranked, known = cast("Sequence[Any]", found), set(relations)
         for relation in ranked:
             if not isinstance(relation, str) or relation not in known:
                 raise self._wrong(ranked, f", where {relation!r} is none of the relations")

@@ -6,7 +6,7 @@ concurrency sees requests whose head is whole.
 
 import asyncio
 import time
-from typing import Self, cast
+from typing import Any, cast
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -32,8 +32,8 @@ def bounded_protocol(limits: RequestLimits) -> type[asyncio.Protocol]:
             self._watch()
             if len(self.connections) > limits.connections:
                 # The one that waits longest makes room, so that nobody locks others out.
-                waiting = [one for one in cast(set[Self], self.connections) if one.is_waiting]
-                min(waiting, key=lambda one: one.since).transport.abort()
+                waiting = [one for one in cast("set[Any]", self.connections) if one.is_waiting]
+                min(waiting, key=lambda one: float(one.since)).transport.abort()
 
         def data_received(self, data: bytes) -> None:
             super().data_received(data)
