@@ -101,8 +101,8 @@ def prepare(data: Path) -> None:
     if not (data / "model").is_dir():
         from graphwalker.graphs.compiled.open import open_compiled
         from graphwalker.trajectory import Trajectory
-        from training.config import TinyModelConfig
-        from training.models.tiny import conversation_texts, make_tiny
+        from training.tiny.config import TinyModelConfig
+        from training.tiny.make import conversation_texts, make_tiny
 
         texts = conversation_texts(map(Trajectory.from_json, read_jsonl(made / "graphsynth.jsonl")))
         shape = TinyModelConfig(hidden=32, intermediate=64, layers=1)

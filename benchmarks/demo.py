@@ -19,11 +19,7 @@ from graphwalker.files import read_json, read_records
 from graphwalker.trajectory import Trajectory
 
 STAGES = {"SFT stage 1": "sft1", "SFT stage 2": "sft2", "GRPO": "grpo"}
-PARTS = {
-    "shown words": "test-entity",
-    "unseen paths": "test-path",
-    "held-out words": "test-wording",
-}
+PARTS = {"shown words": "test-entity", "held-out words": "test-wording"}
 
 
 def main() -> None:

@@ -26,8 +26,8 @@ LONG_STEPS = 3 if DRY else 12
 WARM = 1 if DRY else 5
 ADAPTERS = ("lora.r=64", "lora.alpha=128", "gradient_checkpointing=true")
 """As `configs/models/*.yaml` has them for one GPU."""
-LITTLE = ("synth.count=60", "rl_questions.count=40", "experts.count=16", "sft1.max_steps=3",
-          "tests.test-entity.count=4", "tests.test-path.count=2") if DRY else ()  # fmt: skip
+LITTLE = ("synth.count=60", "rl.count=40", "experts.count=16", "practice.count=20",
+          "sft1.max_steps=3", "test.count=4", "test_words.count=2") if DRY else ()  # fmt: skip
 
 
 def data(out: Path) -> dict[str, Any]:

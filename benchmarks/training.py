@@ -20,9 +20,9 @@ from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.rollout import rollout
 from graphwalker.config import load_config, parse_config
 from graphwalker.datasets.base import load_questions
+from graphwalker.demo import Demo, DemoConfig
 from graphwalker.errors import PolicyError
 from graphwalker.graphs.open import open_graph
-from graphwalker.pipeline import Demo, DemoConfig
 from graphwalker.policies.base import Completion, Request, Sampling
 from graphwalker.tokens.segments import chat_format, end_of_turn_id, prompt_ids
 from training.config import SftConfig
@@ -30,8 +30,8 @@ from training.supervised.data import Rows, as_dataset, plan_steps, read_rows
 
 SEED = 0
 SMALL = (
-    *("synth.count=1500", "rl_questions.count=800", "experts.count=400"),
-    *("tests.test-entity.count=32", "tests.test-path.count=16", "sft1.max_steps=250"),
+    *("synth.count=1500", "rl.count=800", "experts.count=400", "practice.count=100"),
+    *("test.count=32", "test_words.count=16", "sft1.max_steps=250"),
 )
 """The quick demo's settings, made smaller."""
 ROWS = 16
@@ -72,24 +72,16 @@ def measure(out: Path, steps: int, overrides: list[str]) -> dict[str, Any]:
 
 def small_demo(out: Path, overrides: list[str]) -> Demo:
     """Return the quick demo, made smaller; nothing is made yet."""
-    settings = [*SMALL, *overrides, f"seed={SEED}"]
-    return Demo(out, load_config(DemoConfig, ROOT / "configs" / "demo-quick.yaml", settings))
+    settings = [*SMALL, *overrides, f"seed={SEED}", f"run={out}"]
+    return Demo(load_config(DemoConfig, ROOT / "configs" / "demo-quick.yaml", settings))
 
 
 def prepare(out: Path, overrides: list[str]) -> Demo:
     """World, data, and an agent of 250 steps of stage 1; left as it is where it is there."""
     demo = small_demo(out, overrides)
-    config = demo.config
     demo.make_data()
     demo.make_model()
-    values = {
-        "model": str(out / "model"),
-        "data": [str(out / "synth" / "graphsynth.jsonl")],
-        "output_dir": str(out / "sft1"),
-        "seed": SEED,
-        **config.sft1,
-    }
-    demo.train_sft(values, "a little of stage 1")
+    demo.train_stage("a little of stage 1", "sft1")
     return demo
 
 

@@ -96,13 +96,12 @@ def _config(demo: Path, folder: str, steps: int, overrides: Sequence[str]) -> Gr
         raise UserError(f"{demo}: no finished demo; make one: make demo OUT={demo}")
     paths = {
         "model": demo / "sft2" / "final",
-        "questions": demo / "questions" / "grpo" / "questions.jsonl",
+        "questions": demo / "practice" / "questions.jsonl",
         "graph": demo / "world" / "graph",
         "output_dir": Path(folder) / "run",
     }
     given = [f"{name}={path}" for name, path in paths.items()]
-    given += [f"replay.data=[{demo / 'graphroll' / 'graphroll.jsonl'}]", f"steps={steps}"]
-    given += ["schedule=constant", "warmup_steps=0", "save_steps=1000000", *overrides]
+    given += [f"steps={steps}", "save_steps=1000000", *overrides]
     return load_config(GrpoConfig, demo / "grpo" / "config.yaml", given)
 
 

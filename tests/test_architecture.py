@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from graphwalker.config import load_config, parse_config
-from graphwalker.pipeline import Demo, DemoConfig
+from graphwalker.config import load_config, read_settings
+from graphwalker.demo import Demo, DemoConfig
 from support.code import PACKAGES, label, nodes_of, parsed, sources
 from support.paths import ROOT
 
@@ -47,7 +47,7 @@ ENGINES = {
 import one of these as it loads."""
 MAX_LINES = 400
 MAX_MODULES = 12
-COMPOSITION = ("graphwalker/cli/", "graphwalker/pipeline/", "graphwalker/api/")
+COMPOSITION = ("graphwalker/cli/", "graphwalker/demo/", "graphwalker/api/")
 """The composition root: it imports all four packages, inside functions."""
 FRONTS = {"open", "load"}
 """A package's own front may look down into every folder beside it."""
@@ -96,7 +96,7 @@ def test_packages_meet_only_in_graphwalker() -> None:
             assert names & set(PACKAGES) <= {"graphwalker"}, label(path)
             continue
         package = path.relative_to(ROOT).parts[0]
-        composes = label(path).startswith(("graphwalker/cli/", "graphwalker/pipeline/"))
+        composes = label(path).startswith(("graphwalker/cli/", "graphwalker/demo/"))
         names = imported(module_level(parsed(path)) if composes else nodes_of(path))
         ours = {name.partition(".")[0] for name in names} & set(PACKAGES)
         assert ours <= MAY_IMPORT[package], label(path)
@@ -245,17 +245,6 @@ def test_pre_commit_and_the_lock_agree_on_ruff() -> None:
     assert f"\nruff=={pinned[1]}\n" in lock
 
 
-STAGES = {
-    "environment": "graphwalker.agents.environment:EnvironmentConfig",
-    "synth": "data_pipeline.config:SynthConfig",
-    "rl_questions": "data_pipeline.config:SynthConfig",
-    "experts": "data_pipeline.config:ExpertConfig",
-    "model": "training.config:TinyModelConfig",
-    "sft1": "training.config:SftConfig",
-    "sft2": "training.config:SftConfig",
-    "grpo": "training.grpo_config:GrpoConfig",
-    "eval": "eval.run.config:EvalConfig",
-}
 PATHS = {"model": "m", "data": ["d"], "questions": "q", "graph": "g", "output_dir": "o"}
 """What a run fills in by itself."""
 
@@ -277,31 +266,39 @@ def test_the_papers_values_are_written_out_and_are_the_defaults(name: str, model
         assert key in own or getattr(config, key) == field.get_default(call_default_factory=True)
 
 
-ROADS = sorted((ROOT / "configs").glob("demo*.yaml"))
+NAMES = ("cluster", "demo", "demo-fb15k", "demo-quick", "smollm2")
+ROADS = [ROOT / "configs" / f"{name}.yaml" for name in NAMES]
 """Configs of the whole road."""
 
 
 def test_no_config_is_left_unread() -> None:
     names = {path.name for path in (ROOT / "configs").glob("*.yaml")}
     stages = {"sft.yaml", "sft-stage2.yaml", "grpo.yaml", "rft.yaml"}
-    assert names - {path.name for path in ROADS} == {*stages, "cluster.yaml"}
+    assert names - {path.name for path in ROADS} == stages
 
 
-@pytest.mark.parametrize("path", ROADS, ids=label)
-def test_every_demo_config_loads_with_the_settings_of_each_stage(path: Path) -> None:
-    demo = load_config(DemoConfig, path)
-    stages = [(name, getattr(demo, name)) for name in STAGES]
-    for name, values in [*stages, *(("synth", {**demo.synth, **t}) for t in demo.tests.values())]:
-        module, _, attribute = STAGES[name].partition(":")
-        model = getattr(import_module(module), attribute)
-        required = {key for key, field in model.model_fields.items() if field.is_required()}
-        given = {key: value for key, value in PATHS.items() if key in required}
-        if "policy" in model.model_fields:
-            values = {**values, "policy": {"model": "m", **values.get("policy", {})}}
-        if "replay" in values:  # the demo names its own demonstrations
-            values = {**values, "replay": {"data": ["roll.jsonl"], **values["replay"]}}
-        parse_config(model, {**given, **values}, f"{path.name}, {name}")
-    Demo(Path("runs/demo"), demo).check_settings()
+def test_all_roads_have_the_same_sections_and_keys() -> None:
+    free = {"jobs", "mix", "splits", "policy", "teacher", "environment", "vllm"}
+    found = {}
+    for path in ROADS:
+        sections = read_settings(path)
+        found[path.name] = {
+            key: sorted(value) if isinstance(value, dict) and key not in free else ""
+            for key, value in sections.items()
+        }
+    assert all(keys == found["demo.yaml"] for keys in found.values())
+
+
+def test_roads_train_with_one_objective() -> None:
+    objective = ("beta", "loss_type", "scale_rewards", "clip_low", "clip_high", "replay", "rewards")
+    for path in ROADS:
+        grpo = read_settings(path)["grpo"]
+        assert not grpo.keys() & {*objective, "iterations", "temperature", "zero_variance"}
+
+
+@pytest.mark.parametrize("path", [path for path in ROADS if path.stem != "cluster"], ids=label)
+def test_every_section_of_a_road_is_read_by_its_stage(path: Path) -> None:
+    Demo(load_config(DemoConfig, path, ["run=runs/none"])).check_settings()
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "configs/accelerate").glob("*.yaml")), ids=label)

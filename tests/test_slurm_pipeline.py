@@ -53,7 +53,7 @@ def place(tmp_path_factory):
     from graphwalker.graphs.relations import shown_relations
     from graphwalker.trajectory import Trajectory
     from support.run_toys import SHAPE
-    from training.models.tiny import conversation_texts, make_tiny
+    from training.tiny.make import conversation_texts, make_tiny
 
     folder = tmp_path_factory.mktemp("road")
     make_world(1000, 0, folder)

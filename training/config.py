@@ -1,6 +1,6 @@
-"""Settings of training: what SFT and GRPO share, SFT's own, and tiny models made from nothing."""
+"""Settings of training: what SFT and GRPO share, and SFT's own."""
 
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -55,17 +55,12 @@ class TrainingConfig(Config):
     """Peak learning rate."""
     schedule: Literal["cosine", "linear", "constant"]
     """Learning rate after the warm-up."""
-    optimizer: Literal["adamw", "muon"] = "adamw"
-    """`muon`: Muon for the layers' matrices, AdamW for the rest; for models from scratch."""
-    muon_lr: float = Field(default=0.01, gt=0)
-    """Muon's peak learning rate; `lr` is AdamW's."""
     beta1: float = Field(default=0.9, ge=0, lt=1)
     """AdamW's first moment."""
     beta2: float = Field(default=0.98, ge=0, lt=1)
     """AdamW's second moment (GraphWalker's code: 0.98)."""
     epsilon: float = Field(default=1e-8, gt=0)
-    """AdamW's epsilon. For tiny models 1e-5 or more: the embedding of a rare word gets hardly any
-    gradient, and should hardly move instead of taking full steps along noise."""
+    """AdamW's epsilon."""
     weight_decay: float = Field(default=0.01, ge=0)
     """AdamW's weight decay (GraphWalker's code: 0.01)."""
     max_grad_norm: float = Field(default=1.0, ge=0)
@@ -96,12 +91,6 @@ class TrainingConfig(Config):
     """Any other field of TRL's trainer config (`SFTConfig`, `GRPOConfig`), such as
     `trainer.torch_compile=true` or `trainer.lr_scheduler_kwargs={min_lr_rate: 0.1}`. Names and
     types are checked when the run starts; fields that other settings decide are refused."""
-
-    @model_validator(mode="after")
-    def _muon_has_whole_matrices(self) -> Self:
-        if self.lora and self.optimizer == "muon":
-            raise ValueError("muon is for whole weight matrices: lora needs optimizer=adamw")
-        return self
 
 
 class EvaluationSettings(Config):
@@ -194,52 +183,4 @@ class SftConfig(TrainingConfig):
     def _data_is_named(self) -> "SftConfig":
         if not self.data:
             raise ValueError("data must name at least one trajectory file")
-        return self
-
-
-class TinyModelConfig(Config):
-    """A small Qwen2 made from nothing, with a tokenizer trained on our own text."""
-
-    vocab_size: int = Field(default=4096, ge=300)
-    """Tokens at most: 256 bytes, protocol tags, relation ids and learned words."""
-    atomic_relations: bool = True
-    """Each relation id is one token (3 times faster to learn than ids spelled out)."""
-    atomic_names: bool = False
-    """Each entity name of the graph is one token, so that a name is copied in one step. For small
-    worlds: the vocabulary must hold them all, and training must show them all. A name that it never
-    showed is copied wrongly (docs/training.md, MetaQA)."""
-    layers: int = Field(default=4, ge=1)
-    """Transformer layers."""
-    hidden: int = Field(default=128, ge=8)
-    """Width of the residual stream."""
-    heads: int = Field(default=2, ge=1)
-    """Attention heads; they must divide `hidden` into even sizes."""
-    kv_heads: int = Field(default=0, ge=0)
-    """Heads of keys and values, shared by groups of attention heads; fewer make rollouts faster.
-    0: as many as `heads`."""
-    intermediate: int = Field(default=512, ge=8)
-    """Width of the feed-forward layers."""
-    rope_theta: float = Field(default=1_000_000.0, gt=0)
-    """Base of the rotary positions. High, as small heads match names by what turns slowly."""
-    init_std: float = Field(default=0.06, gt=0)
-    """Spread of the initial weights; a narrow model learns slowly from the usual 0.02."""
-    induction: bool = False
-    """Start with an induction circuit in the first two layers, which copies from the context
-    (`training/models/mimetic.py`); it saves most of the tokens that learning to copy names
-    takes."""
-    max_position: int = Field(default=4096, ge=16)
-    """Longest context, in tokens."""
-    seed: int = 0
-    """Initial weights."""
-
-    @model_validator(mode="after")
-    def _heads_divide(self) -> "TinyModelConfig":
-        if self.hidden % (2 * self.heads):
-            raise ValueError(f"hidden {self.hidden} is not a multiple of 2 * heads ({self.heads})")
-        if self.kv_heads and self.heads % self.kv_heads:
-            raise ValueError(f"kv_heads {self.kv_heads} do not divide heads {self.heads}")
-        if self.induction and (self.layers < 2 or self.heads > 2 or self.kv_heads not in (0, 2)):
-            raise ValueError(
-                "induction needs 2 or more layers, 1 or 2 heads, and no shared kv_heads"
-            )
         return self

@@ -77,7 +77,7 @@ def run_grpo(config: GrpoConfig) -> Path:
     from training.runs.stopping import train
 
     disable_progress_bar()  # "Loading weights": ours is the only bar
-    check_layout(config.optimizer)
+    check_layout()
     config, out = in_its_environment(config), Path(config.output_dir)
     reward_mix(config.rewards)  # a misspelt reward must not claim the folder
     questions, environment = open_world(config)
@@ -117,7 +117,6 @@ def make_trainer(
     from transformers import AutoTokenizer, PrinterCallback
 
     from training.models.lora import lora_config
-    from training.models.optimizers import muon_of
     from training.reinforce.arguments import trl_arguments
     from training.reinforce.batch import RolloutRules
     from training.reinforce.engines import rollout_engine
@@ -127,6 +126,7 @@ def make_trainer(
     from training.reinforce.rewards.mix import episode_reward, reward_mix
     from training.reinforce.rollout import Rollouts
     from training.reinforce.trainer import EpisodeTrainer
+    from training.tiny.optimizer import own_optimizer
 
     os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
     arguments = trl_arguments(config)
@@ -169,8 +169,7 @@ def make_trainer(
     )
     trainer.remove_callback(PrinterCallback)
     add_parts(trainer, config, environment)
-    if config.optimizer == "muon":
-        trainer.optimizer_of = partial(muon_of, config)
+    trainer.optimizer_of = partial(own_optimizer, config=config, muon=False)
     return trainer
 
 

@@ -45,7 +45,7 @@ def run_rft(config: RftConfig) -> Path:
     Raises `UserError` for a folder made with another config or other data, and where no episode
     was right; `DrawError` when the graph or the engine fails.
     """
-    check_layout(config.optimizer)
+    check_layout()
     config = in_its_environment(config)
     questions, environment = _open(config)
     out = Path(config.output_dir)

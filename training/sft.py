@@ -50,7 +50,7 @@ def run_sft(config: SftConfig) -> Path:
     A finished run is left as it is. Raises `UserError` for a folder made with another config or
     other data.
     """
-    check_layout(config.optimizer)
+    check_layout()
     out = Path(config.output_dir)
     if claim_run(config, _inputs(config), FREE_KEYS):
         return out / "final"

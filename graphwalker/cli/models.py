@@ -42,15 +42,16 @@ def config_models() -> dict[str, type[Config]]:
     from data_pipeline.teacher.config import JudgeConfig, TeacherConfig
     from eval.run.config import EvalConfig
     from eval.score.judge import AnswerJudgeConfig
+    from graphwalker.demo import DemoConfig
     from graphwalker.graphs.views.settings import GraphLayers
     from graphwalker.jobs.road import JobsConfig
-    from graphwalker.pipeline import DemoConfig
     from graphwalker.policies.chat.config import ChatApiConfig
     from graphwalker.policies.vllm.config import VllmConfig
     from graphwalker.ranking.chat import RerankerConfig
-    from training.config import EvaluationSettings, LoraSettings, SftConfig, TinyModelConfig
+    from training.config import EvaluationSettings, LoraSettings, SftConfig
     from training.grpo_config import GrpoConfig
     from training.rft_config import RftConfig
+    from training.tiny.config import TinyModelConfig
 
     blocks: tuple[type[Config], ...] = (
         EnvironmentConfig, GraphLayers, PolicyConfig, ChatApiConfig, VllmConfig, RerankerConfig,

@@ -15,6 +15,8 @@ from graphwalker.jobs.stages import FILE, JobStage
 CONFIG = "jobs.yaml"
 """The config of a submitted road, in its run folder: every job reads its section there."""
 SECTIONS = "synth", "rl", "test", "experts", "sft1", "sft2", "grpo", "eval"
+MORE = "practice", "test_words"
+"""Sections that a road may have: questions for GRPO alone, and test questions in held-out words."""
 
 
 class ServerConfig(Config):
@@ -115,23 +117,28 @@ class _Road:
             words = ("synth.sbatch", "seeds", *jobs.seeds, "--graph", self._graph)
             yield self._stage("seeds", files[0], jobs.data, (*words, "--out", f"{run}/seeds"))
             seeds = ("seeds",)
-        for name, verb in (("synth", "synth"), ("rl", "questions")):
+        for name, verb in (("synth", "synth"), ("rl", "questions"), ("practice", "questions")):
+            if not self._settings.get(name):
+                continue
             words = ("synth.sbatch", verb, *self._config(name), *walks)
             made = f"{run}/{name}"
             yield self._stage(name, f"{made}/{shard}", jobs.data, words, seeds, jobs.shards)
             yield self._merge(f"{name}-merge", made, name)
-        words = ("synth.sbatch", "questions", *self._config("test"), *walks)
-        yield self._stage("test", f"{run}/test/datacard.json", jobs.data, words, seeds)
+        for name in ("test", "test_words"):
+            if self._settings.get(name):
+                words = ("synth.sbatch", "questions", *self._config(name), *walks)
+                yield self._stage(name, f"{run}/{name}/datacard.json", jobs.data, words, seeds)
         words, after = ("experts.sbatch", *self._config("experts")), ("rl-merge",)
         yield self._stage("experts", f"{run}/roll/{shard}", jobs.data, words, after, jobs.shards)
         questions = ("--questions", f"{run}/rl/questions.jsonl")
         yield self._merge("experts-merge", f"{run}/roll", "experts", questions)
 
     def _training(self) -> Iterator[JobStage]:
+        questions = "practice" if self._settings.get("practice") else "rl"
         for name, script, after in (
             ("sft1", "sft.sbatch", ("synth-merge",)),
             ("sft2", "sft.sbatch", ("sft1", "experts-merge")),
-            ("grpo", "grpo.sbatch", ("sft2", "rl-merge")),
+            ("grpo", "grpo.sbatch", ("sft2", f"{questions}-merge")),
         ):
             words = (script, f"{self._run / CONFIG}#{name}")
             yield self._stage(name, f"{self._run}/{name}/final", self._jobs.train, words, after)
@@ -159,7 +166,7 @@ class _Road:
     ) -> JobStage:
         """`words` are a script of `slurm/` and its arguments."""
         command = (*options, f"slurm/{words[0]}", *words[1:])
-        section = name if name in SECTIONS else "eval" if name == "report" else ""
+        section = name if name in (*SECTIONS, *MORE) else "eval" if name == "report" else ""
         named = {text.partition("#")[0] for text in (*_texts(self._settings.get(section)), *words)}
         servers = (server for server in self._servers if str(self._address(server)) in named)
         return JobStage(name, command, makes, (*servers, *after), parts, str(Path.cwd()))

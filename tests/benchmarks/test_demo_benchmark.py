@@ -40,7 +40,7 @@ def run(tmp_path):
 
 def test_the_gain_of_a_part_is_paired(run):
     found = figures(run)
-    part = found["parts"]["unseen paths"]
+    part = found["parts"]["held-out words"]
     assert (part["questions"], part["sft2"], part["grpo"]) == (4, 0.5, 0.75)
     gain, low, high = part["gain"]
     assert gain == 0.25 and low < 0.25 < high  # two won, one lost

@@ -11,15 +11,12 @@ import pytest
 pytest.importorskip("trl")
 
 from graphwalker.config import write_config
-from graphwalker.files import write_jsonl
-from support.grpo_batches import environment_of
-from support.grpo_toy import played
 from support.paths import ROOT
 from support.run_toys import grpo_config
 
 SMALL = (
-    *("entities=1000", "synth.count=200", "rl_questions.count=150", "experts.count=100"),
-    *("tests.test-entity.count=8", "tests.test-path.count=4", "sft1.max_steps=6"),
+    *("synth.count=200", "rl.count=150", "experts.count=100", "practice.count=40"),
+    *("test.count=8", "test_words.count=4", "sft1.max_steps=6"),
     *("grpo.prompts_per_step=4", "grpo.samples=4"),
 )
 
@@ -43,13 +40,9 @@ def test_each_saving_of_a_grpo_step_is_the_same_gradient(grpo_world, tmp_path: P
     demo = tmp_path / "demo"
     for made, place in (("model", "sft2/final"), ("graph", "world/graph")):
         shutil.copytree(grpo_world / made, demo / place)
-    (demo / "questions/grpo").mkdir(parents=True)
-    shutil.copy(grpo_world / "questions.jsonl", demo / "questions/grpo/questions.jsonl")
-    (demo / "graphroll").mkdir()
-    shown = played(environment_of(grpo_world), "Verria")
-    write_jsonl(demo / "graphroll/graphroll.jsonl", [t.to_json() for t in shown])
-    replay = {"data": ("x",), "rows": 2}
-    write_config(grpo_config(grpo_world, demo / "grpo", replay=replay), demo / "grpo")
+    (demo / "practice").mkdir()
+    shutil.copy(grpo_world / "questions.jsonl", demo / "practice/questions.jsonl")
+    write_config(grpo_config(grpo_world, demo / "grpo"), demo / "grpo")
     figures = measure(demo, 3)
     assert figures["informative_groups"] > 0  # else nothing is updated, and nothing measured
     gaps = figures["update"]["largest_difference_of_gradients"]

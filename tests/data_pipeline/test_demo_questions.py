@@ -5,45 +5,32 @@ from pathlib import Path
 
 import pytest
 
-from graphwalker.config import parse_config
+from graphwalker.config import load_config, parse_config
 from graphwalker.datasets.base import load_questions
+from graphwalker.demo import Demo, DemoConfig
 from graphwalker.errors import UserError
-from graphwalker.files import read_jsonl
 from graphwalker.graphs.base import Entity
-from graphwalker.pipeline import Demo, DemoConfig
 from graphwalker.question import Answer, Question
+from support.paths import ROOT
 
 pytestmark = pytest.mark.long
 
-MIX = {"2-hop": 1.0}
+COUNTS = {"synth": 60, "rl": 40, "practice": 15, "test": 10, "test_words": 10, "experts": 20}
 
 
-def made(out: Path, **settings) -> Demo:
-    values = {
-        "entities": 1000,
-        "environment": {"prompt": "compact", "top_relations": 10},
-        "synth": {"count": 60, "mix": MIX, "max_degree": 3, "splits": {"wording_share": 0.5}},
-        "rl_questions": {"count": 40},
-        "experts": {"count": 20, "mix": MIX},
-        "tests": {"test-entity": {"count": 10}, "test-wording": {"count": 10}},
-        **settings,
-    }
-    demo = Demo(out, parse_config(DemoConfig, values, "test"))
+def made(out: Path) -> Demo:
+    settings = [f"{name}.count={count}" for name, count in COUNTS.items()]
+    settings += [f"run={out}", "synth.mix={2-hop: 1}"]
+    demo = Demo(load_config(DemoConfig, ROOT / "configs" / "demo.yaml", settings))
     demo.make_data()
     return demo
 
 
-def test_grpo_has_what_the_expert_leaves(tmp_path) -> None:
-    demo = made(tmp_path)
-    shown = {row["question"]["id"] for row in read_jsonl(tmp_path / "graphroll/graphroll.jsonl")}
-    left = [q.id for q in load_questions(demo.rl_file) if q.id not in shown]
-    assert [q.id for q in load_questions(demo.grpo_file)] == left and len(left) == 20
-
-
-def test_grpo_may_have_questions_of_its_own(tmp_path) -> None:
-    demo = made(tmp_path, grpo_questions={"count": 15, "wordings": "held-out"})
-    own = load_questions(demo.grpo_file)
-    others = load_questions(tmp_path / "synth/questions.jsonl") + load_questions(demo.rl_file)
+def test_grpo_practises_other_questions_than_the_experts_answer(tmp_path) -> None:
+    made(tmp_path)
+    own = load_questions(tmp_path / "practice/questions.jsonl")
+    others = load_questions(tmp_path / "synth/questions.jsonl")
+    others += load_questions(tmp_path / "rl/questions.jsonl")
     assert len(own) == 15 and {q.split for q in own} == {"train"}
     assert not {q.id for q in own} & {q.id for q in others}
 
@@ -52,9 +39,10 @@ def test_no_test_question_has_the_text_of_a_training_question(tmp_path) -> None:
     demo = made(tmp_path)
     test = load_questions(demo.test_file)
     assert {q.split for q in test} == {"test-entity", "test-wording"}
-    namesake = load_questions(demo.rl_file)[0].to_json() | {"id": "of a namesake"}
+    asked = load_questions(tmp_path / "rl/questions.jsonl")
+    namesake = asked[0].to_json() | {"id": "of a namesake"}
     namesake["topic_entities"] = test[0].to_json()["topic_entities"]
-    path = tmp_path / "questions" / "test-entity" / "questions.jsonl"
+    path = tmp_path / "test" / "questions.jsonl"
     path.write_text(
         path.read_text(encoding="utf-8") + json.dumps(namesake) + "\n", encoding="utf-8"
     )
@@ -70,10 +58,11 @@ def test_grpo_trains_on_no_question_of_a_benchmark(tmp_path) -> None:
 
     def check(train: str, test: str) -> None:
         settings = {
+            "run": str(tmp_path / "out"),
             "grpo": {"questions": str(tmp_path / train)},
             "benchmarks": {"real": str(tmp_path / test)},
         }
-        Demo(tmp_path / "out", parse_config(DemoConfig, settings, "test")).check_questions()
+        Demo(parse_config(DemoConfig, settings, "test")).check_questions()
 
     check("train.jsonl", "other.jsonl")
     with pytest.raises(UserError, match=r"benchmarks\.real has 1 of its questions, such as 'Who"):

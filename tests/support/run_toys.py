@@ -23,9 +23,10 @@ from graphwalker.trajectory import Message, StopReason, Trajectory, Turn
 from support.grpo_toy import SMALL, played, questions
 from support.paths import ROOT
 from support.toy import TOY_NAMES, TOY_TRIPLES
-from training.config import SftConfig, TinyModelConfig, TrainingConfig
+from training.config import SftConfig, TrainingConfig
 from training.grpo_config import GrpoConfig
-from training.models.tiny import conversation_texts, make_tiny
+from training.tiny.config import TinyModelConfig
+from training.tiny.make import conversation_texts, make_tiny
 
 SHAPE = TinyModelConfig(vocab_size=700, layers=2, hidden=64, heads=2, intermediate=128)
 NAMES = ("Anna", "Bela", "Cora", "Dina", "Ebba", "Fred", "Gert", "Hugo")

@@ -77,11 +77,9 @@ def fsdp(monkeypatch, version: str = "2") -> None:
     monkeypatch.setenv("FSDP_VERSION", version)
 
 
-def test_of_fsdp_the_second_version_is_taken_without_muon(monkeypatch):
+def test_of_fsdp_the_second_version_is_taken(monkeypatch):
     fsdp(monkeypatch)
     check_layout()
-    with pytest.raises(UserError, match="optimizer=muon"):
-        check_layout("muon")
     fsdp(monkeypatch, "1")
     with pytest.raises(UserError, match=r"only version 2 works.*fsdp2\.yaml"):
         check_layout()
@@ -110,14 +108,6 @@ def test_the_layout_of_fsdp2_is_what_accelerate_is_told(monkeypatch):
     plugin = FullyShardedDataParallelPlugin()
     assert plugin.fsdp_version == 2 and plugin.reshard_after_forward is True
     assert "FULL_STATE_DICT" in str(plugin.state_dict_type)  # a checkpoint is one whole model
-
-
-def test_muon_is_refused_where_deepspeed_cuts_up_the_matrices(monkeypatch):
-    check_layout("muon")
-    monkeypatch.setenv("ACCELERATE_USE_DEEPSPEED", "true")
-    check_layout("adamw")
-    with pytest.raises(UserError, match="optimizer=muon"):
-        check_layout("muon")
 
 
 @pytest.mark.parametrize(("bf16", "said"), [(False, "no"), (True, "bf16")])

@@ -13,8 +13,8 @@ from graphwalker.files import read_jsonl
 from graphwalker.trajectory import Trajectory
 from graphwalker.world.generate import make_world
 from support.paths import ROOT
-from training.config import TinyModelConfig
-from training.models.tiny import conversation_texts, make_tiny
+from training.tiny.config import TinyModelConfig
+from training.tiny.make import conversation_texts, make_tiny
 
 SHAPE = TinyModelConfig(vocab_size=1200, layers=2, hidden=32, heads=2, intermediate=64)
 PROMPTS = {"search-on-graph": "search-on-graph-compact", "kg-r1": "kg-r1"}

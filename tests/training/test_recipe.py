@@ -95,8 +95,8 @@ def make_own_graph(folder: Path) -> None:
 def make_tiny_model(folder: Path) -> None:
     from graphwalker.files import read_records
     from graphwalker.trajectory import Trajectory
-    from training.config import TinyModelConfig
-    from training.models.tiny import conversation_texts, make_tiny
+    from training.tiny.config import TinyModelConfig
+    from training.tiny.make import conversation_texts, make_tiny
 
     shape = TinyModelConfig(vocab_size=1500, layers=2, hidden=64, heads=2, intermediate=128)
     walks = read_records(folder / "runs/mine/synth/graphsynth.jsonl", Trajectory.from_json)

@@ -48,7 +48,7 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
         self.evaluation: RolloutEvaluation | None = None
         self._movement = Movement(cast(torch.nn.Module, self.model))
         self.add_callback(self._movement)
-        self.optimizer_of: Callable[[torch.nn.Module], torch.optim.Optimizer] | None = None
+        self.optimizer_of: Callable[[Any], torch.optim.Optimizer | None] = lambda model: None
         """The optimizer of a model; None: TRL's AdamW."""
         self._takes_old = False
         """Whether the first update of a batch leaves its log-probabilities for the others."""
@@ -66,9 +66,8 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
         return model.training
 
     def create_optimizer(self, model: Any = None) -> torch.optim.Optimizer:
-        if self.optimizer is None and self.optimizer_of is not None:
-            trained: Any = self.model if model is None else model
-            self.optimizer = self.optimizer_of(trained)
+        if self.optimizer is None:
+            self.optimizer = self.optimizer_of(self.accelerator.unwrap_model(self.model))
         return super().create_optimizer(model)
 
     # --- rollouts and batches

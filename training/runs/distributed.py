@@ -45,15 +45,15 @@ def agreed(value: T) -> T:
     return broadcast_object_list([value])[0]
 
 
-def check_layout(optimizer: str = "adamw") -> None:
+def check_layout() -> None:
     """Raises `UserError` where the layout of `accelerate launch` cannot do what the run needs."""
     if _flag("ACCELERATE_USE_FSDP") and os.environ.get("FSDP_VERSION", "1") != "2":
         raise UserError("of FSDP only version 2 works: use configs/accelerate/fsdp2.yaml")
-    if optimizer == "muon" and (_flag("ACCELERATE_USE_DEEPSPEED") or _flag("ACCELERATE_USE_FSDP")):
-        raise UserError(
-            "optimizer=muon needs whole matrices, which DeepSpeed and FSDP cut up; "
-            "use configs/accelerate/ddp.yaml or optimizer=adamw"
-        )
+
+
+def cuts_up_matrices() -> bool:
+    """Whether no process holds whole weights in this layout."""
+    return _flag("ACCELERATE_USE_DEEPSPEED") or _flag("ACCELERATE_USE_FSDP")
 
 
 def set_threads(count: int) -> None:

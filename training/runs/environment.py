@@ -120,11 +120,6 @@ def check_caps(config: GrpoConfig) -> None:
         raise UserError(short_cap(setting, getattr(config, setting), longest))
 
 
-def raised_caps(config: GrpoConfig) -> GrpoConfig:
-    """GRPO with no cap below the longest turn that the model was shown."""
-    return config.model_copy(update=_short_caps(config))
-
-
 def _short_caps(config: GrpoConfig) -> dict[str, int]:
     """The caps below the longest demonstrated turn, and what they should be at least."""
     longest = longest_turn(config.model)

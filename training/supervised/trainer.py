@@ -25,7 +25,6 @@ from training.evaluation.callback import EvaluationRules, RolloutEvaluation
 from training.evaluation.dev_set import DevSet, dev_questions
 from training.models.heads import add_selective_head, has_plain_head
 from training.models.lora import lora_config
-from training.models.optimizers import muon_of
 from training.runs.arguments import build, shared_arguments
 from training.runs.distributed import uses_bfloat16
 from training.runs.log import RunLog
@@ -38,6 +37,7 @@ from training.supervised.data import (
     StepPlan,
     as_dataset,
 )
+from training.tiny.optimizer import own_optimizer
 
 log = logging.getLogger(__name__)
 OWN_SCHEDULE = frozenset({"lr_scheduler_type", "lr_scheduler_kwargs"})
@@ -122,9 +122,9 @@ class PlannedTrainer(WholeCheckpoints, SFTTrainer):
         return total / num_items_in_batch * self.accelerator.num_processes
 
     def create_optimizer(self, model: Any = None) -> torch.optim.Optimizer:
-        trained: Any = self.model if model is None else model
-        if self.optimizer is None and self._config.optimizer == "muon":
-            self.optimizer = muon_of(self._config, trained)
+        if self.optimizer is None:
+            bare = self.accelerator.unwrap_model(self.model)
+            self.optimizer = own_optimizer(bare, self._config, muon=True)
         return super().create_optimizer(model)
 
     def create_scheduler(self, num_training_steps: int, optimizer: Any = None) -> Any:

@@ -253,10 +253,10 @@ def tiny(
 
     Example: graphwalker tiny runs/synth/graphsynth.jsonl --graph runs/world/graph --out runs/tiny
     """
+    from graphwalker.demo.demo import check_modules
+    from graphwalker.demo.tiny import make_tiny_model
     from graphwalker.graphs.open import open_graph
-    from graphwalker.pipeline.demo import check_modules
-    from graphwalker.pipeline.tiny import make_tiny_model
-    from training.config import TinyModelConfig
+    from training.tiny.config import TinyModelConfig
 
     check_modules()
     config = given.settings(TinyModelConfig)

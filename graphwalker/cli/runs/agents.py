@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -24,7 +23,7 @@ RESUMES = "the same command resumes the run"
 AGENT = ("graph!", "model!", "format", "api", "max_tokens", "force_environment")
 
 
-@verb(app, "graph", "out", "seed")
+@verb(app, "graph", "out", "seed", out="run")
 def demo(
     given: Given,
     quick: Annotated[bool, Option("--quick", help="Lower figures in two to five minutes.")] = False,
@@ -35,10 +34,10 @@ def demo(
 
     Example: graphwalker demo --out runs/demo
     """
-    from graphwalker.pipeline import DemoConfig, run_demo, shipped_config
+    from graphwalker.demo import DemoConfig, run_demo, shipped_config
 
     chosen = replace(given, config=given.config or shipped_config(quick))
-    run_demo(Path(given.get("output_dir") or "runs/demo"), chosen.settings(DemoConfig))
+    run_demo(chosen.settings(DemoConfig))
 
 
 @verb(

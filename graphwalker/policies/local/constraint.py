@@ -12,7 +12,7 @@ from graphwalker.policies.base import Grammar
 CONTINUES = "\x1d"
 """Begins a token that continues a word, in the tokenizers of our tiny models: any other one that
 begins a word stands after an implied space where a word precedes, and a relation, which is found in
-normalized text, may stand after an implied comma (`training/models/tiny.py`)."""
+normalized text, may stand after an implied comma (`training/tiny/make.py`)."""
 
 WORD = "a"
 """A word that every byte-level vocabulary has."""

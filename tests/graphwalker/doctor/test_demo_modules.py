@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
+from graphwalker.demo import DemoConfig, run_demo
 from graphwalker.errors import UserError
-from graphwalker.pipeline import DemoConfig, run_demo
 
 
 @pytest.mark.parametrize("module", ["torch", "trl"])
@@ -14,5 +14,5 @@ def test_a_demo_without_what_training_needs_is_refused_before_data_is_made(
 ):
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(UserError, match=rf"{module} is not installed: pip install '.*\[train\]'"):
-        run_demo(tmp_path / "demo", DemoConfig())
+        run_demo(DemoConfig(run=str(tmp_path / "demo")))
     assert not (tmp_path / "demo").exists()

@@ -13,7 +13,7 @@ from graphwalker.policies.local.sampling import Cut, draw
 from graphwalker.trajectory import Message
 from tests.support.engine_toy import ASKED, FORMAT, make_model, make_tokenizer
 from tests.support.token_kinds import byte_level, word_piece
-from training.models.tiny import make_tokenizer as make_tiny_tokenizer
+from training.tiny.make import make_tokenizer as make_tiny_tokenizer
 
 NAMES = ["Anna Kovar", "Anna Kövari", "日本 9", "Kovar", "a.b..c", "São—Paulo (m.1)", "<think>"]
 

@@ -38,7 +38,7 @@ SPECIALS += ["<|start_header_id|>", "<|end_header_id|>"]
 
 @pytest.fixture(scope="session")
 def tokenizer():
-    from training.models.tiny import make_tokenizer
+    from training.tiny.make import make_tokenizer
 
     return make_tokenizer(TEXTS, RELATIONS, 900)
 
@@ -207,7 +207,7 @@ def test_every_text_comes_back_unchanged(text, tokenizer) -> None:
 
 
 def test_the_same_texts_make_the_same_tokenizer(tokenizer) -> None:
-    from training.models.tiny import make_tokenizer
+    from training.tiny.make import make_tokenizer
 
     again = make_tokenizer(TEXTS, RELATIONS, 900)
     assert again.backend_tokenizer.to_str() == tokenizer.backend_tokenizer.to_str()
@@ -216,8 +216,8 @@ def test_the_same_texts_make_the_same_tokenizer(tokenizer) -> None:
 def test_a_saved_tiny_agent_loads_by_the_auto_classes(tmp_path) -> None:
     from transformers import AutoModelForCausalLM, AutoTokenizer, Qwen2ForCausalLM
 
-    from training.config import TinyModelConfig
-    from training.models.tiny import make_tiny
+    from training.tiny.config import TinyModelConfig
+    from training.tiny.make import make_tiny
 
     config = TinyModelConfig(vocab_size=900, layers=1, hidden=16, heads=2, intermediate=16)
     folder = make_tiny(config, TEXTS, RELATIONS, tmp_path / "tiny")
@@ -233,7 +233,7 @@ def test_a_saved_tiny_agent_loads_by_the_auto_classes(tmp_path) -> None:
 
 
 def test_a_name_can_be_one_token_and_texts_stay_whole() -> None:
-    from training.models.tiny import make_tokenizer
+    from training.tiny.make import make_tokenizer
 
     names = ["Anna Kovar", "Jedova", "O'Neil Bay", "x"]
     texts = ['get_triples("Anna Kovar", ["a.b.c"])', "Start at Jedova."] * 3

@@ -11,7 +11,6 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("trl")
 
-from safetensors.torch import load_file  # noqa: E402
 from torch.nn.functional import cross_entropy  # noqa: E402
 
 from graphwalker.errors import UserError  # noqa: E402
@@ -154,30 +153,3 @@ def test_a_run_with_all_of_it_resumes_bit_equal(world, whole, tmp_path, step) ->
     assert [[a.get(k) for k in keys] for a in lines(run)] == [
         [a.get(k) for k in keys] for a in lines(whole)
     ]
-
-
-# --- Muon
-
-
-def test_muon_moves_the_matrices_and_resumes_bit_equal(world, tmp_path) -> None:
-    muon = {"optimizer": "muon", "muon_lr": 1e-3, "lr": 1e-4}
-    config = everything(world, tmp_path / "muon", **muon)
-    whole = run_grpo(config).parent
-    before, after = (
-        load_file(f / "model.safetensors") for f in (Path(config.model), whole / "final")
-    )
-    moved = {name: float((after[name] - before[name]).square().mean().sqrt()) for name in before}
-    matrices = [way for name, way in moved.items() if name.endswith("_proj.weight")]
-    # A step of Muon is as long in every matrix, whatever its gradient; AdamW's rate is a tenth.
-    assert min(matrices) > 0.3 * max(matrices) > 0
-    again = everything(world, tmp_path / "again", **muon)
-    resumed = stop_after(whole, again, 2)
-    for found in resumed.glob("best*"):
-        shutil.rmtree(found) if found.is_dir() else found.unlink()
-    run_grpo(again)
-    assert largest_difference(resumed, whole) == 0
-
-
-def test_muon_and_adapters_are_refused_together(world, tmp_path) -> None:
-    with pytest.raises(ValueError, match="muon is for whole weight matrices"):
-        everything(world, tmp_path / "run", optimizer="muon", lora={"r": 4})

@@ -19,9 +19,10 @@ from graphwalker.graphs.base import Entity
 from graphwalker.question import Question
 from graphwalker.tokens.segments import FORMATS, IGNORED
 from graphwalker.trajectory import Message, StopReason, Trajectory, Turn
-from training.config import SftConfig, TinyModelConfig
+from training.config import SftConfig
 from training.runs.command import parse_arguments
 from training.supervised.data import plan_steps, read_rows
+from training.tiny.config import TinyModelConfig
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("trl")
@@ -47,7 +48,7 @@ def walk(number: int, stop: StopReason = StopReason.ANSWERED) -> Trajectory:
 @pytest.fixture(scope="session")
 def place(tmp_path_factory) -> Path:
     """A folder with trajectories and a tiny model."""
-    from training.models.tiny import conversation_texts, make_tiny
+    from training.tiny.make import conversation_texts, make_tiny
 
     folder = tmp_path_factory.mktemp("sft")
     walks = [walk(number) for number in range(64)]

@@ -7,7 +7,6 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("trl")
 
-from pydantic import ValidationError  # noqa: E402
 
 from graphwalker.errors import UserError  # noqa: E402
 from graphwalker.files import read_json  # noqa: E402
@@ -99,8 +98,3 @@ def test_an_adapter_is_not_taken_for_a_model(place, tmp_path) -> None:
     (adapter / "adapter_config.json").write_text("{}")
     with pytest.raises(UserError, match=r"is a LoRA adapter; .*graphwalker merge"):
         run_sft(sft_config(place, tmp_path / "r", model=str(adapter)))
-
-
-def test_muon_and_adapters_are_refused_together(place, tmp_path) -> None:
-    with pytest.raises(ValidationError, match="lora needs optimizer=adamw"):
-        sft_config(place, tmp_path / "r", lora=LORA, optimizer="muon")

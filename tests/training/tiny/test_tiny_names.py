@@ -1,6 +1,6 @@
 """Names that are one token each: whole words alone, found among tens of thousands."""
 
-from training.models.tiny import make_tokenizer
+from training.tiny.make import make_tokenizer
 
 
 def test_a_name_inside_a_longer_word_does_not_cut_what_is_learned() -> None:

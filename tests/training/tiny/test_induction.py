@@ -5,8 +5,8 @@ import torch
 
 from graphwalker.config import parse_config
 from graphwalker.errors import UserError
-from training.config import TinyModelConfig
-from training.models.tiny import make_model, make_tokenizer
+from training.tiny.config import TinyModelConfig
+from training.tiny.make import make_model, make_tokenizer
 
 WORDS = [f"word{a}{b}" for a in "abcdefghijklmnopqrst" for b in "abcdefghijklmnopqrst"]
 

@@ -12,7 +12,7 @@ from graphwalker.graphs.relations import shown_relations
 from graphwalker.trajectory import Trajectory
 
 if TYPE_CHECKING:
-    from training.config import TinyModelConfig
+    from training.tiny.config import TinyModelConfig
 
 TEXTS = 2000
 """Trajectories that the tokenizer learns its words from."""
@@ -28,7 +28,7 @@ def make_tiny_model(
 ) -> Path:
     """Write the model to the folder `out`, unless it is there. Its tokenizer learns the words of
     the trajectories in `corpus`, of `texts` and of the graph's names."""
-    from training.models.tiny import conversation_texts, make_tiny
+    from training.tiny.make import conversation_texts, make_tiny
 
     shown = islice(read_records(corpus, Trajectory.from_json), TEXTS)
     names = (graph.entity_at(number).name for number in range(graph.size))

@@ -15,8 +15,9 @@ from graphwalker.protocols.tags import TAGS, TagProtocol
 from graphwalker.tokens.segments import FORMATS
 from graphwalker.tools.walker import EXAMPLES
 from graphwalker.trajectory import Trajectory
-from training.config import TinyModelConfig
-from training.models.mimetic import plant_induction
+from training.tiny.config import TinyModelConfig
+from training.tiny.induction import plant_induction
+from training.tiny.optimizer import MARK
 
 PIECES = TagProtocol(EXAMPLES).pieces()
 """One token for each. Tiny models speak to GraphWalker's tools alone."""
@@ -137,6 +138,8 @@ def make_model(config: TinyModelConfig, tokenizer: Any) -> Any:
         pad_token_id=tokenizer.pad_token_id,
         dtype="float32",
     )
+    if config.muon:
+        setattr(shape, MARK, True)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
         model = Qwen2ForCausalLM(shape)

@@ -4,7 +4,11 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from training.models.optimizers import muon_adamw, orthogonal  # noqa: E402
+from graphwalker.errors import UserError  # noqa: E402
+from support.run_toys import SHAPE  # noqa: E402
+from training.config import SftConfig  # noqa: E402
+from training.tiny.make import make_model, make_tokenizer  # noqa: E402
+from training.tiny.optimizer import MuonAdamW, muon_adamw, orthogonal, own_optimizer  # noqa: E402
 
 
 def network(seed: int = 0) -> torch.nn.Sequential:
@@ -72,3 +76,25 @@ def test_a_reloaded_state_takes_the_same_steps(tmp_path) -> None:
     train(again, reloaded, 5)
     for one, other in zip(model.parameters(), again.parameters(), strict=True):
         assert torch.equal(one, other)
+
+
+def own(muon: bool, marked: bool = True):
+    """The optimizer that a trainer takes for a tiny model."""
+    shape = SHAPE.model_copy(update={"muon": marked})
+    model = make_model(shape, make_tokenizer(["a b c"], [], 700))
+    config = SftConfig(model="m", data=("d",), output_dir="o", lr=0.02)
+    return own_optimizer(model, config, muon)
+
+
+def test_only_a_model_with_the_mark_brings_an_optimizer() -> None:
+    assert own(muon=True, marked=False) is None
+    sft, grpo = own(muon=True), own(muon=False)
+    assert isinstance(sft, MuonAdamW) and grpo and not isinstance(grpo, MuonAdamW)
+    assert [group["lr"] for group in sft.param_groups] == [0.025, 0.02]
+    assert {group["eps"] for group in (*sft.param_groups, *grpo.param_groups)} == {1e-5}
+
+
+def test_matrices_that_are_cut_up_are_refused(monkeypatch) -> None:
+    monkeypatch.setenv("ACCELERATE_USE_FSDP", "true")
+    with pytest.raises(UserError, match=r"whole matrices; use configs/accelerate/ddp\.yaml"):
+        own(muon=True)

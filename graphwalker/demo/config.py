@@ -1,0 +1,61 @@
+"""The config of the whole road, as `graphwalker demo` reads it, and where the shipped ones lie."""
+
+from pathlib import Path
+from typing import Any
+
+from graphwalker.config import Config
+from graphwalker.errors import UserError
+
+Settings = dict[str, Any]
+
+
+class DemoConfig(Config):
+    """`graphwalker demo`: the sections of configs/demo.yaml, each checked by its own stage."""
+
+    seed: int = 0
+    """Another seed is another world, other data, weights and draws: ten times this number is added
+    to the seed of every section."""
+    run: str = "runs/demo"
+    """Folder of the run."""
+    graph: str = ""
+    """Graph to walk. Where nothing lies at this path inside the run, a fictional world is made."""
+    model: str = ""
+    """Model to start from. Where nothing lies at this path inside the run, a tiny one is made."""
+    environment: Settings = {}
+    """Tools, limits and prompt, which the other sections refer to."""
+    teacher: Settings = {}
+    """The chat model that words questions and thoughts; without an address the phrase bank does."""
+    jobs: Settings = {}
+    """What `graphwalker jobs submit` tells Slurm; the demo needs no jobs."""
+    synth: Settings = {}
+    """GraphSynth, for stage 1 (see `graphwalker config synth`)."""
+    rl: Settings = {}
+    """Certified questions, for the experts."""
+    practice: Settings = {}
+    """Certified questions for GRPO."""
+    test: Settings = {}
+    """Questions whose topic entities no training question has."""
+    test_words: Settings = {}
+    """The same in wordings that no demonstration has."""
+    experts: Settings = {}
+    """GraphRoll, for stage 2 (see `graphwalker config experts`)."""
+    sft1: Settings = {}
+    """SFT stage 1 (see `graphwalker config sft`)."""
+    sft2: Settings = {}
+    """SFT stage 2."""
+    grpo: Settings = {}
+    """GRPO (see `graphwalker config grpo`)."""
+    eval: Settings = {}
+    """Evaluation, of every stage in turn (see `graphwalker config eval`)."""
+    benchmarks: dict[str, str] = {}
+    """Question files (name: path) that the agent answers greedily before and after GRPO, besides
+    the test questions."""
+
+
+def shipped_config(quick: bool) -> Path:
+    """The demo's settings, from the source tree or the installed package."""
+    here, name = Path(__file__).parents[1], "demo-quick.yaml" if quick else "demo.yaml"
+    for folder in (here.parent / "configs", here / "configs"):
+        if (folder / name).is_file():
+            return folder / name
+    raise UserError(f"{name} is missing from this installation: reinstall graphwalker")

@@ -1,0 +1,70 @@
+"""The settings of a tiny model that is made from nothing."""
+
+from pydantic import Field, model_validator
+
+from graphwalker.config import Config
+
+
+class TinyModelConfig(Config):
+    """A small Qwen2 made from nothing, with a tokenizer trained on our own text."""
+
+    vocab_size: int = Field(default=4096, ge=300)
+    """Tokens at most: 256 bytes, protocol tags, relation ids and learned words."""
+    atomic_relations: bool = True
+    """Each relation id is one token (3 times faster to learn than ids spelled out)."""
+    atomic_names: bool = False
+    """Each entity name of the graph is one token, so that a name is copied in one step. For small
+    worlds: the vocabulary must hold them all, and training must show them all. A name that it never
+    showed is copied wrongly (docs/training.md, MetaQA)."""
+    layers: int = Field(default=4, ge=1)
+    """Transformer layers."""
+    hidden: int = Field(default=128, ge=8)
+    """Width of the residual stream."""
+    heads: int = Field(default=2, ge=1)
+    """Attention heads; they must divide `hidden` into even sizes."""
+    kv_heads: int = Field(default=0, ge=0)
+    """Heads of keys and values, shared by groups of attention heads; fewer make rollouts faster.
+    0: as many as `heads`."""
+    intermediate: int = Field(default=512, ge=8)
+    """Width of the feed-forward layers."""
+    rope_theta: float = Field(default=1_000_000.0, gt=0)
+    """Base of the rotary positions. High, as small heads match names by what turns slowly."""
+    init_std: float = Field(default=0.06, gt=0)
+    """Spread of the initial weights; a narrow model learns slowly from the usual 0.02."""
+    induction: bool = False
+    """Start with an induction circuit in the first two layers, which copies from the context
+    (`training/tiny/induction.py`); it saves most of the tokens that learning to copy names
+    takes."""
+    muon: bool = False
+    """SFT of this model takes Muon for the matrices (`training/tiny/optimizer.py`), which halves
+    the tokens that a random start needs."""
+    max_position: int = Field(default=4096, ge=16)
+    """Longest context, in tokens."""
+    seed: int = 0
+    """Initial weights."""
+
+    @model_validator(mode="after")
+    def _heads_divide(self) -> "TinyModelConfig":
+        if self.hidden % (2 * self.heads):
+            raise ValueError(f"hidden {self.hidden} is not a multiple of 2 * heads ({self.heads})")
+        if self.kv_heads and self.heads % self.kv_heads:
+            raise ValueError(f"kv_heads {self.kv_heads} do not divide heads {self.heads}")
+        if self.induction and (self.layers < 2 or self.heads > 2 or self.kv_heads not in (0, 2)):
+            raise ValueError(
+                "induction needs 2 or more layers, 1 or 2 heads, and no shared kv_heads"
+            )
+        return self
+
+
+def demo_model(relations: int, seed: int) -> TinyModelConfig:
+    """Return the shape of the demo's model, for a graph of so many relations."""
+    return TinyModelConfig(
+        vocab_size=max(4096, 2048 + 2 * relations),
+        layers=3,
+        hidden=128,
+        heads=2,
+        intermediate=384,
+        induction=True,
+        muon=True,
+        seed=seed,
+    )
