@@ -230,6 +230,7 @@ def whole(cluster, place, virtuoso):
     return run
 
 
+@pytest.mark.slow
 def test_the_whole_road_runs_over_a_virtuoso_as_a_chain_of_jobs(cluster, whole):
     code, _ = jobs(cluster, "status", str(whole))
     assert code == 0, logs(whole)
@@ -242,6 +243,7 @@ def test_the_whole_road_runs_over_a_virtuoso_as_a_chain_of_jobs(cluster, whole):
     assert jobs(cluster, "retry", str(whole))[0] == 0 and not cluster.say("squeue", "-h").strip()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif("ROAD_TIME" not in os.environ, reason="long: set ROAD_TIME=1 (minutes a job)")
 def test_short_time_limits_and_a_cancelled_job_end_in_the_same_files(
     cluster, place, whole, virtuoso
