@@ -60,7 +60,7 @@ def demo_model(relations: int, seed: int) -> TinyModelConfig:
     """Return the shape of the demo's model, for a graph of so many relations."""
     return TinyModelConfig(
         vocab_size=max(4096, 2048 + 2 * relations),
-        layers=3,
+        layers=4,
         hidden=128,
         heads=2,
         intermediate=384,
