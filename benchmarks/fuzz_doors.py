@@ -6,6 +6,7 @@ python -m benchmarks.fuzz_doors --seconds 60 --seed 0
 import argparse
 import json
 import logging
+import os
 import random
 import sys
 import tempfile
@@ -17,6 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.record import record
+from data_pipeline.verification.replay import Replayer
+from graphwalker.agents.environment import EnvironmentConfig
+from graphwalker.agents.model_environment import settings_for, write_environment
 from graphwalker.api.terminal import printable
 from graphwalker.config import Config, load_config
 from graphwalker.datasets.base import load_questions
@@ -47,6 +51,7 @@ PIECES = [
     b"\xed\xa0\x80",
     b"1e999", b"-0", b"9" * 400, b"null", b"true", b"NaN", b"${oc.env:HOME}", b"${a}", b": ", b"- ",
     b"<http://a/b>", b"_:x", b'"x"@en', b"^^", b" .\n", b"\t", b"\n", b"\r\n",
+    b"evil:run", b'"ranker": "evil:run"', b'"preset": "evil:run"', b'"prompt": "/etc/hostname"',
     b",", b'""', b'",', b"\n\"", b"\x1b]52;c;", b"\xe2\x80\xae",
 ]  # fmt: skip
 
@@ -72,6 +77,14 @@ def seeds(world: Path) -> dict[str, list[bytes]]:
     value = {"type": "uri", "value": "http://x/y"}
     rows = {"head": {"vars": ["k"]}, "results": {"bindings": [{"k": value, "n": value}]}}
     line = json.dumps({**question, "names": names}).encode() + b"\n"
+    about = {"environment": "graphwalker", "prompt": "compact", "options": {}, "ranker": "stems"}
+    walk = {
+        "id": "q1#0", "question": question, "agent": "a", "policy": "p", "turns": [],
+        "answer": ["Oslo"], "stop": "answered", "sample": 0, "provenance": about,
+    }  # fmt: skip
+    environment = EnvironmentConfig(ranker="stems", layers={"languages": ["en"]})  # type: ignore[arg-type]
+    model = write_environment(world / "model", environment, format={"base": "chatml"})
+    run = {"config": {"environment": environment.whole()}}
     return {
         "actions": [b'<think> a </think>\n<kg-query> get_relations("Ada") </kg-query>'],
         "loose JSON": [b'Here: ```json\n["a.b", "c.d",]\n```', b'{"a": ["b"]}'],
@@ -87,6 +100,9 @@ def seeds(world: Path) -> dict[str, list[bytes]]:
             b":START_ID,:END_ID,:TYPE\na,b,R\n",
         ],
         "property JSON": [b'{"type": "node", "id": "a", "properties": {"k": [1]}}\n'],
+        "provenance": [json.dumps(walk).encode() + b"\n"],
+        "model settings": [model.read_bytes()],
+        "run settings": [json.dumps(run).encode()],
         "tables": [b'person,knows\nAda,"Bo;Cy"\n', b"head,relation,tail\na,r,b\n"],
         "terminal": [b"Ada \x1b[2J Oslo"],
     }  # fmt: skip
@@ -131,6 +147,22 @@ def doors(folder: Path) -> dict[str, Door]:
         for block, found in reader.blocks(0):
             assert block.last >= block.first and len(found.heads) == len(found.tails)
 
+    def settings(data: bytes, name: str, read: Callable[[Path], object]) -> None:
+        try:
+            read(file(data, name))
+        finally:
+            (folder / name).unlink()
+            assert "evil" not in sys.modules, "a name in a file ran"
+
+    toy = MemoryGraph([("m.1", "a.b.c", "m.2")], {"m.1": "Ada", "m.2": "Oslo"})
+
+    def replay(path: Path) -> None:
+        for one in read_jsonl(path):
+            list(Replayer(toy, path, {}).faults(Trajectory.from_json(one)))
+
+    def model(path: Path) -> object:
+        return settings_for(path.parent, EnvironmentConfig(), "inline", 9, ())
+
     def terminal(data: bytes) -> None:
         shown = printable(text(data))
         assert not any((ord(c) < 32 and c not in "\t\n") or 0x7F <= ord(c) < 0xA0 for c in shown)
@@ -149,6 +181,11 @@ def doors(folder: Path) -> dict[str, Door]:
         "property CSV": lambda data: rows(data, "p.csv", "property"),
         "property JSON": lambda data: rows(data, "p.json", "property"),
         "tables": lambda data: rows(data, "t.csv", "triples"),
+        "provenance": lambda data: settings(data, "walks.jsonl", replay),
+        "model settings": lambda data: settings(data, "graphwalker.json", model),
+        "run settings": lambda data: settings(
+            data, "run.json", lambda path: Replayer(toy, path.with_name("walks.jsonl"), {})
+        ),
         "terminal": terminal,
     }
 
@@ -220,10 +257,13 @@ def main() -> int:
     parser.add_argument("--door", default="", help="only this one")
     parser.add_argument("--out", type=Path, help="folder of the record; other doors' figures stay")
     given = parser.parse_args()
+    given.out = given.out and given.out.resolve()
     logging.disable(logging.WARNING)  # rejected lines are told, each by its own
     failed, figures = 0, dict[str, Any]()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+        (folder / "evil.py").write_text("def run(*_):\n    return ()\n", encoding="utf-8")
+        os.chdir(folder)
         first, known = seeds(make_world(folder)), doors(folder)
         if given.door and given.door not in known:
             raise UserError(f"--door {given.door}: known: {', '.join(known)}")

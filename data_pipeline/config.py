@@ -19,8 +19,10 @@ from data_pipeline.walks.sampler import STRUCTURES
 from data_pipeline.wording.composition.questions import STYLES
 from graphwalker.agents.environment import EnvironmentConfig
 from graphwalker.config import Config
+from graphwalker.datasets.registry import QuestionsFormat
 from graphwalker.policies.config import PolicyConfig
 from graphwalker.query.constraint import CONSTRAINED
+from graphwalker.trust import Address, FilePath, FilePaths, PlainTexts, PlainWeights, TrustedFolders
 
 # GraphWalker Table 6, the structures of GraphSynth.
 # It has no one-hop questions, which most real questions are: a weight of 0 that may be set.
@@ -72,13 +74,13 @@ class SamplingConfig(Config):
     there."""
     literals: bool = False
     """Whether a date or a number may be the answer."""
-    seeds_file: str = ""
+    seeds_file: FilePath = ""
     """File of the entity ids that walks may start from, one a line. Empty: every named entity of
     the graph."""
-    predicates_file: str = ""
+    predicates_file: FilePath = ""
     """File of the relation ids that walks may take: one a line, or a published whitelist (a JSON
     list of ids or IRIs, plain or .gz). Empty: all relations of the graph."""
-    phrases_file: str = ""
+    phrases_file: FilePath = ""
     """TOML file of one's own words for relations, as `graphwalker phrases` writes it. They win over
     all others."""
     plausibility: PlausibilityConfig = PlausibilityConfig()
@@ -87,7 +89,7 @@ class SamplingConfig(Config):
     """Share of the phrases that are vague: they could mean more than one relation."""
     unchecked: tuple[Literal["quality", "ambiguous_reading"], ...] = ()
     """Checks of a question that are not made, to measure what they are worth."""
-    styles: dict[str, float] = STYLES
+    styles: PlainWeights = STYLES
     """Weights of the styles of a question of one hop: `casual` (as typed into a search box, where
     the phrase bank has such words), `plain` and `formal`. One that is not given keeps its own."""
     informal: float = Field(default=0.1, ge=0.0, le=1.0)
@@ -115,7 +117,7 @@ class SamplingConfig(Config):
     """Number of worker processes. The files are the same for any number."""
     engine: Literal["processes", "ray"] = "processes"
     """Where workers run: on this machine, or as actors of a Ray cluster. The files are the same."""
-    ray_address: str = ""
+    ray_address: Address = ""
     """Address of the Ray cluster, such as `node1:6379` or `auto`. Empty: `RAY_ADDRESS`, else Ray is
     started on this machine."""
 
@@ -163,7 +165,7 @@ class SynthConfig(SamplingConfig):
 
     count: int = Field(default=5000, ge=1)
     """Number of records to make."""
-    mix: dict[str, float] = TABLE_6
+    mix: PlainWeights = TABLE_6
     """Weight of each structure; defaults to the counts of GraphWalker Table 6. `mix.2-hop=5000`
     changes one entry, `mix.5-hop=0` takes a structure out, `mix={2-hop: 1, 2I: 1}` replaces the
     whole."""
@@ -179,7 +181,7 @@ class SynthConfig(SamplingConfig):
     """Number of attempts in a row without a record after which a structure is given up: the graph
     has no more questions of it, and the other structures take its place. Before that, after each
     third of them, the rule of `plausibility` gives way by one step."""
-    against: tuple[str, ...] = ()
+    against: FilePaths = ()
     """Files of test questions, ours or published. What comes too close to one of them is replaced
     while the corpus is made."""
     contamination: ContaminationConfig = ContaminationConfig()
@@ -201,12 +203,12 @@ class BenchConfig(SynthConfig):
 
     count: int = Field(default=1766, ge=1)
     """Number of questions to make."""
-    mix: dict[str, float] = TABLE_7
+    mix: PlainWeights = TABLE_7
     """Weight of each structure; defaults to GraphWalker Table 7."""
     split: Literal["train", "test-entity", "test-path", "test-wording", "any"] = "test-entity"
     """Which side of the hold-out to sample. No training corpus of the same `splits` has the topic
     entities of `test-entity`, nor the relation paths of `test-path`."""
-    unseen: tuple[str, ...] = ("IP", "PI")
+    unseen: PlainTexts = ("IP", "PI")
     """Structures that a training corpus may not hold (GraphWalker Figure 9)."""
 
     @field_validator("against")
@@ -231,7 +233,7 @@ class ExpertConfig(Config):
     """Seed of the expert's errors and of a policy's sampling."""
     count: int = Field(default=2000, ge=1)
     """Number of trajectories to keep."""
-    mix: dict[str, float] = CWQ_LIKE
+    mix: PlainWeights = CWQ_LIKE
     """Weight of each structure in the stratified sample. Empty: the shares of the question file
     (of its question types, in CWQ)."""
     tries: int = Field(default=1, ge=1)
@@ -247,7 +249,7 @@ class ExpertConfig(Config):
     policy: PolicyConfig | None = None
     """The model that is the expert, local or behind an API (`policy.api.base_url`), on questions of
     any dataset. None: the built-in expert, on certified questions."""
-    questions_format: str = "auto"
+    questions_format: QuestionsFormat = "auto"
     """The dataset's name where the question file of a policy does not show it."""
     winnable: bool = False
     """Whether to leave out the questions that nobody could answer in this environment, as
@@ -260,10 +262,13 @@ class ExpertConfig(Config):
     """Number of a policy's episodes under way at once."""
     force_environment: bool = False
     """Whether a model may run in another preset than the one that it was trained for."""
+    trust: TrustedFolders = ()
+    """Folders of models and data whose files may name code, paths, addresses and variables
+    (`docs/threat-model.md`). What they name is told before it is used."""
     error_rate: float = Field(default=0.8, ge=0.0, le=1.0)
     """Share of the built-in expert's episodes with an injected error, on top of its honest wrong
     readings."""
-    injected_errors: tuple[str, ...] = INJECTED_ERRORS
+    injected_errors: PlainTexts = INJECTED_ERRORS
     """Kinds of injected errors to draw from. A kind named twice is drawn twice as often. With tools
     that look one way (`search-on-graph`, `kg-r1`, `graphwalker-code`) the oracle errs, by default
     in every kind that they allow, `wrong_side` among them."""
@@ -280,7 +285,7 @@ class ExpertConfig(Config):
     """Number of worker processes. The file is the same for any number."""
     engine: Literal["processes", "ray"] = "processes"
     """Where workers run: on this machine, or as actors of a Ray cluster. The file is the same."""
-    ray_address: str = ""
+    ray_address: Address = ""
     """Address of the Ray cluster, such as `node1:6379` or `auto`. Empty: `RAY_ADDRESS`, else Ray is
     started on this machine."""
 

@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from graphwalker.config import Config, write_config
 from graphwalker.errors import UserError
 from graphwalker.files import read_json, write_json
+from graphwalker.trust import runs_more
 
 log = logging.getLogger(__name__)
 
@@ -258,11 +259,14 @@ def _completed(found: Any, now: Any, free: Collection[str]) -> Any:
     """A stored config with the defaults of what was not written down."""
     if not isinstance(now, Config) or not isinstance(found, dict):
         return found
+    stored = cast("dict[str, Any]", found)
     try:
-        return _dumped(type(now).model_validate(found), free)
+        # Validation runs the code of a preset of one's own: only one that is typed now may run.
+        if not runs_more(type(now), stored, now.model_dump(mode="json")):
+            return _dumped(type(now).model_validate(stored), free)
     except ValidationError:  # a setting that is gone: the comparison names it
-        stored = cast("dict[str, Any]", found)
-        return {key: value for key, value in stored.items() if key not in free}
+        pass
+    return {key: value for key, value in stored.items() if key not in free}
 
 
 def _difference(found: Any, now: Any, places: Collection[str], key: str = "") -> str:

@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 from graphwalker.agents.environment import EnvironmentConfig
 from graphwalker.config import Config
 from graphwalker.tokens.formats import FormatSetting
+from graphwalker.trust import TrustedFolders
 from training.trl_names import BARE_NAMES
 
 
@@ -45,6 +46,9 @@ class TrainingConfig(Config):
     of the model, as its graphwalker.json says (GRPO)."""
     force_environment: bool = False
     """Train in another preset's environment than the demonstrations or the model have."""
+    trust: TrustedFolders = ()
+    """Folders of models and data whose files may name code, paths, addresses and variables
+    (`docs/threat-model.md`). What they name is told before it is used."""
     allow_cpu: bool = False
     """Train on the CPU where Slurm, CUDA_VISIBLE_DEVICES or the layout promise GPUs that PyTorch
     does not see. Otherwise such a run ends before it starts."""

@@ -56,6 +56,7 @@ FREE_KEYS = (
     "save_steps",
     "steps",
     "threads",
+    "trust",
     "vllm",
 )
 """Settings that may differ when a run resumes."""

@@ -39,6 +39,7 @@ FREE_KEYS = (
     "report_to",
     "save_steps",
     "threads",
+    "trust",
 )
 """Settings that may differ when a run resumes."""
 
@@ -69,6 +70,7 @@ def _train(config: SftConfig, out: Path) -> Path:
 
     disable_progress_bar()  # "Loading weights": ours is the only bar
     set_threads(config.threads)
+    config = in_their_environment(config)
     try:
         tokenizer = AutoTokenizer.from_pretrained(config.model)
     except OSError:
@@ -80,7 +82,6 @@ def _train(config: SftConfig, out: Path) -> Path:
         claim_facts(out, "data", facts)
         write_json(out / "lengths.json", rows.length_report(config.max_length))
         log.info("%s", ", ".join(f"{name} {value:,}" for name, value in facts.items()))
-    config = in_their_environment(config)
     check_evaluation(config, rows.longest_turn)
     if rank() == 0:
         write_sft_environment(config, rows.longest_turn)

@@ -1,8 +1,11 @@
 """Settings of contamination: from where on a question counts as one of the test's."""
 
+from typing import Annotated
+
 from pydantic import Field
 
 from graphwalker.config import Config
+from graphwalker.trust import RUNS, ByHand
 
 
 class ContaminationConfig(Config):
@@ -16,7 +19,7 @@ class ContaminationConfig(Config):
     letters: float = Field(default=0.7, gt=0.0, le=1.0)
     """Share of letter trigrams (inside words) in common from which two questions are near copies:
     finds another order of the words, and a letter that was changed."""
-    embedding: str = ""
+    embedding: Annotated[str, ByHand(RUNS, "tfidf".__eq__)] = ""
     """Empty: none. `tfidf`, or a sentence-transformers model by its folder."""
     threshold: float = Field(default=0.85, gt=0.0, le=1.0)
     """Cosine similarity of embeddings from which two questions are the same (the paper's)."""

@@ -19,7 +19,7 @@ from graphwalker.ranking.load import trained_ranker
 from graphwalker.runs import claim, locked, mend_config, stored_facts
 
 RUN, DROPPED = "run.json", "dropped.jsonl"
-IRRELEVANT = ("workers", "engine", "ray_address", "force_environment")
+IRRELEVANT = ("workers", "engine", "ray_address", "force_environment", "trust")
 """Settings that do not change what is made."""
 CONTENTS = {
     "against": "config.against",

@@ -5,6 +5,7 @@ from typing import Any
 from pydantic import Field
 
 from graphwalker.policies.chat.config import OptionalChatConfig
+from graphwalker.trust import Address, FilePath
 
 HOW = ("api_key_env", "base_url", "concurrency", "timeout_s", "retries", "backoff_s")
 RATES = ("max_backoff_s", "requests_per_minute", "tokens_per_minute", "prices", "cache_dir")
@@ -15,7 +16,7 @@ NOT_THE_MAKING = frozenset((*HOW, *RATES, "give_up_after"))
 class ChatWorkConfig(OptionalChatConfig):
     """What the teacher and a judge of one's own have in common."""
 
-    base_url: str = ""
+    base_url: Address = ""
     """Address up to and without `/chat/completions`. Empty: no such model."""
     temperature: float = Field(default=0.7, ge=0.0, le=2.0)
     """Of questions and thoughts; scores and rankings are always drawn at 0."""
@@ -30,9 +31,9 @@ class ChatWorkConfig(OptionalChatConfig):
     """So many answers of one kind in a row that are of no use end the run: they cannot be read, or
     are questions in another language, without their topic entity, or with other faults on the
     surface. Questions that the judge refuses end it after five times as many."""
-    prompts_dir: str = ""
+    prompts_dir: FilePath = ""
     """A folder with your own prompts, under the names of ours; what is not there is ours."""
-    cache_dir: str = ""
+    cache_dir: FilePath = ""
     """Where answers are kept, for several runs to share. Empty: a folder in the run's own."""
 
 

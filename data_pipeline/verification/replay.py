@@ -1,7 +1,7 @@
 """Replay: the calls of a trajectory made again, in the environment that it was made in."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from graphwalker.files import read_json
 from graphwalker.graphs.base import KnowledgeGraph
 from graphwalker.policies.base import Completion
 from graphwalker.trajectory import Trajectory, Turn
+from graphwalker.trust import accepted
 
 RUN = "run.json"
 """What the run of a folder was made from, its environment among it."""
@@ -21,20 +22,27 @@ CUT_OFF = "Error malformed: your message was cut off"
 class Replayer:
     """Environments of one graph, as the trajectories of one file need them."""
 
-    def __init__(self, graph: KnowledgeGraph, folder: Path, given: Mapping[str, Any]) -> None:
-        """`folder` is where the file lies: its run names the limits of the tools. `given` are
-        settings of the environment that win over it, as a person gave them.
+    def __init__(
+        self,
+        graph: KnowledgeGraph,
+        file: Path,
+        given: Mapping[str, Any],
+        trust: Sequence[str] = (),
+    ) -> None:
+        """The run beside the file names the limits of the tools. `given` are settings of the
+        environment that win over it, as a person gave them.
 
-        Raises `UserError` for settings that are none.
+        Raises `UserError` for settings that are none, and for names that a file may not choose
+        (`graphwalker.trust`).
         """
-        self._graph, self._given = graph, dict(given)
-        self._of_run, self.named_by = run_environment(folder)
-        self._known: dict[str, Environment] = {}
-
-    @property
-    def asks_a_model(self) -> bool:
+        self._graph, self._file, self._given, self._trust = graph, file, dict(given), trust
+        found, self.named_by = run_environment(file.parent)
+        reranker = {**found, **given}.get("reranker")
+        self.asks_a_model = isinstance(reranker, Mapping) and bool(reranker.get("base_url"))
         """Whether a chat model chooses what is listed: replaying would ask, and pay, it again."""
-        return self._config({}).reranker.chats
+        self._of_run = {} if self.asks_a_model else self._accepted(found, file.parent / RUN)
+        self._config({})
+        self._known: dict[str, Environment] = {}
 
     def faults(self, trajectory: Trajectory) -> Iterator[tuple[str, str]]:
         """What the environment shows otherwise than the record, turn by turn."""
@@ -55,8 +63,15 @@ class Replayer:
         return self._known[key]
 
     def _config(self, names: Mapping[str, Any]) -> EnvironmentConfig:
-        settings = {**names, **self._of_run, **self._given}
+        own = {key: value for key, value in names.items() if key not in self._of_run}
+        settings = {**self._accepted(own, self._file), **self._of_run, **self._given}
         return parse_config(EnvironmentConfig, settings, self.named_by)
+
+    def _accepted(self, found: Mapping[str, Any], source: Path) -> dict[str, Any]:
+        given, trust = self._given, self._trust
+        return accepted(
+            EnvironmentConfig, found, source, given=given, trust=trust, prefix="environment."
+        )
 
 
 def run_environment(folder: Path) -> tuple[dict[str, Any], str]:

@@ -1,7 +1,7 @@
 """Verification: every record of a data file, executed again on the graph that it was made from."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,11 +38,13 @@ def verify_file(
     *,
     replay: bool = True,
     environment: Mapping[str, Any] | None = None,
+    trust: Sequence[str] = (),
 ) -> FileVerdict:
     """Execute every record of walks, questions or trajectories again, one at a time.
 
     The calls of a trajectory are made again, in the environment of the run that its folder names;
-    `environment` holds settings that win over that one, `replay=False` leaves this out. Each
+    `environment` holds settings that win over that one, `trust` the folders whose files may name
+    code, paths and addresses (`graphwalker.trust`), `replay=False` leaves this out. Each
     record is compared with the digest that was written with it, the whole file with the one on its
     data card. `max_answers`: the uniqueness bound, more answers than that are a failure; no bound
     if `None`. Raises `UserError` for a file that is empty or holds other records, `GraphError` when
@@ -51,7 +53,7 @@ def verify_file(
     started = time.perf_counter()
     total = count_lines(path) if progress else 0
     verdict, first_fault = FileVerdict(), ""
-    replayer = Replayer(graph, path.parent, environment or {}) if replay else None
+    replayer = Replayer(graph, path, environment or {}, trust) if replay else None
     if replayer and replayer.asks_a_model:
         verdict.notes.append("observations: not replayed, a chat model reranks what is listed")
         replayer = None

@@ -25,6 +25,7 @@ from graphwalker.policies.chat.policy import ChatPolicy
 from graphwalker.policies.config import PolicyConfig, policy_identity, policy_name
 from graphwalker.policies.load import WITHOUT_MODEL, check_questions, load_policy
 from graphwalker.question import Question
+from graphwalker.trust import TrustedFolders
 from graphwalker.workers import worker_number
 
 
@@ -60,6 +61,9 @@ class EvalConfig(Config):
     so (`graphwalker.json`), as are `max_tokens` and `policy.format`."""
     force_environment: bool = False
     """Whether the model may run in another preset than the one that it was trained for."""
+    trust: TrustedFolders = ()
+    """Folders of models and data whose files may name code, paths, addresses and variables
+    (`docs/threat-model.md`). What they name is told before it is used."""
     limit: int = Field(default=0, ge=0)
     """Number of questions to use, from the start of the file. 0: all."""
     samples: int = Field(default=0, ge=0)

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from functools import cached_property
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 from pydantic import SerializerFunctionWrapHandler, model_serializer, model_validator
 from pydantic_core import to_jsonable_python
@@ -10,7 +10,7 @@ from pydantic_core import to_jsonable_python
 from graphwalker.agents.preset import AgentSettings, Preset
 from graphwalker.agents.prompt import Prompt
 from graphwalker.agents.registry import find_preset, presets
-from graphwalker.config import parse_config
+from graphwalker.config import Config, parse_config
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import KnowledgeGraph
 from graphwalker.graphs.views.settings import with_layers
@@ -18,6 +18,7 @@ from graphwalker.named import is_own
 from graphwalker.question import Question
 from graphwalker.ranking.load import load_ranker, trained_ranker
 from graphwalker.tools.base import ToolBox
+from graphwalker.trust import RUNS, ByHand
 
 
 class EnvironmentConfig(AgentSettings):
@@ -32,9 +33,17 @@ class EnvironmentConfig(AgentSettings):
 
     block = "environment"
 
-    preset: str = "graphwalker"
+    preset: Annotated[str, ByHand(RUNS, lambda name: not is_own(str(name)))] = "graphwalker"
     """Which environment this is, as `graphwalker agents` lists them: `graphwalker`,
     `graphwalker-wide`, `search-on-graph`, ..., or `module:NAME` of your own `Preset`."""
+
+    @classmethod
+    def open_section(cls, key: str, values: Mapping[str, Any]) -> type[Config] | None:
+        """The model of `options`, which the preset among the values has (`graphwalker.trust`)."""
+        if key != "options":
+            return None
+        known = presets().get(str(values.get("preset", cls.model_fields["preset"].default)))
+        return known.options if known else None
 
     @model_validator(mode="after")
     def _with_the_defaults_of_its_preset(self) -> Self:

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.preset import Preset
-from graphwalker.agents.prompt import MODEL_FILE, prompt_text
+from graphwalker.agents.prompt import MODEL_FILE, is_shipped, prompt_text
 from graphwalker.agents.registry import find_preset, presets
 from graphwalker.config import Config, parse_config
 from graphwalker.errors import UserError
@@ -20,7 +20,8 @@ from graphwalker.files import read_json, write_json
 from graphwalker.named import is_own
 from graphwalker.policies.config import PolicyConfig
 from graphwalker.ranking.load import is_folder, ranker_digest
-from graphwalker.tokens.formats import FormatSetting
+from graphwalker.tokens.formats import FormatConfig, FormatSetting, chat_format
+from graphwalker.trust import accepted, names_in
 
 log = logging.getLogger(__name__)
 
@@ -69,7 +70,8 @@ class ModelEnvironment(Config):
     preset_version: int
     environment: dict[str, Any]
     """Every setting of the environment, as a config writes it."""
-    format: FormatSetting
+    format: str | dict[str, Any]
+    """As `FormatConfig` describes it; checked where it is used, since it may name a file."""
     prompt: PromptRecord
     ranker: RankerRecord = RankerRecord()
     limits: CompletionLimits = CompletionLimits()
@@ -146,7 +148,9 @@ def read_environment(folder: Path | str) -> ModelEnvironment | None:
     return parse_config(ModelEnvironment, data, str(path))
 
 
-def environment_of(model: Path | str, environment: EnvironmentConfig) -> EnvironmentConfig:
+def environment_of(
+    model: Path | str, environment: EnvironmentConfig, trust: Sequence[str] = ()
+) -> EnvironmentConfig:
     """The environment of the model in that folder; what the user set in `environment` wins.
 
     Raises `UserError` where the folder says nothing of it.
@@ -155,7 +159,8 @@ def environment_of(model: Path | str, environment: EnvironmentConfig) -> Environ
         raise UserError(
             f"{model}: holds no {MODEL_FILE}; give the settings (environment.preset=...)"
         )
-    return settings_for(model, environment, "auto", 0, ()).environment
+    given = ("format",)  # no model speaks here
+    return settings_for(model, environment, "auto", 0, given, trust=trust).environment
 
 
 def refuse_other_environment(model: Path | str, environment: Environment) -> None:
@@ -168,7 +173,8 @@ def refuse_other_environment(model: Path | str, environment: Environment) -> Non
         differences = [f"environment.preset={environment.name} (trained with {own.preset})"]
     elif config.preset in presets() or is_own(config.preset):  # else it is a preset at hand
         chosen, _ = _environment(Path(model), own, config)
-        differences = _differences(chosen.whole(), config.whole(), "environment.")
+        found = (_flat(one.whole(), "environment.") for one in (chosen, config))
+        differences = _differences(*found)
     else:
         return
     if differences:
@@ -201,6 +207,8 @@ class ModelRun(Protocol):
     @property
     def force_environment(self) -> bool: ...
     @property
+    def trust(self) -> tuple[str, ...]: ...
+    @property
     def model_fields_set(self) -> set[str]: ...
     def model_copy(self, *, update: Mapping[str, Any]) -> Self: ...
 
@@ -220,6 +228,8 @@ def with_model_settings(config: AnyRun) -> AnyRun:
         config.max_tokens,
         (policy.model_fields_set & {"format"}) | (config.model_fields_set & {"max_tokens"}),
         force=config.force_environment,
+        trust=config.trust,
+        format_setting="policy.format",
     )
     return config.model_copy(
         update={
@@ -238,19 +248,22 @@ def settings_for(
     given: Collection[str],
     *,
     force: bool = False,
+    trust: Sequence[str] = (),
+    format_setting: str = "format",
 ) -> ModelSettings:
     """The settings for the model in that folder.
 
     What the user set wins; of `format` and `max_tokens`, `given` names those that are set, and the
     environment knows by itself. One warning names whatever differs from the model's own.
-    Raises `UserError` for another preset than the model's, unless `force` is set.
+    Raises `UserError` for another preset than the model's, unless `force` is set, and for a name
+    that a file may not choose, unless `trust` holds the folder (`graphwalker.trust`).
     """
     own = read_environment(model)
     if own is None:
         return ModelSettings(environment, format, max_tokens)
     preset = find_preset(environment.preset)
     if "preset" not in environment.model_fields_set or preset.name == own.preset:
-        environment, differences = _environment(Path(model), own, environment)
+        environment, differences = _environment(Path(model), own, environment, trust)
     elif force:
         differences = [f"environment.preset={preset.name} (trained for {own.preset})"]
     else:
@@ -260,35 +273,65 @@ def settings_for(
         )
     wanted: dict[str, Any] = {"format": format, "max_tokens": max_tokens}
     mine: dict[str, Any] = {"format": own.format, "max_tokens": own.limits.max_tokens}
+    if "format" not in given:
+        mine["format"] = format_of(own, model, trust, format_setting)
     if not own.limits.max_tokens:
         known = "max_tokens" in given
         mine["max_tokens"] = max_tokens if known else max(max_tokens, own.limits.longest_turn)
     chosen = {key: wanted[key] if key in given else value for key, value in mine.items()}
-    differences += _differences(mine, chosen)
+    differences += _differences(_flat(mine), _flat(chosen))
     if differences:
         log.warning("%s is not run as it was trained: %s", model, "; ".join(differences))
     return ModelSettings(environment, chosen["format"], chosen["max_tokens"])
 
 
+def format_of(
+    own: ModelEnvironment, model: Path | str, trust: Sequence[str], setting: str
+) -> FormatSetting:
+    """The format of the model in that folder, which is `setting` in a config. Raises `UserError`
+    for one that is none, or that names a file, unless `trust` holds the folder."""
+    file = Path(model) / MODEL_FILE
+    if isinstance(own.format, dict):
+        accepted(FormatConfig, own.format, file, trust=trust, prefix=f"{setting}.")
+    try:
+        if own.format != "auto":
+            chat_format(own.format)
+    except UserError as error:
+        raise UserError(f"{file}: {error}") from None
+    return own.format
+
+
 def _environment(
-    model: Path, own: ModelEnvironment, given: EnvironmentConfig
+    model: Path, own: ModelEnvironment, given: EnvironmentConfig, trust: Sequence[str] = ()
 ) -> tuple[EnvironmentConfig, list[str]]:
     """The model's environment with what the user set, and what differs from the model's own."""
-    explicit = given.explicit()
+    explicit, file = given.explicit(), model / MODEL_FILE
     # The same preset may stand in another module today than when the model was trained.
     found = {**own.environment, "preset": explicit.pop("preset", own.environment["preset"])}
-    carried = str(model / RANKER_FOLDER)
+    carried: dict[str, Any] = {}
     if is_folder(own.ranker.name):
-        found["ranker"] = carried
-    trained = parse_config(EnvironmentConfig, found, str(model / MODEL_FILE))
-    chosen = parse_config(EnvironmentConfig, _merged(found, explicit), "environment")
-    different = _differences(trained.whole(), chosen.whole(), "environment.")
+        carried["ranker"] = str(model / RANKER_FOLDER)
+    if not is_shipped(str(found.get("prompt", own.prompt.name))):
+        carried["prompt"] = str(file)
+    found = {key: value for key, value in found.items() if key not in carried}
+    names = names_in(EnvironmentConfig, found)
+    named = {".".join(("environment", *name.path)): name.value for name in names}
+    found = accepted(
+        EnvironmentConfig, found, file, given=explicit, trust=trust, prefix="environment."
+    )
+    trained = parse_config(EnvironmentConfig, found | carried, str(file))
+    chosen = parse_config(EnvironmentConfig, _merged(found | carried, explicit), "environment")
+    before = _flat(trained.whole(), "environment.") | named
+    different = _differences(before, _flat(chosen.whole(), "environment."))
     preset = find_preset(chosen.preset)
     if preset.version != own.preset_version:
         different.append(f"preset version {preset.version} (trained with {own.preset_version})")
-    different = [text for text in different if not text.startswith("environment.ranker=")]
-    different += _ranker_differences(own.ranker, trained.ranker, chosen.ranker)
-    if "prompt" not in explicit and _digest_of_prompt(chosen) != own.prompt.digest:
+    same_prompt = _digest_of_prompt(chosen) == own.prompt.digest
+    by_content = ("environment.ranker=", *(["environment.prompt="] if same_prompt else []))
+    different = [text for text in different if not text.startswith(by_content)]
+    own_ranker = carried.get("ranker", own.ranker.name)
+    different += _ranker_differences(own.ranker, own_ranker, chosen.ranker)
+    if "prompt" not in explicit and not same_prompt:
         log.warning("%s: its prompt %s has changed; its own text is used", model, own.prompt.name)
         chosen = chosen.model_copy(update={"prompt": str(model / MODEL_FILE)})
     return chosen, different
@@ -304,8 +347,7 @@ def _ranker_differences(own: RankerRecord, trained: str, chosen: str) -> list[st
     return [f"environment.ranker={chosen} (trained with {own.name})"]
 
 
-def _differences(trained: Mapping[str, Any], now: Mapping[str, Any], prefix: str = "") -> list[str]:
-    before, after = _flat(trained, prefix), _flat(now, prefix)
+def _differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
     return [
         f"{key}={after.get(key)} (trained with {before.get(key)})"
         for key in sorted({*before, *after})

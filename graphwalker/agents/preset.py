@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from graphwalker.agents.base import Agent
-from graphwalker.agents.prompt import Prompt
+from graphwalker.agents.prompt import Prompt, is_shipped
 from graphwalker.config import Config
 from graphwalker.graphs.base import KnowledgeGraph
 from graphwalker.graphs.views.settings import GraphLayers
@@ -17,14 +17,16 @@ from graphwalker.protocols.base import ActionProtocol
 from graphwalker.question import Question
 from graphwalker.ranking.bm25 import Ranker
 from graphwalker.ranking.chat import RerankerConfig
+from graphwalker.ranking.load import RANKERS
 from graphwalker.tools.base import ToolBox
 from graphwalker.tools.settings import WalkerSettings
+from graphwalker.trust import READS, RUNS, ByHand, is_number
 
 
 class AgentSettings(WalkerSettings):
     """What every preset is given: the limits of its tools, its prompt and its budget."""
 
-    prompt: str = "graphwalker"
+    prompt: Annotated[str, ByHand(READS, is_shipped)] = "graphwalker"
     """A shipped prompt (`graphwalker`, `compact` for tiny models, `io`), or your own by path."""
     max_turns: int = Field(default=10, ge=1)
     """Completions before the forced answer; malformed ones count."""
@@ -40,11 +42,11 @@ class AgentSettings(WalkerSettings):
     """Constrained decoding: a call or an answer names only entities and relations that the episode
     has shown, no list repeats itself, and a call whose whole result was shown is not made again.
     For local models (`engine: transformers`) and agents that think, query and read."""
-    options: dict[str, Any] = Field(default_factory=dict)
+    options: Annotated[dict[str, Any], ByHand(RUNS, is_number)] = Field(default_factory=dict)
     """Settings that only this preset has, such as `options.rows=50`."""
     layers: GraphLayers = GraphLayers()
     """Views laid over the graph: aliases, schema, whitelist, hidden triples, Wikidata."""
-    ranker: str = "bm25"
+    ranker: Annotated[str, ByHand(RUNS, RANKERS.__contains__)] = "bm25"
     """What orders the relations that are shown: `bm25`, `stems` (BM25 over stems and letter
     trigrams), the folder of a trained one (`graphwalker ranker train`), or `module:NAME` of your
     own."""

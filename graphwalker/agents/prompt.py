@@ -62,6 +62,12 @@ def _pieces(text: str) -> list[str]:
     return _FIELD.split(text)
 
 
+def is_shipped(name: str) -> bool:
+    """Whether the name can only be a shipped prompt's or a preset's own: it is no file's path."""
+    bare = re.fullmatch(r"[\w-]+", name) is not None
+    return bare and ((PROMPTS / f"{name}.md").is_file() or not Path(name).exists())
+
+
 def prompt_text(name: str, own: Mapping[str, str] | None = None) -> str:
     """The text of a prompt, as `Prompt.load` finds it; a model's `graphwalker.json` holds one, too.
 

@@ -1,6 +1,6 @@
 """The pipeline as plain functions: each is one command of the command line, without its files."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -56,6 +56,7 @@ def load_policy(
     environment: Environment | None = None,
     *,
     force_environment: bool = False,
+    trust: Sequence[str] = (),
     **settings: Any,
 ) -> Policy:
     """What answers: a model folder, the name of a served model, or a policy without a model.
@@ -66,16 +67,17 @@ def load_policy(
 
     A model that says what it was trained in is run there alone, in its own format:
     `Environment(graph, model=FOLDER)` is that environment, and with `force_environment` another
-    one will do. Raises `UserError` for another environment, a folder without a model or an unknown
-    setting.
+    one will do. Its files may name other files where `trust` holds the folder. Raises `UserError`
+    for another environment, a folder without a model or an unknown setting.
     """
-    from graphwalker.agents.model_environment import read_environment
+    from graphwalker.agents.model_environment import format_of, read_environment
     from graphwalker.policies.config import PolicyConfig
     from graphwalker.policies.load import load_policy as load
 
     own = None if settings.get("api") else read_environment(model)
     if own is not None:
-        settings = {"format": own.format, **settings}
+        format = settings.get("format") or format_of(own, model, trust, "policy.format")
+        settings = {**settings, "format": format}
     config = parse_config(PolicyConfig, {"model": model, **settings}, f"load_policy({model!r})")
     folder = model if own is not None and not force_environment else None
     if folder and environment is not None:

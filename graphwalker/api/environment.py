@@ -1,5 +1,6 @@
 """The environment of a script: as the settings say, or as a model was trained."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from graphwalker.agents.environment import Environment, EnvironmentConfig
@@ -18,13 +19,15 @@ class ScriptEnvironment(Environment):
         preset: Preset | None = None,
         *,
         model: str | Path | None = None,
+        trust: Sequence[str] = (),
     ) -> None:
         """`model` is a model's folder: the environment that it was trained in, with what the
-        config sets. `preset` is one at hand, in place of the one that the config names.
+        config sets. `preset` is one at hand, in place of the one that the config names. `trust`
+        holds folders whose files may name code, paths, addresses and variables.
 
         Raises `UserError` for a folder that does not say its environment, and for another preset
         than the model's.
         """
         if model is not None:
-            config = environment_of(model, config or EnvironmentConfig())
+            config = environment_of(model, config or EnvironmentConfig(), trust)
         super().__init__(graph, config, preset)

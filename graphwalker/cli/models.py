@@ -5,6 +5,7 @@ from pydantic import Field
 from graphwalker.agents.environment import EnvironmentConfig
 from graphwalker.config import Config
 from graphwalker.policies.config import PolicyConfig
+from graphwalker.trust import TrustedFolders
 
 
 class InEnvironment(Config):
@@ -12,6 +13,9 @@ class InEnvironment(Config):
 
     environment: EnvironmentConfig = EnvironmentConfig()
     """Tools, limits and prompt. What is not set is as its model was trained."""
+    trust: TrustedFolders = ()
+    """Folders of models and data whose files may name code, paths, addresses and variables
+    (`docs/threat-model.md`). What they name is told before it is used."""
 
 
 class AskConfig(InEnvironment):

@@ -48,6 +48,7 @@ SHORT: Mapping[str, Short] = {
     "engine": Short("engine", str, "Where workers run: `processes` or `ray`."),
     "shard": Short("shard", str, "Part i of n, as 0/8, for job arrays; `merge` joins the parts."),
     "max_tokens": Short("max_tokens", int, "Completion tokens per turn.", 1),
+    "trust": Short("trust", str, "A folder whose files may name code, paths and addresses."),
     "force_environment": Short(
         "force_environment", bool, "Run a model in a preset that it was not trained for."
     ),

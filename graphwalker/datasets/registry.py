@@ -1,5 +1,7 @@
 """The registry: every form that can be read, and which of them a file is in."""
 
+from typing import Annotated
+
 from graphwalker.datasets.catalogue import CATALOGUE, dataset
 from graphwalker.datasets.files import Contents
 from graphwalker.datasets.loaders.freebase import cwq, grailqa, released, simplequestions, webqsp
@@ -8,8 +10,11 @@ from graphwalker.datasets.loaders.wikidata import qald
 from graphwalker.datasets.records import Published, keys
 from graphwalker.errors import UserError
 from graphwalker.named import is_own, own
+from graphwalker.trust import RUNS, ByHand
 
 RecordForm = type[Published]
+QuestionsFormat = Annotated[str, ByHand(RUNS, lambda name: not is_own(str(name)))]
+"""A config field: a dataset's name, `auto`, or `module:NAME` of the user's own form."""
 FORMS: tuple[RecordForm, ...] = (
     ours.Ours,
     ours.OurTrajectory,

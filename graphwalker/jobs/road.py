@@ -152,7 +152,8 @@ class _Road:
         yield self._stage("report", f"{made}/report.html", options, words, ("eval",))
 
     def _merge(self, name: str, out: str, after: str, more: tuple[str, ...] = ()) -> JobStage:
-        words = ("merge.sbatch", "--graph", self._graph, "--out", out, *more)
+        own = ("--trust", out)  # the shards are the user's own, and may name seeds and phrases
+        words = ("merge.sbatch", "--graph", self._graph, "--out", out, *own, *more)
         return self._stage(name, f"{out}/datacard.json", self._jobs.data, words, (after,))
 
     def _stage(

@@ -10,6 +10,7 @@ from graphwalker.config import Config
 from graphwalker.policies.chat.config import ChatApiConfig
 from graphwalker.policies.vllm.config import Engine, VllmConfig
 from graphwalker.tokens.formats import FormatSetting
+from graphwalker.trust import FilePath, Text
 
 
 class PolicyConfig(Config):
@@ -17,7 +18,7 @@ class PolicyConfig(Config):
 
     block = "policy"
 
-    model: str
+    model: FilePath
     """A local model folder (or a Hub name that is already on this machine), or the API's name;
     without a model, `oracle` plays the query of each question, `first-relation` and
     `random-relation` take a listed relation by rule and answer with all that it shows."""
@@ -35,7 +36,7 @@ class PolicyConfig(Config):
     """Episodes decoded at once. Greedy answers do not depend on it."""
     max_context: int = Field(default=0, ge=0)
     """Tokens of a whole episode. 0: what the model allows."""
-    device: str = "auto"
+    device: Text = "auto"
     """`cpu`, `cuda`, ...; `auto` takes a GPU where there is one."""
     engine: Engine = "transformers"
     """What runs a local model: `transformers`, `vllm`, or `vllm-server`, which has the model of

@@ -15,6 +15,7 @@ from graphwalker.policies.chat.client import Completions
 from graphwalker.policies.chat.config import OptionalChatConfig
 from graphwalker.policies.chat.store import Spent
 from graphwalker.ranking.bm25 import Ranker, bm25
+from graphwalker.trust import Address, FilePath, Text
 
 log = logging.getLogger(__name__)
 
@@ -29,9 +30,9 @@ class RerankerConfig(OptionalChatConfig):
 
     block = "reranker"
 
-    base_url: str = ""
+    base_url: Address = ""
     """Address up to and without `/chat/completions`. Empty: BM25 alone."""
-    model: str = ""
+    model: Text = ""
     """The model's name on that server (the paper: Qwen2.5-7B-Instruct)."""
     candidates: int = Field(default=100, ge=1)
     """Relations put before the model, BM25's first ones."""
@@ -39,9 +40,9 @@ class RerankerConfig(OptionalChatConfig):
     """Completion tokens of one answer; it is drawn at temperature 0."""
     seed: int = 0
     """Sent with every request."""
-    prompt: str = ""
+    prompt: FilePath = ""
     """Your own prompt by path, with the slots of `graphwalker/ranking/prompts/rerank.txt`."""
-    cache_dir: str = ""
+    cache_dir: FilePath = ""
     """Where answers are kept, for all runs and processes of a machine to share: the same question
     at the same entity shows the same relations in data, training and evaluation. Empty:
     `graphwalker/reranker` in the user's cache folder."""

@@ -11,6 +11,7 @@ from graphwalker.config import Config
 from graphwalker.errors import UserError
 from graphwalker.tokens.layout import ChatFormat
 from graphwalker.tokens.templates import format_of_template
+from graphwalker.trust import RUNS, ByHand, OptionalText, Text
 
 ROLES = ("system", "user", "assistant")
 
@@ -18,25 +19,25 @@ ROLES = ("system", "user", "assistant")
 class FormatConfig(Config):
     """A chat format of the user's own; each pattern holds `{content}` once."""
 
-    base: str = ""
+    base: Text = ""
     """A known format from which everything that is not given here is taken."""
-    template: str = ""
+    template: Annotated[str, ByHand(RUNS)] = ""
     """Instead of `base`: a Jinja chat template, by path, whose layout is read off."""
-    bos_token: str = ""
+    bos_token: Text = ""
     """What `template` calls `bos_token`."""
-    begin: str | None = None
+    begin: OptionalText = None
     """Text before the first message."""
-    default_system: str | None = None
+    default_system: OptionalText = None
     """What follows `begin` where the first message is not a system message."""
-    system: str = ""
+    system: Text = ""
     """A system message: `"<|system|>{content}<|end|>"`."""
-    user: str = ""
+    user: Text = ""
     """A user message."""
-    observation: str = ""
+    observation: Text = ""
     """An observation. By default as a user message; inline, on lines of its own."""
-    assistant: str = ""
+    assistant: Text = ""
     """An agent's message: `"<|assistant|>{content}<|end|>"`, `end_of_turn` right after it."""
-    end_of_turn: str = ""
+    end_of_turn: Text = ""
     """The special token that ends an agent's message."""
     observations: Literal["user", "inline"] = "user"
     """`user`: an observation is a message between two of the agent's. `inline`: it stands inside
@@ -131,7 +132,11 @@ def _check(setting: str | dict[str, Any]) -> str | dict[str, Any]:
     return setting
 
 
-FormatSetting = Annotated[str | dict[str, Any], AfterValidator(_check)]
+FormatSetting = Annotated[
+    str | dict[str, Any],
+    AfterValidator(_check),
+    ByHand(RUNS, lambda value: isinstance(value, str) or not value.get("template")),
+]
 """A config field: `auto`, the name of a format, or a mapping with the fields of `FormatConfig`."""
 
 

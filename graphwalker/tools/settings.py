@@ -3,6 +3,7 @@
 from pydantic import Field
 
 from graphwalker.config import Config
+from graphwalker.trust import PlainTexts
 
 # Book-keeping of Freebase, never the answer to a question. GraphWalker's whitelist hides a gold
 # relation in 22 % of CWQ's questions; this list names only what no question asks for.
@@ -39,7 +40,7 @@ class WalkerSettings(Config):
     max_observation_chars: int = Field(default=0, ge=0)
     """Longest observation; it is cut at an entry, with a mark. 0: no limit. The note that a name
     has several bearers comes on top."""
-    skip_relations: tuple[str, ...] = BOOK_KEEPING
+    skip_relations: PlainTexts = BOOK_KEEPING
     """Relations never shown; `*` stands for anything. A flattened one is skipped by either half."""
     hide_inverse: bool = False
     """Leave out an incoming relation whose inverse is among the outgoing ones and says as much.

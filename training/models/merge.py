@@ -1,11 +1,11 @@
 """Merging a LoRA adapter into its base model: a folder that transformers and vLLM load as it is."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 from graphwalker.agents.model_environment import copy_environment
 from graphwalker.errors import UserError
+from graphwalker.files import read_json
 from training.runs.checkpoints import publish
 
 ADAPTER = "adapter_config.json"
@@ -42,30 +42,41 @@ def _adapter(run: Path) -> Path:
 
 
 def _base(adapter: Path) -> str:
-    base = json.loads((adapter / ADAPTER).read_text(encoding="utf-8"))["base_model_name_or_path"]
+    base = str(read_json(adapter / ADAPTER).get("base_model_name_or_path"))
     if Path(base).is_dir() or base.count("/") == 1:
-        return str(base)
+        return base
     raise UserError(f"{adapter / ADAPTER}: base_model_name_or_path: {base}: no such folder")
 
 
 def _merged(adapter: Path, base: str) -> Any:
     import torch
-    from transformers import AutoConfig, AutoModelForCausalLM
+    from transformers import AutoModelForCausalLM
 
     try:
         from peft import PeftModel  # pyright: ignore[reportMissingImports]
     except ImportError:
         raise UserError("merge needs peft: pip install 'graphwalker-kgqa[lora]'") from None
     try:
-        dtype = getattr(AutoConfig.from_pretrained(base), "dtype", None) or torch.float32
-        model: Any = AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32)
+        dtype = getattr(_config(base), "dtype", None) or torch.float32
+        model: Any = AutoModelForCausalLM.from_pretrained(
+            base, dtype=torch.float32, local_files_only=True
+        )
     except OSError:
-        raise UserError(f"{base}: the adapter's base is neither here nor on the Hub") from None
+        raise UserError(
+            f"{base}: the adapter's base is not on this machine; hf download {base} fetches it"
+        ) from None
     return PeftModel.from_pretrained(model, str(adapter)).merge_and_unload().to(dtype)
 
 
 def _tokenizer(adapter: Path, base: str) -> Any:
-    from transformers import AutoConfig, AutoTokenizer
+    from transformers import AutoTokenizer
 
     source = adapter if (adapter / "tokenizer_config.json").is_file() else base
-    return AutoTokenizer.from_pretrained(source, config=AutoConfig.from_pretrained(base))
+    return AutoTokenizer.from_pretrained(source, config=_config(base), local_files_only=True)
+
+
+def _config(base: str) -> Any:
+    """The base is named by the adapter's file: it is looked for on this machine alone."""
+    from transformers import AutoConfig
+
+    return AutoConfig.from_pretrained(base, local_files_only=True)

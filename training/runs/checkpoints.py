@@ -1,18 +1,21 @@
 """Run folders: claimed by one config, checkpoints whole or not there, metrics without repeats."""
 
 import hashlib
+import json
 import logging
 import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 from graphwalker.errors import UserError
-from graphwalker.files import JsonlAppender, read_jsonl, write_jsonl
+from graphwalker.files import JsonlAppender, read_jsonl, write_json, write_jsonl
 from graphwalker.runs import claim
-from graphwalker.sizes import damage, note_sizes
+
+NOTES = ".sizes.json"
+"""Where the sizes of whole files are noted, so that a cut file is not believed."""
 
 log = logging.getLogger(__name__)
 
@@ -140,3 +143,37 @@ def check_files(folder: Path) -> None:
     for place in (folder, *(mark.parent for mark in sorted(folder.glob(f"*-*/{_MARK}")))):
         if found := damage(place):
             log.warning("WARNING: %s: damaged: %s", place, found)
+
+
+def note_sizes(folder: Path, files: Iterable[Path] | None = None) -> None:
+    """Note the sizes of these files of the folder, or of all below it."""
+    chosen = sorted(folder.rglob("*") if files is None else files)
+    sizes = {
+        str(path.relative_to(folder)): path.stat().st_size
+        for path in chosen
+        if path.is_file() and not _is_note(path.name)
+    }
+    write_json(folder / NOTES, sizes)
+
+
+def damage(folder: Path) -> str:
+    """The first file that is smaller than it was when it was noted, and by how much; `""` where
+    all are whole, and for a folder without notes."""
+    notes = folder / NOTES
+    if not notes.is_file():
+        return ""
+    try:
+        sizes: dict[str, int] = json.loads(notes.read_text(encoding="utf-8"))
+    except ValueError:
+        return f"{NOTES} is damaged"
+    for name, size in sizes.items():
+        path = folder / name
+        found = path.stat().st_size if path.is_file() else 0
+        if found < size:
+            return f"{name} has {found:,} of {size:,} bytes"
+    return ""
+
+
+def _is_note(name: str) -> bool:
+    """Whether it is one of our own notes, such as a lock, which come, go and change."""
+    return name.startswith(".")

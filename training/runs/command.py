@@ -59,7 +59,10 @@ def run_command(
 
 
 def parse_arguments(arguments: Sequence[str]) -> tuple[str | None, list[str]]:
-    """`--config FILE` (or `--config=FILE`) and overrides. Raises `UserError` for anything else."""
+    """`--config FILE` (or `--config=FILE`), `--trust FOLDER` and overrides.
+
+    Raises `UserError` for anything else.
+    """
     path, overrides, words = None, [], iter(arguments)
     for word in words:
         if word == "--config":
@@ -68,6 +71,8 @@ def parse_arguments(arguments: Sequence[str]) -> tuple[str | None, list[str]]:
                 raise UserError("--config needs a file")
         elif word.startswith("--config="):
             path = word.partition("=")[2]
+        elif word == "--trust":
+            overrides.append(f"trust={next(words, '')}")
         elif word.startswith("-") or "=" not in word:
             raise UserError(f"{word!r} is not understood; use --config FILE and KEY=VALUE")
         else:

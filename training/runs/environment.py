@@ -13,6 +13,7 @@ from graphwalker.config import parse_config
 from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl
 from graphwalker.tokens.auto import resolve_format
+from graphwalker.trust import accepted
 from training.config import SftConfig, TrainingConfig
 from training.grpo_config import GrpoConfig
 from training.rft_config import RftConfig
@@ -31,7 +32,7 @@ def demonstrated(config: SftConfig) -> EnvironmentConfig:
     Raises `UserError` for trajectories of several presets, or of another than the config's, unless
     `force_environment` is set.
     """
-    found = {path: _recorded(Path(path)) for path in config.data}
+    found = {path: _recorded(Path(path), config) for path in config.data}
     known = {path: settings for path, settings in found.items() if settings is not None}
     wanted = config.environment
     named = {path: find_preset(settings.preset).name for path, settings in known.items()}
@@ -83,6 +84,7 @@ def in_its_environment(config: C) -> C:
         config.max_turn_tokens,
         given,
         force=config.force_environment,
+        trust=config.trust,
     )
     update = {
         "environment": own.environment,
@@ -160,9 +162,10 @@ def write_grpo_environment(config: GrpoConfig) -> None:
     )
 
 
-def _recorded(path: Path) -> EnvironmentConfig | None:
+def _recorded(path: Path, config: SftConfig) -> EnvironmentConfig | None:
     """The environment of a trajectory file: from the config of the run that wrote it, beside it,
-    else from what its first trajectory says. `None` where neither says anything."""
+    else from what its first trajectory says. `None` where neither says anything. Names that a file
+    may not choose (`graphwalker.trust`) are as the user gave them."""
     from omegaconf import OmegaConf
 
     named_by = beside = path.parent / "config.yaml"
@@ -173,7 +176,16 @@ def _recorded(path: Path) -> EnvironmentConfig | None:
         if about.get("environment") not in presets():
             return None
         named_by, values = path, settings_named(about)
-    return parse_config(EnvironmentConfig, values, str(named_by))
+    given = config.environment.explicit()
+    safe = accepted(
+        EnvironmentConfig,
+        values,
+        named_by,
+        given=given,
+        trust=config.trust,
+        prefix="environment.",
+    )
+    return parse_config(EnvironmentConfig, safe, str(named_by))
 
 
 def _first(path: Path) -> Iterator[dict[str, Any]]:

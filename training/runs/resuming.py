@@ -9,9 +9,14 @@ from typing import Any
 from graphwalker.config import write_config
 from graphwalker.errors import UserError
 from graphwalker.runs import claim, stored_facts
-from graphwalker.sizes import note_sizes
 from training.config import TrainingConfig
-from training.runs.checkpoints import check_files, claim_facts, finished, last_checkpoint
+from training.runs.checkpoints import (
+    check_files,
+    claim_facts,
+    finished,
+    last_checkpoint,
+    note_sizes,
+)
 from training.runs.distributed import rank
 
 LENGTHS = ("steps", "max_steps", "epochs")

@@ -114,7 +114,7 @@ def filter_(given: Given) -> None:
     _make("filter", given, config.SynthConfig, keep)
 
 
-@verb(app, "questions!", *MAKING)
+@verb(app, "questions!", *MAKING, "trust")
 def experts(given: Given) -> None:
     """Make GraphRoll: an expert errs and recovers; kept is what ends right and grounded.
 
@@ -184,7 +184,7 @@ def bench(
     console.note(f"written: {given.out / 'GWBench.json'}")
 
 
-@verb(app, "graph", "questions", "out!", "workers", settings=False)
+@verb(app, "graph", "questions", "out!", "workers", "trust", settings=False)
 def merge(
     given: Given, run: Annotated[Path | None, Argument(help="A LoRA run or its adapter.")] = None
 ) -> None:
@@ -209,8 +209,8 @@ def merge(
             console.echo(str(merge_adapter(run, given.out)))
         return
     path = Path(text) if (text := given.get("questions")) else None
-    workers = int(given.get("workers") or 1)
-    _show("merge", partial(join, given.graph, given.out, path, workers))
+    workers, trust = int(given.get("workers") or 1), [given.get("trust")]
+    _show("merge", partial(join, given.graph, given.out, path, workers, trust=trust))
 
 
 @verb(app, "graph", "out!")

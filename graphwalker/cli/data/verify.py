@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 app = typer.Typer()
 
 
-@verb(app, "graph!")
+@verb(app, "graph!", "trust")
 def verify(
     given: Given,
     file: Annotated[Path, Argument(help="Walks, questions or trajectories (JSONL).")],
@@ -39,13 +39,20 @@ def verify(
     from graphwalker.cli.models import InEnvironment
     from graphwalker.graphs.open import open_graph
 
-    config = given.settings(InEnvironment).environment
+    settings = given.settings(InEnvironment)
+    config = settings.environment
     opened = open_graph(given.graph, wikidata=config.layers.wikidata)
-    settings = config.model_dump(exclude_unset=True)
+    typed = config.model_dump(exclude_unset=True)
     try:
         with console.progress("verify") as tick:
             verdict = verify_file(
-                opened, file, max_answers, tick, replay=replay, environment=settings
+                opened,
+                file,
+                max_answers,
+                tick,
+                replay=replay,
+                environment=typed,
+                trust=settings.trust,
             )
     except GraphError as error:  # exit code 1 is a verdict on the records: there is none
         raise UserError(f"{error}; nothing was verified, give a --graph that answers") from None
@@ -75,7 +82,7 @@ def _tell(verdict: "FileVerdict", file: Path, graph: str, as_json: bool) -> None
         )
 
 
-@verb(app, "graph!", "questions!", "count", count="limit")
+@verb(app, "graph!", "questions!", "count", "trust", count="limit")
 def ceiling(
     given: Given,
     model: Annotated[Path | None, Option(help="A model's folder: in its environment.")] = None,
@@ -102,7 +109,9 @@ def ceiling(
     from graphwalker.graphs.open import open_graph
 
     config = given.settings(CeilingConfig)
-    settings = environment_of(model, config.environment) if model else config.environment
+    settings = config.environment
+    if model:
+        settings = environment_of(model, settings, config.trust)
     environment = Environment(open_graph(given.graph, wikidata=settings.layers.wikidata), settings)
     loaded = load_questions(given.questions, config.limit or None, config.questions_format)
     questions = ground(loaded, environment.graph)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 app = typer.Typer()
 
 RESUMES = "the same command resumes the run"
-AGENT = ("graph!", "model!", "format", "api", "max_tokens", "force_environment")
+AGENT = ("graph!", "model!", "format", "api", "max_tokens", "force_environment", "trust")
 
 
 @verb(app, "graph", "out", "seed", out="run")
@@ -42,7 +42,7 @@ def demo(
 
 @verb(
     app, "graph!", "questions!", "model!", "format", "api", "out!", "count", "seed", "workers",
-    "shard", "force_environment", name="eval", count="limit",
+    "shard", "force_environment", "trust", name="eval", count="limit",
 )  # fmt: skip
 def evaluate(given: Given) -> None:
     """Run an agent on questions, score its answers and write a report.

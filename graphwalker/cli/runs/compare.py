@@ -32,7 +32,7 @@ class Named(NamedTuple):
 
 @verb(
     app, "graph", "questions", "model", "format", "api", "max_tokens", "out", "count", "seed",
-    "workers", "force_environment", words="RUN", count="limit",
+    "workers", "force_environment", "trust", words="RUN", count="limit",
 )  # fmt: skip
 def compare(
     given: Given,

@@ -5,6 +5,7 @@ from pydantic import Field
 from graphwalker.config import Config
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import KnowledgeGraph
+from graphwalker.trust import FilePath, PlainTexts
 
 
 class GraphLayers(Config):
@@ -18,21 +19,21 @@ class GraphLayers(Config):
     """With `wikidata`: statements are nodes named after what they say (`educated at: St John's
     College`), so a qualifier is found at its own statement. Otherwise `p..pq` leads from the entity
     to the qualifiers of all its statements."""
-    aliases: str = ""
+    aliases: FilePath = ""
     """An index of names (`graphwalker graph index`): names resolve by alias, too."""
     hidden_share: float = Field(default=0.0, ge=0, le=1)
     """Share of the triples that are hidden, an incomplete graph as in Generate-on-Graph."""
     hidden_seed: int = 0
     """Which triples those are."""
-    hidden_triples: str = ""
+    hidden_triples: FilePath = ""
     """A file of crucial triples that are hidden besides: head, relation, tail, tab-separated."""
-    freebase_schema: str = ""
+    freebase_schema: FilePath = ""
     """A folder with `cvt_types.txt`, `roles.tsv`, `reverse_properties.tsv` (plain or .gz): CVT
     nodes by their types, inverse relations; a hidden triple takes its inverse along."""
-    predicates: str = ""
+    predicates: FilePath = ""
     """A whitelist of relations (`predicates_*.json.gz`). GraphWalker's hides a gold relation in
     22 % of CWQ's questions."""
-    languages: tuple[str, ...] = ()
+    languages: PlainTexts = ()
     """Texts tagged with other languages are not shown. Empty: all are shown."""
 
 

@@ -2,13 +2,14 @@
 
 import os
 from ipaddress import ip_address
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 from urllib.parse import SplitResult, urlsplit
 
 from pydantic import Field, field_validator, model_validator
 
 from graphwalker.config import Config
 from graphwalker.errors import UserError
+from graphwalker.trust import Address, ByHand, KeyVariable, Text
 
 
 class Prices(Config):
@@ -39,9 +40,9 @@ class ChatApiConfig(Config):
 
     block = "chat"
 
-    base_url: str = "https://api.openai.com/v1"
+    base_url: Address = "https://api.openai.com/v1"
     """Address up to and without `/chat/completions`."""
-    api_key_env: str = "OPENAI_API_KEY"
+    api_key_env: KeyVariable = "OPENAI_API_KEY"
     """Environment variable that holds the key; the key is never logged. Empty: send none."""
     concurrency: int = Field(default=16, ge=1)
     """Requests under way at once."""
@@ -66,7 +67,7 @@ class ChatApiConfig(Config):
     """How this server calls the functions of an agent that has some: `wire` (`tools` and
     `tool_calls` of the API), or `text`, for servers without them: the prompt describes the tools,
     and the model writes its calls into the message."""
-    body: dict[str, Any] = {}
+    body: Annotated[dict[str, Any], ByHand("be sent")] = {}
     """Merged into every request; a field set to null is left out (`body: {seed: null}`)."""
     prices: Prices = Prices()
     """What tokens cost and what may be spent."""
@@ -92,9 +93,9 @@ class ChatApiConfig(Config):
 class OptionalChatConfig(ChatApiConfig):
     """A server that may be left out; then its work is done without a chat model."""
 
-    base_url: str = ""
+    base_url: Address = ""
     """Address up to and without `/chat/completions`. Empty: no chat model."""
-    model: str = ""
+    model: Text = ""
     """The model's name on that server."""
 
     @field_validator("base_url", "model", mode="before")

@@ -6,6 +6,7 @@ from pydantic import Field, field_validator
 
 from graphwalker.config import Config
 from graphwalker.policies.chat.config import plain_http_address
+from graphwalker.trust import Address, Addresses, FilePath, Text
 
 Engine = Literal["transformers", "vllm", "vllm-server"]
 """`transformers`: our own loop, its KV cache kept across turns; `vllm`: vLLM in this process,
@@ -17,15 +18,15 @@ class VllmConfig(Config):
 
     block = "vllm"
 
-    base_url: str = "http://127.0.0.1:8000"
+    base_url: Address = "http://127.0.0.1:8000"
     """`vllm-server`: address of the server, up to and without `/v1`."""
-    replicas: tuple[str, ...] = ()
+    replicas: Addresses = ()
     """`vllm-server`, in evaluations: further servers of the same model. An episode stays with one,
     whose prefix cache holds its earlier turns; the work of one that fails goes to the others."""
     rest_s: float = Field(default=30.0, ge=0)
     """`vllm-server`: seconds for which a replica that failed is given no work while others are
     there."""
-    served_model: str = ""
+    served_model: Text = ""
     """`vllm-server`: the model's name there. Empty: the first that the server lists."""
     wait_s: float = Field(default=0.0, ge=0)
     """`vllm-server`: seconds to wait for a server that is still starting."""
@@ -47,7 +48,7 @@ class VllmConfig(Config):
     prefix_caching: bool = True
     """`vllm`, in evaluations: keep the keys and values of earlier turns. Off: each turn reads its
     whole episode again."""
-    lora: str = ""
+    lora: FilePath = ""
     """`vllm`, in evaluations: folder of a LoRA adapter of the model. A server is started with
     `--lora-modules NAME=FOLDER`, and NAME is its `served_model`."""
     enforce_eager: bool = False

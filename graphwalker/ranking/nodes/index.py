@@ -5,18 +5,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
 from graphwalker.graphs.literals import is_literal, literal_name
 from graphwalker.graphs.names import fold
+from graphwalker.trust import RUNS, ByHand
 
 log = logging.getLogger(__name__)
 
 WORDS = ("bm25", "tfidf")
 EMBEDDINGS = "embed:"
 """Before the name or folder of a sentence-transformers model."""
+NodeIndexName = Annotated[str, ByHand(RUNS, lambda name: not str(name).startswith(EMBEDDINGS))]
+"""A config field: what finds nodes. A sentence model's folder may bring code of its own."""
 TEXT_CHARS = 2_000
 """Of a node's values at most so many characters are indexed."""
 NAME_COUNTS = 3

@@ -103,7 +103,7 @@ def test_the_prompt_stays_that_of_the_training_when_its_file_changes(tmp_path: P
     for _ in range(2):
         found = settings_for(tmp_path / "model", EnvironmentConfig(), "chatml", 512, ())
         assert Environment(toy_graph(), found.environment).prompt.user == "Old: {question}"
-        assert "its own text is used" in warned(caplog)
+        assert not warned(caplog)
         prompt.unlink(missing_ok=True)
     assert "New" not in (tmp_path / "model/graphwalker.json").read_text()
 
@@ -116,7 +116,7 @@ def test_a_rankers_file_that_has_changed_is_said(tmp_path: Path, monkeypatch, ca
     found = read_environment(tmp_path / "m")
     assert found and found.ranker.digest and found.ranker.trained_on == ("train.jsonl",)
     (tmp_path / "own_order.py").write_text("def order(q, e, r):\n    return sorted(r)\n")
-    settings_for(tmp_path / "m", EnvironmentConfig(), "chatml", 512, ())
+    settings_for(tmp_path / "m", own, "chatml", 512, ())
     assert "the file of the ranker own_order:order has changed" in warned(caplog)
 
 
@@ -169,12 +169,13 @@ def test_a_default_that_is_written_down_wins_over_the_model(tmp_path, caplog, tr
     assert getattr(found, name) == value
 
 
-def test_an_agent_of_ones_own_comes_with_its_model(tmp_path: Path, monkeypatch):
+def test_an_agent_of_ones_own_comes_with_a_model_that_is_trusted(tmp_path: Path, monkeypatch):
     (tmp_path / "carried_agent.py").write_text((ROOT / "tests/support/search_agent.py").read_text())
     monkeypatch.chdir(tmp_path)
     own = EnvironmentConfig(preset="carried_agent:SPEC", options={"rows": 3})
     write_environment(tmp_path / "m", own, format="inline")
-    found = settings_for(tmp_path / "m", EnvironmentConfig(), "chatml", 512, ())
+    folder = str(tmp_path / "m")
+    found = settings_for(folder, EnvironmentConfig(), "chatml", 512, (), trust=[folder])
     assert Environment(toy_graph(), found.environment).name == "one-search"
     assert found.environment.options == {"rows": 3}
 

@@ -20,7 +20,7 @@ from graphwalker.protocols.base import ActionProtocol
 from graphwalker.protocols.forms import FormProtocol
 from graphwalker.question import Question
 from graphwalker.ranking.bm25 import Ranker
-from graphwalker.ranking.nodes.index import open_node_index
+from graphwalker.ranking.nodes.index import NodeIndexName, open_node_index
 from graphwalker.tools.base import ToolBox
 from graphwalker.tools.listing import lister
 
@@ -47,7 +47,7 @@ class ArkOptions(Config):
     """Most relations of an anchor that are listed."""
     triples: int = Field(default=50, ge=1)
     """Most triples of a relation that are shown."""
-    nearest: str = "tfidf"
+    nearest: NodeIndexName = "tfidf"
     """What proposes entities after a wrong name: a node index (`bm25`, `tfidf`, `embed:MODEL`;
     the paper's code takes `embed:sentence-transformers/all-MiniLM-L6-v2`), or `none`."""
     nearest_nodes: int = Field(default=1_000_000, ge=0)

@@ -19,8 +19,9 @@ from graphwalker.protocols.base import ActionProtocol
 from graphwalker.protocols.forms import FormProtocol
 from graphwalker.question import Question
 from graphwalker.ranking.bm25 import Ranker
-from graphwalker.ranking.nodes.index import open_node_index
+from graphwalker.ranking.nodes.index import NodeIndexName, open_node_index
 from graphwalker.tools.base import ToolBox
+from graphwalker.trust import Text
 
 PROMPT = """You answer questions over a graph. You write a plan of traversal steps that is checked \
 and executed for you, then you answer from the nodes that it found. Every message of yours is one \
@@ -34,7 +35,7 @@ Entities: {entities}
 class RunnerOptions(Config):
     """`environment.options` of GraphRunner."""
 
-    index: str = "bm25"
+    index: NodeIndexName = "bm25"
     """What finds nodes by a hint: `bm25`, `tfidf`, or `embed:MODEL` (sentence-transformers, as in
     the paper)."""
     theta: float = Field(default=0.8, ge=0, le=1)
@@ -49,7 +50,7 @@ class RunnerOptions(Config):
     """Further plans after one that verification rejects."""
     schema_edges: int = Field(default=200, ge=1)
     """Edge types in the prompt; of more, those that fit the question best."""
-    examples: str = ""
+    examples: Text = ""
     """Plans for questions of the domain, as text, put before the actions."""
 
 

@@ -7,6 +7,7 @@ from pydantic import Field
 
 from graphwalker.policies.chat.client import Completions
 from graphwalker.policies.chat.config import OptionalChatConfig
+from graphwalker.trust import Address, FilePath, Text
 
 _ASK = """A question about a graph was answered in words. Write the rows of that answer as a JSON \
 list of objects, with the columns that the question asks for. Copy what the answer says; add \
@@ -20,13 +21,13 @@ class ExtractorConfig(OptionalChatConfig):
     """An OpenAI-compatible server that reads rows out of an answer without JSON (the paper:
     gpt-4o-mini). Nothing is sent for an answer that holds JSON."""
 
-    base_url: str = ""
+    base_url: Address = ""
     """Address up to and without `/chat/completions`. Empty: no such reader."""
-    model: str = ""
+    model: Text = ""
     """The model's name on that server."""
     max_tokens: int = Field(default=2048, ge=16)
     """Completion tokens of one extraction; it is drawn at temperature 0."""
-    cache_dir: str = ""
+    cache_dir: FilePath = ""
     """Where extractions are kept: the same text is paid for once. Empty: `graphwalker/extractor`
     in the user's cache folder."""
 

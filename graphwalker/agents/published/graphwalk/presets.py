@@ -27,6 +27,7 @@ from graphwalker.tools import maze, properties
 from graphwalker.tools.base import ToolBox
 from graphwalker.tools.maze import MazeTools
 from graphwalker.tools.properties import PropertyTools, graph_of
+from graphwalker.trust import Text
 
 SOURCE = "GraphWalk (arXiv:2604.01610)"
 
@@ -49,7 +50,7 @@ class GraphWalkOptions(Config):
     parallel: bool = True
     """A message may hold several calls. false: it ends at its first call, which formats with inline
     observations need (tiny models)."""
-    system_time: str = "2026-01-01 12:00:00"
+    system_time: Text = "2026-01-01 12:00:00"
     """The time that the prompt tells, always the same, so that runs can be repeated."""
     extractor: ExtractorConfig = ExtractorConfig()
     """A chat model that reads the rows of an answer without JSON. Without one such an answer is

@@ -22,7 +22,7 @@ from graphwalker.protocols.base import ActionProtocol
 from graphwalker.protocols.forms import FormProtocol
 from graphwalker.question import Question
 from graphwalker.ranking.bm25 import Ranker
-from graphwalker.ranking.nodes.index import open_node_index
+from graphwalker.ranking.nodes.index import NodeIndexName, open_node_index
 from graphwalker.tools.base import ToolBox
 from graphwalker.tools.listing import lister
 
@@ -41,7 +41,7 @@ Question: {question}"""
 class GraphCotOptions(Config):
     """`environment.options` of Graph-CoT."""
 
-    index: str = "bm25"
+    index: NodeIndexName = "bm25"
     """What finds nodes by a text: `bm25`, `tfidf`, or `embed:MODEL` (as in the paper)."""
     neighbors: int = Field(default=50, ge=1)
     """Most neighbours that one call shows."""
@@ -50,7 +50,7 @@ class GraphCotOptions(Config):
 class TextRagOptions(Config):
     """`environment.options` of text RAG."""
 
-    index: str = "bm25"
+    index: NodeIndexName = "bm25"
     """What finds nodes by the question: `bm25`, `tfidf`, or `embed:MODEL`."""
     nodes: int = Field(default=10, ge=1)
     """Nodes that are retrieved."""

@@ -2,7 +2,7 @@
 
 import json
 
-from graphwalker.sizes import NOTES, damage, note_sizes
+from training.runs.checkpoints import NOTES, damage, note_sizes
 
 
 def test_a_cut_file_is_told(tmp_path):

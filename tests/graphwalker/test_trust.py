@@ -1,0 +1,175 @@
+"""The rule for names in files: every setting is marked, every place is guarded."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pydantic.fields import FieldInfo
+
+from data_pipeline.config import ExpertConfig, SynthConfig
+from graphwalker.agents.environment import EnvironmentConfig
+from graphwalker.agents.registry import presets
+from graphwalker.config import Config
+from graphwalker.errors import UserError
+from graphwalker.tokens.formats import FormatConfig
+from graphwalker.trust import PLAIN, ByHand, accepted, names_in, section_of
+from support.code import label, nodes_of, sources
+from support.poison import marked
+
+FROM_FILES = (EnvironmentConfig, SynthConfig, ExpertConfig, FormatConfig)
+"""Models whose settings are read from a model folder, a run folder or a record."""
+
+IMPORTS = {
+    "graphwalker/named.py": "a name of the user's hand: `trust.accepted` refuses those of files",
+    "graphwalker/jobs/ray.py": "a constant",
+    "graphwalker/ranking/nodes/embeddings.py": "a constant",
+    "graphwalker/graphs/sparql/request.py": "a constant",
+    "graphwalker/policies/vllm/engine.py": "a constant",
+    "training/runs/distributed.py": "a constant",
+}
+OWN_NAMES = {
+    "graphwalker/agents/registry.py": "`environment.preset`, marked",
+    "graphwalker/datasets/registry.py": "`questions_format`, marked",
+    "graphwalker/graphs/open.py": "`--graph`; no file is asked for a graph",
+    "graphwalker/ranking/load.py": "`environment.ranker`, marked",
+    "training/reinforce/rewards/mix.py": "`rewards` of GRPO; no file is asked for them",
+}
+VARIABLES = {
+    "graphwalker/policies/chat/config.py": "`api_key_env`, marked; sent to `base_url`, marked",
+    "graphwalker/doctor/places.py": "`api_key_env` of a config that was typed; never sent",
+}
+
+
+def calls(*names: str) -> set[str]:
+    """Files that call one of these functions."""
+    found: set[str] = set()
+    for path in sources():
+        for node in nodes_of(path):
+            if isinstance(node, ast.Call):
+                called = node.func
+                name = called.attr if isinstance(called, ast.Attribute) else ""
+                if isinstance(called, ast.Name):
+                    name = called.id
+                found |= {label(path)} if name in names else set()
+    return found
+
+
+def test_every_import_of_a_string_has_its_guard():
+    loaders = ("import_module", "__import__", "spec_from_file_location", "run_module", "run_path")
+    assert calls(*loaders) == set(IMPORTS)
+    builtins = {
+        label(path)
+        for path in sources()
+        for node in nodes_of(path)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        if node.func.id in ("exec", "eval", "compile")
+    }
+    assert builtins == set()
+
+
+def test_every_module_of_ones_own_has_its_guard():
+    users = set()
+    for path in sources():
+        for node in nodes_of(path):
+            if isinstance(node, ast.ImportFrom) and node.module == "graphwalker.named":
+                users |= {label(path)} if {a.name for a in node.names} & {"own", "find"} else set()
+    assert users == set(OWN_NAMES)
+
+
+def test_every_variable_that_a_setting_names_has_its_guard():
+    found: set[str] = set()
+    for path in sources():
+        for node in nodes_of(path):
+            if isinstance(node, ast.Call) and node.args:
+                source, key = node.func, node.args[0]
+            elif isinstance(node, ast.Subscript):
+                source, key = node.value, node.slice
+            else:
+                continue
+            reads = ast.unparse(source) in ("os.environ", "os.environ.get", "os.getenv")
+            named = isinstance(key, ast.Constant) or ast.unparse(key).isupper()
+            found |= {label(path)} if reads and not named else set()
+    assert found - {"training/runs/distributed.py"} == set(VARIABLES)  # its own flags
+
+
+def texts(model: type[Config]) -> Iterator[tuple[str, FieldInfo]]:
+    """The fields of a model and its sections that may hold a text."""
+    for name, field in model.model_fields.items():
+        if section := section_of(model, name, {}):
+            yield from texts(section)
+        elif any(word in str(field.annotation).replace("typing.Literal", "") for word in
+                 ("str", "Any", "Path")):  # fmt: skip
+            yield f"{model.__name__}.{name}", field
+
+
+def test_every_text_of_a_model_that_files_fill_in_is_marked():
+    options = {preset.options for preset in presets().values()}
+    for model in (*FROM_FILES, *options):
+        for name, field in texts(model):
+            is_marked = PLAIN in field.metadata or any(
+                isinstance(mark, ByHand) for mark in field.metadata
+            )
+            assert is_marked or "Literal" in str(field.annotation), name
+
+
+def test_the_models_that_files_fill_in_are_these():
+    assert calls("accepted") == {
+        "data_pipeline/merge.py",
+        "data_pipeline/verification/replay.py",
+        "graphwalker/agents/model_environment.py",
+        "training/runs/environment.py",
+    }
+
+
+def test_paths_addresses_and_variables_are_no_plain_text():
+    for model in (*FROM_FILES, *(preset.options for preset in presets().values())):
+        by_hand = {path[-1] for path, _ in marked(model)}
+        for name in model.model_fields:
+            if name.endswith(("_file", "_dir", "_env", "_url", "_address", "folder", "path")):
+                assert name in by_hand, f"{model.__name__}.{name}"
+
+
+def test_a_text_without_a_mark_is_refused():
+    class Later(Config):
+        script: str = ""
+        count: int = 0
+
+    with pytest.raises(UserError, match=r"f\.json: script=x\.sh would be taken unchecked.*--trust"):
+        accepted(Later, {"script": "x.sh", "count": 3}, "f.json")
+    assert accepted(Later, {"script": "", "count": 3}, "f.json") == {"script": "", "count": 3}
+
+
+def test_numbers_switches_choices_and_names_of_ours_are_taken():
+    plain = {
+        "top_relations": 3,
+        "constrained": True,
+        "prompt": "compact",
+        "ranker": "stems",
+        "preset": "kg-r1",
+        "skip_relations": ["a.b"],
+        "layers": {"wikidata": True, "languages": ["en"]},
+        "reranker": {"model": "x", "timeout_s": 3.0},
+    }
+    assert list(names_in(EnvironmentConfig, plain)) == []
+
+
+def test_a_section_that_is_no_mapping_is_refused():
+    class Inner(Config):
+        size: int = 0
+
+    class Outer(Config):
+        inner: Inner = Inner()
+
+    assert [name.path for name in names_in(Outer, {"inner": "evil:x"})] == [("inner",)]
+
+
+def test_a_link_out_of_a_trusted_folder_is_not_trusted(tmp_path: Path):
+    (tmp_path / "trusted").mkdir()
+    (tmp_path / "theirs.json").write_text("{}")
+    (tmp_path / "trusted/link.json").symlink_to(tmp_path / "theirs.json")
+    found, folder = {"preset": "evil:x"}, str(tmp_path / "trusted")
+    with pytest.raises(UserError, match=r"environment\.preset=evil:x would run code"):
+        accepted(EnvironmentConfig, found, tmp_path / "trusted/link.json", trust=[folder],
+                 prefix="environment.")  # fmt: skip
+    assert accepted(EnvironmentConfig, found, tmp_path / "trusted/own.json", trust=[folder])
