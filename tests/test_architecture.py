@@ -187,6 +187,11 @@ def test_nothing_of_ours_is_imported_by_string() -> None:
                 assert own or not given.strip("'").startswith(PACKAGES), label(path)
 
 
+def test_abilities_are_stated_and_only_graphs_are_checked_by_their_methods() -> None:
+    checked = {label(p) for p in sources() if "runtime_checkable" in p.read_text(encoding="utf-8")}
+    assert {path for path in checked if not path.startswith("graphwalker/graphs/")} == set()
+
+
 def test_importing_graphwalker_loads_no_third_party_library() -> None:
     installed = set(importlib.metadata.packages_distributions())
     before, after = loaded_by("pass"), loaded_by("import graphwalker")

@@ -10,7 +10,7 @@ from graphwalker.graphs.literals import is_literal
 from graphwalker.oracle import thoughts
 from graphwalker.oracle.oracle import OraclePolicy
 from graphwalker.oracle.plan import Plan, View
-from graphwalker.oracle.speakers import Directed, Speaker, called
+from graphwalker.oracle.speakers import Speaker, called
 from graphwalker.protocols.base import ActionProtocol
 from graphwalker.query.query import Hop
 from graphwalker.question import Question
@@ -94,8 +94,9 @@ class EpisodeSeen:
     """What an episode has shown, and the wrong calls that it makes possible."""
 
     def __init__(self, view: View) -> None:
-        assert isinstance(view.speaker, Directed)
-        self._view, self._speaker = view, view.speaker
+        directed = view.abilities.directed
+        assert directed
+        self._view, self._directed = view, directed
         self._own: dict[str, set[Hop]] = {}
         self.turns = 0
 
@@ -141,14 +142,14 @@ class EpisodeSeen:
     def _misspelled(self, meant: Meant, rng: random.Random) -> list[Meant]:
         """The end of another name; where entities are called by ids, the name in its place."""
         name = self._view.name(meant.entity)
-        text = name if self._speaker.by_id else self._view.garbled(name, rng)
+        text = name if self._directed.by_id else self._view.garbled(name, rng)
         return [meant._replace(entity=Entity(text, text))] if text else []
 
     def _written(self, one: Meant) -> Call:
         named = called(self._view.speaker, one.entity)
         if one.relation:
             return self._view.speaker.triples(named, one.relation, one.direction)
-        return self._speaker.look(named, one.direction)
+        return self._directed.look(named, one.direction)
 
 
 def _error(kind: str, wrong: Call, turn: int) -> dict[str, Any]:

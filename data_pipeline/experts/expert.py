@@ -11,12 +11,13 @@ from graphwalker.graphs.base import Entity, KnowledgeGraph
 from graphwalker.oracle.constraint_steps import weigh
 from graphwalker.oracle.oracle import closing, weighed
 from graphwalker.oracle.plan import WALKER, Plan, PlannedPolicy, View, narrated
-from graphwalker.oracle.speakers import Directed, Speaker
+from graphwalker.oracle.speakers import Speaker
 from graphwalker.protocols.base import ActionProtocol
 from graphwalker.query.constraint import Constraint
 from graphwalker.query.draft import filled
 from graphwalker.query.query import Hop, own_side
 from graphwalker.question import Question, worded
+from graphwalker.tools.abilities import abilities_of
 
 Inverse = Callable[[Hop], Hop | None]
 
@@ -44,7 +45,7 @@ class ExpertPolicy(PlannedPolicy):
         speaker: Speaker | None = WALKER,
     ) -> None:
         """`plain`: every kind of thought has one form; `inverse`: a hop's, which says the same."""
-        if isinstance(speaker, Directed):
+        if abilities_of(speaker).directed:
             raise UserError(
                 "this expert reads phrases with tools that look both ways; this preset's look one "
                 "way: the oracle errs with them (experts/erring_oracle.py)"

@@ -32,8 +32,8 @@ from graphwalker.datasets.grounding import refuse_unknown_topics
 from graphwalker.errors import UserError
 from graphwalker.files import digest, read_records
 from graphwalker.graphs.base import KnowledgeGraph
-from graphwalker.oracle.speakers import Directed
 from graphwalker.question import Question, read_worded
+from graphwalker.tools.abilities import abilities_of
 
 
 def built_in(graph: KnowledgeGraph, config: ExpertConfig) -> Expert:
@@ -50,7 +50,7 @@ def built_in(graph: KnowledgeGraph, config: ExpertConfig) -> Expert:
             speaker=environment.speaker,
         )
         return Expert(environment, walks, config, lambda done: [])
-    if isinstance(environment.speaker, Directed):
+    if abilities_of(environment.speaker).directed:
         erring = ErringOracle(
             graph,
             environment.protocol,

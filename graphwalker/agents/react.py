@@ -1,9 +1,8 @@
 """GraphWalker's agent: think, query, observe, until it answers or its turns are spent."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from graphwalker.agents.base import Agent, AgentRun, Ask, Log, record_turn
 from graphwalker.agents.preset import AgentSettings
@@ -16,26 +15,15 @@ from graphwalker.protocols.base import (
     Calls,
     FinalAnswer,
     Malformed,
-    WithSchemas,
     calls_of,
 )
-from graphwalker.protocols.grammar import WithGrammar
 from graphwalker.protocols.shown import shown_by
 from graphwalker.question import Question
 from graphwalker.tokens.tool_calls import block_of_tools
-from graphwalker.tools.base import (
-    Call,
-    Observation,
-    References,
-    ToolBox,
-    WithTopics,
-    fits,
-    together,
-)
+from graphwalker.tools.abilities import abilities_of
+from graphwalker.tools.base import Call, Observation, ToolBox, together
 from graphwalker.tools.namebook import quote
 from graphwalker.trajectory import Message, Turn
-
-_NOTHING = Observation("")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +44,7 @@ class ReActAgent:
     """Completions name only what was shown. Raises `UserError` where the protocol cannot."""
 
     def __post_init__(self) -> None:
-        if self.constrained and not isinstance(self.protocol, WithGrammar):
+        if self.constrained and not abilities_of(self.protocol).grammar:
             raise UserError(
                 f"environment.constrained: completions of the protocol {self.protocol.name} cannot "
                 "be constrained; set constrained=false, or take a preset of tags or of functions"
@@ -72,7 +60,7 @@ class ReActAgent:
                 return None
             turn, action, shown = self._turn(context, completion, tools)
             log.turns.append(turn)
-            if isinstance(action, FinalAnswer) and not turn.error:
+            if isinstance(action, FinalAnswer):
                 return action
             actions.append(action)
             if self._writes_no_action(actions):
@@ -89,11 +77,12 @@ class ReActAgent:
         return self._forced(context, completion, tools, log)
 
     def _opening(self, question: Question, tools: ToolBox) -> tuple[Message, ...]:
+        schemas = abilities_of(self.protocol).schemas
         return self.prompt.messages(
             {
                 "question": question.text,
                 "entities": entities_of(tools),
-                "tools": block_of_tools(self._schemas) if self._schemas else tools.signatures(),
+                "tools": block_of_tools(schemas) if schemas else tools.signatures(),
                 "max_turns": str(self.max_turns),
             }
         )
@@ -101,45 +90,35 @@ class ReActAgent:
     def _ask(
         self, messages: tuple[Message, ...], tools: ToolBox, log: Log, forced: bool = False
     ) -> Ask:
-        grammar = None
-        if self.constrained and isinstance(self.protocol, WithGrammar):
-            grammar = self.protocol.grammar(shown_by(tools, log.turns))
-        return Ask(messages, self.protocol.stop, False, forced, self._schemas, grammar)
-
-    @property
-    def _schemas(self) -> tuple[Mapping[str, Any], ...]:
-        return self.protocol.schemas if fits(self.protocol, WithSchemas) else ()
+        able = abilities_of(self.protocol)
+        constrain = able.grammar if self.constrained else None
+        grammar = constrain(shown_by(tools, log.turns)) if constrain else None
+        return Ask(messages, self.protocol.stop, False, forced, able.schemas, grammar)
 
     def _turn(
         self, context: tuple[Message, ...], completion: Completion, tools: ToolBox
     ) -> tuple[Turn, Action, list[str]]:
-        """The turn, which keeps what was written; its action, an answer by the names that it means;
-        and what each of its calls shows, as the conversation holds it."""
+        """The turn, its action, and what each of its calls shows, as the conversation holds it."""
         thought, action = self.protocol.parse(completion.text)
-        meant: Action = action
         started = time.perf_counter()
         if isinstance(action, Call | Calls):
             seen = [tools.call(call) for call in calls_of(action)]
         elif isinstance(action, Malformed):
             seen = [Observation(_complaint(action, completion), "malformed")]
         else:
-            meant, pointed = _resolved(action, tools)
-            seen = [pointed]
+            seen = [Observation("")]
         elapsed = (time.perf_counter() - started) * 1000
         turn = record_turn(context, completion, thought, action, together(seen), elapsed)
         own = isinstance(action, Malformed)
-        return turn, meant, [self.protocol.observe(one.text, own) for one in seen]
+        return turn, action, [self.protocol.observe(one.text, own) for one in seen]
 
     def _forced(
         self, context: tuple[Message, ...], completion: Completion, tools: ToolBox, log: Log
     ) -> FinalAnswer | None:
         thought, action = self.protocol.parse(completion.text)
-        seen, meant = Observation("", _FORCED_ERRORS.get(type(action).__name__, "")), None
-        if isinstance(action, FinalAnswer):
-            meant, seen = _resolved(action, tools)
-            seen = Observation("", seen.error)  # nobody is there to read it
+        seen = Observation("", _FORCED_ERRORS.get(type(action).__name__, ""))
         log.turns.append(record_turn(context, completion, thought, action, seen, 0.0))
-        return None if seen.error else meant
+        return action if isinstance(action, FinalAnswer) else None
 
     def _reply(self, shown: Sequence[str], last: bool) -> str:
         reply = "\n".join(shown)
@@ -177,23 +156,12 @@ def react(protocol: ActionProtocol, prompt: Prompt, settings: AgentSettings) -> 
 
 def entities_of(tools: ToolBox) -> str:
     """The topic entities as a prompt names them."""
-    if fits(tools, WithTopics):
-        return tools.topic_text()
-    return ", ".join(map(quote, tools.topic_names()))
+    topic_text = abilities_of(tools).topic_text
+    return topic_text() if topic_text else ", ".join(map(quote, tools.topic_names()))
 
 
 _AFTER_BUDGET = "query_after_budget"
 _FORCED_ERRORS = {"Call": _AFTER_BUDGET, "Calls": _AFTER_BUDGET, "Malformed": "malformed"}
-
-
-def _resolved(answer: FinalAnswer, tools: ToolBox) -> tuple[FinalAnswer, Observation]:
-    """The answer by the names that it means, where the tools let it point at what they showed."""
-    meant = tools.resolve(answer.names) if fits(tools, References) else answer.names
-    return (
-        (answer, meant)
-        if isinstance(meant, Observation)
-        else (replace(answer, names=meant), _NOTHING)
-    )
 
 
 def _complaint(action: Malformed, completion: Completion) -> str:

@@ -7,9 +7,10 @@ from graphwalker.agents.environment import Environment
 from graphwalker.ceilings.explore import Explorer, Reached, ends_of
 from graphwalker.graphs.base import Direction, Entity
 from graphwalker.oracle.directed import halves
-from graphwalker.oracle.speakers import Directed, called
+from graphwalker.oracle.speakers import called
 from graphwalker.query.query import Hop
 from graphwalker.question import Question
+from graphwalker.tools.abilities import Directed, abilities_of
 from graphwalker.tools.base import Call, Observation
 
 Ends = dict[str, tuple[Entity, ...]]
@@ -93,8 +94,8 @@ class DirectedExplorer(Explorer):
 
 def explorer_for(environment: Environment, question: Question) -> Explorer:
     """The explorer of the environment's tools. Raises `UserError` where the oracle has none."""
-    if isinstance(environment.speaker, Directed):
-        return DirectedExplorer(environment, question, environment.speaker)
+    if directed := abilities_of(environment.speaker).directed:
+        return DirectedExplorer(environment, question, directed)
     return Explorer(environment, question)
 
 

@@ -9,9 +9,9 @@ from operator import attrgetter
 from graphwalker.agents.environment import Environment
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Direction, Entity
-from graphwalker.oracle.speakers import Pages
 from graphwalker.query.query import Hop, Query
 from graphwalker.question import Question
+from graphwalker.tools.abilities import abilities_of
 from graphwalker.tools.base import Call, Observation
 
 
@@ -38,7 +38,7 @@ class Explorer:
                 f"the ceiling of the preset {environment.name} is not computable: it has no speaker"
             )
         self._speaker = environment.speaker
-        self._paged = self._speaker if isinstance(self._speaker, Pages) else None
+        self._paged = abilities_of(self._speaker).pages
         self._budget = environment.config.max_turns
         self._box = environment.toolbox(question)
         names = zip(question.topic_entities, self._box.topic_names(), strict=True)

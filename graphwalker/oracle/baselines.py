@@ -11,10 +11,11 @@ from collections.abc import Generator
 
 from graphwalker.graphs.base import Entity, KnowledgeGraph
 from graphwalker.oracle.plan import WALKER, Move, Plan, PlannedPolicy
-from graphwalker.oracle.speakers import Pages, Speaker, called
+from graphwalker.oracle.speakers import Speaker, called
 from graphwalker.protocols.base import ActionProtocol, FinalAnswer
 from graphwalker.query.query import Hop
 from graphwalker.question import Question
+from graphwalker.tools.abilities import abilities_of
 from graphwalker.trajectory import Turn
 
 
@@ -52,11 +53,11 @@ class OneRelation(PlannedPolicy):
         named = called(self.speaker, topic)
         turn = yield "", self.speaker.triples(named, hop.relation, hop.direction)
         names = _ends(turn, topic)
-        if isinstance(self.speaker, Pages):
+        if pages := abilities_of(self.speaker).pages:
             for page in range(2, self._most_pages + 1):
                 if turn.error or not turn.hidden:
                     break
-                call = self.speaker.triples_page(topic.name, hop.relation, page)
+                call = pages.triples_page(topic.name, hop.relation, page)
                 turn = yield "", call
                 names += _ends(turn, topic)
         return names

@@ -9,7 +9,6 @@ from graphwalker.oracle import thoughts
 from graphwalker.oracle.directed import directed_hop
 from graphwalker.oracle.pages import Do, more_relations
 from graphwalker.oracle.plan import View
-from graphwalker.oracle.speakers import Directed
 from graphwalker.query.constraint import Constraint, chosen, kept
 from graphwalker.query.query import Hop
 from graphwalker.trajectory import Turn
@@ -40,7 +39,7 @@ def weigh(
         if entity.id in values:
             continue
         why = why or thoughts.weigh_next(view.name(entity), rng)
-        if isinstance(view.speaker, Directed):
+        if view.abilities.directed:
             hop = Hop(constraint.relation)
             found = yield from directed_hop(view, do, [entity], hop, phrase, why, rng)
             values[entity.id] = _texts(found.get(entity.id, ()))

@@ -8,7 +8,6 @@ from graphwalker.graphs.base import FLATTENED, Direction, Entity, KnowledgeGraph
 from graphwalker.oracle import thoughts
 from graphwalker.oracle.pages import Do
 from graphwalker.oracle.plan import View
-from graphwalker.oracle.speakers import Directed
 from graphwalker.query.query import Hop
 from graphwalker.trajectory import Turn
 
@@ -37,9 +36,9 @@ def directed_hop(
     rng: thoughts.Choice,
 ) -> EndsByStart:
     """What a hop leads to from each entity of the frontier; nothing where it was never listed."""
-    speaker = view.speaker
-    assert isinstance(speaker, Directed)
-    steps = halves(view.graph, frontier, hop) if speaker.walks_cvts else (hop,)
+    directed = view.abilities.directed
+    assert directed
+    steps = halves(view.graph, frontier, hop) if directed.walks_cvts else (hop,)
     found = yield from _step(view, do, frontier, steps[0], phrase, why, rng)
     if len(steps) == 1:
         return found
@@ -69,8 +68,8 @@ def _step(
 ) -> EndsByStart:
     """Looks at entities until one shows the relation, then asks the others for it alone."""
     found: dict[str, list[Entity]] = {}
-    speaker, listed = view.speaker, False
-    sought = speaker.listed_as(hop) if isinstance(speaker, Directed) else hop
+    directed, listed = view.abilities.directed, False
+    sought = directed.listed_as(hop) if directed else hop
     for k, entity in enumerate(frontier):
         name = view.name(entity)
         if not listed:

@@ -11,13 +11,13 @@ from graphwalker.oracle.constraint_steps import weigh
 from graphwalker.oracle.directed import directed_hop
 from graphwalker.oracle.pages import more_relations, more_triples
 from graphwalker.oracle.plan import WALKER, Move, Plan, PlannedPolicy, View, narrated
-from graphwalker.oracle.speakers import Directed, Speaker
+from graphwalker.oracle.speakers import Speaker
 from graphwalker.protocols.base import ActionProtocol, FinalAnswer
 from graphwalker.query.constraint import Constraint
 from graphwalker.query.draft import filled, plain_wording
 from graphwalker.query.query import Branch, Hop
 from graphwalker.question import Question
-from graphwalker.tools.base import Call, fits
+from graphwalker.tools.base import Call
 from graphwalker.trajectory import Turn
 
 
@@ -134,7 +134,7 @@ def _hop(
     view: View, frontier: list[Entity], hop: Hop, phrase: str, why: str, rng: thoughts.Choice
 ) -> Generator[Move, Turn, list[Entity]]:
     do = functools.partial(_do, view)
-    if fits(view.speaker, Directed):
+    if view.abilities.directed:
         reached = yield from directed_hop(view, do, frontier, hop, phrase, why, rng)
         return list({end.id: end for ends in reached.values() for end in ends}.values())
     for entity in frontier:

@@ -9,12 +9,13 @@ from typing import Any
 from graphwalker.errors import PolicyError, UserError
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Step
 from graphwalker.oracle import thoughts
-from graphwalker.oracle.speakers import Directed, Speaker, WalkerSpeaker, called
+from graphwalker.oracle.speakers import Speaker, WalkerSpeaker, called
 from graphwalker.policies.base import Completion, Request
 from graphwalker.protocols.base import ActionProtocol, FinalAnswer
 from graphwalker.query.query import Hop
 from graphwalker.question import Question
-from graphwalker.tools.base import Call, fits
+from graphwalker.tools.abilities import abilities_of
+from graphwalker.tools.base import Call
 from graphwalker.trajectory import Turn
 
 WALKER = WalkerSpeaker()
@@ -88,6 +89,7 @@ class View:
         self._avoided = avoided
         self.graph = graph
         self.speaker = speaker
+        self.abilities = abilities_of(speaker)
         self._names = {entity.id: entity.name for entity in topics}
         self.listed: set[str] = set()
         self._last: Turn | None = None
@@ -131,8 +133,9 @@ class View:
         """The call that lists the relations of an entity, or of whatever has that name;
         `direction` is for tools that look in one alone."""
         named = entity if isinstance(entity, str) else self._called(entity)
-        if direction is not None and fits(self.speaker, Directed):
-            return self.speaker.look(named, direction)
+        directed = self.abilities.directed
+        if direction is not None and directed:
+            return directed.look(named, direction)
         return self.speaker.relations(named)
 
     def ask(self, entity: Entity, relation: str, direction: Direction | None = None) -> Call:
@@ -198,8 +201,9 @@ class View:
         fresh, self._fresh = self._fresh, []
         relation, self._fresh_by = self._fresh_by, ""
         names = [self.name(entity) for entity in fresh]
-        if relation and fresh and fits(self.speaker, Directed):
-            return thoughts.found_by(self.speaker.named(relation), names, rng)
+        directed = self.abilities.directed
+        if relation and fresh and directed:
+            return thoughts.found_by(directed.named(relation), names, rng)
         return thoughts.found(names, rng) if fresh else ""
 
 

@@ -1,7 +1,7 @@
 """An action protocol: how thoughts, calls and answers are written in a completion."""
 
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol
 
 from graphwalker.tools.base import Call
 
@@ -47,7 +47,10 @@ Action = Call | Calls | FinalAnswer | Malformed
 
 
 class ActionProtocol(Protocol):
-    """Parses completions and renders actions; `parse(render(t, a)) == (t, a)` for every action."""
+    """Parses completions and renders actions; `parse(render(t, a)) == (t, a)` for every action.
+
+    `abilities` may state more (`graphwalker.tools.abilities`).
+    """
 
     name: str
     stop: tuple[str, ...]
@@ -73,11 +76,3 @@ class ActionProtocol(Protocol):
     def hint(self, tool: str) -> str:
         """An example call of the tool, as a completion writes it; `""` for an unknown one."""
         ...
-
-
-@runtime_checkable
-class WithSchemas(Protocol):
-    """What a protocol has besides, where chat servers can be told of its tools by JSON schema."""
-
-    schemas: tuple[dict[str, Any], ...]
-    """As `tools` of a request takes them."""

@@ -21,6 +21,7 @@ from graphwalker.tokens.tool_calls import (
     read_calls,
     write_call,
 )
+from graphwalker.tools.abilities import Abilities
 from graphwalker.tools.base import Call
 from graphwalker.tools.functions import Function
 
@@ -81,6 +82,10 @@ class FunctionProtocol:
         self._answer: AnswerForm = answer or BracedNames()
         self.schemas: tuple[dict[str, Any], ...] = tuple(f.to_json() for f in functions)
         self.stop: tuple[str, ...] = () if parallel or not functions else ("</tool_call>",)
+
+    @property
+    def abilities(self) -> Abilities:
+        return Abilities(schemas=self.schemas, grammar=self.grammar)
 
     def parse(self, completion: str) -> tuple[str, Action]:
         """Thought and action. Calls count wherever they stand outside of `<think>`; a message

@@ -11,10 +11,9 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from graphwalker.graphs.literals import is_literal
-from graphwalker.protocols.call_grammar import CallGrammar
 from graphwalker.tools.base import Choices
 from graphwalker.trajectory import Turn
 
@@ -26,15 +25,6 @@ PAGE = "page"
 """The argument behind all others, a number that page 1 is written without."""
 _NEXT = b', "'
 """Leads to the next string of a list."""
-
-
-@runtime_checkable
-class WithGrammar(Protocol):
-    """What a protocol has besides, where what is written can be constrained."""
-
-    def grammar(self, shown: "Shown") -> "TagGrammar | CallGrammar":
-        """The grammar of the next completion."""
-        ...
 
 
 @dataclass(slots=True)

@@ -3,15 +3,15 @@
 from collections.abc import Iterable
 
 from graphwalker.protocols.grammar import Shown
-from graphwalker.tools.base import ToolBox, WithChoices, fits
+from graphwalker.tools.abilities import abilities_of
+from graphwalker.tools.base import ToolBox
 from graphwalker.trajectory import Turn
 
 
 def shown_by(tools: ToolBox, turns: Iterable[Turn]) -> Shown:
     """Collect what an episode has shown so far."""
-    shown = Shown({name: tools.entity_id(name) for name in tools.topic_names()})
+    names = {name: tools.entity_id(name) for name in tools.topic_names()}
+    shown = Shown(names, choices=abilities_of(tools).choices)
     for turn in turns:
         shown.add(turn)
-    if fits(tools, WithChoices):
-        shown.choices = tools.choices
     return shown

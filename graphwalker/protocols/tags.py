@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, cast
 
 from graphwalker.protocols.base import PLACEHOLDER, Action, FinalAnswer, Malformed
 from graphwalker.protocols.grammar import Shown, TagGrammar
+from graphwalker.tools.abilities import Abilities
 from graphwalker.tools.base import Call
 
 CALL_TAG = "kg-query"
@@ -94,6 +95,10 @@ class TagProtocol:
         self._hints = {tool: self._written(call) for tool, call in self._examples.items()}
         self._order = list(self._hints.values())
         self.stop: tuple[str, ...] = (f"</{call_tag}>", "</answer>") if tools else ("</answer>",)
+
+    @property
+    def abilities(self) -> Abilities:
+        return Abilities(grammar=self.grammar)
 
     def parse(self, completion: str) -> tuple[str, Action]:
         """Thought and action. Thinking ends at the first `</think>`; the earlier of `<kg-query>`

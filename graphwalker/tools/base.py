@@ -3,24 +3,10 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, NamedTuple, Protocol, TypeGuard, TypeVar, runtime_checkable
+from typing import Any, NamedTuple, Protocol
 
 from graphwalker.graphs.base import Entity
 from graphwalker.query.query import Hop
-
-P = TypeVar("P")
-_fitting: dict[tuple[type, type], bool] = {}
-
-
-def fits(value: object, protocol: type[P]) -> TypeGuard[P]:
-    """`isinstance` for a protocol that is checked as the program runs, found out once for each
-    class: Python 3.11 lists the protocol's attributes anew each time, which takes longer than most
-    calls of a tool."""
-    key = type(value), protocol
-    found = _fitting.get(key)
-    if found is None:
-        found = _fitting[key] = isinstance(value, protocol)
-    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +29,6 @@ class ErrorKind(StrEnum):
     NOT_LISTED_YET = "not_listed_yet"
     UNKNOWN_RELATION = "unknown_relation"
     NO_SUCH_PAGE = "no_such_page"
-    UNKNOWN_REFERENCE = "unknown_reference"
     QUERY_AFTER_BUDGET = "query_after_budget"
 
 
@@ -116,7 +101,10 @@ def mistake(kind: ErrorKind, text: str, calls: int = 0) -> Observation:
 
 
 class ToolBox(Protocol):
-    """The tools of one episode with its name book (shown name -> entity id). Built per question."""
+    """The tools of one episode with its name book (shown name -> entity id). Built per question.
+
+    `abilities` may state more (`graphwalker.tools.abilities`).
+    """
 
     def call(self, call: Call) -> Observation:
         """Run a call. The model's mistake comes back as text; our failure raises `GraphError`."""
@@ -135,33 +123,5 @@ class ToolBox(Protocol):
         ...
 
 
-@runtime_checkable
-class WithTopics(Protocol):
-    """What a tool box has besides, where a prompt shows more of the topic entities than names."""
-
-    def topic_text(self) -> str:
-        """The topic entities as the prompt shows them, such as names with their ids."""
-        ...
-
-
-@runtime_checkable
-class References(Protocol):
-    """What a toolbox has besides, where an answer may point at what calls showed."""
-
-    def resolve(self, names: Sequence[str]) -> tuple[str, ...] | Observation:
-        """The names that an answer means; the model's mistake comes back as text."""
-        ...
-
-
 Choices = Callable[[Call, str], Sequence[str | int | float | bool] | None]
 """Which values an argument of a call may have, given the arguments that are written before it."""
-
-
-@runtime_checkable
-class WithChoices(Protocol):
-    """What a toolbox has besides, where it knows what a call may name: for constrained decoding."""
-
-    def choices(self, call: Call, argument: str) -> Sequence[str | int | float | bool] | None:
-        """`Choices`: what the schema has and what the episode has shown, less calls whose result
-        is there. None where anything may be meant."""
-        ...

@@ -4,7 +4,7 @@ call of it."""
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from graphwalker.tools.base import Call
 
@@ -102,15 +102,6 @@ class Function:
             elif not parameter.takes(arguments[name]):
                 return f"{name} must be {_wanted(parameter)}"
         return ""
-
-
-@runtime_checkable
-class Described(Protocol):
-    """A tool box that describes its tools by JSON schema."""
-
-    def functions(self) -> tuple[Function, ...]:
-        """Its tools, the first one being the one that examples show."""
-        ...
 
 
 def problem_of(call: Call, functions: Sequence[Function]) -> str:

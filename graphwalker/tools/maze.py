@@ -7,6 +7,7 @@ from graphwalker.graphs.base import Direction, Entity
 from graphwalker.graphs.properties import PropertyGraph
 from graphwalker.graphs.property.mazes import ADJACENT, CELL
 from graphwalker.question import Question
+from graphwalker.tools.abilities import Abilities
 from graphwalker.tools.base import Call, ErrorKind, Observation
 from graphwalker.tools.functions import Function, Parameter, problem_of
 from graphwalker.tools.properties import schema_table
@@ -46,8 +47,9 @@ class MazeTools:
         self.jumps = 0
         self._shown = dict.fromkeys(self._topics)
 
-    def functions(self) -> tuple[Function, ...]:
-        return FUNCTIONS
+    @property
+    def abilities(self) -> Abilities:
+        return Abilities(choices=self.choices)
 
     def call(self, call: Call) -> Observation:
         if problem := problem_of(call, _ACCEPTED):

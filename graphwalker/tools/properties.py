@@ -10,6 +10,7 @@ from graphwalker.graphs.literals import is_literal
 from graphwalker.graphs.properties import PropertyGraph, Schema, Value
 from graphwalker.graphs.property.sets import PropertyGraphSet
 from graphwalker.question import Question
+from graphwalker.tools.abilities import Abilities
 from graphwalker.tools.base import Call, ErrorKind, Observation, ShownTriple
 from graphwalker.tools.functions import Function, Parameter, problem_of
 
@@ -68,8 +69,9 @@ class PropertyTools:
         self._shown_values: dict[tuple[str, str], list[Value]] = {}
         self._made: list[Call] = []
 
-    def functions(self) -> tuple[Function, ...]:
-        return FUNCTIONS
+    @property
+    def abilities(self) -> Abilities:
+        return Abilities(choices=self.choices)
 
     def call(self, call: Call) -> Observation:
         if problem := problem_of(call, FUNCTIONS):

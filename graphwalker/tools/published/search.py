@@ -11,6 +11,7 @@ from graphwalker.graphs.literals import is_literal
 from graphwalker.graphs.names import names_nothing
 from graphwalker.query.query import Hop
 from graphwalker.question import Question
+from graphwalker.tools.abilities import Abilities
 from graphwalker.tools.base import Call, ErrorKind, Listed, Observation, ShownTriple
 from graphwalker.tools.functions import Function, Parameter, problem_of
 from graphwalker.tools.listing import HiddenTest
@@ -95,8 +96,9 @@ class SearchTools:
             if topic.id:
                 self._show(topic)
 
-    def functions(self) -> tuple[Function, ...]:
-        return (self._function,)
+    @property
+    def abilities(self) -> Abilities:
+        return Abilities(self.topic_text, self.choices)
 
     def signatures(self) -> str:
         return self._function.form
@@ -126,7 +128,7 @@ class SearchTools:
 
     def call(self, call: Call) -> Observation:
         self._calls = 0
-        if problem := problem_of(call, self.functions()):
+        if problem := problem_of(call, (self._function,)):
             unknown = call.tool != self._function.name
             kind = ErrorKind.UNKNOWN_TOOL if unknown else ErrorKind.BAD_ARGUMENTS
             return self._error(kind, problem)

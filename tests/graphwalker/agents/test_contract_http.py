@@ -11,8 +11,8 @@ from graphwalker.agents.rollout import rollout, untimed
 from graphwalker.config import parse_config
 from graphwalker.policies.chat.config import ChatApiConfig
 from graphwalker.policies.chat.policy import ChatPolicy
-from graphwalker.protocols.base import WithSchemas
 from graphwalker.tokens.tool_calls import UnreadableCall, read_calls
+from graphwalker.tools.abilities import abilities_of
 from graphwalker.trajectory import Trajectory
 from support.chat_server import Act, serve
 from support.preset_worlds import environment_of, player, world_of
@@ -53,5 +53,5 @@ def test_an_episode_over_http_is_the_episode(preset: str, form: str) -> None:
         policy.close()
     assert bare(done) == bare(expected)
     told = [request.get("tools") for request in server.requests]
-    calls = isinstance(environment.protocol, WithSchemas) and environment.protocol.schemas
+    calls = abilities_of(environment.protocol).schemas
     assert all(bool(tools) == bool(calls and form == "wire") for tools in told)

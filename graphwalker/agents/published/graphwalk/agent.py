@@ -13,9 +13,10 @@ from graphwalker.graphs.base import Direction
 from graphwalker.graphs.literals import is_literal
 from graphwalker.graphs.properties import PropertyGraph
 from graphwalker.graphs.property.mazes import Maze
-from graphwalker.protocols.base import ActionProtocol, WithSchemas
+from graphwalker.protocols.base import ActionProtocol
 from graphwalker.question import Question
 from graphwalker.tokens.tool_calls import block_of_tools
+from graphwalker.tools.abilities import abilities_of
 from graphwalker.tools.base import ToolBox
 from graphwalker.tools.maze import MazeTools
 from graphwalker.tools.properties import PropertyTools
@@ -33,7 +34,7 @@ class GraphWalkAgent(ReActAgent):
 
     def _opening(self, question: Question, tools: ToolBox) -> tuple[Message, ...]:
         assert isinstance(tools, PropertyTools | MazeTools)
-        schemas = self.protocol.schemas if isinstance(self.protocol, WithSchemas) else ()
+        schemas = abilities_of(self.protocol).schemas
         values = {"tools": block_of_tools(schemas), "schema": tools.schema(), "time": self.time}
         return self.prompt.messages(
             {"question": question.text, "max_turns": str(self.max_turns), "entities": "", **values}
