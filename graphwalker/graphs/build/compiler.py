@@ -39,8 +39,9 @@ class Compiler:
     ) -> None:
         """Write the graph's file; with `properties` also what a property graph has besides."""
         unnamed = local_name if names_from_ids else itself if ids_are_names else nothing
+        numbered: dict[str, int] = {}
         for number, (what, step) in enumerate(Numbering(self._sorter).steps()):
-            self._phase(f"number-{number}", what, step)
+            numbered = self._phase(f"number-{number}", what, step)
         nodes = self._phase("nodes", "writing names", lambda: self._write_nodes(unnamed))
         lists = self._phase("lists", "writing types", lambda: self._write_lists(nodes))
         out = self._phase("out", "sorting edges", lambda: self._write_out(nodes, lists))
@@ -64,6 +65,8 @@ class Compiler:
             **more,
         }
         self._writer.finish(path, counts)
+        if unwanted := numbered.get("unwanted"):
+            self._say(f"{unwanted:,} entities have a name in another language only")
 
     def _phase(
         self, name: str, what: str, work: Callable[[], dict[str, int] | None]

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from graphwalker.graphs.intake.phases import MemoryLimitError
+from graphwalker.graphs.intake.rows import UNWANTED_LANGUAGE
 from graphwalker.graphs.intake.sorter import Sorter
 
 MENTION_BYTES = 32
@@ -57,7 +58,7 @@ class Numbering:
     def __init__(self, sorter: Sorter) -> None:
         self._sorter = sorter
 
-    def steps(self) -> Sequence[tuple[str, Callable[[], None]]]:
+    def steps(self) -> Sequence[tuple[str, Callable[[], dict[str, int] | None]]]:
         """What is done, in order, with its name; each can be done again from its beginning."""
         return (
             ("sorting nodes", self._sort_nodes),
@@ -162,10 +163,10 @@ class Numbering:
                 **ids.bounds,
             )
 
-    def _choose_names(self) -> None:
+    def _choose_names(self) -> dict[str, int]:
         """The best name is the one of lowest rank: among equals the first line of a names file, the
         least text of an RDF file, whose triples have no order that other backends could know."""
-        run = self._sorter.run
+        run, unwanted = self._sorter.run, 0
         run("CREATE OR REPLACE TABLE label (id VARCHAR, name VARCHAR, types BIGINT)")
         for ids in self._ranges():
             run(
@@ -177,6 +178,12 @@ class Numbering:
                 f" WHERE n >= {ids.first} AND n < {ids.last} GROUP BY n) USING (n) ORDER BY n",
                 **ids.bounds,
             )
+            unwanted += self._sorter.scalar(
+                f"SELECT count(*) FROM (SELECT id FROM name WHERE {ids.has('id')} GROUP BY id"
+                f" HAVING min(rank) >= {UNWANTED_LANGUAGE})",
+                **ids.bounds,
+            )
+        return {"unwanted": unwanted}
 
     def _take(self, ids: IdRange) -> None:
         """Table `taken`: the nodes of a range, with their numbers."""

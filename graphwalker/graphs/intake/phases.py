@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 from graphwalker.errors import UserError
 from graphwalker.files import write_json
 
-VERSION = 4
+VERSION = 5
 """Raised when a build that an older GraphWalker began cannot be finished by this one."""
 
 

@@ -10,6 +10,7 @@ from graphwalker.graphs.intake.rows import (
     DROPPED,
     NAMES,
     TYPES,
+    UNWANTED_LANGUAGE,
     BlockReader,
     FileReader,
     IntakeRows,
@@ -252,12 +253,14 @@ class NTriplesReader(TripleReader):
 
     def _name(self, rows: IntakeRows, number: int, head: str, relation: str, literal: str) -> None:
         tag = language(literal) or ""
-        if not self._keeps(head, literal):
+        if self._keeps_node is not None and not self._keeps_node(head):
             self.dropped += 1
             return
         self.kept += 1
         if name := literal_name(literal):
             rank = _preference(tag) + NAME_RELATIONS[relation]
+            if not self._keeps_text(literal):
+                rank += UNWANTED_LANGUAGE
             rows.names.append((head, name, rank, self._line_base + number))
 
 

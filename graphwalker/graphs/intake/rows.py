@@ -16,6 +16,8 @@ LINE_BITS = 40
 """A line's number among all files: that of its file, and behind it as many bits for its place."""
 NAMES, TYPES, DROPPED = -1, -2, -3
 """What happens to a line whose relation is no edge: it names, it types, or it is dropped."""
+UNWANTED_LANGUAGE = 16
+"""Added to the rank of a name in a language that was not asked for: all others come first."""
 
 
 @dataclass(slots=True)

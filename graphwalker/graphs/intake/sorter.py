@@ -90,8 +90,8 @@ class Sorter:
     def rows(self, table: str) -> int:
         return self.scalar(f"SELECT count(*) FROM {table}")
 
-    def scalar(self, sql: str) -> int:
-        row = self._execute(sql).fetchone()
+    def scalar(self, sql: str, **values: str) -> int:
+        row = self._execute(sql, values).fetchone()
         return int(row[0] or 0) if row else 0
 
     def strings(self, sql: str) -> list[str]:

@@ -213,7 +213,7 @@ FILTERED = "".join(
         (Filters(keep=("film.*",)), 5, 2),
         (Filters(keep=("film.*",), drop=("*.tagline", "user.*")), 3, 4),
         (Filters(namespaces=(NS,)), 6, 1),
-        (Filters(languages=("en",)), 6, 3),
+        (Filters(languages=("en",)), 6, 1),
     ],
 )
 def test_filters_keep_what_they_say_and_count_the_rest(
@@ -224,7 +224,24 @@ def test_filters_keep_what_they_say_and_count_the_rest(
     assert (info["triples"], info["filtered"]) == (kept, filtered)
     graph = open_compiled(tmp_path / "graph")
     assert (graph.name("m.1"), graph.types("m.1")) == ("Alien", ["film.film"])
-    assert graph.name("m.2") == ("" if filters.languages else "Ridley")
+    assert graph.name("m.2") == "Ridley"
+
+
+def test_a_name_in_another_language_is_the_last_choice_and_is_counted(tmp_path: Path) -> None:
+    label = "<http://www.w3.org/2000/01/rdf-schema#label>"
+    names = (("a", "Wien", "de"), ("b", "Rome", "en"), ("b", "Rom", "de"), ("a", "Vienne", "fr"))
+    lines = [f'<http://x.org/{id}> {label} "{name}"@{tag} .' for id, name, tag in names]
+    path = tmp_path / "kb.nt"
+    path.write_text("\n".join([*lines, "<http://x.org/a> <http://x.org/r> <http://x.org/b> ."]))
+    said: list[str] = []
+    for wanted, expected in (("en", ["Vienne", "Rome"]), ("de", ["Wien", "Rom"])):
+        out = tmp_path / wanted
+        build_graph([path], out, filters=Filters(languages=(wanted,)), progress=said.append)
+        graph = open_compiled(out)
+        assert [graph.name(f"http://x.org/{id}") for id in "ab"] == expected
+    assert [s for s in said if "language" in s] == [
+        "1 entities have a name in another language only"
+    ]
 
 
 def test_a_flattened_relation_is_kept_where_both_halves_are() -> None:
