@@ -164,7 +164,7 @@ def test_a_run_folder_that_names_other_code_is_not_resumed(trap: Trap, corpus: P
     from training.sft import run_sft
 
     graph, questions = corpus / "graph", corpus / "synth/questions.jsonl"
-    out, poison = trap.folder / "run", trap.poisons()
+    out, poison = trap.folder / "run", {"preset": f"{MODULE}:thing"}
     plans = {
         "synth": (SynthConfig(count=1, mix={"2-hop": 1.0}), ["count=1", "mix={2-hop: 1}"]),
         "experts": (ExpertConfig(count=1), ["count=1", "--questions", questions]),
