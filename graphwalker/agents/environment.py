@@ -17,7 +17,7 @@ from graphwalker.graphs.views.settings import with_layers
 from graphwalker.named import is_own
 from graphwalker.question import Question
 from graphwalker.ranking.load import load_ranker, trained_ranker
-from graphwalker.tools.base import ToolBox
+from graphwalker.tools.base import BoundedTools, ToolBox
 from graphwalker.trust import RUNS, ByHand
 
 
@@ -119,8 +119,9 @@ class Environment:
         """Episodes whose tools may run side by side: as many as a reranker is asked at once."""
 
     def toolbox(self, question: Question) -> ToolBox:
-        """Fresh tools for one episode."""
-        return self._toolbox(question)
+        """Return fresh tools for one episode, whose observations keep to the config's limit."""
+        limit = self.config.max_observation_chars
+        return BoundedTools(self._toolbox(question), limit) if limit else self._toolbox(question)
 
     @cached_property
     def provenance(self) -> dict[str, Any]:

@@ -104,8 +104,8 @@ class DemoData:
         from data_pipeline.experts.experts import make_experts
 
         config = self.parsed(ExpertConfig, "experts")
-        asked, out = self._place("experts", "questions"), self._place("experts")
-        make_experts(self.graph, config, asked, out, tick)
+        questions, out = self._place("experts", "questions"), self._place("experts")
+        make_experts(self.graph, config, questions, out, tick)
 
     def _merge_tests(self) -> None:
         """One test file, checked against the training questions for leakage."""

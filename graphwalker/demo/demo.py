@@ -113,8 +113,8 @@ class Demo(DemoData):
         graph, corpus = open_graph(self.graph), self._place("synth") / "graphsynth.jsonl"
         config = demo_model(len(list(shown_relations(graph))), self.config.seed)
         # As the tokenizer of a pretrained model knows the words that people ask in.
-        asked = load_questions(self._place("grpo", "questions"))
-        texts = [question.text for question in asked]
+        questions = load_questions(self._place("grpo", "questions"))
+        texts = [question.text for question in questions]
         environment = self.parsed(EnvironmentConfig, "environment")
         make_tiny_model(config, corpus, graph, Path(self.model), environment, texts)
 

@@ -13,12 +13,13 @@ AUTO = "auto"
 DATE = "26 Jul 2024"
 """The day that templates write which name one (Llama 3.1's own default): prompts must not change
 from one day to the next."""
+_THOUGHT = FORMATS["qwen3"].thought
 _PROBE = (
     Message("system", "Walk the graph."),
     Message("user", "Who is it?"),
-    Message("assistant", "<think>\nLook first.\n</think>\n\n<kg-query> look() </kg-query>"),
+    Message("assistant", _THOUGHT.replace("{thought}", "Look first.") + "[look]"),
     Message("user", "Ana, Bob"),
-    Message("assistant", '<think>\nSeen.\n</think>\n\n<answer> ["Ana"] </answer>'),
+    Message("assistant", _THOUGHT.replace("{thought}", "Seen.") + "[Ana]"),
 )
 
 

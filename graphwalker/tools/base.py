@@ -1,7 +1,7 @@
 """Tools an agent may call, and the episode's toolbox that runs them."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, NamedTuple, Protocol
 
@@ -93,6 +93,54 @@ def together(seen: Sequence[Observation]) -> Observation:
         sum(one.hidden for one in seen),
         sum(one.graph_calls for one in seen),
     )
+
+
+_CUT = " (cut)"
+
+
+def cut_observation(seen: Observation, limit: int) -> Observation:
+    """Return the observation with at most `limit` characters (0: no limit).
+
+    Entities, relations and triples that the rest of the text no longer names are not shown.
+    """
+    if not 0 < limit < len(seen.text):
+        return seen
+    text = (seen.text[: max(0, limit - len(_CUT))] + _CUT)[:limit]
+    listed = tuple(
+        Listed(one.entity_id, tuple(hop for hop in one.hops if hop.relation in text))
+        for one in seen.listed
+    )
+    triples = tuple(t for t in seen.triples if t.head.name in text and t.tail.name in text)
+    return replace(
+        seen,
+        text=text,
+        shown=tuple(entity for entity in seen.shown if entity.name in text),
+        listed=listed,
+        triples=triples,
+        hidden=seen.hidden + len(seen.triples) - len(triples),
+    )
+
+
+class BoundedTools:
+    """A tool box whose observations are at most `limit` characters long."""
+
+    def __init__(self, box: "ToolBox", limit: int) -> None:
+        self._box, self._limit = box, limit
+
+    def call(self, call: Call) -> Observation:
+        return cut_observation(self._box.call(call), self._limit)
+
+    def entity_id(self, name: str) -> str:
+        return self._box.entity_id(name)
+
+    def topic_names(self) -> tuple[str, ...]:
+        return self._box.topic_names()
+
+    def signatures(self) -> str:
+        return self._box.signatures()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._box, name)
 
 
 def mistake(kind: ErrorKind, text: str, calls: int = 0) -> Observation:

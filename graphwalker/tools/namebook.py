@@ -46,8 +46,10 @@ class NameBook:
     Entity(id='m.2', name='Springfield')
     """
 
-    def __init__(self, graph: KnowledgeGraph) -> None:
+    def __init__(self, graph: KnowledgeGraph, longest: int = 0) -> None:
+        """A name of more than `longest` characters is shown cut, with its length; 0: no limit."""
         self._graph = graph
+        self._longest = longest
         self._names: dict[str, str] = {}
         self._ids: dict[str, str] = {}
         self._folded: dict[str, set[str]] = {}
@@ -60,6 +62,8 @@ class NameBook:
         if known is not None:
             return known
         name = entity.name or entity.id
+        if 0 < self._longest < len(name):
+            name = f"{name[: self._longest]}... ({len(name):,} characters)"
         value = is_literal(entity.id)
         suffix = "value" if value else entity.id
         while name in self._ids and not (value and is_literal(self._ids[name])):
@@ -121,10 +125,11 @@ class NamedTopics:
     """What tool boxes share that show entities by name: an episode's name book, in which the topic
     entities stand first."""
 
-    def __init__(self, graph: KnowledgeGraph, question: Question) -> None:
+    def __init__(self, graph: KnowledgeGraph, question: Question, longest: int = 0) -> None:
+        """A name of more than `longest` characters is shown cut; 0: no limit."""
         self._graph = graph
         self._question = question
-        self._book = NameBook(graph)
+        self._book = NameBook(graph, longest)
         self._topics = tuple(
             self._book.show(topic) if topic.id else topic.name for topic in question.topic_entities
         )

@@ -126,7 +126,7 @@ class PagedTools(WalkerTools):
         ]
 
     def _written(self, entity: Entity, hops: Sequence[PagedEnds], starts: Sequence[int]) -> Page:
-        page, size = Page(self._book, self._settings.max_observation_chars), self._page_size
+        page, size = Page(self._book, self._settings.entry_chars), self._page_size
         for (relation, direction, ends, total), start in zip(hops, starts, strict=True):
             page.add(entity, relation, direction, ends[start : start + size], total - start)
         return page

@@ -38,10 +38,22 @@ class WalkerSettings(Config):
     triples_per_relation: int = Field(default=5, ge=1)
     """Triples shown for each relation and direction."""
     max_observation_chars: int = Field(default=0, ge=0)
-    """Longest observation; it is cut at an entry, with a mark. 0: no limit. The note that a name
-    has several bearers comes on top."""
+    """Longest observation of one call, in characters; it is cut at an entry, with a mark. A name or
+    literal of more than an eighth of it (and 40) is cut with its length. 0: no limit."""
     skip_relations: PlainTexts = BOOK_KEEPING
     """Relations never shown; `*` stands for anything. A flattened one is skipped by either half."""
     hide_inverse: bool = False
     """Leave out an incoming relation whose inverse is among the outgoing ones and says as much.
     Inverses are known where the layers name a `freebase_schema`."""
+
+    @property
+    def longest_name(self) -> int:
+        """Characters of a name that are shown, so that one literal leaves room for others."""
+        limit = self.max_observation_chars
+        return max(limit // 8, 40) if limit else 0
+
+    @property
+    def entry_chars(self) -> int:
+        """Characters for the entries of an observation: room is left for ` (+1,000 or more)`."""
+        limit = self.max_observation_chars
+        return max(limit - 24, limit // 2)

@@ -35,8 +35,8 @@ class WalkerTools(NamedTopics):
         list_relations: Lister | None = None,
         rank: Ranker = bm25,
     ) -> None:
-        super().__init__(graph, question)
         self._settings = settings or WalkerSettings()
+        super().__init__(graph, question, self._settings.longest_name)
         self._list = list_relations or lister(graph, self._settings)
         self._rank = rank
         # Relations seen in any list may be followed from every entity: an agent that crosses a
@@ -103,7 +103,7 @@ class WalkerTools(NamedTopics):
     def _fitting(self, ranked: Sequence[str]) -> tuple[str, ...]:
         """The first relations that are listed: as many as the observation may hold, at least one
         where there is one."""
-        budget = self._settings.max_observation_chars or None
+        budget = self._settings.entry_chars or None
         count, length = 0, 0
         # Whole entries only: half of a relation id would be copied, and refused.
         for relation in ranked[: self._settings.top_relations]:
@@ -140,7 +140,7 @@ class WalkerTools(NamedTopics):
     def _show_triples(
         self, entity: Entity, listing: Listing, relations: Sequence[str]
     ) -> Observation:
-        page = Page(self._book, self._settings.max_observation_chars)
+        page = Page(self._book, self._settings.entry_chars)
         hops = [(r, direction, total) for r in relations for direction, total in listing.sides(r)]
         limit = self._settings.triples_per_relation
         self._graph_calls += len(hops)

@@ -12,7 +12,7 @@ from support.paths import ROOT
 pytest.importorskip("trl")
 
 FILES = [ROOT / "configs" / "cluster.yaml", *sorted((ROOT / "configs" / "paper").glob("*.yaml"))]
-KINDS = {"rl": "synth", "test": "synth"}
+KINDS = {"rl": "synth", "practice": "synth", "test": "synth", "test_words": "synth"}
 OF_THE_COMMAND = {"graph", "output_dir", "questions"}
 SECTIONS = [
     (path, name)

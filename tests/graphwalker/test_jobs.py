@@ -11,6 +11,7 @@ from graphwalker.files import read_address
 from graphwalker.jobs import chain
 from graphwalker.jobs.road import road_stages, submit_road
 from graphwalker.jobs.stages import JobStage, append_stage, check_ready, read_stages
+from graphwalker.policies.chat.config import ChatApiConfig
 
 SBATCH = """#!/bin/bash
 echo "$GRAPHWALKER_STAGE: $*" >>"$SLURM_TOY/submitted"
@@ -193,3 +194,11 @@ def test_an_address_file_without_an_address_is_named(tmp_path):
     for name in ("a.address", "b.address"):
         with pytest.raises(UserError, match=name):
             read_address(tmp_path / name)
+
+
+def test_a_chat_server_may_be_named_by_the_file_that_its_job_writes(tmp_path):
+    config = ChatApiConfig(base_url=f"{tmp_path}/teacher.address")
+    with pytest.raises(UserError, match=r"teacher\.address: no such file"):
+        _ = config.address
+    (tmp_path / "teacher.address").write_text("http://n1:8000\n")
+    assert config.address == "http://n1:8000/v1" and not config.is_private

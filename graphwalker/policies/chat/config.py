@@ -9,6 +9,7 @@ from pydantic import Field, field_validator, model_validator
 
 from graphwalker.config import Config
 from graphwalker.errors import UserError
+from graphwalker.files import is_address_file, read_address
 from graphwalker.trust import Address, ByHand, KeyVariable, Text
 
 
@@ -41,7 +42,7 @@ class ChatApiConfig(Config):
     block = "chat"
 
     base_url: Address = "https://api.openai.com/v1"
-    """Address up to and without `/chat/completions`."""
+    """Address up to and without `/chat/completions`, or a `.address` file that holds it."""
     api_key_env: KeyVariable = "OPENAI_API_KEY"
     """Environment variable that holds the key; the key is never logged. Empty: send none."""
     concurrency: int = Field(default=16, ge=1)
@@ -81,12 +82,25 @@ class ChatApiConfig(Config):
     @field_validator("base_url")
     @classmethod
     def _is_plain_http_address(cls, value: str) -> str:
+        if is_address_file(value):
+            return value
         return plain_http_address(value, "http://127.0.0.1:8000/v1")
+
+    @property
+    def address(self) -> str:
+        """Return `base_url`, or the address with `/v1` that a server's job wrote into that file.
+
+        Raises `UserError` where the file is missing or holds none.
+        """
+        if not is_address_file(self.base_url):
+            return self.base_url
+        found = read_address(self.base_url).rstrip("/")
+        return found if found.endswith("/v1") else f"{found}/v1"
 
     @property
     def is_private(self) -> bool:
         """True where a key cannot be read on its way: https, or this machine."""
-        parts = urlsplit(self.base_url)
+        parts = urlsplit(self.address)
         return parts.scheme == "https" or _is_loopback(parts)
 
 

@@ -87,7 +87,7 @@ class Connection:
         self._http = self._watched_http()
         self._openai = openai.OpenAI(
             api_key=self._key or "none",
-            base_url=config.base_url,
+            base_url=config.address,
             max_retries=config.retries,
             timeout=self._http.timeout,
             http_client=self._http,

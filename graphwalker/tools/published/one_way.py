@@ -35,7 +35,7 @@ class OneWayTools(NamedTopics):
         settings: WalkerSettings,
         list_relations: Lister,
     ) -> None:
-        super().__init__(graph, question)
+        super().__init__(graph, question, settings.longest_name)
         self._settings = settings
         self._list = list_relations
         self._calls = 0
@@ -108,7 +108,7 @@ class OneWayTools(NamedTopics):
 
     def _fitting(self, entries: Sequence[str]) -> list[str]:
         """The first entries, as many as an observation may hold; at least one."""
-        budget, length = self._settings.max_observation_chars, 0
+        budget, length = self._settings.entry_chars, 0
         for count, entry in enumerate(entries):
             length += len(entry) + 2
             if count and length > budget > 0:

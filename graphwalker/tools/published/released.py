@@ -63,7 +63,7 @@ class ReleasedTools(WalkerTools):
     def _show_triples(
         self, entity: Entity, listing: Listing, relations: Sequence[str]
     ) -> Observation:
-        page = Page(self._book, self._settings.max_observation_chars)
+        page = Page(self._book, self._settings.entry_chars)
         steps = [step for relation in relations for step in self._steps(entity, listing, relation)]
         self._graph_calls += len(steps)
         found = self._graph.step_many(steps)

@@ -68,7 +68,7 @@ def test_a_format_that_was_set_is_kept(tokenizer):
 
 
 def test_a_tiny_models_template_is_the_inline_layout():
-    from training.models.tiny import make_tokenizer
+    from training.tiny.make import make_tokenizer
 
     tokenizer = make_tokenizer(["<think> Anna has spouses. </think>"] * 9, ["film.genre"], 400)
     assert resolve_format("auto", tokenizer, "tiny") == "inline"

@@ -129,7 +129,7 @@ def test_only_the_first_four_distinct_relations_are_used():
 def test_an_observation_is_cut_at_an_entry_and_says_what_is_missing():
     facts = [("m.a", "r.r.r", f"m.{i}") for i in range(5)]
     names = {"m.a": "A", **{f"m.{i}": f"Name {i}" for i in range(5)}}
-    box = tools((Entity("m.a", "A"),), facts, names, max_observation_chars=45)
+    box = tools((Entity("m.a", "A"),), facts, names, max_observation_chars=64)
     relations(box, "A")
     seen = triples(box, "A", "r.r.r")
     assert seen.text == "[A, r.r.r, Name 0], [A, r.r.r, Name 1] (+3 more)"

@@ -27,7 +27,7 @@ def _protocol(settings: AgentSettings) -> TagProtocol:
 
 KG_R1 = Preset(
     name="kg-r1",
-    version=2,
+    version=3,
     source="KG-R1 (arXiv:2509.26383)",
     tools=_tools,
     protocol=_protocol,
