@@ -3,6 +3,7 @@
 The slow servers are sockets on the loopback: no HTTP library writes what they write.
 """
 
+import re
 import socket
 import threading
 import time
@@ -21,6 +22,7 @@ from graphwalker.trajectory import StopReason
 
 TIMEOUT_S = 0.6
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 9999\r\n\r\n"
+SLOW_HEAD = b"HTTP/1.1 200 OK\r\nX-Slow: " + b"a" * 200
 CLIENT_HELLO = 5
 """Bytes read before a handshake is answered."""
 
@@ -52,9 +54,20 @@ def drip(client: socket.socket, text: bytes, every_s: float = 0.1) -> None:
         time.sleep(every_s)
 
 
+def read_request(client: socket.socket) -> None:
+    """Read one request whole: its headers and the body that they announce."""
+    received = b""
+    while b"\r\n\r\n" not in received:
+        received += client.recv(1 << 16)
+    head, _, body = received.partition(b"\r\n\r\n")
+    left = int(re.search(rb"content-length: (\d+)", head.lower())[1]) - len(body)
+    while left > 0:
+        left -= len(client.recv(left))
+
+
 def drip_head(client: socket.socket) -> None:
     client.recv(1 << 16)
-    drip(client, b"HTTP/1.1 200 OK\r\nX-Slow: " + b"a" * 200)
+    drip(client, SLOW_HEAD)
 
 
 def drip_body(client: socket.socket) -> None:
@@ -113,9 +126,10 @@ def test_a_connection_that_was_kept_has_a_deadline_too():
     whole = HEAD.replace(b"9999", str(len(body)).encode()) + body
 
     def answer_once(client: socket.socket) -> None:
-        client.recv(1 << 16)
+        read_request(client)
         client.sendall(whole)
-        drip_head(client)
+        read_request(client)  # what came unasked would make the client drop the connection
+        drip(client, SLOW_HEAD)
 
     with slow_server(answer_once) as port:
         url = f"http://127.0.0.1:{port}/v1"
