@@ -55,7 +55,7 @@ def told_once_there(
     process: subprocess.Popen[str], file: Path, what: signal.Signals = signal.SIGUSR1
 ) -> None:
     """Send the notice that Slurm sends, once the step has begun."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while not file.exists():
         assert process.poll() is None and time.monotonic() < deadline, process.communicate()
         time.sleep(0.05)
@@ -63,7 +63,7 @@ def told_once_there(
 
 
 SAVES = """trap 'touch saved; exit 138' USR1; touch begun; while :; do sleep 0.1; done"""
-DEAF = """trap '' USR1; touch begun; exec sleep 60"""
+DEAF = """trap '' USR1; touch begun; exec sleep 600"""
 STARTS = "trap '' USR1; touch begun; sleep 3"
 LATE = f"{STARTS}; trap 'touch saved; exit 138' USR1; while :; do sleep 0.1; done"
 ENDS = """trap 'exit 0' USR1; touch begun; while :; do sleep 0.1; done"""
@@ -74,7 +74,7 @@ ENDS = """trap 'exit 0' USR1; touch begun; while :; do sleep 0.1; done"""
 def test_a_notice_stops_the_step_and_requeues_the_job(place, step, saved):
     job = begin(place, f'step bash -c "{step}"', GRAPHWALKER_GRACE="1")
     told_once_there(job, place / "begun")
-    output, _ = job.communicate(timeout=60)
+    output, _ = job.communicate(timeout=300)
     assert (place / "requeued").read_text() == "requeue 7\n", output
     assert (place / "saved").exists() == saved
 
@@ -83,14 +83,14 @@ def test_a_notice_stops_the_step_and_requeues_the_job(place, step, saved):
 def test_a_step_that_was_still_starting_hears_a_later_notice(place):
     job = begin(place, f'step bash -c "{LATE}"', GRAPHWALKER_GRACE="60")
     told_once_there(job, place / "begun")
-    output, _ = job.communicate(timeout=60)
+    output, _ = job.communicate(timeout=300)
     assert (place / "saved").exists() and (place / "requeued").exists(), output
 
 
 def test_a_step_that_is_done_when_the_notice_comes_is_not_requeued(place):
     job = begin(place, f'step bash -c "{ENDS}"', GRAPHWALKER_GRACE="30")
     told_once_there(job, place / "begun")
-    output, _ = job.communicate(timeout=60)
+    output, _ = job.communicate(timeout=300)
     assert job.returncode == 0 and not (place / "requeued").exists(), output
 
 
@@ -98,7 +98,7 @@ def test_a_step_that_is_done_when_the_notice_comes_is_not_requeued(place):
 def test_a_stage_leaves_a_mark_of_how_it_ended(place, code):
     facts = {"GRAPHWALKER_RUN": str(place / "run"), "GRAPHWALKER_STAGE": "synth"}
     job = begin(place, f"step bash -c 'exit {code}'", **facts, SLURM_ARRAY_TASK_ID="2")
-    output, _ = job.communicate(timeout=60)
+    output, _ = job.communicate(timeout=300)
     assert job.returncode == code, output
     mark = (place / "run" / "stages" / "synth.2").read_text().splitlines()
     assert mark[0].startswith("started job 7 on n1") and mark[-1] == f"ended {code}"
@@ -106,9 +106,9 @@ def test_a_stage_leaves_a_mark_of_how_it_ended(place, code):
 
 def test_a_cancelled_stage_is_not_marked_as_done(place):
     facts = {"GRAPHWALKER_RUN": str(place / "run"), "GRAPHWALKER_STAGE": "synth"}
-    job = begin(place, "step bash -c 'touch begun; exec sleep 3'", **facts)
+    job = begin(place, "step bash -c 'touch begun; exec sleep 60'", **facts)
     told_once_there(job, place / "begun", signal.SIGTERM)
-    assert job.wait(timeout=60) == 143
+    assert job.wait(timeout=300) == 143
     mark = (place / "run" / "stages" / "synth.0").read_text().splitlines()
     assert mark[-1] == "ended 143"
 
@@ -122,7 +122,7 @@ def test_a_servers_address_is_there_while_it_is_healthy(place):
         env=os.environ | own | {"SLURMD_NODENAME": "n1"}, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
     )  # fmt: skip
-    address, deadline = place / "teacher.address", time.monotonic() + 60
+    address, deadline = place / "teacher.address", time.monotonic() + 300
     while not address.exists():
         assert job.poll() is None and time.monotonic() < deadline, job.communicate()
         time.sleep(0.1)
@@ -131,13 +131,13 @@ def test_a_servers_address_is_there_while_it_is_healthy(place):
     said = (place / "served").read_text()
     assert said.startswith("serve runs/m --host 0.0.0.0") and "--tensor-parallel-size 2" in said
     job.send_signal(signal.SIGUSR1)  # the time limit is near: it ends, and the job is requeued
-    job.communicate(timeout=60)
+    job.communicate(timeout=300)
     assert (place / "requeued").exists()
 
 
 def test_without_an_environment_the_next_move_is_named(place):
     job = begin(place, "true", GRAPHWALKER_VENV="none")
-    output, _ = job.communicate(timeout=60)
+    output, _ = job.communicate(timeout=300)
     assert job.returncode == 2 and "make setup CLUSTER=1" in output
 
 

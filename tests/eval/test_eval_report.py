@@ -345,4 +345,4 @@ def opened(page: Path, profile: Path) -> str:
     off = ("gpu", "quic", "background-networking", "component-update", "sync")
     quiet = ["--headless", "--no-sandbox", "--no-first-run", *(f"--disable-{name}" for name in off)]
     command = [browser, *quiet, f"--user-data-dir={profile}", "--dump-dom", page.as_uri()]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+    return subprocess.run(command, capture_output=True, text=True, timeout=600, check=True).stdout

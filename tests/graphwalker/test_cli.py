@@ -21,7 +21,7 @@ from graphwalker.graphs.build.build import build_graph
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "graphwalker", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
 
 
 def code_and_errors(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
@@ -203,7 +203,7 @@ def test_ctrl_c_ends_a_command_with_one_line_and_130() -> None:
         "cli.main()"
     )
     command = [sys.executable, "-c", code, "stopped"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 130
     assert done.stderr.splitlines() == ["interrupted: the same command resumes it"]
 

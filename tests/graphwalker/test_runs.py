@@ -96,7 +96,7 @@ def test_a_second_writer_is_refused_by_name_until_the_first_is_dead(tmp_path):
     started = time.monotonic()
     with locked(tmp_path):
         assert (tmp_path / LOCK).is_file()
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 30
     assert not list(tmp_path.iterdir())
 
 

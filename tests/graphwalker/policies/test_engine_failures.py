@@ -117,7 +117,7 @@ def test_an_episode_let_go_hangs_up_on_the_server(policy, server):
         time.sleep(0.01)
     policy.release("q0#0")
     assert policy.collect() == []
-    assert server.dropped.wait(5)
+    assert server.dropped.wait(60)
 
 
 def test_failed_episodes_are_ours_and_are_tried_again(policy, server):

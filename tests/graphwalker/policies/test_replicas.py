@@ -55,7 +55,7 @@ def test_replicas_share_the_work_and_draw_what_one_would(toy, three):
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("fault", "timeout_s"),
-    [(Fault(status=503), 60), (Fault(hang_up=True), 60), (Fault(delay_s=3.0), 2)],
+    [(Fault(status=503), 60), (Fault(hang_up=True), 60), (Fault(delay_s=12), 6)],
     ids=["overloaded", "dead", "silent"],
 )
 def test_the_turn_of_a_replica_that_fails_goes_to_another(toy, three, fault, timeout_s):

@@ -24,6 +24,7 @@ from support.serve_toy import GatedPolicy, Served, served, until
 from support.toy import toy_graph
 
 QUESTION = "Where was Tom Lindqvist's wife born?"
+ASKED = {"question": QUESTION}
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +34,7 @@ def server() -> Iterator[Served]:
 
 
 def ask(server: Served, question: Any = QUESTION, **fields: Any) -> httpx.Response:
-    return httpx.post(f"{server.url}/api/ask", json={"question": question, **fields}, timeout=30)
+    return httpx.post(f"{server.url}/api/ask", json={"question": question, **fields}, timeout=60)
 
 
 def events(response: httpx.Response) -> list[dict[str, Any]]:
@@ -43,13 +44,13 @@ def events(response: httpx.Response) -> list[dict[str, Any]]:
 
 def chat(server: Served, **fields: Any) -> httpx.Response:
     body = {"model": "agent", "messages": [{"role": "user", "content": QUESTION}], **fields}
-    return httpx.post(f"{server.url}/v1/chat/completions", json=body, timeout=30)
+    return httpx.post(f"{server.url}/v1/chat/completions", json=body, timeout=60)
 
 
 def raw(server: Served, headers: dict[str, str], body: bytes = b"{}", method: str = "POST") -> int:
     """The status of a request whose headers are exactly these."""
     parts = urlsplit(server.url)
-    connection = http.client.HTTPConnection(str(parts.hostname), parts.port, timeout=10)
+    connection = http.client.HTTPConnection(str(parts.hostname), parts.port, timeout=60)
     connection.putrequest(method, "/api/ask" if method == "POST" else "/", skip_host=True)
     for name, value in headers.items():
         connection.putheader(name, value)
@@ -60,7 +61,7 @@ def raw(server: Served, headers: dict[str, str], body: bytes = b"{}", method: st
 
 
 def test_the_page_is_one_file_that_may_run_its_own_script_alone(server: Served):
-    page = httpx.get(server.url)
+    page = httpx.get(server.url, timeout=60)
     policy = page.headers["Content-Security-Policy"]
     assert page.status_code == 200 and "<textarea" in page.text
     assert "default-src 'none'" in policy and "unsafe" not in policy
@@ -86,10 +87,9 @@ def test_topics_may_be_named_by_name_or_id(server: Served):
 def test_turns_are_told_while_the_next_is_awaited():
     policy = GatedPolicy()
     policy.gate.clear()
-    body = {"question": QUESTION}
     with (
         served(policy) as server,
-        httpx.stream("POST", f"{server.url}/api/ask", json=body, timeout=30) as response,
+        httpx.stream("POST", f"{server.url}/api/ask", json=ASKED, timeout=60) as response,
     ):
         lines = (line for line in response.iter_lines() if line.startswith("data: "))
         assert json.loads(next(lines)[6:])["type"] == "topics"
@@ -101,7 +101,7 @@ def test_an_asker_who_goes_away_ends_the_episode():
     policy = GatedPolicy()
     policy.gate.clear()
     with served(policy) as server:
-        with httpx.stream("POST", f"{server.url}/api/ask", json={"question": QUESTION}) as response:
+        with httpx.stream("POST", f"{server.url}/api/ask", json=ASKED, timeout=60) as response:
             lines = response.iter_lines()  # kept: a dropped iterator closes the connection
             next(lines)
             assert until(lambda: bool(policy.requests))
@@ -114,9 +114,9 @@ def test_an_asker_who_goes_away_ends_the_episode():
 def test_two_askers_share_the_policy():
     policy = GatedPolicy()
     policy.gate.clear()
-    with served(policy) as server, httpx.Client(timeout=30) as client:
-        first = client.stream("POST", f"{server.url}/api/ask", json={"question": QUESTION})
-        second = client.stream("POST", f"{server.url}/api/ask", json={"question": QUESTION})
+    with served(policy) as server, httpx.Client(timeout=60) as client:
+        first = client.stream("POST", f"{server.url}/api/ask", json=ASKED)
+        second = client.stream("POST", f"{server.url}/api/ask", json=ASKED)
         with first as a, second as b:
             assert until(lambda: server.sessions.running == 2)
             policy.gate.set()
@@ -129,7 +129,7 @@ def test_a_busy_server_says_so():
     policy.gate.clear()
     with (
         served(policy, max_running=1) as server,
-        httpx.stream("POST", f"{server.url}/api/ask", json={"question": QUESTION}),
+        httpx.stream("POST", f"{server.url}/api/ask", json=ASKED, timeout=60),
     ):
         refused = ask(server)
         assert (refused.status_code, refused.headers["Retry-After"]) == (503, "5")

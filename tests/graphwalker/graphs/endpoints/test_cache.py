@@ -108,7 +108,7 @@ def test_two_threads_with_crossing_batches_do_not_wait_for_each_other_for_ever()
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(timeout=5)
+        thread.join(timeout=60)
     assert not any(thread.is_alive() for thread in threads)
 
 

@@ -128,7 +128,7 @@ def test_a_whole_answer_has_a_deadline_however_it_drips(store, fault):
         started = time.monotonic()
         with pytest.raises(GraphError, match="timed out"):
             graph.name(ADA)
-        assert time.monotonic() - started < 4
+        assert time.monotonic() - started < 15
 
 
 def test_a_relation_that_was_counted_and_leads_nowhere_is_a_fault(store):

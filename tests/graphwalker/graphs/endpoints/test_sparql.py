@@ -75,8 +75,9 @@ CURABLE = {
 
 @pytest.mark.parametrize("fault", CURABLE.values(), ids=CURABLE)
 def test_a_passing_fault_is_asked_again(store, reference, fault):
-    with faulty(store, [fault, fault], slow_s=0.6) as endpoint:
-        graph = SparqlGraph(endpoint.address, **{**QUICK, "timeout_s": 0.3})
+    timeout_s = 1.0 if fault == "mute" else 30.0
+    with faulty(store, [fault, fault], slow_s=1.5) as endpoint:
+        graph = SparqlGraph(endpoint.address, **{**QUICK, "timeout_s": timeout_s})
         assert films(graph) == films(reference)
         assert graph.client.counts["retries"] >= 2
 
@@ -138,10 +139,10 @@ def test_what_is_no_address_is_the_users_mistake(address):
 
 def test_another_endpoint_takes_over_at_once(store, reference):
     with faulty(store, ["reset"] * 50) as broken, faulty(store) as sound:
-        graph = SparqlGraph(f"{broken.address} {sound.address}", first_pause_s=5.0)
+        graph = SparqlGraph(f"{broken.address} {sound.address}", first_pause_s=60.0)
         started = time.perf_counter()
         assert [films(graph) for _ in range(5)] == [films(reference)] * 5
-        assert time.perf_counter() - started < 3.0
+        assert time.perf_counter() - started < 30
         assert len(broken.forms) == 1
         assert set(graph.client.check().values()) != {""}
 
