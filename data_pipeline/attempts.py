@@ -285,7 +285,7 @@ class Maker:
         run = run or execute(self.graph, query, FRONTIER_LIMIT)
         # In the order of their cost: the text alone, other readings on the graph, a whole episode,
         # and in `_scored` what a chat model is paid for.
-        verdict = self._teacher.checked(question.text, query, draft, _between(run))
+        verdict = self._teacher.check(question.text, query, draft, _between(run))
         unchecked = self.config.unchecked
         if not verdict.kept and "quality" not in unchecked:
             return Drop("filter", "quality", ", ".join(verdict.reasons))
@@ -305,12 +305,12 @@ class Maker:
         """The judge's scores last: they are paid for."""
         question = trajectory.question
         try:
-            verdict = self._teacher.scored(question.text, query, draft, run)
+            verdict = self._teacher.score(question.text, query, draft, run)
             if verdict is None:
                 return trajectory
             if not verdict.kept:
                 return Drop("filter", "quality", ", ".join(verdict.reasons))
-            misread = self._teacher.misread(question.text, query, draft, run)
+            misread = self._teacher.misread_step(question.text, query, draft, run)
         except Unusable as error:
             return Drop("filter", str(error))
         if misread:

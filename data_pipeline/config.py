@@ -13,7 +13,7 @@ from pydantic import (
 
 from data_pipeline.contamination.config import ContaminationConfig
 from data_pipeline.experts.injected_errors import INJECTED_ERRORS, WRONG_SIDE
-from data_pipeline.teacher.config import JudgeConfig, TeacherConfig, written
+from data_pipeline.teacher.config import JudgeConfig, TeacherConfig, settings_to_store
 from data_pipeline.walks.plausibility import PlausibilityConfig
 from data_pipeline.walks.sampler import STRUCTURES
 from data_pipeline.wording.composition.questions import STYLES
@@ -149,7 +149,7 @@ class SamplingConfig(Config):
         self, handler: SerializerFunctionWrapHandler, info: SerializationInfo
     ) -> dict[str, Any]:
         # An `exclude` is given where only the settings that determine the data are wanted.
-        return written(handler(self), making=bool(info.exclude))
+        return settings_to_store(handler(self), making=bool(info.exclude))
 
 
 class SynthConfig(SamplingConfig):
@@ -305,7 +305,7 @@ class ExpertConfig(Config):
     def _written(
         self, handler: SerializerFunctionWrapHandler, info: SerializationInfo
     ) -> dict[str, Any]:
-        return written(handler(self), making=bool(info.exclude))
+        return settings_to_store(handler(self), making=bool(info.exclude))
 
     @field_validator("injected_errors")
     @classmethod

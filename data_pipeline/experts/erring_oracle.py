@@ -10,7 +10,7 @@ from graphwalker.graphs.literals import is_literal
 from graphwalker.oracle import thoughts
 from graphwalker.oracle.oracle import OraclePolicy
 from graphwalker.oracle.plan import Plan, View
-from graphwalker.oracle.speakers import Speaker, called
+from graphwalker.oracle.speakers import Speaker, call_name
 from graphwalker.protocols.base import ActionProtocol
 from graphwalker.query.query import Hop
 from graphwalker.question import Question
@@ -142,11 +142,11 @@ class EpisodeSeen:
     def _misspelled(self, meant: Meant, rng: random.Random) -> list[Meant]:
         """The end of another name; where entities are called by ids, the name in its place."""
         name = self._view.name(meant.entity)
-        text = name if self._directed.by_id else self._view.garbled(name, rng)
+        text = name if self._directed.by_id else self._view.garble_name(name, rng)
         return [meant._replace(entity=Entity(text, text))] if text else []
 
     def _written(self, one: Meant) -> Call:
-        named = called(self._view.speaker, one.entity)
+        named = call_name(self._view.speaker, one.entity)
         if one.relation:
             return self._view.speaker.triples(named, one.relation, one.direction)
         return self._directed.look(named, one.direction)

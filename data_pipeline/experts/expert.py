@@ -8,10 +8,10 @@ from data_pipeline.experts.injected_errors import INJECTED_ERRORS, ErringSearch,
 from data_pipeline.experts.search import OutOfTurns, PhrasedHop, Search
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity, KnowledgeGraph
-from graphwalker.oracle.constraint_steps import weigh
-from graphwalker.oracle.oracle import closing, weighed
-from graphwalker.oracle.plan import WALKER, Plan, PlannedPolicy, View, narrated
+from graphwalker.oracle.oracle import close_constrained, closing
+from graphwalker.oracle.plan import WALKER, Plan, PlannedPolicy, View, narrate
 from graphwalker.oracle.speakers import Speaker
+from graphwalker.oracle.steps import weigh
 from graphwalker.protocols.base import ActionProtocol
 from graphwalker.query.constraint import Constraint
 from graphwalker.query.draft import filled
@@ -76,7 +76,7 @@ class ExpertPolicy(PlannedPolicy):
         keeps = filled(wording.constraint, query.constraint) if query.constraint else ""
         asks = query.constraint and Asks(query.constraint, keeps)
         episode = _episode(search, topics, branches, tail, asks)
-        return narrated(view, episode, search.choice)
+        return narrate(view, episode, search.choice)
 
     def errors(self, key: str) -> list[dict[str, Any]]:
         """What went wrong in the episode, by turn, and the turn that put it right; forgets it."""
@@ -107,7 +107,7 @@ def _episode(
     except OutOfTurns:
         answers = []
     if asks and answers:
-        thought, action = weighed(search.view, answers, *asks, search.choice)
+        thought, action = close_constrained(search.view, answers, *asks, search.choice)
     else:
         meeting = len(branches) if answers and not tail else 1
         thought, action = closing(search.view, answers, meeting, search.choice)

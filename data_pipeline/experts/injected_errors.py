@@ -73,7 +73,7 @@ class ErringSearch(Search):
     def _misspelled(self, entity: Entity, slot: PhrasedHop, opening: str) -> Steps:
         """Ask for a name whose end belongs to another entity, as small models do."""
         name = self.view.name(entity)
-        garbled = self.view.garbled(name, self.rng)
+        garbled = self.view.garble_name(name, self.rng)
         if not garbled:
             return opening
         why = (opening or thoughts.move(name, slot.phrase, self.choice)).replace(name, garbled)

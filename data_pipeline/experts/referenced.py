@@ -110,7 +110,7 @@ class _Writer:
         thought = " ".join(thought.split())
         if isinstance(written, Malformed) or written != action or not thought:
             return ""
-        if Hidden(episode, number).named(thought) or not fits(self._protocol, thought, action):
+        if Hidden(episode, number).name_in(thought) or not fits(self._protocol, thought, action):
             return ""
         return thought
 

@@ -204,7 +204,7 @@ class Search:
                 )
                 yield from self.ask(entity, hop.relation, why, hop.direction)
             turn, _ = self._looked_up[entity.id, hop.relation]
-            found.update((e.id, e) for e in self.view.found(turn, [entity], hop))
+            found.update((e.id, e) for e in self.view.found_ends(turn, [entity], hop))
         return list(found.values())
 
     def ask(

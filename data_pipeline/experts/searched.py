@@ -60,7 +60,7 @@ class SearchedWalks(OraclePolicy):
             return _no_walk()
         query = rng.choice(queries)
         wording = named(self._lexicon, query)
-        return self.continued(replace(question, query=query, wording=wording), ())
+        return self.continue_from(replace(question, query=query, wording=wording), ())
 
 
 def queries_to(graph: KnowledgeGraph, question: Question, max_hops: int) -> Iterator[Query]:

@@ -28,7 +28,7 @@ class WayBack(OraclePolicy):
             self._done.append((request.key, Completion(self._repeated[done].completion)))
             return
         if done == len(self._repeated):
-            self._plans[request.key] = self.continued(request.question, request.turns)
+            self._plans[request.key] = self.continue_from(request.question, request.turns)
             request = replace(request, turns=())
         super().submit(request)
 

@@ -64,7 +64,7 @@ class JudgeConfig(ChatWorkConfig):
     small model's scores lie closer together than a large one's: choose it by labels of your own."""
 
 
-def written(data: dict[str, Any], making: bool) -> dict[str, Any]:
+def settings_to_store(data: dict[str, Any], making: bool) -> dict[str, Any]:
     """Settings as they are written down: without a teacher, a judge or a policy as if there were no
     such setting; `making` keeps only what a run must have in common with the one that it resumes,
     which is not where a server is or how hard it is pressed."""

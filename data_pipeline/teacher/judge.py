@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from data_pipeline.teacher.client import TeacherClient, Unusable
 from data_pipeline.teacher.parse import Unreadable, read_scores, read_text
-from data_pipeline.teacher.paths import resolved
+from data_pipeline.teacher.paths import resolved_paths
 from data_pipeline.teacher.prompts import Prompts
 from data_pipeline.teacher.readings import Doubt
 from data_pipeline.wording.quality import KEEP_FROM, Verdict
@@ -29,7 +29,7 @@ class Judge:
     def verdict(self, text: str, query: Query, run: Execution) -> Verdict:
         """Three scores from 0 to 10 of the question beside its path with the entities of `run`,
         with the scores as the reason where they are too low."""
-        path = resolved(query, run)
+        path = resolved_paths(query, run)
         scores: dict[str, float] = {}
         self._ask(text, path, DIMENSIONS, scores)
         for name in DIMENSIONS:
@@ -37,7 +37,7 @@ class Judge:
                 self._ask(text, path, (name,), scores, counts=False)
         if len(scores) < len(DIMENSIONS):
             raise Unusable(UNSCORED)
-        return judged(scores, self._keep_from)
+        return verdict_of(scores, self._keep_from)
 
     def means(self, text: str, doubt: Doubt) -> bool:
         """Whether the question means the doubt's own hop, and none of its rivals as well."""
@@ -78,7 +78,7 @@ class Judge:
             return  # what is missing is asked for again, or the question waits
 
 
-def judged(scores: Mapping[str, float], keep_from: float) -> Verdict:
+def verdict_of(scores: Mapping[str, float], keep_from: float) -> Verdict:
     """The verdict of all three scores."""
     path, relevance, coherence = (scores[name] for name in DIMENSIONS)
     verdict = Verdict((path, relevance, coherence), keep_from=keep_from)

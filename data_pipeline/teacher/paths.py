@@ -26,21 +26,21 @@ def paths(query: Query) -> str:
     return _lines(query, branches, [next(names) for _ in query.tail])
 
 
-def resolved(query: Query, run: Execution) -> str:
+def resolved_paths(query: Query, run: Execution) -> str:
     """One line a path, with the entities that its execution went through.
 
     >>> from graphwalker.query.query import Branch, parse_hop
     >>> a, b, c = Entity("m.a", "Anna"), Entity("m.b", "Blue"), Entity("m.c", "Drama")
     >>> hops = (parse_hop("~film.film.directed_by"), parse_hop("film.film.genre"))
-    >>> resolved(Query((Branch(a, hops),)), Execution((((a,), (b,), (c,)),), ((c,),)))
+    >>> resolved_paths(Query((Branch(a, hops),)), Execution((((a,), (b,), (c,)),), ((c,),)))
     'Anna <--film.film.directed_by-- [Blue] --film.film.genre--> [Drama]'
     """
-    branches = [[_named(f) for f in frontiers[1:]] for frontiers in run.frontiers]
-    tail = [_named(frontier) for frontier in run.tail_frontiers[1 : len(query.tail) + 1]]
+    branches = [[_list_names(f) for f in frontiers[1:]] for frontiers in run.frontiers]
+    tail = [_list_names(frontier) for frontier in run.tail_frontiers[1 : len(query.tail) + 1]]
     lines = _lines(query, branches, tail)
     if len(query.branches) > 1 and not query.tail:
-        lines += f"\nShared by all paths: {_named(run.tail_frontiers[0])}"
-    return f"{lines}\nKept by it: {_named(run.answers)}" if query.constraint else lines
+        lines += f"\nShared by all paths: {_list_names(run.tail_frontiers[0])}"
+    return f"{lines}\nKept by it: {_list_names(run.answers)}" if query.constraint else lines
 
 
 def placeholders(query: Query) -> list[str]:
@@ -92,7 +92,7 @@ def _path(start: str, hops: Sequence[Hop], ends: Sequence[str]) -> str:
     return " ".join(parts)
 
 
-def _named(entities: Sequence[Entity]) -> str:
+def _list_names(entities: Sequence[Entity]) -> str:
     names = "; ".join(one_line(entity.name) for entity in entities[:SHOWN])
     more = len(entities) - SHOWN
     return f"[{names}; and {more} more]" if more > 0 else f"[{names}]"

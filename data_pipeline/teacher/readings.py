@@ -65,7 +65,7 @@ class TextReadings:
         for place, hop in hops.items():
             others = frozenset[str]().union(*(w for p, w in taken.items() if p != place))
             free = words - (others - taken[place])
-            found[place] = (hop, *self._rivals(query, run, place, free, taken[place]))
+            found[place] = (hop, *self._readings_of(query, run, place, free, taken[place]))
         branches = tuple(
             tuple(found[b, k] for k in range(len(branch.hops)))
             for b, branch in enumerate(query.branches)
@@ -83,11 +83,13 @@ class TextReadings:
                 continue
             noun = self._lexicon.entry(hop).noun
             same = (
-                r for r in self._listed(query, run, place) if self._lexicon.entry(r).noun == noun
+                r
+                for r in self._rival_hops(query, run, place)
+                if self._lexicon.entry(r).noun == noun
             )
             rivals: list[Hop] = []
             for rival in same:
-                answers = execute(self._graph, _replaced(query, place, rival), LIMIT).answers
+                answers = execute(self._graph, _replace_hop(query, place, rival), LIMIT).answers
                 if answers and _ids(answers) != gold:
                     rivals.append(rival)
                 if len(rivals) == MOST_RIVALS:
@@ -101,7 +103,7 @@ class TextReadings:
         entailed = (phrase for phrase in self._phrases(hop) if phrase <= words)
         return max(entailed, key=lambda p: (_weight(p), sorted(p)), default=frozenset[str]())
 
-    def _rivals(
+    def _readings_of(
         self,
         query: Query,
         run: Execution,
@@ -110,13 +112,13 @@ class TextReadings:
         own: frozenset[str],
     ) -> Iterator[Hop]:
         hop = dict(_places(query))[place]
-        for other in self._listed(query, run, place):
+        for other in self._rival_hops(query, run, place):
             weight = _weight(self._best(other, free))
             backwards = other.relation == hop.relation
             if weight > _weight(own) or (weight and weight == _weight(own) and not backwards):
                 yield other
 
-    def _listed(self, query: Query, run: Execution, place: Place) -> list[Hop]:
+    def _rival_hops(self, query: Query, run: Execution, place: Place) -> list[Hop]:
         """The other relations that can be taken where the hop is, sorted."""
         hop = dict(_places(query))[place]
         sides = [
@@ -154,7 +156,7 @@ def _starts(query: Query, run: Execution, place: Place) -> Sequence[Entity]:
     return run.tail_frontiers[k] if branch < 0 else run.frontiers[branch][k]
 
 
-def _replaced(query: Query, place: Place, hop: Hop) -> Query:
+def _replace_hop(query: Query, place: Place, hop: Hop) -> Query:
     branch, k = place
     if branch < 0:
         return replace(query, tail=(*query.tail[:k], hop, *query.tail[k + 1 :]))

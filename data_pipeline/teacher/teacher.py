@@ -11,8 +11,8 @@ from data_pipeline.teacher.context import Surroundings
 from data_pipeline.teacher.judge import Judge
 from data_pipeline.teacher.parse import is_english, read_question
 from data_pipeline.teacher.paths import hints, paths
+from data_pipeline.teacher.prompts import style
 from data_pipeline.teacher.readings import LIMIT, TextReadings
-from data_pipeline.teacher.styles import style
 from data_pipeline.teacher.thoughts import with_thoughts
 from data_pipeline.wording import quality
 from data_pipeline.wording.composition.questions import ProgrammaticTeacher
@@ -39,19 +39,19 @@ class Teacher(Protocol):
         executed already."""
         ...
 
-    def checked(
+    def check(
         self, text: str, query: Query, draft: Draft, between: Sequence[Entity]
     ) -> quality.Verdict:
         """What can be checked at no cost. `between`: entities that it must not name."""
         ...
 
-    def scored(
+    def score(
         self, text: str, query: Query, draft: Draft, run: Execution
     ) -> quality.Verdict | None:
         """The three scores of a judge; `None` where there is none."""
         ...
 
-    def misread(self, text: str, query: Query, draft: Draft, run: Execution) -> str:
+    def misread_step(self, text: str, query: Query, draft: Draft, run: Execution) -> str:
         """The step that a judge reads as another than is meant, described; `""` where none is."""
         ...
 
@@ -72,17 +72,17 @@ class Programmatic:
     ) -> Draft | None:
         return self.phrases.ask(query, answers, rng)
 
-    def checked(
+    def check(
         self, text: str, query: Query, draft: Draft, between: Sequence[Entity]
     ) -> quality.Verdict:
         return quality.judge(text, query, draft, (), between)
 
-    def scored(
+    def score(
         self, text: str, query: Query, draft: Draft, run: Execution
     ) -> quality.Verdict | None:
         return self.judge.verdict(text, query, run) if self.judge else None
 
-    def misread(self, text: str, query: Query, draft: Draft, run: Execution) -> str:
+    def misread_step(self, text: str, query: Query, draft: Draft, run: Execution) -> str:
         return ""  # its phrases have known readings, which the certificate executes
 
     def with_thoughts(self, trajectory: Trajectory) -> Trajectory:
@@ -159,7 +159,7 @@ class ChatTeacher:
         )
         return self._readings.of(text, query, run, plain)
 
-    def checked(
+    def check(
         self, text: str, query: Query, draft: Draft, between: Sequence[Entity]
     ) -> quality.Verdict:
         """The surface: one fault is enough. Raises `UserError` where every question has one."""
@@ -170,7 +170,7 @@ class ChatTeacher:
         score = 0.0 if faults else 10.0
         return quality.Verdict((score, score, score), faults)
 
-    def scored(
+    def score(
         self, text: str, query: Query, draft: Draft, run: Execution
     ) -> quality.Verdict | None:
         """The judge's scores. Raises `UserError` where it accepts no question at all."""
@@ -181,7 +181,7 @@ class ChatTeacher:
         self._client.count("question that the judge accepts", fault, JUDGED_PATIENCE)
         return verdict
 
-    def misread(self, text: str, query: Query, draft: Draft, run: Execution) -> str:
+    def misread_step(self, text: str, query: Query, draft: Draft, run: Execution) -> str:
         """Steps said in words of the teacher's own are found again by the judge, among the
         relations that would give other answers of the same kind."""
         if self._judge is None:

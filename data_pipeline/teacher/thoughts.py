@@ -37,7 +37,7 @@ def with_thoughts(
             "conditions": _conditions(client, trajectory),
             "question": one_line(trajectory.question.text),
             "topics": ", ".join(one_line(e.name) for e in trajectory.question.topic_entities),
-            "steps": steps.shown(),
+            "steps": steps.describe(),
             "count": len(steps.open),
         }
         limit = client.config.max_tokens + TOKENS * len(steps.open)
@@ -105,7 +105,7 @@ class _Steps:
         """What is wrong with a thought, `""` where nothing is."""
         action = self._actions[self._numbers[number]]
         assert action is not None
-        if name := self._hidden[number].named(thought):
+        if name := self._hidden[number].name_in(thought):
             return f"names what has not been shown yet ({name})"
         if not fits(self._protocol, thought, action):
             return "holds a tag or a step"
@@ -131,7 +131,7 @@ class _Steps:
             turns[k] = replace(turns[k], thought=thought, completion=completion)
         return tuple(turns)
 
-    def shown(self) -> str:
+    def describe(self) -> str:
         """The steps as the teacher reads them: what was done, and what that showed."""
         lines: list[str] = []
         numbers = {k: number for number, k in self._numbers.items()}
@@ -167,7 +167,7 @@ class Hidden:
         ids = (relation for relation in dict.fromkeys(listed) if not relation.isalpha())
         self._relations = [relation for relation in ids if relation not in known]
 
-    def named(self, thought: str) -> str:
+    def name_in(self, thought: str) -> str:
         """The first of these that the thought names, `""` where it names none."""
         folded = thought.casefold()
         names = (name for name in self._names if _stands(name, folded))

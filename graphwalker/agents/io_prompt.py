@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 from graphwalker.agents.base import AgentRun, Ask, Log, record_turn
 from graphwalker.agents.prompt import Prompt
-from graphwalker.oracle.own import OracleWorld, OwnOracle
-from graphwalker.oracle.plan import Plan, PlannedPolicy
+from graphwalker.oracle.plan import OracleWorld, OwnOracle, Plan, PlannedPolicy
 from graphwalker.protocols.base import ActionProtocol, FinalAnswer, Malformed
 from graphwalker.question import Question
 from graphwalker.tools.base import Observation, ToolBox

@@ -11,7 +11,7 @@ from graphwalker.agents.prompt import Prompt, is_shipped
 from graphwalker.config import Config
 from graphwalker.graphs.base import KnowledgeGraph
 from graphwalker.graphs.views.settings import GraphLayers
-from graphwalker.oracle.own import OwnOracle
+from graphwalker.oracle.plan import OwnOracle
 from graphwalker.oracle.speakers import Speaker
 from graphwalker.protocols.base import ActionProtocol
 from graphwalker.question import Question

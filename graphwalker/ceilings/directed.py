@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from graphwalker.agents.environment import Environment
 from graphwalker.ceilings.explore import Explorer, Reached, ends_of
 from graphwalker.graphs.base import Direction, Entity
-from graphwalker.oracle.directed import halves
-from graphwalker.oracle.speakers import called
+from graphwalker.oracle.speakers import call_name
+from graphwalker.oracle.steps import halves
 from graphwalker.query.query import Hop
 from graphwalker.question import Question
 from graphwalker.tools.abilities import Directed, abilities_of
@@ -86,7 +86,7 @@ class DirectedExplorer(Explorer):
         return self._seen[key]
 
     def _call(self, entity: Entity, direction: Direction, relation: str) -> Call:
-        name = called(self._speaker, entity)
+        name = call_name(self._speaker, entity)
         if relation:
             return self._speaker.triples(name, relation, direction)
         return self._look.look(name, direction)

@@ -11,7 +11,7 @@ from collections.abc import Generator
 
 from graphwalker.graphs.base import Entity, KnowledgeGraph
 from graphwalker.oracle.plan import WALKER, Move, Plan, PlannedPolicy
-from graphwalker.oracle.speakers import Speaker, called
+from graphwalker.oracle.speakers import Speaker, call_name
 from graphwalker.protocols.base import ActionProtocol, FinalAnswer
 from graphwalker.query.query import Hop
 from graphwalker.question import Question
@@ -41,16 +41,16 @@ class OneRelation(PlannedPolicy):
             yield "", FinalAnswer(())
             return
         topic = question.topic_entities[0]
-        turn = yield "", self.speaker.relations(called(self.speaker, topic))
+        turn = yield "", self.speaker.relations(call_name(self.speaker, topic))
         hops = tuple(hop for listed in turn.listed for hop in listed.hops)
         if not hops:
             yield "", FinalAnswer(())
             return
-        names = yield from self._shown(topic, self.choose(key, hops))
+        names = yield from self._ask(topic, self.choose(key, hops))
         yield "", FinalAnswer(tuple(dict.fromkeys(names)))
 
-    def _shown(self, topic: Entity, hop: Hop) -> Generator[Move, Turn, list[str]]:
-        named = called(self.speaker, topic)
+    def _ask(self, topic: Entity, hop: Hop) -> Generator[Move, Turn, list[str]]:
+        named = call_name(self.speaker, topic)
         turn = yield "", self.speaker.triples(named, hop.relation, hop.direction)
         names = _ends(turn, topic)
         if pages := abilities_of(self.speaker).pages:

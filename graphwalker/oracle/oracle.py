@@ -7,11 +7,9 @@ from collections.abc import Generator, Sequence
 from graphwalker.errors import PolicyError
 from graphwalker.graphs.base import Entity, KnowledgeGraph
 from graphwalker.oracle import thoughts
-from graphwalker.oracle.constraint_steps import weigh
-from graphwalker.oracle.directed import directed_hop
-from graphwalker.oracle.pages import more_relations, more_triples
-from graphwalker.oracle.plan import WALKER, Move, Plan, PlannedPolicy, View, narrated
+from graphwalker.oracle.plan import WALKER, Move, Plan, PlannedPolicy, View, narrate
 from graphwalker.oracle.speakers import Speaker
+from graphwalker.oracle.steps import directed_hop, more_relations, more_triples, weigh
 from graphwalker.protocols.base import ActionProtocol, FinalAnswer
 from graphwalker.query.constraint import Constraint
 from graphwalker.query.draft import filled, plain_wording
@@ -46,18 +44,18 @@ class OraclePolicy(PlannedPolicy):
         self._silent = silent
 
     def plan(self, key: str, question: Question) -> Plan:
-        return self.continued(question, ())
+        return self.continue_from(question, ())
 
-    def continued(self, question: Question, turns: Sequence[Turn]) -> Plan:
+    def continue_from(self, question: Question, turns: Sequence[Turn]) -> Plan:
         """The steps that are still to take where another policy has taken these turns: what they
         showed is not asked again. Raises `PolicyError` at the first step without a query."""
         rng = None if self._plain else random.Random(f"{self._seed}/{question.id}/oracle")
         avoided = question.query.avoided if question.query else frozenset[str]()
         view = View(self.graph, question.topic_entities, self.speaker, avoided)
         view.recall(turns)
-        plan = narrated(view, self._steps(view, question, rng), rng)
-        plan = _regretted(view, plan, rng) if turns else plan
-        return _unspoken(plan) if self._silent else plan
+        plan = narrate(view, self._steps(view, question, rng), rng)
+        plan = _with_regret(view, plan, rng) if turns else plan
+        return _without_thoughts(plan) if self._silent else plan
 
     def _steps(self, view: View, question: Question, rng: thoughts.Choice) -> Plan:
         if question.query is None:
@@ -75,13 +73,13 @@ class OraclePolicy(PlannedPolicy):
             phrase = filled(wording.constraint, query.constraint)
             do = functools.partial(_do, view)
             answers = yield from weigh(view, do, answers, query.constraint, phrase, rng)
-            yield weighed(view, answers, query.constraint, phrase, rng)
+            yield close_constrained(view, answers, query.constraint, phrase, rng)
             return
         branches = 1 if query.tail else len(ends)
-        yield closing(view, _meant(question, answers), branches, rng)
+        yield closing(view, _gold_if_found(question, answers), branches, rng)
 
 
-def _meant(question: Question, found: list[Entity]) -> list[Entity]:
+def _gold_if_found(question: Question, found: list[Entity]) -> list[Entity]:
     """The gold answers alone where all of them are among those found.
 
     A query made of a gold path finds more where the question has a condition that its path does not
@@ -92,7 +90,7 @@ def _meant(question: Question, found: list[Entity]) -> list[Entity]:
     return kept if kept and len(kept) == len(gold) else found
 
 
-def _regretted(view: View, plan: Plan, rng: thoughts.Choice) -> Plan:
+def _with_regret(view: View, plan: Plan, rng: thoughts.Choice) -> Plan:
     """The plan, its first thought opened by what was wrong with the turn before it."""
     try:
         thought, action = next(plan)
@@ -103,7 +101,7 @@ def _regretted(view: View, plan: Plan, rng: thoughts.Choice) -> Plan:
         return
 
 
-def _unspoken(plan: Plan) -> Plan:
+def _without_thoughts(plan: Plan) -> Plan:
     """The plan's actions alone."""
     try:
         _, action = next(plan)
@@ -139,7 +137,7 @@ def _hop(
         return list({end.id: end for ends in reached.values() for end in ends}.values())
     for entity in frontier:
         look = view.look(entity)
-        turn = view.answered(look)
+        turn = view.recalled_turn(look)
         if turn is None:
             turn = yield from do(why or moving(view, frontier, entity, phrase, rng), look)
         yield from more_relations(view, do, turn, entity, hop.relation, rng)
@@ -151,7 +149,7 @@ def _hop(
     found: dict[str, Entity] = {}
     for k, entity in enumerate(frontier):
         ask = view.ask(entity, hop.relation, hop.direction)
-        turn = view.answered(ask)
+        turn = view.recalled_turn(ask)
         if turn is None:
             why = (
                 thoughts.choose(phrase, [hop.relation], rng)
@@ -188,7 +186,7 @@ def closing(view: View, answers: Sequence[Entity], branches: int, rng: thoughts.
     return why, FinalAnswer(names)
 
 
-def weighed(
+def close_constrained(
     view: View,
     answers: Sequence[Entity],
     constraint: Constraint,

@@ -3,14 +3,15 @@
 import json
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Generator, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 from graphwalker.errors import PolicyError, UserError
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Step
 from graphwalker.oracle import thoughts
-from graphwalker.oracle.speakers import Speaker, WalkerSpeaker, called
-from graphwalker.policies.base import Completion, Request
+from graphwalker.oracle.speakers import Speaker, WalkerSpeaker, call_name
+from graphwalker.policies.base import Completion, Policy, Request
 from graphwalker.protocols.base import ActionProtocol, FinalAnswer
 from graphwalker.query.query import Hop
 from graphwalker.question import Question
@@ -105,7 +106,7 @@ class View:
             if not turn.error:
                 self._answered.setdefault(_key(turn.action), turn)
 
-    def answered(self, call: Call) -> Turn | None:
+    def recalled_turn(self, call: Call) -> Turn | None:
         """The recalled turn that made this very call, where there is one."""
         if not self._answered:  # nothing was recalled, as in most episodes
             return None
@@ -132,7 +133,7 @@ class View:
     def look(self, entity: Entity | str, direction: Direction | None = None) -> Call:
         """The call that lists the relations of an entity, or of whatever has that name;
         `direction` is for tools that look in one alone."""
-        named = entity if isinstance(entity, str) else self._called(entity)
+        named = entity if isinstance(entity, str) else self._call_name(entity)
         directed = self.abilities.directed
         if direction is not None and directed:
             return directed.look(named, direction)
@@ -140,11 +141,11 @@ class View:
 
     def ask(self, entity: Entity, relation: str, direction: Direction | None = None) -> Call:
         """The call that shows where a relation leads."""
-        return self.speaker.triples(self._called(entity), relation, direction)
+        return self.speaker.triples(self._call_name(entity), relation, direction)
 
-    def _called(self, entity: Entity) -> str:
+    def _call_name(self, entity: Entity) -> str:
         """What a call names the entity by."""
-        return called(self.speaker, Entity(entity.id, self.name(entity)))
+        return call_name(self.speaker, Entity(entity.id, self.name(entity)))
 
     def has(self, entity: Entity, relation: str) -> bool:
         """Whether the relation leads anywhere from the entity, in either direction."""
@@ -155,7 +156,7 @@ class View:
         """Every entity that the episode knows, as shown, in the order of appearance."""
         return [Entity(entity_id, name) for entity_id, name in self._names.items()]
 
-    def garbled(self, name: str, rng: random.Random) -> str:
+    def garble_name(self, name: str, rng: random.Random) -> str:
         """The name with the last word of another known one, where no entity is called so."""
         others = sorted({known.split()[-1] for known in self._names.values() if known != name})
         rng.shuffle(others)
@@ -165,7 +166,7 @@ class View:
                 return mixed
         return ""
 
-    def found(self, turn: Turn, frontier: Sequence[Entity], hop: Hop) -> list[Entity]:
+    def found_ends(self, turn: Turn, frontier: Sequence[Entity], hop: Hop) -> list[Entity]:
         """The entities that the turn shows at the end of that hop from any of these, as shown."""
         shown = {e.id: e for e in turn.shown}
         ends = self.ends_of(frontier, hop)
@@ -180,7 +181,7 @@ class View:
         found = (end.id for ends in self.graph.step_many(steps) for end in ends)
         return dict.fromkeys(end for end in found if end not in self._avoided)
 
-    def shown_ends(
+    def triple_ends(
         self, turn: Turn, entity: Entity, hop: Hop, by_call: bool = True
     ) -> list[Entity]:
         """The entities that the turn's triples show at the end of that hop, CVT nodes too.
@@ -203,11 +204,11 @@ class View:
         names = [self.name(entity) for entity in fresh]
         directed = self.abilities.directed
         if relation and fresh and directed:
-            return thoughts.found_by(directed.named(relation), names, rng)
+            return thoughts.found_by(directed.relation_name(relation), names, rng)
         return thoughts.found(names, rng) if fresh else ""
 
 
-def narrated(view: View, plan: Plan, rng: thoughts.Choice) -> Plan:
+def narrate(view: View, plan: Plan, rng: thoughts.Choice) -> Plan:
     """The plan, each thought opened by what the turn before it gave."""
     try:
         thought, action = next(plan)
@@ -225,3 +226,28 @@ def _key(action: dict[str, Any]) -> str:
 def listed_in(turn: Turn) -> set[str]:
     """The relations that the turn lists, of whatever entity."""
     return {hop.relation for one in turn.listed for hop in one.hops}
+
+
+class OracleWorld(Protocol):
+    """The environment, as the oracle of a preset needs it."""
+
+    graph: KnowledgeGraph
+    protocol: ActionProtocol
+
+    @property
+    def config(self) -> Any: ...
+
+
+def has_query(question: Question) -> bool:
+    """Whether the question says what it asks."""
+    return question.query is not None
+
+
+@dataclass(frozen=True, slots=True)
+class OwnOracle:
+    """Makes the oracle of a preset, and says which questions it can play."""
+
+    make: Callable[[OracleWorld], Policy]
+    plays: Callable[[Question], bool] = has_query
+    needs: str = "a query"
+    """What a question must have, in words for people."""

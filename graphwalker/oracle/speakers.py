@@ -76,12 +76,12 @@ class SearchSpeaker(Directed):
         where = self._where(entity, direction or Direction.OUT)
         return Call("search", {**where, "properties_to_filter_for": [self._relation(relation)]})
 
-    def named(self, relation: str) -> str:
+    def relation_name(self, relation: str) -> str:
         return self._relation(relation)
 
     def _where(self, entity: str, direction: Direction) -> dict[str, str]:
         way = "outgoing" if direction is Direction.OUT else "incoming"
-        return {"entity": self._shown(entity), "direction": way}
+        return {"entity": self._ask(entity), "direction": way}
 
 
 class OneWaySpeaker(Directed):
@@ -110,7 +110,7 @@ class PagedSpeaker(WalkerSpeaker):
         return Call("get_triples", {"entity": entity, "relations": [relation], "page": page})
 
 
-def called(speaker: Speaker, entity: Entity) -> str:
+def call_name(speaker: Speaker, entity: Entity) -> str:
     """What a call names the entity by: its shown name, or its id."""
     directed = abilities_of(speaker).directed
     return entity.id if directed and directed.by_id else entity.name

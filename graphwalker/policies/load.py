@@ -10,7 +10,7 @@ from graphwalker.errors import UserError
 from graphwalker.graphs.base import KnowledgeGraph
 from graphwalker.oracle.baselines import BASELINES, LinearRelation, OneRelation
 from graphwalker.oracle.oracle import OraclePolicy
-from graphwalker.oracle.own import OwnOracle, has_query
+from graphwalker.oracle.plan import OwnOracle, has_query
 from graphwalker.oracle.speakers import Speaker
 from graphwalker.policies.base import Policy
 from graphwalker.policies.config import PolicyConfig, policy_name

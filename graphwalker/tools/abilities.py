@@ -70,7 +70,7 @@ class Directed(Protocol):
         """The hop that a look lists where this one is meant."""
         return hop
 
-    def named(self, relation: str) -> str:
+    def relation_name(self, relation: str) -> str:
         """The relation as the tools show it."""
         return relation
 

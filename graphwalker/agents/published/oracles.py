@@ -4,8 +4,7 @@ from collections.abc import Generator
 
 from graphwalker.errors import PolicyError
 from graphwalker.graphs.base import Entity
-from graphwalker.oracle.own import OracleWorld
-from graphwalker.oracle.plan import Move, PlannedPolicy
+from graphwalker.oracle.plan import Move, OracleWorld, PlannedPolicy
 from graphwalker.policies.base import Completion, Request
 from graphwalker.protocols.base import FinalAnswer
 from graphwalker.query.query import Query

@@ -9,8 +9,7 @@ from graphwalker.graphs.base import Direction, Entity
 from graphwalker.graphs.literals import is_literal, literal_name
 from graphwalker.graphs.names import fold
 from graphwalker.oracle.oracle import shared
-from graphwalker.oracle.own import OwnOracle, has_query
-from graphwalker.oracle.plan import Move, Plan, View
+from graphwalker.oracle.plan import Move, OwnOracle, Plan, View, has_query
 from graphwalker.protocols.base import FinalAnswer
 from graphwalker.query.constraint import chosen, kept
 from graphwalker.query.query import Hop, Query

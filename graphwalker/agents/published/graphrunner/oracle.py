@@ -14,8 +14,7 @@ from graphwalker.agents.published.graphrunner.schema import types_of
 from graphwalker.agents.published.oracles import DecisionOracle, meant
 from graphwalker.graphs.base import Entity, KnowledgeGraph
 from graphwalker.graphs.names import fold
-from graphwalker.oracle.own import OwnOracle
-from graphwalker.oracle.plan import Plan
+from graphwalker.oracle.plan import OwnOracle, Plan
 from graphwalker.protocols.base import FinalAnswer
 from graphwalker.query.query import Query
 from graphwalker.question import Question

@@ -3,8 +3,7 @@ ends."""
 
 import re
 
-from graphwalker.oracle.own import OracleWorld, OwnOracle
-from graphwalker.oracle.plan import Plan, PlannedPolicy
+from graphwalker.oracle.plan import OracleWorld, OwnOracle, Plan, PlannedPolicy
 from graphwalker.policies.base import Policy
 from graphwalker.protocols.base import FinalAnswer
 from graphwalker.question import Question

@@ -9,8 +9,7 @@ from typing import Any
 from graphwalker.answers.rows import row_texts
 from graphwalker.graphs.properties import PropertyGraph
 from graphwalker.graphs.property.memory import Edge, MemoryPropertyGraph, Node
-from graphwalker.oracle.own import OracleWorld, OwnOracle
-from graphwalker.oracle.plan import Plan, PlannedPolicy
+from graphwalker.oracle.plan import OracleWorld, OwnOracle, Plan, PlannedPolicy
 from graphwalker.policies.base import Policy
 from graphwalker.protocols.base import Calls, FinalAnswer
 from graphwalker.protocols.functions import MOST_CALLS

@@ -13,8 +13,7 @@ from graphwalker.agents.published.pathwise.beam import (
 from graphwalker.agents.published.pathwise.rog import query_paths
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
 from graphwalker.oracle.oracle import shared
-from graphwalker.oracle.own import OwnOracle
-from graphwalker.oracle.plan import Move, Plan, View
+from graphwalker.oracle.plan import Move, OwnOracle, Plan, View
 from graphwalker.protocols.base import FinalAnswer
 from graphwalker.query.query import Branch, Hop, Query
 from graphwalker.question import Question

@@ -9,8 +9,7 @@ from graphwalker.agents.published.retrieval.graph_cot import FEATURE, NEIGHBORS,
 from graphwalker.graphs.base import Direction, Entity
 from graphwalker.graphs.names import fold
 from graphwalker.oracle.oracle import shared
-from graphwalker.oracle.own import OwnOracle
-from graphwalker.oracle.plan import Move, Plan
+from graphwalker.oracle.plan import Move, OwnOracle, Plan
 from graphwalker.policies.base import Completion, Request
 from graphwalker.protocols.base import FinalAnswer
 from graphwalker.query.query import Hop
