@@ -12,7 +12,7 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("MPLBACKEND", "Agg")
 
-# The same examples each time and no limits of time, for a loaded machine; by night others are drawn.
+# The same examples each time, without a time limit; other ones by night.
 PATIENT = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("same", derandomize=True, **PATIENT)
 settings.register_profile("drawn", **PATIENT)

@@ -1,22 +1,34 @@
 """The road as a chain of jobs: which stages a config asks for, and the command of each."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from graphwalker.config import Config, parse_config, read_settings
 from graphwalker.errors import UserError
 from graphwalker.files import is_address_file, write_text
-from graphwalker.jobs.chain import new_stage
-from graphwalker.jobs.stages import FILE, JobStage
+from graphwalker.jobs.chain import new_stage, retry
+from graphwalker.jobs.stages import FILE, JobStage, append_stage, read_stages
 
 CONFIG = "jobs.yaml"
 """The config of a submitted road, in its run folder: every job reads its section there."""
 SECTIONS = "synth", "rl", "test", "experts", "sft1", "sft2", "grpo", "eval"
 MORE = "practice", "test_words"
 """Sections that a road may have: questions for GRPO alone, and test questions in held-out words."""
+
+
+def _check_option(text: str) -> str:
+    if not re.fullmatch(r"-.+", text, re.S) or re.match(r"--wr|--$", text):
+        raise ValueError(f"{text!r} is no option of sbatch; write it as in --partition=a100")
+    return text
+
+
+SbatchOptions = tuple[Annotated[str, AfterValidator(_check_option)], ...]
+"""Options only: another word would be taken for the script that runs."""
 
 
 class ServerConfig(Config):
@@ -26,7 +38,7 @@ class ServerConfig(Config):
     """What it serves: a Virtuoso folder, or a model for vLLM. Empty: no such server."""
     options: tuple[str, ...] = ()
     """Further words of its command, such as `--memory, 64GB` or `--data-parallel-size, "4"`."""
-    sbatch: tuple[str, ...] = ()
+    sbatch: SbatchOptions = ()
     """Options of sbatch for its job, such as `--time=48:00:00`."""
 
 
@@ -37,11 +49,11 @@ class JobsConfig(Config):
     """Jobs of each array that makes data."""
     eval_shards: int = Field(8, ge=1)
     """Jobs of the array that evaluates."""
-    data: tuple[str, ...] = ()
+    data: SbatchOptions = ()
     """Options of sbatch for stages that make data: partition, account, time."""
-    train: tuple[str, ...] = ()
+    train: SbatchOptions = ()
     """Options of sbatch for training stages, such as `--partition=a100, --nodes=2`."""
-    eval: tuple[str, ...] = ()
+    eval: SbatchOptions = ()
     """Options of sbatch for the evaluation."""
     seeds: tuple[str, ...] = ()
     """Training questions with SPARQL. Walks take their relations and start from their entities: a
@@ -71,6 +83,27 @@ def submit_road(path: Path | str, overrides: Sequence[str] = ()) -> Iterator[tup
     _write_settings(path, overrides, run / CONFIG)
     for stage in stages:
         yield stage.name, new_stage(run, stage)
+
+
+def retry_road(run: Path) -> list[tuple[str, str, list[int]]]:
+    """Submit the stages of a road that are neither done nor in the queue; see `chain.retry`.
+
+    The commands are those of `RUN/jobs.yaml`. Raises `UserError` where `RUN/jobs.jsonl` holds
+    another one: the folder may come from elsewhere.
+    """
+    planned, there = road_stages(run / CONFIG), read_stages(run)
+    for name, stage in there.items():
+        if stage.folder != str(Path.cwd()):
+            raise UserError(f"{run}: submitted in {stage.folder}; run the same command there")
+        if replace(stage, jobs=()) not in planned:
+            raise UserError(
+                f"{run / FILE}: the command of stage {name} is not what {run / CONFIG} gives; "
+                f"read both, then remove {FILE} and submit {CONFIG} again"
+            )
+    for stage in planned:  # the submission may have been interrupted
+        if stage.name not in there:
+            append_stage(run, stage)
+    return retry(run)
 
 
 def road_stages(path: Path | str, overrides: Sequence[str] = ()) -> list[JobStage]:

@@ -39,11 +39,6 @@ def submit(
     return _run(["sbatch", "--parsable", *options, *stage.command], facts, stage.folder).strip()
 
 
-def cancel(jobs: Collection[str]) -> None:
-    if jobs:
-        _run(["scancel", *sorted(jobs)], {})
-
-
 def _run(command: Sequence[str], more: Mapping[str, str], folder: str = ".") -> str:
     try:
         done = subprocess.run(

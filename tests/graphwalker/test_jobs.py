@@ -1,6 +1,7 @@
 """A chain of jobs: how its parts stand, what is submitted again, and what does not start."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from graphwalker.config import read_settings as load_settings
 from graphwalker.errors import UserError
 from graphwalker.files import read_address
 from graphwalker.jobs import chain
-from graphwalker.jobs.road import road_stages, submit_road
+from graphwalker.jobs.road import retry_road, road_stages, submit_road
 from graphwalker.jobs.stages import JobStage, append_stage, check_ready, read_stages
 from graphwalker.policies.chat.config import ChatApiConfig
 
@@ -160,6 +161,34 @@ def test_a_road_is_submitted_once(slurm, tmp_path):
     list(submit_road(write_road(tmp_path)))
     with pytest.raises(UserError, match="graphwalker jobs retry"):
         list(submit_road(write_road(tmp_path)))
+
+
+def test_a_retry_refuses_a_command_that_the_config_does_not_give(slurm, tmp_path, monkeypatch):
+    list(submit_road(write_road(tmp_path)))
+    run = tmp_path / "run"
+    assert [name for name, *_ in retry_road(run)][:2] == ["virtuoso", "seeds"]
+    stages = read_stages(run)
+    append_stage(run, replace(stages["sft1"], command=("--wrap=evil",)))
+    with pytest.raises(UserError, match=r"command of stage sft1 is not what .*jobs\.yaml gives"):
+        retry_road(run)
+    append_stage(run, stages["sft1"])
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match="run the same command there"):
+        retry_road(run)
+
+
+def test_a_retry_submits_what_an_interrupted_submission_left(slurm, tmp_path):
+    submission = submit_road(write_road(tmp_path))
+    first, _ = next(submission)
+    submission.close()
+    assert list(read_stages(tmp_path / "run")) == [first]
+    assert "report" in [name for name, *_ in retry_road(tmp_path / "run")]
+
+
+@pytest.mark.parametrize("words", ["[evil.sh]", "[--wrap=evil]", "['']"])
+def test_an_option_that_is_none_never_reaches_sbatch(slurm, tmp_path, words):
+    with pytest.raises(UserError, match=r"#jobs: data.* is no option of sbatch"):
+        list(submit_road(write_road(tmp_path), [f"jobs.data={words}"]))
 
 
 def test_an_address_that_no_job_writes_is_named(tmp_path):

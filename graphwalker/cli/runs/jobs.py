@@ -45,9 +45,9 @@ def retry(run: JobsFolder) -> None:
 
     Example: graphwalker jobs retry runs/qwen
     """
-    from graphwalker.jobs.chain import retry as again
+    from graphwalker.jobs.road import retry_road
 
-    done = again(run)
+    done = retry_road(run)
     for name, job, parts in done:
         console.note(
             f"{name}: job {job}" + (f", parts {_numbers(parts)}" if len(parts) > 1 else "")
