@@ -86,6 +86,7 @@ def test_a_build_that_cannot_be_done_fails_and_its_log_says_why(
     assert "none.nt: no such file" in log.read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("virtuoso-t") is None, reason="needs virtuoso-opensource-7")
 def test_a_served_virtuoso_has_its_address_in_a_file_while_it_is_healthy(
     cluster: Cluster, tmp_path: Path
@@ -137,6 +138,7 @@ def beside_a_server(cluster: Cluster, tmp_path: Path) -> tuple[Path, Path]:
 NODES = ("--nodes=2", "--gpus-per-node=0")
 
 
+@pytest.mark.slow
 def test_training_runs_beside_a_server_on_the_last_node_and_ends_it(
     cluster: Cluster, tmp_path: Path, beside_a_server: tuple[Path, Path]
 ) -> None:
@@ -152,6 +154,7 @@ def test_training_runs_beside_a_server_on_the_last_node_and_ends_it(
     assert "--tensor-parallel-size 1" in words and "--weight-transfer-config" in words
 
 
+@pytest.mark.slow
 def test_without_a_gpu_such_a_job_ends_at_once_and_says_what_it_needs(
     cluster: Cluster, tmp_path: Path, beside_a_server: tuple[Path, Path]
 ) -> None:

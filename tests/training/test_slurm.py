@@ -56,6 +56,7 @@ def train(cluster: Cluster, name: str, config: Path, layout: str, *options: str)
     return cluster.submit(ROOT, script(name), str(config), options=(*NO_GPU, log, *options))
 
 
+@pytest.mark.slow
 def test_the_first_job_of_the_page_runs_word_for_word_in_a_fresh_clone(cluster, tmp_path):
     page = (ROOT / "docs" / "clusters.md").read_text()
     (commands,) = re.findall(r"^A first job.*?^```bash\n(.*?)^```", page, re.S | re.M)
@@ -112,6 +113,7 @@ def em(trajectory, question, scores):
 """
 
 
+@pytest.mark.slow
 def test_a_preempted_grpo_job_goes_on_and_ends_bit_equal(cluster, tmp_path, monkeypatch):
     world, hold = make_grpo_world(tmp_path), tmp_path / "hold"
     (tmp_path / "held_reward.py").write_text(SLOW_WHILE_HELD.format(hold=str(hold)))
@@ -144,6 +146,7 @@ def test_a_job_with_a_bad_setting_fails_and_its_log_says_which(cluster, tmp_path
     assert "did you mean samples" in config.with_suffix(".log").read_text()
 
 
+@pytest.mark.slow
 def test_a_job_with_gpus_whose_torch_is_for_cpus_is_refused(cluster, tmp_path):
     import torch
 
