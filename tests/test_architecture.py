@@ -294,6 +294,32 @@ def test_all_roads_have_the_same_sections_and_keys() -> None:
     assert all(keys == found["demo.yaml"] for keys in found.values())
 
 
+MAY_DIFFER = re.compile(
+    r".*(model|prompt|top_relations|count|mix\..*|max_\w+|lr|steps|tokens_per_step|workers|shards"
+    r"|prompts_per_step|micro_batch|gradient_checkpointing|sampled_questions|policy|data|engine"
+    r"|base_url|questions|output_dir|graph|run|gpu_memory|sleep|serves|options|sbatch)"
+)
+"""Settings in which roads differ: model, sizes, counts, lengths, rates, steps, engine, places."""
+
+
+def _leaves(settings: dict, prefix: str = "") -> Iterator[tuple[str, object]]:
+    for key, value in settings.items():
+        if isinstance(value, dict):
+            yield from _leaves(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
+
+
+def test_roads_differ_in_model_sizes_lengths_rates_and_engine_alone() -> None:
+    demo, *others = (
+        dict(_leaves(read_settings(ROOT / f"configs/{name}.yaml")))
+        for name in ("demo", "smollm2", "cluster")
+    )
+    for other in others:
+        differing = {key for key in demo.keys() | other if demo.get(key) != other.get(key)}
+        assert not {key for key in differing if not MAY_DIFFER.fullmatch(key)}
+
+
 def test_roads_train_with_one_objective() -> None:
     objective = ("beta", "loss_type", "scale_rewards", "clip_low", "clip_high", "replay", "rewards")
     for path in ROADS:

@@ -80,8 +80,6 @@ class TrainingConfig(Config):
     `lora` holds the model's own weights in it, too."""
     gradient_checkpointing: bool = False
     """Recompute activations in the backward pass: less memory, slower."""
-    threads: int = Field(default=0, ge=0)
-    """CPU threads of torch. 0: as many as cores, or `OMP_NUM_THREADS`."""
     seed: int = 0
     """Order of rows and questions, initial adapters, dropout, and every draw of a token."""
 

@@ -27,7 +27,7 @@ from training.grpo_config import GrpoConfig
 from training.models.lora import refuse_adapter
 from training.runs.checkpoints import digest, last_checkpoint
 from training.runs.command import run_command
-from training.runs.distributed import check_layout, rank, set_threads
+from training.runs.distributed import check_layout, rank
 from training.runs.environment import (
     check_caps,
     in_its_environment,
@@ -55,7 +55,6 @@ FREE_KEYS = (
     "report_to",
     "save_steps",
     "steps",
-    "threads",
     "trust",
     "vllm",
 )
@@ -90,7 +89,6 @@ def run_grpo(config: GrpoConfig) -> Path:
     config = with_format(config, tokenizer)
     if rank() == 0:
         write_grpo_environment(config)
-    set_threads(config.threads)
     start = last_checkpoint(out)
     trainer = make_trainer(config, questions, environment, start)
     train(trainer, start, config.iterations)
@@ -184,12 +182,7 @@ def add_parts(trainer: Any, config: GrpoConfig, environment: Environment) -> Non
     out, tokenizer = Path(config.output_dir), trainer.processing_class
     max_context = config.max_prompt_tokens + config.max_response_tokens
     if config.replay:
-        files = Demonstrations(
-            config.replay.data,
-            config.format,
-            config.replay.max_length or max_context,
-            config.replay.mask_injected_errors,
-        )
+        files = Demonstrations(config.replay.data, config.format, max_context)
         rows, weight = config.replay.rows, config.replay.weight
         trainer.replay = Replay.read(files, rows, weight, tokenizer, config.seed)
     if settings := config.evaluation:
@@ -200,9 +193,9 @@ def add_parts(trainer: Any, config: GrpoConfig, environment: Environment) -> Non
             tokenizer,
             max_turn_tokens=config.max_turn_tokens,
             max_context=max_context,
-            batch_size=settings.batch_size,
+            batch_size=config.engine_batch,
             samples=settings.samples,
-            temperature=settings.temperature,
+            temperature=config.temperature,
             seed=config.seed,
         )
         rules = EvaluationRules(

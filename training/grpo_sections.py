@@ -18,11 +18,8 @@ class GrpoEvaluation(Config):
     limit: int = Field(default=200, ge=1)
     """The first so many questions of the file."""
     samples: int = Field(default=0, ge=0)
-    """Sampled episodes of each question besides the greedy one, for `sampled_em`. 0: none."""
-    temperature: float = Field(default=1.0, gt=0)
-    """Of the sampled episodes."""
-    batch_size: int = Field(default=64, ge=1)
-    """Episodes of one process that are decoded together."""
+    """Sampled episodes of each question besides the greedy one, for `sampled_em`, at the run's own
+    `temperature`. 0: none."""
     choose_by: Literal["em", "f1", "sampled_em"] = "em"
     """The figure by which the best model is chosen; of equals the earliest."""
     choose_best: bool = True
@@ -40,7 +37,8 @@ class GrpoEvaluation(Config):
 
 class ReplaySettings(Config):
     """Demonstrations in every step of GRPO, against forgetting: the cross-entropy of rows of the
-    SFT data is added to the loss, on the agent's own tokens alone."""
+    SFT data is added to the loss, on the agent's own tokens alone. Injected errors are masked, as in
+    SFT; rows longer than an episode may be are set aside and counted."""
 
     data: tuple[str, ...] = Field(min_length=1)
     """Trajectory files, such as those of SFT stage 2."""
@@ -48,7 +46,3 @@ class ReplaySettings(Config):
     """Rows in each optimizer step, over all processes; no row twice before all were seen."""
     weight: float = Field(default=0.1, gt=0)
     """Weight of their mean cross-entropy, in nats per token, beside the objective of GRPO."""
-    mask_injected_errors: bool = True
-    """No loss on turns in which an expert was made to err."""
-    max_length: int = Field(default=0, ge=0)
-    """Rows with more tokens are set aside and counted. 0: the limit of an episode."""

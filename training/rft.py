@@ -25,7 +25,7 @@ from training.reinforce.rejection import OWN, DrawRules, draw
 from training.rft_config import RftConfig
 from training.runs.checkpoints import digest
 from training.runs.command import run_command
-from training.runs.distributed import check_layout, processes, rank, set_threads
+from training.runs.distributed import check_layout, processes, rank
 from training.runs.environment import in_its_environment
 from training.runs.resuming import claim_run, record_length
 from training.sft import FREE_KEYS as SFT_FREE_KEYS
@@ -81,7 +81,6 @@ def _draw(
                 "draw_only=true first, then this command"
             )
         return
-    set_threads(config.threads)
     rules = DrawRules(
         Sampling(config.temperature, max_tokens=config.max_turn_tokens, seed=config.seed),
         config.samples,

@@ -14,7 +14,7 @@ from training.config import SftConfig
 from training.models.lora import refuse_adapter
 from training.runs.checkpoints import claim_facts, digest, last_checkpoint
 from training.runs.command import run_command
-from training.runs.distributed import check_layout, processes, rank, set_threads
+from training.runs.distributed import check_layout, processes, rank
 from training.runs.environment import (
     check_evaluation,
     in_their_environment,
@@ -38,7 +38,6 @@ FREE_KEYS = (
     "progress",
     "report_to",
     "save_steps",
-    "threads",
     "trust",
 )
 """Settings that may differ when a run resumes."""
@@ -69,7 +68,6 @@ def _train(config: SftConfig, out: Path) -> Path:
     from training.supervised.trainer import PlannedTrainer
 
     disable_progress_bar()  # "Loading weights": ours is the only bar
-    set_threads(config.threads)
     config = in_their_environment(config)
     try:
         tokenizer = AutoTokenizer.from_pretrained(config.model)

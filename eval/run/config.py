@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from eval.run.beside import Beside, left_out, write_beside
 from eval.run.evaluate import Progress, evaluate_with
@@ -29,6 +29,10 @@ from graphwalker.trust import TrustedFolders
 from graphwalker.workers import worker_number
 
 
+def _one_or_several(paths: Any) -> Any:
+    return (paths,) if isinstance(paths, str) else paths
+
+
 class EvalConfig(Config):
     """`graphwalker eval`: run an agent on a file of questions and score it."""
 
@@ -47,8 +51,9 @@ class EvalConfig(Config):
     record_calls: str = ""
     """A .jsonl file to which every graph call is written. Given as `graph`, it replays the run
     exactly, without the graph. It needs workers=1."""
-    questions: str
-    """The question file: our JSONL, or a dataset as published (docs/datasets.md), also .gz."""
+    questions: Annotated[tuple[str, ...], BeforeValidator(_one_or_several)]
+    """The question file: our JSONL, or a dataset as published (docs/datasets.md), also .gz. A list
+    names several."""
     questions_format: str = "auto"
     """The dataset's name where the file does not show it (`graphwalker dataset list`)."""
     output_dir: str
@@ -122,7 +127,11 @@ def run_eval(config: EvalConfig, progress: Progress | None = None) -> Path:
     config = with_model_settings(config)
     shard = Shard.parse(config.shard) if config.shard else None
     out = Path(config.output_dir)
-    loaded = load_questions(config.questions, config.limit or None, config.questions_format)
+    loaded = [
+        question
+        for path in config.questions
+        for question in load_questions(path, config.limit or None, config.questions_format)
+    ][: config.limit or None]
     environment = _environment(config)
     questions = ground(loaded, environment.graph)
     check_questions(config.policy, questions, environment.oracle)

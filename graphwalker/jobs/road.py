@@ -179,7 +179,8 @@ class _Road:
     def _evaluation(self) -> Iterator[JobStage]:
         made, jobs = f"{self._run}/eval", self._jobs
         part = f"{made}/shards/{{part}}-of-{jobs.eval_shards}/complete.json"
-        words, after = ("eval.sbatch", *self._config("eval")), ("grpo", "test")
+        tests = (name for name in ("test", "test_words") if self._settings.get(name))
+        words, after = ("eval.sbatch", *self._config("eval")), ("grpo", *tests)
         yield self._stage("eval", part, jobs.eval, words, after, jobs.eval_shards)
         options = (*jobs.eval, "--gpus-per-node=0")
         yield self._stage("report", f"{made}/report.html", options, words, ("eval",))

@@ -46,6 +46,17 @@ def test_joined_shards_are_the_whole_run(settings, tmp_path, sampled):
     assert usage[0] == usage[1]
 
 
+def test_a_run_takes_the_questions_of_several_files(settings, tmp_path):
+    lines = Path(settings(tmp_path).questions[0]).read_text().splitlines(keepends=True)
+    files = [tmp_path / name for name in ("a.jsonl", "b.jsonl")]
+    files[0].write_text("".join(lines[:2]))
+    files[1].write_text("".join(lines[2:]))
+    run_eval(settings(tmp_path / "whole"))
+    run_eval(settings(tmp_path / "both", questions=[str(path) for path in files]))
+    made = [(tmp_path / name / PREDICTIONS).read_bytes() for name in ("whole", "both")]
+    assert made[0] == made[1]
+
+
 def test_shards_that_are_missing_or_of_another_making_are_named(settings, tmp_path):
     run_eval(settings(tmp_path, shard="0/2"))
     with pytest.raises(UserError, match="1 of 2 shards are missing or unfinished: 1;"):

@@ -21,6 +21,11 @@ def test_a_stage_shows_about_twenty_settings_first():
         assert 10 <= len(describe_basic(config_models()[stage])) <= 25, stage
 
 
+def test_a_stage_has_at_most_seventy_settings():
+    for stage in STAGES:
+        assert len(list(describe(config_models()[stage], whole=False))) <= 70, stage
+
+
 def test_a_shared_block_is_one_entry_that_names_where_its_settings_are():
     rows = {row.key: row for row in describe(GrpoConfig, whole=False)}
     assert rows["environment"].block == "environment" and "environment.preset" not in rows

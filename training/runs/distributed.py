@@ -56,14 +56,6 @@ def cuts_up_matrices() -> bool:
     return _flag("ACCELERATE_USE_DEEPSPEED") or _flag("ACCELERATE_USE_FSDP")
 
 
-def set_threads(count: int) -> None:
-    """CPU threads of torch; 0 leaves its own choice."""
-    if count:
-        import torch
-
-        torch.set_num_threads(count)
-
-
 def leave_the_other_processes() -> None:
     """Left to the interpreter's end, gloo's threads now and then abort a process that is done."""
     from torch import distributed
