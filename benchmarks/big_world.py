@@ -4,11 +4,8 @@ The fictional world of `graph make` tells a story entity by entity, which is slo
 million. This one has no story, only the shape that costs depend on: 24 types with 9 relations
 each, skewed degrees, CVT nodes with a date, literals, and one hub with a tenth of all edges
 (a million at 10 M triples). About one named entity to 8 triples, one CVT node to 16.
-
-    python -m benchmarks.big_world --triples 10000000 --out /some/folder
 """
 
-import argparse
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -85,7 +82,7 @@ def _hub(shape: Shape, rng: np.random.Generator, start: int, end: int) -> list[l
 
 
 def _plain(shape: Shape, rng: np.random.Generator, start: int, end: int) -> list[list[str]]:
-    heads, tails = _skewed(rng, shape, end - start), _skewed(rng, shape, end - start)
+    heads, tails = _draw_skewed(rng, shape, end - start), _draw_skewed(rng, shape, end - start)
     index = (rng.random(len(heads)) ** 2 * RELATIONS_PER_KIND).astype(np.int64)
     kinds = heads % KINDS
     names = [relation(k, i) for k, i in zip(kinds.tolist(), index.tolist(), strict=True)]
@@ -101,7 +98,9 @@ def _plain(shape: Shape, rng: np.random.Generator, start: int, end: int) -> list
 def _cvts(shape: Shape, rng: np.random.Generator, start: int, end: int) -> list[list[str]]:
     count = end - start
     nodes = [f"m.1{number:07x}" for number in range(start, end)]
-    near, far, role = ([entity(n) for n in _skewed(rng, shape, count).tolist()] for _ in range(3))
+    near, far, role = (
+        [entity(n) for n in _draw_skewed(rng, shape, count).tolist()] for _ in range(3)
+    )
     dates = [
         f'"{1900 + n % 120}-{n % 12 + 1:02d}-{n % 28 + 1:02d}"^^<{DATE}>'
         for n in rng.integers(0, 40_000, count).tolist()
@@ -115,7 +114,7 @@ def _cvts(shape: Shape, rng: np.random.Generator, start: int, end: int) -> list[
 _BLOCKS = {"hub": _hub, "plain": _plain, "cvts": _cvts}
 
 
-def _skewed(rng: np.random.Generator, shape: Shape, count: int) -> Array:
+def _draw_skewed(rng: np.random.Generator, shape: Shape, count: int) -> Array:
     """Entities, some of them often: the first thousandth takes a tenth."""
     return (rng.random(count) ** 3 * shape.entities).astype(np.int64) * 7919 % shape.entities
 
@@ -154,18 +153,3 @@ def _write_types(path: Path, shape: Shape) -> None:
             file.write(
                 "".join(f"{entity(n)}\tdomain_{n % 8}.kind_{n % KINDS:02d}\n" for n in numbers)
             )
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--triples", type=int, required=True)
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--form", choices=["tsv", "nt"], default="tsv")
-    given = parser.parse_args()
-    for path in make(given.triples, given.out, given.seed, given.form):
-        print(path)
-
-
-if __name__ == "__main__":
-    main()

@@ -93,11 +93,11 @@ def prepare(data: Path) -> None:
     """The world, a corpus on it, a tiny model, and an evaluation run to report."""
     graph, made = str(data / "world" / "graph"), data / "synth"
     if not (data / "world" / "graph").is_dir():
-        _done("graph", "make", "--entities", str(ENTITIES), "--out", str(data / "world"))
-    _done("synth", "--graph", graph, "--count", str(RECORDS), "--out", str(made))
+        _run("graph", "make", "--entities", str(ENTITIES), "--out", str(data / "world"))
+    _run("synth", "--graph", graph, "--count", str(RECORDS), "--out", str(made))
     questions = str(made / "questions.jsonl")
     evaluated = ("--graph", graph, "--questions", questions, "--model", "oracle")
-    _done("eval", *evaluated, "--out", str(data / "eval"))
+    _run("eval", *evaluated, "--out", str(data / "eval"))
     if not (data / "model").is_dir():
         from graphwalker.graphs.compiled.open import open_compiled
         from graphwalker.trajectory import Trajectory
@@ -109,7 +109,7 @@ def prepare(data: Path) -> None:
         make_tiny(shape, texts, open_compiled(graph).relation_ids(), data / "model")
 
 
-def _done(*words: str) -> None:
+def _run(*words: str) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "graphwalker", *words], capture_output=True, text=True, check=False
     )

@@ -38,33 +38,33 @@ Patch = tuple[int, bytes]
 """Where, and what is written there."""
 
 
-def flipped(data: memoryview, rng: random.Random) -> list[Patch]:
+def flip_bits(data: memoryview, rng: random.Random) -> list[Patch]:
     """1 to 10 bits turned over."""
     places = [rng.randrange(len(data)) for _ in range(rng.randint(1, 10))]
     return [(place, bytes([data[place] ^ 1 << rng.randrange(8)])) for place in set(places)]
 
 
-def overwritten(data: memoryview, rng: random.Random) -> list[Patch]:
+def overwrite_bytes(data: memoryview, rng: random.Random) -> list[Patch]:
     """256 random bytes in a row."""
     return [(rng.randrange(len(data) - 256), rng.randbytes(256))]
 
 
-def zeroed(data: memoryview, rng: random.Random) -> list[Patch]:
+def zero_page(data: memoryview, rng: random.Random) -> list[Patch]:
     """A page of zeros, as a file system leaves them after a crash."""
     return [(rng.randrange(len(data) // PAGE) * PAGE, bytes(PAGE))]
 
 
-def moved(data: memoryview, rng: random.Random) -> list[Patch]:
+def move_page(data: memoryview, rng: random.Random) -> list[Patch]:
     """A page with the bytes of another."""
     one, other = (rng.randrange(len(data) // PAGE) * PAGE for _ in range(2))
     return [(one, bytes(data[other : other + PAGE]))]
 
 
 KINDS: dict[str, Callable[[memoryview, random.Random], list[Patch]]] = {
-    "bits flipped": flipped,
-    "bytes overwritten": overwritten,
-    "page zeroed": zeroed,
-    "page of another place": moved,
+    "bits flipped": flip_bits,
+    "bytes overwritten": overwrite_bytes,
+    "page zeroed": zero_page,
+    "page of another place": move_page,
 }
 CUT, EXTENDED = "end cut off", "bytes behind the end"
 
@@ -135,7 +135,7 @@ def outcome(path: Path, sound: list[Any]) -> str:
         return f"untyped error: {type(error).__name__}"
 
 
-def made(size_mb: int, work: Path) -> Path:
+def make_graph(size_mb: int, work: Path) -> Path:
     """A graph of about that size, with CVT nodes, literals and a hub."""
     place = work / f"world-{size_mb}"
     if not (place / "graph").is_dir():
@@ -154,7 +154,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, help="a folder for the record of this run")
     arguments = parser.parse_args()
-    graph = open_compiled(arguments.graph or made(arguments.size_mb, arguments.work))
+    graph = open_compiled(arguments.graph or make_graph(arguments.size_mb, arguments.work))
     assert graph.path is not None
     copies, sound = Copies(graph.path, arguments.work), answers(graph)
     counts: Counter[tuple[str, str]] = Counter()

@@ -4,11 +4,8 @@ Of a hundred lines of N-Triples 30 assign types (`type.object.type`, `rdf:type`,
 left out `type.type.instance`), 11 are names and keys, 3 are web pages; the others are facts: plain
 ones, some with their inverses, and CVT nodes of 20 families. A tenth of all lines lead to one hub:
 over three plain relations, and over each CVT family (4 to some thousands of nodes).
-
-    python -m benchmarks.freebase_world --lines 3000000 --out /some/folder [--without-instances]
 """
 
-import argparse
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -75,7 +72,7 @@ def _facts(numbers: Array, entities: int, rng: np.random.Generator) -> Iterator[
     """About four plain facts a topic, to skewed ends; one relation in three has its inverse."""
     for index in range(9):
         some = numbers[rng.random(len(numbers)) < 0.8 / (1 + 0.25 * index)]
-        heads, tails = _entities(some), _entities(_skewed(rng, entities, len(some)))
+        heads, tails = _entities(some), _entities(_draw_skewed(rng, entities, len(some)))
         kinds = [_kind(k) for k in (some % KINDS).tolist()]
         yield heads, [f"{NS}{kind}.relation_{index}" for kind in kinds], tails
         if index % 3 == 0:
@@ -87,7 +84,7 @@ def _facts(numbers: Array, entities: int, rng: np.random.Generator) -> Iterator[
 
 def _statements(numbers: Array, entities: int, rng: np.random.Generator) -> Iterator[Columns]:
     """CVT nodes of any family between topics: one for each topic, some topics have many."""
-    near, far = _skewed(rng, entities, len(numbers)), _skewed(rng, entities, len(numbers))
+    near, far = _draw_skewed(rng, entities, len(numbers)), _draw_skewed(rng, entities, len(numbers))
     families = rng.integers(0, FAMILIES, len(numbers))
     nodes = [_iri(f"m.1{n:07x}") for n in numbers.tolist()]
     yield from _family(nodes, families.tolist(), _entities(near), _entities(far))
@@ -134,7 +131,7 @@ def _iri(node_id: str) -> str:
     return f"<{NS}{node_id}>"
 
 
-def _skewed(rng: np.random.Generator, entities: int, count: int) -> Array:
+def _draw_skewed(rng: np.random.Generator, entities: int, count: int) -> Array:
     """Topics, some of them often: the first thousandth takes a tenth."""
     return (rng.random(count) ** 3 * entities).astype(np.int64) * 7919 % entities
 
@@ -142,17 +139,3 @@ def _skewed(rng: np.random.Generator, entities: int, count: int) -> Array:
 def _text(columns: Columns) -> str:
     rows = zip(*columns, strict=True)
     return "".join([f"{head} <{relation}> {tail} .\n" for head, relation, tail in rows])
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--lines", type=int, required=True)
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--without-instances", action="store_true")
-    given = parser.parse_args()
-    print(make(given.lines, given.out, given.seed, not given.without_instances))
-
-
-if __name__ == "__main__":
-    main()

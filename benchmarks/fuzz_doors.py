@@ -190,7 +190,7 @@ def doors(folder: Path) -> dict[str, Door]:
     }
 
 
-def changed(data: bytes, rng: random.Random) -> bytes:
+def mutate(data: bytes, rng: random.Random) -> bytes:
     """The bytes after one to four changes: flipped, cut, doubled, with known pieces put in."""
     found = bytearray(data)
     for _ in range(rng.randint(1, 4)):
@@ -222,7 +222,7 @@ def fuzz(door: Door, first: list[bytes], seconds: float, seed: int) -> tuple[int
     crashes: Counter[str] = Counter()
     tried, end = 0, time.process_time() + seconds
     while time.process_time() < end:
-        data = changed(rng.choice(pool), rng)
+        data = mutate(rng.choice(pool), rng)
         tried += 1
         try:
             door(data)

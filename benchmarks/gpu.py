@@ -132,12 +132,12 @@ def _run(part: Part, out: Path, limit: float, dry: bool) -> str:
     verdict = "done" if code == 0 else "out of time" if code == -1 else f"failed, exit code {code}"
     entry = {"verdict": verdict, "seconds": seconds, "command": " ".join(words)}
     partial = place.with_suffix(".partial")  # another process may read the records meanwhile
-    partial.write_text(json.dumps(entry | _found(log.read_text(errors="replace")), indent=1))
+    partial.write_text(json.dumps(entry | _read_figures(log.read_text(errors="replace")), indent=1))
     partial.rename(place)
     return f"{verdict}, {seconds} s" + ("" if code == 0 else f"; see {log}")
 
 
-def _found(text: str) -> dict[str, Any]:
+def _read_figures(text: str) -> dict[str, Any]:
     """What a part printed: its last line of JSON, else its last lines."""
     for line in reversed(text.splitlines()):
         if line.startswith(("{", "[")):

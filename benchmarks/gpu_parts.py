@@ -57,7 +57,7 @@ def long_rows(out: Path, size: str, *overrides: str) -> dict[str, Any]:
     allow: thoughts are repeated until a row has some 4,000 tokens."""
     length = 512 if DRY else 4096
     values = {
-        "data": [str(_stretched(out, length))],
+        "data": [str(_stretch_rows(out, length))],
         "epochs": 100,
         "batch_size": 8 if DRY else 32,
         "gradient_accumulation": 8,
@@ -68,7 +68,7 @@ def long_rows(out: Path, size: str, *overrides: str) -> dict[str, Any]:
     return _sft_figures(out, size, values, (*ADAPTERS, *overrides), "long")
 
 
-def _stretched(out: Path, length: int) -> Path:
+def _stretch_rows(out: Path, length: int) -> Path:
     """Conversations whose first thought is so long that the row nearly fills `length` tokens."""
     from transformers import AutoTokenizer
 
@@ -106,7 +106,7 @@ def _sft_figures(
     place = _place(out, name, size, overrides)
     fixed = {"format": "inline", "save_steps": 10**6, "log_steps": 1}
     config = _config(SftConfig, out, size, place, {**fixed, **values}, overrides)
-    figures = _measured(lambda: run_sft(config), config, place)
+    figures = _measure(lambda: run_sft(config), config, place)
     lines = _lines(place)
     tokens = lines[-1]["tokens"] - lines[WARM - 1]["tokens"]
     seconds = lines[-1]["seconds"] - lines[WARM - 1]["seconds"]
@@ -135,7 +135,7 @@ def grpo(out: Path, size: str, *overrides: str) -> dict[str, Any]:
 
         eager = functools.partial(vllm_generation.LLM, enforce_eager=True)
         vllm_generation.LLM = eager  # type: ignore[misc]
-    figures = _measured(lambda: run_grpo(config), config, place)
+    figures = _measure(lambda: run_grpo(config), config, place)
     steps = _lines(place)
     lines = steps[1:] or steps  # the first one warms up
     numbers = {key for line in lines for key, value in line.items() if isinstance(value, float)}
@@ -199,7 +199,7 @@ def rollouts(out: Path, size: str) -> dict[str, Any]:
     return rollout_figures(demo, alone=4)
 
 
-def launched(out: Path, size: str, layout: str) -> dict[str, Any]:
+def compare_launch(out: Path, size: str, layout: str) -> dict[str, Any]:
     """SFT by `accelerate launch` with a layout of several GPUs, on one: its losses beside those of
     a plain run."""
     import subprocess
@@ -302,7 +302,7 @@ def _model(out: Path, size: str) -> Path:
     return folder
 
 
-def _measured(run: Callable[[], Any], config: Any, place: Path) -> dict[str, Any]:
+def _measure(run: Callable[[], Any], config: Any, place: Path) -> dict[str, Any]:
     """Run it; the peak of the GPU's memory beside the estimate."""
     import torch
 
@@ -348,7 +348,7 @@ PARTS: Mapping[str, Callable[..., dict[str, Any]]] = {
     "grpo": grpo,
     "savings": savings,
     "rollouts": rollouts,
-    "launched": launched,
+    "launched": compare_launch,
     "push": push,
 }
 

@@ -77,7 +77,7 @@ def measure_calls(path: Path, calls: int, endpoint: str, seconds: float, seed: i
     show("compiled graph (CPU microseconds)", rows)
     print(f"open: {figures['open_ms']} ms; hub to leaf: {hub_to_leaf(rows)}")
     figures["hub_to_leaf"] = hub_to_leaf(rows)
-    figures["batched"] = batched(graph, entities[:1000])
+    figures["batched"] = measure_batches(graph, entities[:1000])
     if endpoint:
         server = open_graph(endpoint)
         figures["endpoint"] = measured_calls(
@@ -206,7 +206,7 @@ def hub_to_leaf(rows: dict[str, dict[str, float]]) -> dict[str, float]:
     }
 
 
-def batched(graph: KnowledgeGraph, entities: Sequence[str]) -> dict[str, float]:
+def measure_batches(graph: KnowledgeGraph, entities: Sequence[str]) -> dict[str, float]:
     """Microseconds for each entity, asked one by one and all at once."""
     sides = [Side(entity, direction) for entity in entities for direction in Direction]
     found: dict[str, float] = {}

@@ -80,7 +80,7 @@ def _own_file(frame: FrameType) -> str:
 
 
 @contextmanager
-def traced() -> Iterator[Trace]:
+def trace_calls() -> Iterator[Trace]:
     trace = Trace()
     sys.setprofile(trace)
     try:
@@ -89,11 +89,11 @@ def traced() -> Iterator[Trace]:
         sys.setprofile(None)
 
 
-def _made(maker: Maker, count: int) -> Iterator[tuple[Attempt, Trace]]:
-    """The attempts that become questions, traced."""
+def _trace_attempts(maker: Maker, count: int) -> Iterator[tuple[Attempt, Trace]]:
+    """The attempts that become questions, trace_calls."""
     index = 0
     while count:
-        with traced() as trace:
+        with trace_calls() as trace:
             attempt = maker.attempt("2-hop", index)
         index += 1
         if attempt.trajectory is not None:
@@ -101,8 +101,8 @@ def _made(maker: Maker, count: int) -> Iterator[tuple[Attempt, Trace]]:
             yield attempt, trace
 
 
-def _read(trajectory: Trajectory) -> Trace:
-    with traced() as trace:
+def _trace_reading(trajectory: Trajectory) -> Trace:
+    with trace_calls() as trace:
         scored = trajectory.with_scores(**score(trajectory))
         error_kind(scored)
         walk_record(scored)
@@ -114,10 +114,10 @@ def measure(count: int, seed: int) -> dict[str, Any]:
         make_world(1000, seed, Path(folder))
         maker = Maker(open_graph(Path(folder) / "graph"), SynthConfig(seed=seed))
         legs: dict[str, list[dict[str, int]]] = {"walk to trajectory": [], "score and report": []}
-        for attempt, trace in _made(maker, count):
+        for attempt, trace in _trace_attempts(maker, count):
             assert attempt.trajectory is not None
             legs["walk to trajectory"].append(trace.figures())
-            legs["score and report"].append(_read(attempt.trajectory).figures())
+            legs["score and report"].append(_trace_reading(attempt.trajectory).figures())
     return {name: _mean(figures) for name, figures in legs.items()}
 
 

@@ -94,7 +94,7 @@ class Bench:
         """The questions of a file, grounded."""
         return ground(load_questions(path), self.graph)
 
-    def seen(self, paths: Sequence[Path]) -> list[Example]:
+    def read_examples(self, paths: Sequence[Path]) -> list[Example]:
         """The examples of those files."""
         questions = [question for path in paths for question in self.read(path)]
         found = (examples(question, self.graph, self.listed) for question in questions)
@@ -109,7 +109,7 @@ class Bench:
         right = [score(done)["em"] for done in rollout(questions, there, policy)]
         return {**shares, "em": round(statistics.fmean(right), 4)}
 
-    def trained(self, name: str, seed: int) -> tuple[Ranker, dict[str, float]]:
+    def train(self, name: str, seed: int) -> tuple[Ranker, dict[str, float]]:
         """The trained ranker, and the seconds of processor time that its training took."""
         weights = {"both": (SYNTH_WEIGHT, 1.0)}.get(name, (1.0, 1.0))
         files = [
@@ -153,14 +153,14 @@ def main() -> None:
         }
         _save(figures, name, options)
     for name, paths in bench.sources.items():
-        counts, label = NaiveBayes(bench.seen(paths)), f"naive Bayes, {name}"
+        counts, label = NaiveBayes(bench.read_examples(paths)), f"naive Bayes, {name}"
         figures[label] = {"test": bench.figures(counts, bench.test)}
         _save(figures, label, options)
     for name, seed in product(bench.sources, options.seeds):
         if options.synth in bench.sources[name] and seed not in options.synth_seeds:
             continue
         label = f"trained, {name}"
-        rank, cost = bench.trained(name, seed)
+        rank, cost = bench.train(name, seed)
         measured = {"test": bench.figures(rank, bench.test)}
         if seed == options.seeds[0]:
             measured["train, held out"] = bench.figures(rank, train)

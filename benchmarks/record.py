@@ -49,11 +49,14 @@ def record(
     return path
 
 
-def commit() -> str:
-    """The commit measured, `+changes` behind it where tracked files differ; `""` without git."""
+def commit(repo: Path = ROOT) -> str:
+    """Return the commit of a checkout, with `+changes` where tracked files differ.
+
+    Empty without git.
+    """
     try:
-        head = _git("rev-parse", "--short=12", "HEAD")
-        changed = _git("status", "--porcelain", "--untracked-files=no")
+        head = _git(repo, "rev-parse", "--short=12", "HEAD")
+        changed = _git(repo, "status", "--porcelain", "--untracked-files=no")
     except (OSError, subprocess.CalledProcessError):
         return ""
     return head + ("+changes" if changed else "")
@@ -70,8 +73,8 @@ def hardware() -> dict[str, Any]:
     }
 
 
-def _git(*arguments: str) -> str:
-    command = ["git", "-C", str(ROOT), *arguments]
+def _git(repo: Path, *arguments: str) -> str:
+    command = ["git", "-C", str(repo), *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 

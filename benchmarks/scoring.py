@@ -69,9 +69,9 @@ def made_up(index: int, rng: random.Random) -> dict[str, object]:
     ]
     return {
         "id": f"q{index}",
-        "predictions": _predicted(answers, rng),
+        "predictions": _draw_predictions(answers, rng),
         "answers": answers,
-        "samples": [_predicted(answers, rng) for _ in range(4)],
+        "samples": [_draw_predictions(answers, rng) for _ in range(4)],
     }
 
 
@@ -79,7 +79,7 @@ def _name(rng: random.Random) -> str:
     return " ".join(rng.choices(_WORDS, k=3)).title() + f" {rng.randrange(10_000)}"
 
 
-def _predicted(answers: list[dict[str, object]], rng: random.Random) -> list[object]:
+def _draw_predictions(answers: list[dict[str, object]], rng: random.Random) -> list[object]:
     kept = [answer["name"] for answer in answers if rng.random() < 0.7]
     return kept + [_name(rng) for _ in range(rng.choice((0, 0, 1, 2)))]
 

@@ -247,7 +247,7 @@ def timeless(value: Any) -> Any:
     return [timeless(one) for one in value] if isinstance(value, list) else value
 
 
-def prepared(work: Path) -> tuple[Path, Server, str]:
+def prepare_servers(work: Path) -> tuple[Path, Server, str]:
     """World, corpus, model, and the world in a running Virtuoso: its folder, itself, its graph."""
     data = work / "data"
     prepare(data)
@@ -276,7 +276,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         work = (given.work or Path(name)).resolve()
         work.mkdir(parents=True, exist_ok=True)
-        folder, server, graph = prepared(work)
+        folder, server, graph = prepare_servers(work)
         proxy = Proxy(server.http_port, given.seed)
         killer = Killer(folder, server, proxy)
         soak = Soak(work, f"http://127.0.0.1:{proxy.port}/sparql#{graph}")

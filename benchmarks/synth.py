@@ -3,17 +3,12 @@
     python -m benchmarks.synth --graph runs/fb15k-graph --count 15000 --out runs/fb15k-synth
 
 makes what `graphwalker synth --graph ... --count ... --seed ... --out ...` makes, byte for byte, in
-one process, and writes benchmarks/results/synth.json. `--against REPO` makes as many with the code
-of another checkout first, and here again by the command alone, in turns: CPU seconds of a machine
-that others use are compared with nothing else. Beside each stands what a fixed loop took.
+one process, and writes benchmarks/results/synth.json. `loop_s` is the time of a fixed loop, which
+shows how busy the machine was. `benchmarks.against` compares with another checkout.
 """
 
 import argparse
-import json
 import os
-import shutil
-import subprocess
-import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable
@@ -21,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.record import record
-from benchmarks.walks import ROOT, commit_of, cpu_s, loop_s
+from benchmarks.walks import loop_s
 from data_pipeline.attempts import Maker
 from data_pipeline.config import SynthConfig
 from data_pipeline.jobs.ledger import Unit
@@ -46,11 +41,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--name", default="synth", help="of the file of results")
-    parser.add_argument("--against", type=Path, help="another checkout, measured in turns")
     given = parser.parse_args()
-    turns = in_turns(given) if given.against else {}
     config = SynthConfig(count=given.count, seed=given.seed)
-    stage = Recipe("synth", timed, RECIPES["synth"].files)
+    stage = Recipe("synth", make_timed, RECIPES["synth"].files)
     started, cpu = time.perf_counter(), time.process_time()
     card = make(given.graph, config, given.out, stage, None)
     total, cpu = time.perf_counter() - started, time.process_time() - cpu
@@ -65,41 +58,13 @@ def main() -> None:
         "load_average": round(os.getloadavg()[0], 1),
         "cpu_seconds_by_stage": {name: round(seconds, 1) for name, seconds in SECONDS.items()},
         "trajectories_per_cpu_second": round(card["count"] / cpu, 1),
-        **turns,
         "plausibility_gave_way": card.get("plausibility_gave_way", {}),
         "attempts_by_stream": endings(given.out),
         "beside_the_paper": beside(card["structures"]),
-        **checked(given.graph, given.out / GRAPHSYNTH),
+        **check_records(given.graph, given.out / GRAPHSYNTH),
     }
     command = f"python -m benchmarks.synth --graph GRAPH --count {given.count} --out OUT"
-    command += " --against REPO" if given.against else ""
     print(record(given.name, figures, command, given.seed).read_text(encoding="utf-8"))
-
-
-def in_turns(given: argparse.Namespace) -> dict[str, Any]:
-    """The CPU of `graphwalker synth` with the code of the other checkout, then with this one's."""
-    rows: list[dict[str, Any]] = []
-    for repo in (given.against.resolve(), ROOT):
-        out = given.out.resolve().with_name(f"{given.out.name}-in-turns")
-        shutil.rmtree(out, ignore_errors=True)
-        program = "from graphwalker.cli.app import main; main()"
-        words = ["--graph", str(given.graph.resolve()), "--count", str(given.count)]
-        words += ["--seed", str(given.seed), "--out", str(out)]
-        command, loop, used = [sys.executable, "-c", program, "synth", *words], loop_s(), cpu_s()
-        environment = {**os.environ, "PYTHONPATH": str(repo)}
-        subprocess.run(command, cwd=repo, env=environment, check=True, capture_output=True)
-        card = json.loads((out / "datacard.json").read_text(encoding="utf-8"))
-        rows.append(
-            {
-                "commit": commit_of(repo),
-                "cpu_s": round(cpu_s() - used, 1),
-                "loop_s": [loop, loop_s()],
-                "load_average": round(os.getloadavg()[0], 1),
-                "attempts": card["attempts"],
-                "plausibility_gave_way": card.get("plausibility_gave_way", {}),
-            }
-        )
-    return {"in_turns": rows}
 
 
 def endings(out: Path) -> dict[str, dict[str, int]]:
@@ -153,13 +118,13 @@ class _Clock:
             SECONDS[self._within] -= passed
 
 
-def timed(graph: Path, config: Config, client: Any = None) -> Callable[[AttemptNumber], Unit]:
+def make_timed(graph: Path, config: Config, client: Any = None) -> Callable[[AttemptNumber], Unit]:
     assert isinstance(config, SynthConfig) and client is None
     maker = TimedMaker(open_graph(graph), config)
     return lambda job: records(maker.attempt(*job))
 
 
-def checked(graph: Path, file: Path) -> dict[str, Any]:
+def check_records(graph: Path, file: Path) -> dict[str, Any]:
     """Every record executed again, and the oracle's strict EM over all."""
     started = time.perf_counter()
     verdict = verify_file(open_graph(graph), file)

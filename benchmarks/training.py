@@ -136,7 +136,7 @@ def _ours(config: SftConfig, tokenizer: Any, rows: Rows) -> dict[str, Any]:
     from training.supervised.trainer import PlannedTrainer
 
     plan = plan_steps(rows.lengths, config, 1)
-    return _timed(PlannedTrainer(config, tokenizer, rows, plan, 0))
+    return _train_timed(PlannedTrainer(config, tokenizer, rows, plan, 0))
 
 
 def _plain(config: SftConfig, tokenizer: Any, rows: Rows, order: str) -> dict[str, Any]:
@@ -175,21 +175,21 @@ def _plain(config: SftConfig, tokenizer: Any, rows: Rows, order: str) -> dict[st
     )
     for callback in (PrinterCallback, ProgressCallback):
         trainer.remove_callback(callback)
-    return _timed(trainer)
+    return _train_timed(trainer)
 
 
-def _timed(trainer: Any) -> dict[str, Any]:
+def _train_timed(trainer: Any) -> dict[str, Any]:
     """Train; the losses of all steps, and tokens and seconds of those after the first few."""
     clock = _clock()
     trainer.add_callback(clock)
     original = trainer.training_step
 
-    def counted(model: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+    def count_tokens(model: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         mask = inputs.get("attention_mask")
         clock.tokens.append(int(mask.sum()))
         return original(model, inputs, *args, **kwargs)
 
-    trainer.training_step = counted
+    trainer.training_step = count_tokens
     trainer.train()
     return {
         "losses": [line["loss"] for line in trainer.state.log_history if "loss" in line],

@@ -65,7 +65,7 @@ def step_figures(config: GrpoConfig) -> dict[str, Any]:
     """The same of any config."""
     import torch
 
-    trainer, clock, savings = _prepared(config)
+    trainer, clock, savings = _prepare(config)
     started = time.perf_counter()
     trainer.train()
     lines = [line for line in trainer.state.log_history if "loss" in line][WARM:]
@@ -105,7 +105,7 @@ def _config(demo: Path, folder: str, steps: int, overrides: Sequence[str]) -> Gr
     return load_config(GrpoConfig, demo / "grpo" / "config.yaml", given)
 
 
-def _prepared(config: GrpoConfig) -> "tuple[Any, Clock, Savings]":
+def _prepare(config: GrpoConfig) -> "tuple[Any, Clock, Savings]":
     """The trainer with a clock in every part of its steps."""
     import training.reinforce.rollout as rollout_module
     from training.grpo import make_trainer, open_world
@@ -114,11 +114,11 @@ def _prepared(config: GrpoConfig) -> "tuple[Any, Clock, Savings]":
     savings = Savings(trainer)
     trainer.rollouts = clock.tools(trainer.rollouts)
     trainer.rollout_func = trainer.rollouts
-    trainer._compute_loss = clock.timed("log_probabilities", trainer._compute_loss)
-    trainer.accelerator.backward = clock.timed("update", trainer.accelerator.backward)
+    trainer._compute_loss = clock.time_calls("log_probabilities", trainer._compute_loss)
+    trainer.accelerator.backward = clock.time_calls("update", trainer.accelerator.backward)
     trainer.create_optimizer()
-    trainer.optimizer.step = clock.timed("update", trainer.optimizer.step)
-    rollout_module.scored = clock.timed("reward", rollout_module.scored)
+    trainer.optimizer.step = clock.time_calls("update", trainer.optimizer.step)
+    rollout_module.scored = clock.time_calls("reward", rollout_module.scored)
     cut = trainer._micro_batches
 
     def micro_batches(batches: Any) -> Parts:
@@ -225,7 +225,7 @@ class Clock:
         """Whether the step under way is one that counts."""
         return len(self._steps) > WARM
 
-    def timed(self, part: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    def time_calls(self, part: str, function: Callable[..., Any]) -> Callable[..., Any]:
         """The function, its seconds added to `part` of the step under way."""
 
         def run(*args: Any, **kwargs: Any) -> Any:

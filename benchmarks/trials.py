@@ -46,7 +46,7 @@ def try_writers(command: Command) -> str:
         _await_lock(command, first)
         os.killpg(first.pid, signal.SIGSTOP)
         before = _digests(command.result)
-        second = _completed(command)
+        second = _run_to_end(command)
         unharmed = _digests(command.result) == before
     finally:
         if first.poll() is None:
@@ -57,12 +57,12 @@ def try_writers(command: Command) -> str:
         return f"not refused in one line: {refusal}"
     if not unharmed:
         return "the second one changed files of the first"
-    if command.to_its_end and _completed(command).returncode:
+    if command.to_its_end and _run_to_end(command).returncode:
         return "the lock of the killed one was not taken over"
     return ""
 
 
-def _completed(command: Command) -> "subprocess.CompletedProcess[str]":
+def _run_to_end(command: Command) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
         command.line, capture_output=True, text=True, check=False, timeout=PATIENCE_S
     )

@@ -109,7 +109,7 @@ def make_run(folder: Path, count: int, seed: int) -> None:
     write_jsonl(folder / SAMPLES, samples)
 
 
-def written(folder: Path, out: Path) -> dict[str, float]:
+def time_writing(folder: Path, out: Path) -> dict[str, float]:
     """Seconds and the peak memory of writing the report, and the page's size."""
     started = time.perf_counter()
     write_report(out, [StageResult("bench", folder)])
@@ -124,7 +124,7 @@ def written(folder: Path, out: Path) -> dict[str, float]:
     }
 
 
-def browsed(page_file: Path, program: str) -> dict[str, float]:
+def time_browsing(page_file: Path, program: str) -> dict[str, float]:
     """Milliseconds until things are on the screen, each a median of `FRESH` pages."""
     from playwright.sync_api import sync_playwright
 
@@ -190,8 +190,8 @@ def main() -> None:
         run, out = Path(folder) / "run", Path(folder) / "report"
         make_run(run, arguments.records, arguments.seed)
         figures: dict[str, Any] = {"records": arguments.records, "samples_each": SAMPLED}
-        figures |= written(run, out)
-        figures |= browsed(out / "report.html", program)
+        figures |= time_writing(run, out)
+        figures |= time_browsing(out / "report.html", program)
     command = f"python -m benchmarks.viewer --records {arguments.records}"
     print(record("viewer", figures, command, arguments.seed).read_text(encoding="utf-8"))
 

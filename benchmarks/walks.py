@@ -7,17 +7,13 @@ default settings, without a limit to a relation's share, and without judging pla
 Walks of structures that are rarely kept are drawn ahead; `lookahead=false` draws all blindly.
 Then the memory of all its processes for 1,000 walks and more; then the same walker on a smaller
 world, compiled and in a Virtuoso of its own, whose walks must be the same bytes.
-`--against REPO` makes the walks of the first part with the code of another checkout, too, in turns.
 Writes `benchmarks/results/walks.json`.
 """
 
 import argparse
-import hashlib
-import json
 import os
 import resource
 import shutil
-import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -36,41 +32,36 @@ from graphwalker.world.generate import make_world
 
 NEVER = 10**9
 """No structure is given up: the worlds have walks enough."""
-ROOT = Path(__file__).resolve().parents[1]
-SETTINGS: dict[str, tuple[str, ...]] = {
-    "default_settings": (),
-    "any_relation_share": ("max_relation_share=1",),
-    "plausibility_off_any_relation_share": ("plausibility.on=false", "max_relation_share=1"),
+SETTINGS: dict[str, dict[str, Any]] = {
+    "default_settings": {},
+    "any_relation_share": {"max_relation_share": 1.0},
+    "plausibility_off_any_relation_share": {
+        "plausibility": {"on": False},
+        "max_relation_share": 1.0,
+    },
 }
-"""What is measured on the large world, each by the command that people type."""
+"""The settings that are measured on the large world."""
 LOOP = 2_000_000
-"""Rounds of a loop of Python that is timed beside each run: how much a busy machine slows."""
+"""Rounds of a timed loop of Python, which shows how much a busy machine slows a run."""
 
 
 def main() -> None:
     """Measure and record."""
     options = _options()
     world = _world(options.entities, options)
-    if options.memory_only:
-        seen = [_memory(world / "graph", n, options) for n in options.memory]
-        command = f"python -m benchmarks.walks --memory-only --memory {_listed(options.memory)}"
-        of_memory = {"world": _facts(world), "memory": seen}
-        path = record("walks-memory", of_memory, command, options.seed, options.results)
-        sys.stdout.write(f"{path}\n")
-        return
     figures: dict[str, Any] = {
         "world": _facts(world),
-        **{name: _commanded(world / "graph", options, name) for name in SETTINGS},
+        **{
+            name: _measure(world / "graph", options.walks, options, name, **values)
+            for name, values in SETTINGS.items()
+        },
     }
     figures["memory"] = [_memory(world / "graph", n, options) for n in options.memory]
     if options.remote_walks:
         figures["smaller_world"] = _compare(_world(options.smaller, options), options)
     names = ("entities", "walks", "workers", "smaller", "remote_walks")
     given = [f"--{name.replace('_', '-')} {getattr(options, name)}" for name in names]
-    given.append(f"--memory {_listed(options.memory)}")
-    if options.against:
-        given.append("--against REPO")
-        figures["against"] = commit_of(options.against)
+    given.append(f"--memory {' '.join(map(str, options.memory))}")
     command = " ".join(["python -m benchmarks.walks", *given])
     sys.stdout.write(f"{record('walks', figures, command, options.seed, options.results)}\n")
 
@@ -84,17 +75,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--smaller", type=int, default=20_000, help="entities of Virtuoso's world")
     parser.add_argument("--remote-walks", type=int, default=1_000, help="0: without Virtuoso")
     parser.add_argument("--memory", type=int, nargs="*", default=[1_000, 10_000, 100_000])
-    parser.add_argument(
-        "--memory-only", action="store_true", help="no rates: a busy machine will do"
-    )
-    parser.add_argument("--against", type=Path, help="another checkout, measured in turns")
     parser.add_argument("--results", type=Path, default=Path("benchmarks/results"))
     parser.add_argument("--seed", type=int, default=0)
     return parser.parse_args()
-
-
-def _listed(numbers: list[int]) -> str:
-    return " ".join(map(str, numbers))
 
 
 def _world(entities: int, options: argparse.Namespace) -> Path:
@@ -123,39 +106,6 @@ def _measure(
     return _rates(card, options, time.perf_counter() - started, cpu_s() - used)
 
 
-def _commanded(graph: Path, options: argparse.Namespace, name: str) -> dict[str, Any]:
-    """Walks with these settings by `graphwalker walk`, with the other checkout's code first."""
-    sides = {"against": options.against.resolve()} if options.against else {}
-    found: dict[str, Any] = {}
-    digests: set[str] = set()
-    for side, repo in {**sides, "here": ROOT}.items():
-        out = (options.folder / f"{name}-{side}").resolve()
-        shutil.rmtree(out, ignore_errors=True)
-        program = "from graphwalker.cli.app import main; main()"
-        given = ("--graph", str(graph.resolve()), "--count", str(options.walks), "--out", str(out))
-        fixed = (f"seed={options.seed}", f"workers={options.workers}", f"max_attempts={NEVER}")
-        command = [sys.executable, "-c", program, "walk", *given, *fixed, *SETTINGS[name]]
-        started, used = time.perf_counter(), cpu_s()
-        environment = {**os.environ, "PYTHONPATH": str(repo)}
-        subprocess.run(command, cwd=repo, env=environment, check=True, capture_output=True)
-        seconds, cpu = time.perf_counter() - started, cpu_s() - used
-        card = json.loads((out / "datacard.json").read_text(encoding="utf-8"))
-        digests.add(hashlib.sha256((out / WALKS).read_bytes()).hexdigest())
-        found[side] = {
-            **_rates(card, options, seconds, cpu),
-            "dropped": card["dropped"],
-            "loop_s": loop_s(),
-            "load_average": round(os.getloadavg()[0], 1),
-        }
-    return {**found, "same_walks": len(digests) == 1} if options.against else found["here"]
-
-
-def commit_of(repo: Path) -> str:
-    """The commit of a checkout."""
-    words = ["git", "rev-parse", "--short=12", "HEAD"]
-    return subprocess.run(words, cwd=repo, capture_output=True, text=True).stdout.strip()
-
-
 def loop_s() -> float:
     """CPU seconds of a fixed loop, on this machine as busy as it is."""
     started = time.process_time()
@@ -171,11 +121,14 @@ def _rates(
     return {
         "walks": card["count"],
         "attempts": card["attempts"],
+        "dropped": card["dropped"],
         "workers": options.workers,
         "seconds": round(seconds, 3),
         "cpu_s": round(cpu, 3),
         "walks_per_s": round(card["count"] / seconds, 1),
         "walks_per_cpu_s": round(card["count"] / cpu, 1),
+        "loop_s": loop_s(),
+        "load_average": round(os.getloadavg()[0], 1),
     }
 
 
@@ -225,14 +178,14 @@ def _memory(graph: Path, count: int, options: argparse.Namespace) -> dict[str, A
     """The most memory that a run took, its workers included. Pages of the graph's file, which all
     processes share and the system may drop, are not counted."""
     peaks: dict[str, float] = {}
-    with _watched(peaks):
+    with _watch_memory(peaks):
         measured = _measure(graph, count, options, "memory")
     shutil.rmtree(options.folder / "memory")
     return {**measured, **{name: round(value, 1) for name, value in peaks.items()}}
 
 
 @contextmanager
-def _watched(peaks: dict[str, float], every_s: float = 0.2) -> Iterator[None]:
+def _watch_memory(peaks: dict[str, float], every_s: float = 0.2) -> Iterator[None]:
     """Keeps the peaks of this process and of all its own, in MiB, while the block runs."""
     done = Event()
 

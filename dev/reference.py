@@ -1,0 +1,109 @@
+"""The command and settings reference, written from the code when the site is built.
+
+`mkdocs.yml` names this file as a hook. `make docs` adds the pages to the site, and nothing is
+committed. `python dev/reference.py DIR` writes the same pages as Markdown.
+"""
+
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from graphwalker.cli.app import app
+from graphwalker.cli.models import config_models
+from graphwalker.cli.settings import describe
+from graphwalker.config import Config
+
+
+def pages() -> dict[str, str]:
+    """Return the generated pages by their path below `docs/`."""
+    return {
+        "reference/commands.md": "\n".join(command_page()),
+        "reference/settings.md": "\n".join(settings_page()),
+    }
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Add the pages to the site (a hook of mkdocs)."""
+    from mkdocs.structure.files import File
+
+    for path, text in pages().items():
+        files.append(File.generated(config, path, content=text))
+    return files
+
+
+def command_page() -> Iterator[str]:
+    """Yield the lines of the page of commands."""
+    yield "# Command reference\n"
+    yield "Made from the code by `make docs`. [Commands](../commands.md) explains the syntax."
+    for name, command in commands("graphwalker", typer.main.get_command(app)):
+        yield f"\n## {name}\n\n{command_text(command)}\n"
+        rows = [option_row(one) for one in command.params if not one.hidden]
+        yield from table("option", "default", "meaning", rows=rows)
+
+
+def commands(name: str, command: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the commands below a command that have options of their own, with their full names."""
+    below = getattr(command, "commands", {})
+    if not below:
+        yield name, command
+    for word, inner in below.items():
+        if not inner.hidden:
+            yield from commands(f"{name} {word}", inner)
+
+
+def command_text(command: Any) -> str:
+    """Return the help of a command, its examples as code."""
+    lines = (command.help or "").replace("\b", "").splitlines()
+    return "\n".join(f"    {line}" if line.startswith("  ") else line for line in lines)
+
+
+def option_row(option: Any) -> tuple[str, ...]:
+    """Return the cells of an option or an argument."""
+    name = option.name.upper() if option.param_type_name == "argument" else ", ".join(option.opts)
+    is_empty = option.default in (None, False, ()) or callable(option.default)
+    default = "(required)" if option.required else "" if is_empty else f"`{option.default}`"
+    return f"`{name}`", default, getattr(option, "help", None) or ""
+
+
+def settings_page() -> Iterator[str]:
+    """Yield the lines of the page of settings."""
+    yield "# Settings reference\n"
+    yield "Made from the code by `make docs`; `graphwalker config NAME --all` prints the same."
+    names: dict[type[Config], list[str]] = defaultdict(list)
+    for name, model in config_models().items():
+        names[model].append(name)
+    for model, known in names.items():
+        yield f"\n## {', '.join(known)}\n"
+        rows = [
+            (f"`{row.key}`", f"block [{row.block}](#{anchor(names, row.block)})", "", row.meaning)
+            if row.block
+            else (f"`{row.key}`", row.kind, f"`{row.default}`", row.meaning)
+            for row in describe(model, whole=False)
+        ]
+        yield from table("setting", "type", "default", "meaning", rows=rows)
+
+
+def anchor(names: dict[type[Config], list[str]], block: str) -> str:
+    """Return the anchor of the heading under which a block stands."""
+    known = next(known for known in names.values() if block in known)
+    return "-".join(known).lower()
+
+
+def table(*head: str, rows: list[tuple[str, ...]]) -> Iterator[str]:
+    """Yield the lines of a Markdown table, none without rows."""
+    if rows:
+        yield f"| {' | '.join(head)} |\n|{' --- |' * len(head)}"
+    for row in rows:
+        cells = (" ".join(cell.split()).replace("|", "\\|") for cell in row)
+        yield f"| {' | '.join(cells)} |"
+
+
+if __name__ == "__main__":
+    for path, text in pages().items():
+        target = Path(sys.argv[1]) / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text + "\n", encoding="utf-8")
