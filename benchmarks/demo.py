@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.record import ROOT, record
-from eval.analysis.summary import paired
+from eval.analysis.summary import paired_difference
 from graphwalker.cli import console
 from graphwalker.files import read_json, read_records
 from graphwalker.trajectory import Trajectory
@@ -86,7 +86,7 @@ def _greedy(folder: Path) -> list[Trajectory]:
 def _part(before: list[Trajectory], after: list[Trajectory], split: str) -> dict[str, Any]:
     """EM before and after GRPO, and the paired gain with its interval of 95 %."""
     mine = ([t for t in several if t.question.split == split] for several in (before, after))
-    found = paired(*mine)
+    found = paired_difference(*mine)
     return {
         "questions": found["questions"],
         "sft2": round(found["em_a"], 4),

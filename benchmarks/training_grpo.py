@@ -143,7 +143,7 @@ class Savings:
         """Each way on this batch; gradients are compared to those of TRL's own way."""
         import torch
 
-        from training.reinforce.rows.passes import regroup, trimmed
+        from training.reinforce.rows import regroup, trim_padding
 
         trainer = self._trainer
         selective, replay, trainer.replay = trainer._selective, trainer.replay, None
@@ -151,7 +151,7 @@ class Savings:
         ways: dict[str, tuple[Parts, bool]] = {
             "plain": (list(batches), False),
             "drawn_tokens_alone": (list(batches), True),
-            "sorted_and_trimmed": ([trimmed(part) for part in ordered], False),
+            "sorted_and_trimmed": ([trim_padding(part) for part in ordered], False),
             "without_idle_rows": (without_idle(batches), False),
             "ours": (ours(batches), True),
         }

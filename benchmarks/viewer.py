@@ -22,7 +22,7 @@ from typing import Any
 
 from benchmarks.record import record
 from eval.report.report import StageResult, write_report
-from eval.run.records import PREDICTIONS, SAMPLES, Sampled
+from eval.run.records import PREDICTIONS, SAMPLES, SampledEpisode
 from graphwalker.files import write_jsonl
 from graphwalker.graphs.base import Entity
 from graphwalker.query.query import Branch, Hop, Query
@@ -102,7 +102,7 @@ def make_run(folder: Path, count: int, seed: int) -> None:
     """A run as `graphwalker eval` leaves it."""
     write_jsonl(folder / PREDICTIONS, (walk.to_json() for walk in walks(count, seed)))
     samples = (
-        Sampled(walk.question.id, n, walk.answer, walk.stop, walk.scores).to_json()
+        SampledEpisode(walk.question.id, n, walk.answer, walk.stop, walk.scores).to_json()
         for walk in walks(count, seed + 1)
         for n in range(1, SAMPLED + 1)
     )

@@ -119,7 +119,7 @@ def conduct_table(stages: Sequence[StageFigures]) -> FigureTable:
     }
     shown = {key: label for key, label in columns.items() if any(key in s for s in stages)}
     rows = [
-        (Cell(str(stage["name"]), _lost(stage)), *(figure(stage, key) for key in shown))
+        (Cell(str(stage["name"]), _failures_note(stage)), *(figure(stage, key) for key in shown))
         for stage in stages
     ]
     return FigureTable((Cell("Stage"), *map(Cell, shown.values())), tuple(rows))
@@ -307,7 +307,7 @@ def _pass_columns(stages: Sequence[StageFigures]) -> dict[str, str]:
     return {f"pass@{k}": f"Pass@{k}" for k in sorted({min(ks), max(ks)})} if ks else {}
 
 
-def _lost(stage: StageFigures) -> str:
+def _failures_note(stage: StageFigures) -> str:
     failures = stage.get("failures", 0)
     return f"{failures:,} failed episodes, not scored" if failures else ""
 

@@ -45,7 +45,7 @@ def estimate(
     model = empty_model(shape)
     count = sum(parameter.numel() for parameter in model.parameters())
     half = config.dtype != "float32"
-    moved = trained(config, model)
+    moved = trained_parameters(config, model)
     if config.lora is None:
         states = _states(count, moved, half, gpus, layout)
     else:
@@ -76,7 +76,7 @@ def peak(parts: Sequence[Part]) -> int:
     return sum(sizes.values()) + max(rollouts, update)
 
 
-def trained(config: SftConfig | GrpoConfig, model: Any) -> int:
+def trained_parameters(config: SftConfig | GrpoConfig, model: Any) -> int:
     """Parameters that get gradients: all, or those of the adapters, r x (rows + columns) each."""
     if config.lora is None:
         return sum(parameter.numel() for parameter in model.parameters())

@@ -102,7 +102,7 @@ def _final(config: GrpoConfig, trainer: Any, out: Path) -> Path:
     from training.runs.saving import save_final
 
     best = trainer.evaluation and trainer.evaluation.best
-    if config.evaluation and config.evaluation.choose_best and best and best.found:
+    if config.evaluation and config.evaluation.choose_best and best and best.has_model:
         log.info("the final model is that of step %d, with %.3f", best.step, best.score)
         return best.as_final(trainer)
     return save_final(trainer, out)
@@ -119,7 +119,7 @@ def make_trainer(
     from training.reinforce.arguments import trl_arguments
     from training.reinforce.batch import RolloutRules
     from training.reinforce.engines import rollout_engine
-    from training.reinforce.groups import accepted
+    from training.reinforce.groups import accepted_actions
     from training.reinforce.log import Clock, StepLog
     from training.reinforce.rewards.gold import GoldWalks, progress
     from training.reinforce.rewards.mix import episode_reward, reward_mix
@@ -145,7 +145,9 @@ def make_trainer(
         rules=RolloutRules(
             reward=reward_mix(config.rewards, walks),
             turn_credit=config.turn_credit,
-            turn_reward=progress(walks) if config.turn_credit_by == "frontier" else accepted,
+            turn_reward=progress(walks)
+            if config.turn_credit_by == "frontier"
+            else accepted_actions,
             zero_variance=config.zero_variance,
             resample_tries=config.resample_tries,
             max_episode_tokens=config.max_episode_tokens,
@@ -174,8 +176,7 @@ def make_trainer(
 
 def add_parts(trainer: Any, config: GrpoConfig, environment: Environment) -> None:
     """Replay and evaluation, where the config asks for them."""
-    from training.evaluation.best import BestModel
-    from training.evaluation.callback import EvaluationRules, RolloutEvaluation
+    from training.evaluation.callback import BestModel, EvaluationRules, RolloutEvaluation
     from training.evaluation.dev_set import DevSet, dev_questions
     from training.supervised.replay import Demonstrations, Replay
 

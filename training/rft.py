@@ -19,10 +19,9 @@ from graphwalker.policies.config import PolicyConfig
 from graphwalker.policies.load import load_policy, refuse_without_model
 from graphwalker.question import Question
 from graphwalker.runs import one_writer
-from training.config import SftConfig
+from training.config import RftConfig, SftConfig
 from training.models.lora import refuse_adapter
 from training.reinforce.rejection import OWN, DrawRules, draw
-from training.rft_config import RftConfig
 from training.runs.checkpoints import digest
 from training.runs.command import run_command
 from training.runs.distributed import check_layout, processes, rank

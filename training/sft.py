@@ -88,7 +88,7 @@ def _train(config: SftConfig, out: Path) -> Path:
     trainer = PlannedTrainer(config, tokenizer, rows, plan, start, (rank(), processes()))
     train(trainer, start)
     best = trainer.evaluation and trainer.evaluation.best
-    if best and best.found:
+    if best and best.has_model:
         log.info("the final model is that of step %d, with EM %.3f", best.step, best.score)
         return best.as_final(trainer)
     return save_final(trainer, out)

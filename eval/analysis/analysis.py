@@ -9,6 +9,7 @@ from eval.analysis.error_kinds import taxonomy
 from eval.analysis.summary import (
     GROUPS,
     Passes,
+    add_scores,
     by_group,
     own_curve,
     pass_by_question,
@@ -16,10 +17,8 @@ from eval.analysis.summary import (
     put_passes,
     put_rates,
     put_recovery,
-    scored,
 )
-from eval.run.records import Sampled, read_run
-from eval.run.usage import read_usage, usage_figures
+from eval.run.records import SampledEpisode, read_run, read_usage, usage_figures
 from eval.tables import Cell, FigureTable, as_terminal, brackets, missing_note, number
 from graphwalker.errors import UserError
 from graphwalker.graphs.literals import is_literal
@@ -38,7 +37,7 @@ def analyse(folder: Path | str, seed: int = 0) -> dict[str, Any]:
     Infrastructure failures are counted and set aside. Raises `UserError` where nothing is scored.
     """
     run = read_run(folder)
-    kept = [scored(t) for t in run.trajectories if not t.stop.infrastructure_failure]
+    kept = [add_scores(t) for t in run.trajectories if not t.stop.infrastructure_failure]
     if not kept:
         raise UserError(f"{folder}: no scored episode to analyse")
     passes = pass_by_question(run.samples, _ks(run.samples))
@@ -99,7 +98,7 @@ def _value_type(answer_id: str) -> str:
     return "number" if datatype in numbers else "text"
 
 
-def _ks(samples: Sequence[Sampled]) -> range:
+def _ks(samples: Sequence[SampledEpisode]) -> range:
     return range(1, max((sample.sample for sample in samples), default=0) + 1)
 
 

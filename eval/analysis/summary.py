@@ -12,7 +12,7 @@ from typing import Any
 
 from eval.analysis.truth_runs import truth_runs
 from eval.intervals import INTERVALS, Interval, bootstrap, mean_interval, tango
-from eval.run.records import Sampled
+from eval.run.records import SampledEpisode
 from graphwalker.question import Question
 from graphwalker.scoring import pass_at_k, score
 from graphwalker.trajectory import StopReason, Trajectory
@@ -30,7 +30,7 @@ GROUPS: dict[str, Callable[[Question], str]] = {
 
 def summarise(
     trajectories: Iterable[Trajectory],
-    samples: Iterable[Sampled] = (),
+    samples: Iterable[SampledEpisode] = (),
     ks: Sequence[int] = (1, 2, 4, 8),
     *,
     failures: int = 0,
@@ -42,7 +42,7 @@ def summarise(
     or absent (Pass@k where no question has k samples).
     """
     every = list(trajectories)
-    kept = [scored(t) for t in every if not t.stop.infrastructure_failure]
+    kept = [add_scores(t) for t in every if not t.stop.infrastructure_failure]
     drawn = list(samples)
     passes = pass_by_question(drawn, ks)
     summary: dict[str, Any] = {
@@ -99,7 +99,7 @@ def by_group(
     return {name: row(groups[name]) for name in sorted(groups, key=natural)}
 
 
-def scored(trajectory: Trajectory) -> Trajectory:
+def add_scores(trajectory: Trajectory) -> Trajectory:
     """The trajectory with all its scores, unless it is an infrastructure failure."""
     needed = {*RATES, "grounded", "had_error", "recovered"}
     if trajectory.stop.infrastructure_failure or trajectory.scores.keys() >= needed:
@@ -131,7 +131,9 @@ def put_passes(row: dict[str, Any], curve: Iterable[Mapping[str, Any]]) -> None:
         row[f"{key}_questions"] = point["questions"]
 
 
-def pass_by_question(samples: Iterable[Sampled], ks: Sequence[int]) -> dict[str, dict[int, float]]:
+def pass_by_question(
+    samples: Iterable[SampledEpisode], ks: Sequence[int]
+) -> dict[str, dict[int, float]]:
     """Unbiased Pass@k of each question, for every k that its scored samples suffice for."""
     hits: dict[str, list[bool]] = defaultdict(list)
     for sample in samples:
@@ -163,14 +165,16 @@ def pass_curve(passes: Passes, seed: int = 0) -> list[dict[str, Any]]:
     return curve
 
 
-def paired(a: Iterable[Trajectory], b: Iterable[Trajectory], *, seed: int = 0) -> dict[str, Any]:
+def paired_difference(
+    a: Iterable[Trajectory], b: Iterable[Trajectory], *, seed: int = 0
+) -> dict[str, Any]:
     """B minus A over the questions that both have, with intervals; McNemar's exact p for EM.
 
     Where a question has several episodes, whole questions are resampled, and p is of the questions
     that won or lost on balance.
     """
-    first = {t.id: scored(t) for t in a if not t.stop.infrastructure_failure}
-    second = {t.id: scored(t) for t in b if not t.stop.infrastructure_failure}
+    first = {t.id: add_scores(t) for t in a if not t.stop.infrastructure_failure}
+    second = {t.id: add_scores(t) for t in b if not t.stop.infrastructure_failure}
     common = [key for key in first if key in second]
     result: dict[str, Any] = {
         "questions": len(common),

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean, stdev
 from typing import Any
 
-from eval.run.records import Sampled
+from eval.run.records import SampledEpisode
 from eval.score.compat_papers import ark_reliability, truth
 from graphwalker.trajectory import Trajectory
 
@@ -12,7 +12,7 @@ Verdicts = list[tuple[bool | None, bool]]
 """Of each question of a run: what was answered (`None`: nothing definite), and what is right."""
 
 
-def truth_runs(kept: Sequence[Trajectory], samples: Iterable[Sampled]) -> dict[str, Any]:
+def truth_runs(kept: Sequence[Trajectory], samples: Iterable[SampledEpisode]) -> dict[str, Any]:
     """Sample k of every question is run k: the mean over runs of answer rate, conditional and
     overall accuracy, each with its standard deviation `_sd`; and the mean reliability of a
     question. `{}` where a question has another answer, or no run is whole."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from eval.markup import clean
+from eval.viewer.record import clean
 
 FOLDER = Path(__file__).parent / "assets"
 COLOURS = "colours.css"

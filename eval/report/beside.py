@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from eval.analysis.summary import paired, summarise
+from eval.analysis.summary import paired_difference, summarise
 from eval.run.beside import FOLDER, read_beside
 from eval.run.records import Run, read_run
 from graphwalker.trajectory import Trajectory
@@ -29,7 +29,7 @@ def beside(
         key = _key(run)
         if record and (key not in known or len(record["baselines"]) > len(played[key])):
             folders = {name: run.folder / FOLDER / name for name in record["baselines"]}
-            known[key] = {**known.get(key, {}), **_computed(record)}
+            known[key] = {**known.get(key, {}), **_known_facts(record)}
             played[key] = {n: read_run(f, lean).trajectories for n, f in folders.items()}
     return [
         {
@@ -46,13 +46,13 @@ def benchmark_figures(folders: Mapping[str, Path]) -> dict[str, dict[str, Any]]:
     runs = {stage: read_run(folder) for stage, folder in folders.items()}
     found = {stage: summarise(run.trajectories) for stage, run in runs.items()}
     first, last = next(iter(runs)), list(runs)[-1]
-    gain = paired(runs[first].trajectories, runs[last].trajectories)
+    gain = paired_difference(runs[first].trajectories, runs[last].trajectories)
     others = beside(list(runs.values()), lambda trajectory: trajectory)[-1]
     ceiling = {"ceiling": others["ceiling"]} if others.get("ceiling") else {}
     return {**found, f"{last} minus {first}": gain, **others["baselines"], **ceiling}
 
 
-def _computed(record: Mapping[str, Any]) -> dict[str, Any]:
+def _known_facts(record: Mapping[str, Any]) -> dict[str, Any]:
     kept = ("ceiling", "no_ceiling", "no_baselines")
     return {key: record[key] for key in kept if key in record}
 
@@ -65,7 +65,7 @@ def _figures(
     for name, theirs in played.items():
         summary = summarise(theirs, seed=seed)
         row = {key: summary[key] for key in FIGURES if key in summary}
-        found[name] = {**row, "agent_minus": paired(theirs, ours, seed=seed)}
+        found[name] = {**row, "agent_minus": paired_difference(theirs, ours, seed=seed)}
     return found
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from markupsafe import Markup
 
 from eval.report.assets import scripts, templates
-from eval.report.published_page import sections
+from eval.report.published import sections
 from eval.tables import (
     brackets,
     conduct_table,
@@ -19,8 +19,7 @@ from eval.tables import (
     score_table,
 )
 from eval.viewer.archive import WalkArchive
-from eval.viewer.pages import ENDS, ShownWalk, outcome, written
-from eval.viewer.record import cut
+from eval.viewer.record import ENDS, ShownWalk, action_text, cut, outcome
 
 Report = Mapping[str, Any]
 
@@ -49,7 +48,7 @@ def render_page(
 ) -> Iterator[str]:
     """The whole page, piece by piece. Every name and every word of a model is escaped or packed."""
     pages = templates()
-    pages.filters |= {"cut": cut, "outcome": outcome, "plain": _plain, "written": written}
+    pages.filters |= {"cut": cut, "outcome": outcome, "plain": _plain, "written": action_text}
     pages.globals["ENDS"] = ENDS
     stages = report["stages"]
     seconds = {name: f"{value:,.1f}" for name, value in report["seconds"].items()}

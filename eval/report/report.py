@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from eval.analysis.summary import paired, scored, summarise
+from eval.analysis.summary import add_scores, paired_difference, summarise
 from eval.intervals import INTERVALS
 from eval.report.beside import beside
 from eval.report.page import headline, render_page
 from eval.report.plots import Curve, group_bars, pass_curves, stage_bars, training_curves
-from eval.report.published import load_published
-from eval.report.published_page import published_markdown, published_record
-from eval.run.records import Run, Sampled, read_chosen, read_run
+from eval.report.published import load_published, published_markdown, published_record
+from eval.run.records import Run, SampledEpisode, read_chosen, read_run
 from eval.score.compat_papers import truth
 from eval.tables import (
     as_markdown,
@@ -34,7 +33,7 @@ from eval.tables import (
     short_table,
 )
 from eval.viewer.archive import WalkArchive
-from eval.viewer.pages import ShownWalk, choose
+from eval.viewer.record import ShownWalk, choose
 from graphwalker.config import git_commit
 from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl, whole_file
@@ -218,7 +217,7 @@ def _stage_records(
         }
         if place:
             before = runs[place - 1]
-            gain = paired(before.trajectories, run.trajectories, seed=seed)
+            gain = paired_difference(before.trajectories, run.trajectories, seed=seed)
             record |= {
                 "gain_over_previous": gain,
                 "gain": gain.get("em"),
@@ -233,12 +232,12 @@ def _read(stage: StageResult, archive: WalkArchive) -> Run:
     archive.open_run(stage.name)
 
     def keep(trajectory: Trajectory) -> Trajectory:
-        full = scored(trajectory)
+        full = add_scores(trajectory)
         if full.sample == 0 or not full.stop.infrastructure_failure:
             archive.add(full)
         return lean(full)
 
-    def keep_sample(sample: Sampled) -> Sampled:
+    def keep_sample(sample: SampledEpisode) -> SampledEpisode:
         if not sample.stop.infrastructure_failure:
             archive.add_sample(sample.question_id, sample.scores["em"] == 1)
         first = (sample.answer or ())[:1]
@@ -274,7 +273,7 @@ def _walks(stages: Sequence[StageResult], runs: Sequence[Run]) -> list[ShownWalk
     chosen = [trajectory.id for trajectory in choose(runs[-1].trajectories)]
     whole = read_chosen(stages[-1].folder, set(chosen))
     return [
-        ShownWalk(scored(whole[i]), {name: found[i] for name, found in by_stage if i in found})
+        ShownWalk(add_scores(whole[i]), {name: found[i] for name, found in by_stage if i in found})
         for i in chosen
     ]
 

@@ -4,13 +4,15 @@ import json
 import logging
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeGuard
 
+from markupsafe import Markup
+
 from eval.report.assets import templates
-from eval.report.panels import DrawnLine, Panel, draw_panels
+from eval.report.plots import DASHES, INK, SERIES, dress, figure, plain
 from eval.tables import Cell, FigureTable, as_terminal, brackets, number
 from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl, whole_file
@@ -85,7 +87,7 @@ def write_training_report(
     """OUT/training.html and training.json; returns the table of the evaluations or last steps."""
     runs = [read_training(folder) for folder in folders]
     table = evaluation_table(runs)
-    sections = [(run.name, _drawn(place, run)) for place, run in enumerate(runs)]
+    sections = [(run.name, _draw_run(place, run)) for place, run in enumerate(runs)]
     pages = templates()
     page = pages.get_template("training.html")
     out.mkdir(parents=True, exist_ok=True)
@@ -139,7 +141,7 @@ def _cell(line: Mapping[str, Any], key: str, digits: int = 3, sign: bool = False
     return Cell(f"{value:+.{digits}f}" if sign else number(value, digits), small)
 
 
-def _drawn(place: int, run: TrainingRun) -> Any:
+def _draw_run(place: int, run: TrainingRun) -> Any:
     if find_spec("matplotlib") is None:
         log.warning("no plots: pip install 'graphwalker-kgqa[report]' brings matplotlib")
         return None
@@ -180,3 +182,62 @@ def _by_step(path: Path) -> dict[int, dict[str, Any]]:
 
 def _finite(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and math.isfinite(value)
+
+
+Points = Sequence[tuple[float, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnLine:
+    """Points by step; `band` holds the ends of an interval at each, or nothing."""
+
+    label: str
+    points: Points
+    band: Sequence[tuple[float, float]] = field(default_factory=tuple)
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """A title over its lines."""
+
+    title: str
+    lines: Sequence[DrawnLine]
+
+
+def draw_panels(name: str, panels: Sequence[Panel]) -> Markup | None:
+    """All panels as one SVG; `None` for none. `name` keeps the ids of several figures apart."""
+    if not panels:
+        return None
+    columns = min(3, len(panels))
+    rows = math.ceil(len(panels) / columns)
+    with figure(name, 3.6 * columns, 2.7 * rows) as (canvas, svg):
+        places = canvas.subplots(rows, columns, squeeze=False)
+        for number, axes in enumerate(places.flat):
+            if number < len(panels):
+                _draw(axes, panels[number])
+            else:
+                axes.set_axis_off()
+        canvas.tight_layout()
+    return svg.finish("What each step of training showed")
+
+
+def _draw(axes: Any, panel: Panel) -> None:
+    for place, line in enumerate(panel.lines):
+        colour = SERIES[place % len(SERIES)]
+        steps = [step for step, _ in line.points]
+        if line.band:
+            low, high = zip(*line.band, strict=True)
+            axes.fill_between(steps, low, high, color=colour, alpha=0.15, linewidth=0)
+        axes.plot(
+            steps,
+            [value for _, value in line.points],
+            color=colour,
+            linestyle=DASHES[place % len(DASHES)],
+            linewidth=1.5,
+            label=plain(line.label),
+        )
+    dress(axes, "", top=None)
+    axes.set_title(plain(panel.title), fontsize=10, color=INK)
+    axes.set_xlabel("step")
+    if len(panel.lines) > 1:
+        axes.legend(frameon=False, labelcolor=INK, fontsize=8)

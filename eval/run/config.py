@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field
 from eval.run.beside import Beside, left_out, write_beside
 from eval.run.evaluate import Progress, evaluate_with
 from eval.run.shards import has_shards
-from eval.run.workers import Later, ThisProcess, WorkerProcesses, Workers, worker_maker
+from eval.run.workers import LazyProcess, ThisProcess, WorkerProcesses, Workers, worker_maker
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.io_prompt import IOPromptAgent
 from graphwalker.agents.model_environment import with_model_settings
@@ -230,7 +230,9 @@ def _workers(config: EvalConfig, environment: Environment, out: Path, stack: Exi
         return stack.enter_context(workers)
     if not config.shard and has_shards(out):
         name = policy_name(config.policy)
-        return Later(environment, name, lambda: _this_process(config, environment, out, stack))
+        return LazyProcess(
+            environment, name, lambda: _this_process(config, environment, out, stack)
+        )
     return _this_process(config, environment, out, stack)
 
 

@@ -7,9 +7,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from eval.run.records import CONFIG, FAILURES, PREDICTIONS, SAMPLES, Sampled
+from eval.run.records import (
+    CONFIG,
+    FAILURES,
+    PREDICTIONS,
+    SAMPLES,
+    USAGE,
+    SampledEpisode,
+    usage_record,
+)
 from eval.run.shards import adopt, has_shards, mark_complete
-from eval.run.usage import USAGE, usage_record
 from eval.run.workers import ThisProcess, Workers
 from graphwalker.agents.environment import Environment
 from graphwalker.agents.rollout import untimed
@@ -271,7 +278,7 @@ def _spans(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
 
 def _record(trajectory: Trajectory, whole: bool) -> dict[str, Any]:
     scored = trajectory.with_scores(**score(trajectory))
-    return _lean(scored).to_json() if whole else Sampled.of(scored).to_json()
+    return _lean(scored).to_json() if whole else SampledEpisode.of(scored).to_json()
 
 
 def _lean(trajectory: Trajectory) -> Trajectory:

@@ -1,6 +1,6 @@
-"""What an evaluation run leaves on disk: greedy trajectories, small sampled records, failures."""
+"""What an evaluation run leaves on disk: trajectories, sampled records, failures, and costs."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ CONFIG = "config.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Sampled:
+class SampledEpisode:
     """A sampled episode kept small: its scores, answer and end, without its turns."""
 
     question_id: str
@@ -26,7 +26,7 @@ class Sampled:
     scores: Mapping[str, float]
 
     @classmethod
-    def of(cls, trajectory: Trajectory) -> "Sampled":
+    def of(cls, trajectory: Trajectory) -> "SampledEpisode":
         return cls(
             trajectory.question.id,
             trajectory.sample,
@@ -46,7 +46,7 @@ class Sampled:
         }
 
     @classmethod
-    def from_json(cls, record: dict[str, Any]) -> "Sampled":
+    def from_json(cls, record: dict[str, Any]) -> "SampledEpisode":
         """Read the small form, or a whole trajectory (both may stand in a samples file)."""
         if "turns" in record:
             return cls.of(Trajectory.from_json(record))
@@ -70,7 +70,7 @@ class Run:
 
     folder: Path
     trajectories: list[Trajectory]
-    samples: list[Sampled]
+    samples: list[SampledEpisode]
     failures: list[Trajectory]
     config: dict[str, Any] = field(default_factory=dict)
 
@@ -94,7 +94,7 @@ class Run:
 def read_run(
     folder: Path | str,
     keep: Callable[[Trajectory], Trajectory] = lambda trajectory: trajectory,
-    keep_sample: Callable[[Sampled], Sampled] = lambda sample: sample,
+    keep_sample: Callable[[SampledEpisode], SampledEpisode] = lambda sample: sample,
 ) -> Run:
     """Read a run's folder, or a lone predictions file. `UserError` names what is missing.
 
@@ -115,8 +115,8 @@ def read_run(
         seen.add(name)
         return walk(record)
 
-    def sampled(record: dict[str, Any]) -> Sampled:
-        return keep_sample(Sampled.from_json(record))
+    def read_sampled(record: dict[str, Any]) -> SampledEpisode:
+        return keep_sample(SampledEpisode.from_json(record))
 
     if folder.is_file():
         return Run(folder, list(read_records(folder, walk)), [], [])
@@ -127,7 +127,7 @@ def read_run(
     return Run(
         folder,
         list(read_records(folder / PREDICTIONS, distinct)),
-        _optional(folder / SAMPLES, sampled),
+        _optional(folder / SAMPLES, read_sampled),
         _optional(folder / FAILURES, walk),
         read_config(folder),
     )
@@ -161,3 +161,55 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 def _optional(path: Path, parse: Any) -> list[Any]:
     return list(read_records(path, parse)) if path.is_file() else []
+
+
+USAGE = "usage.jsonl"
+COSTS = ("turns", "graph_calls", "prompt_tokens", "completion_tokens", "seconds", "graph_seconds")
+
+
+def usage_record(trajectory: Trajectory) -> dict[str, Any]:
+    """One line of usage.jsonl. `seconds` runs from the question to the end of the episode, waiting
+    for others in the same batch included; `graph_seconds` is the part spent in tools."""
+    graph_seconds = sum(turn.milliseconds for turn in trajectory.turns) / 1000
+    return {
+        "id": trajectory.id,
+        "stop": trajectory.stop.value,
+        **trajectory.usage,
+        "graph_seconds": round(graph_seconds, 4),
+    }
+
+
+def read_usage(folder: Path) -> list[dict[str, Any]]:
+    """One record per episode of a run, the last where a killed run wrote it twice."""
+    path = folder / USAGE
+    records = read_jsonl(path) if path.is_file() else ()
+    return list({str(record.get("id")): record for record in records}.values())
+
+
+def usage_figures(records: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Mean, median and 95th percentile per episode, and what all of it cost. `{}` without records.
+
+    >>> usage_figures([{"id": "a", "turns": 2}, {"id": "b", "turns": 4}])["turns"]
+    {'mean': 3.0, 'median': 3.0, 'p95': 3.9, 'total': 6.0}
+    """
+    if not records:
+        return {}
+    figures: dict[str, Any] = {"episodes": len(records)}
+    for name in (*COSTS, "cost"):
+        values = [float(record[name]) for record in records if name in record]
+        if values:
+            figures[name] = _mean_and_quantiles(values)
+    return figures
+
+
+def _mean_and_quantiles(values: Iterable[float]) -> dict[str, float]:
+    import numpy as np
+
+    data = np.asarray(list(values))
+    median, p95 = np.percentile(data, [50, 95])
+    return {
+        "mean": round(float(data.mean()), 6),
+        "median": round(float(median), 6),
+        "p95": round(float(p95), 6),
+        "total": round(float(data.sum()), 6),
+    }

@@ -5,8 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from eval.run.records import CONFIG
-from eval.run.usage import USAGE
+from eval.run.records import CONFIG, USAGE
 from graphwalker.files import JsonlAppender, read_jsonl, write_json
 from graphwalker.jobs.shard import FOLDER, shard_folders
 from graphwalker.runs import claim

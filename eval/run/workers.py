@@ -56,7 +56,7 @@ class ThisProcess:
         )
 
 
-class Later:
+class LazyProcess:
     """A `ThisProcess` that is made with the first episode: joining shards needs no model."""
 
     def __init__(

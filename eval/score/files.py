@@ -13,12 +13,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from eval.run.records import FAILURES, PREDICTIONS, SAMPLES, Sampled
+from eval.run.records import FAILURES, PREDICTIONS, SAMPLES, SampledEpisode
+from eval.score.asked import AskedQuestions
 from eval.score.compat_papers import kg_r1_items
 from eval.score.predictions import (
     BadField,
     Parse,
-    Predicted,
+    PredictedEntities,
     Prediction,
     as_entity,
     ids_of,
@@ -27,7 +28,6 @@ from eval.score.predictions import (
     read_file,
     read_id,
 )
-from eval.score.roll import Roll
 from graphwalker.answers.rows import Rows, read_row
 from graphwalker.datasets.loaders.freebase.webqsp import parses
 from graphwalker.errors import UserError
@@ -45,7 +45,7 @@ _ANSWER = re.compile(r"<answer>(.*?)</answer>", re.DOTALL)
 
 
 def read_predictions(
-    path: Path, layout: str = "ours", roll: Roll | None = None
+    path: Path, layout: str = "ours", roll: AskedQuestions | None = None
 ) -> Iterator[Prediction]:
     """Records of a file, or of an evaluation run's folder, one at a time.
 
@@ -57,7 +57,7 @@ def read_predictions(
     if path.is_dir():
         records = roll.of_run(_read_folder(path)) if roll else _read_folder(path)
     else:
-        records = read_file(path, roll.checked(parse) if roll else parse)
+        records = read_file(path, roll.check_records(parse) if roll else parse)
     return (record for record in records if not record.failed)
 
 
@@ -133,7 +133,7 @@ def parse_kg_r1(record: dict[str, Any], gold: Gold) -> Prediction:
     )
 
 
-def _entities(texts: Iterable[str], answers: Iterable[Answer]) -> Predicted:
+def _entities(texts: Iterable[str], answers: Iterable[Answer]) -> PredictedEntities:
     known = ids_of(answers)
     return tuple(as_entity(text, "prediction", known) for text in texts)
 
@@ -214,9 +214,9 @@ def _read_folder(folder: Path) -> Iterator[Prediction]:
             f"{folder}: not an evaluation run (no {PREDICTIONS}); make one with: graphwalker eval"
         )
     passed: dict[str, list[bool]] = defaultdict(list)
-    drawn: dict[str, list[Predicted | None]] = defaultdict(list)
+    drawn: dict[str, list[PredictedEntities | None]] = defaultdict(list)
     if (folder / SAMPLES).is_file():
-        for sample in read_records(folder / SAMPLES, Sampled.from_json):
+        for sample in read_records(folder / SAMPLES, SampledEpisode.from_json):
             if not sample.stop.infrastructure_failure:
                 passed[sample.question_id].append(sample.scores.get("em") == 1)
                 names = sample.answer

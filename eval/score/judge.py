@@ -11,9 +11,9 @@ from typing import Any
 from pydantic import Field
 
 from eval.run.records import PREDICTIONS
+from eval.score.asked import AskedQuestions
 from eval.score.files import parser_of
 from eval.score.predictions import Prediction, read_file
-from eval.score.roll import Roll
 from graphwalker.datasets.base import load_questions
 from graphwalker.errors import HopelessError, IncompleteError, UserError
 from graphwalker.files import write_jsonl
@@ -47,7 +47,7 @@ class AnswerJudgeConfig(ChatApiConfig):
 
 
 @dataclass(frozen=True, slots=True)
-class ToJudge:
+class JudgeTask:
     """An answer beside the right one."""
 
     id: str
@@ -57,7 +57,7 @@ class ToJudge:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgeResult:
     """What the judge said: how many answers, of them right, without an answer (wrong, and not
     paid for), and without a verdict."""
 
@@ -88,7 +88,7 @@ def judge_file(
     config: AnswerJudgeConfig,
     questions: Path | None = None,
     tick: Tick | None = None,
-) -> Judged:
+) -> JudgeResult:
     """Judge a predictions file or a run's folder; `out` gets each record with its `judge`.
 
     Each answer is paid for once, whatever comes between: the same command resumes. A verdict that
@@ -102,7 +102,7 @@ def judge_file(
     completions = Completions(config, config.model, folder)
     failures: list[str] = []
 
-    def verdict(record: ToJudge) -> bool | None:
+    def verdict(record: JudgeTask) -> bool | None:
         if record.given is None:
             return False
         try:
@@ -137,7 +137,7 @@ def judge_file(
         )
     write_jsonl(out, [_record(r, v) for r, v in zip(records, verdicts, strict=True)])
     pairs = list(zip(records, verdicts, strict=True))
-    return Judged(
+    return JudgeResult(
         len(records),
         sum(v is True for v in verdicts),
         sum(record.given is None for record in records),
@@ -146,13 +146,13 @@ def judge_file(
     )
 
 
-def read_answers_of(path: Path, questions: Path | None = None) -> Iterator[ToJudge]:
+def read_answers_of(path: Path, questions: Path | None = None) -> Iterator[JudgeTask]:
     """Answers with their questions: of a run's folder, or of a file in our form whose records carry
     the `question`, or a question of the same id in `questions`. Raises `UserError`."""
     if path.is_dir():
         path = path / PREDICTIONS
     texts = {q.id: q.text for q in load_questions(questions)} if questions else {}
-    parse = parser_of("ours", Roll(questions).gold if questions else {})
+    parse = parser_of("ours", AskedQuestions(questions).gold if questions else {})
     seen: list[str] = []
 
     def keep(record: dict[str, Any]) -> Prediction:
@@ -165,7 +165,7 @@ def read_answers_of(path: Path, questions: Path | None = None) -> Iterator[ToJud
             raise UserError(f"{path}: record {read.id!r} has no question: give --questions FILE")
         given = read.texts if read.predictions is not None else None
         if not read.failed:
-            yield ToJudge(read.id, text, read.golds, given)
+            yield JudgeTask(read.id, text, read.golds, given)
 
 
 def _question_text(record: Mapping[str, Any]) -> str:
@@ -175,11 +175,11 @@ def _question_text(record: Mapping[str, Any]) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _verdict(completions: Completions, config: AnswerJudgeConfig, record: ToJudge) -> bool | None:
+def _verdict(completions: Completions, config: AnswerJudgeConfig, record: JudgeTask) -> bool | None:
     prompt = PROMPT.format(
-        question=_quoted([record.question]),
-        gold=_quoted(record.gold),
-        given=_quoted(record.given or ()),
+        question=_quote([record.question]),
+        gold=_quote(record.gold),
+        given=_quote(record.given or ()),
     )
     talk: list[Mapping[str, str]] = [{"role": "user", "content": prompt}]
     for _ in range(2):
@@ -196,11 +196,11 @@ def _verdict(completions: Completions, config: AnswerJudgeConfig, record: ToJudg
     return None
 
 
-def _quoted(texts: "tuple[str, ...] | list[str]") -> str:
+def _quote(texts: "tuple[str, ...] | list[str]") -> str:
     return json.dumps(", ".join(texts), ensure_ascii=False)
 
 
-def _record(record: ToJudge, verdict: bool | None) -> dict[str, Any]:
+def _record(record: JudgeTask, verdict: bool | None) -> dict[str, Any]:
     return {
         "id": record.id,
         "question": record.question,

@@ -1,17 +1,38 @@
-"""What each metric says of a record, in families that are computed together."""
+"""The names of all metrics: what each means, where it is defined, its known defect."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from eval.score import compat, compat_papers
 from eval.score.compat_webqsp import webqsp
-from eval.score.names import METRICS
-from eval.score.predictions import Predicted, Prediction
+from eval.score.predictions import PredictedEntities, Prediction
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity
 from graphwalker.question import Answer
 from graphwalker.scoring import GoldSet, compare, is_right, normalise, pass_at_k
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One metric, for people."""
+
+    name: str
+    meaning: str
+    source: str
+    defect: str = ""
+
+
+def _read() -> dict[str, Metric]:
+    text = Path(__file__).with_name("metrics.toml").read_text(encoding="utf-8")
+    return {name: Metric(name, **facts) for name, facts in tomllib.loads(text).items()}
+
+
+METRICS: Mapping[str, Metric] = _read()
+"""In the order in which tables show them."""
+
 
 Scores = dict[str, float]
 OWN = ("em", "f1", "precision", "recall", "hits1", "hit_any")
@@ -48,7 +69,7 @@ def pass_scores(record: Prediction, ks: Iterable[int] = ()) -> Scores:
 def _majority(record: Prediction) -> Scores:
     """Self-consistency (Wang et al., 2023): the answer set that most samples give; of equally
     frequent ones the first. A sample without an answer has no vote."""
-    votes: dict[frozenset[str], list[Predicted]] = {}
+    votes: dict[frozenset[str], list[PredictedEntities]] = {}
     for sample in record.samples:
         if sample is not None:
             votes.setdefault(frozenset(normalise(e.name or e.id) for e in sample), []).append(
@@ -136,7 +157,7 @@ def _reliability(record: Prediction) -> Scores:
     return {} if value is None else {"ark_reliability": value}
 
 
-def _names(sample: Predicted | None) -> Sequence[str]:
+def _names(sample: PredictedEntities | None) -> Sequence[str]:
     return [entity.name or entity.id for entity in sample or ()]
 
 
@@ -159,7 +180,7 @@ def _rouge(record: Prediction) -> Scores:
     return {"graphrunner_rouge_l": compat_papers.graphrunner_rouge_l(texts, record.golds)}
 
 
-def _judged(record: Prediction) -> Scores:
+def _judge_scores(record: Prediction) -> Scores:
     return {} if record.judge is None else {"graphrunner_judge": float(record.judge)}
 
 
@@ -208,7 +229,9 @@ FAMILIES: tuple[Family, ...] = (
         everywhere=True,
     ),
     Family("rows and gold_rows", lambda r: r.rows is not None, _rows, tuple(_ROWS)),
-    Family("judge: true or false", lambda r: r.judge is not None, _judged, ("graphrunner_judge",)),
+    Family(
+        "judge: true or false", lambda r: r.judge is not None, _judge_scores, ("graphrunner_judge",)
+    ),
 )
 
 

@@ -21,7 +21,7 @@ from graphwalker.files import json_fault, open_text, parse_lines
 from graphwalker.graphs.base import Entity
 from graphwalker.question import Answer
 
-Predicted = tuple[Entity, ...]
+PredictedEntities = tuple[Entity, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +30,8 @@ class Prediction:
 
     id: str
     answers: tuple[Answer, ...] = ()
-    predictions: Predicted | None = None
-    samples: tuple[Predicted | None, ...] = ()
+    predictions: PredictedEntities | None = None
+    samples: tuple[PredictedEntities | None, ...] = ()
     parses: tuple[tuple[Answer, ...], ...] = ()
     rows: tuple[Mapping[str, Any], ...] | None = None
     gold_rows: tuple[Mapping[str, Any], ...] = ()
@@ -84,7 +84,7 @@ def read_lines(
 ) -> Iterator[Prediction]:
     """Records of some lines of a file, the first of them line `first`; errors as in `read_file`."""
     for number, record in parse_lines(lines, path, first):
-        yield _parsed(record, parse, f"{path}:{number}")
+        yield _parse_record(record, parse, f"{path}:{number}")
 
 
 def holds_lines(path: Path) -> bool:
@@ -102,10 +102,10 @@ def _read_array(path: Path, parse: Parse) -> Iterator[Prediction]:
         at = f":{error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
         raise UserError(f"{path}{at}: not JSON ({json_fault(error)})") from None
     for number, record in enumerate(records, start=1):
-        yield _parsed(record, parse, f"{path}: record {number}")
+        yield _parse_record(record, parse, f"{path}: record {number}")
 
 
-def _parsed(record: Any, parse: Parse, place: str) -> Prediction:
+def _parse_record(record: Any, parse: Parse, place: str) -> Prediction:
     try:
         if not isinstance(record, dict):
             raise BadField("a record must be a JSON object")
@@ -127,9 +127,9 @@ def parse_ours(record: dict[str, Any], answers: tuple[Answer, ...] | None = None
     return Prediction(
         id=read_id(record),
         answers=answers or (),
-        predictions=_predicted(record.get("predictions"), "predictions", known),
+        predictions=_read_predicted(record.get("predictions"), "predictions", known),
         samples=tuple(
-            _predicted(sample, f"samples[{i}]", known)
+            _read_predicted(sample, f"samples[{i}]", known)
             for i, sample in enumerate(_list(record.get("samples", []), "samples"))
         ),
         parses=tuple(
@@ -175,7 +175,7 @@ def as_entity(value: Any, where: str, known: set[str]) -> Entity:
     raise BadField(f"field '{where}' must be a string or a number, got {_say(value)}")
 
 
-def _predicted(value: Any, where: str, known: set[str]) -> Predicted | None:
+def _read_predicted(value: Any, where: str, known: set[str]) -> PredictedEntities | None:
     if value is None:
         return None
     return tuple(

@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eval.intervals import INTERVALS, Interval, mean_interval
-from eval.score.metrics import PASS, Scores, family_of
-from eval.score.names import METRICS
+from eval.score.asked import AskedQuestions
+from eval.score.metrics import METRICS, PASS, Scores, family_of
 from eval.score.predictions import Prediction
-from eval.score.roll import Roll
-from eval.score.tally import Tally, Wanted, scores_of, tallies
+from eval.score.tally import Tally, WantedMetrics, scores_of, tallies
 from graphwalker.errors import UserError
 from graphwalker.files import whole_file
 
@@ -25,7 +24,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class ScoreResult:
     """A scored file: how many records, and each metric's mean and interval over those it fits."""
 
     n: int
@@ -33,7 +32,7 @@ class Scored:
     intervals: dict[str, Interval]
     counts: dict[str, int]
     """Of each metric, how many records it was taken over."""
-    roll: Roll | None = None
+    roll: AskedQuestions | None = None
     """Of the questions asked, where they were given: who has no record, or two."""
 
     @property
@@ -61,16 +60,16 @@ def score_file(
     per_record: Path | None = None,
     seed: int = 0,
     workers: int | None = None,
-) -> Scored:
+) -> ScoreResult:
     """Score a file or a run's folder; `metrics` defaults to all that apply.
 
     With `questions`, each of them counts once: one without a record as 0, and of two records the
     first. `per_record` gets one `{"id", "scores"}` a record. Raises `UserError` for an unknown
     metric, one that fits no record, and for bad records (file, line and field are named).
     """
-    wanted = Wanted.of(metrics)  # a wrong name is reported before anything is read
+    wanted = WantedMetrics.of(metrics)  # a wrong name is reported before anything is read
     keep = per_record is not None
-    roll = Roll(questions) if questions else None
+    roll = AskedQuestions(questions) if questions else None
     pieces = tallies(path, wanted, layout, roll, keep=keep, workers=workers)
     if per_record is None:
         return replace(_summary(pieces, wanted, str(path), seed), roll=roll)
@@ -82,21 +81,21 @@ def score_file(
 
 def score_records(
     records: Iterable[Prediction], metrics: Sequence[str] | None = None, *, seed: int = 0
-) -> Scored:
+) -> ScoreResult:
     """Score records; memory grows by a number a metric and record, no more."""
-    wanted = Wanted.of(metrics)
+    wanted = WantedMetrics.of(metrics)
     return _summary([Tally(wanted).add_all(records)], wanted, "predictions", seed)
 
 
 def score_record(record: Prediction, metrics: Sequence[str] | None = None) -> Scores:
     """Every metric that fits the record, or those named."""
-    wanted = Wanted.of(metrics)
+    wanted = WantedMetrics.of(metrics)
     return wanted.choose(scores_of(record, wanted.families(), wanted.ks()))
 
 
 def _summary(
-    pieces: Iterable[Tally], wanted: Wanted, name: str, seed: int, write: Write | None = None
-) -> Scored:
+    pieces: Iterable[Tally], wanted: WantedMetrics, name: str, seed: int, write: Write | None = None
+) -> ScoreResult:
     values: dict[str, array[float]] = {}
     n, ids = 0, set[str]()
     tallied: list[Tally] = []
@@ -117,15 +116,17 @@ def _summary(
         )  # fmt: skip
     means: dict[str, float] = {}
     intervals: dict[str, Interval] = {}
-    for metric in _shown(values, wanted, n, name):
+    for metric in _metrics_to_show(values, wanted, n, name):
         clusters = None
         if len(ids) < n:
             clusters = [name for piece in tallied for name in piece.ids_of(metric)]
         means[metric], intervals[metric] = mean_interval(values[metric], seed, clusters=clusters)
-    return Scored(n, means, intervals, {metric: len(values[metric]) for metric in means})
+    return ScoreResult(n, means, intervals, {metric: len(values[metric]) for metric in means})
 
 
-def _shown(values: dict[str, "array[float]"], wanted: Wanted, n: int, name: str) -> list[str]:
+def _metrics_to_show(
+    values: dict[str, "array[float]"], wanted: WantedMetrics, n: int, name: str
+) -> list[str]:
     """The metrics to show, in the order requested, else in that of all metrics."""
     passes = sorted((each for each in values if PASS.fullmatch(each)), key=lambda k: int(k[5:]))
     shown: list[str] = []
@@ -153,7 +154,7 @@ def _lines_to(path: Path) -> Iterator[Write]:
         raise UserError(f"{path}: cannot be written ({error.strerror})") from None
 
 
-def scores_table(scored: Scored) -> "rich.table.Table":
+def scores_table(scored: ScoreResult) -> "rich.table.Table":
     """The scores for a terminal: print it with a rich console."""
     from rich import box
     from rich.table import Table

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
+from eval.score.asked import AskedQuestions
 from eval.score.files import parser_of, read_predictions
 from eval.score.metrics import FAMILIES, PASS, Family, Scores, family_of, pass_scores
 from eval.score.predictions import Prediction, holds_lines, read_lines
-from eval.score.roll import Roll
 from graphwalker.files import open_text
 from graphwalker.workers import Pool, Processes
 
@@ -23,13 +23,13 @@ WORTH = 4_000_000
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedMetrics:
     """Which metrics to compute: those named, in that order, or all. `UserError` for a wrong one."""
 
     names: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, names: Iterable[str] | None) -> "Wanted":
+    def of(cls, names: Iterable[str] | None) -> "WantedMetrics":
         wanted = cls(tuple(dict.fromkeys(names or ())))
         wanted.families()
         return wanted
@@ -58,7 +58,7 @@ class Wanted:
 class Tally:
     """Scores of records so far: `values` holds each metric's, over the records that it fits."""
 
-    wanted: Wanted
+    wanted: WantedMetrics
     keep: bool = False
     """Keep each record's scores in `lines`, as JSON."""
     values: dict[str, "array[float]"] = field(default_factory=dict[str, "array[float]"])
@@ -104,9 +104,9 @@ def scores_of(record: Prediction, families: Sequence[Family], ks: Sequence[int])
 
 def tallies(
     path: Path,
-    wanted: Wanted,
+    wanted: WantedMetrics,
     layout: str = "ours",
-    roll: Roll | None = None,
+    roll: AskedQuestions | None = None,
     *,
     keep: bool = False,
     workers: int | None = None,
@@ -143,7 +143,9 @@ def _chunks(path: Path) -> Iterator[_Chunk]:
             first += len(lines)
 
 
-def _scorer(path: Path, layout: str, wanted: Wanted, keep: bool) -> Callable[[_Chunk], Tally]:
+def _scorer(
+    path: Path, layout: str, wanted: WantedMetrics, keep: bool
+) -> Callable[[_Chunk], Tally]:
     gc.disable()  # records make no reference cycles; looking for some is a seventh of the time
     parse = parser_of(layout, {})
 

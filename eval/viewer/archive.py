@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from eval.markup import clean
-from eval.viewer.record import result, walk_record
+from eval.viewer.record import clean, result, walk_record
 from graphwalker.question import Question
 from graphwalker.trajectory import Trajectory
 

@@ -42,7 +42,7 @@ class WalkGraph:
 def walk_graph(trajectory: Trajectory) -> WalkGraph:
     """What the walk has seen, turn by turn, and the gold path where the question has one."""
     topics = _topic_names(trajectory)
-    first_seen, focus = _seen(trajectory.turns, topics)
+    first_seen, focus = _read_turns(trajectory.turns, topics)
     names = {fold(n): n for n in [*topics, *_ends(first_seen), *focus] if n}
     gold = _gold_names(trajectory, names)
     on_path, missing = set[NameTriple](), list[NameTriple]()
@@ -94,7 +94,9 @@ def _topic_names(trajectory: Trajectory) -> list[str]:
     return names
 
 
-def _seen(turns: Sequence[Turn], topics: Sequence[str]) -> tuple[dict[NameTriple, int], list[str]]:
+def _read_turns(
+    turns: Sequence[Turn], topics: Sequence[str]
+) -> tuple[dict[NameTriple, int], list[str]]:
     """The first turn that showed each triple, and the node that each turn looked at."""
     names = {fold(name): name for name in topics}
     seen: dict[NameTriple, int] = {}

@@ -52,9 +52,8 @@ def config_models() -> dict[str, type[Config]]:
     from graphwalker.policies.chat.config import ChatApiConfig
     from graphwalker.policies.vllm.config import VllmConfig
     from graphwalker.ranking.chat import RerankerConfig
-    from training.config import EvaluationSettings, LoraSettings, SftConfig
+    from training.config import EvaluationSettings, LoraSettings, RftConfig, SftConfig
     from training.grpo_config import GrpoConfig
-    from training.rft_config import RftConfig
     from training.tiny.config import TinyModelConfig
 
     blocks: tuple[type[Config], ...] = (

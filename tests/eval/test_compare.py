@@ -8,10 +8,11 @@ import pytest
 from typer.testing import CliRunner
 
 from eval.analysis.analysis import analyse, number_of_answers
-from eval.analysis.compare import compare
+from eval.analysis.comparison import changes
 from eval.analysis.error_kinds import KINDS, error_kind, taxonomy, walked_relations
 from eval.analysis.summary import pass_curve
 from eval.run.evaluate import evaluate
+from eval.run.records import read_run
 from graphwalker.agents.environment import Environment
 from graphwalker.agents.rollout import rollout
 from graphwalker.cli.app import app
@@ -180,11 +181,11 @@ def test_nothing_scored_is_the_users_mistake(tmp_path: Path) -> None:
 def test_wins_and_losses_are_listed(tmp_path: Path) -> None:
     a = evaluated(tmp_path / "a", {**untrained_script(), "q03": trained_script()["q03"]})
     b = evaluated(tmp_path / "b", {**trained_script(), "q01": untrained_script()["q01"]})
-    result = compare(a, b)
+    result = changes(*(read_run(folder).trajectories for folder in (a, b)))
     assert [row["id"] for row in result["wins"]] == ["q02#0", "q04#0", "q05#0", "q06#0", "q08#0"]
-    assert result["losses"] == [] and result["won"] == 5
+    assert result["losses"] == []
     assert result["wins"][0]["a"] is None and result["wins"][0]["stop_a"] == "malformed"
-    back = compare(b, a)
+    back = changes(*(read_run(folder).trajectories for folder in (b, a)))
     assert [row["id"] for row in back["losses"]] == [row["id"] for row in result["wins"]]
 
 

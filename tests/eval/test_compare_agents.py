@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from eval.comparison.figures import compared, read_runs, tool_calls
-from eval.comparison.page import write_page
+from eval.analysis.comparison import compare_runs, read_runs, tool_calls
+from eval.report.comparison import write_page
 from graphwalker.cli.app import app
 from graphwalker.files import read_json, write_jsonl
 from graphwalker.graphs.base import Entity
@@ -59,7 +59,7 @@ def files(tmp_path: Path) -> list[Path]:
 
 
 def test_one_table_holds_accuracy_costs_and_failures(files: list[Path]) -> None:
-    result = compared(read_runs(files))
+    result = compare_runs(read_runs(files))
     a, b = result["runs"]
     assert (a["em"], b["em"], a["failures"], b["failures"]) == (1.0, 0.0, 0, 1)
     assert (a["turns"], a["tool_calls"], a["prompt_tokens"]) == (2.0, 2.0, 100.0)
@@ -106,7 +106,7 @@ def test_calls_of_one_message_are_counted_one_by_one() -> None:
 
 def test_the_page_escapes_what_models_write(files: list[Path], tmp_path: Path) -> None:
     runs = read_runs(files)
-    write_page(tmp_path / "page.html", runs, compared(runs), most=9)
+    write_page(tmp_path / "page.html", runs, compare_runs(runs), most=9)
     text = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "<script" not in text and "\u202e" not in text
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text

@@ -10,13 +10,13 @@ import pytest
 from eval.analysis.summary import (
     mcnemar,
     natural,
-    paired,
+    paired_difference,
     pass_by_question,
     summarise,
 )
 from eval.analysis.truth_runs import truth_runs
 from eval.intervals import bootstrap, mean_interval, tango, wilson
-from eval.run.records import Sampled
+from eval.run.records import SampledEpisode
 from graphwalker.graphs.base import Entity
 from graphwalker.question import Answer, Question
 from graphwalker.trajectory import StopReason, Trajectory, Turn
@@ -51,9 +51,9 @@ def walked(asked: Question, stop: StopReason = StopReason.ANSWERED, **scores: fl
     return Trajectory(asked, "agent", "policy", turns, ("Eve",), stop, scores={**SCORES, **scores})
 
 
-def sampled(name: str, wins: list[int]) -> list[Sampled]:
+def sampled(name: str, wins: list[int]) -> list[SampledEpisode]:
     return [
-        Sampled(name, i, None, StopReason.ANSWERED, {"em": float(won)})
+        SampledEpisode(name, i, None, StopReason.ANSWERED, {"em": float(won)})
         for i, won in enumerate(wins, start=1)
     ]
 
@@ -137,11 +137,13 @@ def test_runs_of_true_or_false_have_a_mean_and_a_deviation() -> None:
     kept = [Trajectory(one, "a", "p", (), ("True",), StopReason.ANSWERED) for one in asked]
     said = {1: ["True", "False"], 2: ["True", "None"], 3: ["False", "False"]}
     drawn = [
-        Sampled(f"q{k}", run, (text,), StopReason.ANSWERED, {})
+        SampledEpisode(f"q{k}", run, (text,), StopReason.ANSWERED, {})
         for run, texts in said.items()
         for k, text in enumerate(texts)
     ]
-    drawn.append(Sampled("q0", 4, ("True",), StopReason.ANSWERED, {}))  # a run that is not whole
+    drawn.append(
+        SampledEpisode("q0", 4, ("True",), StopReason.ANSWERED, {})
+    )  # a run that is not whole
     found = truth_runs(kept, drawn)["truth_runs"]
     assert found["runs"] == 3
     assert found["answer_rate"] == pytest.approx(5 / 6)
@@ -154,7 +156,7 @@ def test_runs_of_true_or_false_have_a_mean_and_a_deviation() -> None:
 
 
 def test_failed_samples_do_not_count_as_losses() -> None:
-    lost = Sampled("a", 3, None, StopReason.GRAPH_ERROR, {"em": 0.0})
+    lost = SampledEpisode("a", 3, None, StopReason.GRAPH_ERROR, {"em": 0.0})
     assert pass_by_question([*sampled("a", [1, 0]), lost], (2,)) == {"a": {2: 1.0}}
 
 
@@ -185,7 +187,7 @@ def test_natural_order_reads_numbers() -> None:
 def test_paired_compares_the_questions_that_both_have() -> None:
     a = [walked(question(str(i))) for i in range(10)]
     b = [walked(question(str(i)), em=float(i >= 4), f1=1) for i in range(2, 12)]
-    result = paired(a, b)
+    result = paired_difference(a, b)
     assert (result["questions"], result["only_a"], result["only_b"]) == (8, 2, 2)
     assert (result["em"], result["won"], result["lost"]) == (0.75, 6, 0)
     assert result["p"] == pytest.approx(2 / 2**6)
@@ -221,7 +223,7 @@ def test_the_paired_interval_excludes_0_where_the_score_test_does(won: int, lost
 
 def test_two_equal_runs_are_not_certain_to_be_equal() -> None:
     run = [walked(question(str(i)), em=i % 2, f1=i % 2) for i in range(60)]
-    found = paired(run, run)
+    found = paired_difference(run, run)
     for name in ("em", "f1", "hits1"):
         assert found[f"{name}_interval"] == tango(0, 0, 60)
 

@@ -20,13 +20,14 @@ import pytest
 from markupsafe import Markup
 from rich.console import Console
 
-from eval.analysis.compare import compare, comparison_table
+from eval.analysis.comparison import compare_runs, pairs_table, read_runs
 from eval.report.assets import picture_file, templates
 from eval.report.plots import Curve, running_mean, stage_bars, training_curves
 from eval.report.report import StageResult, console_table, read_curves, write_report
 from eval.run.evaluate import evaluate
 from eval.run.records import PREDICTIONS, read_run
-from eval.viewer.pages import choose, outcome, written
+from eval.tables import as_terminal
+from eval.viewer.record import action_text, choose, outcome
 from graphwalker.errors import UserError
 from graphwalker.files import write_jsonl
 from graphwalker.policies.scripted import ScriptedPolicy
@@ -217,7 +218,8 @@ def test_the_console_tables_show_names_as_they_are(stages: list[StageResult], fo
     console = Console(width=80, record=True, file=None, quiet=False)
     with console.capture() as shown:
         console.print(console_table(report))
-        console.print(comparison_table(compare(stages[0].folder, stages[1].folder)))
+        pairs = compare_runs(read_runs([stage.folder for stage in stages[:2]]))
+        console.print(as_terminal(pairs_table(pairs, brief=True)))
     text = shown.get()
     assert "[red]x[/red]" in text and "0.750 [0.41, 0.93]" in text
     assert "+0.750" in text and max(map(len, text.splitlines())) <= 80
@@ -258,9 +260,9 @@ def test_the_choice_does_not_depend_on_the_file_order(stages: list[StageResult])
 
 def test_actions_are_written_as_a_person_writes_them() -> None:
     call = {"tool": "get_triples", "arguments": {"entity": 'A "B"', "relations": ["r"]}}
-    assert written(call) == 'get_triples("A \\"B\\"", ["r"])'
-    assert written({"answer": ["Zoë"]}) == 'answer ["Zoë"]'
-    assert written({"malformed": "close the tag"}) == "no valid action: close the tag"
+    assert action_text(call) == 'get_triples("A \\"B\\"", ["r"])'
+    assert action_text({"answer": ["Zoë"]}) == 'answer ["Zoë"]'
+    assert action_text({"malformed": "close the tag"}) == "no valid action: close the tag"
 
 
 def test_training_logs_give_the_curves_they_hold(tmp_path: Path) -> None:

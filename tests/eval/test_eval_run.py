@@ -6,10 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from eval.analysis.compare import compare
+from eval.analysis.comparison import compare_runs, read_runs
 from eval.run.evaluate import evaluate, evaluate_with, plan
-from eval.run.records import PREDICTIONS, SAMPLES, Sampled, read_run
-from eval.run.usage import USAGE, read_usage, usage_figures
+from eval.run.records import (
+    PREDICTIONS,
+    SAMPLES,
+    USAGE,
+    SampledEpisode,
+    read_run,
+    read_usage,
+    usage_figures,
+)
 from eval.run.workers import ThisProcess, WorkerProcesses
 from graphwalker.errors import PolicyError, UserError
 from graphwalker.policies.base import Completion
@@ -144,7 +151,7 @@ def test_samples_are_small_unless_whole_ones_are_asked_for(tmp_path: Path) -> No
 def test_a_sampled_record_survives_json() -> None:
     record = {"id": "a#3", "question_id": "a", "sample": 3, "answer": ["x"], "stop": "answered",
               "scores": {"em": 1.0}}  # fmt: skip
-    assert Sampled.from_json(record).to_json() == record
+    assert SampledEpisode.from_json(record).to_json() == record
 
 
 def test_the_plan_runs_only_what_is_missing() -> None:
@@ -167,7 +174,7 @@ def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
 def test_two_runs_are_compared_on_their_questions(tmp_path: Path) -> None:
     a = run(tmp_path / "a", ScriptedPolicy(untrained_script()))
     b = run(tmp_path / "b")
-    result = compare(a, b)
+    (result,) = compare_runs(read_runs([a, b]))["pairs"]
     assert (result["em_a"], result["em_b"], result["won"], result["lost"]) == (0, 0.75, 6, 0)
     assert result["p"] == pytest.approx(2 / 2**6)
 

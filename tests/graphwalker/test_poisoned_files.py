@@ -80,9 +80,9 @@ def poisoned_records(trap: Trap, corpus: Path, environment: dict[str, Any]) -> P
 
 
 def test_no_command_takes_a_name_from_a_model_folder(trap: Trap, corpus: Path):
+    from training.config import RftConfig
     from training.grpo import run_grpo
     from training.rft import run_rft
-    from training.rft_config import RftConfig
 
     graph, questions = corpus / "graph", corpus / "synth/questions.jsonl"
     for number, poison in enumerate(variants(trap)):

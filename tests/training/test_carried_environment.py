@@ -20,7 +20,7 @@ from support.run_toys import grpo_config, make_grpo_world, sft_config, weights
 from support.toy import toy_graph
 from training.dry_run import dry_run
 from training.grpo import run_grpo
-from training.models.merge import merge_adapter
+from training.models.lora import merge_adapter
 from training.runs.environment import in_its_environment, in_their_environment
 from training.sft import run_sft
 

@@ -24,7 +24,7 @@ from support.run_toys import (  # noqa: E402
 from training.config import SftConfig  # noqa: E402
 from training.grpo import run_grpo  # noqa: E402
 from training.runs.command import run_command  # noqa: E402
-from training.runs.distributed import agreed, check_layout, gathered, process_arguments  # noqa: E402
+from training.runs.distributed import agree_on_first, check_layout, gather_all, process_arguments  # noqa: E402
 from training.sft import run_sft  # noqa: E402
 
 ON_CPU = {"DS_ACCELERATOR": "cpu"}
@@ -126,7 +126,7 @@ def test_processes_without_a_gpu_talk_over_gloo(monkeypatch):
 
 
 def test_a_process_alone_agrees_with_itself():
-    assert gathered([1, 2]) == [1, 2] and agreed(3) == 3
+    assert gather_all([1, 2]) == [1, 2] and agree_on_first(3) == 3
 
 
 def test_a_command_that_ended_well_leaves_its_process_group(tmp_path):

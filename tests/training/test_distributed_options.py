@@ -20,9 +20,9 @@ from support.run_toys import (
     launch,
     lines,
 )
+from training.config import RftConfig
 from training.grpo import run_grpo
 from training.rft import run_rft
-from training.rft_config import RftConfig
 
 ROUNDING = 2e-4
 TESTS = {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")])}

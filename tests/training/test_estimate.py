@@ -16,7 +16,7 @@ from graphwalker.policies.local.kv_cache import Placement
 from graphwalker.policies.vllm.config import VllmConfig
 from support.grpo_batches import first_batch
 from training.config import SftConfig
-from training.estimate import ASLEEP, GIB, Part, cache_bytes, estimate, peak, trained
+from training.estimate import ASLEEP, GIB, Part, cache_bytes, estimate, peak, trained_parameters
 from training.grpo_config import GrpoConfig
 from training.models.shapes import empty_model, model_shape
 
@@ -133,7 +133,7 @@ def test_adapters_are_as_many_as_peft_makes(folder, targets):
     config = sft(folder, lora={"r": 4, "targets": targets})
     assert config.lora is not None
     model = AutoModelForCausalLM.from_pretrained(folder)
-    told = trained(config, model)
+    told = trained_parameters(config, model)
     adapted = peft.get_peft_model(model, lora_config(config.lora))
     assert told == sum(p.numel() for p in adapted.parameters() if p.requires_grad)
 

@@ -156,7 +156,7 @@ def test_a_lora_run_that_goes_on_ends_bit_equal_and_merges(place, tmp_path):
     pytest.importorskip("peft")
     from transformers import AutoModelForCausalLM
 
-    from training.models.merge import merge_adapter
+    from training.models.lora import merge_adapter
 
     values = {"lora": {"r": 4}, "keep_checkpoints": 9}
     run_sft(sft_config(place, tmp_path / "whole", **values))

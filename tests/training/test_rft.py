@@ -16,9 +16,9 @@ from support.grpo_batches import environment_of
 from support.grpo_toy import SMALL, played, questions
 from support.paths import ROOT
 from support.run_toys import weights
+from training.config import RftConfig
 from training.reinforce.rejection import as_demonstration, distinct
 from training.rft import run_rft
-from training.rft_config import RftConfig
 
 pytestmark = pytest.mark.long
 

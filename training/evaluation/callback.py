@@ -1,6 +1,8 @@
-"""Evaluation while training: every so many steps the model as it stands answers dev questions."""
+"""Evaluation while training: the model answers dev questions now and then; the best is kept."""
 
+import json
 import logging
+import shutil
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,11 +11,64 @@ from typing import Any
 from transformers import TrainerCallback, TrainerControl, TrainerState
 
 from graphwalker.files import JsonlAppender
-from training.evaluation.best import BestModel
-from training.evaluation.dev_set import DevSet
-from training.evaluation.figures import paired_gain
-from training.runs.checkpoints import lines_until
-from training.runs.distributed import agreed, rank
+from training.evaluation.dev_set import DevSet, paired_gain
+from training.runs.checkpoints import lines_until, publish, publish_final
+from training.runs.distributed import agree_on_first, rank
+
+
+class BestModel:
+    """Keeps the model of the step with the highest score; of equals the earliest.
+
+    It outlives a kill: a resumed run measures the same steps again and finds the same scores.
+    """
+
+    def __init__(self, folder: Path, by: str = "em") -> None:
+        self._folder, self._by, self._note = folder, by, folder / "best.json"
+        self.step, self.score = 0, float("-inf")
+        if self._note.is_file():
+            note = json.loads(self._note.read_text(encoding="utf-8"))
+            if self._place(note["step"]).is_dir():
+                self.step, self.score = int(note["step"]), float(note[by])
+
+    @property
+    def has_model(self) -> bool:
+        """Whether there is one; the model before the first step may be it."""
+        return self.score > float("-inf")
+
+    def offer(self, trainer: Any, step: int, score: float) -> None:
+        """Save the trainer's model if it is better; all processes take part."""
+        if score <= self.score:
+            return
+        before = self.step if self.has_model and self.step != step else None
+        self.step, self.score = step, score
+        partial = self._folder / "best.partial"
+        if rank() == 0:
+            shutil.rmtree(partial, ignore_errors=True)
+        trainer.accelerator.wait_for_everyone()
+        trainer.save_model(str(partial))
+        trainer.accelerator.wait_for_everyone()
+        if rank() == 0:
+            shutil.rmtree(self._place(step), ignore_errors=True)
+            publish(partial, self._place(step))
+            note = self._note.with_name("best.json.partial")
+            note.write_text(json.dumps({"step": step, self._by: score}) + "\n", encoding="utf-8")
+            note.replace(self._note)
+            if before is not None:
+                shutil.rmtree(self._place(before), ignore_errors=True)
+
+    def as_final(self, trainer: Any) -> Path:
+        """Copy it to `final/`."""
+        partial, final = self._folder / "final.partial", self._folder / "final"
+        if rank() == 0:
+            shutil.rmtree(partial, ignore_errors=True)
+            shutil.copytree(self._place(self.step), partial)
+            publish_final(partial, self._folder)
+        trainer.accelerator.wait_for_everyone()
+        return final
+
+    def _place(self, step: int) -> Path:
+        return self._folder / f"best-{step}"
+
 
 log = logging.getLogger(__name__)
 
@@ -61,7 +116,7 @@ class RolloutEvaluation(TrainerCallback):
         self, args: Any, state: TrainerState, control: TrainerControl, **_: Any
     ) -> None:
         known = lines_until(self._folder / FILE, state.global_step) if rank() == 0 else []
-        self._history = agreed(known)
+        self._history = agree_on_first(known)
         if self._rules.at_start and state.global_step == 0 and not self._history:
             self._evaluate(0)
 

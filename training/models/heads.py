@@ -68,10 +68,10 @@ def _restrict(part: Any, places: _Places) -> None:
     forward = part.forward
 
     @functools.wraps(forward)
-    def restricted(hidden: Any, *args: Any, **kwargs: Any) -> Any:
+    def forward_where_scored(hidden: Any, *args: Any, **kwargs: Any) -> Any:
         if places.at is None or hidden.dim() != 3:
             return forward(hidden, *args, **kwargs)
         found = forward(hidden[places.at], *args, **kwargs)
         return found.new_zeros((*hidden.shape[:2], found.shape[-1])).index_put(places.at, found)
 
-    part.forward = restricted
+    part.forward = forward_where_scored

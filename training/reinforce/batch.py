@@ -6,19 +6,19 @@ from dataclasses import dataclass, replace
 
 from graphwalker.question import Question
 from graphwalker.trajectory import StopReason, Trajectory
+from training.reinforce.episode_tokens import EpisodeTokens
 from training.reinforce.groups import (
     ZERO_VARIANCE,
     TurnReward,
-    accepted,
+    accepted_actions,
     chunks,
     has_no_variance,
     turn_credit,
     why_no_variance,
 )
 from training.reinforce.rewards.answers import Reward, em
-from training.reinforce.rows.contexts import Context, further_contexts
-from training.reinforce.rows.episode_tokens import EpisodeTokens
-from training.runs.distributed import gathered
+from training.reinforce.rows import Context, further_contexts
+from training.runs.distributed import gather_all
 
 Groups = list[list[Trajectory]]
 """Scored episodes, those of one question together."""
@@ -30,7 +30,7 @@ class RolloutRules:
 
     reward: Reward = em
     turn_credit: float = 0.0
-    turn_reward: TurnReward = accepted
+    turn_reward: TurnReward = accepted_actions
     zero_variance: str = "keep"
     resample_tries: int = 3
     max_episode_tokens: int = 0
@@ -109,7 +109,7 @@ def make_batch(
     """
     # Episodes without a mask are counted as the others: the record is of what was played.
     facts = _facts(groups, episodes, rules, winnable)
-    shown = _shown(groups, rules.shown)
+    shown = _episodes_to_show(groups, rules.shown)
     uniform = [rules.zero_variance == "filter" and has_no_variance(rewards(g)) for g in groups]
     trajectories = [t for group in groups for t in group]
     kept = [
@@ -121,13 +121,13 @@ def make_batch(
         if not is_kept:
             tokens.drop()
     # The collectives in one order for all processes: shown above, counts, then facts below.
-    counts: list[tuple[int, int]] = gathered([(resampled, sum(uniform))])
+    counts: list[tuple[int, int]] = gather_all([(resampled, sum(uniform))])
     return Batch(
         step=step,
         trajectories=trajectories,
         kept=kept,
         credits=_credits(trajectories, episodes, len(groups[0]), rules),
-        facts=gathered(facts),
+        facts=gather_all(facts),
         contexts=further_contexts(episodes),
         shown=shown,
         resampled=sum(count for count, _ in counts),
@@ -225,10 +225,10 @@ def rewards(group: Sequence[Trajectory]) -> list[float | None]:
     return [trajectory.scores.get("reward") for trajectory in group]
 
 
-def _shown(groups: Groups, count: int) -> list[Trajectory]:
+def _episodes_to_show(groups: Groups, count: int) -> list[Trajectory]:
     """One episode of each question first: samples of one question are much alike."""
     mine = [t for sample in zip(*groups, strict=True) for t in sample][:count]
-    return sorted(gathered(mine), key=lambda t: t.sample)[:count]
+    return sorted(gather_all(mine), key=lambda t: t.sample)[:count]
 
 
 def _credits(

@@ -59,15 +59,15 @@ class TransformersRollouts:
         if copied := self._gathered:
             with unwrapped as model:
                 drawing = copied.update(model)
-            with self._lent(drawing, trainer) as policy:
+            with self._lend(drawing, trainer) as policy:
                 yield policy
             copied.free()
             return
-        with unwrapped as model, attention_of_engine(model), self._lent(model, trainer) as policy:
+        with unwrapped as model, attention_of_engine(model), self._lend(model, trainer) as policy:
             yield policy
 
     @contextmanager
-    def _lent(self, model: Any, trainer: Any) -> Iterator[Policy]:
+    def _lend(self, model: Any, trainer: Any) -> Iterator[Policy]:
         if self._policy is None or self._policy.model is not model:
             self._policy = TransformersPolicy(
                 model,

@@ -38,7 +38,7 @@ TOLERANCE = 1e-6
 """Rewards this close are equal: the order of a sum of weights moves its last digits."""
 
 
-def grouped(prompts: Sequence[str], samples: int) -> list[str]:
+def group_ids(prompts: Sequence[str], samples: int) -> list[str]:
     """The question id of each group. Raises `RuntimeError` unless all groups are full."""
     groups = list(chunks(prompts, samples))
     if any(len(group) != samples or len(set(group)) != 1 for group in groups):
@@ -111,13 +111,13 @@ def substitutes(known: Collection[str], taken: Collection[str], seed: str) -> li
     return rest
 
 
-def accepted(trajectory: Trajectory) -> list[float]:
+def accepted_actions(trajectory: Trajectory) -> list[float]:
     """What each turn earns: 1 for an action that the tools accepted."""
     return [float("malformed" not in turn.action and not turn.error) for turn in trajectory.turns]
 
 
 def turn_credit(
-    trajectories: Sequence[Trajectory], samples: int, earned: TurnReward = accepted
+    trajectories: Sequence[Trajectory], samples: int, earned: TurnReward = accepted_actions
 ) -> list[list[float]]:
     """The normalised credit of each turn of each episode, groups of `samples` being neighbours.
 

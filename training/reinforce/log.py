@@ -18,7 +18,7 @@ from training.reinforce.groups import ZERO_VARIANCE
 from training.reinforce.instruments import instruments
 from training.reinforce.monitor import Monitor
 from training.runs.checkpoints import rewind
-from training.runs.distributed import agreed
+from training.runs.distributed import agree_on_first
 
 log = logging.getLogger(__name__)
 
@@ -131,7 +131,7 @@ class StepLog:
         }
         self._step_clock = now
         if self._metrics is not None:
-            self._metrics.append({key: _rounded(value) for key, value in line.items()})
+            self._metrics.append({key: _round(value) for key, value in line.items()})
             self._show(step, line)
         if fresh and self._episodes is not None:
             for episode in batch.shown:
@@ -173,7 +173,7 @@ class Clock(TrainerCallback):
         self, args: Any, state: TrainerState, control: TrainerControl, **_: Any
     ) -> None:
         # Processes that stopped at different steps would hang.
-        if self._max_seconds and agreed(self._record.seconds) >= self._max_seconds:
+        if self._max_seconds and agree_on_first(self._record.seconds) >= self._max_seconds:
             control.should_training_stop = True
 
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
@@ -187,7 +187,7 @@ def _line(path: Path, step: int) -> dict[str, Any]:
     return next((line for line in read_jsonl(path) if line["step"] == step), {})
 
 
-def _rounded(value: Any) -> Any:
+def _round(value: Any) -> Any:
     if not isinstance(value, float):
         return value
     return float(f"{value:.6g}") if math.isfinite(value) else str(value)

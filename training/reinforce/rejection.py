@@ -50,7 +50,7 @@ def draw(
     A killed run draws its last questions again, with the same result. Raises `DrawError` for a
     failure of the graph or the engine: what they did not do is no data.
     """
-    done = _resumed(folder)
+    done = _resume(folder)
     left = [question for question in questions if question.id not in done]
     if left:
         draws, own = JsonlAppender(folder / DRAWS), JsonlAppender(folder / OWN)
@@ -63,7 +63,7 @@ def draw(
                 )
             )  # fmt: skip
             for question, group in zip(some, chunks(episodes, rules.samples), strict=True):
-                kept, line = _kept(question, group, rules)
+                kept, line = _keep_successes(question, group, rules)
                 for trajectory in kept:
                     own.append(trajectory.to_json())
                 draws.append(line)
@@ -101,7 +101,7 @@ def as_demonstration(episode: Trajectory) -> Trajectory:
     return untimed(replace(episode, turns=turns, provenance=about))
 
 
-def _kept(
+def _keep_successes(
     question: Question, group: Sequence[Trajectory], rules: DrawRules
 ) -> tuple[list[Trajectory], dict[str, Any]]:
     for episode in group:
@@ -118,7 +118,7 @@ def _kept(
     return kept, line
 
 
-def _resumed(folder: Path) -> set[str]:
+def _resume(folder: Path) -> set[str]:
     """The questions that are drawn whole; what a killed run left of another one is dropped."""
     for name in (DRAWS, OWN):
         if (folder / name).is_file():

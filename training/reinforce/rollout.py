@@ -18,10 +18,10 @@ from graphwalker.question import Question
 from graphwalker.tokens.segments import ChatFormat
 from training.reinforce.batch import Batch, Groups, RolloutRules, make_batch, rewards
 from training.reinforce.engines import BudgetPolicy, RolloutEngine, TransformersRollouts
-from training.reinforce.groups import Winnable, chunks, grouped, has_no_variance, substitutes
-from training.reinforce.rewards.mix import scored
-from training.reinforce.rows.episode_tokens import EpisodeTokens, episode_tokens
-from training.runs.distributed import gathered, rank
+from training.reinforce.episode_tokens import EpisodeTokens, episode_tokens
+from training.reinforce.groups import Winnable, chunks, group_ids, has_no_variance, substitutes
+from training.reinforce.rewards.mix import score_episode
+from training.runs.distributed import gather_all, rank
 
 log = logging.getLogger(__name__)
 
@@ -64,7 +64,7 @@ class Rollouts:
     def __call__(self, prompts: list[str], trainer: Any) -> dict[str, Any]:
         """Raises `OutageError`, in all processes, for too many infrastructure failures."""
         started, step = time.perf_counter(), int(trainer.state.global_step)
-        wanted, resampled = grouped(prompts, self.samples), 0
+        wanted, resampled = group_ids(prompts, self.samples), 0
         with self.engine.open(trainer) as policy:
             run = self._runner(policy, step)
             groups = run(wanted)
@@ -106,7 +106,7 @@ class Rollouts:
                 samples=self.samples,
                 concurrency=self.engine_batch,
             )
-            return list(chunks([scored(t, self.rules.reward) for t in done], self.samples))
+            return list(chunks([score_episode(t, self.rules.reward) for t in done], self.samples))
 
         return run
 
@@ -123,7 +123,7 @@ class Rollouts:
         Which question comes next in a group's place depends on its place in the whole step, never
         on the number of processes, and no question is drawn twice in a step.
         """
-        everyone = gathered(list(wanted))
+        everyone = gather_all(list(wanted))
         pool = substitutes(self.questions, everyone, f"{self.sampling.seed}:{step}")
         first, count = rank() * len(wanted), 0
         for attempt in range(self.rules.resample_tries):

@@ -19,10 +19,8 @@ from training.models.heads import add_selective_head, has_plain_head
 from training.reinforce.instruments import Movement
 from training.reinforce.log import Drift, StepLog
 from training.reinforce.rollout import Rollouts
-from training.reinforce.rows.contexts import with_contexts
-from training.reinforce.rows.logps import token_logps
-from training.reinforce.rows.passes import regroup, trimmed
-from training.runs.distributed import gathered
+from training.reinforce.rows import pad_right, regroup, token_logps, trim_padding, with_contexts
+from training.runs.distributed import gather_all
 from training.runs.saving import WholeCheckpoints
 from training.supervised.replay import Replay, replay_loss
 
@@ -76,7 +74,7 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
         # TRL 1.16 scores the sampled tokens before it makes the loss's mask, so the mask of what
         # the policy drew, (rows, completion tokens), is kept from here.
         output: Any = super()._generate(prompts)
-        self._scored = _padded(output[2]).to(self.accelerator.device)
+        self._scored = pad_right(output[2]).to(self.accelerator.device)
         return output
 
     def _generate_and_score_completions(self, inputs: Any) -> Any:
@@ -91,7 +89,7 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
             output["kept"] = torch.tensor(batch.kept, device=device)
             output = self._with_contexts(output)
             if batch.credits:
-                credit = _padded(batch.credits, torch.float32).to(device)
+                credit = pad_right(batch.credits, 0, torch.float32).to(device)
                 width, rows = output["completion_ids"].shape[1], len(output["advantages"])
                 whole = credit.new_zeros((rows, width))
                 whole[: len(credit), : credit.shape[1]] = credit
@@ -103,7 +101,7 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
         and as many as its micro-batches can share. A collective."""
         passes: int = getattr(self.args, "steps_per_generation", None) or 1
         contexts = self.rollouts.batch.contexts
-        count = -(-max(gathered([len(contexts)])) // passes) * passes
+        count = -(-max(gather_all([len(contexts)])) // passes) * passes
         if not count:
             return output
         if "importance_sampling_ratio" in output:
@@ -151,9 +149,9 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
 
     def _micro_batches(self, batches: Any) -> list[dict[str, Any]]:
         if self.loss_type not in (*ROW_MEANS, *SUMS):
-            return [trimmed(batch) for batch in batches]
+            return [trim_padding(batch) for batch in batches]
         kept = sum(int(batch["kept"].sum()) for batch in batches)
-        total = sum(gathered([kept])) / self.accelerator.num_processes
+        total = sum(gather_all([kept])) / self.accelerator.num_processes
         return regroup(batches, self.beta == 0, total, self.loss_type in SUMS)
 
     # --- log-probabilities and loss
@@ -238,11 +236,11 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
         if "loss" not in logs:
             super().log(logs, start_time)
             return
-        drift = sum(gathered([self._drift]), Drift())
+        drift = sum(gather_all([self._drift]), Drift())
         facts, self._drift = self._record.facts(self.rollouts.batch, drift), Drift()
         facts |= self._movement.take()
         if self.replay is not None:
-            facts["replay_loss"] = sum(gathered([self._replayed]))
+            facts["replay_loss"] = sum(gather_all([self._replayed]))
             self._replayed = 0.0
         if self.evaluation is not None:
             logs.update(self.evaluation.take())
@@ -259,11 +257,3 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
         step = self.state.global_step
         self.keep_checkpoints = self._keep if self._record.within_limits else step
         super()._save_checkpoint(model, trial)
-
-
-def _padded(rows: Any, dtype: torch.dtype = torch.long) -> Tensor:
-    """(rows, tokens of the longest), zeros on the right."""
-    padded = torch.zeros((len(rows), max(map(len, rows))), dtype=dtype)
-    for line, row in zip(padded, rows, strict=True):
-        line[: len(row)] = torch.tensor(row, dtype=dtype)
-    return padded

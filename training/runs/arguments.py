@@ -1,8 +1,9 @@
-"""Our settings as arguments of TRL's trainers: those that SFT and GRPO share, and `trainer:`."""
+"""Our settings as arguments of TRL's trainers, and trackers by TRL's names."""
 
 import dataclasses
 import difflib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from typing import Any, TypeVar, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
@@ -10,8 +11,27 @@ from pydantic import TypeAdapter, ValidationError
 from graphwalker.errors import UserError
 from training.config import TrainingConfig
 from training.runs.distributed import process_arguments, uses_bfloat16
-from training.runs.trackers import check_trackers
 from training.trl_names import COPIED, TRL_NAMES
+
+PACKAGES = {"tensorboard": "tensorboard", "wandb": "wandb", "trackio": "trackio"}
+"""What to install for a tracker."""
+
+
+def check_trackers(names: Sequence[str]) -> None:
+    """Raises `UserError` for a tracker that the Trainer does not know, or that is not installed."""
+    if not names:
+        return
+    from transformers.integrations.integration_utils import INTEGRATION_TO_CALLBACK
+
+    for name in names:
+        if name not in INTEGRATION_TO_CALLBACK:
+            known = ", ".join(sorted(INTEGRATION_TO_CALLBACK))
+            raise UserError(f"report_to: {name!r} is not a tracker; known are {known}")
+        if name in PACKAGES and find_spec(PACKAGES[name]) is None:
+            raise UserError(
+                f"report_to: {name} is not installed; pip install {PACKAGES[name]}, or leave it out"
+            )
+
 
 A = TypeVar("A")
 

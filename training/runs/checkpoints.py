@@ -43,7 +43,7 @@ def digest(path: Path) -> str:
     return hasher.hexdigest()
 
 
-def finished(folder: Path) -> bool:
+def is_finished(folder: Path) -> bool:
     """True when the run wrote its final model."""
     return (folder / "final").is_dir()
 

@@ -27,7 +27,7 @@ def processes() -> int:
     return int(os.environ.get("WORLD_SIZE", "1"))
 
 
-def gathered(items: list[T]) -> list[T]:
+def gather_all(items: list[T]) -> list[T]:
     """Those of all processes, in the order of their ranks; every process must call it."""
     if processes() == 1:
         return items
@@ -36,7 +36,7 @@ def gathered(items: list[T]) -> list[T]:
     return gather_object(items)
 
 
-def agreed(value: T) -> T:
+def agree_on_first(value: T) -> T:
     """The first process's value; every process must call it."""
     if processes() == 1:
         return value

@@ -14,9 +14,8 @@ from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl
 from graphwalker.tokens.auto import resolve_format
 from graphwalker.trust import accepted
-from training.config import SftConfig, TrainingConfig
+from training.config import RftConfig, SftConfig, TrainingConfig
 from training.grpo_config import GrpoConfig
-from training.rft_config import RftConfig
 
 log = logging.getLogger(__name__)
 
@@ -26,13 +25,13 @@ DECODING = "constrained"
 """A setting of how a model is decoded: demonstrations are the same with it and without."""
 
 
-def demonstrated(config: SftConfig) -> EnvironmentConfig:
+def demonstrated_environment(config: SftConfig) -> EnvironmentConfig:
     """The environment of the trajectories, with what the user set.
 
     Raises `UserError` for trajectories of several presets, or of another than the config's, unless
     `force_environment` is set.
     """
-    found = {path: _recorded(Path(path), config) for path in config.data}
+    found = {path: _read_recorded(Path(path), config) for path in config.data}
     known = {path: settings for path, settings in found.items() if settings is not None}
     wanted = config.environment
     named = {path: find_preset(settings.preset).name for path, settings in known.items()}
@@ -46,19 +45,21 @@ def demonstrated(config: SftConfig) -> EnvironmentConfig:
         return wanted
     for path, settings in known.items():
         _warn_of_differences(base, settings, f"{path}: ")
-    return merged(base, wanted, "environment")
+    return merge_environments(base, wanted, "environment")
 
 
 def in_their_environment(config: SftConfig) -> SftConfig:
     """The config, in the environment of its demonstrations; its evaluation, too."""
-    environment, evaluation = demonstrated(config), config.evaluation
+    environment, evaluation = demonstrated_environment(config), config.evaluation
     if evaluation is not None:
-        own = merged(environment, evaluation.environment, "evaluation.environment")
+        own = merge_environments(environment, evaluation.environment, "evaluation.environment")
         evaluation = evaluation.model_copy(update={"environment": own})
     return config.model_copy(update={"environment": environment, "evaluation": evaluation})
 
 
-def merged(base: EnvironmentConfig, wanted: EnvironmentConfig, name: str) -> EnvironmentConfig:
+def merge_environments(
+    base: EnvironmentConfig, wanted: EnvironmentConfig, name: str
+) -> EnvironmentConfig:
     """`base` with what is set in `wanted`; a warning names what differs."""
     from omegaconf import OmegaConf
 
@@ -162,7 +163,7 @@ def write_grpo_environment(config: GrpoConfig) -> None:
     )
 
 
-def _recorded(path: Path, config: SftConfig) -> EnvironmentConfig | None:
+def _read_recorded(path: Path, config: SftConfig) -> EnvironmentConfig | None:
     """The environment of a trajectory file: from the config of the run that wrote it, beside it,
     else from what its first trajectory says. `None` where neither says anything. Names that a file
     may not choose (`graphwalker.trust`) are as the user gave them."""

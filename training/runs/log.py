@@ -10,7 +10,7 @@ from transformers import TrainerCallback, TrainerControl, TrainerState
 from graphwalker.cli import console
 from graphwalker.files import JsonlAppender
 from training.runs.checkpoints import rewind
-from training.runs.distributed import agreed, rank
+from training.runs.distributed import agree_on_first, rank
 
 
 class RunLog(TrainerCallback):
@@ -48,7 +48,7 @@ class RunLog(TrainerCallback):
         self, args: Any, state: TrainerState, control: TrainerControl, **_: Any
     ) -> None:
         if self._max_seconds:  # processes that stopped at different steps would hang
-            self.agreed_seconds = agreed(self.seconds)
+            self.agreed_seconds = agree_on_first(self.seconds)
         if self._max_seconds and self.agreed_seconds >= self._max_seconds:
             control.should_training_stop = control.should_log = True
         if control.should_save:  # so that a line never spans a checkpoint

@@ -13,7 +13,7 @@ from training.config import TrainingConfig
 from training.runs.checkpoints import (
     check_files,
     claim_facts,
-    finished,
+    is_finished,
     last_checkpoint,
     note_sizes,
 )
@@ -34,7 +34,7 @@ def claim_run(config: TrainingConfig, inputs: Mapping[str, str], free: Collectio
     had resumes it. Raises `UserError` for another run.
     """
     places = {"output_dir", *(setting.partition("[")[0] for setting in inputs)}
-    folder, differences = Path(config.output_dir), changed(config, free)
+    folder, differences = Path(config.output_dir), changed_settings(config, free)
     if rank() == 0:
         # Contents first: a claim brings the config up to date, which a refused run must not do.
         if (folder / "config.yaml").is_file() and (folder / "inputs.json").is_file():
@@ -45,7 +45,7 @@ def claim_run(config: TrainingConfig, inputs: Mapping[str, str], free: Collectio
         check_length(config)
         for key, (before, now) in differences.items():
             log.info("resumes with %s = %s (%s before)", key, now, before)
-    if not finished(folder) or is_longer(differences):
+    if not is_finished(folder) or is_longer(differences):
         return False
     log.info("%s is finished", folder / "final")
     return True
@@ -55,12 +55,12 @@ def record_length(config: TrainingConfig, free: Collection[str]) -> None:
     """At the end of a run: its config is the one that it ended with, its files are whole."""
     if rank() == 0:
         folder = Path(config.output_dir)
-        if changed(config, free):
+        if changed_settings(config, free):
             write_config(config, folder)
         note_sizes(folder, folder.iterdir())
 
 
-def changed(config: TrainingConfig, free: Collection[str]) -> dict[str, tuple[Any, Any]]:
+def changed_settings(config: TrainingConfig, free: Collection[str]) -> dict[str, tuple[Any, Any]]:
     """The settings among `free` that differ from those that the run was begun with: then, now."""
     path = Path(config.output_dir) / "config.yaml"
     if not path.is_file():

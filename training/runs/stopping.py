@@ -1,5 +1,7 @@
 """Stopping early: SIGTERM and SIGUSR1 save a checkpoint after the step at hand and end the run."""
 
+import json
+import logging
 import signal
 from pathlib import Path
 from threading import current_thread, main_thread
@@ -10,8 +12,7 @@ from transformers import TrainerCallback, TrainerControl, TrainerState
 
 from graphwalker.errors import GraphWalkerError
 from graphwalker.files import write_json
-from training.runs.distributed import gathered, rank
-from training.runs.new_settings import NewSettings
+from training.runs.distributed import gather_all, rank
 
 SIGNALS = (signal.SIGTERM, signal.SIGUSR1)
 """Slurm sends SIGTERM before it kills a job, and with `--signal=USR1@300` a notice before that."""
@@ -59,7 +60,7 @@ class StopSignals(TrainerCallback):
     def on_step_end(
         self, args: Any, state: TrainerState, control: TrainerControl, **_: Any
     ) -> None:
-        number = max(gathered([self._received]))
+        number = max(gather_all([self._received]))
         if not number or state.global_step % self._iterations:
             return
         if state.global_step < state.max_steps:
@@ -86,3 +87,33 @@ def train(trainer: Any, start: int, iterations: int = 1) -> None:
         trainer.add_callback(signals)  # last: an evaluation at this step could outlast the notice
         trainer.train(resume_from_checkpoint=str(folder / f"checkpoint-{start}") if start else None)
     signals.mark(trainer.state.global_step)
+
+
+log = logging.getLogger(__name__)
+
+
+class NewSettings(TrainerCallback):
+    """Where a run resumes, what the settings say now counts, not what the checkpoint was made with.
+
+    transformers takes the intervals from the checkpoint, and the optimizer's next learning rate,
+    which a schedule of another length would not have.
+    """
+
+    def on_train_begin(
+        self, args: Any, state: TrainerState, control: TrainerControl, **more: Any
+    ) -> None:
+        if not state.global_step:
+            return
+        state.compute_steps(args, state.max_steps)
+        checkpoint = Path(args.output_dir) / f"checkpoint-{state.global_step}"
+        before = json.loads((checkpoint / "trainer_state.json").read_text(encoding="utf-8"))
+        if before["max_steps"] == state.max_steps:
+            return
+        log.info("the run has %d steps now, not %d", state.max_steps, before["max_steps"])
+        schedule = getattr(more["lr_scheduler"], "scheduler", more["lr_scheduler"])
+        if hasattr(schedule, "lr_lambdas"):
+            pairs = zip(schedule.base_lrs, schedule.lr_lambdas, strict=True)
+            rates = [base * factor(schedule.last_epoch) for base, factor in pairs]
+            for group, rate in zip(more["optimizer"].param_groups, rates, strict=True):
+                group["lr"] = rate
+            schedule._last_lr = rates  # what is logged

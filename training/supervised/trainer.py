@@ -20,8 +20,7 @@ from graphwalker.errors import UserError
 from graphwalker.graphs.open import open_graph
 from graphwalker.tokens.segments import IGNORED, chat_format
 from training.config import EvaluationSettings, SftConfig
-from training.evaluation.best import BestModel
-from training.evaluation.callback import EvaluationRules, RolloutEvaluation
+from training.evaluation.callback import BestModel, EvaluationRules, RolloutEvaluation
 from training.evaluation.dev_set import DevSet, dev_questions
 from training.models.heads import add_selective_head, has_plain_head
 from training.models.lora import lora_config

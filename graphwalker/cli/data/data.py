@@ -203,7 +203,7 @@ def merge(
         raise UserError("give a LoRA run, or the --graph of the shards below --out")
     if run is not None:
         from graphwalker.runs import locked_file
-        from training.models.merge import merge_adapter
+        from training.models.lora import merge_adapter
 
         with locked_file(given.out):
             console.echo(str(merge_adapter(run, given.out)))

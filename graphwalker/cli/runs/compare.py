@@ -13,7 +13,7 @@ from graphwalker.cli.shared import Given, JsonFlag, show, verb
 from graphwalker.errors import GraphWalkerError, IncompleteError, UserError
 
 if TYPE_CHECKING:
-    from eval.comparison.figures import NamedRun
+    from eval.analysis.comparison import NamedRun
 
 app = typer.Typer()
 
@@ -56,7 +56,7 @@ def compare(
     Example: graphwalker compare --agents graphwalker,search-on-graph,kg-r1 --questions q.jsonl
     --graph runs/graph --model gpt-4o --api https://api.openai.com/v1 --out runs/compared
     """
-    from eval.comparison.figures import read_runs
+    from eval.analysis.comparison import read_runs
 
     words = [text for text in given.overrides if "=" not in text or Path(text).exists()]
     given = replace(given, overrides=[text for text in given.overrides if text not in words])
@@ -149,15 +149,20 @@ def _show(
     runs: "Sequence[NamedRun]", out: Path | None, base: str, most: int, as_json: bool, seed: int
 ) -> None:
     """The tables in the terminal, or JSON, and the page where a folder for it is known."""
-    from eval.analysis.compare import changes, changes_table
-    from eval.comparison.figures import compared, pairs_table, terminal_tables
-    from eval.comparison.page import write_page
-    from eval.comparison.ratios import ratios, ratios_table
+    from eval.analysis.comparison import (
+        changes,
+        changes_table,
+        compare_runs,
+        pairs_table,
+        terminal_tables,
+    )
+    from eval.analysis.ratios import ratios, ratios_table
+    from eval.report.comparison import write_page
     from eval.tables import as_terminal
 
     if base and base not in (run.name for run in runs):
         raise UserError(f"--base {base}: compared are {', '.join(run.name for run in runs)}")
-    result: dict[str, Any] = {**compared(runs, seed), "ratios": ratios(runs, base)}
+    result: dict[str, Any] = {**compare_runs(runs, seed), "ratios": ratios(runs, base)}
     if len(runs) == 2:
         first, second = runs
         wins_and_losses = changes(first.run.trajectories, second.run.trajectories)

@@ -7,8 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from eval.score import tally as score_tally
-from eval.score.metrics import FAMILIES
-from eval.score.names import METRICS
+from eval.score.metrics import FAMILIES, METRICS
 from eval.score.score import score_file, score_record, score_records
 from graphwalker.cli import app as cli
 from graphwalker.errors import UserError

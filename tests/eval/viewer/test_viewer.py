@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from eval.report.published import load_published
-from eval.report.published_page import published_record
+from eval.report.published import load_published, published_record
 from eval.report.report import StageResult, lean, write_report
 from eval.run.records import read_run
 from eval.viewer.archive import CHUNK, WalkArchive, pack, unpack

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from eval.run.config import EvalConfig
-from eval.score.names import METRICS
+from eval.score.metrics import METRICS
 from graphwalker.cli import app as cli
 from graphwalker.config import load_config
 from graphwalker.datasets.base import load_dataset, load_questions

@@ -13,7 +13,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer  # noqa: E402
 
 from graphwalker.errors import UserError  # noqa: E402
 from support.run_toys import make_sft_place  # noqa: E402
-from training.models.merge import merge_adapter  # noqa: E402
+from training.models.lora import merge_adapter  # noqa: E402
 
 IDS = [[5, 9, 40, 7, 300, 12]]
 

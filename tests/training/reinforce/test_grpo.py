@@ -24,10 +24,10 @@ from support.grpo_toy import questions  # noqa: E402
 from support.run_toys import grpo_config, largest_difference, lines, write_config  # noqa: E402
 from training.grpo import run_grpo  # noqa: E402
 from training.grpo_config import GrpoConfig  # noqa: E402
-from training.reinforce.groups import grouped  # noqa: E402
-from training.reinforce.rewards.mix import scored  # noqa: E402
+from training.reinforce.episode_tokens import episode_tokens  # noqa: E402
+from training.reinforce.groups import group_ids  # noqa: E402
+from training.reinforce.rewards.mix import score_episode  # noqa: E402
 from training.reinforce.rollout import step_seed  # noqa: E402
-from training.reinforce.rows.episode_tokens import episode_tokens  # noqa: E402
 from training.runs.command import run_command  # noqa: E402
 
 FORMAT = FORMATS["inline"]
@@ -92,18 +92,18 @@ def test_an_answered_episode_ends_with_an_end_token(world):
 def test_an_infrastructure_failure_is_unscored_and_wholly_masked(world):
     tokenizer, _ = load(world / "model")
     failed = replace(sampled(world)[0], stop=StopReason.GRAPH_ERROR)
-    assert scored(failed).scores.get("reward") is None
+    assert score_episode(failed).scores.get("reward") is None
     assert not any(episode_tokens(failed, FORMAT, tokenizer, [0]).mask)
     empty = episode_tokens(replace(failed, turns=()), FORMAT, tokenizer, [0])
     assert empty.prompt and empty.completion
 
 
 def test_groups_that_are_not_full_are_refused():
-    assert grouped(["a", "a", "b", "b"], 2) == ["a", "b"]
+    assert group_ids(["a", "a", "b", "b"], 2) == ["a", "b"]
     with pytest.raises(RuntimeError, match="groups of 2"):
-        grouped(["a", "a", "b"], 2)
+        group_ids(["a", "a", "b"], 2)
     with pytest.raises(RuntimeError, match="groups of 2"):
-        grouped(["a", "b"], 2)
+        group_ids(["a", "b"], 2)
 
 
 def test_each_step_has_its_own_seed():

@@ -28,8 +28,8 @@ from training.reinforce.groups import ZERO_VARIANCE, Winnable  # noqa: E402
 from training.reinforce.instruments import Movement, advantages, instruments  # noqa: E402
 from training.reinforce.log import Drift  # noqa: E402
 from training.reinforce.monitor import CollapseError, Monitor  # noqa: E402
+from training.runs.arguments import check_trackers  # noqa: E402
 from training.runs.command import run_command  # noqa: E402
-from training.runs.trackers import check_trackers  # noqa: E402
 
 WATCHED = {
     *("reward", "em", "f1", "entropy", "kl", "ratio_mean", "clip_ratio", "clip_low", "clip_high"),
@@ -227,7 +227,7 @@ def test_an_unknown_tracker_is_refused_naming_the_known_ones():
 
 
 def test_a_tracker_that_is_not_installed_is_named_with_its_package(monkeypatch):
-    monkeypatch.setattr("training.runs.trackers.find_spec", lambda _: None)
+    monkeypatch.setattr("training.runs.arguments.find_spec", lambda _: None)
     with pytest.raises(UserError, match="pip install trackio"):
         check_trackers(["trackio"])
 

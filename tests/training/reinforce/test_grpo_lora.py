@@ -47,7 +47,7 @@ def test_sampling_and_training_agree_on_log_probabilities(run) -> None:
 
 
 def test_the_merged_model_plays(run, tmp_path) -> None:
-    from training.models.merge import merge_adapter
+    from training.models.lora import merge_adapter
 
     whole = merge_adapter(run, tmp_path / "whole")
     assert load_policy(PolicyConfig(model=str(whole), format="inline")).name == "whole"

@@ -30,7 +30,7 @@ from training.grpo_config import GrpoConfig  # noqa: E402
 from training.reinforce.arguments import trl_arguments  # noqa: E402
 from training.reinforce.engines import BudgetPolicy  # noqa: E402
 from training.reinforce.groups import substitutes, turn_credit  # noqa: E402
-from training.reinforce.rewards.mix import reward_mix, scored  # noqa: E402
+from training.reinforce.rewards.mix import reward_mix, score_episode  # noqa: E402
 from training.reinforce.rollout import OutageError  # noqa: E402
 from training.reinforce.trainer import EpisodeTrainer  # noqa: E402
 
@@ -50,7 +50,7 @@ def reward_of(trajectory: Trajectory, **rewards: float) -> float | None:
     """As a config with these rewards gives it."""
     paths = dict.fromkeys(("model", "questions", "graph", "output_dir"), "x")
     weights = GrpoConfig(**paths, rewards=rewards).rewards
-    return scored(trajectory, reward_mix(weights)).scores.get("reward")
+    return score_episode(trajectory, reward_mix(weights)).scores.get("reward")
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from training.reinforce.rewards.gold import (
     potentials,
     progress,
 )
-from training.reinforce.rewards.mix import reward_mix, scored
+from training.reinforce.rewards.mix import reward_mix, score_episode
 
 GRAPH = toy_graph()
 ADA = Entity("m.0ada", "Ada Mbeki")
@@ -67,7 +67,9 @@ RIGHT = (
 
 
 def earned(episode: Trajectory, *names: str) -> list[float]:
-    return [scored(episode, reward_mix({name: 1.0}, WALKS)).scores["reward"] for name in names]
+    return [
+        score_episode(episode, reward_mix({name: 1.0}, WALKS)).scores["reward"] for name in names
+    ]
 
 
 # --- the gold walk
@@ -219,8 +221,8 @@ def test_text_around_an_honest_walk_changes_no_reward(trick) -> None:
 def test_rewards_are_mixed_by_their_weights() -> None:
     paths = dict.fromkeys(("model", "questions", "graph", "output_dir"), "x")
     weights = GrpoConfig(**paths, rewards={"em": 1, "frontier": 0.5, "path_overlap": 0.25}).rewards
-    guess = scored(play(answer("Verria")), reward_mix(weights, WALKS)).scores["reward"]
-    walked = scored(play(*RIGHT), reward_mix(weights, WALKS)).scores["reward"]
+    guess = score_episode(play(answer("Verria")), reward_mix(weights, WALKS)).scores["reward"]
+    walked = score_episode(play(*RIGHT), reward_mix(weights, WALKS)).scores["reward"]
     assert (guess, walked) == (1.0, 1.75)
     with pytest.raises(ValueError, match="one of them must have a weight"):
         GrpoConfig(**paths, rewards={"em": 0, "frontier": 1})
@@ -236,7 +238,7 @@ def test_a_config_names_a_reward_that_is_unknown_and_imports_none() -> None:
 
 def test_an_episode_that_the_graph_failed_is_not_paid_whatever_the_reward() -> None:
     failed = replace(play(*RIGHT), stop=StopReason.GRAPH_ERROR)
-    assert scored(failed, lambda *_: 1.0) is failed
+    assert score_episode(failed, lambda *_: 1.0) is failed
 
 
 @pytest.mark.parametrize(("names", "penalty"), [(1, 0.0), (2, -1 / 2), (4, -3 / 4)])

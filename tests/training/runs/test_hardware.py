@@ -10,7 +10,7 @@ import pytest
 from graphwalker.doctor.gpus import promised_gpus
 from graphwalker.errors import UserError
 from support.paths import ROOT
-from training.runs.hardware import check_gpus
+from training.runs.command import check_gpus
 
 LAUNCHED = {"WORLD_SIZE": "2", "ACCELERATE_MIXED_PRECISION": "bf16"}
 

@@ -22,7 +22,7 @@ from support.run_toys import (
 )
 from training.config import SftConfig
 from training.grpo import run_grpo
-from training.runs.resuming import changed
+from training.runs.resuming import changed_settings
 from training.sft import run_sft
 
 
@@ -144,4 +144,4 @@ def test_a_config_that_was_cut_at_any_place_is_an_error_of_ours(place, tmp_path)
     for length in range(0, len(text), 7):
         path.write_text(text[:length])
         with suppress(UserError):
-            changed(config, free=("max_steps",))
+            changed_settings(config, free=("max_steps",))

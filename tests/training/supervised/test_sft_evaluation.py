@@ -17,7 +17,7 @@ from graphwalker.graphs.open import open_graph  # noqa: E402
 from support.grpo_toy import SMALL, played, questions  # noqa: E402
 from support.run_toys import SHAPE, sft_config  # noqa: E402
 from support.toy import TOY_NAMES, TOY_TRIPLES  # noqa: E402
-from training.evaluation.best import BestModel  # noqa: E402
+from training.evaluation.callback import BestModel  # noqa: E402
 from training.sft import run_sft  # noqa: E402
 from training.tiny.make import conversation_texts, make_tiny  # noqa: E402
 

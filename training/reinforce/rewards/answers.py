@@ -38,8 +38,8 @@ def relaxed_em(trajectory: Trajectory, question: Question, scores: Mapping[str, 
     figures the paper prints: 1 when any answered name equals a gold name, holds one, or stands
     within one. One right letter is enough, and so is one right name of many: policies find that
     out. `grounded_relaxed_em` asks that the tools showed what was answered."""
-    golds = [_released(gold.name) for gold in question.answers]
-    named = [_released(name) for name in trajectory.answer or () if name.strip()]
+    golds = [_released_form(gold.name) for gold in question.answers]
+    named = [_released_form(name) for name in trajectory.answer or () if name.strip()]
     return float(any(g in s or (s and s in g) for s in named for g in golds))
 
 
@@ -72,6 +72,6 @@ ANSWER_REWARDS: dict[str, Reward] = {
 }  # fmt: skip
 
 
-def _released(name: str) -> str:
+def _released_form(name: str) -> str:
     """Lower case, the words a and an dropped, white space folded, as the released code does."""
     return " ".join(_ARTICLES.sub(" ", name.lower()).split())

@@ -77,11 +77,11 @@ def potentials(trajectory: Trajectory, steps: Sequence[GoldStep]) -> list[float]
 def progress(walks: GoldWalks) -> Callable[[Trajectory], list[float]]:
     """What each turn earns: by how much it raised the potential (see `potentials`)."""
 
-    def earned(trajectory: Trajectory) -> list[float]:
+    def turn_gains(trajectory: Trajectory) -> list[float]:
         after = potentials(trajectory, walks.steps(trajectory.question))
         return [now - before for before, now in zip([0.0, *after], after, strict=False)]
 
-    return earned
+    return turn_gains
 
 
 def frontier(trajectory: Trajectory, steps: Sequence[GoldStep]) -> float:

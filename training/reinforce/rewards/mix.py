@@ -39,10 +39,10 @@ def _weights(given: Any) -> dict[str, float]:
         raise ValueError("rewards are a mapping of names to weights, or a list of names")
     for name in weights:
         if not is_own(name) and name not in KNOWN:
-            _named(name)  # raises, and names the nearest
+            _find_reward(name)  # raises, and names the nearest
     if any(weights.get(name, 0) < 0 for name in KNOWN):
         raise ValueError("a weight is not negative (over_answer is a penalty already)")
-    used = {name: weights[name] for name in _ordered(weights) if weights[name]}
+    used = {name: weights[name] for name in _in_order(weights) if weights[name]}
     if not any(is_own(name) or name in SAY_WHAT_IS_RIGHT for name in used):
         raise ValueError(
             f"{', '.join(SAY_WHAT_IS_RIGHT)}: one of them must have a weight, as nothing else says "
@@ -51,7 +51,7 @@ def _weights(given: Any) -> dict[str, float]:
     return used
 
 
-def _ordered(weights: Mapping[str, float]) -> list[str]:
+def _in_order(weights: Mapping[str, float]) -> list[str]:
     """The shipped rewards first, always in one order: a sum of floats depends on it."""
     return [*(n for n in KNOWN if n in weights), *(n for n in weights if n not in KNOWN)]
 
@@ -84,7 +84,7 @@ def reward_mix(weights: Mapping[str, float], walks: GoldWalks | None = None) -> 
     >>> reward_mix({"hits1": 1.0, "over_answer": 0.5})(episode, question, score(episode))
     0.75
     """
-    terms = [(name, _named(name, walks), weight) for name, weight in weights.items()]
+    terms = [(name, _find_reward(name, walks), weight) for name, weight in weights.items()]
 
     def mix(trajectory: Trajectory, question: Question, scores: Mapping[str, float]) -> float:
         total = 0
@@ -101,7 +101,7 @@ def reward_mix(weights: Mapping[str, float], walks: GoldWalks | None = None) -> 
     return mix
 
 
-def _named(name: str, walks: GoldWalks | None = None) -> Reward:
+def _find_reward(name: str, walks: GoldWalks | None = None) -> Reward:
     if name in GOLD_REWARDS:
         return _of_gold_walk(name, walks)
     reward: Any = find(KNOWN, name, "reward")
@@ -120,7 +120,7 @@ def _of_gold_walk(name: str, walks: GoldWalks | None) -> Reward:
     return reward
 
 
-def scored(trajectory: Trajectory, reward: Reward = em) -> Trajectory:
+def score_episode(trajectory: Trajectory, reward: Reward = em) -> Trajectory:
     """With `reward`, `em`, `f1` and `grounded` as scores. An infrastructure failure stays unscored,
     whatever the reward: the agent did not cause it."""
     if trajectory.stop.infrastructure_failure:

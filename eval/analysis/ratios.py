@@ -6,8 +6,8 @@ GraphRunner (section 4) reports its costs so, against Graph-CoT, by domain and b
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from eval.analysis.comparison import LABELS, NamedRun, episode_costs
 from eval.analysis.summary import natural
-from eval.comparison.figures import LABELS, NamedRun, episode_costs
 from eval.tables import Cell, FigureTable, number
 from graphwalker.question import Question
 
@@ -61,12 +61,12 @@ def ratios_table(rows: Sequence[Mapping[str, Any]]) -> FigureTable:
 
 
 def _questions(run: NamedRun) -> dict[str, Any]:
-    return {one.id: one for one in run.kept}
+    return {one.id: one for one in run.scored_episodes}
 
 
 def _by_question(run: NamedRun) -> dict[str, dict[str, float]]:
     """The costs of each scored episode by its id."""
-    kept = run.kept
+    kept = run.scored_episodes
     costs = episode_costs(run, kept)
     return {one.id: {key: values[k] for key, values in costs.items()} for k, one in enumerate(kept)}
 

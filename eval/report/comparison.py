@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from eval.comparison.figures import NamedRun, figures_table, pairs_table
-from eval.comparison.ratios import ratios_table
+from eval.analysis.comparison import NamedRun, figures_table, pairs_table
+from eval.analysis.ratios import ratios_table
 from eval.report.assets import templates
-from eval.viewer.pages import ENDS, written
+from eval.viewer.record import ENDS, action_text
 from graphwalker.question import Question
 from graphwalker.trajectory import Trajectory
 
@@ -57,7 +57,7 @@ def write_page(path: Path, runs: Sequence[NamedRun], result: dict[str, Any], mos
         pairs=pairs_table(result),
         ratios=ratios_table(result.get("ratios", ())),
         questions=list(side_by_side(runs, most)),
-        total=len({t.question.id for run in runs for t in run.kept}),
+        total=len({t.question.id for run in runs for t in run.scored_episodes}),
     )
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8", errors="replace")
@@ -65,12 +65,14 @@ def write_page(path: Path, runs: Sequence[NamedRun], result: dict[str, Any], mos
 
 def side_by_side(runs: Sequence[NamedRun], most: int) -> Iterator[SideBySide]:
     """The questions to look at, those on which the agents differ first, in the runs' order."""
-    walks = [{t.question.id: t for t in reversed(run.kept)} for run in runs]
-    questions = {t.question.id: t.question for run in runs for t in run.kept}
+    walks = [{t.question.id: t for t in reversed(run.scored_episodes)} for run in runs]
+    questions = {t.question.id: t.question for run in runs for t in run.scored_episodes}
     order = sorted(questions, key=lambda key: not _differ([own.get(key) for own in walks]))
     for key in order[:most]:
         question = questions[key]
-        found = [_shown(run.name, own.get(key)) for run, own in zip(runs, walks, strict=True)]
+        found = [
+            _show_episode(run.name, own.get(key)) for run, own in zip(runs, walks, strict=True)
+        ]
         gold = ", ".join(answer.name or answer.id for answer in question.answers)
         yield SideBySide(question, gold, tuple(found))
 
@@ -79,14 +81,14 @@ def _differ(walks: Sequence[Trajectory | None]) -> bool:
     return len({walk.scores["em"] for walk in walks if walk is not None}) > 1
 
 
-def _shown(agent: str, walk: Trajectory | None) -> ShownEpisode:
+def _show_episode(agent: str, walk: Trajectory | None) -> ShownEpisode:
     if walk is None:
         return ShownEpisode(agent, None, "", "not scored", ())
     turns = (
         ShownTurn(
             number,
             _cut(turn.thought),
-            _cut(written(turn.action)),
+            _cut(action_text(turn.action)),
             _cut(turn.observation),
             turn.error,
             turn.restart,

@@ -1,18 +1,29 @@
 """Figures of several runs side by side: how right each is, what it costs, and paired tests."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from eval.analysis.summary import paired, scored
+from eval.analysis.summary import add_scores, paired_difference
 from eval.intervals import mean_interval
-from eval.run.records import Run, read_run
-from eval.run.usage import read_usage
-from eval.tables import Cell, FigureTable, brackets, count_of_questions, gain_cell, number
+from eval.run.records import Run, read_run, read_usage
+from eval.tables import (
+    Cell,
+    FigureTable,
+    as_terminal,
+    brackets,
+    count_of_questions,
+    gain_cell,
+    number,
+)
 from graphwalker.errors import UserError
 from graphwalker.trajectory import Trajectory
+
+if TYPE_CHECKING:
+    import rich.table
+
 
 SHARES = ("em", "f1", "hits1", "retrieval_all", "grounded")
 COSTS = ("turns", "tool_calls", "prompt_tokens", "completion_tokens", "cost", "seconds")
@@ -48,10 +59,10 @@ class NamedRun:
     folder: Path
 
     @property
-    def kept(self) -> list[Trajectory]:
+    def scored_episodes(self) -> list[Trajectory]:
         """What counts: every episode but infrastructure failures, with its scores."""
         every = self.run.trajectories
-        return [scored(one) for one in every if not one.stop.infrastructure_failure]
+        return [add_scores(one) for one in every if not one.stop.infrastructure_failure]
 
 
 def read_runs(folders: Sequence[Path], names: Sequence[str] = ()) -> list[NamedRun]:
@@ -64,14 +75,18 @@ def read_runs(folders: Sequence[Path], names: Sequence[str] = ()) -> list[NamedR
     return [NamedRun(*one) for one in zip(found, runs, folders, strict=True)]
 
 
-def compared(runs: Sequence[NamedRun], seed: int = 0) -> dict[str, Any]:
+def compare_runs(runs: Sequence[NamedRun], seed: int = 0) -> dict[str, Any]:
     """The figures of each run, and each pair's paired difference over the questions that both have.
 
     Raises `UserError` where no two runs share a question.
     """
     rows = [_row(run, seed) for run in runs]
     pairs = [
-        {"a": a.name, "b": b.name, **paired(a.run.trajectories, b.run.trajectories, seed=seed)}
+        {
+            "a": a.name,
+            "b": b.name,
+            **paired_difference(a.run.trajectories, b.run.trajectories, seed=seed),
+        }
         for a, b in combinations(runs, 2)
     ]
     if pairs and not any(pair["questions"] for pair in pairs):
@@ -130,7 +145,7 @@ def pairs_table(result: dict[str, Any], *, brief: bool = False) -> FigureTable:
 
 
 def _row(one: NamedRun, seed: int) -> dict[str, Any]:
-    run, kept = one.run, one.kept
+    run, kept = one.run, one.scored_episodes
     failures = sum(t.stop.infrastructure_failure for t in (*run.trajectories, *run.failures))
     row: dict[str, Any] = {
         "name": one.name,
@@ -196,3 +211,52 @@ def _difference(pair: dict[str, Any], key: str) -> Cell:
 
 def _name(run: Run, folder: Path) -> str:
     return next((t.agent for t in run.trajectories), folder.name)
+
+
+def changes(a: Iterable[Trajectory], b: Iterable[Trajectory]) -> dict[str, list[dict[str, Any]]]:
+    """The questions that B has right and A wrong (`wins`), and the reverse (`losses`), in order."""
+    before = {t.id: t for t in a if not t.stop.infrastructure_failure}
+    pairs = [(before[t.id], t) for t in b if t.id in before and not t.stop.infrastructure_failure]
+    gains = [(x, y, _em(y) - _em(x)) for x, y in pairs]
+    return {
+        "wins": [_change(x, y) for x, y, gain in gains if gain > 0],
+        "losses": [_change(x, y) for x, y, gain in gains if gain < 0],
+    }
+
+
+def changes_table(
+    changed: Sequence[Mapping[str, Any]], title: str, most: int
+) -> "rich.table.Table":
+    """The first `most` wins or losses for a terminal."""
+    rows = [
+        (Cell(_short(row["question"], 44)), _answer_cell(row["a"]), _answer_cell(row["b"]))
+        for row in changed[:most]
+    ]
+    head = (Cell("question"), Cell("A"), Cell("B"))
+    return as_terminal(FigureTable(head, tuple(rows)), f"{title}: {len(changed):,}")
+
+
+def _change(a: Trajectory, b: Trajectory) -> dict[str, Any]:
+    question = a.question
+    return {
+        "id": a.id,
+        "question": question.text,
+        "structure": question.structure,
+        "gold": [answer.name for answer in question.answers],
+        "a": None if a.answer is None else list(a.answer),
+        "b": None if b.answer is None else list(b.answer),
+        "stop_a": a.stop.value,
+        "stop_b": b.stop.value,
+    }
+
+
+def _em(trajectory: Trajectory) -> float:
+    return add_scores(trajectory).scores["em"]
+
+
+def _answer_cell(names: Sequence[str] | None) -> Cell:
+    return Cell("(no answer)" if names is None else _short(", ".join(names), 30))
+
+
+def _short(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"

@@ -13,7 +13,7 @@ NAMED = 5
 """Ids that a message names."""
 
 
-class Roll:
+class AskedQuestions:
     """Lets the first record of each question through, under the question's id, and notes the rest.
 
     A record names its question by `id` or `uid`, or by the question's text.
@@ -35,10 +35,10 @@ class Roll:
         by_id = {name: question.answers for name, question in self._questions.items()}
         return {text: by_id[name] for text, name in self._by_text.items()} | by_id
 
-    def checked(self, parse: Parse) -> Parse:
+    def check_records(self, parse: Parse) -> Parse:
         """`parse` for the records of a file; one that does not count is set aside as failed."""
 
-        def parsed(record: dict[str, Any]) -> Prediction:
+        def parse_checked(record: dict[str, Any]) -> Prediction:
             question = record.get("question")
             keys = [record.get("id"), record.get("uid"), question]
             if isinstance(question, dict):  # a trajectory
@@ -49,7 +49,7 @@ class Roll:
                 return Prediction(names[0], failed=True)
             return self._admit(question_id, parse(record))
 
-        return parsed
+        return parse_checked
 
     def of_run(self, records: Iterable[Prediction]) -> Iterator[Prediction]:
         """The records of a run's folder; one that does not count is set aside as failed."""
