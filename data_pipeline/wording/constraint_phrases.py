@@ -8,7 +8,7 @@ from importlib.resources import files
 from typing import Any
 
 from data_pipeline.wording.english import article
-from data_pipeline.wording.phrases import label_of
+from data_pipeline.wording.ids import label_of
 from data_pipeline.wording.type_nouns import nouns_of_type
 from graphwalker.query.constraint import Constraint, ValueKind
 from graphwalker.query.draft import filled

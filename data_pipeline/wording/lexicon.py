@@ -10,8 +10,8 @@ from importlib.resources import files
 from typing import Any
 
 from data_pipeline.wording.banks.bank import bank
-from data_pipeline.wording.phrases import NOTHING_KNOWN, generated_entry, is_plain
-from data_pipeline.wording.predicates import Nouns
+from data_pipeline.wording.ids import generated_entry, is_plain
+from data_pipeline.wording.predicates import NOTHING_KNOWN, Nouns
 from graphwalker.graphs.base import FLATTENED, Direction
 from graphwalker.query.query import Hop, parse_hop
 from graphwalker.world.schema import relation_ids as schema_relations

@@ -1,5 +1,6 @@
 """What the words of a relation say of its start: what it does, what was done to it, what it is."""
 
+import re
 from dataclasses import dataclass, replace
 
 from data_pipeline.wording.english import (
@@ -8,11 +9,10 @@ from data_pipeline.wording.english import (
     PAST,
     PERSONS,
     PREPOSITIONS,
-    TIMES,
     VALUES,
     article,
     base_of,
-    is_adjective,
+    english,
     is_participle,
     is_person,
     participle,
@@ -35,12 +35,15 @@ class Nouns:
         return self.object if direction is Direction.OUT else self.subject
 
 
+NOTHING_KNOWN = Nouns()
+
+
 @dataclass(frozen=True, slots=True)
 class Predicate:
     """What a relation says of its start."""
 
     says: str
-    """`works for`, `is located in`; `{x}` where the end stands inside: `cites {x} as authority`."""
+    """`works for`, `is located in`."""
     auxiliary: str
     """`does`, `is`, `may`: with `bare` behind the subject it asks."""
     bare: str
@@ -50,296 +53,201 @@ class Predicate:
     """What the start is of the end: `member` of `member_of`."""
     object: str = ""
     """What the id itself says that it leads to: `city` of `lives_in_city`."""
-    part: str = ""
-    """What of the start it is said of: `career` of `career_started_in`."""
     flipped: bool = False
     """Whether it is said of the end: `directed_by`."""
+
+
+def spell_out(words: list[str], nouns: Nouns) -> list[str]:
+    """Return the words as one would say them.
+
+    >>> spell_out(["hq", "city"], Nouns()), spell_out(["customer", "id"], Nouns("", "customer"))
+    (['headquarters', 'city'], ['customer'])
+    """
+    joined, short, units = (english()[name] for name in ("joined", "short", "units"))
+    if len(words) == 1:
+        words = _take_apart(words[0])
+    if words[-1] in ("id", "ids", "ref", "fk", "key", "iri", "uri", "name") and len(words) > 1:
+        words = words[:-1] if nouns.object not in ("", *VALUES) else words
+    words = [*words[:-1], re.sub(r"(?<=[a-z]{3})\d{1,2}$", "", words[-1])]  # `author1`
+    if len(words) > 1 and words[0] in ("num", "nr", "number", "nbr") and words[1] != "of":
+        return ["number", "of", *words[1:]]
+    if len(words) > 1 and words[-1] in units and not base_of(words[0]):
+        words = [*words[:-1], *units[words[-1]].split()]
+    text = " ".join(short.get(word, word) for word in words)
+    return joined.get(text, text).split()
+
+
+def _take_apart(word: str) -> list[str]:
+    """Return `livesin` as `lives in`; a word that is one stays."""
+    for link in sorted(PREPOSITIONS, key=lambda one: (-len(one), one)):
+        head = word.removesuffix(link)
+        if head != word and len(head) > 2 and (base_of(head) or head in PARTICIPLES):
+            return [head, link]
+    return [word]
 
 
 def read_predicate(words: list[str], nouns: Nouns) -> Predicate | None:
     """Return what the words say of the start; `None` where they are a noun."""
     first, *rest = words
-    if rest and first in words_of_kind("modals") and (rest[0] in (*BASES, "be") or first == "may"):
-        tail, named = _split(rest[1:], nouns)
-        passive = "" if tail or rest[0] == "be" else f"{first} be {participle(rest[0])} by"
+    if rest and first in words_of_kind("modals"):
+        tail, named = _split(rest[1:])
         bare = " ".join([rest[0], *tail])
+        passive = "" if tail else f"{first} be {participle(rest[0])} by"
         return Predicate(f"{first} {bare}", first, bare, passive, object=named)
     if rest and first in ("has", "have"):
         if rest[0] == "been" and len(rest) > 1:
-            first, *rest = "was", *rest[1:]
-        elif rest[0] in PARTICIPLES and rest[0] not in words_of_kind("had"):
-            first, *rest = past_tense(PARTICIPLES[rest[0]]), *rest[1:]  # `has won prize`
-        else:
-            first, *rest = rest
-    be = first if rest and first in ("is", "was", "are") else ""
-    if be:
-        if len(rest) == 1 and is_participle(rest[0]):
-            return _being(rest[0], "was" if be == "was" else "is")  # `was_awarded`
-        first, *rest = rest
-    if rest and rest[0].endswith("ly") and rest[0] not in words_of_kind("no_adverbs"):
-        first, *rest = rest[0], first, *rest[1:]  # `held annually in`
-    words = [first, *rest]
-    if "by" in words[1:] and (found := _done_by(words, nouns, be in ("is", "are"))):
-        return found
-    if first in PREPOSITIONS:
-        return _placed(words)
-    found = _with_adverb(words, nouns) or _verb(words, nouns)
-    return found or _verb_behind(words, nouns) or _role(words, nouns, bool(be))
-
-
-def _being(
-    predicate: str, be: str = "is", object: str = "", role: str = "", part: str = ""
-) -> Predicate:
-    return Predicate(f"{be} {predicate}", be, predicate, object=object, role=role, part=part)
-
-
-def _doing(base: str, is_past: bool, tail: list[str], named: str) -> Predicate:
-    """Return what one does or did: `owns`, `acted in`, `owns a stake in`."""
-    bare = PREPOSITIONS | words_of_kind("without_article") | {"{x}"}
-    if len(tail) > 1 and tail[0] not in bare and not tail[-2].endswith("s"):
-        tail = [article(tail[0]), *tail]
-    auxiliary, verb = ("did", past_tense) if is_past else ("does", third_person)
-    undergone = not tail and base not in words_of_kind("never_undergone")
-    passive = f"{'was' if is_past else 'is'} {participle(base)} by" if undergone else ""
-    says, behind = (" ".join([form, *tail]) for form in (verb(base), base))
-    return Predicate(says, auxiliary, behind, passive, object=named)
-
-
-def _done_by(words: list[str], nouns: Nouns, still: bool) -> Predicate | None:
-    """Return the predicate of `directed_by`, `looked_after_by`, `motivated_by_goal`."""
-    place = words.index("by", 1)
-    *how, done = words[:place]
-    named = " ".join([*words[place + 1 : -1], singular(words[-1])]) if words[place + 1 :] else ""
-    particle = [done] if how and not is_participle(done) else []
-    if particle:
-        *how, done = how
-    if PREPOSITIONS & {*words[place + 1 :]}:
-        return None  # `related_by_marriage_to`
-    if not is_participle(done):
-        part = " ".join(words[:place])  # `music_by`
-        be = "are" if part.endswith("s") else "is"
-        return None if named else _being("by", be, part=part)
-    if how == nouns.subject.split():
-        how = []  # `movie_directed_by` of a movie
-    base = PARTICIPLES.get(done, "")
-    still = still or done in words_of_kind("states")
-    verb = (third_person(base) if still else past_tense(base)) if base else done
-    says, undergone, behind = (
-        " ".join([*how, form, *particle]) for form in (verb, done, base or done)
-    )
-    passive, auxiliary = f"{'is' if still else 'was'} {undergone} by", "does" if still else "did"
-    return Predicate(says, auxiliary if base else "", behind, passive, object=named, flipped=True)
-
-
-def _placed(words: list[str]) -> Predicate | None:
-    """Return the predicate of `near`, `at_war_with`, `to_station`; `in_region` is a noun."""
-    first, *rest = words
-    if not rest or words[-1] in PREPOSITIONS:
-        return _being(" ".join(words))
-    if first in ("in", "of", "on", "at", "by", "for", "with", "as", "about"):
-        return None
-    named, moves = singular(" ".join(rest)), {"to": "go", "from": "come", "via": "go"}
-    return (
-        _doing(moves[first], False, [first], named)
-        if first in moves
-        else _being(first, object=named)
-    )
-
-
-def _split(rest: list[str], nouns: Nouns) -> tuple[list[str], str]:
-    """Split what stands behind a verb: what belongs to it, and the noun of what it leads to."""
-    links = [k for k, word in enumerate(rest) if word in PREPOSITIONS]
-    link = rest[links[0]] if links else ""
-    named = rest[links[0] + 1 :] if links else rest
-    named = [word for word in named if word not in ("the", "a", "an")]
-    if not named or len(links) > 1 or named[0] in words_of_kind("particles"):
-        return rest, ""  # `works_for`, `competes_for_food_with`
-    verb = named[0] in BASES - words_of_kind("nouns_too") and named != nouns.object.split()
-    if link == "to" and verb:
-        return rest, ""  # `aimed_to_climb`
-    if link == "as" or (link and is_person(nouns.object) and not is_person(named[-1])):
-        return ["{x}", *rest], ""  # `cites_as_authority`, `knows_through_work`
-    return rest[: links[0] + 1] if links else [], " ".join([*named[:-1], singular(named[-1])])
-
-
-def _verb(words: list[str], nouns: Nouns) -> Predicate | None:
-    """Return the predicate of `owns`, `acted_in`, `located_in`, `serves_cuisine`, `LIVE_IN`."""
-    first, *rest = words
-    (tail, named), end = _split(rest, nouns), nouns.object
-    if not tail and rest and rest[-1] in words_of_kind("figures") and rest[-1] != end:
-        return None  # `likes_count`
-    if rest and is_participle(rest[0]) and base_of(first) in words_of_kind("nouns_too"):
-        return None  # `lists_featured_in`
-    if base := base_of(first):
-        things = end not in ("", base, *VALUES) and is_person(nouns.subject) >= is_person(end)
-        noun = base in words_of_kind("nouns_too") and not tail
-        return (
-            None
-            if noun and not (end in ("", named) if named else things)
-            else _doing(base, False, tail, named)
-        )
-    linked = bool(tail) and tail[0] in PREPOSITIONS
-    if first in words_of_kind("bare" if linked else "alone") and (linked or not rest):
-        return _doing(first, False, tail, named)
-    stem = first.removesuffix("ing")
-    if stem != first and (
-        base := next((b for b in (stem, f"{stem}e", stem[:-1]) if b in BASES), "")
-    ):
-        fits = (
-            words_of_kind("intransitive")
-            if linked
-            else words_of_kind("alone") | words_of_kind("gerunds")
-        )
-        return _doing(base, False, tail, named) if base in fits and (linked or not rest) else None
-    if first in PAST or is_participle(first):
-        return _of_the_past(first, tail, named, nouns)
-    return None
-
-
-def _of_the_past(first: str, tail: list[str], named: str, nouns: Nouns) -> Predicate | None:
-    """Return what somebody did (`wrote`, `acted_in`), or what was done (`published_in`)."""
-    base, person = PAST.get(first, PARTICIPLES.get(first, "")), is_person(nouns.subject)
-    states, intransitive = words_of_kind("states"), base in words_of_kind("intransitive")
-    only_past = first in PAST and first not in PARTICIPLES
-    start = nouns.subject.split()[-1:]
-    if not tail:
-        if named.endswith("ing") and intransitive:
-            return _doing(base, True, [named], "")  # `died_fighting`
-        if named:
-            by_object = named == nouns.object and person and first not in states
-            if not (by_object or only_past or first in words_of_kind("did")):
-                return None  # `registered_office`
-        elif nouns.object in ("date", "year"):
-            return _being(f"{first} {'on' if nouns.object == 'date' else 'in'}", "was")
-        elif base in words_of_kind("given") and person and not {*start} & words_of_kind("givers"):
-            return _being(first, "was")  # the drug that a patient was `prescribed`
-        elif first == "born":
+            return _be(" ".join(rest[1:]), "was")
+        linked = len(rest) > 1 and rest[-1] in PREPOSITIONS
+        if not linked and rest[0] not in PARTICIPLES:
             return None
-        return (
-            _doing(base, True, [], named)
-            if base
-            else Predicate(first, "", "", f"was {first} by", object=named)
-        )
-    phrase = f"{first} {tail[0]}"
-    did = intransitive or only_past or phrase in words_of_kind("did_it")
-    did = did or tail[0] not in PREPOSITIONS | words_of_kind("particles") | {"{x}"}
-    did = did or (base in words_of_kind("people_act") and person)
-    thing = (
-        (start or nouns.object in TIMES) and not person and not {*start} & words_of_kind("groups")
+        words = [past_tense(PARTICIPLES[rest[0]]), *rest[1:]] if rest[0] in PARTICIPLES else rest
+    is_one = first in ("is", "was", "are") and bool(rest)
+    if is_one:
+        words = rest
+        if len(rest) == 1 and is_participle(rest[0]):
+            return _be(rest[0], "was" if first == "was" else "is")
+    adverb = words[0] if len(words) > 1 and _is_adverb(words[0]) else ""
+    words = words[1:] if adverb else words
+    if "by" in words[1:]:
+        found = _read_agent(words, nouns, is_one)
+    elif words[0] in PREPOSITIONS:
+        found = _be(" ".join(words)) if len(words) == 1 or words[-1] in PREPOSITIONS else None
+    elif len(words) > 2 and words[-1] in PREPOSITIONS and is_participle(words[-2]):
+        found = _read_verb(words[-2:], nouns)  # `countries_played_in`
+        named = " ".join([*words[:-3], singular(words[-3])])
+        found = found and replace(found, object=named)
+    else:
+        found = _read_verb(words, nouns) or _read_role(words, nouns, is_one)
+    return _put(adverb, found) if adverb and found else found
+
+
+def _is_adverb(word: str) -> bool:
+    return word in words_of_kind("adverbs") or (
+        word.endswith("ly") and word not in words_of_kind("no_adverbs")
     )
-    if first in PAST and did and not (thing and base in words_of_kind("done_or_did")):
-        return _doing(base, True, tail, named)
-    if nouns.object == "date" and tail[-1] == "in":
-        tail = [*tail[:-1], "on"]
-    be = "is" if first in states or phrase in words_of_kind("still") else "was"
-    return _being(" ".join([first, *tail]), be, object=named) if is_participle(first) else None
-
-
-def _with_adverb(words: list[str], nouns: Nouns) -> Predicate | None:
-    """Return the predicate of `formerly_played_for`, `also_known_as`, `guest_starred_in`."""
-    adverb, *rest = words
-    ends = adverb.endswith("ly") and adverb not in words_of_kind("no_adverbs")
-    if not rest or not (ends or adverb in words_of_kind("adverbs") | words_of_kind("compound")):
-        return None
-    if len(rest) == 1 and rest[0] in PREPOSITIONS:
-        return _being(" ".join(words))
-    found = _verb(rest, nouns) or (_role(rest, nouns, False) if ends else None)
-    return found and _put(adverb, found)
 
 
 def _put(adverb: str, found: Predicate) -> Predicate:
     """Return the predicate with an adverb before its verb, behind `is` and `was`."""
     be, _, rest = found.says.partition(" ")
-    says, bare = f"{adverb} {found.says}", f"{adverb} {found.bare}"
     if be in ("is", "was"):
-        be = "was" if adverb in ("formerly", "previously", "once", "originally") else be
-        says, bare = f"{be} {adverb} {rest}", f"{adverb} {rest}"
-    auxiliary = be if be in ("is", "was") else found.auxiliary
-    return replace(found, says=says, bare=bare, auxiliary=auxiliary, passive="", role="")
+        be = "was" if adverb in ("formerly", "previously", "originally") else be
+        return replace(_be(f"{adverb} {rest}", be), object=found.object)
+    says, bare = f"{adverb} {found.says}", f"{adverb} {found.bare}"
+    return replace(found, says=says, bare=bare, passive="", role="")
 
 
-def _verb_behind(words: list[str], nouns: Nouns) -> Predicate | None:
-    """Return the predicate of `career_started_in`, `teams_played_for`, `award_received`."""
-    place = next((k for k, word in enumerate(words) if k and _is_verbal(word)), 0)
-    before, verb = words[:place], words[place]
-    if not place or PREPOSITIONS & {*before} or _is_verbal(before[0]):
+def _be(rest: str, be: str = "is", object: str = "", role: str = "") -> Predicate:
+    return Predicate(f"{be} {rest}", be, rest, object=object, role=role)
+
+
+def _do(base: str, is_past: bool, tail: list[str], named: str) -> Predicate:
+    """Return what one does or did: `owns`, `acted in`, `owns a stake in`."""
+    bare = PREPOSITIONS | words_of_kind("without_article") | {"{x}"}
+    if len(tail) > 1 and tail[0] not in bare and not tail[-2].endswith("s"):
+        tail = [article(tail[0]), *tail]
+    auxiliary, verb = ("did", past_tense) if is_past else ("does", third_person)
+    transitive = not tail and base not in words_of_kind("never_undergone")
+    passive = f"{'was' if is_past else 'is'} {participle(base)} by" if transitive else ""
+    says, bare = (" ".join([form, *tail]) for form in (verb(base), base))
+    return Predicate(says, auxiliary, bare, passive, object=named)
+
+
+def _read_agent(words: list[str], nouns: Nouns, still: bool) -> Predicate | None:
+    """Return the predicate of `directed_by`, `looked_after_by`, `motivated_by_goal`."""
+    place = words.index("by", 1)
+    verb, named = words[:place], [*words[place + 1 : -1], *map(singular, words[place + 1 :][-1:])]
+    while len(verb) > 1 and not is_participle(verb[0]):
+        verb = verb[1:]  # `movie_directed_by` of a movie
+    if not is_participle(verb[0]) or PREPOSITIONS & {*named}:
         return None
-    base = PAST.get(verb) or PARTICIPLES.get(verb) or base_of(verb)
-    found = _verb(words[place:], nouns) if base else None
-    if not found:
+    done, *particle = verb
+    base = PARTICIPLES.get(done, done)
+    still = still or done in words_of_kind("states")
+    form = third_person(base) if still else past_tense(base) if base != done else done
+    says, bare = (" ".join([one, *particle]) for one in (form, base))
+    passive = f"{'is' if still else 'was'} {' '.join(verb)} by"
+    auxiliary = "does" if still else "did"
+    return Predicate(says, auxiliary, bare, passive, object=" ".join(named), flipped=True)
+
+
+def _split(rest: list[str]) -> tuple[list[str], str]:
+    """Split what stands behind a verb: what belongs to it, and the noun of what it leads to."""
+    links = [k for k, word in enumerate(rest) if word in PREPOSITIONS]
+    named = rest[links[0] + 1 :] if links else rest
+    if not named or len(links) > 1 or named[0] in words_of_kind("particles"):
+        return rest, ""  # `works_for`, `competes_for_food_with`
+    if links and rest[links[0]] in ("as", "through", "to"):
+        return (["{x}", *rest] if rest[links[0]] != "to" else rest), ""  # `cites_as_authority`
+    return rest[: links[0] + 1] if links else [], " ".join([*named[:-1], singular(named[-1])])
+
+
+def _read_verb(words: list[str], nouns: Nouns) -> Predicate | None:
+    """Return the predicate of `owns`, `acted_in`, `located_in`, `serves_cuisine`, `LIVE_IN`."""
+    first, *rest = words
+    tail, named = _split(rest)
+    person, linked = is_person(nouns.subject), bool(tail)
+    if base := base_of(first):
+        noun = base in words_of_kind("nouns_too") and not linked
+        things = nouns.object not in ("", base, *VALUES) and person >= is_person(nouns.object)
+        fits = nouns.object in ("", named) if named else things
+        figure = not linked and rest[-1:] != [nouns.object] and {*rest} & words_of_kind("figures")
+        return None if figure or (noun and not fits) else _do(base, False, tail, named)
+    stem = first.removesuffix("ing")
+    gerund = next((b for b in (stem, f"{stem}e", stem[:-1]) if b in BASES), "")
+    base = first if stem == first else gerund
+    if (linked or not rest) and base in words_of_kind("bare" if linked else "alone"):
+        return _do(base, False, tail, named)
+    if first not in PAST and not is_participle(first):
         return None
-    linked, noun = words[-1] in PREPOSITIONS, " ".join([*before[:-1], singular(before[-1])])
-    if base_of(verb):
-        return _put(before[0], found) if linked and place == 1 else None  # `dev_depends_on`
-    if before[0] in TIMES and not linked:
-        return _being(f"{verb} {'on' if before[0] == 'date' else 'in'}", "was", object=before[0])
-    if before != noun.split() or not linked or base in words_of_kind("people_do"):
-        return replace(found, object=noun)
-    started = words_of_kind("intransitive") | {"start", "begin", "end"}
-    if verb in PARTICIPLES and base not in started:
-        found = _being(" ".join(words[place:]), "was")
-    return replace(found, part=" ".join(before), passive="")
+    base = PAST.get(first) or PARTICIPLES.get(first, "")
+    only_past = first in PAST and first not in PARTICIPLES
+    if not linked:
+        did = only_past or first in words_of_kind("did") or (person and named == nouns.object)
+        if rest and not did:
+            return None  # `registered_office`
+        if not rest and nouns.object in ("date", "year"):
+            return _be(f"{first} {'on' if nouns.object == 'date' else 'in'}", "was")
+        given = base in ("award", "prescribe", "assign", "grant", "issue")
+        if given and nouns.subject == "patient":
+            return _be(first, "was")
+        return _do(base, True, [], named) if base else Predicate(first, "", "", object=named)
+    group = nouns.subject.rpartition(" ")[2] in words_of_kind("groups")
+    particles = words_of_kind("particles") | {"{x}"}
+    did = base in words_of_kind("intransitive") or only_past
+    did = did or tail[0] not in PREPOSITIONS | particles
+    did = did or (base in words_of_kind("people_act") and (not nouns.subject or person or group))
+    did = did or (tail[0] == "to" and len(tail) > 1)  # `aimed_to_climb`
+    if first in PAST and did:
+        return _do(base, True, tail, named)
+    be = "is" if first in words_of_kind("states") else "was"
+    return _be(" ".join([first, *tail]), be, object=named) if is_participle(first) else None
 
 
-def _is_verbal(word: str) -> bool:
-    verb = base_of(word)
-    known = bool(verb) and verb not in words_of_kind("nouns_too")
-    return known or word in PAST or word in words_of_kind("bare") or is_participle(word)
-
-
-def _role(words: list[str], nouns: Nouns, is_one: bool) -> Predicate | None:
+def _read_role(words: list[str], nouns: Nouns, is_one: bool) -> Predicate | None:
     """Return the predicate of `capital_of`, `similar_to`, `member_of_party`, `has_effect_on`."""
-    start, end = nouns.subject.split()[-1:], nouns.object.split()[-1:]
-    person, links = is_person(nouns.subject), PREPOSITIONS & {*words}
-    of_thing = person and end and nouns.object not in VALUES and not is_person(nouns.object)
-    if not links and (
-        (of_thing and is_person(words[-1])) or (is_one and not is_adjective(words[0]))
-    ):
+    thing, person = nouns.object, is_person(nouns.subject)
+    if not PREPOSITIONS & {*words}:
+        of_thing = person and thing not in ("", *VALUES) and not is_person(thing)
+        if not (is_one or (of_thing and is_person(words[-1]))):
+            return None
         words = [*words, "of"]  # `DIRECTOR` of a film, `is_capital` of a country
-    places = [k for k, word in enumerate(words) if k and word in PREPOSITIONS]
-    if not places or _is_verbal(words[0]):
-        return None
-    if len(places) > 1:
-        return (
-            _being(f"{article(words[0])} {' '.join(words)}") if words[-1] in PREPOSITIONS else None
-        )
-    label, link, named = words[: places[0]], words[places[0]], words[places[0] + 1 :]
-    what, last = " ".join(label), label[-1]
-    noun = " ".join([*named[:-1], singular(named[-1])]) if named else ""
-    an = "the" if last in words_of_kind("only_one") | {"same"} else article(what)
-    if what in words_of_kind("without_article") - {"same"} or last.endswith("s"):
+    place = next(k for k, word in enumerate(words) if word in PREPOSITIONS)
+    label, link, named = words[:place], words[place], words[place + 1 :]
+    what, noun = " ".join(label), " ".join(map(singular, named))
+    an = "the" if label[-1] in words_of_kind("only_one") else article(what)
+    if what in words_of_kind("without_article") or label[-1].endswith("s"):
         an = ""
-    adjective = is_adjective(what) or what in words_of_kind("where")
-    if link == "of" and not adjective:
-        office = named and (
-            last not in words_of_kind("named_by_role") or named[0] in words_of_kind("offices")
-        )
-        theirs = is_person(nouns.object) and start and not person and is_person(last)
-        if (
-            office
-            or named[-1:] == start != end
-            or (not named and (theirs or label[-1:] == end != start))
-        ):
-            return None  # the person whom a club has as its `head_of`
-        return _being(f"{an} {what} of".lstrip(), object=noun, role=what)
-    mutual = link == "with" and last.endswith("s") and is_person(singular(last))
-    if adjective or mutual or link == "than" or label[0] == "not":
-        return _being(f"{what} {link}", object=noun)
-    if named and (
-        singular(named[-1]) not in end if end else link not in ("in", "on", "at", "within")
-    ):
-        return None  # `quantity_in_stock` is a number
-    if named and named[-1] in words_of_kind("measures").union(TIMES):
-        return None
-    if what.replace(" ", "") == nouns.subject.replace(" ", ""):
-        return _being(link, object=noun)  # `room_in_building` of a room
-    doer = last.endswith(("er", "or", "ist", "ian", "ant")) and last not in BASES
-    role = (
-        "-" in last
-        or last in PERSONS | words_of_kind("is_to") | {"same"}
-        or (doer and (person or not start))
-    )
-    if is_one or role or (link == "for" and not person and last not in words_of_kind("had_for")):
-        return _being(f"{an} {what} {link}".lstrip(), object=noun)
     held = f"{an} {what} {link}".lstrip()
+    if what in words_of_kind("adjectives") or what.endswith(("able", "ible", "ous", "ful")):
+        return _be(f"{what} {link}", object=noun)
+    if link == "of":
+        theirs = is_person(thing) and not person and is_person(label[-1])
+        if (named and label[-1] not in ("member", "part", "citizen", "resident")) or theirs:
+            return None  # `date_of_birth`; the person whom a club has as its `head_of`
+        return _be(held, object=noun, role=what)
+    if named and (thing.split()[-1:] != named[-1:] or label[-1] in nouns.subject.split()):
+        return _be(link, object=noun) if what == nouns.subject else None
+    if is_one or link in ("to", "with") or label[-1] in PERSONS:
+        return _be(held, object=noun)
     return Predicate(f"has {held}", "does", f"have {held}", object=noun)

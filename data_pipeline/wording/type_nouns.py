@@ -19,7 +19,7 @@ from data_pipeline.wording.english import (
     words_of,
     words_of_kind,
 )
-from data_pipeline.wording.phrases import generated_entry
+from data_pipeline.wording.ids import generated_entry
 from data_pipeline.wording.predicates import Nouns
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 
+from data_pipeline.wording.ids import is_plain
 from data_pipeline.wording.lexicon import (
     Entry,
     Lexicon,
@@ -16,7 +17,6 @@ from data_pipeline.wording.lexicon import (
     written_for,
 )
 from data_pipeline.wording.own_phrases import read_phrases
-from data_pipeline.wording.phrases import is_plain
 from data_pipeline.wording.predicates import Nouns
 from data_pipeline.wording.type_nouns import TYPES, nouns_of, says_type, spread, type_nouns
 from graphwalker.graphs.base import FLATTENED, Direction, KnowledgeGraph

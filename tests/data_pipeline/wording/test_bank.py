@@ -30,19 +30,19 @@ def _texts(wording: dict[str, list[str]]) -> list[str]:
     return [text for kind, texts in wording.items() if kind != "casual" for text in texts]
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["id"])
-def test_every_text_of_the_bank_is_well_formed(row: dict[str, Any]) -> None:
-    assert {"out", "in"} & row.keys() and {row["from"], row["to"]} <= bank()["kind"].keys()
-    for direction in {"out", "in"} & row.keys():
-        wording = row[direction]
-        texts = _texts(wording)
-        assert len(texts) == len(set(texts)) and wording["phrase"]
-        assert wording.keys() <= {"phrase", "clause", "question", "casual"}
-        for text in texts:
-            assert text.count("{x}") == 1 and text == text.strip()
-            assert not re.search(r"[_|]|\.\.|  |\b(a|an|the) \{x\}", text)
-            assert text.endswith("?") is (text in wording.get("question", ()))
-            assert text.startswith("the ") is (text in wording["phrase"])
+def test_every_text_of_the_bank_is_well_formed() -> None:
+    for row in ROWS:
+        assert {"out", "in"} & row.keys() and {row["from"], row["to"]} <= bank()["kind"].keys()
+        for direction in {"out", "in"} & row.keys():
+            wording = row[direction]
+            texts = _texts(wording)
+            assert len(texts) == len(set(texts)) and wording["phrase"]
+            assert wording.keys() <= {"phrase", "clause", "question", "casual"}
+            for text in texts:
+                assert text.count("{x}") == 1 and text == text.strip()
+                assert not re.search(r"[_|]|\.\.|  |\b(a|an|the) \{x\}", text)
+                assert text.endswith("?") is (text in wording.get("question", ()))
+                assert text.startswith("the ") is (text in wording["phrase"])
 
 
 def test_the_bank_names_relations_of_freebase() -> None:
@@ -84,10 +84,8 @@ def test_inverse_relations_of_the_bank_are_one_fact() -> None:
 
 
 def test_a_direction_that_nobody_asks_for_is_worded_from_the_id() -> None:
-    for row in ROWS:
-        for direction in Direction:
-            hop = Hop(row["id"], direction)
-            assert Lexicon.for_graph([row["id"], "x.y.z"]).phrases(hop)
+    lexicon = Lexicon.for_graph([*(row["id"] for row in ROWS), "x.y.z"])
+    assert all(lexicon.phrases(Hop(row["id"], d)) for row in ROWS for d in Direction)
 
 
 def test_a_vague_phrase_of_the_fictional_world_gives_way_to_the_bank() -> None:
@@ -96,27 +94,30 @@ def test_a_vague_phrase_of_the_fictional_world_gives_way_to_the_bank() -> None:
     assert not any(phrase.vague for phrase in hand_written(wide=True)[hop].phrases)
 
 
-@pytest.mark.parametrize("also_state", [False, True])
-def test_a_question_that_means_two_relations_needs_them_to_agree(also_state: bool) -> None:
-    triples = [("p", CITY, "c"), *([("p", STATE, "s")] if also_state else [])]
-    graph = MemoryGraph(triples, {"p": "Studio City", "c": "Los Angeles", "s": "California"})
-    lexicon = Lexicon.for_graph([CITY, STATE])
-    query = Query((Branch(Entity("p", "Studio City"), (Hop(CITY),)),))
-    form = "Where is {x}?"
-    readings = lexicon.readings_of(form, Hop(CITY))
-    assert {Hop(CITY), Hop(STATE)} <= set(readings)
-    draft = Draft(form.replace("{x}", "Studio City"), ((form,),), (), ((readings,),))
-    assert bool(other_reading(graph, query, draft, execute(graph, query, 9))) is also_state
+def test_a_question_that_means_two_relations_needs_them_to_agree() -> None:
+    for also_state in (
+        False,
+        True,
+    ):
+        triples = [("p", CITY, "c"), *([("p", STATE, "s")] if also_state else [])]
+        graph = MemoryGraph(triples, {"p": "Studio City", "c": "Los Angeles", "s": "California"})
+        lexicon = Lexicon.for_graph([CITY, STATE])
+        query = Query((Branch(Entity("p", "Studio City"), (Hop(CITY),)),))
+        form = "Where is {x}?"
+        readings = lexicon.readings_of(form, Hop(CITY))
+        assert {Hop(CITY), Hop(STATE)} <= set(readings)
+        draft = Draft(form.replace("{x}", "Studio City"), ((form,),), (), ((readings,),))
+        assert bool(other_reading(graph, query, draft, execute(graph, query, 9))) is also_state
 
 
-@pytest.mark.parametrize("name", sorted({name for name, _ in texts_of(".toml", (CASUAL,))}))
-def test_casual_questions_are_typed_and_short(name: str) -> None:
-    table = tomllib.loads(dict(texts_of(".toml", (CASUAL,)))[name])
-    for row in table["frames"]:
-        assert row.keys() <= {"ids", "out", "in"} and len(row) > 1
-        for _, _, text in frames(row):
-            assert text.count("{x}") == 1 and text == text.strip().lower(), text
-            assert not re.search(r"[_|?.,]|  ", text) and len(text.split()) <= 16, text
+def test_casual_questions_are_typed_and_short() -> None:
+    for name in sorted({name for name, _ in texts_of(".toml", (CASUAL,))}):
+        table = tomllib.loads(dict(texts_of(".toml", (CASUAL,)))[name])
+        for row in table["frames"]:
+            assert row.keys() <= {"ids", "out", "in"} and len(row) > 1
+            for _, _, text in frames(row):
+                assert text.count("{x}") == 1 and text == text.strip().lower(), text
+                assert not re.search(r"[_|?.,]|  ", text) and len(text.split()) <= 16, text
 
 
 def test_a_casual_question_belongs_to_a_relation_of_the_bank() -> None:
@@ -153,9 +154,8 @@ def test_styles_are_drawn_as_asked() -> None:
     assert 0.3 < typed_share({"casual": 1.0, "plain": 1.0}) < 0.7
 
 
-@pytest.mark.parametrize(
-    ("form", "start", "found", "suited"),
-    [
+def test_words_fit_the_genders_that_are_known() -> None:
+    for form, start, found, suited in (
         ("who is {x}'s wife", "bob", "ann", True),
         ("who is {x}'s wife", "ann", "bob", False),
         ("Who is {x}'s husband?", "ann", "bob", True),
@@ -165,15 +165,11 @@ def test_styles_are_drawn_as_asked() -> None:
         ("who are {x}'s brothers and sisters", "ann", "bob", True),
         ("where did {x} spend his childhood", "ann", "town", False),
         ("who is {x}'s wife", "nobody", "town", True),
-    ],
-)
-def test_words_fit_the_genders_that_are_known(
-    form: str, start: str, found: str, suited: bool
-) -> None:
-    names = {"ann": "Ann", "bob": "Bob", "f": "Female", "m": "Male", "town": "Ova"}
-    triples = [("ann", "people.person.gender", "f"), ("bob", "people.person.gender", "m")]
-    assert suits(form, start, [found], genders_of(MemoryGraph(triples, names))) is suited
-    assert suits(form, start, [found], genders_of(MemoryGraph([("a", "x.y", "b")], names)))
+    ):
+        names = {"ann": "Ann", "bob": "Bob", "f": "Female", "m": "Male", "town": "Ova"}
+        triples = [("ann", "people.person.gender", "f"), ("bob", "people.person.gender", "m")]
+        assert suits(form, start, [found], genders_of(MemoryGraph(triples, names))) is suited
+        assert suits(form, start, [found], genders_of(MemoryGraph([("a", "x.y", "b")], names)))
 
 
 def test_the_noun_that_is_asked_for_fits_the_answers() -> None:

@@ -3,8 +3,6 @@
 import random
 from dataclasses import replace
 
-import pytest
-
 from data_pipeline.wording.composition.questions import ProgrammaticTeacher
 from data_pipeline.wording.lexicon import Lexicon
 from data_pipeline.wording.quality import judge, mentions
@@ -54,38 +52,42 @@ def _drafts(query: Query, count: int = 40) -> list[Draft]:
     return [draft for draft in drafts if draft is not None]
 
 
-@pytest.mark.parametrize("structure", ALL)
-def test_every_structure_is_asked_and_kept(structure: str) -> None:
-    drafts = _drafts(ALL[structure])
-    assert len(drafts) == 40
-    verdicts = [judge(draft.text, ALL[structure], draft) for draft in drafts]
-    assert all(verdict.kept for verdict in verdicts), [v.reasons for v in verdicts if not v.kept]
+def test_every_structure_is_asked_and_kept() -> None:
+    for structure in ALL:
+        drafts = _drafts(ALL[structure])
+        assert len(drafts) == 40
+        verdicts = [judge(draft.text, ALL[structure], draft) for draft in drafts]
+        assert all(verdict.kept for verdict in verdicts), [
+            v.reasons for v in verdicts if not v.kept
+        ]
 
 
-@pytest.mark.parametrize("structure", ALL)
-def test_topic_entities_are_named_and_nothing_else_is(structure: str) -> None:
-    query = ALL[structure]
-    for draft in _drafts(query):
-        assert all(branch.topic.name in draft.text for branch in query.branches)
-        assert draft.text.count("?") == 1 and draft.text.endswith("?")
-        assert "{x}" not in draft.text and "_" not in draft.text
+def test_topic_entities_are_named_and_nothing_else_is() -> None:
+    for structure in ALL:
+        query = ALL[structure]
+        for draft in _drafts(query):
+            assert all(branch.topic.name in draft.text for branch in query.branches)
+            assert draft.text.count("?") == 1 and draft.text.endswith("?")
+            assert "{x}" not in draft.text and "_" not in draft.text
 
 
-@pytest.mark.parametrize("structure", ALL)
-def test_each_hop_has_its_phrase_and_its_readings(structure: str) -> None:
-    query = ALL[structure]
-    for draft in _drafts(query):
-        for branch, phrases, readings in zip(
-            query.branches, draft.phrases, draft.readings, strict=True
-        ):
-            assert len(phrases) == len(readings) == len(branch.hops)
-            assert all(found[0] == hop for found, hop in zip(readings, branch.hops, strict=True))
-        assert len(draft.tail_phrases) == len(draft.tail_readings) == len(query.tail)
+def test_each_hop_has_its_phrase_and_its_readings() -> None:
+    for structure in ALL:
+        query = ALL[structure]
+        for draft in _drafts(query):
+            for branch, phrases, readings in zip(
+                query.branches, draft.phrases, draft.readings, strict=True
+            ):
+                assert len(phrases) == len(readings) == len(branch.hops)
+                assert all(
+                    found[0] == hop for found, hop in zip(readings, branch.hops, strict=True)
+                )
+            assert len(draft.tail_phrases) == len(draft.tail_readings) == len(query.tail)
 
 
-@pytest.mark.parametrize("structure", ALL)
-def test_there_are_at_least_three_ways_to_ask(structure: str) -> None:
-    assert len({draft.text for draft in _drafts(ALL[structure])}) >= 3
+def test_there_are_at_least_three_ways_to_ask() -> None:
+    for structure in ALL:
+        assert len({draft.text for draft in _drafts(ALL[structure])}) >= 3
 
 
 def test_the_same_generator_asks_the_same_question() -> None:
@@ -161,9 +163,8 @@ def _judged(text: str) -> tuple[bool, str]:
     return verdict.kept, "; ".join(verdict.reasons)
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
+def test_the_filter_drops_a_faulty_question() -> None:
+    for text, reason in (
         ("Who is the spouse of the director of Silent Harbor", "question mark"),
         ("Who is the the spouse of the director of Silent Harbor?", "doubled"),
         ("Who is the spouse of the director of it?", "topic entity"),
@@ -172,11 +173,9 @@ def _judged(text: str) -> tuple[bool, str]:
         ("who is the spouse of the director of Silent Harbor?", "untidy"),
         ("Who is the spouse of the director of Silent Harbor that?", "breaks off"),
         ("Who is a actor and the spouse of the director of Silent Harbor?", "a or an"),
-    ],
-)
-def test_the_filter_drops_a_faulty_question(text: str, reason: str) -> None:
-    kept, reasons = _judged(text)
-    assert not kept and reason in reasons
+    ):
+        kept, reasons = _judged(text)
+        assert not kept and reason in reasons
 
 
 def test_the_filter_keeps_the_same_question_without_fault() -> None:

@@ -3,8 +3,6 @@
 import random
 from collections.abc import Callable
 
-import pytest
-
 from graphwalker.oracle import thoughts
 
 DIRECTOR = "the director of {x}"
@@ -23,28 +21,25 @@ STEPS: dict[str, Callable[[random.Random], str]] = {
 }
 
 
-@pytest.mark.parametrize("step", STEPS)
-def test_a_thought_is_one_short_line(step: str) -> None:
-    for seed in range(20):
-        thought = STEPS[step](random.Random(seed))
-        assert 3 <= len(thought.split()) <= 18
-        assert "\n" not in thought and "{x}" not in thought and thought.endswith(".")
+def test_a_thought_is_one_short_line() -> None:
+    for step in STEPS:
+        for seed in range(20):
+            thought = STEPS[step](random.Random(seed))
+            assert 3 <= len(thought.split()) <= 18
+            assert "\n" not in thought and "{x}" not in thought and thought.endswith(".")
 
 
-@pytest.mark.parametrize("step", STEPS)
-def test_a_thought_varies_by_its_generator_alone(step: str) -> None:
-    forms = [STEPS[step](random.Random(seed)) for seed in range(20)]
-    assert len(set(forms)) > 1
-    assert forms == [STEPS[step](random.Random(seed)) for seed in range(20)]
+def test_a_thought_varies_by_its_generator_alone() -> None:
+    for step in STEPS:
+        forms = [STEPS[step](random.Random(seed)) for seed in range(20)]
+        assert len(set(forms)) > 1
+        assert forms == [STEPS[step](random.Random(seed)) for seed in range(20)]
 
 
-@pytest.mark.parametrize(
-    ("phrase", "said"),
-    [
+def test_every_form_of_phrase_is_spoken_of() -> None:
+    for phrase, said in (
         (DIRECTOR, "the director of it"),
         ("directed {x}", "what directed it"),
         ("When was {x} born?", "when was it born"),
-    ],
-)
-def test_every_form_of_phrase_is_spoken_of(phrase: str, said: str) -> None:
-    assert said in thoughts.start("Silent Harbor", phrase, random.Random(0))
+    ):
+        assert said in thoughts.start("Silent Harbor", phrase, random.Random(0))
