@@ -276,27 +276,3 @@ def test_the_bootstrap_draws_2000_times_and_any_number_that_is_asked_for(cluster
     assert by_default != bootstrap(values, 1, 1999, clusters)
     low, high = bootstrap(values, 1, 150, clusters)  # no multiple of the draws of one block
     assert low < 19.5 < high
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("clusters", [None, [*range(2_000_001), 0]])
-def test_more_values_than_one_block_holds_are_drawn_one_resample_at_a_time(clusters) -> None:
-    values = [float(i) for i in range(2_000_002)]
-    low, high = bootstrap(values, 0, 3, clusters)
-    assert low <= high == pytest.approx(1_000_000, rel=0.01)
-
-
-@pytest.mark.parametrize(
-    ("won", "lost", "p"),
-    [
-        (0, 0, 1.0),
-        (0, 1, 1.0),
-        (0, 2, 0.5),
-        (0, 3, 0.25),
-        (1, 3, 0.625),
-        (3, 1, 0.625),
-        (2, 3, 1.0),
-    ],
-)
-def test_mcnemar_of_few_pairs_is_what_a_coin_gives(won, lost, p):
-    assert mcnemar(won, lost) == pytest.approx(p)

@@ -42,15 +42,3 @@ def test_answers_read_says_how_each_answer_was_read(tmp_path):
     written = [json.loads(line) for line in (tmp_path / "run" / "predictions.jsonl").open()]
     ways = {record["turns"][-1]["action"]["read"] for record in written}
     assert stage["answers_read"] == {ways.pop(): len(written)} and not ways
-
-
-def test_the_name_of_the_folder_is_text_in_the_markdown(tmp_path):
-    data, name = tmp_path / "data", "<b>*a*_b_`c`"
-    run("graph", "synthetic", "--nodes", 40, "--graphs", 1, "--out", data)
-    asked = ("--questions", data / "questions.jsonl", "--model", "oracle", "--count", 1)
-    preset = "environment.preset=graphwalk"
-    run("eval", "--graph", data, *asked, "--out", tmp_path / name, preset)
-    run("report", tmp_path / name, "--out", tmp_path / "report")
-    text = (tmp_path / "report" / "report.md").read_text()
-    assert "<b>" not in text and "*a*" not in text
-    assert r"&lt;b>\*a\*\_b\_\`c\` answers" in text

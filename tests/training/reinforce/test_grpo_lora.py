@@ -86,8 +86,3 @@ def test_vllm_is_asked_for_where_adapters_are_trained(tmp_path) -> None:
             engine_arguments(config)
     else:
         assert engine_arguments(config)["use_vllm"]
-
-
-def test_an_adapter_is_not_taken_for_a_model(run, world, tmp_path) -> None:
-    with pytest.raises(UserError, match=r"is a LoRA adapter; .*graphwalker merge"):
-        run_grpo(grpo_config(world, tmp_path / "on", model=str(run / "final")))

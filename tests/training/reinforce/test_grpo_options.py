@@ -53,30 +53,6 @@ def reward_of(trajectory: Trajectory, **rewards: float) -> float | None:
     return score_episode(trajectory, reward_mix(weights)).scores.get("reward")
 
 
-@pytest.mark.parametrize(
-    ("mix", "names", "reward"),
-    [
-        ({}, ("C", "B"), 1.0),
-        ({}, ("B",), 0.0),
-        ({"em": 0, "f1": 1}, ("B",), 2 / 3),
-        ({"em": 0.5, "f1": 0.5}, ("B", "C"), 1.0),
-        ({"em": 0.5, "f1": 0.5}, ("B",), 1 / 3),
-        ({"em": 0, "hits1": 1}, ("B", "X"), 1.0),
-        ({"answered": 0.1}, ("X",), 0.1),
-        ({"answered": 0.1}, (), 0.0),
-    ],
-)
-def test_a_reward_is_the_weighted_sum_of_its_terms(mix, names, reward):
-    assert reward_of(said(*names), **mix) == pytest.approx(reward)
-
-
-def test_answers_beyond_the_number_of_gold_answers_are_penalised():
-    mix = {"em": 0, "hits1": 1, "over_answer": 0.5}
-    earned = [reward_of(said(*names), **mix) for names in ("B", "BX", "BXY", "BXYZ")]
-    assert earned == pytest.approx([1.0, 1.0, 1 - 0.5 / 3, 1 - 0.5 / 2])
-    assert reward_of(said("B", "b", " B "), **mix) == 1.0
-
-
 def test_a_mix_that_pays_for_nothing_right_is_refused():
     with pytest.raises(ValueError, match="must have a weight"):
         reward_of(said(), em=0, answered=1)

@@ -1,11 +1,5 @@
 """SFT through the real trainer, with a model of one layer and trajectories written by hand."""
 
-import json
-import os
-import signal
-import subprocess
-import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -105,15 +99,6 @@ def weights(folder: Path) -> bytes:
     return (folder / "model.safetensors").read_bytes()
 
 
-def test_trained_tokens_of_every_trajectory_are_exactly_the_agents_turns(place, tokenizer) -> None:
-    rows = read_rows(settings(place), tokenizer).rows
-    for number, row in enumerate(rows):
-        ids = [label for label in row.labels if label != IGNORED]
-        end = FORMATS["inline"].end_of_turn
-        said = "".join(turn.completion + end for turn in walk(number).turns)
-        assert tokenizer.decode(ids) == said
-
-
 def test_the_lean_loss_and_its_gradient_equal_the_models_own(model, batch) -> None:
     from torch.nn.functional import cross_entropy
 
@@ -154,16 +139,6 @@ def test_the_last_layer_feeds_forward_where_it_is_scored(model, batch, checkpoin
     scored = len(places[0]) * model.config.hidden_size
     assert seen[0] == (everywhere if checkpointed else scored) and scored < 0.8 * everywhere
     assert model(input_ids=batch["input_ids"]).logits.shape[:2] == batch["input_ids"].shape
-
-
-def test_no_gradient_comes_from_predicting_observations(model, batch) -> None:
-    ids, labels = batch["input_ids"], batch["labels"]
-    logits = model(input_ids=ids).logits
-    logits.retain_grad()
-    model.loss_function(logits, labels, model.config.vocab_size).backward()
-    of_observations = logits.grad[:, :-1][labels[:, 1:] == IGNORED]
-    assert len(of_observations) > 20
-    assert not of_observations.any()
 
 
 @pytest.mark.long
@@ -215,54 +190,6 @@ def test_a_setting_that_came_after_a_run_folder_counts_as_its_default(place, tmp
     claim_run(now, {}, ())
     with pytest.raises(UserError, match="packing was False and is now True"):
         claim_run(now.model_copy(update={"packing": True}), {}, ())
-
-
-@pytest.mark.slow
-def test_a_killed_run_goes_on_and_ends_bit_equal(place) -> None:
-    from training.sft import run_sft
-
-    values = {"max_steps": 24, "save_steps": 8, "log_steps": 3}
-    whole = run_sft(settings(place, output_dir=str(place / "whole"), **values))
-    killed = settings(place, output_dir=str(place / "killed"), **values)
-    _kill_after_first_checkpoint(killed)
-    final = run_sft(killed)
-    assert weights(final) == weights(whole)
-    curves = [
-        [(line["step"], line["loss"], line["tokens"]) for line in read_jsonl(f / "metrics.jsonl")]
-        for f in (final.parent, whole.parent)
-    ]
-    assert curves[0] == curves[1]
-
-
-def _kill_after_first_checkpoint(config: SftConfig) -> None:
-    """Run in a process of its own and `kill -9` it between step 8 and the end."""
-    script = (
-        "import json, sys, time\n"
-        "from training.supervised import trainer as sft_trainer\n"
-        "from training.config import SftConfig\n"
-        "from training.sft import run_sft\n"
-        "step = sft_trainer.PlannedTrainer.training_step\n"
-        "def slow(self, *args, **kwargs):\n"
-        "    time.sleep(10 if self.state.global_step == 12 else 0)\n"
-        "    return step(self, *args, **kwargs)\n"
-        "sft_trainer.PlannedTrainer.training_step = slow\n"
-        "run_sft(SftConfig(**json.loads(sys.argv[1])))\n"
-    )
-    arguments = [sys.executable, "-c", script, json.dumps(config.model_dump(mode="json"))]
-    run = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    deadline = time.monotonic() + 120
-    while not _reached(Path(config.output_dir), 12) and time.monotonic() < deadline:
-        assert run.poll() is None
-        time.sleep(0.05)
-    os.kill(run.pid, signal.SIGKILL)
-    run.wait()
-    assert (Path(config.output_dir) / "checkpoint-8" / "complete").exists()
-    assert not (Path(config.output_dir) / "final").exists()
-
-
-def _reached(folder: Path, step: int) -> bool:
-    metrics = folder / "metrics.jsonl"
-    return metrics.is_file() and f'"step":{step},' in metrics.read_text()
 
 
 @pytest.mark.slow
